@@ -10,7 +10,7 @@ import pytest
 
 from loadstone.analysis.histogram import Histogram, values_of
 from loadstone.analysis.time_structure import FineRates
-from loadstone.audit.case import LatencyFigures
+from loadstone.audit.case import LatencyFigures, OpMeasurement
 from loadstone.audit.rules import (
     depth_not_reached,
     generator_cpu,
@@ -93,6 +93,21 @@ def test_waves_faster_than_the_samples_are_no_slices(
     answer = time_structure.RULE.judge(case)
     told = [one.evidence["pattern"] for one in answer] if isinstance(answer, tuple) else []
     assert told == (["comb"] if found else [])
+
+
+@pytest.mark.parametrize("flush_ns", [1.2e9, None])
+def test_a_load_is_fast_until_its_first_flushes_come_back(
+    flush_ns: float | None,
+) -> None:
+    """At depth 128 with a flush after each write nothing waits at first; then 128 flushes wait."""
+    course = [3000.0] * 12 + [340.0] * 88
+    flush = OpMeasurement(latency=LatencyFigures(flush_ns, "lat", 300)) if flush_ns else None
+    ops = np.random.default_rng(5).poisson(np.repeat(course, 10) / 100)
+    ends = ((np.arange(1000) + 1) * SAMPLE_NS).astype(np.float64)
+    fine = FineRates(ends, np.full(1000, SAMPLE_NS, np.float64), ops.astype(np.float64))
+    case = run(course, op="write", flush=flush, fine=fine)
+    answers = [rule.judge(case) for rule in (time_structure.RULE, not_steady.RULE)]
+    assert [is_clear(answer) for answer in answers] == [flush_ns is not None] * 2
 
 
 @pytest.mark.parametrize(("depth", "effect"), [(4, "suspect"), (16, "note")])

@@ -68,10 +68,26 @@ def stalls(case: Case) -> Stalls | None:
     return time_structure.stalls(rates, usual_ns, case_queries.outstanding(case) or 1)
 
 
+def filling_ns(case: Case) -> float:
+    """Return for how long a load's queue fills: until its first I/Os, and flushes, have come back.
+
+    Until then hardly any waits behind the others, as nearly all do afterwards: what the load does in this
+    time is its own start, and no level.
+    """
+    parts = (case.total.latency, case.flush.latency if case.flush else None)
+    return max((one.mean_ns for one in parts if one is not None and one.mean_ns is not None), default=0.0)
+
+
 def load_timeline(
-    case: Case, count: int, quantity: Quantity = "iops", op: Op | None = None, *, least_s: float = 0.0
+    case: Case,
+    count: int,
+    quantity: Quantity = "iops",
+    op: Op | None = None,
+    *,
+    least_s: float = 0.0,
+    skip_ns: float = 0.0,
 ) -> LoadTimeline | None:
-    """Return the load in at most `count` windows, none of them shorter than `least_s`."""
+    """Return the load in at most `count` windows, none shorter than `least_s`, all after `skip_ns`."""
     series = case.series
     if series is None or series.height == 0:
         return None
@@ -79,9 +95,9 @@ def load_timeline(
     if series.height == 0:
         return None
     ends, starts = series["end_ns"].cast(pl.Int64), series["start_ns"].cast(pl.Int64)
-    begin, end = float(np.min(starts.to_numpy())), float(np.max(ends.to_numpy()))
+    begin, end = float(np.min(starts.to_numpy())) + skip_ns, float(np.max(ends.to_numpy()))
     if case.seconds:
-        end = min(end, begin + case.seconds * 1e9)
+        end = min(end, begin - skip_ns + case.seconds * 1e9)
     if case.issued_until_ns is not None:
         # After its runtime a job waits for what is in flight: that is no part of its course.
         end = min(end, float(case.issued_until_ns))

@@ -41,13 +41,15 @@ HARDLY_KNOWN: Final = 0.20
 def _judge(case: Case) -> Answer:
     if case_queries.virtual(case) or case_queries.paced(case):
         return NotMine()
-    rounds = timeline.load_timeline(case, ROUNDS, least_s=LEAST_ROUND_S)
+    filling_ns = timeline.filling_ns(case)
+    rounds = timeline.load_timeline(case, ROUNDS, least_s=LEAST_ROUND_S, skip_ns=filling_ns)
     if rounds is None or len(rounds.values) < ROUNDS or rounds.values.mean() <= 0:
         return cannot_tell("audit.not_steady.windows", rounds=ROUNDS, window_s=LEAST_ROUND_S)
     found = steady(list(rounds.values))
     if found.steady:
         return Clear()
-    fine = timeline.load_timeline(case, min(WINDOWS, timeline.windows_of(case)))
+    windows = min(WINDOWS, timeline.windows_of(case))
+    fine = timeline.load_timeline(case, windows, skip_ns=filling_ns)
     trend = steady(list(fine.values)).trend_p if fine is not None and len(fine.values) >= MIN_TREND else None
     changed = _stalled(case) or _ramp(rounds) or (fine and _levels(fine)) or _drift(found, trend)
     return (_changed(case, rounds, found, trend, changed) if changed else _noise(case, rounds, found, trend),)

@@ -7,6 +7,7 @@ decay or a warm-up, several kinds of I/O. Each is a test against the load's own 
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -75,7 +76,8 @@ def _over_time(case: Case) -> list[Finding]:
                 "comb",
             )
         ]
-    levels = time_structure.levels(rates)
+    begin_ns = float(rates.ends_ns[0] - rates.lengths_ns[0]) + timeline.filling_ns(case)
+    levels = time_structure.levels(rates.within(begin_ns, math.inf))
     return [] if levels is None else [_levels(case, rates, levels)]
 
 
