@@ -1,4 +1,5 @@
-"""What holds for every test: an interrupt interrupts, and what could not be tried is told.
+"""What holds for every test: an interrupt interrupts, no drawn case has a time limit, and what could not
+be tried is told.
 
 A shell without job control lets what it runs in the background ignore SIGINT (POSIX, Shell Command
 Language, 2.11), and programs inherit that. Tests that interrupt would then wait for ever.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 
 from tests.support import draw
@@ -16,6 +18,10 @@ from tests.wanted import missing_packages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+# A case that takes longer than another says something of the machine, not of the program.
+hypothesis.settings.register_profile("loadstone", deadline=None)
+hypothesis.settings.load_profile("loadstone")
 
 LEFT_OUT = "tests left for the night"
 _left_out: dict[str, int] = {LEFT_OUT: 0}

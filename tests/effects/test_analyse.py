@@ -50,7 +50,7 @@ def test_without_noise_effects_are_exact_and_cells_are_what_was_measured() -> No
         assert cell.runs == 3
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.floats(0.001, 1000.0), st.integers(0, 10**6), st.sampled_from(["iops", "lat_mean_ns"]))
 def test_a_unit_changes_no_ratio(scale: float, seed: int, metric: str) -> None:
     made = table(TWO, seed=seed, metric=metric, log=lambda levels, _: 0.05 * (levels["cache"] == "off"))
@@ -70,7 +70,7 @@ def test_a_unit_changes_no_ratio(scale: float, seed: int, metric: str) -> None:
         assert a.judgement == b.judgement
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(st.integers(0, 10**6))
 def test_the_order_of_the_rows_and_the_names_of_levels_change_nothing(seed: int) -> None:
     made = table(TWO, seed=seed, log=lambda levels, _: 0.05 * (levels["cache"] == "off"))
@@ -319,7 +319,7 @@ def test_a_zero_is_no_measurement_and_nothing_breaks_on_nothing() -> None:
     assert len(nothing.left_out) == len(made.rows)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6))
 def test_any_table_is_analysed(seed: int) -> None:
     chance = np.random.default_rng(seed)

@@ -16,7 +16,7 @@ def two_groups(sizes: tuple[int, int]) -> np.ndarray:
     return np.column_stack([np.ones(len(group)), group])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(2, 9), st.integers(2, 9), st.integers(0, 10**6))
 def test_errors_by_group_of_two_groups_are_welchs(first: int, second: int, seed: int) -> None:
     chance = np.random.default_rng(seed)
@@ -35,7 +35,7 @@ def test_a_group_whose_runs_the_fit_goes_through_has_no_noise_of_its_own() -> No
     assert fit.GroupNoise.of(fitted, np.array([0, 1, 1, 1, 1])) is None
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(2, 9), st.integers(2, 9), st.integers(0, 10**6))
 def test_pooled_errors_of_two_groups_are_students(first: int, second: int, seed: int) -> None:
     chance = np.random.default_rng(seed)
@@ -48,7 +48,7 @@ def test_pooled_errors_of_two_groups_are_students(first: int, second: int, seed:
     assert fit.f_test(fitted, [1]) == pytest.approx(found.pvalue, abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.floats(0.01, 50), st.integers(1, 20), st.integers(1, 200))
 def test_fishers_f_is_scipys(value: float, first: int, second: int) -> None:
     assert fit.f_upper(value, first, second) == pytest.approx(
@@ -108,7 +108,7 @@ def test_a_far_run_and_unequal_noise_are_seen() -> None:
     assert found.equal_noise_p < 0.01
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(3, 6), st.integers(2, 4), st.integers(0, 10**6))
 def test_errors_of_plots_are_those_of_their_means(blocks: int, runs: int, seed: int) -> None:
     """A factor set once for several runs: the paired t-test of the means of its settings."""

@@ -109,7 +109,7 @@ def written(specs: list[tuple[str, list[Line]]], workers: list[Worker], seconds:
     return newline.join(text).encode()
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(SPECS, WORKERS, st.integers(1, 10**6), st.sampled_from(["\n", "\r\n"]))
 def test_what_is_written_is_what_is_run(
     specs: list[tuple[str, list[Line]]], workers: list[Worker], seconds: int, newline: str
@@ -132,7 +132,7 @@ def test_what_is_written_is_what_is_run(
 CYCLING = st.builds(Cycling, st.integers(1, 5), st.integers(1, 4), st.booleans(), st.integers(1, 40))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.sampled_from(TEST_TYPES),
     CYCLING,
@@ -162,7 +162,7 @@ def test_cycles_grow_and_end(
         assert [step.active for step in found] == [whole]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=300) | st.text(max_size=300).map(lambda text: f"Version 1.1.0\n{text}".encode()))
 def test_anything_else_is_refused_or_empty(source: bytes) -> None:
     try:
