@@ -194,6 +194,8 @@ def real(place: Path) -> list[Path]:
     ]
     (place / "hosts.toml").write_text("\n".join(hosts) + "\n")
     (place / "x.toml").write_text(EXPERIMENT)
+    # Other tests have this machine as a host at the same time.
+    environment = os.environ | {"LOADSTONE_STATE": str(place / "state")}
     for words in (
         ("run", "w.fio", "--journal", *quiet, "journal"),
         ("run", "r.fio", "--repeat", "2", *quiet, "again"),
@@ -202,7 +204,8 @@ def real(place: Path) -> list[Path]:
         ("run", "h.fio", "--hosts", "hosts.toml", *quiet, "hosts"),
         ("experiment", "run", "x.toml", *quiet, "experiment"),
     ):
-        started.run(list(words), cwd=place, timeout=300).check_returncode()
+        done = started.run(list(words), cwd=place, timeout=300, env=environment)
+        assert done.returncode == 0, (words, done.stderr)
     return [place / name for name in ("journal", "again", "watched", "probed", "hosts", "experiment")]
 
 

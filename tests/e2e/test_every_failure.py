@@ -55,7 +55,12 @@ def tried(
         stdout=subprocess.PIPE,
         text=True,
         cwd=directory,
-        env={**os.environ, "PYTHONPATH": _path(), "NO_COLOR": "1"},
+        env={
+            **os.environ,
+            "PYTHONPATH": _path(),
+            "NO_COLOR": "1",
+            "LOADSTONE_STATE": str(directory / "state"),
+        },
     )
     assert process.stdin is not None
     assert process.stdout is not None

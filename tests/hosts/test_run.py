@@ -27,7 +27,8 @@ io_size=2m
 
 
 def hosts_file(tmp_path: Path, count: int = 2, more: str = "") -> Path:
-    lines = ["[defaults]", 'launch = "local"', more]
+    # No test is about how fast an interpreter starts on a machine that does something else.
+    lines = ["[run]", "connect_s = 300", "[defaults]", 'launch = "local"', more]
     for number in range(1, count + 1):
         lines += ["[[host]]", f'name = "h{number}"', f'directory = "{tmp_path}/d{number}"']
     path = tmp_path / "hosts.toml"

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.serial  # A study holds this machine as a host, and refuses it to tests beside it.
 def test_each_run_of_a_sweep_is_a_run_on_all_hosts_and_can_be_run_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -58,7 +57,6 @@ def test_what_would_be_set_on_this_machine_is_refused_with_hosts(
     assert "would be set on this machine" in capsys.readouterr().err
 
 
-@pytest.mark.serial  # A study holds this machine as a host, and refuses it to tests beside it.
 def test_a_host_is_free_for_nobody_else_between_the_runs_of_a_study(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,8 @@
 """Who uses a host as a load generator now: one coordinator at a time.
 
-Knows a directory of records, one for each agent, each locked as long as its process lives. Agents
-of one run may share a machine; network namespaces count as hosts of their own.
+Knows a directory of records, one for each agent, each locked as long as its process lives:
+`/tmp/loadstone-agents`, or `$LOADSTONE_STATE/agents` where that is set. Agents of one run may share a
+machine; network namespaces count as hosts of their own.
 """
 
 from __future__ import annotations
@@ -38,8 +39,15 @@ class Occupancy:
             os.close(self.descriptor)
 
 
-def occupy(run: str, by: str, *, directory: Path = DIRECTORY) -> Occupancy:
+def folder() -> Path:
+    """Return the directory of the records."""
+    chosen = os.environ.get("LOADSTONE_STATE")
+    return Path(chosen) / "agents" if chosen else DIRECTORY
+
+
+def occupy(run: str, by: str) -> Occupancy:
     """Take the host for a run. Raises `RefusedError` while another run has it."""
+    directory = folder()
     with contextlib.suppress(OSError):
         directory.mkdir(mode=0o1777, parents=True, exist_ok=True)
         directory.chmod(0o1777)
