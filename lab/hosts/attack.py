@@ -1,8 +1,9 @@
-"""Faults at drawn moments: `python -m lab.hosts.attack --seed 1 --draws 40 [--transport pipe]`.
+"""Faults at drawn moments: `python -m lab.hosts.attack --seed 1 --draws 40 [--transport pipe] [--study]`.
 
 A draw is a phase, a moment in it, a fault and a host. However it falls: the run ends in time, no engine
-and no agent stays, what was measured can be read, and a host that failed is named with a remedy. Needs
-root and sshd.
+and no agent stays, engines are gone soon after a coordinator that was killed, what was measured can be
+read, and a host that failed is named with a remedy. With `--study` three runs share their agents, and
+the moment may be in any of them or between two. Needs root and sshd.
 """
 
 from __future__ import annotations
@@ -20,21 +21,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.hosts import namespaces
-from lab.hosts.faults import Trial
+from lab.hosts.faults import Trial, opens
 from lab.hosts.namespaces import NamespaceHosts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 PHASES = ("connect", "prepare", "armed", "running", "collecting")
+COORDINATOR = "coordinator killed"
 FAULTS = (
     "agent killed", "agent frozen", "engine killed", "engine frozen", "ssh client killed",
     "ssh server killed", "link down", "link down for a while", "all agents killed", "Ctrl-C",
+    COORDINATOR,
 )  # fmt: skip
 LOST_S = 6
 ENDS_S = 120.0
 """A run of 6 s must have ended so long after the fault, on a machine that has other work to do."""
 GONE_S = 30.0
+ENGINES_GONE_S = 2.0
+"""After the coordinator was killed."""
+STUDY_S = 30.0
+"""The moment of a fault in a study, at most so long after its phase."""
 
 
 @dataclass(frozen=True)
@@ -48,18 +55,20 @@ class Draw:
     host: str
     transport: str
     on_loss: str
+    study: bool
 
     @classmethod
-    def of(cls, seed: int, transport: str | None) -> Draw:
+    def of(cls, seed: int, *, transport: str | None, fault: str | None, study: bool) -> Draw:
         drawn = random.Random(seed)
         return cls(
             seed,
             drawn.choice(PHASES),
-            drawn.uniform(0.0, 1.5),
-            drawn.choice(FAULTS),
+            drawn.uniform(0.0, STUDY_S if study else 1.5),
+            fault or drawn.choice(FAULTS),
             drawn.choice(("h1", "h2")),
             transport or drawn.choice(("pipe", "dask")),
             drawn.choice(("stop", "stop", "continue")),
+            study,
         )
 
     def __str__(self) -> str:
@@ -72,6 +81,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--draws", type=int, default=40)
     parser.add_argument("--transport", choices=["dask", "pipe"])
+    parser.add_argument("--fault", choices=FAULTS)
+    parser.add_argument("--study", action="store_true", help="three runs with the same agents")
     given = parser.parse_args()
     if (why := namespaces.missing()) is not None:
         print(f"not staged: {why}")
@@ -80,7 +91,7 @@ def main() -> int:
     wrong = 0
     with NamespaceHosts(2, name=f"hostsatt{given.seed}") as hosts:
         for seed in range(given.seed, given.seed + given.draws):
-            draw = Draw.of(seed, given.transport)
+            draw = Draw.of(seed, transport=given.transport, fault=given.fault, study=given.study)
             found = attacked(draw, hosts)
             wrong += bool(found)
             print(f"{draw}: {'; '.join(found) or 'as it should'}", flush=True)
@@ -93,12 +104,17 @@ def main() -> int:
 def attacked(draw: Draw, hosts: NamespaceHosts) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="loadstone-hosts-attack-") as made:
         trial = Trial(hosts, Path(made), draw.transport)
-        trial.start(run=f'lost_after_s = {LOST_S}\non_loss = "{draw.on_loss}"\nconnect_s = 60', seconds=6)
+        trial.start(
+            *(("--repeat", "3") if draw.study else ()),
+            run=f'lost_after_s = {LOST_S}\non_loss = "{draw.on_loss}"\nconnect_s = 60',
+            seconds=6,
+        )
         trial.until(_reached(draw.phase, trial), 90)
         time.sleep(draw.delay_s)
         frozen: list[int] = []
         undo = _strike(draw, trial, frozen)
         began_s = time.monotonic()
+        gone_s = trial.gone_within(GONE_S) if draw.fault == COORDINATOR else None
         trial.finish(ENDS_S)
         took_s = time.monotonic() - began_s
         undo()
@@ -110,7 +126,12 @@ def attacked(draw: Draw, hosts: NamespaceHosts) -> list[str]:
             found.append(trial.back())
         if "Traceback" in trial.said:
             found.append("it told a traceback: " + trial.said[-300:])
-        if trial.code not in {0, 1, 2, 130}:
+        if draw.fault == COORDINATOR:
+            told = "never" if gone_s is None else f"after {gone_s:.2f} s"
+            print(f"  engines gone {told}", flush=True)
+            if gone_s is None or gone_s > ENGINES_GONE_S:
+                found.append(f"engines gone {told}")
+        if trial.code not in {0, 1, 2, 130} and (draw.fault, trial.code) != (COORDINATOR, -signal.SIGKILL):
             found.append(f"code {trial.code}: {trial.said[-200:]}")
         if trial.code == 1 and (draw.host not in trial.said or "hint:" not in trial.said):
             found.append(f"host or remedy is not named: {trial.said[-300:]!r}")
@@ -136,35 +157,39 @@ def _reached(phase: str, trial: Trial) -> Callable[[], bool]:
     }[phase]
 
 
+def _struck(draw: Draw, trial: Trial) -> list[int] | None:
+    """Processes that a fault strikes; None: it strikes none."""
+    hosts, name = trial.hosts, draw.host
+    processes: dict[str, Callable[[], list[int]]] = {
+        "agent": lambda: hosts.agents(name),
+        "all agents": lambda: [pid for one in hosts.names for pid in hosts.agents(one)],
+        "engine": lambda: hosts.engines(name),
+        "ssh client": lambda: _ssh_of(trial, hosts.address(name)),
+        "coordinator": trial.coordinator,
+        "Ctrl-C": lambda: trial.coordinator()[:1],
+    }
+    found = processes.get(draw.fault.removesuffix(" killed").removesuffix(" frozen"))
+    return None if found is None else found()
+
+
 def _strike(draw: Draw, trial: Trial, frozen: list[int]) -> Callable[[], None]:
     hosts, name = trial.hosts, draw.host
-    pids: list[int] = []
-    number = signal.SIGSTOP if "frozen" in draw.fault else signal.SIGKILL
-    match draw.fault:
-        case "agent killed" | "agent frozen":
-            pids = hosts.agents(name)
-        case "all agents killed":
-            pids = [pid for one in hosts.names for pid in hosts.agents(one)]
-        case "engine killed" | "engine frozen":
-            pids = hosts.engines(name)
-        case "ssh client killed":
-            pids = _ssh_of(trial, hosts.address(name))
-        case "ssh server killed":
-            hosts.stop_server(name)
-            return lambda: hosts.start_server(name)
-        case "link down" | "link down for a while":
-            hosts.link(name, "down")
-            if draw.fault == "link down":
-                return lambda: hosts.link(name, "up")
-            time.sleep(LOST_S / 2)
-            hosts.link(name, "up")
-        case _:
-            pids = [] if trial.process is None else [trial.process.pid]
-            number = signal.SIGINT
-    for pid in pids:
-        _signal(pid, number)
-    if number == signal.SIGSTOP:
-        frozen += pids
+    pids = _struck(draw, trial)
+    if pids is not None:
+        number = signal.SIGSTOP if "frozen" in draw.fault else signal.SIGKILL
+        for pid in pids:
+            _signal(pid, signal.SIGINT if draw.fault == "Ctrl-C" else number)
+        if number == signal.SIGSTOP:
+            frozen += pids
+    elif draw.fault == "ssh server killed":
+        hosts.stop_server(name)
+        return lambda: hosts.start_server(name)
+    else:
+        hosts.link(name, "down")
+        if draw.fault == "link down":
+            return lambda: hosts.link(name, "up")
+        time.sleep(LOST_S / 2)
+        hosts.link(name, "up")
     return lambda: None
 
 
@@ -194,18 +219,16 @@ def _ssh_of(trial: Trial, address: str) -> list[int]:
 
 
 def _unreadable(trial: Trial) -> list[str]:
-    """What of the bundles does not open, here or on a host."""
-    there = trial.kept()
-    found = []
-    if " of " in there and "bundles readable" in there:
-        words = there.replace(",", "").replace(";", "").split()
-        at = words.index("bundles")
-        if words[at - 3] != words[at - 1]:
-            found.append(there)
+    """What of the bundles does not open, here or on a host: all have a Plan before the first I/O."""
+    begun = [
+        path.parent
+        for root in (trial.out, *(trial.hosts.directory / name for name in trial.hosts.names))
+        for path in root.rglob("plan.json")
+    ]
     record = trial.out / "hosts.json"
     if record.exists():
         json.loads(record.read_text())
-    return found
+    return [f"{path} cannot be read" for path in begun if not opens(path)]
 
 
 if __name__ == "__main__":

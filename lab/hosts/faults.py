@@ -107,6 +107,15 @@ class Trial:
             self.notes.append("DID NOT END")
         self.code = self.process.returncode
 
+    def coordinator(self) -> list[int]:
+        """The process that a shell waits for, and the one that works."""
+        if self.process is None:
+            return []
+        children = subprocess.run(
+            ["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False
+        )
+        return [self.process.pid, *(int(pid) for pid in children.stdout.split())]
+
     def gone_within(self, seconds: float) -> float | None:
         """Return how long it took until no engine is left; None: they are still there."""
         began_s = time.monotonic()
@@ -133,7 +142,7 @@ class Trial:
         left = [
             path for name in self.hosts.names for path in (self.hosts.directory / name).rglob("manifest.json")
         ]
-        readable = [path for path in left if _opens(path.parent)]
+        readable = [path for path in left if opens(path.parent)]
         there = f"{len(readable)} of {len(left)} bundles readable on the hosts" if left else ""
         if not (self.out / "manifest.json").exists():
             return there or "nothing was begun"
@@ -151,7 +160,7 @@ class Trial:
         return "no process is left" if not left else f"PROCESSES LEFT on {', '.join(left)}"
 
 
-def _opens(path: Path) -> bool:
+def opens(path: Path) -> bool:
     try:
         return bool(Bundle.open(path).plan) and Bundle.open(path).samples() is not None
     except Exception:  # noqa: BLE001 # whatever is wrong with it, it does not open
@@ -375,12 +384,7 @@ def coordinator_killed(number: int) -> Callable[[Trial], None]:
     def make(trial: Trial) -> None:
         trial.start(seconds=LONG_S)
         trial.until(trial.running)
-        assert trial.process is not None
-        # The process that a shell waits for, and the one that works.
-        children = subprocess.run(
-            ["pgrep", "-P", str(trial.process.pid)], capture_output=True, text=True, check=False
-        )
-        _kill([trial.process.pid, *(int(pid) for pid in children.stdout.split())], number)
+        _kill(trial.coordinator(), number)
         gone = trial.gone_within(10)
         trial.notes.append("engines gone " + (f"after {gone:.1f} s" if gone is not None else "NEVER"))
         trial.finish()
