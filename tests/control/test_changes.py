@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 from pathlib import Path
@@ -222,6 +224,54 @@ def test_nothing_is_changed_where_it_cannot_be_written_down(places: Places) -> N
     with pytest.raises(RefusedError, match="cannot be written down"), changing(places) as changes:
         changes.set("governor", "policy0", "performance")
     assert machine.snapshot(places[0]) == before
+
+
+@pytest.mark.parametrize("lines", range(12))
+def test_a_journal_that_is_full_after_some_lines_keeps_nothing_from_being_put_back(
+    places: Places, lines: int
+) -> None:
+    written = 0
+
+    def step(name: str) -> None:
+        nonlocal written
+        if name == "fsync":
+            written += 1
+            if written > lines:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = machine.snapshot(places[0])
+    undone = places[0] / "undone"
+    full = pytest.raises(RefusedError, match="No space left") if lines < 7 else contextlib.nullcontext()
+    with full, Changes(machine.controls(places[0]), places[1], step) as changes:
+        changes.set("governor", "policy0", "performance")
+        changes.run("mark", "true", f"touch {undone}")
+        changes.set("governor", "policy1", "performance")
+    # What was not written down was not done: nothing undoes it.
+    assert undone.exists() is (lines >= 4)
+    undone.unlink(missing_ok=True)
+    after = {name: text.strip() for name, text in machine.snapshot(places[0]).items()}
+    assert after == {name: text.strip() for name, text in before.items()}
+    assert list(places[1].glob("*.jsonl")) == []
+
+
+def test_a_line_that_was_not_written_whole_damages_no_other(places: Places) -> None:
+    fails = iter([False, False, False, True, False, False])
+
+    def step(name: str) -> None:
+        if name == "fsync" and next(fails):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    changes = Changes(machine.controls(places[0]), places[1], step)
+    changes.set("governor", "policy0", "performance")
+    with pytest.raises(RefusedError, match="cannot be written down"):
+        changes.set("governor", "policy1", "performance")
+    changes.set("sysctl", "vm.swappiness", "1")
+    abandon(changes)
+    done = restore(machine.controls(places[0]), places[1])
+    assert [str(one) for one in done] == [
+        "sysctl of vm.swappiness: put back to 60",
+        "governor of policy0: put back to powersave",
+    ]
 
 
 def test_a_damaged_record_is_named_and_kept(places: Places) -> None:

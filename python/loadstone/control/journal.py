@@ -112,7 +112,6 @@ class ChangeJournal:
 
     def intend(self, change: Change) -> None:
         """Write down a change before it is made."""
-        self.changes.append(change)
         self._write(
             {
                 "change": change.number,
@@ -124,6 +123,7 @@ class ChangeJournal:
                 "beside": [[item.control, item.subject, value] for item, value in change.beside],
             }
         )
+        self.changes.append(change)
 
     def made(self, change: Change, after: str | None) -> None:
         """Write down what was read after it."""
@@ -131,9 +131,10 @@ class ChangeJournal:
         self._write({"made": change.number, "after": after})
 
     def over(self, change: Change) -> None:
-        """Write down that it is put back."""
+        """Write down that it is put back; where that cannot be written, `restore` looks at it again."""
         change.over = True
-        self._write({"over": change.number})
+        with contextlib.suppress(RefusedError):
+            self._write({"over": change.number})
 
     def close(self) -> None:
         """Remove the record where everything is put back, and known."""
@@ -145,13 +146,16 @@ class ChangeJournal:
 
     def _write(self, line: dict[str, Any]) -> None:
         self._step("write")
-        rest = memoryview(json.dumps(line).encode() + b"\n")
+        rest, end = memoryview(json.dumps(line).encode() + b"\n"), os.fstat(self._file).st_size
         try:
             while rest:
                 rest = rest[os.write(self._file, rest) :]
             self._step("fsync")
             os.fsync(self._file)
         except OSError as error:
+            # The next line must not be added to half of this one.
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, end)
             raise _unwritable(self.path.parent, error) from None
 
 
@@ -351,5 +355,5 @@ def _sync_folder(where: Path) -> None:
 def _unwritable(where: Path, error: OSError) -> RefusedError:
     return RefusedError(
         f"{where}: what is changed cannot be written down: {error.strerror}",
-        hint="nothing is changed then; set LOADSTONE_STATE to a directory that is kept over a reboot",
+        hint="nothing more is changed then; set LOADSTONE_STATE to a directory that is kept over a reboot",
     )
