@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.control import journal
+from loadstone.control import commands, journal
 from loadstone.control.block import NrRequests
 from loadstone.control.changes import ChangeOutcome, Changes, DamagedLine, Restored, restore
 from loadstone.control.journal import Change
@@ -272,6 +272,19 @@ def test_a_line_that_was_not_written_whole_damages_no_other(places: Places) -> N
         "sysctl of vm.swappiness: put back to 60",
         "governor of policy0: put back to powersave",
     ]
+
+
+def test_a_command_may_leave_a_program_in_the_background(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "PATIENCE_S", 20)
+    number, over = tmp_path / "pid", tmp_path / "over"
+    with changing(places) as changes:
+        changes.run(
+            "server", f"(sleep 600; touch {over}) & echo $! > {number}; echo begun", f"kill $(cat {number})"
+        )
+        assert Path("/proc", number.read_text().strip()).exists()
+    assert not over.exists()
 
 
 def test_a_damaged_record_is_named_and_kept(places: Places) -> None:

@@ -37,13 +37,7 @@ class CommandPair(Control):
     def write(self, subject: str, value: str) -> None:
         """Run a command. Raises RefusedError where it fails."""
         try:
-            done = orphans.run(
-                ["/bin/sh", "-c", value],
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=PATIENCE_S,
-            )
+            done = orphans.run(["/bin/sh", "-c", value], timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
             raise RefusedError(f"{subject}: `{value}` took more than {PATIENCE_S} s") from None
         if done.returncode != 0:

@@ -64,7 +64,7 @@ class MountOptions(Control):
             return
         command = ["mount", "-o", f"remount,{options}", subject]
         environment = os.environ | {"LC_ALL": "C"}
-        done = orphans.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=environment)
+        done = orphans.run(command, timeout=PATIENCE_S, env=environment)
         if done.returncode != 0:
             words = " ".join((done.stderr or done.stdout).split()) or f"mount ended with {done.returncode}"
             raise RefusedError(f"remounting {subject} with {options} failed: {words}")

@@ -16,14 +16,15 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _PR_SET_PDEATHSIG: Final = 1
 _LIBC: Final = ctypes.CDLL(None)
 LOOK_S: Final = 0.05
+MOST_SAID_BYTES: Final = 1 << 20
 
 
 def folder() -> Path:
@@ -33,21 +34,43 @@ def folder() -> Path:
     return Path(tempfile.gettempdir()) / f"loadstone-{os.geteuid()}"
 
 
-def run(command: Sequence[str], lock: str | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run a program that does not outlive this process; `lock`: the name under which it is waited for."""
+def run(
+    command: Sequence[str],
+    lock: str | None = None,
+    *,
+    timeout: float,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a program that does not outlive this process; `lock`: the name under which it is waited for.
+
+    What it says goes to files in memory: a program that it leaves in the background would hold a pipe open.
+    """
     with contextlib.ExitStack() as stack:
+        kept: tuple[int, ...] = ()
         if lock is not None:
             file = _opened(lock)
             stack.callback(os.close, file)
             fcntl.flock(file, fcntl.LOCK_SH)
-            options["pass_fds"] = (file,)
-        return subprocess.run(
+            kept = (file,)
+        out, err = (stack.enter_context(os.fdopen(os.memfd_create(name), "w+b")) for name in ("out", "err"))
+        done = subprocess.run(
             command,
             preexec_fn=_die_with_parent,
             check=False,
             stdin=subprocess.DEVNULL,
-            **options,
+            stdout=out,
+            stderr=err,
+            timeout=timeout,
+            env=env,
+            pass_fds=kept,
         )
+        said = (_said(one) for one in (out, err))
+        return subprocess.CompletedProcess(command, done.returncode, *said)
+
+
+def _said(file: BinaryIO) -> str:
+    file.seek(0)
+    return file.read(MOST_SAID_BYTES).decode(errors="replace")
 
 
 def wait_until_gone(lock: str, patience_s: float) -> bool:

@@ -330,15 +330,7 @@ def _of_device(device: str) -> Path:
 def _call(command: Sequence[str], lock: str | None = None) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"LC_ALL": "C"}
     try:
-        return orphans.run(
-            command,
-            lock,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=PATIENCE_S,
-            env=environment,
-        )
+        return orphans.run(command, lock, timeout=PATIENCE_S, env=environment)
     except subprocess.TimeoutExpired:
         raise RefusedError(f"`{' '.join(command)}` took more than {PATIENCE_S} s") from None
     except OSError as error:
