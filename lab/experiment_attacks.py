@@ -130,6 +130,13 @@ class Bench:
         """Run the verb to its end."""
         return self.ended(self.start(action, path, *words, state=state))
 
+    def restore(self, *words: str) -> Ran:
+        """Run `loadstone restore`."""
+        command = [sys.executable, "-m", "loadstone", "restore", *words]
+        environment = os.environ | {"LOADSTONE_STATE": str(self.state)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        return Ran(done.returncode, done.stdout, done.stdout + done.stderr)
+
     @staticmethod
     def ended(process: subprocess.Popen[str]) -> Ran:
         """Wait for a verb."""
@@ -474,8 +481,8 @@ def _begun(process: subprocess.Popen[str], out: Path, runs: int) -> None:
         time.sleep(0.02)
 
 
-def _interrupt(bench: Bench, number: int) -> None:
-    path, out = bench.file(bench.text()), bench.folder / "out"
+def _interrupt(bench: Bench, number: int, text: str | None = None) -> None:
+    path, out = bench.file(text or bench.text()), bench.folder / "out"
     process = bench.start("run", path)
     time.sleep(bench.draw.uniform(0.0, 8.0))
     alive = process.poll() is None
@@ -487,11 +494,7 @@ def _interrupt(bench: Bench, number: int) -> None:
         ran.ends(130, 0, *(() if out.exists() else (-number,)))
     if number == signal.SIGKILL and alive:
         time.sleep(0.5)
-        restore = subprocess.run(
-            [sys.executable, "-m", "loadstone", "restore"], capture_output=True, text=True, check=False,
-            env=os.environ | {"LOADSTONE_STATE": str(bench.state)},
-        )  # fmt: skip
-        Ran(restore.returncode, restore.stdout, restore.stderr).ends(0)
+        bench.restore().ends(0)
     bench.is_put_back()
     if not (out / "experiment.json").exists():
         return
@@ -524,6 +527,30 @@ def killed(bench: Bench) -> None:
     _interrupt(bench, signal.SIGKILL)
 
 
+def _layouts(bench: Bench) -> str:
+    """Return a file with two layouts of two devices, on each of which a scheduler is set."""
+    devices = [bench.stage.loop(200, written=False) for _ in range(2)]
+    bench.before = bench.snapshot()
+    names = ", ".join(f'"{one}"' for one in devices)
+    factors = (
+        f'\n[layouts.array]\nmanager = "btrfs"\nraid = "{bench.draw.choice("01")}"\n'
+        '\n[layouts.each]\nfilesystem = "ext4"\n'
+        '\n[[factors]]\nname = "f"\nkind = "layout"\nlevels = ["array", "each"]\n'
+        f'\n[[settings]]\ncontrol = "io_scheduler"\nsubject = "{devices[0]}"\nvalue = "none"\n'
+    )
+    return f"devices = [{names}]\n{bench.text(factors, target='{file}')}"
+
+
+def interrupted_building(bench: Bench) -> None:
+    """Ctrl-C while layouts are built and taken down."""
+    _interrupt(bench, signal.SIGINT, _layouts(bench))
+
+
+def killed_building(bench: Bench) -> None:
+    """SIGKILL there."""
+    _interrupt(bench, signal.SIGKILL, _layouts(bench))
+
+
 def interrupted_plan(bench: Bench) -> None:
     """Ctrl-C during plan."""
     process = bench.start("plan", bench.file(bench.text()))
@@ -549,38 +576,175 @@ def target_goes(bench: Bench) -> None:
 
 
 def edited(bench: Bench) -> None:
-    """The file is edited between run and resume."""
+    """The file is edited between run and resume: repeats, seed, a level more, another factor, a comment."""
     path, out = bench.file(bench.text()), bench.folder / "out"
     process = bench.start("run", path)
     _begun(process, out, 2)
     process.send_signal(signal.SIGINT)
     bench.ended(process).ends(130)
     text = path.read_text()
-    path.write_text(text.replace("repeats = 2", "repeats = 3"))
+    right, wrong = bench.draw.choice(
+        [
+            ("repeats = 2", "repeats = 3"),
+            ("repeats = 2", "repeats = 2\nseed = 9"),
+            ("[1, 7]", "[1, 7, 9]"),
+            ("[1, 7]", "[7, 1]"),
+            ('"vm.stat_interval"', '"vm.page-cluster"'),
+            ("rate_iops = 400", "rate_iops = 500"),
+            ("repeats = 2", "repeats = 2 # still"),
+        ]
+    )
+    path.write_text(text.replace(right, wrong))
     bench.ran("resume", out).ends(2).says("is not what the experiment began with", path.name)
     path.write_text(text)
     bench.ran("resume", out).ends(0)
     bench.complete(out, 4)
 
 
+def changed_by_others(bench: Bench) -> None:
+    """Somebody sets the control to a third value during a run: it is theirs, and that is said."""
+    path, out = bench.file(bench.text(VARIED.replace("[1, 7]", "[6, 7]"), runtime="3s")), bench.folder / "out"
+    process = bench.start("run", path)
+    _begun(process, out, 1)
+    time.sleep(bench.draw.uniform(1.0, 3.0))
+    file = Path("/proc/sys/vm/stat_interval")
+    try:
+        file.write_text("5")
+        bench.ended(process).ends(1).says(
+            "STILL CHANGED", "NOT put back to 1: somebody else set it to 5 since"
+        )
+        if file.read_text().strip() != "5":
+            raise WrongError(f"somebody's value was changed to {file.read_text().strip()}")
+        bench.restore().ends(1).says("somebody else set it to 5")
+        bench.restore("--force").ends(0)
+        bench.is_put_back()
+    finally:
+        file.write_text(bench.before["sysctl"])
+    bench.ran("resume", out).ends(0)
+    bench.complete(out, 4)
+
+
+def rebooted(bench: Bench) -> None:
+    """Killed in a run, and the host boots: settings are the kernel's again, what was made on disk is not."""
+    mark = bench.folder / "mark"
+    level = f'{{ name = "on", do = "touch {mark}", undo = "rm {mark}" }}'
+    factors = VARIED + f'\n[[factors]]\nname = "f"\nkind = "command"\nlevels = [{level}, "as is"]\n'
+    path, out = bench.file(bench.text(factors, runtime="2s")), bench.folder / "out"
+    process = bench.start("run", path, "--allow-exec")
+    _begun(process, out, bench.draw.randrange(1, 6))
+    process.kill()
+    bench.ended(process)
+    time.sleep(0.5)
+    Path("/proc/sys/vm/stat_interval").write_text(bench.before["sysctl"])
+    for journal in (bench.state / "changes").glob("*.jsonl"):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        journal.write_text(journal.read_text().replace(boot, "the boot before"))
+    bench.restore().ends(0)
+    if mark.exists():
+        raise WrongError("what the command made is still there")
+    bench.is_put_back()
+    bench.ran("resume", out, "--allow-exec").ends(0)
+    bench.complete(out, 8)
+
+
+def wild_command(bench: Bench) -> None:
+    """Commands that stay in the background, hang, print escapes, or cannot be undone."""
+    kind = bench.draw.choice(["background", "hangs", "escapes", "cannot be undone"])
+    number = bench.folder / "pid"
+    does = {
+        "background": (f"sleep 300 & echo $! > {number}", f"kill $(cat {number})"),
+        "hangs": ("sleep 300", "true"),
+        "escapes": (r"printf '\\033[2Jgone\\007\\n' >&2; exit 3", "true"),
+        "cannot be undone": ("true", r"printf '\\033[2Jno way' >&2; exit 4"),
+    }
+    do, undo = does[kind]
+    level = f'{{ name = "on", do = "{do}", undo = "{undo}" }}'
+    path = bench.file(
+        bench.text(f'\n[[factors]]\nname = "f"\nkind = "command"\nlevels = ["as is", {level}]\n')
+    )
+    out = bench.folder / "out"
+    process = bench.start("run", path, "--allow-exec")
+    if kind == "hangs":
+        until_s = time.monotonic() + PATIENCE_S
+        while not _children(process.pid, "sleep 300") and time.monotonic() < until_s:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        bench.ended(process).ends(130)
+    elif kind == "background":
+        bench.ended(process).ends(0)
+        bench.complete(out, 4)
+        if Path("/proc", number.read_text().strip()).exists():
+            raise WrongError("the program in the background was not ended")
+    elif kind == "escapes":
+        bench.ended(process).ends(1).says(r"ended with 3: \\x1b\[2Jgone")
+    else:
+        bench.ended(process).ends(1).says("STILL CHANGED", r"ended with 4: \\x1b\[2Jno way")
+        bench.restore().ends(1).says("ended with 4")
+        bench.before.pop("journals")
+
+
+def _children(number: int, words: str) -> bool:
+    """Return whether a descendant of a process is this command."""
+    for task in Path(f"/proc/{number}/task").glob("*/children"):
+        for child in task.read_text().split():
+            try:
+                said = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+            except OSError:
+                continue
+            if said == words or _children(int(child), words):
+                return True
+    return False
+
+
+def one_target(bench: Bench) -> None:
+    """Two experiments on one target: the second is refused while the first writes, or waits its turn."""
+    path = bench.file(bench.text(runtime="4s"))
+    second = bench.folder / "second.toml"
+    second.write_text(
+        path.read_text().replace("vm.stat_interval", "vm.page-cluster").replace("[1, 7]", "[3, 2]")
+    )
+    process = bench.start("run", path)
+    _begun(process, bench.folder / "out", 1)
+    time.sleep(1.0)
+    bench.ran("run", second, "--out", str(bench.folder / "out2")).ends(1, 2).says("data")
+    bench.ended(process).ends(0)
+    bench.complete(bench.folder / "out", 4)
+
+
 def full_journal(bench: Bench) -> None:
-    """The disk of the journal is full: nothing is changed."""
-    state = bench.small
+    """The disk of the journal is full before, or gets full during a run: all is put back, and it ends."""
+    state, later = bench.small, bench.draw.random() < 0.5
     state.mkdir()
     call("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", state)
     try:
         (state / "changes").mkdir(mode=0o700)
-        with (state / "filler").open("wb") as file:
-            try:
-                file.write(bytes(1 << 20))
-                file.flush()
-            except OSError:
-                pass
-        ran = bench.ran("run", bench.file(bench.text()), state=state)
+        path, out = bench.file(bench.text(runtime="2s")), bench.folder / "out"
+        process = bench.start("run", path, state=state) if later else None
+        if process is not None:
+            _begun(process, out, 1)
+        _fill(state / "filler", 1 << 20)
+        ran = bench.ran("run", path, state=state) if process is None else bench.ended(process)
         ran.ends(1, 2).says("cannot be written down", "No space left")
         bench.is_put_back()
+        if later:
+            (state / "filler").unlink()
+            bench.ran("resume", out, state=state).ends(0)
+            bench.complete(out, 4)
+            if left := list((state / "changes").glob("*.jsonl")):
+                raise WrongError(f"journals are left: {left}")
     finally:
         call("umount", state)
+
+
+def _fill(path: Path, size_bytes: int) -> None:
+    with path.open("wb", buffering=0) as file:
+        try:
+            for _ in range(0, size_bytes, 512):
+                file.write(bytes(512))
+        except OSError:
+            pass
 
 
 def full_study(bench: Bench) -> None:
@@ -592,12 +756,7 @@ def full_study(bench: Bench) -> None:
         path, out = bench.file(bench.text(runtime="2s")), folder / "out"
         process = bench.start("run", path, "--out", str(out))
         _begun(process, out, bench.draw.randrange(1, 3))
-        with (folder / "filler").open("wb") as file:
-            try:
-                file.write(bytes(4 << 20))
-                file.flush()
-            except OSError:
-                pass
+        _fill(folder / "filler", 4 << 20)
         bench.ended(process).ends(1).says("No space left")
         bench.is_put_back()
         (folder / "filler").unlink()
@@ -639,7 +798,8 @@ ATTACKS: Final[dict[str, Callable[[Bench], None]]] = {
         option, parameter, control, layout, two_targets, allocation, page_cache, cache_share, fill, group,
         command, misspelt, wrong_value, one_thing_twice, cannot_be_set, not_taken, no_file, small_budget,
         precious, own_file, interrupted, terminated, killed, interrupted_plan, target_goes, edited,
-        full_journal, full_study, two_at_once, used_directory,
+        full_journal, full_study, two_at_once, used_directory, interrupted_building, killed_building,
+        changed_by_others, rebooted, wild_command, one_target,
     )
 }  # fmt: skip
 
