@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from loadstone.api.listing import list_runs
     from loadstone.api.machine import check_host, list_controls, restore_settings
     from loadstone.api.named import workloads
+    from loadstone.api.planning import PlannedJob, PlannedRuns, plan_job, plan_runs
     from loadstone.api.reporting import write_report
     from loadstone.api.rerunning import rerun, verify
     from loadstone.api.results import Result, Study, open_bundle, open_study
-    from loadstone.api.running import PlannedJob, plan_job, run
+    from loadstone.api.running import run
     from loadstone.plan.safety.guard import Consent
     from loadstone.verdict import Verdict
 
@@ -41,6 +42,7 @@ __all__ = [
     "InputError",
     "LoadstoneError",
     "PlannedJob",
+    "PlannedRuns",
     "RefusedError",
     "Result",
     "RunError",
@@ -55,6 +57,7 @@ __all__ = [
     "open_bundle",
     "open_study",
     "plan_job",
+    "plan_runs",
     "rerun",
     "restore_settings",
     "run",
@@ -67,7 +70,8 @@ _WHERE: Final = {
     "Audit": "loadstone.api.auditing",
     "Comparison": "loadstone.api.comparing",
     "Consent": "loadstone.plan.safety.guard",
-    "PlannedJob": "loadstone.api.running",
+    "PlannedJob": "loadstone.api.planning",
+    "PlannedRuns": "loadstone.api.planning",
     "Result": "loadstone.api.results",
     "Study": "loadstone.api.results",
     "Verdict": "loadstone.verdict",
@@ -78,7 +82,8 @@ _WHERE: Final = {
     "list_runs": "loadstone.api.listing",
     "open_bundle": "loadstone.api.results",
     "open_study": "loadstone.api.results",
-    "plan_job": "loadstone.api.running",
+    "plan_job": "loadstone.api.planning",
+    "plan_runs": "loadstone.api.planning",
     "rerun": "loadstone.api.rerunning",
     "restore_settings": "loadstone.api.machine",
     "run": "loadstone.api.running",

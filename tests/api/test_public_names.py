@@ -11,6 +11,7 @@ import pytest
 
 import loadstone
 from loadstone import errors
+from loadstone.api.jobs.changes import JobArguments
 
 NAMES = [
     "Audit",
@@ -21,6 +22,7 @@ NAMES = [
     "InputError",
     "LoadstoneError",
     "PlannedJob",
+    "PlannedRuns",
     "RefusedError",
     "Result",
     "RunError",
@@ -35,6 +37,7 @@ NAMES = [
     "open_bundle",
     "open_study",
     "plan_job",
+    "plan_runs",
     "rerun",
     "restore_settings",
     "run",
@@ -46,7 +49,8 @@ MEMBERS = {
     "Audit": [
         "document", "frame", "has_broken", "markdown", "passed_over", "print", "verdict",
     ],
-    "PlannedJob": ["document", "memory_bytes", "notes", "targets"],
+    "PlannedJob": ["document", "lines", "memory_bytes", "notes", "obstacles", "targets"],
+    "PlannedRuns": ["document", "lines", "name", "notes", "obstacles"],
     "Result": [
         "altered", "audited", "bundle", "document", "doubts", "error", "estimates", "exit_code", "export",
         "has_figures", "host", "ios", "path", "report", "samples", "status", "summary", "verdict",
@@ -106,7 +110,8 @@ def test_the_page_has_every_argument_and_no_other() -> None:
     table = page[page.index("## `run`") : page.index("The safety check")]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     told = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    assert told == set(inspect.signature(loadstone.run).parameters) - {"job"}
+    given = set(inspect.signature(loadstone.run).parameters) - {"job", "changes"}
+    assert told == given | set(JobArguments.__annotations__)
 
 
 def test_the_recipes_are_python_and_name_what_there_is() -> None:

@@ -70,9 +70,9 @@ def test_what_would_be_lost_is_refused_with_the_remedy_in_python(tmp_path: Path)
 
 
 MISTAKES: list[tuple[dict[str, Any], str]] = [
-    ({"job": "nosuch"}, "nosuch cannot be read"),
+    ({"job": "nosuch"}, "'nosuch' is neither a job file nor a named workload"),
     ({"job": "[a]\nrw=sideways\n"}, "sideways"),
-    ({"job": "sd=s,lun=/tmp/x\nwd=w,sd=s\nrd=r,wd=w\n"}, "list of runs"),
+    ({"job": "sd=s,lun=/tmp/x,size=1m\nwd=w,sd=s\nrd=r,wd=w,iorate=(1,2),elapsed=2\n"}, "has 2 runs"),
     ({"runtime": 0}, "seconds above 0"),
     ({"runtime": "soon"}, "soon"),
     ({"rate": 0}, "above 0"),

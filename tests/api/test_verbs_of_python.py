@@ -60,6 +60,40 @@ def test_a_plan_is_what_would_run_and_touches_nothing(
     assert printed["streams"][0].keys() == found["streams"][0].keys()
 
 
+def test_what_stands_against_a_plan_is_told_and_what_is_lost_is_named(tmp_path: Path) -> None:
+    precious = tmp_path / "data"
+    precious.write_bytes(b"kept " * 100_000)
+    planned = loadstone.plan_job(WRITES.format(precious))
+    assert {(one.what, one.needs_consent) for one in planned.obstacles} == {(str(precious), True)}
+    assert any(str(precious) in line for line in planned.lines)
+    nowhere = loadstone.plan_job(WRITES.format(tmp_path / "new")).obstacles
+    assert nowhere == []
+
+
+def test_several_runs_are_planned_as_the_command_line_plans_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job, other = tmp_path / "a.fio", tmp_path / "b.fio"
+    job.write_text(WRITES.format(tmp_path / "data"))
+    other.write_text("[other]\nrw=read\nsize=4k\nfilename=/proc/nowhere/x\n")
+    planned = loadstone.plan_runs(job, other)
+    assert main(["plan", str(job), str(other), "--json"]) == 2
+    assert json.loads(capsys.readouterr().out) == planned.document()
+    assert [(one.what, one.needs_consent) for one in planned.obstacles] == [("b", False)]
+    with pytest.raises(loadstone.InputError, match="is one run"):
+        loadstone.plan_runs(job)
+    with pytest.raises(TypeError, match="runtme"):
+        loadstone.plan_job(job, runtme=3)  # type: ignore[call-arg] # a mistake
+
+
+def test_commands_of_a_job_run_where_they_are_permitted(tmp_path: Path) -> None:
+    text = f"[a]\nrw=read\nsize=4k\nfilename=/dev/zero\nexec_prerun=touch {tmp_path}/before\n"
+    with pytest.raises(loadstone.RefusedError, match="exec_prerun"):
+        loadstone.run(text, out=tmp_path / "no", calibration=False)
+    loadstone.run(text, out=tmp_path / "out", calibration=False, allow_exec=True)
+    assert (tmp_path / "before").exists()
+
+
 def test_a_bundle_runs_again_into_another(wrote: loadstone.Result, tmp_path: Path) -> None:
     again = loadstone.rerun(wrote.path, out=tmp_path / "again", calibration=False)
     assert again.status == "complete"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.cli.running import commands
+from loadstone.api.jobs import commands
 from loadstone.errors import RefusedError
 from loadstone.formats.fio.read import ReadOptions, TextSource, read_jobfiles
 

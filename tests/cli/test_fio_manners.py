@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from loadstone.api.jobs import schedulers
 from loadstone.cli.fio.program import main
-from loadstone.cli.running import schedulers
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
 from loadstone.plan.host import HostFacts
@@ -136,10 +136,12 @@ def plan_job(scheduler: str) -> Job:
 def test_a_scheduler_is_put_back_with_the_length_of_the_queue(scheduled: Path) -> None:
     job = plan_job("bfq")
     plan = plan_of("filename=/dev/zero\nsize=1m\n")
-    with schedulers.as_asked(Workload(name="w", jobs=(job,), notes=()), plan):
+    said: list[str] = []
+    with schedulers.as_asked(Workload(name="w", jobs=(job,), notes=()), plan, said.append):
         assert (scheduled / "scheduler").read_text() == "none mq-deadline [bfq]\n"
     assert (scheduled / "scheduler").read_text() == "none [mq-deadline] bfq\n"
     assert (scheduled / "nr_requests").read_text() == "200"
+    assert said[0].endswith("bfq instead of mq-deadline, until the run is over")
 
 
 def test_a_scheduler_that_is_not_there_is_refused_where_it_stands(scheduled: Path) -> None:
@@ -151,7 +153,7 @@ def test_a_scheduler_that_is_not_there_is_refused_where_it_stands(scheduled: Pat
     )
     with (
         pytest.raises(RefusedError, match="io_scheduler of sda: found 'bogus'") as error,
-        schedulers.as_asked(workload, plan),
+        schedulers.as_asked(workload, plan, print),
     ):
         pass
     assert error.value.hint == "it takes none, mq-deadline, bfq"

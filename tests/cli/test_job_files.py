@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from loadstone.api.jobs import job_files
+from loadstone.api.jobs.changes import JobChanges
 from loadstone.bundle import study as on_disk
-from loadstone.cli.jobs import job_files
 from loadstone.cli.main import main
-from loadstone.cli.options.arguments import LoadOptions
 from loadstone.errors import InputError
 
 FIO = "[a]\nioengine=null\nsize=1m\nrw={rw}\nfilename=x\nruntime=1\ntime_based\n"
@@ -32,7 +32,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def names(words: list[Path], shuffle: int | None = None) -> list[str]:
-    found = job_files.read([str(word) for word in words], LoadOptions(), lambda _: None, shuffle)
+    found = job_files.read([str(word) for word in words], JobChanges(), lambda _: None, shuffle)
     return [run.name for run in found.made().known()]
 
 
@@ -65,7 +65,7 @@ def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
 
 def test_a_directory_without_job_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no job file"):
-        job_files.words_of([str(tmp_path)])
+        job_files.files_of([str(tmp_path)], JobChanges())
 
 
 def test_an_order_of_one_file_has_no_effect(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

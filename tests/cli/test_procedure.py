@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadstone import exitcodes
+from loadstone.api.jobs import procedure
 from loadstone.bundle import study
-from loadstone.cli.jobs import procedure
 from loadstone.cli.main import main
 from loadstone.study.rounds import RoundsController
 from loadstone.workload import catalogue

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from loadstone.cli.display.progress_table import ProgressTable, stage_lengths_ns
+from loadstone.api.jobs.plan_lines import stage_lengths_ns
+from loadstone.cli.display.progress_table import ProgressTable
 from tests.guard.plans import plan, target
 
 

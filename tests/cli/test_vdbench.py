@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loadstone.api.jobs import read_workload
+from loadstone.api.jobs.vdbench_live import IntervalLines
 from loadstone.bundle.read import Bundle
 from loadstone.cli.app import run as command
-from loadstone.cli.jobs import read_workload
-from loadstone.cli.jobs.vdbench_live import IntervalLines
 from loadstone.cli.options.arguments import LoadOptions
 from loadstone.errors import InputError, LoadstoneError
 from loadstone.report.vdbench import lines
@@ -160,12 +160,12 @@ def _code(*words: str) -> int:
 def test_one_run_of_a_file_is_a_workload_for_other_verbs(file: Path) -> None:
     file.write_text(TEXT + "rd=third,wd=wd2,iorate=max,elapsed=4\n")
     chosen = read_workload.workload(
-        str(file), LoadOptions(set=["xfer=8k"], section=["third"], target=["x"], size="4m")
+        str(file), LoadOptions(set=["xfer=8k"], section=["third"], target=["x"], size="4m").changes()
     )
     assert [job.name for job in chosen.jobs] == ["wd2.sd1"]
     assert [target.path for target in chosen.jobs[0].placement.targets] == ["x"]
     with pytest.raises(InputError, match="has 2 runs, one is needed"):
-        read_workload.workload(str(file), LoadOptions(set=["xfer=8k"], section=["first"]))
+        read_workload.workload(str(file), LoadOptions(set=["xfer=8k"], section=["first"]).changes())
 
 
 def test_options_for_parameter_files_are_refused_elsewhere(tmp_path: Path) -> None:
@@ -213,11 +213,12 @@ def test_a_file_runs_as_it_is_and_its_results_agree_everywhere(file: Path) -> No
     assert all(60 < value < 80 for value in read_percent)
 
 
-def test_live_lines_are_those_of_a_later_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_live_lines_are_those_of_a_later_export(tmp_path: Path) -> None:
     made = runs.make(tmp_path / "a", seconds=6.0, seal=None)
     facts = {**FACTS, "warmup": "0", "interval": "1", "elapsed": "6"}
     whole = (made.path / "samples.arrows").read_bytes()
-    told = IntervalLines(facts)
+    said: list[str] = []
+    told = IntervalLines(facts, said.append)
     grown = tmp_path / "grown"
     grown.mkdir()
     told.begin(made.plan, grown)
@@ -225,9 +226,7 @@ def test_live_lines_are_those_of_a_later_export(tmp_path: Path, capsys: pytest.C
         (grown / "samples.arrows").write_bytes(whole[: len(whole) * part // 12])
         told.event({"type": "tick", "t_ns": part * 500_000_000})
     told.finish()
-    found = [
-        line for line in capsys.readouterr().err.splitlines() if re.match(r"\d\d:.* +(\d+|avg_2-6) ", line)
-    ]
+    found = [line for line in said if re.match(r"\d\d:.* +(\d+|avg_2-6) ", line)]
     (made.path / "workload.json").write_text(json.dumps({"global_options": facts, "jobs": []}))
     counted = Counted(Bundle.open(made.path))
     expected = [

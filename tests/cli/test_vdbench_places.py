@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from loadstone.api.jobs import read_workload
 from loadstone.cli.app import run as command
-from loadstone.cli.jobs import read_workload
 from loadstone.cli.options.arguments import LoadOptions
 from loadstone.errors import InputError, RefusedError
 
@@ -60,14 +60,16 @@ def test_a_host_that_is_not_there_is_no_lun_either(file: Path) -> None:
 
 
 def test_a_run_for_a_sweep_is_mapped_too(file: Path) -> None:
-    chosen = read_workload.workload(str(file), LoadOptions(map=["*=localhost", f"sd2={file.parent}/c"]))
+    chosen = read_workload.workload(
+        str(file), LoadOptions(map=["*=localhost", f"sd2={file.parent}/c"]).changes()
+    )
     assert [target.path for job in chosen.jobs for target in job.placement.targets] == [
         str(file.parent / "a"),
         str(file.parent / "c"),
     ]
     file.write_text("journal=yes\n" + file.read_text())
     with pytest.raises(RefusedError, match="journal= is for `loadstone run`"):
-        read_workload.workload(str(file), LoadOptions(map=["*=localhost"]))
+        read_workload.workload(str(file), LoadOptions(map=["*=localhost"]).changes())
 
 
 @pytest.mark.parametrize("hosts", ["", "hd=default,jvms=1\nhd=localhost\n", "hd=one,system=localhost\n"])

@@ -8,8 +8,8 @@ import sys
 import time
 from typing import IO, TYPE_CHECKING, Any
 
-from loadstone.cli.jobs.read_workload import workload as workload_of
-from loadstone.cli.options.arguments import LoadOptions
+from loadstone.api.jobs.changes import JobChanges
+from loadstone.api.jobs.read_workload import workload as workload_of
 from loadstone.hosts.work import HostWork
 from loadstone.version import __version__
 
@@ -31,7 +31,7 @@ def test_it_ends_its_engine_when_nobody_reads_it_any_more(tmp_path: Path) -> Non
     job = f"[r]\nioengine=psync\nrw=read\nsize=1m\ntime_based\nruntime=120\nfilename={tmp_path}/data\n"
     path = tmp_path / "job.fio"
     path.write_text(job)
-    workload = workload_of(str(path), LoadOptions())
+    workload = workload_of(str(path), JobChanges())
     work = HostWork(workload=workload, calibration=False).model_dump(mode="json")
     pipe = subprocess.PIPE
     argv = [sys.executable, "-m", "loadstone.hosts.agent"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.cli.jobs.read_workload import total_rate
+from loadstone.api.jobs.read_workload import total_rate
 from loadstone.cli.options.arguments import LoadOptions
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.fio.read import TextSource, read_jobfiles
@@ -82,17 +82,17 @@ def test_reading_back_has_no_rate_and_a_search_takes_none(tmp_path: Path) -> Non
 
 def test_words_become_a_rate() -> None:
     load = LoadOptions(rate="20k", rate_process="poisson", rate_profile="0s:10%,1m:100%,1m:50%")
-    found = total_rate(load)
+    found = total_rate(load.changes())
     assert found is not None
     assert (found.iops, found.process) == (20_000.0, RateProcess.POISSON)
     assert found.profile == ((0, 0.1), (60_000_000_000, 1.0), (60_000_000_000, 0.5))
-    assert total_rate(LoadOptions()) is None
+    assert total_rate(LoadOptions().changes()) is None
 
 
 @pytest.mark.parametrize(
     ("load", "message"),
     [
-        (LoadOptions(rate="0"), "the rate is 0"),
+        (LoadOptions(rate="0"), "found 0, expected I/Os per second above 0"),
         (LoadOptions(rate_process="poisson"), "no effect without --rate"),
         (LoadOptions(rate_profile="0s:1%"), "no effect without --rate"),
         (LoadOptions(rate="1k", rate_profile="10s"), "expected TIME:SHARE%"),
@@ -103,4 +103,4 @@ def test_words_become_a_rate() -> None:
 )
 def test_what_makes_no_sense_is_refused(load: LoadOptions, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        total_rate(load)
+        total_rate(load.changes())

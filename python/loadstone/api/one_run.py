@@ -18,7 +18,7 @@ from loadstone.session import run_plan
 from loadstone.watch.address import addresses
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from loadstone.plan.model import Plan
     from loadstone.session import Progress, RunRequest
@@ -37,6 +37,8 @@ class HowRun:
     """Who sees the run while it runs."""
     check: bool = True
     """Raise when the run fails."""
+    say: Callable[[str], None] = lambda _: None
+    """Who hears what is done beside the load: commands of the job, a scheduler that is set."""
 
 
 def run_once(plan: Plan, asked: RunRequest, settings: HowRun, figures: SealedFigures | None = None) -> Result:

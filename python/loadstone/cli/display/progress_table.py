@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from loadstone.api.jobs.plan_lines import stage_lengths_ns
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -211,18 +213,6 @@ def stage_names(plan: Plan) -> list[str]:
         first, *others = names[stage]
         made.append(f"{first} and {len(others)} more" if others else first)
     return made
-
-
-def stage_lengths_ns(plan: Plan) -> list[int | None]:
-    """Planned length of each stage; `None` where a stream has no time limit."""
-    lengths: dict[int, int | None] = {}
-    for stream in plan.streams:
-        stage = plan.workers[stream.worker].stage
-        limits = stream.limits
-        one = limits.start_delay_ns + limits.ramp_ns + limits.runtime_ns if limits.runtime_ns else None
-        before = lengths.get(stage, 0)
-        lengths[stage] = None if one is None or before is None else max(before, one)
-    return [lengths[stage] for stage in sorted(lengths)]
 
 
 def _merge(total: ProgressRow, row: ProgressRow) -> None:

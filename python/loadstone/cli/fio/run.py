@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import exitcodes, file_name, output, temporary
+from loadstone.api.jobs import commands, schedulers
+from loadstone.cli.display import console
 from loadstone.cli.fio import names as fio_names
 from loadstone.cli.fio.disks import Disks
 from loadstone.cli.fio.eta import Eta
@@ -29,7 +31,6 @@ from loadstone.cli.fio.program import FAILED, say
 from loadstone.cli.fio.results import FioResults
 from loadstone.cli.fio.state import save_state
 from loadstone.cli.fio.trigger import Trigger
-from loadstone.cli.running import commands, schedulers
 from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, RunError
 from loadstone.plan.model import HeaderLayout
 from loadstone.plan.options import ResolveOptions
@@ -83,8 +84,10 @@ def _run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
         results.begin()
         trigger = Trigger(asked, resolution.plan)
         watch = _Watch(asked, workload, resolution.plan, results)
-        commands.before(workload)  # Refused by the reader unless LOADSTONE_ALLOW_EXEC permits them.
-        with schedulers.as_asked(workload, resolution.plan):
+        commands.before(
+            workload, console.say
+        )  # Refused by the reader unless LOADSTONE_ALLOW_EXEC permits them.
+        with schedulers.as_asked(workload, resolution.plan, console.say):
             outcome = run_plan(
                 resolution.plan,
                 asked=RunRequest(
@@ -109,7 +112,7 @@ def _run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
             results.say("\nfio: terminating on signal 2\n")
         if outcome.status == "partial":
             return INTERRUPTED
-        commands.after(workload)
+        commands.after(workload, console.say)
         try:
             failed = results.end(outcome.bundle_path, outcome.error)
         except (BundleError, OSError) as error:

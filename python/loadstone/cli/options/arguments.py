@@ -5,20 +5,26 @@ Knows names, help texts and what makes no sense together. Reads no file.
 
 from __future__ import annotations
 
-import contextlib
+import functools
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from loadstone.api.jobs.changes import Caller, JobChanges, JobText
 from loadstone.cli.options import suggestions
-from loadstone.errors import InputError, LoadstoneError, Where
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from loadstone.errors import InputError, Where
 
 COMMAND_LINE = "command line"
+STANDARD_INPUT: Final = "-"
+_OPTIONS: Final = {
+    "targets": "--target",
+    "targets_instead": "--map",
+    "parameters": "--set",
+    "sections": "--section",
+}
 Repeat = Parameter(negative="", show_default=False)
 Flag = Parameter(negative="", show_default=False)
 OfParameters = Parameter(completer=suggestions.parameters)
@@ -91,25 +97,46 @@ class LoadOptions:
     allow_exec: Annotated[bool, Flag] = False
     """Permit the commands in the job file (exec_prerun, exec_postrun) to run."""
 
-    def mapping(self) -> dict[str, str]:
-        """`--map` as a dictionary."""
-        return pairs(self.map, "--map", "OLD=NEW")
+    def changes(self) -> JobChanges:
+        """Return what the options change. Raises `InputError` for what is no OLD=NEW or NAME=VALUE."""
+        return JobChanges(
+            targets=tuple(self.target),
+            targets_instead=pairs(self.map, "--map", "OLD=NEW"),
+            runtime=self.runtime,
+            size=self.size,
+            rate=self.rate,
+            rate_process=self.rate_process,
+            rate_profile=self.rate_profile,
+            parameters=pairs(self.set, "--set", "NAME=VALUE"),
+            sections=tuple(self.section),
+            language=self.language,
+            warmup=self.warmup,
+            interval=self.interval,
+            ramp_until_steady=self.ramp_until_steady,
+            keep_ioengine=self.keep_ioengine,
+            journal=self.journal,
+            allow_exec=self.allow_exec,
+            caller=SHELL,
+        )
 
-    def parameters(self) -> dict[str, str]:
-        """`--set` as a dictionary."""
-        return pairs(self.set, "--set", "NAME=VALUE")
+
+def option_of(argument: str) -> str:
+    """Return the option that is an argument of the Python API."""
+    return _OPTIONS.get(argument) or f"--{argument.replace('_', '-')}"
 
 
-@contextlib.contextmanager
-def given_as(option: str | None = None) -> Iterator[Where]:
-    """Say that an error comes from this option, or the command line, where it names no place itself."""
-    where = Where(COMMAND_LINE, option=option)
-    try:
-        yield where
-    except LoadstoneError as error:
-        if error.where is not None:
-            raise
-        raise type(error)(error.message, where=where, hint=error.hint) from error
+SHELL: Final = Caller(COMMAND_LINE, option_of)
+"""Who asks by options."""
+
+
+def job_of(word: str) -> str | JobText:
+    """Return the job that a word names; what stands on standard input is read once."""
+    return _standard_input() if word == STANDARD_INPUT else word
+
+
+@functools.cache
+def _standard_input() -> JobText:
+    return JobText("standard input", sys.stdin.buffer.read())
 
 
 def pairs(words: list[str], option: str, shape: str) -> dict[str, str]:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loadstone.api.jobs.changes import JobChanges
+from loadstone.api.jobs.read_workload import total_rate
 from loadstone.cli.display import console
-from loadstone.cli.jobs.read_workload import total_rate
-from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions
+from loadstone.cli.options.arguments import COMMAND_LINE, SHELL
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.messages import say
 from loadstone.session import RunRequest
@@ -22,8 +23,8 @@ from loadstone.workload.other_hosts import spread
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from loadstone.api.jobs.data_sheet import DataSheet
     from loadstone.bundle.read import Bundle
-    from loadstone.cli.options.data_sheet import DataSheet
     from loadstone.cli.options.run_options import RunOptions
     from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.hosts.hosts_file import HostsFile
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 class StudyOnHosts:
     """How the runs of a study are made on hosts: each of them as one run would be."""
 
-    load: Callable[[Next], LoadOptions]
+    changes: Callable[[Next], JobChanges]
     check: Callable[[Plan, Next], None] = lambda _, __: None
     """Raises for a Plan that the study cannot use."""
 
@@ -111,9 +112,9 @@ def experiment_maker(prepared: PreparedExperiment, run_options: RunOptions) -> R
     """Return who makes the runs of an experiment on `--hosts`; None: they are made here."""
     if run_options.hosts is None:
         return None
-    load = LoadOptions()
+    changes = JobChanges(caller=SHELL)
     request = {"front_end": "experiment", "file": str(prepared.path)}
-    return _study_maker(run_options, StudyOnHosts(lambda _: load), request, prepared.inputs)
+    return _study_maker(run_options, StudyOnHosts(lambda _: changes), request, prepared.inputs)
 
 
 def _study_maker(
@@ -127,14 +128,14 @@ def _study_maker(
     inputs = inputs | _file_of(word)
 
     def works_of(wanted: Next) -> dict[str, HostWork]:
-        load = on_hosts.load(wanted)
+        changes = on_hosts.changes(wanted)
         return works(
             wanted.workload,
-            load,
+            changes,
             named,
             request,
             inputs,
-            rate=wanted.rate or total_rate(load),
+            rate=wanted.rate or total_rate(changes),
             calibration=run_options.calibration,
         )
 
@@ -147,7 +148,7 @@ def _file_of(word: str) -> dict[str, bytes]:
 
 def once(
     asked_for: Workload,
-    load: LoadOptions,
+    changes: JobChanges,
     options: dict[str, Any],
     run_options: RunOptions,
     sheet: DataSheet,
@@ -167,11 +168,11 @@ def once(
     return run_and_tell(
         works(
             asked_for,
-            load,
+            changes,
             named,
             request,
             inputs,
-            rate=total_rate(load),
+            rate=total_rate(changes),
             calibration=run_options.calibration,
         ),
         named,
@@ -295,7 +296,7 @@ def run_and_tell(
 
 def works(
     asked_for: Workload,
-    load: LoadOptions,
+    changes: JobChanges,
     named: HostsFile,
     request: dict[str, Any],
     inputs: dict[str, bytes],
@@ -318,8 +319,8 @@ def works(
         name: HostWork(
             workload=own_sequence(of_hosts[name], number),
             rate=None if rate is None else HostRate.of(rate, 1 / len(named.host)),
-            keep_ioengine=load.keep_ioengine,
-            journal=load.journal,
+            keep_ioengine=changes.keep_ioengine,
+            journal=changes.journal,
             inputs=texts,
             request=request,
             calibration=calibration,

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.cli.jobs.read_workload import resolution, total_rate
-from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions
+from loadstone.api.jobs.read_workload import resolution, total_rate
+from loadstone.cli.options.arguments import COMMAND_LINE
 from loadstone.cli.running import study
 from loadstone.cli.running.hosts import StudyOnHosts
 from loadstone.errors import InputError, Where
@@ -21,7 +21,8 @@ from loadstone.study.repeat import RepeatController, Until
 from loadstone.study.run import StudyRequest
 
 if TYPE_CHECKING:
-    from loadstone.cli.options.data_sheet import DataSheet
+    from loadstone.api.jobs.changes import JobChanges
+    from loadstone.api.jobs.data_sheet import DataSheet
     from loadstone.cli.options.run_options import RunOptions
     from loadstone.plan.resolve import Resolution
     from loadstone.workload.model import Workload
@@ -31,16 +32,20 @@ MAX_REPEATS: Final = 1000
 
 
 def execute(
-    asked_for: Workload, load: LoadOptions, options: dict[str, Any], run_options: RunOptions, sheet: DataSheet
+    asked_for: Workload,
+    changes: JobChanges,
+    options: dict[str, Any],
+    run_options: RunOptions,
+    sheet: DataSheet,
 ) -> int:
     """Repeat a Workload and return the exit code."""
     most, until = times(options["repeat"]), precision(options["until"])
     controller = RepeatController(
-        Next(asked_for.name, asked_for, rate=total_rate(load)), most=most, until=until
+        Next(asked_for.name, asked_for, rate=total_rate(changes)), most=most, until=until
     )
 
     def resolve(wanted: Next) -> Resolution:
-        return resolution(wanted.workload, load)
+        return resolution(wanted.workload, changes)
 
     first = study.first_of(controller, run_options, resolve)
     asked = StudyRequest(
@@ -63,7 +68,7 @@ def execute(
         return [{"kind": "info", "text": f"no more repeats: {why}", "where": None}] if why else []
 
     return study.execute(
-        controller, asked, run_options, resolve, closing, on_hosts=StudyOnHosts(lambda _: load)
+        controller, asked, run_options, resolve, closing, on_hosts=StudyOnHosts(lambda _: changes)
     )
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from loadstone import exitcodes, units
+from loadstone.api.jobs import commands, schedulers
 from loadstone.bundle.study import result_text
 from loadstone.cli.display import console, run_summary
 from loadstone.cli.main import show
-from loadstone.cli.running import commands, hosts, schedulers
+from loadstone.cli.running import hosts
 from loadstone.cli.running.consent import consent
 from loadstone.engine.plan_check import memory_bytes
 from loadstone.study import random_seeds
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from loadstone.api.jobs.run_list import Beside, Say
     from loadstone.bundle.study import StudyRecord
     from loadstone.cli.options.run_options import RunOptions
     from loadstone.cli.running.hosts import StudyOnHosts
@@ -67,7 +69,7 @@ def execute(
     resolve: Callable[[Next], Resolved],
     closing: Callable[[], list[Any]] | None = None,
     *,
-    watch: Callable[[Next], Progress | None] | None = None,
+    watch: Callable[[Next, Say], Progress | None] | None = None,
     beside: Beside | None = None,
     after_failure: AfterFailure = "stop",
     on_hosts: StudyOnHosts | None = None,
@@ -88,7 +90,7 @@ def execute(
     hooks = Hooks(
         resolve,
         progress=shown(live=run_options.progress, watch=watch, beside=beside, certain=certain),
-        around=commands.around,
+        around=lambda wanted: commands.around(wanted.workload, console.say),
         result=result_document,
         closing=closing,
         maker=hosts.maker(run_options, on_hosts, known, asked),
@@ -111,7 +113,7 @@ def shown(
     *,
     live: bool,
     certain: int,
-    watch: Callable[[Next], Progress | None] | None = None,
+    watch: Callable[[Next, Say], Progress | None] | None = None,
     beside: Beside | None = None,
 ) -> StudyProgress:
     """Return who shows a study while it runs."""
@@ -157,13 +159,6 @@ def tell_worth(outcome: StudyOutcome, run_options: RunOptions) -> int:
     return outcome.exit_code
 
 
-class Beside(StudyProgress, Protocol):
-    """Who writes something of a study while it runs."""
-
-    def close(self, study: Path) -> None:
-        """Write what is known at its end."""
-
-
 class _Both:
     """Two who want to see a run."""
 
@@ -193,7 +188,7 @@ class _Shown:
         self,
         *,
         live: bool,
-        watch: Callable[[Next], Progress | None] | None,
+        watch: Callable[[Next, Say], Progress | None] | None,
         beside: Beside | None,
         certain: int = 1,
     ) -> None:
@@ -212,7 +207,7 @@ class _Shown:
 
     def _show(self, wanted: Next, number: int, expected: int | None) -> Progress | None:
         """Return who shows a run; the usual table on a terminal only."""
-        watched = self._watch(wanted) if self._live and self._watch is not None else None
+        watched = self._watch(wanted, console.say) if self._live and self._watch is not None else None
         if watched is not None:
             return watched
         shown = run_summary.live(wanted=self._live)

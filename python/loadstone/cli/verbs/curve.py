@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions, OneJob, Sheet
+from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions, OneJob, Sheet, job_of
 from loadstone.cli.options.run_options import RunOptions
 from loadstone.errors import InputError, Where
 
@@ -50,9 +50,8 @@ def curve(
     repeat
         Measure every load so often [default: once, and what is noisy up to three times].
     """
-    from loadstone.cli.jobs import runlist
-    from loadstone.cli.jobs.read_workload import resolution_at, workload
-    from loadstone.cli.options import data_sheet
+    from loadstone.api.jobs import data_sheet
+    from loadstone.api.jobs.read_workload import rate_process, resolution_at, workload
     from loadstone.cli.running import study
     from loadstone.cli.running.hosts import StudyOnHosts
     from loadstone.cli.running.repeat import times
@@ -67,14 +66,15 @@ def curve(
             raise InputError(
                 "a curve sets the rates itself", where=Where(COMMAND_LINE, option=option), hint="leave it out"
             )
+    changes = load.changes()
     options = CurveOptions(
         percents=percents(points),
         repeat=times(repeat),
-        process=RateProcess(load.rate_process or "poisson"),
+        process=rate_process(changes, RateProcess.POISSON),
         slo=limit(slo),
     )
-    runlist.refuse(load, ("interval", "warmup"), "a curve")
-    asked_for, sheet = workload(job, load), data_sheet.read(spec)
+    changes.refuse(("interval", "warmup"), "a curve")
+    asked_for, sheet = workload(job_of(job), changes), data_sheet.read(spec)
     parts = stages(asked_for)
     controllers = [
         CurveController(
@@ -91,7 +91,7 @@ def curve(
         check_one_stage(plan, wanted.workload)
 
     def resolve(wanted: Next) -> Resolution:
-        found = resolution_at(wanted.workload, load, wanted.rate)
+        found = resolution_at(wanted.workload, changes, wanted.rate)
         check(found.plan, wanted)
         return found
 
@@ -125,7 +125,7 @@ def curve(
         run_options,
         resolve,
         after_failure="go_on",
-        on_hosts=StudyOnHosts(lambda _: load, check),
+        on_hosts=StudyOnHosts(lambda _: changes, check),
     )
 
 

@@ -134,7 +134,7 @@ def _run(
     *,
     allow_exec: bool,
 ) -> int:
-    from loadstone.cli.running import commands, schedulers
+    from loadstone.api.jobs import commands, schedulers
     from loadstone.cli.running import hosts as on_hosts
     from loadstone.cli.running.consent import consent
     from loadstone.cli.running.study import result_document, shown
@@ -180,7 +180,7 @@ def _run(
             progress=shown(live=run_options.progress, certain=len(prepared.nexts)),
             tell=console.say,
             result=result_document,
-            around=commands.around,
+            around=lambda wanted: commands.around(wanted.workload, console.say),
             maker=on_hosts.experiment_maker(prepared, run_options),
         ),
         watch=run_options.watched(),

@@ -6,12 +6,13 @@ everything said about it.
 
 from __future__ import annotations
 
+import json as json_format
 import sys
 from typing import Annotated
 
 from loadstone import exitcodes
 from loadstone.cli.display import console
-from loadstone.cli.options.arguments import Flag, Job, LoadOptions
+from loadstone.cli.options.arguments import Flag, Job, LoadOptions, job_of
 
 
 def plan(
@@ -27,23 +28,20 @@ def plan(
     json
         Print the Plan, or the runs of a job file of several, as JSON.
     """
-    from loadstone.cli.jobs import runlist
-    from loadstone.cli.jobs.read_workload import resolution, workload
-    from loadstone.cli.running import commands
-    from loadstone.engine.plan_check import memory_bytes
+    from loadstone.api import planning
 
-    if (found := runlist.read(job, load, more)) is not None:
-        return runlist.show(found, load, json=json)
-    asked_for = workload(job, load)
-    commands.check(asked_for)
-    resolved = resolution(asked_for, load)
-    console.notes(resolved.notes)
-    console.memory(memory_bytes(resolved.plan))
-    refused = runlist.told_unsafe(resolved.plan, set())
-    if json:
-        sys.stdout.write(resolved.plan.model_dump_json(indent=2) + "\n")
+    planned = planning.planned(job_of(job), load.changes(), [job_of(one) for one in more])
+    if isinstance(planned, planning.PlannedJob):
+        console.notes(planned.resolved.notes)
+        console.memory(planned.memory_bytes)
     else:
-        from loadstone.cli.display.plan_lines import lines
-
-        sys.stdout.write("".join(f"{line}\n" for line in lines(resolved.plan)))
+        console.notes(planned.found.notes)
+    for one in planned.obstacles:
+        does = f"need --i-accept-data-loss {one.what}" if one.needs_consent else f"be refused: {one.what}"
+        console.say(f"would {does}: {one.why}")
+    if json:
+        sys.stdout.write(json_format.dumps(planned.document(), indent=2) + "\n")
+    else:
+        sys.stdout.write("".join(f"{line}\n" for line in planned.lines))
+    refused = any(not one.needs_consent for one in planned.obstacles)
     return exitcodes.USAGE if refused else exitcodes.DONE

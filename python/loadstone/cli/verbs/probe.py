@@ -52,8 +52,9 @@ def probe(
     dry_run
         Print which probes would run, how long they take and what they write.
     """
+    from loadstone.api.jobs.data_sheet import DataSheet
+    from loadstone.api.planning import planned_workload
     from loadstone.api.probed import probe_workload
-    from loadstone.cli.options import data_sheet
     from loadstone.cli.running.hosts import refuse_hosts
     from loadstone.cli.verbs.run import once
 
@@ -68,4 +69,5 @@ def probe(
     }
     load = LoadOptions()
     options |= {**asdict(load), **options, "size": size, "budget": budget}
-    return once(asked_for, load, options, run_options, data_sheet.read(None), probe=budget, dry_run=dry_run)
+    planned = planned_workload(asked_for, load.changes())
+    return once(planned, options, run_options, DataSheet(), probe=budget, dry_run=dry_run)

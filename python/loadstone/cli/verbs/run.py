@@ -5,19 +5,18 @@ Knows the order: read, resolve, run, report. Each is done elsewhere.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from loadstone.cli.display import console
-from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Job, LoadOptions, Sheet
+from loadstone.cli.options.arguments import COMMAND_LINE, SHELL, Flag, Job, LoadOptions, Sheet, job_of
 from loadstone.cli.options.run_options import RunOptions
 from loadstone.errors import InputError, Where
 
 if TYPE_CHECKING:
-    from loadstone.cli.options.data_sheet import DataSheet
-    from loadstone.workload.model import Workload
+    from loadstone.api.jobs.data_sheet import DataSheet
+    from loadstone.api.planning import PlannedJob
 
 
 def run(
@@ -56,47 +55,49 @@ def run(
     dry_run
         Print which probes would run, how long they take and what they write; with --probe.
     """
-    from loadstone.cli.jobs import runlist
-    from loadstone.cli.jobs.read_workload import workload
-    from loadstone.cli.options import data_sheet
-    from loadstone.cli.running import commands
+    from loadstone.api import planning
+    from loadstone.api.jobs import data_sheet, run_list
+    from loadstone.api.jobs.commands import check
+    from loadstone.api.jobs.read_workload import workload
     from loadstone.cli.running import hosts as on_hosts
 
     on_hosts.refuse_alone(run_options)
     options = {"job": job, **({"more": list(more)} if more else {}), **asdict(load)}
-    if (found := runlist.read(job, load, more, shuffle)) is not None:
+    changes, named = load.changes(), job_of(job)
+    if (found := run_list.read(named, changes, [job_of(one) for one in more], shuffle)) is not None:
         from loadstone.cli.running.repeat import times
+        from loadstone.cli.running.run_list import execute
 
-        runlist.refuse_given("several runs", until=until, probe=probe)
+        SHELL.refuse("several runs", until=until, probe=probe)
         options["repeat"] = times(repeat)
         options["shuffle"] = shuffle
         options["vdbench_output"] = None if vdbench_output is None else str(vdbench_output)
-        return runlist.execute(found, load, options, run_options, data_sheet.read(spec))
-    runlist.refuse_given("what is no parameter file of vdbench", vdbench_output=vdbench_output)
-    asked_for, sheet = workload(job, load), data_sheet.read(spec)
-    commands.check(asked_for)
+        return execute(found, changes, options, run_options, data_sheet.read(spec))
+    SHELL.refuse("what is no parameter file of vdbench", vdbench_output=vdbench_output)
+    sheet = data_sheet.read(spec)
     if dry_run and probe is None:
         raise InputError(
             "has no effect without --probe",
             where=Where(COMMAND_LINE, option="--dry-run"),
             hint="`loadstone plan JOB` prints what the run itself would do",
         )
+    if repeat is None and until is None and run_options.hosts is None:
+        planned = planning.planned_job(named, changes)
+        return once(planned, options, run_options, sheet, probe=probe, dry_run=dry_run)
+    SHELL.refuse("several runs" if run_options.hosts is None else "a run on several hosts", probe=probe)
+    asked_for = workload(named, changes)
+    check(asked_for)
     if repeat is not None or until is not None:
         from loadstone.cli.running import repeat as repeats
 
-        runlist.refuse_given("several runs", probe=probe)
         return repeats.execute(
-            asked_for, load, {**options, "repeat": repeat, "until": until}, run_options, sheet
+            asked_for, changes, {**options, "repeat": repeat, "until": until}, run_options, sheet
         )
-    if run_options.hosts is not None:
-        runlist.refuse_given("a run on several hosts", probe=probe)
-        return on_hosts.once(asked_for, load, options, run_options, sheet)
-    return once(asked_for, load, options, run_options, sheet, probe=probe, dry_run=dry_run)
+    return on_hosts.once(asked_for, changes, options, run_options, sheet)
 
 
 def once(
-    asked_for: Workload,
-    load: LoadOptions,
+    planned: PlannedJob,
     options: dict[str, Any],
     run_options: RunOptions,
     sheet: DataSheet,
@@ -105,53 +106,42 @@ def once(
     dry_run: bool,
 ) -> int:
     """Do one run, with probes after it where a budget is given for them."""
-    from loadstone.api.one_run import HowRun, run_once
-    from loadstone.bundle.write import BundleWriter
+    from loadstone.api.one_run import HowRun, request_of
+    from loadstone.api.running import run_planned
     from loadstone.cli.display import run_summary
-    from loadstone.cli.jobs.read_workload import resolution
-    from loadstone.cli.running import commands, probing, schedulers
+    from loadstone.cli.running import probing
     from loadstone.cli.running.consent import consent
-    from loadstone.engine.plan_check import memory_bytes
-    from loadstone.plan.safety.guard import check_consent
-    from loadstone.session import RunRequest
 
-    resolved = resolution(asked_for, load)
+    plan = planned.resolved.plan
     seconds = None if probe is None else probing.read_budget(probe)
     if dry_run and seconds is not None:
-        return probing.dry_run(resolved.plan, seconds, as_json=run_options.json)
+        return probing.dry_run(plan, seconds, as_json=run_options.json)
     if run_options.json:
         # The summary tells the notes; without it they are told here.
-        console.notes(resolved.notes)
-    console.memory(memory_bytes(resolved.plan))
+        console.notes(planned.resolved.notes)
+    console.memory(planned.memory_bytes)
     if seconds is not None:
-        probing.tell_bounds(resolved.plan, seconds)
+        probing.tell_bounds(plan, seconds)
     options |= {
         "probe": probe,
         "i_accept_data_loss": list(run_options.i_accept_data_loss),
         "json": run_options.json,
         "watch": list(run_options.watch),
     }
-    asked = RunRequest(
-        request={"argv": sys.argv, "cwd": str(Path.cwd()), "front_end": "run", "options": options},
-        inputs={**asked_for.sources, **sheet.inputs},
-        workload_json=asked_for.model_dump_json(),
-        notes=[note.model_dump(mode="json") for note in resolved.notes],
-        spec=sheet.spec,
-        watch=run_options.watched(),
-    )
     agreed = consent(run_options.i_accept_data_loss)
-    check_consent(agreed, [resolved.plan])
-    settings = HowRun(
-        run_options.directory(asked_for.name),
-        agreed,
-        calibration=run_options.calibration,
-        progress=run_summary.live(wanted=run_options.progress),
-        check=False,
+    result = run_planned(
+        planned,
+        HowRun(
+            run_options.directory(planned.asked.name),
+            agreed,
+            calibration=run_options.calibration,
+            progress=run_summary.live(wanted=run_options.progress),
+            check=False,
+            say=console.say,
+        ),
+        request_of("run", options),
+        sheet=sheet,
+        watch=run_options.watched(),
+        figures=None if seconds is None else probing.figures(seconds, agreed, progress=run_options.progress),
     )
-    BundleWriter.check(settings.out)
-    commands.before(asked_for)
-    probed = None if seconds is None else probing.figures(seconds, agreed, progress=run_options.progress)
-    with schedulers.as_asked(asked_for, resolved.plan):
-        result = run_once(resolved.plan, asked, settings, probed)
-    commands.after(asked_for)
     return run_summary.tell(result, run_options, require_valid=run_options.require_valid)

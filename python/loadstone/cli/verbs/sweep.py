@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from loadstone import units
 from loadstone.cli.display import console
-from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions, OneJob, Sheet
+from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions, OneJob, Sheet, job_of
 from loadstone.cli.options.run_options import RunOptions
 from loadstone.errors import InputError, Where
 
@@ -62,9 +62,8 @@ def sweep(
         Passes over all combinations [default: 1].
     """
     from loadstone.analysis.study.sweep import STAGE
-    from loadstone.cli.jobs import runlist
-    from loadstone.cli.jobs.read_workload import resolution, total_rate, workload
-    from loadstone.cli.options import data_sheet
+    from loadstone.api.jobs import data_sheet
+    from loadstone.api.jobs.read_workload import resolution, total_rate, workload
     from loadstone.cli.running import study
     from loadstone.cli.running.hosts import StudyOnHosts
     from loadstone.cli.running.repeat import times
@@ -83,10 +82,11 @@ def sweep(
             hint="it is for the depth that is recommended; leave it out",
         )
     gain_share = _gain(gain or GAIN)
-    runlist.refuse(load, ("interval", "warmup"), "a sweep")
-    asked_for, sheet = workload(job, load), data_sheet.read(spec)
+    changes = load.changes()
+    changes.refuse(("interval", "warmup"), "a sweep")
+    asked_for, sheet = workload(job_of(job), changes), data_sheet.read(spec)
     parts = stages(asked_for)
-    controller = SweepController(parts, axes, repeat=times(repeat) or 1, rate=total_rate(load))
+    controller = SweepController(parts, axes, repeat=times(repeat) or 1, rate=total_rate(changes))
 
     def check(plan: Plan, wanted: Next) -> None:
         check_one_stage(plan, wanted.workload)
@@ -94,7 +94,7 @@ def sweep(
         factors.check(plan, wanted.workload, depth if isinstance(depth, int) else None)
 
     def resolve(wanted: Next) -> Resolution:
-        found = resolution(wanted.workload, load)
+        found = resolution(wanted.workload, changes)
         check(found.plan, wanted)
         return found
 
@@ -129,7 +129,7 @@ def sweep(
         run_options,
         resolve,
         after_failure="go_on",
-        on_hosts=StudyOnHosts(lambda _: load, check),
+        on_hosts=StudyOnHosts(lambda _: changes, check),
     )
 
 

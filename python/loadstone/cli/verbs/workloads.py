@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from loadstone import exitcodes
 from loadstone.cli.options import suggestions
-from loadstone.cli.options.arguments import Flag, given_as
+from loadstone.cli.options.arguments import SHELL, Flag
 
 if TYPE_CHECKING:
     from loadstone.api.named import NamedEntry
@@ -36,7 +36,7 @@ def workloads(
     """
     from loadstone.api import named
 
-    with given_as():
+    with SHELL.given():
         entries = named.named_workloads(name)
     if json:
         documents = [entry.document() for entry in entries]

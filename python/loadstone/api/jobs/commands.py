@@ -11,14 +11,12 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from loadstone.cli.display import console
 from loadstone.errors import RefusedError, RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from loadstone.errors import Where
-    from loadstone.study.controller import Next
     from loadstone.workload.model import Workload
 
 
@@ -44,29 +42,29 @@ def check(workload: Workload) -> None:
 
 
 @contextlib.contextmanager
-def around(wanted: Next) -> Iterator[None]:
-    """Run the commands of a run of a study: the last ones only when it came to its end."""
-    before(wanted.workload)
+def around(workload: Workload, say: Callable[[str], None]) -> Iterator[None]:
+    """Run the commands of a run: the last ones only when it came to its end."""
+    before(workload, say)
     yield
-    after(wanted.workload)
+    after(workload, say)
 
 
-def before(workload: Workload) -> None:
+def before(workload: Workload, say: Callable[[str], None]) -> None:
     """Run every `exec_prerun`, in the order of the jobs; raise `RunError` if one fails."""
     for job in workload.jobs:
         if job.process.exec_prerun is not None:
-            _run(job.process.exec_prerun, job.at("process.exec_prerun"))
+            _run(job.process.exec_prerun, job.at("process.exec_prerun"), say)
 
 
-def after(workload: Workload) -> None:
+def after(workload: Workload, say: Callable[[str], None]) -> None:
     """Run every `exec_postrun`, in the order of the jobs; raise `RunError` if one fails."""
     for job in workload.jobs:
         if job.process.exec_postrun is not None:
-            _run(job.process.exec_postrun, job.at("process.exec_postrun"))
+            _run(job.process.exec_postrun, job.at("process.exec_postrun"), say)
 
 
-def _run(command: str, where: Where) -> None:
-    console.say(f"{where}: runs {command}")
+def _run(command: str, where: Where, say: Callable[[str], None]) -> None:
+    say(f"{where}: runs {command}")
     # A shell, as fio's system(3): the command is the user's own, permitted by --allow-exec.
     done = subprocess.run(["/bin/sh", "-c", command], stdout=sys.stderr, check=False)
     if done.returncode != 0:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.cli.display.progress_table import stage_lengths_ns
 from loadstone.comparison.pattern import size
 from loadstone.plan.derived import targets_of
 from loadstone.plan.model import SizesFixed, SizesRange
@@ -91,3 +90,15 @@ def _sizes(one: OpPattern) -> str:
 
 def _length(length_ns: int | None) -> str:
     return "until its bytes are done" if length_ns is None else f"for {units.seconds(length_ns / 1e9)}"
+
+
+def stage_lengths_ns(plan: Plan) -> list[int | None]:
+    """Planned length of each stage; `None` where a stream has no time limit."""
+    lengths: dict[int, int | None] = {}
+    for stream in plan.streams:
+        stage = plan.workers[stream.worker].stage
+        limits = stream.limits
+        one = limits.start_delay_ns + limits.ramp_ns + limits.runtime_ns if limits.runtime_ns else None
+        before = lengths.get(stage, 0)
+        lengths[stage] = None if one is None or before is None else max(before, one)
+    return [lengths[stage] for stage in sorted(lengths)]

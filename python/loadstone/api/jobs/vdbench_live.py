@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.cli.display import console
 from loadstone.monitor.cpu import Cpu as Processors
 from loadstone.report.vdbench import lines, lines_fs
 from loadstone.report.vdbench.interval_totals import (
@@ -26,7 +25,7 @@ from loadstone.report.vdbench.live_intervals import LiveSamples
 from loadstone.report.vdbench.wording import run_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from loadstone.plan.model import Plan
@@ -35,17 +34,18 @@ if TYPE_CHECKING:
 LAYOUT: Final = "50407"
 
 
-def watch(wanted: Next) -> IntervalLines | None:
-    """Return who prints the lines of a run; None for one that is not from a parameter file."""
+def watch(wanted: Next, say: Callable[[str], None]) -> IntervalLines | None:
+    """Return who says the lines of a run; None for one that is not from a parameter file."""
     facts = wanted.workload.global_options
-    return IntervalLines(facts) if "rd" in facts else None
+    return IntervalLines(facts, say) if "rd" in facts else None
 
 
 class IntervalLines:
-    """A `session.Progress` that prints a line for each interval, and the averages at the end."""
+    """A `session.Progress` that says a line for each interval, and the averages at the end."""
 
-    def __init__(self, facts: Mapping[str, str]) -> None:
+    def __init__(self, facts: Mapping[str, str], say: Callable[[str], None]) -> None:
         self._facts = facts
+        self._say = say
         self._windows: LiveSamples | None = None
         self._done: list[IntervalTotals] = []
         self._processors = Processors()
@@ -64,7 +64,7 @@ class IntervalLines:
         on_files = self._asked_ops is not None
         self._windows = LiveSamples(bundle, interval_s * SECOND_NS, asked, on_files=on_files)
         self._grace_ns = plan.interval_ns
-        console.say(f"{_clock()} {run_line(self._facts)}")
+        self._say(f"{_clock()} {run_line(self._facts)}")
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Print the intervals that are complete."""
@@ -86,11 +86,11 @@ class IntervalLines:
         )
         cpu = shares(self._spent)
         name = f"avg_{first + 1}-{len(self._done)}"
-        console.say(self._line(name, added(self._done[first:]), cpu))
+        self._say(self._line(name, added(self._done[first:]), cpu))
         if self._asked_ops is not None:
             ops = lines_fs.shown(self._asked_ops)
             for text in lines_fs.spread(LAYOUT, _clock(), name, self._done[first:], ops, cpu=True):
-                console.say(text)
+                self._say(text)
 
     def _head(self) -> list[str]:
         date = time.strftime("%b %d, %Y")
@@ -113,8 +113,8 @@ class IntervalLines:
             number = len(self._done)
             if number % lines.EVERY == 1:
                 for text in self._head():
-                    console.say(text)
-            console.say(self._line(str(number), tally, cpu))
+                    self._say(text)
+            self._say(self._line(str(number), tally, cpu))
 
     def _since(self) -> CpuUse | None:
         """Return the use of the CPUs since the last time."""

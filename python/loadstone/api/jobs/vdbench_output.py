@@ -1,4 +1,4 @@
-"""`--vdbench-output DIR`: vdbench's directory while the runs of a parameter file go on.
+"""vdbench's directory while the runs of a parameter file go on.
 
 Knows when a page may grow: after each interval, and at the end of a run, from its bundle. At the end of the
 study the files are what `loadstone export STUDY vdbench DIR` writes. A directory that can no longer be
@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.bundle.read import Bundle
-from loadstone.cli.display import console
 from loadstone.errors import BundleError, LoadstoneError
 from loadstone.report.vdbench import anchors, pages
 from loadstone.report.vdbench.directory import Directory
@@ -19,7 +18,7 @@ from loadstone.report.vdbench.live_intervals import LiveIntervals
 from loadstone.report.vdbench.page_headers import Everything, Known
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from loadstone.plan.model import Plan
@@ -32,8 +31,9 @@ LAYOUT: Final = "50407"
 class Output:
     """The pages of a study; `workloads`: its runs, as far as they are known."""
 
-    def __init__(self, out: Path, workloads: Sequence[Workload]) -> None:
+    def __init__(self, out: Path, workloads: Sequence[Workload], say: Callable[[str], None]) -> None:
         self._out = out
+        self._say = say
         self._known = [_known(workload) for workload in workloads]
         self._directory = Directory(out)
         self._pages: pages.Pages | None = None
@@ -68,7 +68,7 @@ class Output:
             self._directory.grow(self._pages.all)
         except LoadstoneError as error:
             self._broken = True
-            console.say(f"{error}; the run goes on")
+            self._say(f"{error}; the run goes on")
 
     def end(self, _done: Done, _number: int, _expected: int | None, _left_s: float | None) -> None:
         """Add what is known of a run once its bundle is sealed."""
@@ -93,7 +93,7 @@ class Output:
             if found is not None:
                 self._directory.settle(found.all)
         except LoadstoneError as error:
-            console.say(f"{error}; `loadstone export {study} vdbench DIR` writes the pages elsewhere")
+            self._say(f"{error}; `loadstone export {study} vdbench DIR` writes the pages elsewhere")
 
 
 class _RunPages:

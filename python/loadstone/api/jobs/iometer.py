@@ -1,7 +1,7 @@
-"""Iometer's configuration files on the command line.
+"""Iometer's configuration files.
 
-Knows which options mean what for them: `--map` says what a drive is here, `--target` takes the
-place of all of them, `--warmup` that of the ramp up time, `--section` keeps access specifications.
+Knows which changes mean what for them: `targets_instead` says what a drive is here, `targets` takes the
+place of all of them, `warmup` that of the ramp up time, `sections` keeps access specifications.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import units
-from loadstone.cli.jobs.read_workload import seconds, sized, source
-from loadstone.cli.jobs.runlist import RunList, refuse
-from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions
-from loadstone.errors import InputError, Where
+from loadstone.api.jobs.changes import Job, JobChanges, JobText
+from loadstone.api.jobs.read_workload import seconds, sized, source
+from loadstone.api.jobs.run_list import RunList
+from loadstone.errors import InputError
 from loadstone.formats import iometer
 from loadstone.formats.recognise import Language
 from loadstone.formats.suggest import nearest
@@ -24,26 +24,28 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.formats.iometer import TestRun
-    from loadstone.workload.model import Job, Note
+    from loadstone.workload.model import Job as WorkloadJob
+    from loadstone.workload.model import Note
 
-_WITHOUT_EFFECT: Final = ("set", "interval", "allow_exec")
+_WITHOUT_EFFECT: Final = ("parameters", "interval", "allow_exec")
 _SECOND_NS: Final = 1_000_000_000
 
 
-def read(word: str, load: LoadOptions) -> RunList:
+def read(job: Job, changes: JobChanges) -> RunList:
     """Read a configuration and everything it runs."""
-    refuse(load, _WITHOUT_EFFECT, "a configuration of Iometer")
-    content, name = _content(word)
+    changes.refuse(_WITHOUT_EFFECT, "a configuration of Iometer")
+    content, name = _content(job, changes)
     configuration = iometer.read_icf(content, name)
-    runtime_s, ramp_s = seconds(load.runtime, "--runtime"), seconds(load.warmup, "--warmup")
+    runtime_s = seconds(changes.runtime, changes, "runtime")
+    ramp_s = seconds(changes.warmup, changes, "warmup")
     asked = iometer.CommandLineChanges(
-        mapping=load.mapping(),
-        targets=load.target,
+        mapping=dict(changes.targets_instead),
+        targets=list(changes.targets),
         runtime_ns=None if runtime_s is None else runtime_s * _SECOND_NS,
         ramp_ns=None if ramp_s is None else ramp_s * _SECOND_NS,
     )
-    runs = _kept(iometer.runs(configuration, asked), load.section)
-    nexts = [Next(run.name, sized(run.workload, load), factors={**run.factors}) for run in runs]
+    runs = _kept(iometer.runs(configuration, asked), changes)
+    nexts = [Next(run.name, sized(run.workload, changes), factors={**run.factors}) for run in runs]
     return RunList(
         language=Language.IOMETER,
         name=runs[0].workload.name,
@@ -55,24 +57,25 @@ def read(word: str, load: LoadOptions) -> RunList:
     )
 
 
-def _content(word: str) -> tuple[bytes, str]:
-    found = source(word)
-    if isinstance(found, tuple):
-        return found
+def _content(job: Job, changes: JobChanges) -> tuple[bytes, str]:
+    found = source(job, changes)
+    if isinstance(found, JobText):
+        return found.content, found.name
     try:
         return found.read_bytes(), str(found)
     except OSError as error:
-        raise InputError(f"{word}: cannot be read: {error.strerror}", where=Where(COMMAND_LINE)) from error
+        raise InputError(f"{job}: cannot be read: {error.strerror}", where=changes.caller.at()) from error
 
 
-def _kept(runs: Sequence[TestRun], names: Sequence[str]) -> list[TestRun]:
-    """Keep the runs of these access specifications; all without any."""
+def _kept(runs: Sequence[TestRun], changes: JobChanges) -> list[TestRun]:
+    """Keep the runs of the access specifications that were chosen; all without a choice."""
+    names = changes.sections
     known = {str(run.factors["access_specification"]) for run in runs}
     for name in names:
         if name not in known:
             raise InputError(
                 f"no run has the access specification {name!r}",
-                where=Where(COMMAND_LINE, option="--section"),
+                where=changes.caller.at("sections"),
                 hint=nearest(name, known),
             )
     return [run for run in runs if not names or run.factors["access_specification"] in names]
@@ -95,11 +98,11 @@ def _listed(number: int, run: TestRun) -> dict[str, Any]:
     }
 
 
-def _rows(job: Job) -> tuple[WorkloadRow, ...]:
+def _rows(job: WorkloadJob) -> tuple[WorkloadRow, ...]:
     return job.work.rows if isinstance(job.work, RowWork) else ()
 
 
-def _worker(job: Job) -> dict[str, Any]:
+def _worker(job: WorkloadJob) -> dict[str, Any]:
     said = job.own_options
     return {
         "manager": said["manager"],

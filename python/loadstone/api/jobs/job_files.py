@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from loadstone.cli.jobs.read_workload import language_of, source, workload
-from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions
-from loadstone.errors import InputError, RefusedError, Where, raise_all
+from loadstone.api.jobs.changes import Job, JobChanges, JobText
+from loadstone.api.jobs.read_workload import language_of, source, workload
+from loadstone.errors import InputError, RefusedError, raise_all
 from loadstone.formats.recognise import Language
 from loadstone.study.controller import Next
 from loadstone.study.run_list import ChangedRuns, ListController
@@ -22,7 +22,7 @@ from loadstone.study.run_list import ChangedRuns, ListController
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from loadstone.cli.jobs.runlist import RunList
+    from loadstone.api.jobs.run_list import RunList
     from loadstone.errors import LoadstoneError
     from loadstone.study.controller import Controller
     from loadstone.workload.model import Note, Workload
@@ -33,64 +33,70 @@ SUFFIXES: Final = (".fio", ".job", ".ini", ".vdb", ".parm", ".vdbench", ".icf")
 """What job files are called; other files of a directory are left alone."""
 
 
-def words_of(words: Sequence[str]) -> list[str]:
+def files_of(jobs: Sequence[Job], changes: JobChanges) -> list[Job]:
     """Put the job files of a directory in its place, in the order of their names."""
-    found: list[str] = []
-    for word in words:
-        path = Path(word)
-        if not path.is_dir():
-            found.append(word)
+    found: list[Job] = []
+    for job in jobs:
+        if not _is_directory(job):
+            found.append(job)
             continue
-        inside = sorted(one for one in path.iterdir() if one.is_file() and one.suffix.lower() in SUFFIXES)
+        inside = sorted(
+            one for one in Path(str(job)).iterdir() if one.is_file() and one.suffix.lower() in SUFFIXES
+        )
         if not inside:
             raise InputError(
-                f"{word} has no job file",
-                where=Where(COMMAND_LINE),
+                f"{job} has no job file",
+                where=changes.caller.at(),
                 hint=f"job files end in {', '.join(SUFFIXES)}; name others one by one",
             )
         found += [str(one) for one in inside]
     return found
 
 
-def apart(words: Sequence[str], load: LoadOptions) -> bool:
-    """Tell whether words are runs of their own; files of vdbench that go on with each other are not."""
-    if any(Path(word).is_dir() for word in words):
+def _is_directory(job: Job) -> bool:
+    return isinstance(job, str) and Path(job).is_dir()
+
+
+def apart(jobs: Sequence[Job], changes: JobChanges) -> bool:
+    """Tell whether these are runs of their own; files of vdbench that go on with each other are not."""
+    if any(_is_directory(job) for job in jobs):
         return True
-    if len(words) < 2:
+    if len(jobs) < 2:
         return False
-    languages = _of_each(words, lambda word: language_of(word, load))
+    languages = _of_each(jobs, lambda job: language_of(job, changes))
     if Language.VDBENCH not in languages:
         return True
     # A file with little but comments is fio's by default, and goes on as well.
     return any(
-        language is not Language.VDBENCH and (language is not Language.FIO or _has_sections(word))
-        for word, language in zip(words, languages, strict=True)
+        language is not Language.VDBENCH and (language is not Language.FIO or _has_sections(job, changes))
+        for job, language in zip(jobs, languages, strict=True)
     )
 
 
-def _has_sections(word: str) -> bool:
-    found = source(word)
-    text = found[0] if isinstance(found, tuple) else found.read_bytes()
+def _has_sections(job: Job, changes: JobChanges) -> bool:
+    found = source(job, changes)
+    text = found.content if isinstance(found, JobText) else found.read_bytes()
     return any(line.lstrip().startswith(b"[") for line in text.splitlines())
 
 
 def read(
-    words: Sequence[str],
-    load: LoadOptions,
-    one: Callable[[str], RunList | None],
+    jobs: Sequence[Job],
+    changes: JobChanges,
+    one: Callable[[Job], RunList | None],
     shuffle: int | None = None,
 ) -> RunList:
     """Read all files. `one` reads a file of several runs, and says None of what is a single run."""
-    from loadstone.cli.jobs.runlist import RunList
+    from loadstone.api.jobs.run_list import RunList
 
-    given = words_of(words)
+    given = files_of(jobs, changes)
     if shuffle is not None:
         random.Random(shuffle).shuffle(given)  # noqa: S311 - an order, no secret
-    names = _names(given)
+    words = [str(job) for job in given]
+    names = _names(words)
     lists: dict[str, RunList] = {}
     singles: dict[str, Workload] = {}
     for name, found in zip(
-        names, _of_each(given, lambda word: one(word) or workload(word, load)), strict=True
+        names, _of_each(given, lambda job: one(job) or workload(job, changes)), strict=True
     ):
         if isinstance(found, RunList):
             lists[name] = found
@@ -109,26 +115,26 @@ def read(
 
     return RunList(
         language="files",
-        name=_title(words, given),
+        name=_title([str(job) for job in jobs], words),
         made=parts,
-        listing=_listing(names, given, lists),
-        lines=[line for name, word in zip(names, given, strict=True) for line in _lines(name, word, lists)],
+        listing=_listing(names, words, lists),
+        lines=[line for name, word in zip(names, words, strict=True) for line in _lines(name, word, lists)],
         inputs=_inputs(lists, singles),
         notes=_notes(lists, singles),
-        settings={"files": given, "shuffle": shuffle},
+        settings={"files": words, "shuffle": shuffle},
         refused={f"{name} {run}": why for name, found in lists.items() for run, why in found.refused.items()},
         once=next((f"{name}: {found.once}" for name, found in lists.items() if found.once), ""),
         journal=any(found.journal for found in lists.values()),
     )
 
 
-def _of_each(words: Sequence[str], read_one: Callable[[str], T]) -> list[T]:
+def _of_each(jobs: Sequence[Job], read_one: Callable[[Job], T]) -> list[T]:
     """Return what is read of each file. Raises what is wrong with any of them, together."""
     made: list[T] = []
     wrong: list[LoadstoneError] = []
-    for word in words:
+    for job in jobs:
         try:
-            made.append(read_one(word))
+            made.append(read_one(job))
         except (InputError, RefusedError) as error:
             wrong.append(error)
     raise_all(wrong)

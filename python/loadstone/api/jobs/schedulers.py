@@ -10,21 +10,20 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone.cli.display import console
 from loadstone.control.changes import Changes
 from loadstone.control.table import Controls
 from loadstone.errors import LoadstoneError, RefusedError
 from loadstone.path.underlying import under_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from loadstone.plan.model import Plan
     from loadstone.workload.model import Workload
 
 
 @contextlib.contextmanager
-def as_asked(workload: Workload, plan: Plan) -> Iterator[None]:
+def as_asked(workload: Workload, plan: Plan, say: Callable[[str], None]) -> Iterator[None]:
     """Set the schedulers of a workload's jobs for the devices under its targets, while it runs.
 
     Raises RefusedError for a device that does not take one; what was set is put back then, too.
@@ -46,7 +45,7 @@ def as_asked(workload: Workload, plan: Plan) -> Iterator[None]:
                     ) from None
                 for change in made:
                     now = f"{change.setting}: {change.after} instead of {change.before}"
-                    console.say(f"{now}, until the run is over")
+                    say(f"{now}, until the run is over")
         yield
 
 

@@ -1,7 +1,7 @@
-"""vdbench's parameter files on the command line.
+"""vdbench's parameter files.
 
-Knows which options mean what for them: `--runtime`, `--warmup` and `--interval` are vdbench's `-e`,
-`-w` and `-i`, `--set` gives variables, `--section` keeps run definitions.
+Knows which changes mean what for them: `runtime`, `warmup` and `interval` are vdbench's `-e`,
+`-w` and `-i`, `parameters` gives variables, `sections` keeps run definitions.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.cli.jobs.read_workload import seconds, source
-from loadstone.cli.jobs.runlist import RunList, refuse
-from loadstone.cli.jobs.vdbench_live import watch
-from loadstone.cli.jobs.vdbench_output import Output
-from loadstone.cli.options.arguments import COMMAND_LINE, LoadOptions
-from loadstone.errors import InputError, RefusedError, Where
+from loadstone.api.jobs.changes import Job, JobChanges, JobText
+from loadstone.api.jobs.read_workload import seconds, source
+from loadstone.api.jobs.run_list import RunList
+from loadstone.api.jobs.vdbench_live import watch
+from loadstone.api.jobs.vdbench_output import Output
+from loadstone.errors import InputError, RefusedError
 from loadstone.formats import vdbench
 from loadstone.formats.recognise import Language
 from loadstone.formats.suggest import nearest
@@ -32,26 +32,26 @@ if TYPE_CHECKING:
     from loadstone.workload.model import Workload
 
 
-_WITHOUT_EFFECT: Final = ("target", "size", "rate", "rate_process", "rate_profile", "keep_ioengine")
+_WITHOUT_EFFECT: Final = ("targets", "size", "rate", "rate_process", "rate_profile", "keep_ioengine")
 _NAMES: Final = ("wd", "sd", "lun", "xfersizes")
 
 
-def read(word: str, load: LoadOptions, more: Sequence[str] = ()) -> RunList:
+def read(job: Job, changes: JobChanges, more: Sequence[Job] = ()) -> RunList:
     """Read a parameter file, and those that go on with it, and everything they run."""
-    refuse(load, _WITHOUT_EFFECT, "a parameter file")
-    file = _file([word, *more], load)
+    changes.refuse(_WITHOUT_EFFECT, "a parameter file")
+    file = _file([job, *more], changes)
     overrides = vdbench.Overrides(
-        elapsed=seconds(load.runtime, "--runtime"),
-        interval=seconds(load.interval, "--interval"),
-        warmup=seconds(load.warmup, "--warmup"),
+        elapsed=seconds(changes.runtime, changes, "runtime"),
+        interval=seconds(changes.interval, changes, "interval"),
+        warmup=seconds(changes.warmup, changes, "warmup"),
     )
-    runs = _chosen(vdbench.expand(file, overrides), load.section)
+    runs = _chosen(vdbench.expand(file, overrides), changes)
     said = [vdbench.facts(run) for run in runs]
-    refused = _refused(file, runs, allow_exec=load.allow_exec)
+    refused = _refused(file, runs, allow_exec=changes.allow_exec)
     return RunList(
         language=Language.VDBENCH,
         name=file.name,
-        made=lambda: ParameterFileController(file, runs, allow_exec=load.allow_exec),
+        made=lambda: ParameterFileController(file, runs, allow_exec=changes.allow_exec),
         listing=[
             {**_listed(number, run), "refused": refused.get(run.title)}
             for number, run in enumerate(runs, start=1)
@@ -62,7 +62,7 @@ def read(word: str, load: LoadOptions, more: Sequence[str] = ()) -> RunList:
         refused=refused,
         journal=file.general.journal,
         watch=watch,
-        output=lambda out: Output(out, _lowered(file, runs, allow_exec=load.allow_exec)),
+        output=lambda out, say: Output(out, _lowered(file, runs, allow_exec=changes.allow_exec), say),
     )
 
 
@@ -94,54 +94,50 @@ def _refused(file: ParameterFile, runs: Sequence[ParameterFileRun], *, allow_exe
     return found
 
 
-def single(word: str, load: LoadOptions) -> Workload:
+def single(job: Job, changes: JobChanges) -> Workload:
     """Read a parameter file of one run, for the verbs that make several of one."""
-    file = _file([word], load)
+    file = _file([job], changes)
     if file.general.journal:
         raise RefusedError(
             "journal= is for `loadstone run`", where=file.general.at["journal"], hint="remove it here"
         )
-    runs = _chosen(vdbench.expand(file), load.section)
+    runs = _chosen(vdbench.expand(file), changes)
     if len(runs) != 1:
         raise InputError(
-            f"{word} has {len(runs)} runs, one is needed",
-            where=Where(COMMAND_LINE),
+            f"{job} has {len(runs)} runs, one is needed",
+            where=changes.caller.at(),
             hint=f"choose a run definition without loops and curve: --section {runs[0].definition.name}",
         )
-    return vdbench.lower(file, runs[0], vdbench.Given(allow_exec=load.allow_exec))
+    return vdbench.lower(file, runs[0], vdbench.Given(allow_exec=changes.allow_exec))
 
 
-def _file(words: Sequence[str], load: LoadOptions) -> ParameterFile:
-    """Read files as one, with hosts and luns as `--map` says and sizes as they are here."""
+def _file(jobs: Sequence[Job], changes: JobChanges) -> ParameterFile:
+    """Read files as one, with hosts and luns as they are replaced and sizes as they are here."""
     sources = [
-        vdbench.ParameterText(*found) if isinstance(found, tuple) else found for found in map(source, words)
+        vdbench.ParameterText(found.content, found.name) if isinstance(found, JobText) else found
+        for found in (source(job, changes) for job in jobs)
     ]
-    file = vdbench.read(sources, variables=load.parameters())
-    if mapping := load.mapping():
-        try:
+    file = vdbench.read(sources, variables=dict(changes.parameters))
+    if mapping := dict(changes.targets_instead):
+        with changes.caller.given("targets_instead"):
             file, mapping = vdbench.map_hosts(file, mapping)
             file = file.map_luns(mapping) if mapping else file
-        except InputError as error:
-            if error.where is not None:
-                raise
-            where = Where(COMMAND_LINE, option="--map")
-            raise InputError(error.message, where=where, hint=error.hint) from error
     return file.with_sizes(_size_bytes)
 
 
-def _chosen(runs: list[ParameterFileRun], names: Sequence[str]) -> list[ParameterFileRun]:
-    """Keep the runs of some run definitions; all of them without a name."""
-    if not names:
+def _chosen(runs: list[ParameterFileRun], changes: JobChanges) -> list[ParameterFileRun]:
+    """Keep the runs of some run definitions; all of them without a choice."""
+    if not changes.sections:
         return runs
     known = {run.definition.name for run in runs}
-    for name in names:
+    for name in changes.sections:
         if name not in known:
             raise InputError(
                 f"there is no run definition {name!r}",
-                where=Where(COMMAND_LINE, option="--section"),
+                where=changes.caller.at("sections"),
                 hint=nearest(name, known),
             )
-    return [run for run in runs if run.definition.name in names]
+    return [run for run in runs if run.definition.name in changes.sections]
 
 
 def _listed(number: int, run: ParameterFileRun) -> dict[str, Any]:

@@ -1,16 +1,15 @@
-"""Named procedures on the command line: a catalogue entry that is several runs.
+"""Named procedures: a catalogue entry that is several runs.
 
-Knows how `--set`, `--target`, `--size` and `--runtime` change them; preparations keep their time.
+Knows how parameters, targets, size and runtime change them; preparations keep their time.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.cli.jobs.read_workload import changed
-from loadstone.cli.jobs.runlist import RunList, refuse
-from loadstone.cli.options.arguments import COMMAND_LINE
-from loadstone.errors import InputError, Where
+from loadstone.api.jobs.read_workload import changed
+from loadstone.api.jobs.run_list import RunList
+from loadstone.errors import InputError
 from loadstone.study.controller import Controller, Next
 from loadstone.study.rounds import RoundsController
 from loadstone.study.run_list import ListController
@@ -19,27 +18,27 @@ from loadstone.workload import catalogue
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.cli.options.arguments import LoadOptions
+    from loadstone.api.jobs.changes import JobChanges
     from loadstone.workload.catalogue import CatalogueEntry, ProcedureRun
 
 _WITHOUT_EFFECT: Final = ("allow_exec", "interval", "warmup")
 
 
-def read(word: str, load: LoadOptions) -> RunList:
+def read(name: str, changes: JobChanges) -> RunList:
     """Read an entry and everything it runs."""
-    refuse(load, _WITHOUT_EFFECT, "a named procedure")
-    if load.section:
+    changes.refuse(_WITHOUT_EFFECT, "a named procedure")
+    if changes.sections:
         raise InputError(
             "a named procedure runs whole: its runs prepare for each other and are reported together",
-            where=Where(COMMAND_LINE, option="--section"),
+            where=changes.caller.at("sections"),
             hint="leave it out",
         )
-    entry = catalogue.load(word)
-    runs = entry.runs(load.parameters())
+    entry = catalogue.load(name)
+    runs = entry.runs(changes.parameters)
     nexts = [
         Next(
             run.name,
-            changed(run.workload, load, runtime=run.role != "prepare"),
+            changed(run.workload, changes, runtime=run.role != "prepare"),
             factors=dict(run.factors),
             role=run.role,
         )

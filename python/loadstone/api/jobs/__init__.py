@@ -1,0 +1,1 @@
+"""Jobs prepared: what is to run is read, changed and resolved; nothing runs here."""

@@ -1,0 +1,262 @@
+"""From a word or a text to a Workload: a job file by path, its text, or a named workload.
+
+Knows how a word is told to be one or the other, and what is near when it is neither.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loadstone.api.jobs.changes import Job, JobChanges, JobText
+from loadstone.errors import InputError, Where
+from loadstone.formats.fio.numbers import SECOND_NS, Reading, amount, size, time_ns
+from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read_jobfiles
+from loadstone.formats.recognise import Language, recognise
+from loadstone.formats.suggest import nearest
+from loadstone.plan.model import RateProcess
+from loadstone.plan.options import ResolveOptions
+from loadstone.plan.resolve import Resolution, resolve
+from loadstone.plan.stream import TotalRate
+from loadstone.workload import catalogue
+
+if TYPE_CHECKING:
+    from loadstone.workload.model import Workload
+
+
+def workload(job: Job, changes: JobChanges) -> Workload:
+    """Read what is to run and change it.
+
+    Raises `InputError` for what cannot be read, and for a change that would have no effect.
+    """
+    if language_of(job, changes) is Language.VDBENCH:
+        from loadstone.api.jobs import vdbench
+
+        # Its hosts and luns are mapped before anything is made of them.
+        return changed(vdbench.single(job, changes), replace(changes, targets_instead={}))
+    return changed(_read(job, changes), changes)
+
+
+def changed(found: Workload, changes: JobChanges, *, runtime: bool = True) -> Workload:
+    """Return a Workload with the changes; without `runtime` not how long it takes."""
+    given = changes.caller.given
+    if changes.targets_instead:
+        with given("targets_instead"):
+            found = found.map_targets(dict(changes.targets_instead))
+    if changes.targets:
+        with given("targets") as where:
+            found = found.with_targets(list(changes.targets))
+            jobs = [job.changed({"set_at": {**job.set_at, "placement.targets": where}}) for job in found.jobs]
+            found = found.model_copy(update={"jobs": tuple(jobs)})
+    found = sized(found, changes)
+    if runtime and changes.runtime is not None:
+        with given("runtime") as where:
+            found = found.with_runtime(nanoseconds(changes.runtime, where))
+    return found
+
+
+def sized(found: Workload, changes: JobChanges) -> Workload:
+    """Let every job use as much of its targets as `size` says."""
+    if changes.size is None:
+        return found
+    with changes.caller.given("size") as where:
+        return found.with_size(amount(changes.size, Reading(where)))
+
+
+def nanoseconds(given: str | float, where: Where) -> int:
+    """Read a time: seconds, or a text such as 5m. Raises `InputError`."""
+    if isinstance(given, str):
+        return time_ns(given, Reading(where), SECOND_NS)
+    if not 0 < given < 10**9:
+        raise InputError(f"found {given}, expected seconds above 0", where=where)
+    return round(given * SECOND_NS)
+
+
+def resolution(found: Workload, changes: JobChanges) -> Resolution:
+    """Resolve every default against this host. Touches nothing."""
+    return resolution_at(found, changes, total_rate(changes))
+
+
+def resolution_at(found: Workload, changes: JobChanges, rate: TotalRate | None) -> Resolution:
+    """Resolve with a total rate that is not among the changes, None for a closed loop."""
+    options = ResolveOptions(keep_ioengine=changes.keep_ioengine, rate=rate, journal=changes.journal)
+    resolved = resolve(found, options=options)
+    if changes.ramp_until_steady and len({worker.stage for worker in resolved.plan.workers}) > 1:
+        raise InputError(
+            "jobs that run one after the other have no load that could settle",
+            where=changes.caller.at("ramp_until_steady"),
+            hint="run the jobs apart: --section, or `loadstone sweep`, which takes them apart",
+        )
+    return resolved
+
+
+def total_rate(changes: JobChanges) -> TotalRate | None:
+    """Read the rate of all jobs and what belongs to it; None without one."""
+    caller = changes.caller
+    if changes.rate is None:
+        for name in ("rate_process", "rate_profile"):
+            if getattr(changes, name) is not None:
+                raise InputError(f"has no effect without {caller.name_of('rate')}", where=caller.at(name))
+        return None
+    return TotalRate(
+        iops=_per_second(changes.rate, caller.at("rate")),
+        process=rate_process(changes, RateProcess.LINEAR),
+        profile=(
+            () if changes.rate_profile is None else _profile(changes.rate_profile, caller.at("rate_profile"))
+        ),
+        where=caller.at("rate"),
+    )
+
+
+def rate_process(changes: JobChanges, unless_given: RateProcess) -> RateProcess:
+    """Return how I/Os of a rate are spaced."""
+    known = [one.value for one in RateProcess]
+    if changes.rate_process is None:
+        return unless_given
+    if changes.rate_process not in known:
+        raise InputError(
+            f"found {changes.rate_process!r}, expected {' or '.join(known)}",
+            where=changes.caller.at("rate_process"),
+        )
+    return RateProcess(changes.rate_process)
+
+
+def _per_second(given: str | float, where: Where) -> float:
+    found = float(size(given, Reading(where, kb_base=1000))) if isinstance(given, str) else float(given)
+    if not 0 < found < float("inf"):
+        raise InputError(f"found {given}, expected I/Os per second above 0, as 20000 or 20k", where=where)
+    return found
+
+
+def _profile(text: str, where: Where) -> tuple[tuple[int, float], ...]:
+    """Read `TIME:SHARE%,...`, times ascending; nanoseconds and shares of 1."""
+    points: list[tuple[int, float]] = []
+    for word in text.split(","):
+        time, colon, share = word.partition(":")
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)%\s*", share)
+        if not colon or match is None:
+            raise InputError(f"found {word!r}, expected TIME:SHARE% such as 30s:100%", where=where)
+        points.append((time_ns(time, Reading(where), SECOND_NS), float(match[1]) / 100))
+    if points != sorted(points, key=lambda point: point[0]):
+        raise InputError("the times do not ascend", where=where)
+    if not any(share for _, share in points):
+        raise InputError("the share is 0% all the time: nothing would ever start", where=where)
+    return tuple(points)
+
+
+def language_of(job: Job, changes: JobChanges) -> Language | None:
+    """Return the language of a job file, None for a named workload."""
+    if (name := named(job)) is not None:
+        if changes.language is not None:
+            raise InputError(
+                "has no effect on a named workload",
+                where=changes.caller.at("language"),
+                hint=f"{name} is one; leave it out",
+            )
+        return None
+    if changes.language is not None:
+        return _language(changes.language, changes)
+    found = source(job, changes)
+    if isinstance(found, JobText):
+        return recognise(found.content, found.name)
+    try:
+        return recognise(found.read_bytes(), found.name)
+    except OSError:
+        return Language.FIO  # Its reader says why it cannot be read.
+
+
+def _language(text: str, changes: JobChanges) -> Language:
+    known = [one.value for one in Language]
+    if text not in known:
+        raise InputError(
+            f"found {text!r}, expected one of {', '.join(known)}",
+            where=changes.caller.at("language"),
+            hint=nearest(text, known),
+        )
+    return Language(text)
+
+
+def source(job: Job, changes: JobChanges) -> Path | JobText:
+    """Return a job file's path, or what lies in no file. Raises `InputError` where there is no such file."""
+    if isinstance(job, JobText):
+        return job
+    if not Path(job).exists():
+        raise _neither(job, changes)
+    return Path(job)
+
+
+def named(job: Job) -> str | None:
+    """Return the name of a workload; None for a job file."""
+    is_one = isinstance(job, str) and job in catalogue.names() and not Path(job).is_file()
+    return str(job) if is_one else None
+
+
+def seconds(given: str | float | None, changes: JobChanges, name: str) -> int | None:
+    """Read a change that is whole seconds; None without it."""
+    if given is None:
+        return None
+    with changes.caller.given(name) as where:
+        found = nanoseconds(given, where)
+        if found % SECOND_NS:
+            raise InputError(f"{given} is not a whole number of seconds", where=where)
+        return found // SECOND_NS
+
+
+def _read(job: Job, changes: JobChanges) -> Workload:
+    caller = changes.caller
+    language = language_of(job, changes)
+    if language not in (None, Language.FIO):
+        raise InputError(
+            f"{job} is a job file of {language}, which is a list of runs",
+            where=caller.at(),
+            hint=f"use `loadstone run {job}`, or `loadstone plan {job}` to list its runs",
+        )
+    if (name := named(job)) is not None:
+        changes.refuse(("allow_exec",), "a named workload")
+        with caller.given("parameters"):
+            return _sections(catalogue.load(name).workload(changes.parameters), changes)
+    if changes.parameters:
+        raise InputError(
+            f"{job} is a job file and has no parameters",
+            where=caller.at("parameters"),
+            hint="they are for named workloads; in a job file use ${VARIABLE} and the environment",
+        )
+    found = source(job, changes)
+    given = TextSource(found.content, name=found.name) if isinstance(found, JobText) else FileSource(found)
+    return read_jobfiles(
+        [given], sections=list(changes.sections), options=ReadOptions(allow_exec=changes.allow_exec)
+    )
+
+
+def _sections(found: Workload, changes: JobChanges) -> Workload:
+    """Keep the jobs that were chosen; all without a choice."""
+    names, where = changes.sections, changes.caller.at("sections")
+    known = [job.name for job in found.jobs]
+    for name in names:
+        if name not in known:
+            raise InputError(f"{found.name} has no job {name!r}", where=where, hint=nearest(name, known))
+    jobs = tuple(job for job in found.jobs if not names or job.name in names)
+    if names and len(jobs) == len(known):
+        raise InputError("keeps every job of the workload", where=where, hint="leave it out")
+    return found.model_copy(update={"jobs": jobs})
+
+
+def _neither(word: str, changes: JobChanges) -> InputError:
+    """Say that nothing has this name, and what is nearest: a workload, or a file beside it."""
+    folder = Path(word).parent
+    files = [str(folder / entry.name) if str(folder) != "." else entry.name for entry in _entries(folder)]
+    near = difflib.get_close_matches(word, [*catalogue.names(), *files], n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "`loadstone workloads` lists the named workloads"
+    return InputError(
+        f"{word!r} is neither a job file nor a named workload", where=changes.caller.at(), hint=hint
+    )
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return [entry for entry in folder.iterdir() if entry.is_file()]
+    except OSError:
+        return []

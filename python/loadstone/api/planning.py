@@ -1,0 +1,187 @@
+"""What jobs would do: read, changed and resolved; nothing runs and nothing is touched.
+
+Knows what stands against a run. What a Plan and a list of runs look like is told by `jobs`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Unpack
+
+from loadstone.api.jobs import commands, plan_lines, run_list
+from loadstone.api.jobs.changes import JobArguments, JobChanges, job_of
+from loadstone.api.jobs.read_workload import resolution, workload
+from loadstone.engine.plan_check import memory_bytes
+from loadstone.errors import InputError, RefusedError
+from loadstone.path.child import run_in_child
+from loadstone.plan.derived import changes_trees
+from loadstone.plan.safety import guard
+from loadstone.plan.safety.in_use import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.api.jobs.changes import Job
+    from loadstone.api.jobs.run_list import RunList
+    from loadstone.plan.model import Plan
+    from loadstone.plan.resolve import Resolution
+    from loadstone.workload.model import Workload
+
+FORMAT: Final = 1
+"""Of `PlannedRuns.document`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why something would not be done, or only with consent."""
+
+    what: str
+    """The path of a target, or the name of a run."""
+    why: str
+    needs_consent: bool = False
+    """It is done where the path is accepted; otherwise it is refused."""
+
+
+class PlannedJob:
+    """What a job would do: its Plan, with every default resolved against this host."""
+
+    def __init__(self, asked: Workload, resolved: Resolution) -> None:
+        self.asked, self.resolved = asked, resolved
+
+    @property
+    def memory_bytes(self) -> int:
+        """How much memory the engine would hold."""
+        return memory_bytes(self.resolved.plan)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of it."""
+        return [note.text for note in self.resolved.notes]
+
+    @property
+    def targets(self) -> list[Path]:
+        """Files and devices it would use."""
+        return [Path(target.path) for target in self.resolved.plan.targets]
+
+    @property
+    def lines(self) -> list[str]:
+        """The Plan for people: a line for each target, and for each phase its jobs."""
+        return list(plan_lines.lines(self.resolved.plan))
+
+    @cached_property
+    def obstacles(self) -> list[Obstacle]:
+        """Targets that would not be written, or only with consent; looks at what they hold."""
+        return _of_targets(self.resolved.plan, set())
+
+    def document(self) -> dict[str, Any]:
+        """Return the Plan, as `loadstone plan --json` prints it."""
+        return self.resolved.plan.model_dump(mode="json")
+
+
+class PlannedRuns:
+    """What a job file of several runs, or several job files, would do."""
+
+    def __init__(self, found: RunList, changes: JobChanges) -> None:
+        self.found, self._changes = found, changes
+
+    @property
+    def name(self) -> str:
+        """What they are called together."""
+        return self.found.name
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of them."""
+        return [note.text for note in self.found.notes]
+
+    @property
+    def lines(self) -> list[str]:
+        """A line for each run, in the language's own words."""
+        return self.found.lines
+
+    @cached_property
+    def obstacles(self) -> list[Obstacle]:
+        """Runs that would be refused, and targets that would not be written, or only with consent."""
+        if self.found.refused:
+            return [Obstacle(name, why) for name, why in self.found.refused.items()]
+        made: list[Obstacle] = []
+        prepared = False
+        looked_at: set[str] = set()
+        for wanted in self.found.made().known():
+            try:
+                commands.check(wanted.workload)
+                changes = run_list.changes_of(wanted, self._changes, self.found)
+                plan = resolution(wanted.workload, changes).plan
+            except (InputError, RefusedError) as error:
+                if not prepared:  # What an earlier run makes is not there yet.
+                    made.append(Obstacle(wanted.name, str(error)))
+            else:
+                prepared = prepared or changes_trees(plan)
+                made += _of_targets(plan, looked_at)
+            prepared = prepared or wanted.role == "prepare"
+        return made
+
+    def document(self) -> dict[str, Any]:
+        """Return the runs with their values, as `loadstone plan --json` prints them."""
+        return {
+            "format": FORMAT,
+            "language": str(self.found.language),
+            "name": self.found.name,
+            "runs": self.found.listing,
+        }
+
+
+def plan_job(job: Path | str, **changes: Unpack[JobArguments]) -> PlannedJob:
+    """Return what `run` would do with the same arguments; touch nothing. Raises what `run` would."""
+    return planned_job(job_of(job), JobChanges.of(changes))
+
+
+def plan_runs(job: Path | str, *more: Path | str, **changes: Unpack[JobArguments]) -> PlannedRuns:
+    """Return what job files of several runs, or several job files, would do; touch nothing.
+
+    `more` are job files that go on with the first, or are runs of their own. Raises `InputError` or
+    `RefusedError` for what cannot be read or would not be done.
+    """
+    found = planned(job_of(job), JobChanges.of(changes), [job_of(one) for one in more])
+    if isinstance(found, PlannedJob):
+        raise InputError(f"{job} is one run", hint="use plan_job")
+    return found
+
+
+def planned(job: Job, changes: JobChanges, more: Sequence[Job] = ()) -> PlannedJob | PlannedRuns:
+    """Plan a job, or several runs. Raises `InputError` or `RefusedError`."""
+    if (found := run_list.read(job, changes, more)) is not None:
+        return PlannedRuns(found, changes)
+    return planned_job(job, changes)
+
+
+def planned_job(job: Job, changes: JobChanges) -> PlannedJob:
+    """Plan what is one run. Raises `InputError` or `RefusedError`."""
+    return planned_workload(workload(job, changes), changes)
+
+
+def planned_workload(asked: Workload, changes: JobChanges) -> PlannedJob:
+    """Plan a Workload. Raises `InputError` or `RefusedError`."""
+    commands.check(asked)
+    return PlannedJob(asked, resolution(asked, changes))
+
+
+def _of_targets(plan: Plan, looked_at: set[str]) -> list[Obstacle]:
+    """Look at what a Plan writes to, unless it was looked at; adds it there."""
+    if not {target.path for target in plan.targets} - looked_at:
+        return []
+
+    def look() -> list[tuple[str, list[str], list[str]]]:
+        host = Snapshot()
+        wanted = [plan.targets[index] for index in sorted(guard.written(plan))]
+        found = [guard.examine(target, host) for target in wanted if target.path not in looked_at]
+        return [(one.path, one.refused, one.needs_consent) for one in found]
+
+    made: list[Obstacle] = []
+    for path, refused, doubts in run_in_child(look, doing="looking at the targets"):
+        looked_at.add(path)
+        made += [Obstacle(path, why) for why in refused]
+        made += [Obstacle(path, why, needs_consent=True) for why in doubts if not refused]
+    return made
