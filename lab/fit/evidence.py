@@ -48,8 +48,11 @@ class Evidence:
 
 
 def of(row: Row, *, probed: bool = True, removed: bool = False) -> Evidence:
-    """Return what a line says. `removed`: its explanation is not in the list; the unknown is right."""
-    seen = lines.weighable(row, probed=probed)
+    """Return what a line says. `removed`: its explanation is not in the list; the unknown is right.
+
+    Then what was tried without it counts; of lines that were never tried so, what was tried with it.
+    """
+    seen = lines.weighable(row, probed=probed, without=removed and bool(row.get("tried_without")))
     truth = frozenset(lines.kind_row(row).truth)
     every = [one for one in possible(seen.facts) if not (removed and one.name in truth)]
     cells = cells_of(every)

@@ -24,23 +24,29 @@ FILE: Final = Path(__file__).parent / "situations.jsonl.xz"
 
 def compact(row: Row) -> Row:
     """Return a line without what can be worked out again: words, bundles, what was said with probes."""
-    tried = dict(row["tried"])
-    tried["left_out"] = []
-    tried["tried"] = [
-        {
-            **one,
-            "bundle": "",
-            "result": "",
-            "readings": [
-                {**reading, "value": round(reading["value"], 4), "error": round(reading["error"], 4)}
-                for reading in one["readings"]
-            ],
-        }
-        for one in tried["tried"]
-    ]
     plain = {key: value for key, value in row["plain"].items() if key != "explanations"}
     kept = {key: row[key] for key in ("seed", "kind", "change", "rate", "facts")}
-    return {**kept, "plain": plain, "tried": tried}
+    tried = {key: _readings(row[key]) for key in ("tried", "tried_without") if row.get(key)}
+    return {**kept, "plain": plain, **tried}
+
+
+def _readings(tried: Row) -> Row:
+    return {
+        **tried,
+        "left_out": [],
+        "tried": [
+            {
+                **one,
+                "bundle": "",
+                "result": "",
+                "readings": [
+                    {**reading, "value": round(reading["value"], 4), "error": round(reading["error"], 4)}
+                    for reading in one["readings"]
+                ],
+            }
+            for one in tried["tried"]
+        ],
+    }
 
 
 def keep(every: Iterable[Row]) -> None:

@@ -16,6 +16,7 @@ from loadstone.audit import belief
 from loadstone.audit.judge import CREDIBLE, ENOUGH, GRAVE
 from loadstone.audit.rules.probes import LIKELY
 from loadstone.explanations.names import UNEXPLAINED
+from loadstone.explanations.strangeness import strangeness
 from loadstone.explanations.weigh import measuring, scaled, weigh
 
 if TYPE_CHECKING:
@@ -62,10 +63,11 @@ def untried(row: Row, fitted: Fitted) -> Said:
 
 
 def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> Said:
-    """Return what is said after probes, some explanations left out of the list."""
-    seen = rows.weighable(row)
+    """Return what is said after probes, some explanations left out of the list also as they were chosen."""
+    seen = rows.weighable(row, without=bool(without))
     alone = weigh(seen.facts, seen.probed, without=without, weights=fitted.weights)
-    plain = {"suspicion": 0.0, "unseen": 0.0, "measures": belief.log_odds(measuring(alone))}
+    strange = strangeness(seen.facts, seen.probed)
+    plain = belief.features((), 0, 1) | belief.of_probes(measuring(alone), strange)
     causes = [list(one) for one in row["plain"]["causes"]]
     pointed = scaled(alone, min(belief.MOST, fitted.probed.probability(plain)))[0]
     if pointed.explanation.effect != "measures" and pointed.probability >= LIKELY:
@@ -74,7 +76,7 @@ def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> S
     weighed = weigh(
         seen.facts, seen.probed, seen.found, seen.checked, without=without, weights=fitted.weights
     )
-    features = {**row_features(row), "measures": belief.log_odds(measuring(weighed))}
+    features = row_features(row) | belief.of_probes(measuring(weighed), strange)
     sure = min(belief.MOST, fitted.probed.probability(features))
     return _said(
         row,

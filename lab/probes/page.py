@@ -159,14 +159,16 @@ def _cost(costs: Sequence[Cost]) -> Iterator[str]:
         "",
         "`python -m lab.verdicts.cost`: runs of this host on a file in memory, on CPUs that others used, "
         "too. The monitors as a share of one CPU, as the run tells it; the verdict with all reading of the "
-        "bundle. The engine's finer samples are part of the engine's CPU time, and not in these figures.",
+        "bundle. The finer samples are taken by a thread of the engine that does no I/O and writes the "
+        "run's rows, too: all it used, as a share of one CPU.",
         "",
-        "| job | seconds | monitors | verdict, CPU | verdict, elapsed |",
-        "|---|---|---|---|---|",
+        "| job | seconds | monitors | finer samples, at most | verdict, CPU | verdict, elapsed |",
+        "|---|---|---|---|---|---|",
     )
     for one in costs:
         yield (
-            f"| {one.job} | {one.seconds} | {100 * one.monitors:.2f} % | {one.verdict_cpu_s:.2f} s | "
+            f"| {one.job} | {one.seconds} | {100 * one.monitors:.2f} % | "
+            f"{100 * one.samples:.2f} % | {one.verdict_cpu_s:.2f} s | "
             f"{one.verdict_s:.2f} s |"
         )
 

@@ -66,9 +66,14 @@ def row_of(seed: int, each: int = 1, bundles: Path | None = None) -> Row:
         "kind": kind.name,
         "change": round(staged.change, 4),
         "rate": round(staged.base.main.rate, 1),
-        "tried": staged.probed.model_dump(mode="json") if staged.probed else None,
+        "tried": _document(staged.probed),
+        "tried_without": _document(staged.probed_without),
     }
     return drawn | _judged(staged.case, staged.probed)
+
+
+def _document(probed: Probed | None) -> Row | None:
+    return probed.model_dump(mode="json") if probed is not None else None
 
 
 def _judged_again(row: Row, bundle: Path) -> Row:
@@ -125,12 +130,13 @@ def findings(said: Row) -> list[list[Any]]:
     return [one for one in said["causes"] if one[2] != "note" and one[1] >= CREDIBLE]
 
 
-def weighable(row: Row, *, probed: bool = True) -> Weighable:
-    """Return what a line's explanations are weighed from."""
+def weighable(row: Row, *, probed: bool = True, without: bool = False) -> Weighable:
+    """Return what a line's explanations are weighed from. `without`: its own is not in the list."""
     plain = row["plain"]
+    tried = row["tried_without" if without else "tried"]
     return Weighable(
         JobFacts(**row["facts"]),
-        Probed.model_validate(row["tried"]) if probed and row["tried"] else None,
+        Probed.model_validate(tried) if probed and tried else None,
         {rule: sure for rule, sure, effect in plain["causes"] if effect != "note"},
         tuple(plain["checked"]),
     )

@@ -53,6 +53,8 @@ class Staged:
     case: Case
     base: Base
     probed: Probed | None = None
+    probed_without: Probed | None = None
+    """Of a lie in the device: what is tried where its explanation is not in the list."""
 
 
 def plan_of(situation: Situation, state: str | None, interval_ns: int | None = None) -> Plan:
@@ -124,10 +126,7 @@ def attempt(name: str, seed: int, *, probing: bool = True, keep: Path | None = N
         kept = Path(state).read_bytes() if Path(state).exists() else None
         # The same run twice: once as the product samples it, once closely, from the same state.
         close = run(fine)
-        if kept is not None:
-            Path(state).write_bytes(kept)
-        else:
-            Path(state).unlink(missing_ok=True)
+        _restore(Path(state), kept)
         directory = Path(place) / "engine"
         directory.mkdir()
         events = engine(plan, directory)
@@ -141,10 +140,25 @@ def attempt(name: str, seed: int, *, probing: bool = True, keep: Path | None = N
             raise RuntimeError("nothing was measured")
         base = replace(base, plan=plan)
         made = Staged(situation, kind, watched.log_ratio(base.main.rate, before.rate), case, base)
-        return replace(made, probed=_probed(made)) if probing else made
+        if not probing:
+            return made
+        after = Path(state).read_bytes() if Path(state).exists() else None
+        made = replace(made, probed=_probed(made))
+        if kind.honest or not kind.in_device:
+            return made
+        _restore(Path(state), after)
+        return replace(made, probed_without=_probed(made, frozenset(kind.truth)))
 
 
-def _probed(made: Staged) -> Probed:
+def _restore(state: Path, kept: bytes | None) -> None:
+    """Give the device back what it remembered."""
+    if kept is not None:
+        state.write_bytes(kept)
+    else:
+        state.unlink(missing_ok=True)
+
+
+def _probed(made: Staged, without: frozenset[str] = frozenset()) -> Probed:
     """Probe as the product does after a run with this verdict."""
     from loadstone.audit.judge import judge_case  # noqa: PLC0415 # the tables of a run need none
 
@@ -168,4 +182,6 @@ def _probed(made: Staged) -> Probed:
         spent[0] += whole / 1e9 + OVERHEAD_S
         return session.Ran(run(plan), f"probes/{number:03d}", complete=True)
 
-    return session.probe(made.base, probe, said, clock=lambda: spent[0], overhead_s=OVERHEAD_S)
+    return session.probe(
+        made.base, probe, said, clock=lambda: spent[0], overhead_s=OVERHEAD_S, without=without
+    )

@@ -78,7 +78,7 @@ def score(every: Iterable[Row], whole: Fitted, by_kind: Fits, by_family: Fits) -
                 probed,
                 judged.probed(row, without) if without else None,
                 judged.probed(row, outside) if outside else None,
-                judged.probed(row, gone, truth) if kind.in_device else None,
+                judged.probed(row, gone, truth) if row.get("tried_without") else None,
             )
         )
     return made

@@ -1,13 +1,14 @@
 """`python -m lab.verdicts.cost --keep FILE`: what watching a run and judging it cost, a line for each job.
 
 Takes what the run says of its own monitors, and times reading and judging of its bundle again. The engine's
-finer samples are in no figure here: they are part of the load generator's own CPU time.
+finer samples are taken by its first thread, which does no I/O: what that thread used is at least their cost.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -32,11 +33,12 @@ JOBS: Final = {
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one job. CPU time and elapsed time in seconds; `monitors` is a share of one CPU."""
+    """Of one job. CPU time and elapsed time in seconds; `monitors` and `samples` are shares of one CPU."""
 
     job: str
     seconds: int
     monitors: float
+    samples: float
     verdict_cpu_s: float
     verdict_s: float
 
@@ -51,7 +53,17 @@ def measured(name: str, options: str) -> Cost:
         share = json.loads((out / "result.json").read_text())["tool"]["monitor_cpu_share"]
         began, spent = time.monotonic(), _cpu_s()
         audit(summarise(Bundle.open(out)))
-        return Cost(name, SECONDS, share, round(_cpu_s() - spent, 3), round(time.monotonic() - began, 3))
+        judged = (round(_cpu_s() - spent, 3), round(time.monotonic() - began, 3))
+        return Cost(name, SECONDS, share, _sampling(Bundle.open(out)), *judged)
+
+
+def _sampling(bundle: Bundle) -> float:
+    """Return the CPU time of the engine's first thread, which samples, in each second."""
+    first = next(int(event["pid"]) for event in bundle.events if event["type"] == "hello")
+    host = bundle.host("engine.")
+    (column,) = (one for one in host.columns if re.fullmatch(rf"engine\.{first}-.*\.on_cpu_ns", one))
+    known = host.select("dt_ns", column).drop_nulls()
+    return round(float(known[column].sum() / known["dt_ns"].sum()), 5)
 
 
 def _cpu_s() -> float:

@@ -56,7 +56,7 @@ def test_weights_are_fitted_without_what_is_left_out() -> None:
 def test_belief_falls_with_suspicion_and_rises_with_what_probes_say() -> None:
     assert belief.untried([], 0, 20) > belief.untried([0.7], 0, 20) > belief.untried([0.7, 0.8], 0, 20)
     assert belief.untried([0.5], 0, 20) == belief.untried([], 0, 20)
-    told = [belief.probed([], 0, 20, measures) for measures in (0.01, 0.3, 0.9, 0.999)]
+    told = [belief.probed([], 0, 20, measures, 0.0) for measures in (0.01, 0.3, 0.9, 0.999)]
     assert told == sorted(told)
     assert told[0] < 0.1 < 0.9 < told[-1] <= belief.MOST
 

@@ -41,10 +41,15 @@ def untried(suspicions: Sequence[float], missing: int, looked: int) -> float:
     return min(MOST, FITTED.untried.probability(features(suspicions, missing, looked)))
 
 
-def probed(suspicions: Sequence[float], missing: int, looked: int, measures: float) -> float:
+def probed(suspicions: Sequence[float], missing: int, looked: int, measures: float, strange: float) -> float:
     """Return it after probes. `measures`: what the explanations give to the storage."""
-    told = {**features(suspicions, missing, looked), "measures": log_odds(measures)}
+    told = features(suspicions, missing, looked) | of_probes(measures, strange)
     return min(MOST, FITTED.probed.probability(told))
+
+
+def of_probes(measures: float, strange: float) -> dict[str, float]:
+    """Return the features that probes add. `strange`: `explanations.strangeness` of their readings."""
+    return {"measures": log_odds(measures), "strange": strange}
 
 
 def features(suspicions: Sequence[float], missing: int, looked: int) -> dict[str, float]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.audit import belief
+from loadstone.explanations.strangeness import strangeness
 from loadstone.explanations.weigh import measuring, scaled, weigh
 from loadstone.messages import say
 from loadstone.verdict import ProbeResult, RankedExplanation, Verdict
@@ -43,7 +44,7 @@ def with_explanations(verdict: Verdict, case: Case) -> Verdict:
     sure = verdict.confidence
     if tried:
         grounds = belief.grounds(verdict.causes, verdict.missing, verdict.checked)
-        sure = belief.probed(*grounds, measuring(weighed))
+        sure = belief.probed(*grounds, measuring(weighed), strangeness(case.job_facts, case.probed))
     if verdict.kind == "measures_storage":
         weighed = scaled(weighed, sure)
     changes: dict[str, Any] = {

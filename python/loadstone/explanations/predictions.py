@@ -40,9 +40,9 @@ def _or(*parts: Part) -> Prediction:
 
 LN2: Final = math.log(2)
 _NOTHING: Final = _n(0.0, 0.06)
-_DIPS: Final = _or((0.93, -4.6, 0.7), (0.07, -2.5, 1.0))
+_DIPS: Final = _or((0.95, -4.6, 0.8), (0.05, -3.2, 0.6))
 _DIPS_UNDER: Final = {
-    "background": _or((0.75, -1.8, 0.8), (0.25, -4.0, 0.8)),
+    "background": _or((0.75, -1.5, 0.6), (0.25, -3.8, 1.0)),
     "burst_credits": _or((0.85, -4.6, 0.7), (0.15, -1.5, 0.8)),
     "write_cache": _or((0.85, -4.6, 0.7), (0.15, -1.5, 0.8)),
 }
@@ -73,7 +73,7 @@ ANY_DEPTH: Final = ((0.35, "scales"), (0.4, "gains"), (0.25, "flat"))
 IN_REGIMES: Final[dict[str, tuple[tuple[float, str], ...]]] = {
     "medium": ((0.6, "gains"), (0.3, "flat"), (0.1, "knee")),
     "job_depth": ((1.0, "scales"),),
-    "job_rate": ((1.0, "given"),),
+    "job_rate": ((0.6, "given"), (0.4, "scales")),
     "generator": ((0.8, "flat"), (0.2, "gains")),
     "iops_limit": ((0.8, "flat"), (0.2, "knee")),
     "bandwidth_limit": ((0.8, "flat"), (0.2, "knee")),
@@ -135,6 +135,7 @@ READINGS: Final[dict[str, ReadingPredictions]] = {
             "bandwidth_limit": _or((0.75, LN2, 0.05), (0.25, 0.4, 0.2)),
             "shared_limit": _or((0.5, 0.0, 0.03), (0.5, LN2, 0.05)),
             "write_cache": _or((0.4, 0.1, 0.15), (0.6, LN2, 0.15)),
+            "unwritten": _or((0.7, 0.0, 0.03), (0.3, 0.15, 0.15)),
             "burst_credits": _or((0.6, 0.0, 0.03), (0.4, 0.2, 0.3)),
             "job_rate": _n(0.0, 0.03),
         },
@@ -148,6 +149,7 @@ READINGS: Final[dict[str, ReadingPredictions]] = {
             "bandwidth_limit": _n(-LN2, 0.04),
             "shared_limit": _or((0.5, 0.0, 0.03), (0.5, -LN2, 0.04)),
             "write_cache": _or((0.4, -0.1, 0.15), (0.6, -LN2, 0.15)),
+            "unwritten": _or((0.7, 0.0, 0.03), (0.3, -0.15, 0.15)),
             "burst_credits": _or((0.6, 0.0, 0.03), (0.4, -0.3, 0.3)),
             "job_rate": _n(0.0, 0.03),
         },
@@ -168,7 +170,13 @@ READINGS: Final[dict[str, ReadingPredictions]] = {
         "rate on a span of 1 MiB, against the rate as run",
         "a number that comes from a cache already gains nothing",
         _or((0.75, 0.0, 0.15), (0.25, 1.2, 0.9)),
-        {"cache": _or((0.7, 0.0, 0.2), (0.3, 0.7, 0.7)), **_caps(_n(0.0, 0.05)), "job_rate": _NOTHING},
+        {
+            "cache": _or((0.7, 0.0, 0.2), (0.3, 0.7, 0.7)),
+            **_caps(_n(0.0, 0.05)),
+            "job_rate": _NOTHING,
+            # A span so small was written as a whole, or not at all.
+            "unwritten": _or((0.5, 0.0, 0.15), (0.5, -1.5, 0.8)),
+        },
     ),
     "again.now": ReadingPredictions(
         "rate as run once more, against the run's own",
@@ -186,7 +194,11 @@ READINGS: Final[dict[str, ReadingPredictions]] = {
         "read rate on blocks written a moment ago, against the run's own",
         "never-written blocks are answered from a table",
         _n(0.0, 0.12),
-        {"unwritten": _n(-1.8, 1.0), "cache": _or((0.7, 0.0, 0.3), (0.3, -1.0, 0.8))},
+        {
+            "unwritten": _n(-1.8, 1.0),
+            "cache": _or((0.7, 0.0, 0.3), (0.3, -1.0, 0.8)),
+            "first_touch": _or((0.7, 1.2, 0.6), (0.3, 0.0, 0.12)),
+        },
     ),
     "first.second": ReadingPredictions(
         "write rate of a second pass over the same addresses, against the first",

@@ -128,9 +128,11 @@ def hypotheses_of(
     found: Mapping[RuleName, float],
     checked: Iterable[RuleName],
     weights: Weights = FITTED.weights,
+    *,
+    without: frozenset[str] = frozenset(),
 ) -> list[Hypothesis]:
     """Return the same after everything that was tried, for who chooses what to try next."""
-    rows = possible(job)
+    rows = [one for one in possible(job) if one.name not in without]
     readings = [] if probed is None else [one for tried in probed.tried for one in tried.readings]
     if not rows:
         return []

@@ -93,10 +93,16 @@ def offers(base: Base) -> tuple[list[Offer], list[LeftOut]]:
 
 
 def ranked(
-    base: Base, offered: Sequence[Offer], so_far: Probed | None, found: RuleFindings, overhead_s: float
+    base: Base,
+    offered: Sequence[Offer],
+    so_far: Probed | None,
+    found: RuleFindings,
+    overhead_s: float,
+    *,
+    without: frozenset[str] = frozenset(),
 ) -> list[Worth]:
     """Return what each offer is expected to tell, the best per second first."""
-    cells = hypotheses_of(base.facts, so_far, found.rules, found.checked)
+    cells = hypotheses_of(base.facts, so_far, found.rules, found.checked, without=without)
     candidates = [
         Candidate(one.probe.name, one.turns.seconds + overhead_s, _readings(base, one)) for one in offered
     ]
@@ -126,8 +132,12 @@ def probe(
     clock: Callable[[], float] = time.monotonic,
     overhead_s: float = OVERHEAD_S,
     stopped: Callable[[], bool] = lambda: False,
+    without: frozenset[str] = frozenset(),
 ) -> Probed:
-    """Probe until the budget is used up, nothing is left to tell, or `stopped` says that it shall end."""
+    """Probe until the budget is used up, nothing is left to tell, or `stopped` says that it shall end.
+
+    `without`: explanations that are left out of the list, to try what it tells of what it does not know.
+    """
     offered, left = offers(base)
     tried: list[Tried] = _of_the_run(base)
     began, ended, number = clock(), NOTHING_LEFT, 0
@@ -137,7 +147,8 @@ def probe(
             ended = INTERRUPTED
             break
         left_s = base.budget_s - (clock() - began)
-        best = [one for one in ranked(base, offered, so_far, found, overhead_s) if one.bits >= LEAST_BITS]
+        worth_of = ranked(base, offered, so_far, found, overhead_s, without=without)
+        best = [one for one in worth_of if one.bits >= LEAST_BITS]
         within = [one for one in best if one.candidate.seconds <= left_s]
         if not within:
             ended = NO_TIME if best else NOTHING_LEFT

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.audit import belief
 from loadstone.audit.rule import Clear, Finding, NotMine, Rule
 from loadstone.explanations.names import UNEXPLAINED
+from loadstone.explanations.strangeness import strangeness
 from loadstone.explanations.weigh import measuring, scaled, weigh
 from loadstone.messages import say
 
@@ -29,7 +30,8 @@ def judge(case: Case) -> Answer:
     if not probes:
         return NotMine()
     weighed = weigh(case.job_facts, case.probed)
-    best = scaled(weighed, belief.probed((), 0, 1, measuring(weighed)))[0]
+    strange = strangeness(case.job_facts, case.probed)
+    best = scaled(weighed, belief.probed((), 0, 1, measuring(weighed), strange))[0]
     row, sure = best.explanation, best.probability
     if row.effect == "measures" or sure < LIKELY:
         return Clear()

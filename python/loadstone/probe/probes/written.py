@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from loadstone.probe.base import Base
     from loadstone.probe.probe import Measured
 
-MOST_BYTES = 1 << 20
+LEAST_BYTES = 1 << 20
+ROUNDS = 4
+"""So many blocks for each I/O in flight: on fewer than the depth they would wait for the same ones."""
 
 
 def _turns(base: Base) -> Turns | str:
@@ -24,12 +26,13 @@ def _turns(base: Base) -> Turns | str:
     if not any(writes(stream) for stream in base.streams):
         return "it would write, and the run was not allowed to"
     unit = max(4096, base.block_bytes)
+    # What the first arm fills at the run's own rate, so that the other reads nothing that it left out.
+    filled = base.main.rate * base.arm_s * unit
 
     def small(stream: Stream) -> Stream:
+        wanted = max(LEAST_BYTES, min(ROUNDS * stream.iodepth * unit, int(filled)))
         files = tuple(
-            use.model_copy(
-                update={"length_bytes": max(unit, min(use.length_bytes, MOST_BYTES) // unit * unit)}
-            )
+            use.model_copy(update={"length_bytes": max(unit, min(use.length_bytes, wanted) // unit * unit)})
             for use in stream.files
         )
         return stream.model_copy(update={"files": files})
