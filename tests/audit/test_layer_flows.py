@@ -80,6 +80,19 @@ def test_a_loop_without_direct_io_keeps_its_files_pages(reads: float, writes: fl
     assert told["loop1"].state == ("no direct I/O: cached in memory below",)
 
 
+@pytest.mark.parametrize(("direct", "doubted"), [(False, True), (True, False)])
+def test_a_cache_in_memory_over_what_nobody_counts_is_doubted(*, direct: bool, doubted: bool) -> None:
+    loop = layer("loop1", "loop", "/img", direct_io=direct)
+    told = flows([loop, layer("/img", "file", counted=False)], host(loop1=(100, 0)), 100)
+    case = cases.run(layers=tuple(told.values()))
+    if not doubted:
+        assert rule.RULE.judge(case) == Clear()
+        return
+    found = cases.one(rule.RULE, case)
+    assert (found.effect, found.layer) == ("suspect", "loop1")
+    assert "nothing below it is counted" in found.text
+
+
 def test_holes_below_are_never_stored() -> None:
     loop = layer("loop1", "loop", "/img", direct_io=True)
     file = layer("/img", "file", "ext4", counted=False, size_bytes=64 * MIB, hole_bytes=64 * MIB)

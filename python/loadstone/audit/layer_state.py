@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ALIGNED_BYTES: Final = 4096
 UNWRITTEN: Final = 0.05
 NO_BARRIER: Final = ("nobarrier", "barrier=0")
-BUFFERS: Final = ("fuse", "network_file_system")
+CACHED_BELOW: Final = "no direct I/O: cached in memory below"
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ def facts(layer: Layer) -> State:
 def _loop(state: State, name: str, told: dict[str, Any]) -> None:
     if told.get("direct_io") is False:
         state.memory = f"{name} has no direct I/O, so its file lies in the page cache, too"
-        state.say("no direct I/O: cached in memory below")
+        state.say(CACHED_BELOW)
     _offset(state, told.get("offset_bytes"))
 
 

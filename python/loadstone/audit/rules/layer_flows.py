@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import case_queries
+from loadstone.audit.layer_state import CACHED_BELOW
 from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
 from loadstone.messages import say
 
@@ -37,7 +38,9 @@ def _judge(case: Case) -> Answer:
         return NotMine()
     if not any(layer.agrees is not None for layer in case.layers):
         return cannot_tell("audit.layer_flows.counters", where=case_queries.where(case))
-    found = [one for layer in case.layers if (one := _of(case, layer)) is not None]
+    found = [
+        one for layer in case.layers for one in (_of(case, layer), _unseen(case, layer)) if one is not None
+    ]
     if not any(one.effect != "note" for one in found):
         found += [one for layer in case.layers if (one := _state(layer)) is not None]
     return tuple(found) or Clear()
@@ -74,6 +77,21 @@ def _of(case: Case, layer: LayerFlow) -> Finding | None:
         },
         advice=_advice(layer.why),
         layer=_cause(case, layer),
+    )
+
+
+def _unseen(case: Case, layer: LayerFlow) -> Finding | None:
+    """Doubt a layer that keeps data in memory and under which nobody counted what arrived."""
+    held = any(one.given_by == layer.name and one.agrees is not None for one in case.layers)
+    if CACHED_BELOW not in layer.state or held:
+        return None
+    return Finding(
+        effect="suspect",
+        confidence=0.85,
+        text=say("audit.layer_flows.unseen.text", layer=layer.name),
+        evidence={"layer": layer.name, "state": CACHED_BELOW},
+        advice=say("audit.layer_flows.cached.advice"),
+        layer=layer.name,
     )
 
 
