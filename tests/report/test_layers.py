@@ -1,9 +1,10 @@
-"""The waterfall of a mean latency, and the table of what each layer did."""
+"""The waterfalls of a mean latency and of p99, and the table of what each layer did."""
 
 from __future__ import annotations
 
+from loadstone.report.verdict import layers
 from loadstone.report.verdict.layers import UNKNOWN, waterfall
-from loadstone.verdict import LayerTime, Time
+from loadstone.verdict import LayerTime, Time, TimeSplit, Verdict
 
 
 def test_the_parts_of_the_waterfall_follow_each_other_and_fill_the_latency() -> None:
@@ -17,3 +18,18 @@ def test_the_parts_of_the_waterfall_follow_each_other_and_fill_the_latency() -> 
     assert [part["name"] for part in parts] == ["load generator", "loop0", "sda", UNKNOWN]
     assert [part["left"] for part in parts] == [0, 10, 40, 80]
     assert [part["width"] for part in parts] == [10, 30, 40, 20]
+
+
+def test_of_the_tail_the_page_shows_what_no_clock_tells() -> None:
+    p99 = TimeSplit(measured_ns=4e6, generator_ns=1e6, layers=(), unknown_ns=3e6)
+    time = Time(measured_ns=1e6, generator_ns=1e6, layers=(), unknown_ns=0.0, p99=p99)
+    said = Verdict(
+        kind="measures_storage", limited_by=None, confidence=0.9, sentences="", causes=(), missing=(),
+        checked=(), advice=(), time=time,
+    )  # fmt: skip
+    mean, tail = layers.page(said)["times"]
+    assert (mean["name"], tail["name"]) == ("the mean latency", "p99")
+    assert [(part["name"], part["width"]) for part in tail["parts"]] == [
+        ("load generator", 25),
+        (UNKNOWN, 75),
+    ]

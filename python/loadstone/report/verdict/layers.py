@@ -1,4 +1,4 @@
-"""The layers of a verdict as a table, and the mean latency as a waterfall.
+"""The layers of a verdict as a table, and its latencies, the mean and p99, each as a waterfall.
 
 Knows a verdict's `layers` and `time`, and how they are written. Judges nothing.
 """
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone import units
 
 if TYPE_CHECKING:
-    from loadstone.verdict import LayerFlow, Time, Verdict
+    from loadstone.verdict import LayerFlow, Time, TimeSplit, Verdict
 
 GENERATOR: Final = "load generator"
 UNKNOWN: Final = "unknown: no clock tells"
@@ -22,14 +22,20 @@ def page(verdict: Verdict) -> dict[str, Any]:
     """Return what the page's template shows."""
     seconds = verdict.layers[0].seconds if verdict.layers else 0.0
     return {
-        "time": waterfall(verdict.time) if verdict.time is not None else [],
+        "times": _times(verdict.time),
         "layers": [_row(layer) for layer in verdict.layers],
         "layers_time": units.seconds(seconds),
     }
 
 
-def waterfall(time: Time) -> list[dict[str, str | float]]:
-    """Return the parts of the mean latency from the top down; each begins where the one above ends."""
+def _times(time: Time | None) -> list[dict[str, Any]]:
+    """Return the waterfalls: of the mean, and of p99, of which the layers' clocks tell nothing."""
+    told = [] if time is None else [("the mean latency", time), ("p99", time.p99)]
+    return [{"name": name, "parts": waterfall(one)} for name, one in told if one is not None]
+
+
+def waterfall(time: TimeSplit) -> list[dict[str, str | float]]:
+    """Return the parts of a latency from the top down; each begins where the one above ends."""
     named = [(GENERATOR, time.generator_ns), *((one.name, one.ns) for one in time.layers)]
     parts: list[dict[str, str | float]] = []
     begun = 0.0
