@@ -246,12 +246,13 @@ impl State {
         time_ns.wrapping_sub(self.shift_ns)
     }
 
-    /// Stamps what was issued since the last hand-over.
+    /// Stamps and counts what was issued since the last hand-over: one call hands it over.
     #[inline]
-    pub fn stamp_handed(&mut self, handed_ns: u64) {
+    pub fn hand_over(&mut self, handed_ns: u64) {
         for &slot in &self.pending {
             self.slots[slot as usize].handed_ns = handed_ns;
         }
+        self.count_submit(self.pending.len() as u32);
         self.pending.clear();
     }
 
@@ -266,16 +267,11 @@ impl State {
             .unwrap_or(0)
     }
 
-    /// Counts a batch handed over, `at_once` I/Os by a call.
+    /// Counts I/Os handed over by one call.
     #[inline]
-    pub fn count_submit(&mut self, issued: u32, at_once: u32) {
+    pub fn count_submit(&mut self, issued: u32) {
         self.in_flight += issued;
-        let mut left = issued;
-        while left > at_once {
-            self.submit_batches[batch_column(at_once)] += 1;
-            left -= at_once;
-        }
-        self.submit_batches[batch_column(left)] += 1;
+        self.submit_batches[batch_column(issued)] += 1;
     }
 
     /// Counts I/Os of a stream that were handed over one by one: each has a depth of its own.

@@ -68,11 +68,11 @@ impl<B: Backend> Worker<B> {
             }
             let issued = self.fill(now);
             if issued > 0 {
-                self.state
-                    .count_submit(issued, self.backend.handed_at_once());
-                if !B::SYNCHRONOUS {
+                if B::SYNCHRONOUS {
+                    self.state.count_submit(issued);
+                } else {
                     let handed = self.backend.now_ns();
-                    self.state.stamp_handed(handed);
+                    self.state.hand_over(handed);
                 }
                 if self.state.first {
                     self.state.first = false;
@@ -421,6 +421,10 @@ impl<B: Backend> Worker<B> {
         intended_ns: u64,
         now: u64,
     ) {
+        let made = self.state.pending.len() as u32;
+        if self.backend.group().is_some_and(|group| made >= group) {
+            self.hand_over_group();
+        }
         let state = &mut self.state;
         let stream = &mut state.streams[index as usize];
         let slot = &mut state.slots[slot_index as usize];
@@ -455,6 +459,14 @@ impl<B: Backend> Worker<B> {
             state.pending.push(slot_index);
         }
         self.backend.push(io);
+    }
+
+    /// Hands over what was made of a batch so far.
+    #[inline(never)]
+    fn hand_over_group(&mut self) {
+        let handed = self.backend.now_ns();
+        self.state.hand_over(handed);
+        self.backend.hand_over();
     }
 }
 

@@ -44,8 +44,12 @@ impl<B: Backend> Backend for Discarding<B> {
         }
     }
 
-    fn handed_at_once(&self) -> u32 {
-        self.inner.handed_at_once()
+    fn group(&self) -> Option<u32> {
+        self.inner.group()
+    }
+
+    fn hand_over(&mut self) {
+        self.inner.hand_over();
     }
 
     fn flush(&mut self, wait_for: u32, until_ns: u64) -> io::Result<()> {

@@ -117,11 +117,16 @@ pub trait Backend {
     /// [`Backend::flush`].
     fn push(&mut self, io: Io);
 
-    /// I/Os of the batch being pushed that are handed over by one call.
+    /// I/Os to hand over at a time, while the rest of the batch is made; none: all of it in
+    /// the next [`Backend::flush`].
     #[inline(always)]
-    fn handed_at_once(&self) -> u32 {
-        u32::MAX
+    fn group(&self) -> Option<u32> {
+        None
     }
+
+    /// Hands over what was pushed: more of the batch follows. An error is the next
+    /// [`Backend::flush`]'s.
+    fn hand_over(&mut self) {}
 
     /// Does one I/O and says what came of it. Only for synchronous backends with nothing to be
     /// reaped.

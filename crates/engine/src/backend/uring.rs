@@ -183,22 +183,21 @@ impl<C: Commands> Uring<C> {
         }
     }
 
-    /// Hands over what was pushed: more follows.
-    #[inline(never)]
-    fn hand_over_group(&mut self) {
+    /// Hands over what was pushed, and sees what comes of it if that is due.
+    fn enter_group(&mut self) -> io::Result<()> {
         let group = self.ring.pending();
-        let outcome = self.ring.enter(0, 0, false).and_then(|()| {
-            if self.groups.is_trial() {
-                if self.ring.has_work() {
-                    self.ring.enter(0, 0, true)?;
-                }
-                self.groups.note(self.ring.ready() >= group);
-            }
-            Ok(())
-        });
-        if let Err(error) = outcome {
-            self.broken = Some(error);
+        if group == 0 {
+            // All of it was done without the ring.
+            return Ok(());
         }
+        self.ring.enter(0, 0, false)?;
+        if self.groups.is_trial() {
+            if self.ring.has_work() {
+                self.ring.enter(0, 0, true)?;
+            }
+            self.groups.note(self.ring.ready() >= group);
+        }
+        Ok(())
     }
 
     /// Sets the alarm and waits. It wakes whoever waits, for however many completions.
@@ -413,9 +412,6 @@ impl<C: Commands> Backend for Uring<C> {
 
     #[inline]
     fn push(&mut self, io: Io) {
-        if self.ring.pending() >= self.groups.now() {
-            self.hand_over_group();
-        }
         while self.ring.is_full() {
             if let Err(error) = self.ring.enter(0, 0, true) {
                 self.broken = Some(error);
@@ -427,9 +423,16 @@ impl<C: Commands> Backend for Uring<C> {
         self.in_flight += 1;
     }
 
-    #[inline]
-    fn handed_at_once(&self) -> u32 {
-        self.groups.now()
+    #[inline(always)]
+    fn group(&self) -> Option<u32> {
+        Some(self.groups.now())
+    }
+
+    #[inline(never)]
+    fn hand_over(&mut self) {
+        if let Err(error) = self.enter_group() {
+            self.broken = Some(error);
+        }
     }
 
     #[inline(always)]

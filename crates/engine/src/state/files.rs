@@ -68,7 +68,7 @@ impl State {
         if outer.handed_ns == NOT_HANDED {
             stream.room.take();
             counters.depth[0] += 1;
-            self.count_submit(1, 1);
+            self.count_submit(1);
         }
         if self.first {
             self.first = false;

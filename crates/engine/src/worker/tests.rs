@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::Worker;
 use crate::backend::{Backend, Done, Io, Outcome};
 use crate::control::{Control, Message};
+use crate::events::{Event, StreamEnd};
 use crate::ops::{AnyOp, OpKind};
 use crate::plan::plain::{self, SECOND_NS};
 use crate::plan::{self, Batch, Limits, Pace, Plan, Stream, Think};
@@ -28,6 +29,7 @@ struct Costly {
     service_ns: u64,
     enter_ns: u64,
     push_ns: u64,
+    group: Option<u32>,
     free_ns: BinaryHeap<Reverse<u64>>,
     coming: BinaryHeap<Reverse<(u64, u32, u32)>>,
     done: VecDeque<Done>,
@@ -40,6 +42,7 @@ impl Costly {
             service_ns,
             enter_ns,
             push_ns,
+            group: None,
             free_ns: (0..servers).map(|_| Reverse(0)).collect(),
             coming: BinaryHeap::new(),
             done: VecDeque::new(),
@@ -71,6 +74,14 @@ impl Backend for Costly {
         let end = free.max(self.now_ns) + self.service_ns;
         self.free_ns.push(Reverse(end));
         self.coming.push(Reverse((end, io.slot, io.len)));
+    }
+
+    fn group(&self) -> Option<u32> {
+        self.group
+    }
+
+    fn hand_over(&mut self) {
+        self.now_ns += self.enter_ns;
     }
 
     fn flush(&mut self, wait_for: u32, until_ns: u64) -> io::Result<()> {
@@ -150,6 +161,12 @@ fn run<B: Backend>(plan: Plan, backend: B) -> Totals {
 
 /// The same with what its first stream counted.
 fn run_counted<B: Backend>(plan: Plan, backend: B) -> (Totals, Counters) {
+    let (totals, counted, _) = run_to_end(plan, backend);
+    (totals, counted)
+}
+
+/// The same with what the last stream said at its end.
+fn run_to_end<B: Backend>(plan: Plan, backend: B) -> (Totals, Counters, StreamEnd) {
     let plan = Arc::new(plan);
     let rows = Arc::new(Rows::new(&plan, &plan.streams_by_worker()[0]));
     let (out, messages) = channel();
@@ -188,12 +205,16 @@ fn run_counted<B: Backend>(plan: Plan, backend: B) -> (Totals, Counters) {
     worker.run().unwrap();
     let counted = worker.state.counters[0];
     drop((tables, worker));
-    let table = messages.iter().find_map(|message| match message {
-        Message::Cut { table, .. } => Some(table),
-        _ => None,
-    });
-    let totals = *table.unwrap().totals(rows.row(0, AnyOp::Io(OpKind::Read)));
-    (totals, counted)
+    let (mut cut, mut end) = (None, None);
+    for message in messages {
+        match message {
+            Message::Cut { table, .. } if cut.is_none() => cut = Some(table),
+            Message::Event(Event::StreamEnd(said)) => end = Some(*said),
+            _ => {}
+        }
+    }
+    let totals = *cut.unwrap().totals(rows.row(0, AnyOp::Io(OpKind::Read)));
+    (totals, counted, end.unwrap())
 }
 
 fn sum_ns(totals: &Totals, kind: Kind) -> f64 {
@@ -363,5 +384,44 @@ fn depths_are_counted_as_fio_counts_them() {
         let mut expected: [u64; 7] = first;
         expected[top] += totals.ops - below;
         assert_eq!(counted.depth, expected, "{iodepth} {batch:?}");
+    }
+}
+
+#[test]
+fn each_group_of_a_batch_is_handed_over_at_its_own_time() {
+    let stream = Stream {
+        iodepth: 10,
+        limits: Limits {
+            time_based: false,
+            ops: 10,
+            ..plain::stream().limits
+        },
+        ..plain::stream()
+    };
+    for (group, handed_ns, submit_batches) in [
+        (None, 10 * 1_000, [0, 0, 0, 1, 0, 0, 0]),
+        // 4 made; a call, 8 made; a call, 10 made.
+        (
+            Some(4),
+            4 * 400 + 4 * 5_800 + 2 * 11_000,
+            [0, 3, 0, 0, 0, 0, 0],
+        ),
+    ] {
+        let device = Costly {
+            group,
+            ..Costly::new(10, 50_000, 5_000, 100)
+        };
+        let (totals, _, end) = run_to_end(plan(1, &stream), device);
+        assert_eq!(
+            sum_ns(&totals, Kind::Slat),
+            f64::from(handed_ns),
+            "{group:?}"
+        );
+        assert_eq!(end.submit_batches, submit_batches, "{group:?}");
+        let parts: f64 = [Kind::Wait, Kind::Slat, Kind::Clat]
+            .map(|kind| sum_ns(&totals, kind))
+            .iter()
+            .sum();
+        assert_eq!(parts, sum_ns(&totals, Kind::Lat), "{group:?}");
     }
 }
