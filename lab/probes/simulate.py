@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from loadstone.audit.case import Case
     from loadstone.explanations.readings import Probed
     from loadstone.probe.base import Base
-    from loadstone.probe.probe import Probe
 
 BUDGET_S: Final = 20.0
 OVERHEAD_S: Final = 0.5
@@ -168,8 +167,8 @@ def _probed(made: Staged, without: frozenset[str] = frozenset()) -> Probed:
     )
     spent = [0.0]
 
-    def probe(plan: Plan, probe: Probe, number: int) -> session.Ran:
-        del probe
+    def probe(offer: session.Offer, number: int) -> session.Ran:
+        plan = offer.plan
         stages = {worker.stage for worker in plan.workers}
         whole = sum(
             max(

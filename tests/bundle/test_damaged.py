@@ -190,7 +190,8 @@ def real(place: Path) -> list[Path]:
     )
     quiet = ("--no-report", "--no-progress", "--no-calibration", "--out")
     hosts = [
-        f'[[host]]\nname = "{name}"\nlaunch = "local"\ndirectory = "{place}/{name}"' for name in ("a", "b")
+        "[run]\nconnect_s = 300",
+        *(f'[[host]]\nname = "{one}"\nlaunch = "local"\ndirectory = "{place}/{one}"' for one in ("a", "b")),
     ]
     (place / "hosts.toml").write_text("\n".join(hosts) + "\n")
     (place / "x.toml").write_text(EXPERIMENT)

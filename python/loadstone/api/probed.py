@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from loadstone.bundle.read import Bundle
     from loadstone.plan.safety.guard import Consent
+    from loadstone.probe.after_run import MakeRunner
+    from loadstone.probe.base import Base
+    from loadstone.probe.session import Runner
     from loadstone.session import Progress
     from loadstone.workload.model import Workload
 
@@ -40,14 +43,24 @@ def budget_s(given: str | float, where: Where) -> float:
     return seconds
 
 
+def on_this_host(consent: Consent, progress: Callable[[], Progress | None] = lambda: None) -> MakeRunner:
+    """Return who runs probes here; `progress` makes who sees each of them."""
+
+    def runner(bundle: Bundle, _: Base) -> Runner:
+        from loadstone.probe import after_run
+
+        return after_run.on_this_host(bundle, consent, progress)
+
+    return runner
+
+
 @dataclass
 class ProbedFigures(SealedFigures):
     """A run that is probed before it is added up: its result has what the probes measured."""
 
     budget_s: float
-    consent: Consent
-    progress: Callable[[], Progress | None] = lambda: None
-    """Makes who sees each probe's run."""
+    runner: MakeRunner
+    """Makes who runs the probes."""
     tell: Callable[[str], None] = lambda _: None
 
     def document(self, bundle: Bundle) -> dict[str, Any]:
@@ -57,7 +70,7 @@ class ProbedFigures(SealedFigures):
         told = super().document(bundle)
         if bundle.status != "complete" or self.audited is None:
             return told
-        probed = after(bundle, self.audited, Wanted(self.budget_s, self.consent, self.progress, self.tell))
+        probed = after(bundle, self.audited, Wanted(self.budget_s, self.runner, self.tell))
         if probed is None:
             return told
         if not any(one.seconds for one in probed.tried):

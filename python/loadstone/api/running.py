@@ -14,7 +14,7 @@ from loadstone.api.jobs.changes import PYTHON, JobArguments, JobChanges, job_of
 from loadstone.api.one_run import HowRun, consent_of, request_of, run_once, watched
 from loadstone.api.place import default_directory
 from loadstone.api.planning import PlannedJob, planned_job
-from loadstone.api.probed import ProbedFigures, budget_s
+from loadstone.api.probed import ProbedFigures, budget_s, on_this_host
 from loadstone.bundle.write import BundleWriter
 from loadstone.plan.safety.guard import check_consent
 from loadstone.session import RunRequest
@@ -78,7 +78,7 @@ def run(
         request_of("python", options),
         sheet=data_sheet.read(None if spec is None else Path(spec)),
         watch=watched(watch),
-        figures=None if seconds is None else ProbedFigures(seconds, consent),
+        figures=None if seconds is None else ProbedFigures(seconds, on_this_host(consent)),
     )
 
 

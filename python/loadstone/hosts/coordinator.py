@@ -56,12 +56,12 @@ class HostsRequest:
     asked: RunRequest
     out_dir: Path
     consent: Consent
+    holder: str
+    """Under which name the hosts are held: all runs of a study have one."""
     progress: Progress | None = None
     divide: bool = False
     say: Callable[[str], None] = lambda _: None
     """Tells people what happens between hosts."""
-    holder: str | None = None
-    """Under which name the hosts are held: all runs of a study have one. None: a name of its own."""
     consent_is_checked: bool = False
     """Consent may be for what other runs of a study write."""
 
@@ -212,8 +212,7 @@ class _HostsRun:
             self._lose(name, why, say("hosts.ended.no_word_hint"))
 
     def _on_up(self, name: str, state: HostState, _: dict[str, Any]) -> None:
-        holder = self._request.holder or self._number
-        state.link.tell(greeting(self._file, name, run=self._number, holder=holder))
+        state.link.tell(greeting(self._file, name, run=self._number, holder=self._request.holder))
 
     def _on_hello(self, name: str, state: HostState, message: dict[str, Any]) -> None:
         state.told = message

@@ -1,6 +1,7 @@
 """Probes after a run, each with a bundle of its own inside the run's.
 
-Knows where they go and how they are run: with the run's own consent, so that the safety check is the same.
+Knows where they go, and how they are run on this host: with the run's own consent, so that the safety
+check is the same. After a run on several hosts somebody else runs them (`hosts.probing`).
 """
 
 from __future__ import annotations
@@ -20,25 +21,24 @@ from loadstone.session import RunRequest, run_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from loadstone.analysis.measurement import MeasuredLine, Measurement
     from loadstone.explanations.readings import Probed
-    from loadstone.plan.model import Plan
     from loadstone.plan.safety.guard import Consent
     from loadstone.probe.figures import Figures
     from loadstone.probe.probe import Probe
-    from loadstone.session import Progress
+    from loadstone.session import Outcome, Progress
     from loadstone.verdict import Audited
+
+    MakeRunner = Callable[[Bundle, Base], session.Runner]
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What was asked for. `progress` makes who shows each run; `tell` says a line."""
+    """What was asked for. `runner` makes who runs the probes; `tell` says a line."""
 
     budget_s: float
-    consent: Consent
-    progress: Callable[[], Progress | None]
+    runner: MakeRunner
     tell: Callable[[str], None]
 
 
@@ -53,13 +53,23 @@ def after(bundle: Bundle, audited: Audited, wanted: Wanted) -> Probed | None:
     )
     with Interrupts() as interrupts:
         return session.probe(
-            base, _runner(bundle, wanted), found, tell=wanted.tell, stopped=lambda: interrupts.asked
+            base, wanted.runner(bundle, base), found, tell=wanted.tell, stopped=lambda: interrupts.asked
         )
 
 
 def base_of(bundle: Bundle, budget_s: float) -> Base | None:
-    """Return what probes start from: the phase with the longest measured time."""
-    return base_from(summarise(bundle).measurement, budget_s)
+    """Return what probes start from: the phase with the longest measured time.
+
+    Streams of several hosts have their host before their names: an arm may keep one of them all.
+    """
+    base = base_from(summarise(bundle).measurement, budget_s)
+    if base is None or bundle.hosts is None:
+        return base
+    streams = list(base.plan.streams)
+    for part in bundle.hosts.hosts:
+        for at in range(part.first_stream, part.first_stream + part.streams):
+            streams[at] = streams[at].model_copy(update={"name": f"{part.name} {streams[at].name}"})
+    return replace(base, plan=base.plan.model_copy(update={"streams": tuple(streams)}))
 
 
 def base_from(measurement: Measurement, budget_s: float) -> Base | None:
@@ -81,33 +91,42 @@ def _closely(measurement: Measurement, line: MeasuredLine, figures: Figures) -> 
     return figures if fine is None else replace(figures, dips=dips(fine.ops, fine.lengths_ns / 1e9))
 
 
-def _runner(bundle: Bundle, wanted: Wanted) -> session.Runner:
-    def run(plan: Plan, probe: Probe, number: int) -> session.Ran:
-        relative = f"{layout.PROBES}/{number:03d}-{probe.name}"
+def on_this_host(bundle: Bundle, consent: Consent, progress: Callable[[], Progress | None]) -> session.Runner:
+    """Return who runs probes here; `progress` makes who shows each of them."""
+
+    def run(offer: session.Offer, number: int) -> session.Ran:
+        asked, relative = request_of(bundle, offer.probe, number)
         path = bundle.path / relative
-        asked = RunRequest(
-            request={**bundle.request, "probe": {"name": probe.name, "asks": probe.asks}},
-            inputs={},
-            workload_json=(bundle.path / layout.WORKLOAD).read_text(),
-            notes=[],
-        )
         outcome = run_plan(
-            plan,
+            offer.plan,
             asked=asked,
             out_dir=path,
-            progress=wanted.progress(),
-            consent=wanted.consent,
-            result=_document,
+            progress=progress(),
+            consent=consent,
+            result=document,
         )
-        return session.Ran(_samples(path), relative, outcome.status == "complete")
+        return ran(outcome, relative)
 
     return run
 
 
-def _samples(path: Path) -> Any:
-    return Bundle.open(path).samples().select(COLUMNS)
+def request_of(bundle: Bundle, probe: Probe, number: int) -> tuple[RunRequest, str]:
+    """Return what a probe's bundle says was asked for, and its directory in the run's."""
+    asked = RunRequest(
+        request={**bundle.request, "probe": {"name": probe.name, "asks": probe.asks}},
+        inputs={},
+        workload_json=(bundle.path / layout.WORKLOAD).read_text(),
+        notes=[],
+    )
+    return asked, f"{layout.PROBES}/{number:03d}-{probe.name}"
 
 
-def _document(bundle: Bundle) -> dict[str, Any]:
+def ran(outcome: Outcome, relative: str) -> session.Ran:
+    """Return what a probe's run left."""
+    samples = Bundle.open(outcome.bundle_path).samples().select(COLUMNS)
+    return session.Ran(samples, relative, outcome.status == "complete")
+
+
+def document(bundle: Bundle) -> dict[str, Any]:
     """Return what a probe measured, without a verdict: it is evidence for one."""
     return summarise(bundle).document()

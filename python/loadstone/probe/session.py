@@ -56,8 +56,8 @@ class Ran:
 class Runner(Protocol):
     """Runs the Plan of a probe. Raises `LoadstoneError` when it cannot be run."""
 
-    def __call__(self, plan: Plan, probe: Probe, number: int) -> Ran:
-        """Run it; `number` counts from 1."""
+    def __call__(self, offer: Offer, number: int) -> Ran:
+        """Run its Plan; `number` counts from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def probe(
         offered.remove(chosen)
         started, number = clock(), number + 1
         try:
-            ran = run(chosen.plan, chosen.probe, number)
+            ran = run(chosen, number)
         except LoadstoneError as error:
             left.append(LeftOut(name=chosen.probe.name, why=str(error)))
             tell(f"probe {chosen.probe.name}: not done: {error}")

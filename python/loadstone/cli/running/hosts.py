@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from loadstone.hosts.work import HostWork
     from loadstone.plan.model import Plan
     from loadstone.plan.stream import TotalRate
+    from loadstone.session import Progress
     from loadstone.study.controller import Next
     from loadstone.study.run import StudyRequest
     from loadstone.study.run_maker import RunMaker
@@ -152,17 +153,30 @@ def once(
     options: dict[str, Any],
     run_options: RunOptions,
     sheet: DataSheet,
+    *,
+    probe: str | None,
+    dry_run: bool,
 ) -> int:
-    """Do one run on all hosts at once."""
+    """Do one run on all hosts at once, with probes after it where a budget is given for them."""
+    from loadstone.cli.running import probing
     from loadstone.hosts.hosts_file import read_hosts
 
+    if dry_run:
+        raise InputError(
+            say("hosts.probing.dry_run"),
+            where=Where(COMMAND_LINE, option="--dry-run"),
+            hint=say("hosts.probing.dry_run_hint"),
+        )
+    seconds = None if probe is None else probing.read_budget(probe)
+    if seconds is not None:
+        probing.tell_bounds_on_hosts(seconds)
     word = str(run_options.hosts)
     named = read_hosts(word)
     request = {
         "argv": sys.argv,
         "cwd": str(Path.cwd()),
         "front_end": "run",
-        "options": options | _options_of(run_options),
+        "options": options | {"probe": probe} | _options_of(run_options),
     }
     inputs = {**asked_for.sources, **sheet.inputs, **_file_of(word)}
     return run_and_tell(
@@ -186,6 +200,7 @@ def once(
         ),
         asked_for.name,
         run_options,
+        probe_s=seconds,
     )
 
 
@@ -265,31 +280,39 @@ def run_and_tell(
     asked: RunRequest,
     name: str,
     run_options: RunOptions,
+    *,
+    probe_s: float | None = None,
 ) -> int:
     """Do a run on hosts, print its result and return the exit code."""
+    from loadstone.api.probed import ProbedFigures
     from loadstone.api.results import Result
     from loadstone.audit.run import SealedFigures
     from loadstone.cli.display import run_summary
     from loadstone.cli.running.consent import consent
     from loadstone.hosts.coordinator import HostsRequest, run_on_hosts
-    from loadstone.hosts.reach import Reached
+    from loadstone.hosts.greeting import new_number
+    from loadstone.hosts.kept_agents import KeptAgents
+    from loadstone.hosts.probing import on_hosts
 
-    figures = SealedFigures()
-    with Reached(named) as reached:
-        outcome = run_on_hosts(
-            works_of_hosts,
-            named,
-            reached.link,
-            HostsRequest(
-                asked=asked,
-                out_dir=run_options.directory(name),
-                consent=consent(run_options.i_accept_data_loss),
-                progress=run_summary.live(wanted=run_options.progress),
-                divide=run_options.divide,
-                say=console.say,
-            ),
-            result=figures.document,
+    def display() -> Progress | None:
+        return run_summary.live(wanted=run_options.progress)
+
+    request = HostsRequest(
+        asked=asked,
+        out_dir=run_options.directory(name),
+        consent=consent(run_options.i_accept_data_loss),
+        progress=display(),
+        divide=run_options.divide,
+        say=console.say,
+        holder=new_number(),
+    )
+    with KeptAgents(named) as agents:
+        figures = (
+            SealedFigures()
+            if probe_s is None
+            else ProbedFigures(probe_s, on_hosts(named, agents, request, display), console.say)
         )
+        outcome = run_on_hosts(works_of_hosts, named, agents.link, request, result=figures.document)
     result = Result(outcome.bundle_path, outcome, figures)
     return run_summary.tell(result, run_options, require_valid=run_options.require_valid)
 

@@ -13,6 +13,7 @@ from loadstone import units
 from loadstone.cli.display import console, run_summary
 from loadstone.cli.options.arguments import COMMAND_LINE
 from loadstone.errors import Where
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.api.probed import ProbedFigures
@@ -29,9 +30,10 @@ def read_budget(text: str) -> float:
 
 def figures(seconds: float, agreed: Consent, *, progress: bool) -> ProbedFigures:
     """Return who probes a run and adds it up."""
-    from loadstone.api.probed import ProbedFigures
+    from loadstone.api.probed import ProbedFigures, on_this_host
 
-    return ProbedFigures(seconds, agreed, lambda: run_summary.live(wanted=progress), console.say)
+    runner = on_this_host(agreed, lambda: run_summary.live(wanted=progress))
+    return ProbedFigures(seconds, runner, console.say)
 
 
 def tell_bounds(plan: Plan, seconds: float) -> None:
@@ -39,6 +41,11 @@ def tell_bounds(plan: Plan, seconds: float) -> None:
     written = _writes(plan)
     what = "read only" if not written else f"write only where the run does ({', '.join(written)})"
     console.say(f"probes after the run: at most {units.seconds(seconds)}; they {what}")
+
+
+def tell_bounds_on_hosts(seconds: float) -> None:
+    """Say it of a run on several hosts, each of which resolves the job for itself."""
+    console.say(say("hosts.probing.bounds", most_s=seconds))
 
 
 def _writes(plan: Plan) -> list[str]:

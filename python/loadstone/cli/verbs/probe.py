@@ -55,10 +55,10 @@ def probe(
     from loadstone.api.jobs.data_sheet import DataSheet
     from loadstone.api.planning import planned_workload
     from loadstone.api.probed import probe_workload
-    from loadstone.cli.running.hosts import refuse_hosts
+    from loadstone.cli.running import hosts as on_hosts
     from loadstone.cli.verbs.run import once
 
-    refuse_hosts(run_options, "probes, which look at one path from one host")
+    on_hosts.refuse_alone(run_options)
     asked_for = probe_workload([target, *more], rw=rw, bs=bs, iodepth=iodepth, runtime=runtime, size=size)
     options: dict[str, Any] = {
         "target": [target, *more],
@@ -69,5 +69,10 @@ def probe(
     }
     load = LoadOptions()
     options |= {**asdict(load), **options, "size": size, "budget": budget}
-    planned = planned_workload(asked_for, load.changes())
+    changes = load.changes()
+    if run_options.hosts is not None:
+        return on_hosts.once(
+            asked_for, changes, options, run_options, DataSheet(), probe=budget, dry_run=dry_run
+        )
+    planned = planned_workload(asked_for, changes)
     return once(planned, options, run_options, DataSheet(), probe=budget, dry_run=dry_run)

@@ -84,16 +84,16 @@ def run(
     if repeat is None and until is None and run_options.hosts is None:
         planned = planning.planned_job(named, changes)
         return once(planned, options, run_options, sheet, probe=probe, dry_run=dry_run)
-    SHELL.refuse("several runs" if run_options.hosts is None else "a run on several hosts", probe=probe)
     asked_for = workload(named, changes)
     check(asked_for)
     if repeat is not None or until is not None:
+        SHELL.refuse("several runs", probe=probe)
         from loadstone.cli.running import repeat as repeats
 
         return repeats.execute(
             asked_for, changes, {**options, "repeat": repeat, "until": until}, run_options, sheet
         )
-    return on_hosts.once(asked_for, changes, options, run_options, sheet)
+    return on_hosts.once(asked_for, changes, options, run_options, sheet, probe=probe, dry_run=dry_run)
 
 
 def once(
