@@ -210,6 +210,18 @@ def test_reads_of_compressed_data_show_at_the_device() -> None:
     assert reducible_payload.RULE.judge(run(targets=(packed,), device_bytes=0.95)) == Clear()
 
 
+def test_what_no_compression_leaves_was_in_the_page_cache_though_direct_io_was_asked_for() -> None:
+    """As btrfs does it: 1.12 GiB read of a compressed file that lay in memory, 996 KiB from the device."""
+    packed = file(reduces="file_system btrfs: compression zstd:3")
+    case = run(targets=(packed,), device_bytes=996 / (1.12 * (1 << 20)))
+    assert reducible_payload.RULE.judge(case) == Clear()
+    assert one(page_cache_read.RULE, case).effect == "not_valid"
+    single = file(reduces="dm vdo: deduplication on")
+    shared = run(targets=(single,), device_bytes=0.001)
+    assert one(reducible_payload.RULE, shared).effect == "not_valid"
+    assert page_cache_read.RULE.judge(shared) == Clear()
+
+
 # volatile_ack
 
 CACHED = {"devices": {"loop0": {"queue": {"write_cache": "write back"}}}}

@@ -99,7 +99,8 @@ def _read_only(case: Case, layer: str | None) -> Answer:
     share = traffic.share("read") if traffic is not None else None
     if traffic is None or share is None or layer.startswith("zram"):
         return cannot_tell("audit.reducible_payload.stored", layer=layer)
-    if share >= SMALLER or case_queries.buffered(case) or reached_storage.unwritten(case):
+    explained = share < SMALLER and reached_storage.reduction_explains(case, share)
+    if not explained or case_queries.buffered(case) or reached_storage.unwritten(case):
         return Clear()
     moved, asked = traffic.moved["read"].bytes, traffic.asked["read"].bytes
     return (
