@@ -25,7 +25,7 @@ help:
 	@echo "make lab     draw some hundred situations, judge them, and say how often the verdict is right (minutes)"
 	@echo "make lab-full  5,000 simulated situations and 300 with real parts (root, hours): docs/verdicts.md, docs/probes-tried.md"
 	@echo "make fit     fit anew how the verdict combines evidence, on the situations kept in lab/fit"
-	@echo "make verdicts stage 46 lies and honest runs with real parts (root), and print what was said of each"
+	@echo "make verdicts stage 58 lies and honest runs with real parts (root), and print what was said of each"
 	@echo "make nvme    try NVMe commands in an emulated machine (QEMU; gets a kernel by apt)"
 	@echo "make watch   watch a storage server of our own by SSH, SNMP and node_exporter: link, CPU, disk (root)"
 	@echo "make static   build an engine that needs no C library, which \`loadstone hosts install\` then sends"

@@ -389,6 +389,42 @@ def think_time(stage: Stage) -> Path:
     return stage.run(text, stage.served("rdelay=1ms", filters=["delay"]))
 
 
+# What verdicts were wrong about once, and on which parts
+
+
+@lie("direct reads of a compressed btrfs file that lies in the page cache", "page_cache_read", *CPU)
+def compressed_reads_in_memory(stage: Stage) -> Path:
+    file = stage.btrfs(stage.loop(256), options="compress-force=zstd,noatime") / "file"
+    call("dd", "if=/dev/zero", f"of={file}", "bs=1M", "count=64", "conv=fsync", "status=none")
+    call("dd", f"if={file}", "of=/dev/null", "bs=1M", "status=none")
+    return stage.run(job("rw=randread; bs=4k; iodepth=4; invalidate=0"), file)
+
+
+@lie("reads of 64 KiB on a device that takes 4 KiB at a time", "resized_on_path", "too_few_samples", *CPU)
+def sixteen_pieces(stage: Stage) -> Path:
+    device = stage.served("rdelay=1ms", filters=["delay"])
+    stage.queue(device, max_sectors_kb="4")
+    return stage.run(job("rw=randread; bs=64k; iodepth=4"), device)
+
+
+@lie("reads of a zram disk that was never written", "unwritten_region", *CPU)
+def never_written_zram(stage: Stage) -> Path:
+    return stage.run(job("rw=randread; bs=4k; iodepth=4"), stage.zram())
+
+
+@lie("a third of the reads fail", "io_errors", "too_few_samples", "depth_not_reached", *CPU)
+def a_third_fails(stage: Stage) -> Path:
+    device = stage.served("error=EIO", "error-pread-rate=30%", "rdelay=1ms", filters=["error", "delay"])
+    return stage.run(job("rw=randread; bs=4k; iodepth=2; continue_on_error=io"), device)
+
+
+@honest("depth 4 on a slow device whose queue takes many more")
+def small_depth_of_a_long_queue(stage: Stage) -> Path:
+    device = stage.served("rdelay=3ms", filters=["delay"])
+    stage.queue(device, scheduler="mq-deadline")
+    return stage.run(job("rw=randread; bs=4k; iodepth=4"), device)
+
+
 # Honest runs
 
 

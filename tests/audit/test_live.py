@@ -23,8 +23,12 @@ LIES = (
     "cgroup_read_iops",
     "second_reader",
     "too_short",
+    "compressed_reads_in_memory",
+    "sixteen_pieces",
+    "never_written_zram",
+    "a_third_fails",
 )
-HONEST = ("paced_reads", "slow_random_reads")
+HONEST = ("paced_reads", "slow_random_reads", "small_depth_of_a_long_queue")
 
 ABSENT = parts.missing()
 pytestmark = [
