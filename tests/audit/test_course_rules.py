@@ -393,3 +393,13 @@ def test_without_a_count_or_a_time_nothing_can_be_told() -> None:
     case = run()
     bare = replace(case, seconds=None, total=replace(case.total, operations=None))
     assert isinstance(too_few_samples.RULE.judge(bare), CannotTell)
+
+
+def test_few_large_ios_that_are_alike_know_their_mean() -> None:
+    case = run(4.0, seconds=20.0)  # 80 I/Os
+    assert case.total.latency is not None
+    for ios, spread, effect in ((80, 0.5, "note"), (80, 1.5, "not_valid"), (20, 0.0, "not_valid")):
+        mean_ns = case.total.latency.mean_ns or 0.0
+        latency = replace(case.total.latency, stddev_ns=spread * mean_ns, percentiles_ns={})
+        few = replace(case, total=replace(case.total, operations=ios, latency=latency))
+        assert one(too_few_samples.RULE, few).effect == effect, (ios, spread)

@@ -80,7 +80,7 @@ def test_where_nobody_says_whether_it_came_at_a_rate_less_is_no_contradiction() 
     assert RULE.judge(unknown) == cannot_tell("audit.littles_law.paced")
     assert not isinstance(RULE.judge(replace(unknown, jobs=(job(iodepth=32),))), CannotTell)
     # What waits for its turn is in the slat of our own fio outputs: more is none either.
-    more = told(iops=1000.0, mean_ns=100 * MS, jobs=(job(iodepth=10, paced=None),), source="fio")
+    more = told(iops=1000.0, mean_ns=97 * MS, jobs=(job(iodepth=10, paced=None),), source="fio")
     assert RULE.judge(more) == cannot_tell("audit.littles_law.paced")
     assert finding(RULE, replace(more, source="vdbench")).effect == "not_valid"
     assert finding(RULE, replace(more, jobs=(job(iodepth=10, paced=False),))).effect == "not_valid"
@@ -101,3 +101,14 @@ def test_a_sum_that_is_far_too_small_is_named() -> None:
     found = finding(RULE, told(iops=185e3, mean_ns=0.01 * MS, jobs=(job(iodepth=64),), source="fio"))
     assert found.effect == "not_valid"
     assert found.evidence["outstanding_by_littles_law"] == 1.85
+
+
+def test_a_whole_number_of_depths_is_clones_that_the_file_of_fio_does_not_name() -> None:
+    eight = told(
+        iops=57_000.0, mean_ns=8 * 128 / 57_000 * 1e9 * 1.001, jobs=(job(iodepth=128),), source="fio"
+    )
+    found = finding(RULE, eight)
+    assert (found.effect, found.evidence["clones"]) == ("suspect", 8)
+    assert finding(RULE, replace(eight, source="vdbench")).effect == "not_valid"
+    broken = told(iops=57_000.0, mean_ns=7.5 * 128 / 57_000 * 1e9, jobs=(job(iodepth=128),), source="fio")
+    assert finding(RULE, broken).effect == "not_valid"

@@ -25,6 +25,8 @@ HARDLY_KEPT: Final = 0.1
 """A tool that measures all three in one place may keep less than its depth outstanding: it reaps in
 batches, and waits in submission. Below this part of it that is no reason any more."""
 ONE_PLACE: Final = ("fio", "vdbench", "iometer", "diskspd")
+WHOLE: Final = 0.05
+"""Of a depth: as near rate and latency of one place come to a whole number of depths."""
 PRINTED: Final = 0.051
 """Depths are printed with one decimal."""
 
@@ -64,25 +66,60 @@ def _by_littles_law(case: Case) -> Answer:
     unsaid = case.source in ONE_PLACE and any(job.paced is None for job in case.jobs)
     if unsaid and (short or case.source == "fio"):
         return cannot_tell("audit.littles_law.paced")
-    wrong = seen < HARDLY_KEPT * asked if short and case.source in ONE_PLACE else off > WRONG
+    return (_disagreement(case, seen, asked, evidence, latency.mean_ns),)
+
+
+def _disagreement(
+    case: Case, seen: float, asked: float, evidence: dict[str, float | int | str], latency_ns: float
+) -> Finding:
+    """Say how far rate, latency and depth are from each other."""
+    if (clones := _clones_unsaid(case, seen, asked)) is not None:
+        return _unsaid(clones, asked, evidence)
+    short = seen < asked
+    wrong = (
+        seen < HARDLY_KEPT * asked
+        if short and case.source in ONE_PLACE
+        else abs(seen - asked) > WRONG * asked
+    )
     # A document's latency may come from elsewhere (the array's own counters) and its rate stand all the same.
-    elsewhere = case.source == "published" and seen < asked
-    return (
-        Finding(
-            effect="not_valid" if wrong and not elsewhere else "suspect",
-            confidence=0.95 if wrong else 0.6,
-            text=(
-                say(
-                    "audit.littles_law.disagree.text",
-                    outstanding=f"{asked:g}",
-                    total_iops=case.total.iops.value,
-                    expected_ns=float(evidence["latency_expected_ns"]),
-                    latency_ns=latency.mean_ns,
-                )
-            ),
-            evidence=evidence,
-            advice=say("audit.littles_law.disagree.advice"),
+    elsewhere = case.source == "published" and short
+    return Finding(
+        effect="not_valid" if wrong and not elsewhere else "suspect",
+        confidence=0.95 if wrong else 0.6,
+        text=say(
+            "audit.littles_law.disagree.text",
+            outstanding=f"{asked:g}",
+            total_iops=float(evidence["iops"]),
+            expected_ns=float(evidence["latency_expected_ns"]),
+            latency_ns=latency_ns,
         ),
+        evidence=evidence,
+        advice=say("audit.littles_law.disagree.advice"),
+    )
+
+
+def _clones_unsaid(case: Case, seen: float, asked: float) -> int | None:
+    """Return how many times its depth fio shows outstanding, where that is a whole number.
+
+    It measures rate and latency in one place: clones that its file does not name do that.
+    """
+    times = seen / asked
+    is_whole = round(times) > 1 and abs(times - round(times)) <= WHOLE
+    return round(times) if case.source == "fio" and is_whole else None
+
+
+def _unsaid(clones: int, asked: float, evidence: dict[str, float | int | str]) -> Finding:
+    return Finding(
+        effect="suspect",
+        confidence=0.6,
+        text=say(
+            "audit.littles_law.clones.text",
+            seen_ios=float(evidence["outstanding_by_littles_law"]),
+            outstanding=f"{asked:g}",
+            clones=clones,
+        ),
+        evidence=evidence | {"clones": clones},
+        advice=say("audit.littles_law.clones.advice"),
     )
 
 

@@ -6,6 +6,7 @@ time than its own start takes.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import case_queries
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from loadstone.audit.case import Case
 
 HARDLY_ANY: Final = 100
+SPREAD_KNOWN: Final = 30
+"""From so many I/Os on their standard deviation says how well their mean is known."""
 FOR_P99: Final = 1000
 """Ten samples beyond the 99th percentile."""
 SHORT_S: Final = 2.0
@@ -44,7 +47,7 @@ def _few(case: Case) -> Finding | None:
     ios = case.total.operations
     if ios is None or ios >= FOR_P99:
         return None
-    hardly = ios < HARDLY_ANY
+    hardly = ios < HARDLY_ANY and not _mean_is_known(case, ios)
     # A percentile that was not printed misleads nobody, and one that was has a finding of its own;
     # how many I/Os came at a rate that was asked for is no chance.
     return Finding(
@@ -58,6 +61,14 @@ def _few(case: Case) -> Finding | None:
         evidence={"completed_ios": ios},
         advice=_longer(case.seconds),
     )
+
+
+def _mean_is_known(case: Case, ios: int) -> bool:
+    """Whether I/Os that are few are alike: large blocks take their time, and few of them do."""
+    latency = case.total.latency
+    if ios < SPREAD_KNOWN or latency is None or latency.stddev_ns is None or not latency.mean_ns:
+        return False
+    return latency.stddev_ns <= WIDE * latency.mean_ns * math.sqrt(ios)
 
 
 def _brief(seconds: float | None) -> Finding | None:

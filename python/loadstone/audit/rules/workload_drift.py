@@ -28,7 +28,10 @@ def _judge(case: Case) -> Answer:
     if not known:
         return cannot_tell("audit.workload_drift.request")
     found = tuple(
-        finding for job, done in known for look in (_mix, _size) if (finding := look(job, done)) is not None
+        finding
+        for job, done in known
+        for finding in (_mix(job, done), _size(job, done, _unfinished(case, job)))
+        if finding is not None
     )
     return found or Clear()
 
@@ -63,7 +66,12 @@ def _mix(job: JobRequest, done: dict[Op, OpMeasurement]) -> Finding | None:
     )
 
 
-def _size(job: JobRequest, done: dict[Op, OpMeasurement]) -> Finding | None:
+def _unfinished(case: Case, job: JobRequest) -> int:
+    """Return how many I/Os may be counted whose bytes are not: fio counts them as they are issued."""
+    return (job.iodepth or 1) * (job.clones or 1) if case.source == "fio" else 0
+
+
+def _size(job: JobRequest, done: dict[Op, OpMeasurement], unfinished: int) -> Finding | None:
     for op, sizes in (("read", job.read_block_bytes), ("write", job.write_block_bytes)):
         one = done.get("read" if op == "read" else "write")
         asked = case_queries.mean_bytes(sizes)
@@ -72,7 +80,8 @@ def _size(job: JobRequest, done: dict[Op, OpMeasurement]) -> Finding | None:
         got = one.bytes / one.operations
         spread = math.sqrt(sum(share * (size - asked) ** 2 for size, share in sizes.items()))
         chance = CHANCE * spread / math.sqrt(one.operations)
-        if abs(got - asked) > SIZE * asked + chance:
+        missing = asked * min(1.0, unfinished / one.operations) if got < asked else 0.0
+        if abs(got - asked) > SIZE * asked + chance + missing:
             return Finding(
                 effect="not_valid",
                 confidence=0.9,
