@@ -246,6 +246,58 @@ def test_an_error_of_a_job_makes_its_number_not_valid(tmp_path: Path) -> None:
     assert judge([case]).verdict.kind == "not_valid"
 
 
+@pytest.mark.parametrize(("engine", "is_storage"), [("libaio", True), ("net", False), ("cpuio", False)])
+def test_engines_that_load_no_storage_are_left_out(tmp_path: Path, engine: str, *, is_storage: bool) -> None:
+    root = document()
+    for one in (root["global options"], *(job["job options"] for job in root["jobs"])):
+        one["ioengine"] = engine
+    root["jobs"][0]["job options"]["ioengine"] = engine
+    path = tmp_path / "fio.json"
+    path.write_text(json.dumps(root))
+    if is_storage:
+        assert len(cases(path)) == 2
+        return
+    with pytest.raises(InputError, match=f"measures no storage: ioengine is {engine}"):
+        cases(path)
+    for job in root["jobs"]:
+        if job["groupid"]:
+            job["job options"]["ioengine"] = "libaio"
+    path.write_text(json.dumps(root))
+    found = foreign.read(path)
+    assert len(found.cases) == 1
+    assert f"jobs that load no storage are left out: ioengine {engine}" in found.notes
+
+
+def test_a_job_that_failed_before_its_first_io_has_no_failed_io(tmp_path: Path) -> None:
+    root = document()
+    for job in root["jobs"]:
+        job["error"] = 22
+        for op in ("read", "write"):
+            job[op] |= {"total_ios": 0, "iops": 0.0, "io_bytes": 0, "bw": 0, "bw_bytes": 0, "runtime": 0}
+    path = tmp_path / "fio.json"
+    path.write_text(json.dumps(root))
+    cause = next(one for one in judge_case(cases(path)[0]).causes if one.rule == "io_errors")
+    assert cause.text == "The run failed before its first I/O. Nothing was measured."
+    assert cause.evidence["first_problem"] == "fio ended a job with error 22"
+
+
+def test_ios_that_were_issued_and_did_not_end_are_no_other_workload(tmp_path: Path) -> None:
+    lines = (
+        "j: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, "
+        "ioengine=libaio, iodepth=1\n"
+        "fio-3.7\n"
+        "j: (groupid=0, jobs={jobs}): err= 0: pid=1: Wed Aug 12 01:04:39 2020\n"
+        "   read: IOPS=326, BW=1279KiB/s (1310kB/s)(37.8MiB/30270msec)\n"
+        "     lat (usec): min=1089, max=1814.3k, avg=78320.38, stdev=31490.25\n"
+        "     issued rwts: total=9883,0,0,0 short=0,0,0,0 dropped=0,0,0,0\n"
+    )
+    path = tmp_path / "fio.txt"
+    for jobs, drifts in ((256, False), (4, True)):
+        path.write_text(lines.format(jobs=jobs))
+        rules = {one.rule for one in judge_case(cases(path)[0]).causes}
+        assert ("workload_drift" in rules) is drifts, jobs
+
+
 def test_messages_around_the_document_are_passed_over(tmp_path: Path) -> None:
     text = (FIO / "shared.json").read_text()
     (tmp_path / "f.json").write_text(f"fio: a message {{ of some kind\n{text}\nfio: and one after it\n")

@@ -14,8 +14,11 @@ from loadstone.audit.foreign import fio_options, reader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 OPS: Final[tuple[shape.Op, ...]] = ("read", "write", "trim")
+NO_STORAGE: Final = frozenset({"net", "netsplice", "rdma", "cpuio", "exec"})
+"""Engines that load a network, a CPU or a program."""
 TOGETHER: Final = 0.95
 """Jobs whose times differ by more did not all run at once."""
 
@@ -49,7 +52,12 @@ def case(jobs: Sequence[FioJob], asked: tuple[shape.JobRequest, ...], notes: lis
     by_name: dict[str, list[FioJob]] = defaultdict(list)
     for job in jobs:
         by_name[job.name].append(job)
-    errors = [job.error for job in jobs if job.error]
+    failures = [
+        # A job that did nothing has no I/O that failed.
+        ("io_error" if job.ops or job.mixed else "engine", job.error)
+        for job in jobs
+        if job.error
+    ]
     cpu = [job.cpu_percent for job in jobs if job.cpu_percent is not None]
     return shape.Case(
         name=", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else ""),
@@ -62,11 +70,24 @@ def case(jobs: Sequence[FioJob], asked: tuple[shape.JobRequest, ...], notes: lis
         targets=fio_options.targets(asked),
         flush=_flushes(jobs),
         problems=tuple(
-            shape.ErrorCount("io_error", f"fio ended a job with error {errno}", errors.count(errno))
-            for errno in dict.fromkeys(errors)
+            shape.ErrorCount(kind, f"fio ended a job with error {errno}", failures.count((kind, errno)))
+            for kind, errno in dict.fromkeys(failures)
         ),
         generator_cpu_percent=sum(cpu) if len(cpu) == len(jobs) else None,
     )
+
+
+def of_storage(path: Path, cases: Sequence[shape.Case], notes: list[str]) -> tuple[shape.Case, ...]:
+    """Leave out phases that loaded no storage. Raises InputError when there is no other."""
+    kept = [case for case in cases if not all(job.backend in NO_STORAGE for job in case.jobs)]
+    left_out = sorted({job.backend or "" for case in cases if case not in kept for job in case.jobs})
+    if not kept:
+        raise reader.wrong(
+            path, f"measures no storage: ioengine is {', '.join(left_out)}", hint="audit a job with files"
+        )
+    if left_out:
+        notes.append(f"jobs that load no storage are left out: ioengine {', '.join(left_out)}")
+    return reader.with_siblings(kept)
 
 
 def _flushes(jobs: Sequence[FioJob]) -> shape.OpMeasurement | None:

@@ -37,7 +37,7 @@ def read(path: Path) -> reader.ForeignResults:
     clients = [one for one in entries if isinstance(one, dict) and one.get("jobname") != "All clients"]
     if not clients:
         raise reader.wrong(path, "jobs: expected a list of objects")
-    return _results(root, [_Entry.of(one, _texts(root.get("global options"))) for one in clients])
+    return _results(path, root, [_Entry.of(one, _texts(root.get("global options"))) for one in clients])
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def _percentiles(told: Any, scale: float) -> dict[float, float]:
     return {key: value * scale for key, value in found.items() if key is not None and value is not None}
 
 
-def _results(root: dict[str, Any], entries: list[_Entry]) -> reader.ForeignResults:
+def _results(path: Path, root: dict[str, Any], entries: list[_Entry]) -> reader.ForeignResults:
     groups: dict[int, list[_Entry]] = defaultdict(list)
     for entry in entries:
         groups[entry.group].append(entry)
@@ -196,8 +196,8 @@ def _results(root: dict[str, Any], entries: list[_Entry]) -> reader.ForeignResul
     if len(cases) == 1 and isinstance(disks, list):
         cases = [_with_traffic(cases[0], disks)]
     version = str(root.get("fio version", "fio"))[:32]
-    told = tuple(dict.fromkeys(notes))
-    return reader.ForeignResults(f"fio JSON ({version})", reader.with_siblings(cases), notes=told)
+    kept = fio_case.of_storage(path, cases, notes)
+    return reader.ForeignResults(f"fio JSON ({version})", kept, notes=tuple(dict.fromkeys(notes)))
 
 
 def _together(groups: list[list[_Entry]]) -> list[list[_Entry]]:

@@ -107,7 +107,8 @@ def read(path: Path) -> reader.ForeignResults:
         groups[job.group].append(job)
     notes = ["numbers are rounded to three digits; direct, size and offsets are not in this output"]
     cases = [_case(group, asked, notes) for group in groups.values()]
-    return reader.ForeignResults(f"fio text ({version})", reader.with_siblings(cases), notes=tuple(notes))
+    kept = fio_case.of_storage(path, cases, notes)
+    return reader.ForeignResults(f"fio text ({version})", kept, notes=tuple(notes))
 
 
 @dataclass(slots=True)
