@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lab.probes import tables
 from lab.probes.draw import FAMILIES, HONEST_KINDS, LIES
+from lab.rules_digest import rules_digest, weights_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +27,7 @@ WORDS = (
     "*Believed*: 'measures the storage' with at least 80 %; *doubted* is the rest. *Accused*: an honest "
     "number that is said to be invalid, limited by something else, or not tellable. *Left out*: the weights "
     "were fitted without that kind, or without its whole family; *removed*: its explanation was taken out of "
-    "the list, too, and 'unexplained' is first among what is not the storage."
+    "the list before probes were chosen, too, and 'unexplained' is first among what is not the storage."
 )
 
 
@@ -94,6 +95,8 @@ def _verdicts(
         "",
         WORDS,
         "",
+        f"{judged_by([one.row for one in every])} {chosen_by([one.row for one in tried])}",
+        "",
         "These shares hold for situations as they are drawn here: half of them honest, every kind "
         "as frequent "
         "as the next. No data of the field stand behind that; where lies are rarer, a number is worth more.",
@@ -137,6 +140,19 @@ def _verdicts(
     )
     if real:
         yield from _real(real, drawn)
+
+
+def judged_by(every: Sequence[dict[str, Any]]) -> str:
+    """Say how many lines the present rules judged."""
+    now = sum(row.get("rules") == rules_digest() for row in every)
+    others = f"; the other {len(every) - now} are as earlier rules judged them" if now < len(every) else ""
+    return f"The present rules (digest {rules_digest()}) judged {now} of {len(every)} lines{others}."
+
+
+def chosen_by(tried: Sequence[dict[str, Any]]) -> str:
+    """Say of how many lines the present weights chose the probes: what was tried is not tried again."""
+    now = sum(row.get("chosen_by") == weights_digest() for row in tried)
+    return f"The present weights chose the probes of {now} of {len(tried)}, earlier ones those of the rest."
 
 
 def _never_seen(tried: Sequence[Scored]) -> list[str]:
@@ -190,7 +206,7 @@ def _real(every: Sequence[dict[str, Any]], drawn: Drawn) -> Iterator[str]:
         "before the run began. There `generator_cpu`, `not_steady` and `time_structure`, which may "
         "be true of the "
         "host, are not "
-        "held against a verdict.",
+        f"held against a verdict. {judged_by(every)}",
         "",
         f"- Lies named first: {tables.share(sum(row['named_first'] for row in lies), len(lies))}",
         f"- Lies named: {tables.share(sum(row['named'] for row in lies), len(lies))}",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lab.probes.draw import KINDS, kind_of
 from lab.probes.simulate import attempt
-from lab.rules_digest import rules_digest
+from lab.rules_digest import rules_digest, weights_digest
 
 from loadstone.analysis.summary import summarise
 from loadstone.audit.from_bundle import cases
@@ -66,6 +66,7 @@ def row_of(seed: int, each: int = 1, bundles: Path | None = None) -> Row:
         "kind": kind.name,
         "change": round(staged.change, 4),
         "rate": round(staged.base.main.rate, 1),
+        "chosen_by": weights_digest(),
         "tried": _document(staged.probed),
         "tried_without": _document(staged.probed_without),
     }
