@@ -1,21 +1,20 @@
 """One trial: a target as somebody has it, a verb that could write there, and what was left afterwards.
 
-Knows how a verb is called and how to tell what happened. Every verb runs in a process of its own, made
-by fork: what is tried is the real program, without the time it takes to load. Whoever calls it must have
-no threads and nothing of its own about warnings, signals and limits: `__main__` is made so, a test is not.
-Knows no list of trials.
+Knows how a verb is called and how to tell what happened. Every verb is the real program in a process of
+its own (`Started`). Knows no list of trials.
 """
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import re
-import sys
-import time
-import traceback
+import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from tests.support.started import Started
 
 from loadstone.plan.safety import holes
 
@@ -29,6 +28,16 @@ REFUSALS = (
 )
 REFUSED, ASKED, WRITTEN, READ = "refused", "needs consent", "written", "left alone"
 FAILED, NOT_TRIED = "failed", "not tried"
+PATIENCE_S = 120
+PIECE = bytes(1 << 20)
+CLONE_NEWNET = 0x40000000
+
+
+def on_a_host_of_its_own() -> None:
+    """Leave the network of this host: a run on hosts has the host for itself, and each network is one."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "no network of its own can be had")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +69,7 @@ class Row:
 def fingerprint(path: Path) -> str:
     """A digest of what a file or device holds; holes and zeros are the same."""
     content = hashlib.blake2b()
-    piece = 1 << 20
+    piece = len(PIECE)
     with path.open("rb", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
         content.update(str(size).encode())
@@ -70,7 +79,7 @@ def fingerprint(path: Path) -> str:
         }  # fmt: skip
         for offset in sorted(offsets):
             block = os.pread(file.fileno(), piece, offset)
-            if block.strip(b"\0"):
+            if block != PIECE[: len(block)]:
                 content.update(offset.to_bytes(8, "little") + block)
     return content.hexdigest()
 
@@ -78,38 +87,25 @@ def fingerprint(path: Path) -> str:
 def loadstone(words: Sequence[str | Path], folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
     """Run a verb; return its exit code and what it said."""
     log = folder / "said"
-    pid = os.fork()
-    if pid == 0:
-        code = 70
+    with (
+        log.open("w") as said,
+        Started(
+            [str(word) for word in words],
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=folder,
+            env={**os.environ, **environment},
+            start_new_session=True,
+        ) as process,
+    ):
         try:
-            os.setsid()
-            os.chdir(folder)
-            os.environ.update(environment)
-            nothing = os.open(os.devnull, os.O_RDONLY)
-            out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            for number, descriptor in enumerate((nothing, out, out)):
-                os.dup2(descriptor, number)
-            # Whoever forked us may have put something else in their place, as pytest does.
-            sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1) for number in (1, 2))
-            from loadstone.cli.main import main  # noqa: PLC0415 - in the child
-
-            code = main([str(word) for word in words])
-        except SystemExit as left:
-            code = left.code if isinstance(left.code, int) else 1
-        except BaseException:  # noqa: BLE001 - nothing else would tell of it
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            os._exit(code)
-    until_s = time.monotonic() + 120
-    while time.monotonic() < until_s:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status), log.read_text(errors="replace")
-        time.sleep(0.01)
-    os.kill(pid, 9)
-    os.waitpid(pid, 0)
-    return -9, "it did not end within 120 s"
+            code = process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return -9, f"it did not end within {PATIENCE_S} s"
+    return code, log.read_text(errors="replace")
 
 
 def happened(code: int, said: str) -> str:
@@ -133,7 +129,9 @@ def evidence(said: str, path: str) -> str:
     reasons = [line.partition(": ")[2] for line in lines if ": " in line]
     reason = next((one for one in reasons if one.startswith("it carries")), None)
     reason = reason or next((one for one in reasons if not one.startswith("it exists, holds")), "")
-    reason = reason or " ".join(said.split()[1:]).replace(path, "it")  # An output has no list of reasons.
+    if not reason:  # An output has no list of reasons.
+        told = re.search(r"^\w+: (.*?)(?:\nhint: |\Z)", said, re.MULTILINE | re.DOTALL)
+        reason = " ".join((told[1] if told else said).split()).replace(path, "it")
     reason = re.sub(
         r"/dev/shm/\S*/|/dev/loop\d+|loop\d+", lambda found: "" if "/shm" in found[0] else "loop", reason
     )

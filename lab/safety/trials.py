@@ -508,6 +508,15 @@ def listed() -> list[tuple[str, str, str]]:
     return [key for case in cases() for key in case.named()]
 
 
+def rows(number: int) -> list[Row]:
+    """Try one of the cases, and tell of each line when it is there."""
+    found = []
+    for row in tried(cases()[number]):
+        sys.stderr.write(row.line())
+        found.append(row)
+    return found
+
+
 def tried(case: Case) -> Iterator[Row]:
     """Do the trials of a case. What is written makes it new for the next verb."""
     left = list(case.verbs)
