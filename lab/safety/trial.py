@@ -26,6 +26,7 @@ REFUSALS = (
     "consent does not lift|is refused|only files and block devices"
     "|did not make it|is not a directory|is a block device|is in use"
 )
+ASKING = "would destroy existing data|these would be overwritten"
 REFUSED, ASKED, WRITTEN, READ = "refused", "needs consent", "written", "left alone"
 FAILED, NOT_TRIED = "failed", "not tried"
 PATIENCE_S = 120
@@ -110,7 +111,7 @@ def loadstone(words: Sequence[str | Path], folder: Path, environment: Mapping[st
 
 def happened(code: int, said: str) -> str:
     """Tell from what a verb said what it did about the target."""
-    if "would destroy existing data" in said:
+    if re.search(ASKING, said):
         return ASKED
     if re.search(REFUSALS, said):
         return REFUSED

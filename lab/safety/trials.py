@@ -81,6 +81,18 @@ def attached(stack: contextlib.ExitStack, path: Path) -> Path:
     return device
 
 
+def layouts() -> Iterator[Case]:
+    """Devices that an experiment would make a file system on."""
+    for name in OTHERS:
+        yield Case(DEVICE, name, (verbs.LAYOUTS,), ASKED, _content(NAMED[name], DEVICE))
+    mounted = (verbs.LAYOUTS, verbs.agreed(verbs.LAYOUTS))
+    yield Case(DEVICE, "a mounted ext4", mounted, REFUSED, _mounted_device)
+    member = "the second device of a mounted btrfs"
+    yield Case(DEVICE, member, mounted, REFUSED, _btrfs_member)
+    agreed = verbs.agreed(verbs.LAYOUTS)
+    yield Case(DEVICE, "ext4", (agreed,), WRITTEN, _content(NAMED["ext4"], DEVICE))
+
+
 def _content(kind: Kind, target: str) -> Callable[[Stage, contextlib.ExitStack], Path]:
     def place(stage: Stage, stack: contextlib.ExitStack) -> Path:
         path = image(stage, kind)
@@ -435,12 +447,14 @@ def outputs() -> Iterator[Case]:
 def _with_bundles(
     place: Callable[[Stage, contextlib.ExitStack], Path],
 ) -> Callable[[Stage, contextlib.ExitStack], Path]:
-    def all_three(stage: Stage, stack: contextlib.ExitStack) -> Path:
+    def all_of_them(stage: Stage, stack: contextlib.ExitStack) -> Path:
         for name in ("bundle", "second"):
             _must(stage, "run", verbs.own_job(stage.folder), "--journal", "--out", name, *verbs.QUIET)
+        own = verbs.own_experiment(stage.folder)
+        _must(stage, "experiment", "run", own, "--out", "experiment", *verbs.QUIET)
         return place(stage, stack)
 
-    return all_three
+    return all_of_them
 
 
 def _must(stage: Stage, *words: str) -> None:
@@ -500,7 +514,7 @@ def _since_a_run(
 
 def cases() -> list[Case]:
     """Return all of them."""
-    return [*contents(), *uses(), *kernels(), *marks(), *trees(), *again(), *outputs()]
+    return [*contents(), *layouts(), *uses(), *kernels(), *marks(), *trees(), *again(), *outputs()]
 
 
 def listed() -> list[tuple[str, str, str]]:

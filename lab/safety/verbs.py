@@ -20,6 +20,13 @@ EXPERIMENT = (
     '[[patterns]]\nname = "w"\noptions = {{ rw = "randwrite", ioengine = "psync", direct = 1 }}\n'
     '[[factors]]\nname = "size"\noption = "bs"\nlevels = ["4k", "8k"]\n'
 )
+LAYOUT = (
+    'title = "t"\nruntime = "1s"\nsize = "4m"\ndevices = ["{target}"]\ntargets = ["{{file}}"]\n'
+    '[layouts.own]\nfilesystem = "ext4"\n[layouts.bare]\nfilesystem = "none"\n'
+    '[[patterns]]\nname = "r"\noptions = {{ rw = "randread", ioengine = "psync" }}\n'
+    '[[factors]]\nname = "layout"\nkind = "layout"\nlevels = ["own", "bare"]\n'
+)
+HOSTS = '[[host]]\nname = "here"\nlaunch = "local"\ndirectory = "{folder}/of-here"\n'
 TREE = "fsd=f,anchor={target},depth=1,width=1,files=4,size=8k\nfwd=w,fsd=f,operation=write\n"
 TREE_RUN = TREE + "rd=r,fwd=w,fwdrate=max,format={format},elapsed=2,interval=1\n"
 
@@ -56,6 +63,24 @@ def _experiment(target: Path, folder: Path, out: str) -> list[str]:
     return ["experiment", "run", _job(EXPERIMENT, "toml")(target, folder), "--out", out, *QUIET]
 
 
+def _experiment_on_layouts(target: Path, folder: Path, out: str) -> list[str]:
+    return ["experiment", "run", _job(LAYOUT, "toml")(target, folder), "--out", out, *QUIET]
+
+
+def _on_hosts(target: Path, folder: Path, out: str) -> list[str]:
+    file = folder / "hosts.toml"
+    file.write_text(HOSTS.format(folder=folder))
+    return [*_run()(target, folder, out), "--hosts", str(file)]
+
+
+def _ending(target: Path, folder: Path, ending: str) -> str:
+    """A name with this ending that leads to the target: a report's says what is written."""
+    link = folder / f"link.{ending}"
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
+    return str(link)
+
+
 def tree(form: str) -> Verb:
     """vdbench's file work on a tree."""
     return Verb(f"run (vdbench files, format={form})", _run(job=_job(TREE_RUN, "parm", format=form)))
@@ -83,6 +108,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("curve", _run("--points", "50", "--runtime", "1s", verb="curve")),
     Verb("sweep", _run("--bs", "4k,8k", verb="sweep")),
     Verb("experiment run", _experiment),
+    Verb("run --hosts", _on_hosts),
     Verb("run --probe", _run("--probe=2s")),
     Verb(
         "probe --rw randwrite",
@@ -94,6 +120,10 @@ VERBS: tuple[Verb, ...] = (
     COMMAND_LINE,
     Verb("plan", lambda target, folder, _: ["plan", _FIO(target, folder)], writes=False),
 )  # fmt: skip
+
+
+LAYOUTS = Verb("experiment run, with a layout", _experiment_on_layouts)
+"""Makes a file system on its device."""
 
 
 def agreed(verb: Verb) -> Verb:
@@ -113,6 +143,31 @@ OWN_WORDS = ("--name=w", "--rw=randwrite", "--size=1m", "--ioengine=psync")
 OUTPUTS: tuple[Verb, ...] = (
     Verb("export -o", lambda target, *_: ["export", "bundle", "fio-json", "-o", str(target)]),
     Verb("report -o", lambda target, *_: ["report", "bundle", "-o", str(target)]),
+    *(
+        Verb(
+            f"report -o ({ending})",
+            lambda target, folder, _, ending=ending: [
+                "report",
+                "bundle",
+                "-o",
+                _ending(target, folder, ending),
+            ],
+        )
+        for ending in ("pdf", "md")
+    ),
+    *(
+        Verb(
+            f"experiment report -o ({ending})",
+            lambda target, folder, _, ending=ending: [
+                "experiment",
+                "report",
+                "experiment",
+                "-o",
+                _ending(target, folder, ending),
+            ],
+        )
+        for ending in ("html", "pdf")
+    ),
     Verb("compare --html", lambda target, *_: ["compare", "bundle", "second", "--html", str(target)]),
     Verb("run --out", lambda target, folder, _: ["run", own_job(folder), "--out", str(target), *QUIET]),
     Verb("rerun --out", lambda target, *_: ["rerun", "bundle", "--out", str(target), *QUIET]),
@@ -131,9 +186,14 @@ OUTPUTS: tuple[Verb, ...] = (
         lambda target, folder, _: ["fio", f"--write_iolog={target}", *OWN_WORDS, f"--filename={folder}/made"],
     ),
 )
-"""Where results go: `bundle`, with a journal, and `second` are bundles in the folder."""
+"""Where results go. In the folder are `bundle`, with a journal, `second`, and `experiment`."""
 PRINTING = frozenset({"audit", "workloads", "doctor", "completion", "controls", "restore", "runs"})
 """Verbs of the program that write no data: to standard output only, or settings (`restore`)."""
+
+
+def own_experiment(folder: Path) -> str:
+    """An experiment on a file of its own."""
+    return _job(EXPERIMENT, "toml")(folder / "made", folder)
 
 
 def own_job(folder: Path) -> str:
