@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -53,6 +54,16 @@ def test_a_few_draws_again(tmp_path: Path) -> None:
     kinds, layouts = draws.tried(tmp_path, 2)
     assert all(tally.right for tally in (*kinds.values(), *layouts.values()))
     assert (layouts["at the end"].missed, layouts["at the beginning"].missed) == (0, 0)
+
+
+def test_a_trial_is_not_forked_off_a_process_that_has_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a library's thread held was held in the child for ever: `make safety` hung."""
+    monkeypatch.setattr(os, "fork", lambda: pytest.fail("forked here"))
+    code, said = trial.loadstone(["workloads"], tmp_path, {})
+    assert code == 0
+    assert "four-corners" in said
 
 
 AGAIN = {
