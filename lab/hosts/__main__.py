@@ -1,4 +1,7 @@
-"""Stage every fault and write the table: `python -m lab.hosts [--only WORDS] [--transport dask|pipe]`."""
+"""Stage every fault and write the table: `python -m lab.hosts [--missing | --only WORDS] [--transport ...]`.
+
+`--missing` keeps the rows that are as they should be, and stages the others.
+"""
 
 from __future__ import annotations
 
@@ -27,33 +30,43 @@ page; *as it should* says whether what must be true was. A fault before the load
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="")
+    parser.add_argument("--missing", action="store_true")
     parser.add_argument("--transport", choices=["dask", "pipe"])
     given = parser.parse_args()
     if (why := namespaces.missing()) is not None:
         print(f"not staged: {why}")
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    kept = _as_they_should_be(PAGE) if given.missing else {}
     rows, wrong = [], 0
     whole = not given.only and given.transport is None
+    asked = [
+        (fault, transport)
+        for transport in ("dask", "pipe")
+        for fault in FAULTS
+        if transport in fault.transports and given.only in fault.name and given.transport in {None, transport}
+    ]
     with NamespaceHosts(2) as hosts:
-        for transport in ("dask", "pipe"):
-            for fault in FAULTS:
-                if transport not in fault.transports:
-                    continue
-                if given.only not in fault.name or given.transport not in {None, transport}:
-                    continue
+        for fault, transport in asked:
+            row = kept.get((fault.name, transport))
+            if row is None:
                 row, right = staged(fault, hosts, transport)
                 wrong += not right
-                rows.append(row)
                 print(row, flush=True)
-                if whole:
-                    # As far as it has come: a table that was cut short says so.
-                    count = sum(len(one.transports) for one in FAULTS)
-                    PAGE.write_text(
-                        f"{HEAD}" + "\n".join(rows) + f"\n\n{len(rows)} of {count} rows were staged.\n"
-                    )
+            rows.append(row)
+            if whole:
+                # As far as it has come: a table that was cut short says so.
+                PAGE.write_text(
+                    f"{HEAD}" + "\n".join(rows) + f"\n\n{len(rows)} of {len(asked)} rows were staged.\n"
+                )
     print(f"{len(rows)} rows, {wrong} not as they should be")
     return 1 if wrong else 0
+
+
+def _as_they_should_be(page: Path) -> dict[tuple[str, str], str]:
+    """Return the rows of a page that need not be staged again, by fault and transport."""
+    cells = [(line, line.split(" | ")) for line in page.read_text().splitlines() if line.startswith("| ")]
+    return {(row[0].removeprefix("| "), row[1]): line for line, row in cells if row[2] == "yes"}
 
 
 def staged(fault: Fault, hosts: NamespaceHosts, transport: str) -> tuple[str, bool]:

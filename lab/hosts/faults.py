@@ -88,6 +88,11 @@ class Trial:
             time.sleep(0.05)
         return False
 
+    def reach(self, what: Callable[[], bool]) -> None:
+        """Wait for the moment of a fault. Raises `LookupError` where it does not come: it is not staged."""
+        if not self.until(what, 300):
+            raise LookupError("the moment of the fault did not come")
+
     def running(self) -> bool:
         """Whether every host's engine does I/O."""
         return all(self.hosts.engines(name) and self._has_samples(name) for name in self.hosts.names)
@@ -316,14 +321,14 @@ def agent_killed(phase: str) -> Callable[[Trial], None]:
         trial.start(run="lead_s = 6" if phase == "armed" else "", seconds=seconds)
         hosts = trial.hosts
         if phase == "prepare":
-            trial.until(lambda: bool(hosts.agents("h2")))
+            trial.reach(lambda: bool(hosts.agents("h2")))
         elif phase == "armed":
-            trial.until(lambda: all(trial.armed(name) for name in hosts.names))
+            trial.reach(lambda: all(trial.armed(name) for name in hosts.names))
         elif phase == "running":
-            trial.until(trial.running)
+            trial.reach(trial.running)
         else:
-            trial.until(trial.running)
-            trial.until(lambda: not hosts.engines("h2"))
+            trial.reach(trial.running)
+            trial.reach(lambda: not hosts.engines("h2"))
         _kill(hosts.agents("h2"))
         trial.notes.append(f"engine of h2 gone after {_gone(trial, 'h2')}")
         trial.finish()
@@ -342,21 +347,21 @@ def _gone(trial: Trial, name: str) -> str:
 
 def agent_killed_going_on(trial: Trial) -> None:
     trial.start(run='on_loss = "continue"', seconds=20)
-    trial.until(trial.running)
+    trial.reach(trial.running)
     _kill(trial.hosts.agents("h2"))
     trial.finish()
 
 
 def engine_killed(trial: Trial) -> None:
     trial.start(seconds=LONG_S)
-    trial.until(trial.running)
+    trial.reach(trial.running)
     _kill(trial.hosts.engines("h2"))
     trial.finish()
 
 
 def agent_frozen(trial: Trial) -> None:
     trial.start(run="lost_after_s = 4", seconds=LONG_S)
-    trial.until(trial.running)
+    trial.reach(trial.running)
     frozen = trial.hosts.agents("h2")
     _kill(frozen, signal.SIGSTOP)
     trial.finish()
@@ -366,7 +371,7 @@ def agent_frozen(trial: Trial) -> None:
 
 def link_short(trial: Trial) -> None:
     trial.start(seconds=30, run="lost_after_s = 12")
-    trial.until(trial.running)
+    trial.reach(trial.running)
     trial.hosts.link("h2", "down")
     time.sleep(5)
     trial.hosts.link("h2", "up")
@@ -375,7 +380,7 @@ def link_short(trial: Trial) -> None:
 
 def link_lost(trial: Trial) -> None:
     trial.start(seconds=LONG_S, run="lost_after_s = 4")
-    trial.until(trial.running)
+    trial.reach(trial.running)
     trial.hosts.link("h2", "down")
     trial.notes.append(f"engine of h2 gone after {_gone(trial, 'h2')}")
     trial.finish()
@@ -386,7 +391,7 @@ def link_lost(trial: Trial) -> None:
 def coordinator_killed(number: int) -> Callable[[Trial], None]:
     def make(trial: Trial) -> None:
         trial.start(seconds=LONG_S)
-        trial.until(trial.running)
+        trial.reach(trial.running)
         _kill(trial.coordinator(), number)
         gone = trial.gone_within(10)
         trial.notes.append("engines gone " + (f"after {gone:.1f} s" if gone is not None else "NEVER"))
@@ -399,7 +404,7 @@ def coordinator_killed(number: int) -> Callable[[Trial], None]:
 
 def interrupted(trial: Trial) -> None:
     trial.start(seconds=LONG_S)
-    trial.until(trial.running)
+    trial.reach(trial.running)
     assert trial.process is not None
     trial.process.send_signal(signal.SIGINT)
     trial.finish()
@@ -407,7 +412,7 @@ def interrupted(trial: Trial) -> None:
 
 def two_coordinators(trial: Trial) -> None:
     trial.start(seconds=LONG_S)
-    trial.until(trial.running)
+    trial.reach(trial.running)
     first, out = trial.process, trial.out
     second = Trial(trial.hosts, trial.directory / "second", trial.transport)
     second.directory.mkdir()
