@@ -13,12 +13,14 @@ import json
 import shlex
 import subprocess
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import LoadstoneError, RefusedError, RunError
 from loadstone.hosts import certificates
 from loadstone.hosts.links import Waiting, ssh_argv, why_gone
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from loadstone.hosts.hosts_file import HostEntry, HostsFile
 
 START_S: Final = 15.0
+FIND_EVERY_S: Final = 0.5
+FIND_SHARE: Final = 0.8
+"""Of the time a host has to answer: then its worker is not there, and who is there is told."""
 
 
 class ControlPlane:
@@ -167,19 +172,22 @@ class ControlPlane:
             task.cancel()
 
     async def _find(self, name: str) -> None:
-        """Find a host among the workers of a scheduler that was there before."""
+        """Find a host among the workers of a scheduler that was there before; they may still be starting."""
         entry = next(one for one in self.hosts.host if one.name == name)
-        told = await self._client.scheduler.identity(n_workers=-1)
-        workers = self._workers = told["workers"]
-        for address, told in workers.items():
-            if str(told.get("name")) == name or told.get("host") == entry.reached_by:
-                self.addresses[name] = address
-                self._heard[name]({"type": "up"})
-                return
+        until_s = time.monotonic() + FIND_SHARE * self.hosts.run.connect_s
+        while True:
+            told = await self._client.scheduler.identity(n_workers=-1)
+            workers = self._workers = told["workers"]
+            for address, told in workers.items():
+                if str(told.get("name")) == name or told.get("host") == entry.reached_by:
+                    self.addresses[name] = address
+                    self._heard[name]({"type": "up"})
+                    return
+            if time.monotonic() > until_s:
+                break
+            await asyncio.sleep(FIND_EVERY_S)
         names = ", ".join(sorted(str(told.get("name")) for told in workers.values()))
-        self._heard[name](
-            {"type": "lost", "why": f"the scheduler has no worker of this name; it has {names or 'none'}"}
-        )
+        self._heard[name]({"type": "lost", "why": say("hosts.ended.no_worker", names=names or "none")})
 
     async def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
         told = event[1]
@@ -207,7 +215,7 @@ class ControlPlane:
         elif told.get("action") == "remove-worker":
             name = next((name for name, at in self.addresses.items() if at == address), None)
             if name is not None:
-                self._heard[name]({"type": "lost", "why": "its connection broke"})
+                self._heard[name]({"type": "lost", "why": say("hosts.ended.connection")})
 
 
 class DaskLink:
@@ -259,7 +267,7 @@ class DaskLink:
         try:
             found: dict[str, Any] = self._plane.wait(call, timeout_s + 1)
         except Exception as error:
-            raise RunError(f"{self.name}: no answer: {error or type(error).__name__}") from error
+            raise RunError(f"{self.name}: {_broken(error)}") from error
         return found
 
     def close(self) -> None:
@@ -292,7 +300,7 @@ class DaskLink:
                 await self._plane.call(self.name, self._plane.dask.tell, order)
             except Exception as error:  # noqa: BLE001 # whatever breaks it, the host is lost
                 if not self._closed:
-                    self._heard(self.name, {"type": "lost", "why": f"its connection broke ({error})"})
+                    self._heard(self.name, {"type": "lost", "why": _broken(error)})
                 return
 
     def _watch(self) -> None:
@@ -310,3 +318,13 @@ class DaskLink:
             code = process.wait(5.0)
         if not self._closed:
             self._heard(self.name, {"type": "lost", "why": why_gone(code, self._said, ssh=True)})
+
+
+def _broken(error: Exception) -> str:
+    """Return why a host cannot be spoken with: what Dask says of a stream names objects and ports."""
+    if isinstance(error, TimeoutError):
+        return say("hosts.ended.no_answer")
+    # A worker that is gone is no longer among those that a call may go to.
+    if isinstance(error, OSError | ValueError | KeyError):
+        return say("hosts.ended.connection")
+    return say("hosts.ended.connection_told", reason=str(error) or type(error).__name__)

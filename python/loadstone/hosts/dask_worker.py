@@ -22,6 +22,8 @@ import distributed
 import yaml
 from distributed.diagnostics.plugin import WorkerPlugin
 
+from loadstone.hosts.links import why_gone
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -122,8 +124,7 @@ class HostAgent(WorkerPlugin):
                         TOPIC, {"run": self._run, "host": self._worker.name, "message": message}
                     )
         code = await process.wait()
-        why = f"its agent was killed by signal {-code}" if code < 0 else f"its agent ended with code {code}"
-        gone = {"type": "lost", "why": why}
+        gone = {"type": "lost", "why": why_gone(code, [], ssh=False)}
         self._worker.log_event(TOPIC, {"run": self._run, "host": self._worker.name, "message": gone})
 
 

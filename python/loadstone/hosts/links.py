@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from loadstone.errors import RunError
 from loadstone.hosts.clock_offset import Exchange, HostClockOffset, offset
 from loadstone.hosts.heard import is_message
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -257,11 +258,12 @@ def why_gone(code: int | None, said: list[str], *, ssh: bool) -> str:
         for pattern, reason in REASONS:
             if any(pattern.search(line) for line in last):
                 return f"{reason} ({words})"
-    ended = "its connection broke" if code in {None, 255} else f"its agent ended with code {code}"
-    if code is not None and code < 0:
-        ended = f"its agent was killed by signal {-code}"
-    elif code is not None and code > 128 and code != 255:
-        ended = f"its agent was killed by signal {code - 128}"
+    if code is None or code == 255:
+        ended = say("hosts.ended.connection")
+    elif code < 0 or code > 128:
+        ended = say("hosts.ended.agent_signal", number=-code if code < 0 else code - 128)
+    else:
+        ended = say("hosts.ended.agent_code", code=code)
     return f"{ended} ({words})" if words else ended
 
 

@@ -1,0 +1,197 @@
+"""A Slurm of two nodes that are network namespaces of this machine: `python -m lab.hosts.slurm`.
+
+Starts munged, slurmctld and a slurmd on each node, then does what docs/hosts.md says of Slurm: a scheduler
+and workers by `srun`, and a run on them. Needs root and the packages slurm-wlm and munge. What is made
+is below one directory and ends with this process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lab.hosts import namespaces
+from lab.hosts.namespaces import NamespaceHosts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PROGRAMS = {"srun": "slurm-wlm", "slurmctld": "slurm-wlm", "slurmd": "slurm-wlm", "munged": "munge"}
+PATIENCE_S = 300.0
+JOB = "[readers]\nioengine=psync\nrw=randread\nbs=4k\nsize=1m\nio_size=4m\nfilename={file}\n"
+OPERATIONS = 1024
+"""Of one host."""
+
+
+def missing() -> str | None:
+    """Return why Slurm cannot be had here; None: it can."""
+    if (why := namespaces.missing()) is not None:
+        return why
+    path = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
+    for program, package in PROGRAMS.items():
+        if shutil.which(program, path=path) is None:
+            return f"{program} is not installed (package {package})"
+    return None
+
+
+class Slurm:
+    """While entered, `srun` starts programs on the nodes."""
+
+    def __init__(self, hosts: NamespaceHosts) -> None:
+        self.hosts = hosts
+        self.directory = Path()
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Slurm:
+        self.directory = Path(tempfile.mkdtemp(prefix="loadstone-slurm-"))
+        try:
+            self._begin()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in reversed(self._processes):
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGTERM)
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "SLURM_CONF": str(self.directory / "slurm.conf")}
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        """Start something that ends with this Slurm."""
+        with (self.directory / "log").open("ab") as log:
+            process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self.environment,
+                start_new_session=True,
+            )
+        self._processes.append(process)
+        return process
+
+    def wait_for(self, what: str, words: Sequence[str], told: str) -> None:
+        """Ask until it is so. Raises `TimeoutError` with the daemons' words."""
+        until_s = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until_s:
+            done = subprocess.run(words, capture_output=True, text=True, env=self.environment, check=False)
+            if told in done.stdout:
+                return
+            time.sleep(0.2)
+        raise TimeoutError(f"{what}: {(self.directory / 'log').read_text(errors='replace')[-2000:]}")
+
+    def _begin(self) -> None:
+        key, munge = self.directory / "munge.key", self.directory / "munge.socket"
+        key.write_bytes(os.urandom(128))
+        key.chmod(0o400)
+        self.directory.chmod(0o755)
+        nodes = "\n".join(
+            f"NodeName={name} NodeAddr={self.hosts.address(name)} CPUs=2 RealMemory=100 State=UNKNOWN"
+            for name in self.hosts.names
+        )
+        (self.directory / "state").mkdir()
+        (self.directory / "slurm.conf").write_text(
+            f"ClusterName=loadstone\nSlurmctldHost={socket.gethostname()}({self.hosts.coordinator})\n"
+            "SlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\nCredType=cred/munge\n"
+            f"AuthInfo=socket={munge}\n"
+            f"StateSaveLocation={self.directory}/state\nSlurmdSpoolDir={self.directory}/spool-%n\n"
+            f"SlurmctldPidFile={self.directory}/slurmctld.pid\nSlurmdPidFile={self.directory}/slurmd-%n.pid\n"
+            "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSwitchType=switch/none\n"
+            "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nMpiDefault=none\n"
+            "JobAcctGatherType=jobacct_gather/none\nAccountingStorageType=accounting_storage/none\n"
+            f"ReturnToService=2\nSlurmctldTimeout=300\nSlurmdTimeout=300\nMessageTimeout=100\n{nodes}\n"
+            "PartitionName=all Nodes=ALL Default=YES OverSubscribe=YES:4 MaxTime=INFINITE State=UP\n"
+        )
+        self.start(
+            "munged", "--foreground", "--force", f"--socket={munge}", f"--key-file={key}",
+            f"--log-file={self.directory}/munge.log", f"--pid-file={self.directory}/munge.pid",
+            f"--seed-file={self.directory}/munge.seed",
+        )  # fmt: skip
+        self.wait_for("munged", ["munge", f"--socket={munge}", "--no-input"], "MUNGE:")
+        self.start("slurmctld", "-D")
+        for name in self.hosts.names:
+            inside = [*self.hosts.argv(name), "unshare", "--uts", "sh", "-c"]
+            self.start(*inside, f"hostname {name}; exec slurmd -D -N {name}")
+        self.wait_for("nodes", ["sinfo", "--noheader", "--format=%D %t"], f"{len(self.hosts.names)} idle")
+
+
+def run_by_srun(slurm: Slurm, place: Path) -> dict[str, Any]:
+    """Do what docs/hosts.md says: certificates, scheduler, workers, a run. Return what it printed."""
+    hosts = slurm.hosts
+    (place / "data").write_bytes(bytes(1 << 20))
+    (place / "job.fio").write_text(JOB.format(file=place / "data"))
+    certificates = place / "certificates"
+    names = ",".join(hosts.names)
+    loadstone = [sys.executable, "-m", "loadstone"]
+    subprocess.run(
+        [*loadstone, "hosts", "certificates", names, "--directory", str(certificates)],
+        check=True,
+        capture_output=True,
+    )
+    head = hosts.address(hosts.names[0])
+    address = f"tls://{head}:8786"
+
+    def own(name: str) -> list[str]:
+        words = ["--tls-ca-file", f"{certificates}/ca.pem"]
+        return [*words, "--tls-cert", f"{certificates}/{name}.pem", "--tls-key", f"{certificates}/{name}.key"]
+
+    dask = [sys.executable, "-m", "dask"]
+    on_head = ["srun", "--nodes=1", "--ntasks=1", f"--nodelist={hosts.names[0]}", "--overlap"]
+    slurm.start(
+        *on_head, *dask, "scheduler", "--host", head, "--port", "8786", "--no-dashboard", *own("coordinator")
+    )
+    worker = " ".join([*dask, "worker", address, "--no-nanny", "--nthreads", "1", "--memory-limit", "0"])
+    worker += f" --no-dashboard --name $SLURMD_NODENAME --local-directory {place}/$SLURMD_NODENAME"
+    worker += " " + " ".join(own("$SLURMD_NODENAME"))
+    slurm.start("srun", f"--nodes={len(hosts.names)}", "--ntasks-per-node=1", "--overlap", "sh", "-c", worker)
+    lines = ["[run]", f'scheduler = "{address}"', f'certificates = "{certificates}"', "connect_s = 300"]
+    for name in hosts.names:
+        lines += ["[[host]]", f'name = "{name}"', f'directory = "{place}/bundles-{name}"']
+    (place / "hosts.toml").write_text("\n".join(lines) + "\n")
+    words = [*loadstone, "run", str(place / "job.fio"), "--hosts", str(place / "hosts.toml"), "--json"]
+    words += ["--out", str(place / "out"), "--no-report", "--no-calibration"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{done.stderr}\n{(slurm.directory / 'log').read_text(errors='replace')[-3000:]}")
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def main() -> int:
+    if (why := missing()) is not None:
+        print(f"not tried: {why}")
+        return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    with (
+        NamespaceHosts(2, name="hostsslurm") as hosts,
+        Slurm(hosts) as slurm,
+        tempfile.TemporaryDirectory() as made,
+    ):
+        told = run_by_srun(slurm, Path(made))
+    ops = {host["name"]: host["ops"] for host in told["hosts"]}
+    print(f"{told['total']['operations']} I/Os of {ops}")
+    return 0 if ops == dict.fromkeys(ops, OPERATIONS) and len(ops) == 2 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
