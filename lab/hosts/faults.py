@@ -64,9 +64,6 @@ class Trial:
         data.write_bytes(bytes(1 << 20))
         path = self.directory / "job.fio"
         path.write_text(job.format(file=data, seconds=seconds))
-        if "connect_s" not in run:
-            # Where a host is there, this machine may take long to let it answer.
-            run += "\nconnect_s = 300"
         toml = self.hosts.hosts_toml(run=f'transport = "{self.transport}"\n{run}', hosts=hosts)
         words = [sys.executable, "-m", "loadstone", "run", str(path), "--hosts", str(toml)]
         words += ["--out", str(self.out), "--no-report", "--no-calibration", *more]

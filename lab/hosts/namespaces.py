@@ -137,6 +137,9 @@ class NamespaceHosts:
             "-m",
             "loadstone",
         ]
+        if "connect_s" not in run:
+            # Where a host is there, this machine may take long to let it answer.
+            run += "\nconnect_s = 300"
         lines = ["[run]", run, "[defaults]", 'user = "root"', f'identity_file = "{key}"']
         lines += [f"ssh_options = {options!r}".replace("'", '"'), f"program = {program!r}".replace("'", '"')]
         for name in self.names:
