@@ -240,6 +240,81 @@ def test_a_level_that_cannot_be_set_is_said_before(tmp_path: Path) -> None:
     assert {tuple(run.levels) for run in left_out.document.runs} == {("depth",)}
 
 
+SETTING = '\n[[settings]]\ncontrol = "sysctl"\nsubject = "vm.swappiness"\nvalue = "no number"\n'
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "line", "words"),
+    [
+        ('[settings]]\ncontrol = "sysctl"', '[settings]]\ncontrol = "sysctrl"', 16, "no control 'sysctrl'"),
+        ("vm.swappiness", "vm.no_such_thing", 18, "cannot be set here: sysctl: this kernel has no"),
+        ('option = "iodepth"', 'control = "governer"', 12, "no control 'governer'"),
+    ],
+)  # fmt: skip
+def test_what_is_for_all_runs_and_a_control_that_is_none_are_told_with_their_line(
+    tmp_path: Path, right: str, wrong: str, line: int, words: str
+) -> None:
+    text = FILE[: FILE.index('\n[[factors]]\nname = "swap')] + SETTING
+    with pytest.raises((InputError, RefusedError), match=words) as told:
+        prepare(written(tmp_path, text.replace(right, wrong)))
+    assert told.value.where is not None
+    assert told.value.where.line == line
+
+
+def test_no_run_is_begun_without_what_is_for_all_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = Host(tmp_path)
+    kind = host.controls.named("sysctl")
+
+    def refuse(_: str, __: str) -> None:
+        raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(kind, "write", refuse)
+    text = FILE[: FILE.index('\n[[factors]]\nname = "swap')] + SETTING
+    outcome = host.run(prepare(written(tmp_path, text)), tmp_path / "out")
+    assert outcome.exit_code == exitcodes.FAILED
+    assert host.seen == []
+    assert [run.point.status for run in outcome.study.done] == ["failed"]
+    assert "'no number' is not taken" in str(outcome.document.ended_because)
+
+
+def test_the_names_of_a_vdbench_file_are_parameters(tmp_path: Path) -> None:
+    (tmp_path / "x.vdb").write_text(
+        "sd=sd1,lun=/dev/zero,size=8m\nwd=wd1,sd=sd1,xfersize=$size,rdpct=$read\n"
+        "rd=rd1,wd=wd1,iorate=max,elapsed=2,interval=1\n"
+    )
+    text = (
+        'title = "x"\nrepeats = 1\n[[patterns]]\nname = "p"\njob = "x.vdb"\nset = { read = 100 }\n'
+        '[[factors]]\nname = "size"\nparameter = "size"\nlevels = ["4k", "64k"]\n'
+    )
+    prepared = prepare(written(tmp_path, text))
+    found = {one.factors["size"]: one.workload.jobs[0].model_dump_json() for one in prepared.nexts}
+    assert '"bs":[{"type":"fixed","bytes":4096}' in found["4k"]
+    assert '"bs":[{"type":"fixed","bytes":65536}' in found["64k"]
+    wrong = text.replace('parameter = "size"', 'parameter = "read"')
+    with pytest.raises(InputError, match="there is no value for the variable 'size'"):
+        prepare(written(tmp_path, wrong))
+    unused = text.replace("read = 100", "read = 100, deep = 1")
+    with pytest.raises(InputError, match=r"deep has no effect: no line has \$deep"):
+        prepare(written(tmp_path, unused))
+
+
+def test_a_parameter_of_what_has_none_is_refused(tmp_path: Path) -> None:
+    text = FILE.replace('option = "iodepth"', 'parameter = "depth"')
+    with pytest.raises(InputError, match="'depth' has no effect: only named workloads and vdbench's files"):
+        prepare(written(tmp_path, text))
+
+
+def test_a_budget_smaller_than_a_block_is_told(tmp_path: Path) -> None:
+    text = FILE.replace("repeats = 2", 'repeats = 2\nbudget = { time = "9s" }')
+    told = announce(prepare(written(tmp_path, text))).over_budget
+    assert told == (
+        "it takes about 32 s, and the budget is 9 s: about 2 of 8 runs fit, "
+        "and a block is 4: some combinations have no data"
+    )
+
+
 def test_commands_need_a_permission(tmp_path: Path) -> None:
     text = FILE.replace("repeats = 2", "repeats = 1").replace("levels = [1, 4]", "levels = [1, 2]")
     text = text.replace('control = "sysctl"\nsubject = "vm.swappiness"\nlevels = [60, 10]', "COMMAND")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import re
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from loadstone import units
@@ -120,7 +121,7 @@ def _over_budget(told: Announcement) -> str | None:
     if budget.time_s is not None and length_s is not None and length_s > budget.time_s:
         return (
             f"it takes about {length_s:.0f} s, and the budget is {budget.time_s:.0f} s: "
-            "the last runs are left out"
+            f"{_that_fit(told.prepared, budget.time_s)}"
         )
     least = told.laid_out_bytes + told.prepared_bytes + (told.most_written_bytes or 0)
     if budget.written_bytes is not None and least > budget.written_bytes:
@@ -129,6 +130,14 @@ def _over_budget(told: Announcement) -> str | None:
             "the last runs are left out"
         )
     return None
+
+
+def _that_fit(prepared: PreparedExperiment, budget_s: float) -> str:
+    """Say how many runs fit, and whether that is one of each combination."""
+    ends = accumulate(prepared.lengths_s or ())
+    count, block = sum(end <= budget_s for end in ends), len(prepared.nexts) // prepared.document.blocks
+    told = f"about {count} of {len(prepared.nexts)} runs fit"
+    return told if count >= block else f"{told}, and a block is {block}: some combinations have no data"
 
 
 def _refuse_without_effect(prepared: PreparedExperiment, plans: dict[str, Plan]) -> None:

@@ -83,6 +83,11 @@ class ExperimentLevel(FrozenModel):
     host: str | None = None
     """Of `page_cache`: `user@server`, whose page cache is dropped through ssh(1), in place of ours."""
 
+    @property
+    def text(self) -> str:
+        """The value as it is set; empty: it has none."""
+        return "" if self.value is None else level_name(self.value)
+
 
 class ExperimentFactor(FrozenModel):
     """What is varied on purpose."""
@@ -95,7 +100,7 @@ class ExperimentFactor(FrozenModel):
     option: str | None = None
     """Any option of fio's job files, set in each job."""
     parameter: str | None = None
-    """A parameter of the named workloads."""
+    """A parameter of named workloads, or what stands for `$name` in vdbench files."""
     control: str | None = None
     """A setting of the machine (`loadstone controls`)."""
     subject: str = ""
@@ -189,7 +194,7 @@ def level_name(level: Scalar | ExperimentLevel) -> str:
         return level.name
     if isinstance(level, bool):
         return "1" if level else "0"
-    return f"{level:g}" if isinstance(level, float) else str(level)
+    return f"{level:.12g}" if isinstance(level, float) else str(level)
 
 
 _WORDS: Final[dict[str, tuple[str, ...]]] = {
@@ -225,7 +230,7 @@ class ExperimentPattern(FrozenModel):
     workload: str | None = None
     """A name of `loadstone workloads`."""
     set: dict[str, Scalar] = Field(default_factory=dict)
-    """Parameters of the named workload."""
+    """Parameters of the named workload, or what stands for `$name` in a vdbench file."""
     options: dict[str, Scalar] = Field(default_factory=dict)
     """Options of fio's job files: set in each job, or alone the job itself."""
     targets: tuple[str, ...] = ()
@@ -237,8 +242,8 @@ class ExperimentPattern(FrozenModel):
             raise ValueError("has a job file and a named workload: one of the two")
         if self.job is None and self.workload is None and not self.options:
             raise ValueError("has no load: give it job, workload or options")
-        if self.set and self.workload is None:
-            raise ValueError("has `set`, which only a named workload has")
+        if self.set and self.workload is None and self.job is None:
+            raise ValueError("has `set`, which only a named workload and a vdbench file have")
         if self.section and self.job is None:
             raise ValueError("has `section`, which only a job file has")
         return self

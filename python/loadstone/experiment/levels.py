@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.errors import InputError, LoadstoneError, Where
 from loadstone.experiment.amounts import size_bytes, time_s
-from loadstone.experiment.file import AS_IS, layout_of, level_name
+from loadstone.experiment.file import AS_IS, layout_of
 from loadstone.formats.fio.override import with_options
 from loadstone.workload.placement import Amount
 
@@ -74,7 +74,7 @@ def applies(factor: ExperimentFactor, pattern: str) -> bool:
 def parameters(whole: ExperimentFile, levels: Mapping[str, str], pattern: str) -> dict[str, str]:
     """Return the parameters of a named workload that the levels set."""
     return {
-        str(factor.parameter): level_name(factor.level(levels[factor.name]).value or "")
+        str(factor.parameter): factor.level(levels[factor.name]).text
         for factor in whole.factors
         if factor.what == "parameter" and applies(factor, pattern)
     }
@@ -106,7 +106,7 @@ def changed(
         where = Where(str(file), option=f"factors.{factor.name}")
         try:
             if factor.what == "option":
-                workload = with_options(workload, {str(factor.option): level_name(level.value or 0)}, where)
+                workload = with_options(workload, {str(factor.option): level.text}, where)
             elif factor.what == "cache_share":
                 of = size_bytes(factor.of) if factor.of else memory_bytes
                 share = _share(str(level.value), where)
@@ -135,8 +135,7 @@ def asked(whole: ExperimentFile, levels: Mapping[str, str], pattern: str) -> Ask
             continue
         match factor.what:
             case "control":
-                value = level_name(level.value if level.value is not None else "")
-                settings.append(WantedSetting(str(factor.control), factor.subject, value))
+                settings.append(WantedSetting(str(factor.control), factor.subject, level.text))
             case "fill_level":
                 settings.append(WantedSetting("fill_level", str(factor.of), str(level.value)))
             case "command":

@@ -43,7 +43,7 @@ def workload_of(
     """
     where = Where(str(file), option=f"patterns.{pattern.name}")
     try:
-        found = _read(pattern, file, parameters, targets, allow_exec=allow_exec)
+        found = _read(pattern, file, where, parameters=parameters, targets=targets, allow_exec=allow_exec)
         if pattern.job is not None or pattern.workload is not None:
             options = {key: level_name(value) for key, value in pattern.options.items()}
             found = with_options(found, options, where)
@@ -74,11 +74,13 @@ def _for_all(found: Workload, whole: ExperimentFile) -> Workload:
 def _read(
     pattern: ExperimentPattern,
     file: Path,
+    where: Where,
+    *,
     parameters: Mapping[str, str],
     targets: Sequence[str],
-    *,
     allow_exec: bool,
 ) -> Workload:
+    given = {key: level_name(value) for key, value in pattern.set.items()} | dict(parameters)
     if pattern.workload is not None:
         entry = catalogue.load(pattern.workload)
         if entry.is_procedure and not _is_one_run(pattern, entry):
@@ -86,20 +88,34 @@ def _read(
                 f"{pattern.workload} is {len(entry.runs())} runs, and a pattern is one",
                 hint="set the parameter it runs over, or make that a factor of its own pattern",
             )
-        given = {key: level_name(value) for key, value in pattern.set.items()} | dict(parameters)
         if entry.is_procedure:
             (only,) = entry.runs(given)
             return only.workload
         return entry.workload(given)
-    if parameters:
-        name = next(iter(parameters))
+    if pattern.job is None:
+        _refuse_parameters(given)
+        return _own(pattern, file, allow_exec=allow_exec)
+    path = file.parent / pattern.job
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    language = recognise(content, path.name)
+    if language == Language.VDBENCH:
+        return _of_vdbench(pattern, path, given, where, allow_exec=allow_exec)
+    _refuse_parameters(given)
+    if language == Language.IOMETER:
+        return _of_iometer(pattern, path, content, targets)
+    options = ReadOptions(allow_exec=allow_exec)
+    return read_jobfiles([FileSource(path)], sections=pattern.section, options=options)
+
+
+def _refuse_parameters(given: Mapping[str, str]) -> None:
+    for name in given:
         raise InputError(
-            f"the parameter {name!r} has no effect: this is no named workload",
+            f"the parameter {name!r} has no effect: only named workloads and vdbench's files have some",
             hint="say for which patterns the factor is: patterns = [...], or use option",
         )
-    if pattern.job is None:
-        return _own(pattern, file, allow_exec=allow_exec)
-    return _job_file(pattern, file.parent / pattern.job, targets, allow_exec=allow_exec)
 
 
 def _is_one_run(pattern: ExperimentPattern, entry: catalogue.CatalogueEntry) -> bool:
@@ -114,25 +130,10 @@ def _own(pattern: ExperimentPattern, file: Path, *, allow_exec: bool) -> Workloa
     return read_jobfiles([source], options=ReadOptions(allow_exec=allow_exec))
 
 
-def _job_file(
-    pattern: ExperimentPattern, path: Path, targets: Sequence[str], *, allow_exec: bool
+def _of_vdbench(
+    pattern: ExperimentPattern, path: Path, given: Mapping[str, str], where: Where, *, allow_exec: bool
 ) -> Workload:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from error
-    match recognise(content, path.name):
-        case Language.VDBENCH:
-            return _of_vdbench(pattern, path, allow_exec=allow_exec)
-        case Language.IOMETER:
-            return _of_iometer(pattern, path, content, targets)
-        case _:
-            options = ReadOptions(allow_exec=allow_exec)
-            return read_jobfiles([FileSource(path)], sections=pattern.section, options=options)
-
-
-def _of_vdbench(pattern: ExperimentPattern, path: Path, *, allow_exec: bool) -> Workload:
-    read = vdbench.read([path])
+    read = vdbench.read([path], variables=given, variables_where=where)
     runs = vdbench.expand(read)
     known = {run.definition.name for run in runs}
     _check_sections(pattern, known, path, "run definition")

@@ -24,6 +24,7 @@ from loadstone.control.layout.build import SeenDevice
 from loadstone.control.layout.model import LayoutOrder
 from loadstone.control.table import Controls
 from loadstone.errors import RefusedError
+from loadstone.experiment.file import level_name
 from loadstone.experiment.ledger import BudgetLedger
 
 if TYPE_CHECKING:
@@ -87,8 +88,8 @@ class Machine:
             return
         self._all = self._changes()
         for one in self.whole.settings:
-            self._count_fill(one.control, one.subject, _text(one.value))
-            made = self._all.set(one.control, one.subject, _text(one.value))
+            self._count_fill(one.control, one.subject, level_name(one.value))
+            made = self._all.set(one.control, one.subject, level_name(one.value))
             self.for_all += [_record(change) for change in made]
 
     def end(self) -> None:
@@ -298,7 +299,3 @@ def _layout_words(order: LayoutOrder) -> str:
     where = f"on {', '.join(order.used)}" if order.used else f"of {what.source}"
     raid = "" if what.manager == "mount" else f" raid {what.raid}" if what.raid != "jbod" else " jbod"
     return f"{what.manager}{raid}, {what.on_volume}, {where}"
-
-
-def _text(value: object) -> str:
-    return ("1" if value else "0") if isinstance(value, bool) else str(value)

@@ -40,6 +40,7 @@ from loadstone.study.controller import Next
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from loadstone.control.model import Control
     from loadstone.experiment.design import Combinations
     from loadstone.experiment.file import ExperimentFactor, ExperimentFile
     from loadstone.plan.resolve import Resolution
@@ -127,13 +128,14 @@ class PreparedExperiment:
     @cached_property
     def length_s(self) -> float | None:
         """Return how long all of it takes, None where a run ends by its bytes."""
-        lengths = [self._length(one) for one in self.nexts]
-        known = [one for one in lengths if one is not None]
-        pause = time_s(self.whole.pause) if self.whole.pause else 0.0
-        return sum(known) + (BESIDE_S + pause) * len(known) if len(known) == len(lengths) else None
+        return None if self.lengths_s is None else sum(self.lengths_s)
 
-    def _length(self, wanted: Next) -> float | None:
-        return load_s(wanted.workload)
+    @cached_property
+    def lengths_s(self) -> list[float] | None:
+        """Return how long each run takes with what is done beside it."""
+        beside_s = BESIDE_S + (time_s(self.whole.pause) if self.whole.pause else 0.0)
+        known = [one for run in self.nexts if (one := load_s(run.workload)) is not None]
+        return [one + beside_s for one in known] if len(known) == len(self.nexts) else None
 
 
 def prepare(path: Path, options: ReadOptionsOfExperiment | None = None) -> PreparedExperiment:
@@ -149,7 +151,8 @@ def _prepared(
 ) -> PreparedExperiment:
     where = _Located(path, content)
     _refuse_commands(whole, where, options)
-    unset = tuple(_unset(whole))
+    _refuse_settings(whole, where)
+    unset = tuple(_unset(whole, where))
     factors = tuple(_without(whole, unset))
     if whole.layouts and not any(factor.what == "layout" for factor in factors):
         varied = {factor.name for factor in whole.factors if factor.what == "layout"}
@@ -225,23 +228,46 @@ def _refuse_commands(whole: ExperimentFile, where: _Located, options: ReadOption
             )
 
 
-def _unset(whole: ExperimentFile) -> list[UnsetLevel]:
+def _refuse_settings(whole: ExperimentFile, where: _Located) -> None:
+    """Refuse what is for all runs and cannot be set on this host."""
+    for at, one in enumerate(whole.settings):
+        kind = _control(one.control, where.at("settings", at, "control"))
+        if why := _why_not_control(kind, one.subject, level_name(one.value)):
+            raise RefusedError(
+                f"cannot be set here: {why}",
+                where=where.at("settings", at, "value"),
+                hint="it is for all runs: leave it out, or take another value",
+            )
+
+
+def _control(name: str, where: Where) -> Control:
+    """Return a control. Raises InputError: a name that is none is a mistake of the file, not of this host."""
+    try:
+        return Controls().named(name)
+    except InputError as error:
+        raise InputError(error.message, where=where, hint=error.hint) from None
+
+
+def _unset(whole: ExperimentFile, where: _Located) -> list[UnsetLevel]:
     """Return every level that cannot be set on this host, and why."""
-    controls, found = Controls(), []
-    for factor in whole.factors:
+    found = []
+    for at, factor in enumerate(whole.factors):
+        named = where.at("factors", at, "control")
+        control = None if factor.control is None else _control(factor.control, named)
         for name in factor.level_names:
-            why = _why_not(whole, factor, name, controls)
+            why = _why_not(whole, factor, name, control)
             if why is not None:
                 found.append(UnsetLevel(factor=factor.name, level=name, why=why))
     return found
 
 
-def _why_not(whole: ExperimentFile, factor: ExperimentFactor, name: str, controls: Controls) -> str | None:
+def _why_not(
+    whole: ExperimentFile, factor: ExperimentFactor, name: str, control: Control | None
+) -> str | None:
     level, why = factor.level(name), None
     match "" if level.value == AS_IS else factor.what:
-        case "control":
-            value = level_name(level.value if level.value is not None else "")
-            why = _why_not_control(controls, str(factor.control), factor.subject, value)
+        case "control" if control is not None:
+            why = _why_not_control(control, factor.subject, level.text)
         case "layout":
             why = build.why_not(order_of(whole, layout_of(level), "ls00000000"))
         case "cgroup":
@@ -257,8 +283,7 @@ def _why_not(whole: ExperimentFile, factor: ExperimentFactor, name: str, control
     return why
 
 
-def _why_not_control(controls: Controls, control: str, subject: str, value: str) -> str | None:
-    kind = controls.named(control)  # A name that is none is a mistake of the file, not of this host.
+def _why_not_control(kind: Control, subject: str, value: str) -> str | None:
     if VOLUME in subject:
         return None  # It is not there before the layout stands.
     try:

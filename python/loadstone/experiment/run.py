@@ -24,7 +24,7 @@ from loadstone.bundle import study as study_on_disk
 from loadstone.bundle.write import BundleWriter
 from loadstone.control.layout.build import SeenDevice
 from loadstone.engine.interrupts import Interrupts
-from loadstone.errors import BundleError, InputError, RefusedError, Where
+from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, Where
 from loadstone.experiment import allocation
 from loadstone.experiment.controller import ExperimentController
 from loadstone.experiment.ledger import BudgetLedger
@@ -336,6 +336,7 @@ class _Session:
         self.machine = (means.machine or _machine)(prepared, means.tell)
         self.machine.ledger = self._ledger
         self._begun = False
+        self._cannot_begin: str | None = None
         self.controller = ExperimentController(
             prepared.nexts,
             prepared.known,
@@ -353,8 +354,7 @@ class _Session:
         asked = self._prepared.asked(run)
         self._record(wanted.name, started=datetime.now(UTC).isoformat(timespec="milliseconds"), settings=())
         if not self._begun:
-            self._begun = True
-            self.machine.begin()
+            self._begin()
         prepares = None if asked.allocation is None else lambda: self._prepare(wanted, asked.allocation or "")
 
         def record(settings: Sequence[MachineSetting]) -> None:
@@ -362,6 +362,15 @@ class _Session:
 
         with self.machine.around(asked, prepares, record), self._means.around(wanted):
             yield
+
+    def _begin(self) -> None:
+        """Set what is for all runs; without it none is begun."""
+        self._begun = True
+        try:
+            self.machine.begin()
+        except LoadstoneError as error:
+            self._cannot_begin = error.message
+            raise
 
     def closing(self) -> list[Any]:
         """Return the notes of the end; the machine is put back first, so that they say what became of it."""
@@ -402,6 +411,8 @@ class _Session:
         allocation.prepare(plan, state, self._consent, Interrupts.pending)
 
     def _obstacle(self) -> str | None:
+        if self._cannot_begin is not None:
+            return f"what is for all runs could not be set ({self._cannot_begin})"
         if not self.machine.still_changed:
             return None
         names = ", ".join(f"{one.control} of {one.subject}" for one in self.machine.still_changed)

@@ -209,6 +209,8 @@ def _tell(outcome: ExperimentOutcome, run_options: RunOptions) -> int:
         told = f"left out of these figures, because they cannot be read: {', '.join(unread)}"
         console.say(f"{told}\n  loadstone audit BUNDLE names what is damaged")
         code = code or exitcodes.FAILED
+    if story is None:
+        code = code or exitcodes.FAILED
     _write(story, [study.path / REPORT] if run_options.report else [])
     return code
 
@@ -250,7 +252,7 @@ def _report(path: Path, run_options: RunOptions, files: list[Path]) -> int:
     story = story_on_disk(path)
     _print(story, json=run_options.json)
     _write(story, files or ([path / REPORT] if run_options.report else []))
-    return exitcodes.DONE
+    return exitcodes.DONE if story is not None else exitcodes.FAILED
 
 
 def _print(story: ExperimentStory | None, *, json: bool) -> None:

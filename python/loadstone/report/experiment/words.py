@@ -229,8 +229,9 @@ def open_points(effects: Effects) -> list[str]:
 
 def legend(effects: Effects) -> str:
     """Say what the marks and ranges mean."""
+    tests = "1 test" if effects.tests == 1 else f"{effects.tests} tests"
     return (
-        f"▲ better, ▼ worse: told apart at {percent(effects.alpha)}, corrected for {effects.tests} tests of "
+        f"▲ better, ▼ worse: told apart at {percent(effects.alpha)}, corrected for {tests} of "
         f"this metric. = no difference above {percent(effects.margin)}: the whole interval is within it. "
         "Without a mark: not told apart. The range is the 95 % interval of the change, averaged over the "
         "other factors."
