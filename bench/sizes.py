@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from loadstone.bundle import arrows, host, layout, seal
+from loadstone.bundle import arrows, host, layout, seal, sums
 from loadstone.bundle import study as on_disk
+from loadstone.bundle.read import Bundle
 from loadstone.bundle.study import Point, StudyRecord
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.monitor.sampler import Sampler, Under
@@ -138,12 +139,14 @@ def hour(path: Path, seconds: int) -> None:
         groups = arrows.GROUP_ROWS if interval else host.GROUP_ROWS
         pl.concat(parts).write_parquet(path / name, compression="zstd", row_group_size=groups)
     _stretch_events(path / layout.EVENTS, seconds)
+    whole = Bundle.open(path, unverified=True)
+    sums.to_parquet(whole.sample_pieces, whole.last_interval(), path / layout.SUMS)
     plan = json.loads((path / layout.PLAN).read_text())
     for stream in plan["streams"]:
         stream["limits"]["runtime_ns"] = seconds * SECOND_NS
     (path / layout.PLAN).write_text(json.dumps(plan))
     manifest = json.loads((path / layout.MANIFEST).read_text())
-    for name in manifest["files"]:
+    for name in (*manifest["files"], layout.SUMS):
         size_bytes, digest = seal.hash_of(path, name)
         manifest["files"][name] = {"size_bytes": size_bytes, "blake3": digest}
     (path / layout.MANIFEST).write_text(json.dumps(seal.with_digest(manifest)))

@@ -116,6 +116,7 @@ def make(
 
 def reseal(path: Path) -> Path:
     """Make a changed bundle one that was sealed as it is now."""
+    (path / layout.SUMS).unlink(missing_ok=True)  # Of the samples as they were.
     manifest = json.loads((path / layout.MANIFEST).read_text())
     manifest["files"] = {}
     for file in sorted(path.rglob("*")):

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import polars as pl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
+    import polars as pl
     from numpy.typing import NDArray
 
 SUB_BITS: Final = 6
@@ -116,27 +114,3 @@ class Histogram:
 NO_SAMPLES: Final = Histogram.empty()
 """Shared, and so never to be written to."""
 NO_SAMPLES.counts.flags.writeable = False
-
-
-def grouped(
-    rows: pl.DataFrame, latency: str, keys: Sequence[str]
-) -> Iterator[tuple[tuple[int, ...], NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield key, buckets and counts of each group of sample rows that has samples of this latency.
-
-    Meant for a piece of a table: it takes `BUCKETS` numbers per group while it works.
-    """
-    lists = [f"{latency}_{name}" for name in ("bucket", "count")]
-    sizes = pl.col(lists[0]).list.len()
-    rows = rows.select(*keys, *lists, sizes.alias("size")).filter(pl.col("size") > 0)
-    if rows.height == 0:
-        return
-    # Polars asked once for all: a study has thousands of small pieces.
-    names, groups = np.unique(rows.select(keys).to_numpy(), axis=0, return_inverse=True)
-    buckets, counts = (column.to_numpy() for column in rows.select(pl.col(lists).explode()))
-    # One number for group and bucket, so that all of them are counted in one go. Sums are
-    # exact: floats hold integers up to 2^53.
-    places = np.repeat(groups.reshape(-1) * BUCKETS, rows["size"].to_numpy()) + buckets
-    sums = np.bincount(places, counts, len(names) * BUCKETS).reshape(-1, BUCKETS)
-    for key, line in zip(names.tolist(), sums, strict=True):
-        used = np.flatnonzero(line)
-        yield tuple(key), used, line[used].astype(np.int64)

@@ -14,10 +14,11 @@ import numpy as np
 import polars as pl
 
 from loadstone.analysis import stops
-from loadstone.analysis.histogram import Histogram, grouped
+from loadstone.analysis.histogram import Histogram
 from loadstone.analysis.steady_start import settled
 from loadstone.bundle import layout
 from loadstone.bundle.layout import LATENCIES
+from loadstone.bundle.sums import OVER_TIME, grouped, last_of, window_of
 from loadstone.plan.derived import cells_of
 
 if TYPE_CHECKING:
@@ -125,7 +126,8 @@ class Measurement:
         keys = ("key", "op", "stage", "window")
         columns = ["cell", "op", "stage", "interval", "ramp", f"{latency}_bucket", f"{latency}_count"]
         found: dict[tuple[int, int, int, int], list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = {}
-        for read in self.pieces(columns):
+        summed = latency == OVER_TIME and self._sums_window is not None and every % self._sums_window == 0
+        for read in (self.bundle.sums if summed else self.pieces)(columns):
             piece = read if ramp else read.filter(~pl.col("ramp"))
             rows = self._keyed(piece, by).with_columns((pl.col("interval") // every).alias("window"))
             rows = rows.drop_nulls(keys)
@@ -141,8 +143,30 @@ class Measurement:
         return self._read[1][latency]
 
     @cached_property
+    def window(self) -> int:
+        """How many intervals a window has that is right for a chart, and for the error of a percentile."""
+        return window_of(last_of(self.samples["interval"]))
+
+    @cached_property
+    def _sums_window(self) -> int | None:
+        """Intervals in a window of the sealed sums; None where other rows count than when they were made."""
+        return None if self.settled.from_ns or self.stops.left_out else self.bundle.sums_window
+
+    @cached_property
     def _read(self) -> tuple[pl.DataFrame, dict[str, dict[tuple[int, int], Histogram]]]:
-        """One pass over the samples: the columns that are numbers, and the histograms added up."""
+        """The columns that are numbers, and the histograms added up: as sealed, or in one pass."""
+        if self._sums_window is None:
+            return self._added_up()
+        sums: dict[str, dict[tuple[int, int], Histogram]] = {latency: {} for latency in LATENCIES}
+        for latency, found in sums.items():
+            columns = ("cell", "op", "ramp", f"{latency}_bucket", f"{latency}_count")
+            for piece in self.bundle.sums(columns):
+                _add(found, piece.filter(~pl.col("ramp")), latency)
+        numbers = [*layout.NUMBERS, *layout.COUNTED]
+        empty = pl.DataFrame(schema={**layout.SAMPLES, **layout.COUNTED}).select(numbers)
+        return pl.concat([empty, *self.pieces(numbers)]), sums
+
+    def _added_up(self) -> tuple[pl.DataFrame, dict[str, dict[tuple[int, int], Histogram]]]:
         lists = [f"{latency}_{name}" for latency in LATENCIES for name in ("bucket", "count")]
         totals = [
             pl.col(f"{latency}_count").list.sum().cast(pl.Int64).alias(f"{latency}_samples")
@@ -155,10 +179,8 @@ class Measurement:
             # A copy: columns that are kept as they are would keep the whole piece in memory.
             tables.append(numbers[np.arange(numbers.height)])
             measured = piece.filter(~pl.col("ramp"))
-            for latency in LATENCIES:
-                for (cell, op), buckets, counts in grouped(measured, latency, ("cell", "op")):
-                    found = sums[latency].setdefault((cell, op), Histogram.empty())
-                    found.counts[buckets] += counts
+            for latency, found in sums.items():
+                _add(found, measured, latency)
         return pl.concat(tables), sums
 
     def _keyed(self, table: pl.DataFrame, by: By) -> pl.DataFrame:
@@ -318,3 +340,9 @@ def _one(
     whole = Histogram.of(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     used = np.flatnonzero(whole.counts)
     return used, whole.counts[used]
+
+
+def _add(found: dict[tuple[int, int], Histogram], rows: pl.DataFrame, latency: str) -> None:
+    """Add the histograms of some rows to those of their cells and operations."""
+    for (cell, op), buckets, counts in grouped(rows, latency, ("cell", "op")):
+        found.setdefault((cell, op), Histogram.empty()).counts[buckets] += counts

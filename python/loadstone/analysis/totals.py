@@ -63,6 +63,8 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
 
     A line without a single measured interval has `data` `None` and no `ops`.
     """
+    if not measurement.lines(by):
+        return []
     rows = measurement.rows(by)
     if rows["ramp"].any():
         rows = rows.filter(~pl.col("ramp"))
@@ -72,6 +74,9 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
         for row in rows.group_by("key", "op").agg(sums(LATENCIES)).iter_rows(named=True)
     }
     of_asked = rows.filter(is_requested(measurement.plan))
+    moved: dict[int, list[int]] = {}
+    for key, op in of_asked.select("key", "op").unique().sort("key", "op").iter_rows():
+        moved.setdefault(key, []).append(op)
     histograms = {latency: _histograms(measurement, by, latency) for latency in LATENCIES}
     parts: dict[int, dict[int, pl.DataFrame]] = {}
     for key, part in intervals.partition_by("key", "op", as_dict=True, maintain_order=True).items():
@@ -87,11 +92,11 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
         ops: dict[str, OpTotals] = {
             OPS[op]: stats for op, stats in found.items() if stats.operations + stats.errors
         }
-        counted = of_asked.filter(pl.col("key") == line.key)
-        moving = [int(op) for op in counted["op"].unique().sort()]
+        moving = moved.get(line.key, [])
         alone = len(moving) == 1 and not measurement.plan.trees
         data = found[moving[0]] if alone else None
         if moving and not alone:
+            counted = of_asked.filter(pl.col("key") == line.key)
             together = _per_interval(counted, op=False)
             wanted = requested(measurement.plan, line.cells)
             added = {kind: _added(measurement, kind, wanted) for kind in LATENCIES}

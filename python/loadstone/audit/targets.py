@@ -24,8 +24,12 @@ IN_MEMORY: Final = ("tmpfs", "ramfs", "hugetlbfs", "devtmpfs")
 """File systems that are the page cache and have nothing under them."""
 COPIES: Final = {"single": 1.0, "raid0": 1.0, "dup": 2.0, "raid1": 2.0, "raid10": 2.0, "raid1c3": 3.0}
 """Of btrfs by the profile of its data; with parity it depends on how much of a stripe is written."""
+LAID_OUT: Final = "layout"
 COUNTED: Final = ("block.", "nfs.")
 """Layers whose counters tell what reached the storage, by the prefix of their columns."""
+
+_States = dict[tuple[Any, Any], dict[str, Any]]
+"""Events by their target and when they tell of: `begin`, `end`, or `LAID_OUT`."""
 
 
 def targets(bundle: Bundle, line: MeasuredLine) -> list[TargetState]:
@@ -34,19 +38,21 @@ def targets(bundle: Bundle, line: MeasuredLine) -> list[TargetState]:
     used = dict.fromkeys(one for index in line.streams for one in targets_of(plan, plan.streams[index]))
     before = {str(one.get("path")): one for one in told.get("targets", [])}
     paths = {str(one["target"]): one for one in told.get("paths") or []}
+    states = _states(bundle)
     found = []
     for index in used:
         target = plan.targets[index]
         layers = DataPath.model_validate(paths[target.path]) if target.path in paths else None
-        found.append(_target(bundle, index, before.get(target.path, {}), layers))
+        found.append(_target(bundle, index, before.get(target.path, {}), layers, states))
     return found
 
 
-def _target(bundle: Bundle, index: int, facts: dict[str, Any], layers: DataPath | None) -> TargetState:
+def _target(
+    bundle: Bundle, index: int, facts: dict[str, Any], layers: DataPath | None, states: _States
+) -> TargetState:
     planned = bundle.plan.targets[index]
-    begin, end = _state(bundle, index, "begin"), _state(bundle, index, "end")
+    begin, end = (states.get((index, when), {}) for when in ("begin", "end"))
     devices = [bundle.environment.get("devices", {}).get(name, {}) for name in facts.get("devices", [])]
-    laid_out = any(e.get("type") == "layout" and e.get("target") == index for e in bundle.events)
     return TargetState(
         path=planned.path,
         size_bytes=facts.get("size_bytes") or planned.size_bytes or None,
@@ -59,7 +65,7 @@ def _target(bundle: Bundle, index: int, facts: dict[str, Any], layers: DataPath 
         cached_bytes_before=begin.get("cached_bytes"),
         cached_bytes_after=end.get("cached_bytes"),
         carriers=_carriers(facts, layers),
-        created=laid_out or "missing" in facts,
+        created=(index, LAID_OUT) in states or "missing" in facts,
         rotational=_rotational(layers, devices),
         reduces=_reduces(layers),
         path_layers=layers,
@@ -77,11 +83,15 @@ def with_stored(target: TargetState, host: pl.DataFrame) -> TargetState:
     return replace(target, unwritten_bytes_before=max(0, target.size_bytes - int(stored[0])))
 
 
-def _state(bundle: Bundle, index: int, when: str) -> dict[str, Any]:
+def _states(bundle: Bundle) -> _States:
+    """Return the first event of each target and time, in one pass: an hour has many."""
+    found: _States = {}
     for event in bundle.events:
-        if event.get("type") == "target_state" and event.get("when") == when and event["target"] == index:
-            return event
-    return {}
+        if event.get("type") == "target_state":
+            found.setdefault((event["target"], event.get("when")), event)
+        elif event.get("type") == "layout":
+            found.setdefault((event.get("target"), LAID_OUT), event)
+    return found
 
 
 def _unwritten(state: dict[str, Any]) -> int | None:

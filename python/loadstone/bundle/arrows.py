@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from loadstone.bundle import members
+from loadstone.bundle import layout, members
 from loadstone.errors import BundleError
 
 if TYPE_CHECKING:
@@ -70,13 +70,27 @@ def to_parquet(path: Path, out: Path, schema: pl.Schema) -> None:
     Groups of rows are small enough to be read one at a time: rows of histograms are long.
     """
     lists = any(isinstance(kind, pl.List) for kind in schema.values())
-    group_rows = GROUP_ROWS if lists else 32 * GROUP_ROWS
+    counted = pl.Schema({name: kind for name, kind in layout.COUNTED.items() if lists})
+    counts = [
+        pl.col(f"{name.removesuffix('_samples')}_count").list.sum().cast(kind).alias(name)
+        for name, kind in counted.items()
+    ]
+    sink(
+        lambda: (piece.with_columns(counts) for piece in pieces(path, schema)),
+        out,
+        pl.Schema({**schema, **counted}),
+        GROUP_ROWS if lists else 32 * GROUP_ROWS,
+    )
+
+
+def sink(made: Callable[[], Iterable[pl.DataFrame]], out: Path, schema: pl.Schema, group_rows: int) -> None:
+    """Write tables as they are made as one zstd Parquet file, with so many rows in a group."""
 
     def rows(
         columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, _batch: int | None
     ) -> Iterator[pl.DataFrame]:
         left = limit
-        for piece in pieces(path, schema):
+        for piece in made():
             table = piece if predicate is None else piece.filter(predicate)
             table = table if columns is None else table.select(columns)
             if left is not None:
@@ -87,7 +101,8 @@ def to_parquet(path: Path, out: Path, schema: pl.Schema) -> None:
                 return
 
     source = register_io_source(rows, schema=schema, is_pure=True)
-    source.sink_parquet(out, compression="zstd", row_group_size=group_rows)
+    # Nothing is looked for by its bounds, and each of them is read before any row is.
+    source.sink_parquet(out, compression="zstd", row_group_size=group_rows, statistics=False)
 
 
 def pieces(path: Path, schema: pl.Schema, say: Callable[[str], None] | None = None) -> Iterator[pl.DataFrame]:

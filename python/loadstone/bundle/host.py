@@ -28,7 +28,7 @@ def host_to_parquet(lines: Path, out: Path, columns: Collection[str]) -> None:
     """Write the lines as zstd Parquet, in memory that does not grow with them."""
     try:
         rows = pl.scan_ndjson(lines, schema=_schema(columns))
-        rows.sink_parquet(out, compression="zstd", row_group_size=GROUP_ROWS)
+        rows.sink_parquet(out, compression="zstd", row_group_size=GROUP_ROWS, statistics=False)
     except pl.exceptions.PolarsError:
         # A full disk cut the last line off: what is whole is kept.
         _table(read_lines(lines, right=_is_row)).write_parquet(out, compression="zstd")

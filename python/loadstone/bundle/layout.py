@@ -25,6 +25,8 @@ HOST: Final = "host.jsonl"
 HOST_TABLE: Final = "host.parquet"
 WATCHED: Final = "watched"
 """Directory with the rows of each host that was watched: `NAME.jsonl`, sealed `NAME.parquet`."""
+SUMS: Final = "sums.parquet"
+"""What the histograms of the samples come to, made when the bundle is sealed (`sums`)."""
 RESULT: Final = "result.json"
 PROBES: Final = "probes"
 """Directory of the runs that were made after this one to tell what lies behind its number."""
@@ -86,6 +88,10 @@ SAMPLES: Final = pl.Schema(
     }
 )
 """Columns of `samples.arrows` and `samples.parquet`: one row per (interval, cell, op, priority)."""
+COUNTED: Final = pl.Schema({f"{latency}_samples": pl.Int64() for latency in LATENCIES})
+"""Added when they are sealed: how many I/Os a row's histograms hold, for who does not read those."""
+NUMBERS: Final = tuple(name for name, kind in SAMPLES.items() if not isinstance(kind, pl.List))
+"""Columns of the samples without their histograms."""
 
 IOS: Final = pl.Schema(
     {

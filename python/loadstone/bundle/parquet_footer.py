@@ -155,30 +155,34 @@ class _Compact:
     def struct(self, deep: int = 0) -> dict[int, Any]:
         if deep > MOST_DEEP:
             raise ValueError("its footer is nested too deeply")
+        # Written out where a call would do: a table has thousands of these, a study hundreds of tables.
         data, number = self._data, 0
         found: dict[int, Any] = {}
         while head := data[self.at]:
             self.at += 1
             number = number + (head >> 4) if head >> 4 else self._zigzag()
             kind = head & 15
-            if kind in NUMBERS and (byte := data[self.at]) < 128:
-                # Nearly all numbers are small, and a table has thousands of them.
-                self.at += 1
-                found[number] = (byte >> 1) ^ -(byte & 1)
+            if kind in NUMBERS:
+                byte = data[self.at]
+                if byte < 128:
+                    self.at += 1
+                    found[number] = (byte >> 1) ^ -(byte & 1)
+                else:
+                    found[number] = self._zigzag()
             else:
                 found[number] = kind == TRUE if kind in (TRUE, FALSE) else self._value(kind, deep)
         self.at += 1
         return found
 
     def _value(self, kind: int, deep: int) -> Any:
-        if kind in NUMBERS:
-            return self._zigzag()
         if kind == STRUCT:
             return self.struct(deep + 1)
         if kind in (LIST, SET):
             return self._list(deep + 1)
         if kind == BINARY:
             return self._take(self._varint())
+        if kind in NUMBERS:
+            return self._zigzag()
         if kind in (TRUE, FALSE, BYTE):
             return self._byte()
         if kind == DOUBLE:
@@ -193,7 +197,8 @@ class _Compact:
         # Each takes a byte at least, so a list of more cannot be there.
         if count > len(self._data) - self.at:
             raise ValueError("its footer has a list longer than itself")
-        return [self._value(head & 15, deep) for _ in range(count)]
+        kind = head & 15
+        return [self.struct(deep + 1) if kind == STRUCT else self._value(kind, deep) for _ in range(count)]
 
     def _byte(self) -> int:
         value = self._data[self.at]
@@ -207,15 +212,16 @@ class _Compact:
         return self._data[self.at - count : self.at]
 
     def _varint(self) -> int:
+        data, at = self._data, self.at
         value = shift = 0
-        while True:
-            byte = self._byte()
+        while (byte := data[at]) >= 128:
             value |= (byte & 127) << shift
-            if byte < 128:
-                return value
+            at += 1
             shift += 7
             if shift > 63:
                 raise ValueError("its footer has a number longer than 64 bits")
+        self.at = at + 1
+        return value | byte << shift
 
     def _zigzag(self) -> int:
         value = self._varint()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 from pydantic import ValidationError
 
-from loadstone.bundle import arrows, layout, members, plan_consistency, schemas, seal, tables
+from loadstone.bundle import arrows, layout, members, plan_consistency, schemas, seal, sums, tables
 from loadstone.bundle.host import TIMES, host_rows, watched_files
 from loadstone.bundle.hosts import HOSTS, HostPart, HostsRecord, shifted_ios, shifted_samples
 from loadstone.bundle.json_lines import read_lines
@@ -238,8 +238,27 @@ class Bundle:
             yield right
         if impossible:
             self._say(f"{impossible} rows of the samples are not of this run")
-        if wrong and set(columns) == set(layout.SAMPLES):
+        if wrong and set(layout.NUMBERS) <= set(columns):
             self._say(f"latencies of {wrong} rows of the samples cannot be computed with")
+
+    def last_interval(self) -> int:
+        """Return the number of the last interval that has samples; 0 without any."""
+        return max((sums.last_of(piece["interval"]) for piece in self.sample_pieces(["interval"])), default=0)
+
+    @cached_property
+    def sums_window(self) -> int | None:
+        """How many intervals a window of the sums has; None where they are not there, or may not be right."""
+        if self.verified is False or not members.exists(self.path, layout.SUMS):
+            return None
+        found = [piece["intervals"] for piece in self.sums(["intervals"]) if piece.height]
+        return int(pl.concat(found).min()) if found else None  # type: ignore[arg-type] # a column of numbers
+
+    def sums(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield what the histograms come to (`bundle.sums`), a piece at a time."""
+        needed = [*columns, *(name for name in tables.NAMED if name not in columns)]
+        possible = tables.named_by(self._known_plan)
+        for piece in tables.pieces(self.path, layout.SUMS, sums.SCHEMA, needed):
+            yield tables.mended(piece.filter(possible).select(columns))[0]
 
     def ios(self) -> pl.DataFrame | None:
         """Return one row per I/O, columns as in `layout.IOS`; `None` when they were not kept."""
@@ -311,7 +330,8 @@ class Bundle:
         schema = layout.SCHEMAS[stream]
         try:
             if members.exists(self.path, sealed):
-                for piece in tables.pieces(self.path, sealed, schema, columns):
+                counted = pl.Schema({**schema, **layout.COUNTED})
+                for piece in tables.pieces(self.path, sealed, counted, columns):
                     yield piece.select(columns)
             else:
                 for piece in arrows.pieces(self.path / stream, schema, self._say):

@@ -114,19 +114,24 @@ def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
-CHECKED: Final = ("cell", "op", "stage", "interval", "start_ns", "end_ns", "ops", "bytes", "errors", "shorts")
+NAMED: Final = ("cell", "op", "stage")
+CHECKED: Final = (*NAMED, "interval", "start_ns", "end_ns", "ops", "bytes", "errors", "shorts")
 """Columns that decide whether a row of the samples counts, whichever of them are asked for."""
+
+
+def named_by(plan: Plan | None) -> pl.Expr:
+    """Tell which rows name what a run of this Plan has, by their columns `NAMED`."""
+    right = pl.col("op") < len(layout.OPS)
+    if plan is not None:
+        stages = max((worker.stage for worker in plan.workers), default=0)
+        right = right & (pl.col("cell") < len(plan.cells)) & (pl.col("stage") <= stages)
+    return right.fill_null(value=False)
 
 
 def possible_samples(plan: Plan | None) -> pl.Expr:
     """Tell which rows of the samples can be of a run of this Plan, by their columns `CHECKED`."""
-    named = pl.lit(value=True)
-    if plan is not None:
-        stages = max((worker.stage for worker in plan.workers), default=0)
-        named = (pl.col("cell") < len(plan.cells)) & (pl.col("stage") <= stages)
     return (
-        named
-        & (pl.col("op") < len(layout.OPS))
+        named_by(plan)
         & (pl.col("start_ns") <= pl.col("end_ns"))
         & (pl.col("end_ns") <= TEN_YEARS_NS)
         & pl.all_horizontal(pl.col("ops", "bytes", "errors", "shorts") <= MOST_AMOUNT)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from loadstone import file_name
-from loadstone.bundle import arrows, layout, members, seal
+from loadstone.bundle import arrows, layout, members, seal, sums
 from loadstone.bundle.disk import Disk, reason, remedy
 from loadstone.bundle.host import host_to_parquet, that_fit, watched_files
 from loadstone.bundle.read import Bundle
@@ -246,6 +246,15 @@ class BundleWriter:
             self._disk.make(made, partial(_host_table, place, columns))
             self._disk.replace(made, self._directory / sealed)
             self._disk.unlink(place)
+        self._make_sums(Bundle(self._directory, self._manifest))
+
+    def _make_sums(self, bundle: Bundle) -> None:
+        last = bundle.last_interval()
+        if sums.window_of(last) == 1:
+            return  # They would be the samples again.
+        made = self._directory / f"{layout.SUMS}.part"
+        self._disk.make(made, partial(sums.to_parquet, bundle.sample_pieces, last))
+        self._disk.replace(made, self._directory / layout.SUMS)
 
     def _clear_away(self) -> None:
         """Remove what was begun and not finished."""

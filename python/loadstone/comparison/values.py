@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from loadstone.analysis.totals import OpTotals, Total
     from loadstone.audit.case import Case, Figure, OpMeasurement
 
-MAX_WINDOWS: Final = 400
 MOVING: Final = ("read", "write", "trim")
 
 Value = Sample | tuple[int, int]
@@ -114,8 +113,6 @@ def tails(made: Summary) -> tuple[dict[int, dict[float, float]], Tails]:
     The histograms are gone through once: a stage's are its jobs' together.
     """
     measurement = made.measurement
-    interval_ns = measurement.plan.interval_ns
-    every = max(1, -(-measurement.ended_ns // (MAX_WINDOWS * interval_ns)))
     stages = {
         job.key: stage.key
         for stage in measurement.lines("stage")
@@ -125,7 +122,7 @@ def tails(made: Summary) -> tuple[dict[int, dict[float, float]], Tails]:
     of_job: dict[tuple[int, str], list[np.ndarray]] = {}
     of_stage: dict[int, dict[int, np.ndarray]] = {}
     for (key, op, _, window), (buckets, counts) in measurement.windows(
-        "job", "lat", every, ramp=False
+        "job", "lat", measurement.window, ramp=False
     ).items():
         row = np.zeros(BUCKETS)
         row[buckets] = counts

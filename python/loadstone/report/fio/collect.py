@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from loadstone.analysis.histogram import NO_SAMPLES, Histogram, grouped
+from loadstone.analysis.histogram import NO_SAMPLES, Histogram
 from loadstone.analysis.latency import Latency, summed, sums
+from loadstone.bundle.sums import grouped
 from loadstone.plan import special_engines
 from loadstone.plan.derived import reads_back
 from loadstone.report.fio import steady_and_target

@@ -30,7 +30,6 @@ COLOURS: Final = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A6A00", "#000000",
 )  # fmt: skip
 MAX_LINES: Final = len(COLOURS)
-MAX_WINDOWS: Final = 120
 PER_COLUMN: Final = 2
 """Windows in a column of a heat map, which has half as many, so that the histograms are read once."""
 MAX_SECONDS: Final = 600
@@ -105,9 +104,8 @@ def together(specs: Sequence[Spec], doubt: str | None = None) -> Spec:
 
 
 def window_ns(summary: Summary) -> int:
-    """Return a window that gives at most `MAX_WINDOWS` points over the run."""
-    interval_ns = summary.measurement.plan.interval_ns
-    return max(1, -(-summary.measurement.ended_ns // (MAX_WINDOWS * interval_ns))) * interval_ns
+    """Return the length of a window, of which a run has as many as a chart can show."""
+    return summary.measurement.window * summary.measurement.plan.interval_ns
 
 
 def iops(summary: Summary, *, total: bool = False) -> Spec | None:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from loadstone.analysis.histogram import Histogram, grouped
+from loadstone.analysis.histogram import Histogram
 from loadstone.analysis.latency import Latency, summed, sums
 from loadstone.analysis.measurement import Measurement
 from loadstone.bundle.layout import OPS
+from loadstone.bundle.sums import grouped
 from loadstone.plan.derived import asked_operations
 from loadstone.report.vdbench.wording import FORMAT
 
