@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MAX_MOVED_BYTES: Final = 0x7FFF_F000
 """What `read(2)` and its like move at most (`MAX_RW_COUNT`, include/linux/fs.h)."""
 MAX_PART_BYTES: Final = 1 << 30
+MOST_TRIED: Final = 65_536
+"""Numbers of parts that are tried for a block of any size."""
 _COUNTED: Final = (
     "limits.number_ios",
     "pacing.thinktime_blocks",
@@ -83,7 +85,7 @@ def _checked_parts(job: Job, used: Sequence[BlockSizes], whole: int) -> int:
             hint="use at most bs=1g",
         )
     least = -(-whole // MAX_PART_BYTES)
-    for parts in range(least, least * 64):
+    for parts in range(least, least + min(least * 63, MOST_TRIED)):
         if whole % parts == 0 and (whole // parts) % 4096 == 0:
             return parts
     raise RefusedError(
