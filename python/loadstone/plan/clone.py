@@ -178,7 +178,7 @@ def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int
         priorities=shared.priorities,
         serialize_overlap=_may_overlap(job, how.iodepth, heads),
     )
-    if checks and job.verification.verify_only:
+    if verify.is_pass(job):
         asked = verify.pass_over(job, asked, place.ranges)
     build.clones.append(Clone(job, number, stage, unit, place, how, asked))
     if checks and verify.reads_back(job):

@@ -166,7 +166,7 @@ def _op(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> 
         stride_spread_bytes=0 if random else addresses.stride_spread_bytes,
         run_length=addresses.run_length if random else 1,
         run_identical=addresses.run_identical,
-        sizes=_sizes(block, unaligned=asked.sizes.bs_unaligned),
+        sizes=drawn_sizes(block, unaligned=asked.sizes.bs_unaligned),
         align_bytes=align or smallest(block),
     )
 
@@ -196,14 +196,29 @@ def _skewed(distribution: Distribution) -> model.RandomOrder | None:
 
 
 def _uniform(job: Job, i: int, block: BlockSizes, notes: Notes) -> model.RandomOrder:
-    addresses = blocks_of(job).addresses
-    repeat = addresses.norandommap and addresses.random_generator != "lfsr"  # which needs no map
-    aligned = addresses.blockalign_bytes[i]
-    runs = smallest(block) * addresses.run_length  # Blocks moved in parts are aligned to the whole.
-    if is_random(job) and not repeat and aligned not in (None, smallest(block), runs):
+    repeat = not _has_map(job)
+    if not repeat and _aligned_apart(job, i, block):
         repeat = True
         notes.info(job, "addresses.blockalign_bytes", "blockalign turns the random map off")
     return model.RandomOrderUniform(repeat=repeat)
+
+
+def takes_each_once(job: Job, i: int) -> bool:
+    """Whether random I/Os of a direction take every block once before one comes again."""
+    uniform = blocks_of(job).addresses.random_distribution[i].kind == "random"
+    return uniform and _has_map(job) and not _aligned_apart(job, i, sizes(job)[i])
+
+
+def _has_map(job: Job) -> bool:
+    addresses = blocks_of(job).addresses
+    return not addresses.norandommap or addresses.random_generator == "lfsr"  # which needs none
+
+
+def _aligned_apart(job: Job, i: int, block: BlockSizes) -> bool:
+    """Whether addresses are multiples of something else than a block, so that a map does not fit."""
+    addresses = blocks_of(job).addresses
+    runs = smallest(block) * addresses.run_length  # Blocks moved in parts are aligned to the whole.
+    return is_random(job) and addresses.blockalign_bytes[i] not in (None, smallest(block), runs)
 
 
 def _listed(
@@ -245,7 +260,8 @@ def _zones(
     )
 
 
-def _sizes(block: BlockSizes, *, unaligned: bool) -> model.Sizes:
+def drawn_sizes(block: BlockSizes, *, unaligned: bool) -> model.Sizes:
+    """Return the law that the sizes of one operation are drawn by."""
     if isinstance(block, FixedSize):
         return model.SizesFixed(bytes=block.bytes)
     if isinstance(block, SizeRange):

@@ -29,7 +29,8 @@ def read_percent(weighted: tuple[model.Row, ...]) -> float:
 
 def shares(work: RowWork) -> tuple[int, int, int]:
     """Percent of reads, writes and trims, rounded so that what happens at all is not 0."""
-    reads = read_percent(_rows(work, 1))
+    weights = sum(row.percent for row in work.rows)
+    reads = sum(row.percent * row.read_percent for row in work.rows) / weights
     whole = round(reads) if reads in (0.0, 100.0) else min(max(round(reads), 1), 99)
     return whole, 100 - whole, 0
 

@@ -295,8 +295,7 @@ def limits(job: Job, bytes_per_loop: int, notes: Notes, chance: random.Random) -
     low, high = job.schedule.start_delay_ns or (0, 0)
     return plan.Limits(
         start_delay_ns=chance.randint(low, high),
-        # A search's way to its depth is its ramp.
-        ramp_ns=0 if job.search.latency_target_ns and not job.search.latency_run else job.limits.ramp_ns or 0,
+        ramp_ns=ramp_ns(job),
         runtime_ns=runtime,
         time_based=time_based,
         bytes=0 if time_based else _bounded(bytes_per_loop * loops * twice),
@@ -306,6 +305,12 @@ def limits(job: Job, bytes_per_loop: int, notes: Notes, chance: random.Random) -
         max_latency_ns=tuple(int(longest or 0) for longest in job.limits.max_latency_ns),  # type: ignore[arg-type] # three
         prepare_only=bool(job.files.create_only),
     )
+
+
+def ramp_ns(job: Job) -> int:
+    """Return what is left out at the start; a search's way to its depth is its ramp."""
+    searches = job.search.latency_target_ns and not job.search.latency_run
+    return 0 if searches else job.limits.ramp_ns or 0
 
 
 def _bounded(value: int) -> int:

@@ -42,6 +42,11 @@ def overlaps_itself(job: Job) -> bool:
     return verify.is_verified(job) and verify.writes(job) and is_random(job) and not _writes_once(job)
 
 
+def reads_back(job: Job) -> bool:
+    """Whether the job itself reads what it wrote, among its writes or after them."""
+    return verify.by_headers(job) and verify.writes(job) and job.verification.do_verify is not False
+
+
 def headers(
     job: Job,
     limits: Limits,

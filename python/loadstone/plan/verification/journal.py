@@ -16,6 +16,8 @@ from loadstone.plan.verification.verify import reading
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from loadstone.workload.model import Workload
+
 LIMIT_BYTES: Final = 256 << 20
 """A longer journal is replaced by what is known at that moment, where that is possible."""
 LARGEST_READ_BYTES: Final = 128 << 10
@@ -86,6 +88,12 @@ def read_back(written: plan.Plan, journal: Path) -> plan.Plan:
             "recover": str(journal.resolve()),
         }
     )
+
+
+def asked_back(workload: Workload) -> Workload:
+    """Return what is asked for when a Plan that kept a journal is read back: nothing is written."""
+    jobs = tuple(job.changed({"verification.verify_only": True}) for job in workload.jobs)
+    return workload.model_copy(update={"jobs": jobs})
 
 
 def _reading(stream: plan.Stream, verify: plan.Verify, uses: list[plan.FileUse], worker: int) -> plan.Stream:

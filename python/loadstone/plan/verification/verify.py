@@ -38,6 +38,11 @@ def by_headers(job: Job) -> bool:
     return is_verified(job) and job.verification.by == "headers"
 
 
+def is_pass(job: Job) -> bool:
+    """Whether it does nothing but read its targets once from start to end, and check the stamps there."""
+    return is_verified(job) and not by_headers(job) and bool(job.verification.verify_only)
+
+
 def by_pattern(job: Job) -> bool:
     """Whether all of every block is a pattern, with no room for stamps."""
     return job.verification.verify == "pattern"
