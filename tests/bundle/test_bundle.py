@@ -200,10 +200,12 @@ def test_a_bundle_of_another_format_is_refused(tmp_path: Path) -> None:
     path = runs.make(tmp_path / "b", seconds=1.0).path
     manifest = json.loads((path / "manifest.json").read_text())
     assert manifest["format"] == layout.FORMAT
-    for other in (layout.FORMAT - 1, layout.FORMAT + 1):
+    for other, remedy in ((layout.FORMAT - 1, "job file in its input/ again"), (layout.FORMAT + 1, "update")):
         (path / "manifest.json").write_text(json.dumps(manifest | {"format": other}))
-        with pytest.raises(BundleError, match=f"has format {other}; this version reads {layout.FORMAT}"):
+        said = f"has format {other}; this version reads {layout.FORMAT}"
+        with pytest.raises(BundleError, match=said) as refused:
             Bundle.open(path)
+        assert remedy in str(refused.value.hint)
 
 
 def test_a_file_in_place_of_a_bundle_is_named_as_one(tmp_path: Path) -> None:

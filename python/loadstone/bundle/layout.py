@@ -10,8 +10,11 @@ from typing import Final, Literal, get_args
 
 import polars as pl
 
-FORMAT: Final = 4
-"""Version of the directory's layout; a reader refuses every other."""
+FORMAT: Final = 5
+"""Version of the directory's layout and of what stands in its files; a reader refuses every other.
+
+It is raised when a field of the Workload or of the Plan is, with what reads them.
+"""
 
 MANIFEST: Final = "manifest.json"
 REQUEST: Final = "request.json"

@@ -21,6 +21,7 @@ from loadstone.bundle.host import TIMES, host_rows, watched_files
 from loadstone.bundle.hosts import HOSTS, HostPart, HostsRecord, shifted_ios, shifted_samples
 from loadstone.bundle.json_lines import read_lines
 from loadstone.errors import BundleError
+from loadstone.messages import say
 from loadstone.plan.model import Plan
 from loadstone.workload.model import Workload
 
@@ -147,6 +148,15 @@ class Bundle:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
             raise BundleError(f"{self.path / layout.WORKLOAD}: {where}: {first['msg']}") from error
+
+    @cached_property
+    def known_workload(self) -> Workload | None:
+        """The Workload; None where it cannot be read, which is a fault."""
+        try:
+            return self.workload
+        except BundleError as error:
+            self._fault(error)
+            return None
 
     @cached_property
     def asked(self) -> dict[str, Any]:
@@ -407,13 +417,18 @@ def _manifest(path: Path) -> tuple[dict[str, Any], seal.Manifest]:
     if not isinstance(document, dict) or not isinstance(document.get("format"), int):
         raise BundleError(f"{where}: not the manifest of a bundle: no 'format'")
     if document["format"] != layout.FORMAT:
-        raise BundleError(
-            f"{path}: the bundle has format {document['format']}; this version reads {layout.FORMAT}",
-            hint=f"use loadstone {document.get('loadstone_version', 'of that version')}",
-        )
+        raise _of_another_format(path, document)
     try:
         return document, seal.Manifest.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise BundleError(f"{where}: {place}: {first['msg']}") from error
+
+
+def _of_another_format(path: Path, document: dict[str, Any]) -> BundleError:
+    found, wrote = document["format"], str(document.get("loadstone_version", "?"))
+    text = say("bundle.format.other", path=str(path), found=found, readable=layout.FORMAT)
+    if found > layout.FORMAT:
+        return BundleError(text, hint=say("bundle.format.newer_hint", version=wrote))
+    return BundleError(text, hint=say("bundle.format.older_hint", folder=layout.INPUT, version=wrote))

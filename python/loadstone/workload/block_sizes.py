@@ -8,26 +8,28 @@ from pydantic import Field
 
 from loadstone.frozen_model import FrozenModel
 
+Bytes = Annotated[int, Field(gt=0)]
+
 
 class FixedSize(FrozenModel):
     """Every I/O has this size."""
 
     type: Literal["fixed"] = "fixed"
-    bytes: int
+    bytes: Bytes
 
 
 class SizeRange(FrozenModel):
     """Sizes between two, both included."""
 
     type: Literal["range"] = "range"
-    min_bytes: int
-    max_bytes: int
+    min_bytes: Bytes
+    max_bytes: Bytes
 
 
 class SizeShare(NamedTuple):
     """One size and its share of the I/Os."""
 
-    bytes: int
+    bytes: Bytes
     percent: float
 
 
