@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 from lab.probes import watched
 from lab.probes.draw import KINDS, drawn, healthy
-from lab.probes.situation import Healthy, Situation, device
+from lab.probes.situation import Healthy, Situation, device, workload_of
 
 from loadstone.analysis.summary import summarise
 from loadstone.audit.from_bundle import cases
 from loadstone.engine.binary import find
-from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.plan.host import HostFacts
 from loadstone.plan.model import BackendSim, Plan
 from loadstone.plan.options import ResolveOptions
@@ -58,16 +57,9 @@ class Staged:
 
 def plan_of(situation: Situation, state: str | None, interval_ns: int | None = None) -> Plan:
     """Return the Plan of the run; its samples are as long as the product chooses, or this long."""
-    options = {**situation.options, "time_based": 1, "runtime": f"{situation.main_s:.3f}s"}
-    size = situation.used_bytes or situation.size_bytes - 131072
-    lines = ["[global]", "ioengine=null", f"size={size}"]
-    lines += [f"{name}={value}" for name, value in options.items()]
-    names = [f"[job{number}]" for number in range(situation.targets)]
-    text = "\n".join([*lines, *names]) + "\n"
-    workload = read_jobfiles([TextSource(text.encode(), name="sim.fio")])
     here = HostFacts.here()
     one = replace(here, cpus=here.cpus[:1])
-    made = resolve(workload, host=one, options=ResolveOptions(interval_ns=interval_ns)).plan
+    made = resolve(workload_of(situation), host=one, options=ResolveOptions(interval_ns=interval_ns)).plan
     backend = BackendSim(device=device(situation, state))
     return made.model_copy(
         update={

@@ -9,10 +9,13 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.plan.model import ServiceTime, SimBehaviour, SimDevice, SimLimit
 
 if TYPE_CHECKING:
     import random
+
+    from loadstone.workload.model import Workload
 
 GIB: Final = 1 << 30
 MAIN_S: Final = 6.0
@@ -163,3 +166,14 @@ def bare(kind: str, seed: int, chance: random.Random, direction: str) -> Situati
         },
         options=options,
     )
+
+
+def workload_of(situation: Situation) -> Workload:
+    """Return what the run is asked for."""
+    options = {**situation.options, "time_based": 1, "runtime": f"{situation.main_s:.3f}s"}
+    size = situation.used_bytes or situation.size_bytes - 131072
+    lines = ["[global]", "ioengine=null", f"size={size}"]
+    lines += [f"{name}={value}" for name, value in options.items()]
+    names = [f"[job{number}]" for number in range(situation.targets)]
+    text = "\n".join([*lines, *names]) + "\n"
+    return read_jobfiles([TextSource(text.encode(), name="sim.fio")])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
+from lab.probes.situation import workload_of
 
 from loadstone.bundle.read import Bundle
 from loadstone.bundle.write import BundleWriter
@@ -46,7 +47,7 @@ def bundle(
         out,
         request={"argv": ["loadstone", "run", "job.fio"], "cwd": "/", "front_end": "run", "options": {}},
         inputs={"job.fio": JOB},
-        workload_json='{"jobs": []}',
+        workload_json=workload_of(situation).model_dump_json(),
         plan_json=_seen_by_host(situation, plan, names).model_dump_json(),
         notes=[],
         environment=_environment(situation, names),

@@ -16,7 +16,16 @@ import pyarrow as pa
 
 from loadstone.bundle import layout, seal
 from loadstone.bundle.write import BundleWriter
+from loadstone.errors import Where
 from loadstone.plan.model import Plan
+from loadstone.workload.addresses import AddressRequests, ReadWriteMix
+from loadstone.workload.block_sizes import SizeRequests, fixed
+from loadstone.workload.blocks import BlockWork
+from loadstone.workload.engine_choice import EngineChoice
+from loadstone.workload.model import Job as RequestedJob
+from loadstone.workload.model import Workload
+from loadstone.workload.schedule import JobLimits, JobSchedule
+from loadstone.workload.trees import TreeShape, TreeWork
 from tests.support import plans
 
 if TYPE_CHECKING:
@@ -93,7 +102,7 @@ def make(
         path,
         request={"argv": ["loadstone", "run", "job.fio"], "cwd": "/tmp", "front_end": "run", "options": {}},
         inputs={"job.fio": text},
-        workload_json='{"jobs": []}',
+        workload_json=_workload_of(jobs or (Job(),), seconds).model_dump_json(),
         plan_json=plan.model_dump_json(),
         notes=notes or [],
         environment={"host": {"kernel": "6.1.0", "cpu": {"model": "Test CPU", "online": 2}}},
@@ -112,6 +121,35 @@ def make(
         writer.seal(seal)  # type: ignore[arg-type]  # any status, from a parameter
     writer.close()
     return run
+
+
+def _workload_of(jobs: tuple[Job, ...], seconds: float) -> Workload:
+    """Return the request that such a Plan could be made from."""
+    return Workload(name="run", jobs=tuple(_requested(job, seconds) for job in jobs))
+
+
+def _requested(job: Job, seconds: float) -> RequestedJob:
+    shares = [job.ops_hz.get(op, 0.0) for op in ("read", "write", "trim")]
+    trims = bool(shares[2]) and not (shares[0] or shares[1])
+    rw = "trim" if trims else "rw"
+    mix = ReadWriteMix(
+        rw=f"rand{rw}" if job.random_percent else rw,  # type: ignore[arg-type] # one of its names
+        read_percent=round(100 * shares[0] / (shares[0] + shares[1])) if shares[0] + shares[1] else 0,
+    )
+    addresses = AddressRequests(percentage_random=(float(job.random_percent),) * 3, norandommap=True)
+    blocks = BlockWork(mix=mix, sizes=SizeRequests(bs=fixed(job.block_bytes)), addresses=addresses)
+    shape = TreeShape(depth=1, width=2, files=100, sizes=((65536, 100.0),))
+    work = TreeWork(shape=shape, operation=job.tree, transfers=blocks) if job.tree else blocks  # type: ignore[arg-type] # one of its names
+    return RequestedJob(
+        name=job.name,
+        where=Where("job.fio", 1),
+        work=work,
+        engine=EngineChoice(ioengine="io_uring", iodepth=job.iodepth, direct=True),
+        schedule=JobSchedule(numjobs=job.clones),
+        limits=JobLimits(
+            ramp_ns=int(job.ramp_s * 1e9), runtime_ns=int((seconds - job.ramp_s) * 1e9), time_based=True
+        ),
+    )
 
 
 def reseal(path: Path) -> Path:

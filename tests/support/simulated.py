@@ -48,7 +48,7 @@ def run(
     """Run a Workload at `path`; returns the bundle. Jobs keep all but their targets and engine."""
     changed = workload.model_copy(
         update={
-            "jobs": tuple(_on_the_device(job, size_bytes) for job in workload.jobs),
+            "jobs": tuple(on_the_device(job, size_bytes) for job in workload.jobs),
             "needs_targets": False,
         }
     )
@@ -69,7 +69,7 @@ def run(
     return outcome.bundle_path
 
 
-def _on_the_device(job: Job, size_bytes: int) -> Job:
+def on_the_device(job: Job, size_bytes: int) -> Job:
     return job.changed(
         {
             "engine.ioengine": "null",

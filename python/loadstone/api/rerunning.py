@@ -21,7 +21,7 @@ from loadstone.errors import BundleError, InputError, RefusedError
 from loadstone.messages import say
 from loadstone.path.spec import Spec
 from loadstone.plan.safety.guard import check_consent
-from loadstone.plan.verification.journal import read_back
+from loadstone.plan.verification.journal import asked_back, read_back
 from loadstone.session import RunRequest
 from loadstone.study.rerun import forget_identities
 
@@ -114,7 +114,7 @@ def verify(
     asked = RunRequest(
         request=request_of("verify", {"bundle": str(path)}, wrote.request),
         inputs=dict(wrote.inputs),
-        workload_json=wrote.workload.model_dump_json(),
+        workload_json=asked_back(wrote.workload).model_dump_json(),
         notes=[] if wrote.doubt is None else [f"the journal is of a bundle that is {wrote.doubt}"],
     )
     directory = Path(out) if out is not None else default_directory("verify")

@@ -1,4 +1,4 @@
-"""Cases of a bundle: one for each stage, from what was planned, measured and watched.
+"""Cases of a bundle: one for each stage, from what was asked for, measured and watched.
 
 Knows bundles and their analysis. Judges nothing.
 """
@@ -6,9 +6,8 @@ Knows bundles and their analysis. Judges nothing.
 from __future__ import annotations
 
 import shlex
-from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -17,34 +16,22 @@ from loadstone.analysis.series import series
 from loadstone.audit import case as shape
 from loadstone.audit import latency_split, layer_flows, monitor_readings, targets, watched_hosts
 from loadstone.audit.monitor_readings import OPS
+from loadstone.audit.planned import jobs_of_units, planned
+from loadstone.audit.requested import DueRates, request
 from loadstone.audit.spec_case import with_spec
 from loadstone.bundle.earlier_runs import sequence
 from loadstone.explanations.job_facts import job_facts
 from loadstone.explanations.readings import Probed
 from loadstone.path.spec import Spec
-from loadstone.plan.derived import asked_operations, reads_beside_writes, targets_of
-from loadstone.plan.model import (
-    BackendIoUring,
-    BackendIoUringCmd,
-    FillPattern,
-    FillZero,
-    OpenSync,
-    SizesFixed,
-    SizesRange,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from loadstone.analysis.latency import Latency
     from loadstone.analysis.measurement import MeasuredLine, Measurement
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import OpTotals, Total
-    from loadstone.plan.model import OpPattern, Sizes, Stream
     from loadstone.verdict import LayerFlow
-
-MAX_SIZES: Final = 64
-"""A range of sizes with more steps than this is told by this many of them."""
 
 
 def cases(made: Summary) -> list[shape.Case]:
@@ -59,7 +46,9 @@ def _with_siblings(one: shape.Case, every: Sequence[shape.Case]) -> shape.Case:
 
 def _stage(made: Summary, total: Total) -> shape.Case:
     measurement = made.measurement
-    jobs = [job for job in made.totals("job") if set(job.line.streams) <= set(total.line.streams)]
+    of_stage = set(total.line.streams)
+    # What is read back after a crash is only what was verified: other jobs have no streams.
+    jobs = [job for job in made.totals("job") if job.line.streams and set(job.line.streams) <= of_stage]
     bounds = _bounds(measurement, total.line)
     every = monitor_readings.to_the_end(
         measurement.bundle.host(), measurement.bundle.event("monitor_cost"), bounds
@@ -75,7 +64,7 @@ def _stage(made: Summary, total: Total) -> shape.Case:
     return shape.Case(
         name=_name(jobs, total),
         source="bundle",
-        jobs=tuple(_asked(made, job.line) for job in jobs),
+        jobs=_requests(made, jobs),
         total=measured(total.data),
         ops={op: measured(total.ops[op]) for op in OPS if op in total.ops},
         seconds=total.measured_ns / 1e9 or None,
@@ -239,161 +228,24 @@ def _latency(latency: Latency | None) -> shape.LatencyFigures | None:
     )
 
 
-def _asked(made: Summary, line: MeasuredLine) -> shape.JobRequest:
-    plan = made.measurement.plan
-    streams = [plan.streams[index] for index in line.streams]
-    first = streams[0]
-    pattern, backend = first.pattern, plan.workers[first.worker].backend
-    moving = pattern.read_percent + pattern.write_percent
-    # A job that reads back what it wrote does so in a stream of its own, of another mix.
-    alike = len({(one.pattern.read_percent, one.pattern.write_percent) for one in streams}) == 1
-    # So are the reads that validation puts beside writes nobody's share.
-    alike &= not any(one.verify is not None and reads_beside_writes(one.verify) for one in streams)
-    numbers = dict.fromkeys(number for stream in streams for number in targets_of(plan, stream))
-    used = [plan.targets[number] for number in numbers]
-    transfers = first.tree is None or first.tree.operation.type == "transfer"
-    ranges = tuple(
-        tuple(
-            shape.Range(plan.targets[use.target].path, use.offset_bytes, use.length_bytes)
-            for use in stream.files
-        )
-        for stream in streams
-    )
-    return shape.JobRequest(
-        job=line.name,
-        clones=len(streams),
-        operation=None if first.tree is None or transfers else first.tree.operation.type,
-        iodepth=first.iodepth if len({stream.iodepth for stream in streams}) == 1 else None,
-        read_percent=100 * pattern.read_percent / moving if moving and alike and transfers else None,
-        random_percent=_random_percent(first) if transfers else None,
-        block_bytes=_mixed(first) if transfers else {},
-        # The end of a file is where it is: its last transfer has the size that is left.
-        read_block_bytes=_exact(pattern.read) if pattern.read_percent and not first.tree else {},
-        write_block_bytes=_exact(pattern.write) if pattern.write_percent and not first.tree else {},
-        direct=all(target.direct for target in used) if used else None,
-        synchronous=first.flush.fsync_every == 1
-        or first.flush.fdatasync_every == 1
-        or (bool(used) and all(target.sync != OpenSync.NONE for target in used)),
-        end_fsync=first.flush.at_end or first.flush.on_close,
-        flushes=any(first.flush.model_dump().values()),
-        backend=backend.type,
-        paced=any(_paced(stream) for stream in streams),
-        thinks=any(stream.pace.think is not None for stream in streams),
-        polls=isinstance(backend, BackendIoUring | BackendIoUringCmd) and (backend.iopoll or backend.sqpoll),
-        rate_iops=_rate(made, line, "ops"),
-        rate_bytes_per_s=_rate(made, line, "bytes"),
-        targets=tuple(dict.fromkeys(target.path for target in used)),
-        ranges=ranges if first.tree is None else (),
-        size_bytes=union_bytes(one for clone in ranges for one in clone)
-        if first.tree is None
-        else first.tree.working_set_bytes or used[0].size_bytes,
-        payload=_payload(first) if pattern.write_percent else None,
-        runtime_s=first.limits.runtime_ns / 1e9 or None,
-        ramp_s=first.limits.ramp_ns / 1e9,
-        seeds=tuple(stream.seed for stream in streams),
-    )
+def _requests(made: Summary, jobs: Sequence[Total]) -> tuple[shape.JobRequest, ...]:
+    """Return what was asked of the jobs of a stage."""
+    plan, workload = made.measurement.plan, made.bundle.known_workload
+    asked = workload.jobs if workload is not None else ()
+    number_of = jobs_of_units(plan, asked)
+    found = []
+    for line in (total.line for total in jobs):
+        units = sorted({plan.cells[cell].unit for cell in line.cells})
+        mine = dict.fromkeys(number_of[unit] for unit in units if unit in number_of)
+        streams = [plan.streams[index] for index in line.streams]
+        due = DueRates(_due(made, line, "ops"), _due(made, line, "bytes"))
+        found.append(request(line.name, [asked[number] for number in mine], planned(plan, streams), due))
+    return tuple(found)
 
 
-def _exact(op: OpPattern) -> dict[int, float]:
-    """Return the sizes that an operation must have.
-
-    What takes every block once at random places is cut where it would reach into a block that is
-    taken, so that sizes of several kinds are on average smaller than asked for.
-    """
-    sizes = _sizes(op.sizes)
-    once = op.random_percent > 0 and op.random.type == "uniform" and not op.random.repeat
-    return {} if once and len(sizes) > 1 else sizes
-
-
-def union_bytes(ranges: Iterable[shape.Range]) -> int:
-    """Return the bytes of all ranges together, those in several counted once."""
-    by_target: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for one in ranges:
-        by_target[one.target].append((one.start_bytes, one.start_bytes + one.length_bytes))
-    whole = 0
-    for parts in by_target.values():
-        reached = -1
-        for start, end in sorted(parts):
-            whole += max(0, end - max(start, reached))
-            reached = max(reached, end)
-    return whole
-
-
-def _weights(stream: Stream) -> list[tuple[OpPattern, int]]:
-    pattern = stream.pattern
-    return [
-        (pattern.read, pattern.read_percent),
-        (pattern.write, pattern.write_percent),
-        (pattern.trim, pattern.trim_percent),
-    ]
-
-
-def _weighted(stream: Stream) -> list[str]:
-    return [OPS[at] for at, (_, weight) in enumerate(_weights(stream)) if weight]
-
-
-def _random_percent(stream: Stream) -> float | None:
-    weights = _weights(stream)
-    whole = sum(weight for _, weight in weights)
-    return sum(op.random_percent * weight for op, weight in weights) / whole if whole else None
-
-
-def _mixed(stream: Stream) -> dict[int, float]:
-    weights = _weights(stream)
-    whole = sum(weight for _, weight in weights)
-    mixed: dict[int, float] = defaultdict(float)
-    for op, weight in weights:
-        for size, share in _sizes(op.sizes).items() if weight else ():
-            mixed[size] += share * weight / whole
-    return dict(mixed)
-
-
-def _sizes(sizes: Sizes) -> dict[int, float]:
-    if isinstance(sizes, SizesFixed):
-        return {sizes.bytes: 1.0}
-    if isinstance(sizes, SizesRange):
-        steps = (sizes.max_bytes - sizes.min_bytes) // max(1, sizes.step_bytes) + 1
-        count = min(steps, MAX_SIZES)
-        span = sizes.max_bytes - sizes.min_bytes
-        told = [sizes.min_bytes + span * at // max(1, count - 1) for at in range(count)]
-        return dict.fromkeys(told, 1 / count)
-    whole = sum(entry.weight for entry in sizes.table)
-    found: dict[int, float] = defaultdict(float)
-    for entry in sizes.table:
-        found[entry.bytes] += entry.weight / whole
-    return dict(found)
-
-
-def _paced(stream: Stream) -> bool:
-    if stream.tree is not None:
-        return stream.tree.rate is not None
-    pace = stream.pace
-    return any(one is not None for one in (pace.read, pace.write, pace.trim, pace.think, stream.flow))
-
-
-def _rate(made: Summary, line: MeasuredLine, unit: str) -> float | None:
-    """Return the mean rate that was due, all operations together; None when one is not paced."""
-    plan = made.measurement.plan
-    streams = [plan.streams[index] for index in line.streams]
-    does = {op for one in streams for op in (asked_operations(one) if one.tree else _weighted(one))}
-    due = {row.op: row.asked_per_s for row in made.pacing if row.job_key == line.key and row.unit == unit}
-    return sum(due.values()) if does and does <= set(due) else None
-
-
-def _payload(stream: Stream) -> shape.PayloadProperties:
-    payload = stream.payload
-    stamped = stream.verify is not None
-    kind: Any = "random"
-    if isinstance(payload.fill, FillZero):
-        kind = "zero"
-    elif isinstance(payload.fill, FillPattern):
-        kind = "pattern"
-    return shape.PayloadProperties(
-        kind="stamped" if stamped and kind == "random" else kind,
-        repeats=not (payload.refill or payload.stamp or stamped),
-        compress_percent=payload.compress_percent,
-        dedupe_percent=payload.dedupe_percent,
-    )
+def _due(made: Summary, job: MeasuredLine, unit: str) -> dict[str, float]:
+    rows = (row for row in made.pacing if row.job_key == job.key and row.unit == unit)
+    return {row.op: row.asked_per_s for row in rows}
 
 
 def _engine_percent(host: pl.DataFrame) -> float | None:

@@ -48,7 +48,9 @@ def on_hosts(
             asked, relative = after_run.request_of(bundle, offer.probe, number)
             works = {
                 part.name: HostWork(
-                    workload=bundle.workload, plan=_plan_of(part, bundle, base, offer), calibration=False
+                    workload=after_run.made_of_a_plan(offer.probe),
+                    plan=_plan_of(part, bundle, base, offer),
+                    calibration=False,
                 )
                 for part in record.hosts
             }

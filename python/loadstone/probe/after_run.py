@@ -18,6 +18,7 @@ from loadstone.probe import session
 from loadstone.probe.base import Base
 from loadstone.probe.figures import COLUMNS, dips, issuing_ns, of_stage
 from loadstone.session import RunRequest, run_plan
+from loadstone.workload.model import Workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,10 +116,15 @@ def request_of(bundle: Bundle, probe: Probe, number: int) -> tuple[RunRequest, s
     asked = RunRequest(
         request={**bundle.request, "probe": {"name": probe.name, "asks": probe.asks}},
         inputs={},
-        workload_json=(bundle.path / layout.WORKLOAD).read_text(),
+        workload_json=made_of_a_plan(probe).model_dump_json(),
         notes=[],
     )
     return asked, f"{layout.PROBES}/{number:03d}-{probe.name}"
+
+
+def made_of_a_plan(probe: Probe) -> Workload:
+    """Return what a probe's bundle has as its Workload: no job asks for what is made of the run's Plan."""
+    return Workload(name=probe.name, jobs=())
 
 
 def ran(outcome: Outcome, relative: str) -> session.Ran:
