@@ -176,7 +176,7 @@ def test_what_is_no_bundle_is_said_plainly(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"format": 99, "loadstone_version": "7.0"}')
     with pytest.raises(BundleError, match="format 99") as caught:
         Bundle.open(tmp_path)
-    assert caught.value.hint == "use loadstone 7.0"
+    assert caught.value.hint == "update loadstone: it was written by version 7.0"
 
 
 def _empty(path: Path, inputs: dict[str, bytes] | None = None) -> BundleWriter:
