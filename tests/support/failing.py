@@ -46,7 +46,8 @@ OURS: Final = f"{os.sep}loadstone{os.sep}"
 LIBRARIES: Final = tuple(
     {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 )
-PATIENCE_S: Final = 60.0
+PATIENCE_S: Final = 300.0
+"""What does not end by then hangs: on a host that is busy, imports alone take a minute."""
 MADE: Final = "../made/b"
 """A bundle that is there before, for verbs that read one."""
 MAKES: Final = ["run", "r.fio", "--out", "b", "--no-report", "--no-calibration"]
@@ -59,7 +60,7 @@ directory = "{place}/of-a"
 name = "b"
 directory = "{place}/of-b"
 """
-EXPERIMENT: Final = """title = "Depth"
+EXPERIMENT: Final = """title = "Block size"
 repeats = 2
 runtime = "300ms"
 size = "1m"
@@ -67,12 +68,12 @@ targets = ["{place}/data"]
 
 [[patterns]]
 name = "read"
-options = { rw = "randread", bs = "4k" }
+options = { rw = "randread" }
 
 [[factors]]
-name = "depth"
-option = "iodepth"
-levels = [1, 4]
+name = "block size"
+option = "bs"
+levels = ["4k", "8k"]
 """
 
 
