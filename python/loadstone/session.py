@@ -193,7 +193,7 @@ def run_plan(
                     writer.close()
             if verdict is not None and not run.writes:
                 writer.leave(result)
-                return _unsealed(writer, run.measured(), run.unwritten, verdict.error)
+                return unsealed(writer.directory, run.measured(), run.unwritten, verdict.error)
             return _ended(writer, verdict, run.measured(), result)
 
 
@@ -281,18 +281,18 @@ def _ended(
     try:
         writer.seal(verdict.status, exit_code=verdict.exit_code, result=result)
     except BundleError as error:
-        return _unsealed(writer, measured, error, verdict.error)
+        return unsealed(writer.directory, measured, error, verdict.error)
     return Outcome(writer.directory, verdict.status, verdict.exit_code, verdict.error)
 
 
-def _unsealed(writer: BundleWriter, measured: Sequence[str], *errors: LoadstoneError | None) -> Outcome:
+def unsealed(directory: Path, measured: Sequence[str], *errors: LoadstoneError | None) -> Outcome:
     """Say why there is no complete bundle, what else went wrong, and what was measured."""
     told = list(dict.fromkeys(error for error in errors if error is not None))
     figures = ["measured until then:", *measured] if measured else ["nothing was measured"]
     lines = [*(str(error) for error in told), *figures]
     hint = next((error.hint for error in told if error.hint), None)
     failure = RunError("\n  ".join(lines), hint=hint)
-    return Outcome(writer.directory, "failed", failure.exit_code, failure)
+    return Outcome(directory, "failed", failure.exit_code, failure)
 
 
 class _Run:

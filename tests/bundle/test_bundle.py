@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -183,6 +184,30 @@ def _empty(path: Path, inputs: dict[str, bytes] | None = None) -> BundleWriter:
     return BundleWriter.create(
         path, request={}, inputs=inputs or {}, workload_json="{}", plan_json="{}", notes=[], environment={}
     )
+
+
+def test_a_bundle_that_was_removed_is_not_begun_anew_in_its_place(tmp_path: Path) -> None:
+    """A watched host's row made the directory again, and sealing then said that all was still there."""
+    writer = _empty(tmp_path / "b")
+    shutil.rmtree(tmp_path / "b")
+    with pytest.raises(FileNotFoundError) as failed:
+        writer.watched("storage", {"t_ns": 1})
+    assert not (tmp_path / "b").exists()
+    assert "it was removed during the run" in str(writer.unwritten(failed.value))
+    (tmp_path / "b").mkdir()
+    with pytest.raises(BundleError, match="it was removed during the run"):
+        writer.seal("complete")
+    assert list((tmp_path / "b").iterdir()) == []
+
+
+def test_a_watched_host_is_written_into_a_bundle_that_was_renamed(tmp_path: Path) -> None:
+    writer = _empty(tmp_path / "b")
+    (tmp_path / "b").rename(tmp_path / "now")
+    writer.watched("storage", {"t_ns": 1})
+    writer.seal("complete")
+    assert not (tmp_path / "b").exists()
+    assert (tmp_path / "now" / "watched" / "storage.parquet").exists()
+    assert Bundle.open(tmp_path / "now").verify() == []
 
 
 def test_a_directory_that_cannot_hold_a_bundle_is_noticed_without_a_trace(tmp_path: Path) -> None:

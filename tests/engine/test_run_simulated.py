@@ -298,9 +298,9 @@ class FailingDisk(Disk):
             number = self.rng.choice(ERRNOS)
             raise OSError(number, os.strerror(number), None if path is None else str(path))
 
-    def mkdir(self, path: Path) -> None:
+    def mkdir(self, path: Path, *, above: bool = True) -> None:
         self._maybe(path)
-        super().mkdir(path)
+        super().mkdir(path, above=above)
 
     def open(self, path: Path, flags: int) -> int:
         self._maybe(path)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
+import shutil
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,8 +14,11 @@ import pytest
 from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
 from loadstone.cli.main import main
+from tests.e2e.program import finish, start, until
+from tests.e2e.test_faults import small_tmpfs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 JOB = """[global]
@@ -129,3 +136,61 @@ def test_mistakes_in_a_hosts_file_are_told_with_their_line(
     told = capsys.readouterr().err
     assert says in told
     assert line is None or f"bad.toml:{line}:" in told
+
+
+@contextlib.contextmanager
+def immutable(path: Path) -> Iterator[None]:
+    subprocess.run(["chattr", "+i", path], check=False, capture_output=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["chattr", "-i", path], check=False, capture_output=True)
+
+
+def fill(path: Path) -> None:
+    with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+
+
+WHY = {
+    "removed": "removed during the run",
+    "immutable": "Operation not permitted",
+    "full": "No space left on device",
+}
+
+
+@pytest.mark.parametrize(
+    "fault", ["removed", *(pytest.param(one, marks=pytest.mark.root) for one in ("immutable", "full"))]
+)
+def test_what_the_hosts_measured_is_told_where_their_bundle_cannot_be_written(
+    tmp_path: Path, fault: str
+) -> None:
+    """It ended with `No space left on device` and nothing else: what the hosts had measured was not told."""
+    job = job_file(tmp_path, JOB.replace("io_size=2m", "time_based\nruntime=2s\nrate_iops=500"))
+    hosts = hosts_file(tmp_path)
+    with contextlib.ExitStack() as stack:
+        place = tmp_path / "place"
+        if fault == "full":
+            stack.enter_context(small_tmpfs(place))
+        out = place / "out"
+        words: list[str | Path] = ["run", job, "--hosts", hosts, "--out", out]
+        running = start(*words, cwd=tmp_path)
+        until(lambda: (out / "hosts.json").exists() or running.poll() is not None, "its begin")
+        if fault == "removed":
+            shutil.rmtree(out, ignore_errors=True)
+        elif fault == "immutable":
+            stack.enter_context(immutable(out))
+        else:
+            fill(place / "fill")
+        done = finish(running)
+    if "is used by another run" in done.err:
+        pytest.skip("another run has this host")
+    assert done.code == 1, done
+    assert f"{out}: the bundle" in done.err
+    assert WHY[fault] in done.err
+    assert "what it measured is kept there" in done.err
+    assert re.search(r"read: \d+ I/Os, .* IOPS", done.err)
+    for host in ("d1", "d2"):
+        kept = next((tmp_path / host).glob("*/*/manifest.json")).parent
+        assert Bundle.open(kept).status == "complete"

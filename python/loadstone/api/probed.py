@@ -74,7 +74,7 @@ class ProbedFigures(SealedFigures):
         if probed is None:
             return told
         if not any(one.seconds for one in probed.tried):
-            self.tell(f"no probe was done: {probed.left_out[0].why if probed.left_out else probed.ended}")
+            self.tell(f"no probe was done: {probed.left_out[-1].why if probed.left_out else probed.ended}")
         Disk().put(bundle.path / layout.PROBED, probed.model_dump_json(indent=2).encode() + b"\n")
         return super().document(type(bundle)(bundle.path, bundle.manifest, verified=bundle.verified))
 

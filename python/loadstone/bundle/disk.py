@@ -63,9 +63,9 @@ def _number(error: BaseException) -> int | None:
 class Disk:
     """What is done to files."""
 
-    def mkdir(self, path: Path) -> None:
+    def mkdir(self, path: Path, *, above: bool = True) -> None:
         """Make a directory, for nobody else to read, and those above it; one that is there will do."""
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=above, exist_ok=True)
 
     def open(self, path: Path, flags: int) -> int:
         """Open a file; a new one is for nobody else to read."""

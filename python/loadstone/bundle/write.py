@@ -8,6 +8,7 @@ manifest again by rename. Does not know what any line means.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import tempfile
@@ -101,25 +102,29 @@ class BundleWriter:
             disk.put(directory / layout.ENVIRONMENT, _pretty(environment))
             return cls(directory, manifest, disk)
         except (OSError, MemoryError) as error:
-            raise BundleError(
-                f"{directory}: the bundle cannot be written: {reason(error)}", hint=remedy(error)
-            ) from error
+            raise _unwritten(directory, error) from error
 
     @property
     def directory(self) -> Path:
         """Where it is: where it was begun, unless somebody has renamed it since."""
-        held = os.fstat(self._held) if self._held in self._files else None
-        with contextlib.suppress(OSError):
-            there = self._directory.stat()
-            if held is None or (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino):
-                return self._directory
-        if held is not None:
-            now = Path(os.readlink(f"/proc/self/fd/{self._held}"))  # noqa: PTH115 # a link of procfs
+        return self._found() or self._directory
+
+    def _found(self) -> Path | None:
+        """Return where it is now; None: it was removed."""
+        if self._held not in self._files:
+            return self._directory
+        held = os.fstat(self._held)
+        now = Path(os.readlink(f"/proc/self/fd/{self._held}"))  # noqa: PTH115 # a link of procfs
+        for path in (self._directory, now):
             with contextlib.suppress(OSError):
-                there = now.stat()
+                there = path.stat()
                 if (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino):
-                    return now
-        return self._directory
+                    return path
+        return None
+
+    def unwritten(self, error: OSError | MemoryError) -> BundleError:
+        """Say why it takes no more."""
+        return _gone(self._directory) if self._found() is None else _unwritten(self.directory, error)
 
     @property
     def engine_dir(self) -> Path:
@@ -138,9 +143,10 @@ class BundleWriter:
     def watched(self, name: str, row: dict[str, Any]) -> None:
         """Append one row of a watched host; each of them is written by one thread."""
         if name not in self._watched:
-            place = self._directory / watched_files(name)[1]
+            place = self.directory / watched_files(name)[1]
             if not self._watched:
-                self._disk.mkdir(place.parent)
+                # Not those above it: a bundle that was removed is not begun anew.
+                self._disk.mkdir(place.parent, above=False)
             append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             self._watched[name] = self._kept(self._disk.open(place, append)), set()
         row = that_fit(row)
@@ -150,6 +156,8 @@ class BundleWriter:
 
     def close(self) -> None:
         """Write no more lines; without `seal` the bundle stays a partial one."""
+        if self._files:
+            self._directory = self.directory
         for file in self._files:
             with contextlib.suppress(OSError):
                 os.close(file)
@@ -157,7 +165,6 @@ class BundleWriter:
 
     def leave(self, result: Callable[[Bundle], dict[str, Any]] | None) -> None:
         """End the bundle as a partial one, because it could not be written; compute what can be."""
-        self._directory = self.directory
         self.close()
         if result is not None:
             # It is known already that something went wrong; this was a try.
@@ -177,8 +184,11 @@ class BundleWriter:
         the tables cannot be made, so that its figures are not lost. Raises `BundleError` when
         something cannot be written or computed; the bundle is then still readable, as a partial one.
         """
-        self._directory = self.directory
+        is_gone = self._found() is None
         self.close()
+        if is_gone:
+            # Nor is anything put into what somebody made in its place.
+            raise _gone(self._directory)
         self._manifest |= {"status": status, "ended_unix_ns": time.time_ns()}
         if exit_code is not None:
             self._manifest["exit_code"] = exit_code
@@ -197,12 +207,12 @@ class BundleWriter:
             self._complete(document, failed)
         except Exception as error:
             self._clear_away()
+            if not self._directory.is_dir():
+                raise _gone(self._directory) from error
             raise BundleError(f"{self._directory}: {self._left(error)}", hint=remedy(error)) from error
 
     def _left(self, error: Exception) -> str:
         """Say what is there after sealing failed."""
-        if not self._directory.is_dir():
-            return "the bundle is gone: it was removed during the run"
         with contextlib.suppress(BundleError):
             if members.document(self._directory, layout.MANIFEST)["status"] == self._manifest["status"]:
                 # Only bringing the directory's entry to disk is left after it.
@@ -272,6 +282,15 @@ class BundleWriter:
                 size_bytes, digest = seal.hash_of(self._directory, name)
                 found[name] = {"size_bytes": size_bytes, "blake3": digest}
         return found
+
+
+def _unwritten(directory: Path, error: OSError | MemoryError) -> BundleError:
+    return BundleError(f"{directory}: the bundle cannot be written: {reason(error)}", hint=remedy(error))
+
+
+def _gone(directory: Path) -> BundleError:
+    hint = remedy(FileNotFoundError(errno.ENOENT, ""))
+    return BundleError(f"{directory}: the bundle is gone: it was removed during the run", hint=hint)
 
 
 def _check(directory: Path) -> None:

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from loadstone import exitcodes
+from loadstone.bundle.disk import reason
 from loadstone.bundle.write import BundleWriter
 from loadstone.engine.interrupts import Interrupts
-from loadstone.errors import BundleError, InputError, LoadstoneError, RunError
+from loadstone.engine.partial_result import PartialResult
+from loadstone.errors import BundleError, InputError, LoadstoneError
 from loadstone.hosts import heard, merge, phases
 from loadstone.hosts.agreement import Agreement, agree
 from loadstone.hosts.ending import HostsRunKnown
@@ -31,6 +33,7 @@ from loadstone.hosts.watched_storage import WatchedStorage
 from loadstone.hosts.work import SeenTarget
 from loadstone.messages import say
 from loadstone.plan.model import Plan
+from loadstone.session import Outcome, unsealed
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
     from loadstone.hosts.links import Link
     from loadstone.hosts.work import HostWork
     from loadstone.plan.safety.guard import Consent
-    from loadstone.session import Outcome, Progress, RunRequest
+    from loadstone.session import Progress, RunRequest
 
 LOOK_S: Final = 0.2
 LET_GO_S: Final = 5.0
@@ -123,6 +126,7 @@ class _HostsRun:
         self._refusal: LoadstoneError | None = None
         self._bundle: JointBundle | None = None
         self._ticks: MergedTicks | None = None
+        self._measured = PartialResult()
         self._events: list[dict[str, Any]] = []
         self._stops = 0
         self._showing = False
@@ -250,6 +254,7 @@ class _HostsRun:
 
     def _on_event(self, name: str, _state: HostState, message: dict[str, Any]) -> None:
         event = message["event"]
+        self._measured.heard(event)
         if self._ticks is not None:
             for one in self._ticks.heard(name, event):
                 self._show(one)
@@ -432,8 +437,8 @@ class _HostsRun:
                 on_loss=self._file.run.on_loss,
             )
             self._bundle.record(self._bundle.merged.parts, self._events)
-        except (BundleError, OSError) as error:
-            self._refusal = error if isinstance(error, LoadstoneError) else RunError(str(error))
+        except BundleError as error:
+            self._refusal = error
             self._do(self._phases.asked_to_end(time.monotonic()))
             return
         self._ticks = MergedTicks(self._bundle.merged.parts)
@@ -446,7 +451,7 @@ class _HostsRun:
             bundle.collect(name, self._hosts[name].link)
         except (LoadstoneError, OSError, ValueError, LookupError, TypeError) as error:
             # Names, sizes and pieces are as the host says.
-            why = error.message if isinstance(error, LoadstoneError) else str(error)
+            why = error.message if isinstance(error, LoadstoneError) else reason(error)
             self._hear(name, {"type": "lost", "why": say("hosts.ended.not_come", reason=why)})
             return
         self._hear(name, {"type": "collected"})
@@ -454,15 +459,20 @@ class _HostsRun:
     # The end.
 
     def _outcome(self, result: Callable[[Bundle], dict[str, Any]] | None) -> Outcome:
-        known = HostsRunKnown(self._hosts, self._phases, self._file, self._number, self._out, self._refusal)
         bundle = self._bundle
+        out = self._out if bundle is None else bundle.directory
+        known = HostsRunKnown(self._hosts, self._phases, self._file, self._number, out, self._refusal)
         if bundle is None:
             raise known.why_not()
         for told in self._watched.account():
             bundle.event(told)
         parts = known.parts(bundle.merged.parts)
-        bundle.record(parts, self._events)
-        return bundle.seal(parts, self._origin_unix_ns(parts), known.ending(parts), result)
+        ending = known.ending(parts)
+        try:
+            bundle.seal(parts, self._events, self._origin_unix_ns(parts), ending, result)
+        except BundleError as error:
+            return unsealed(bundle.directory, self._measured.lines(), error, ending.error)
+        return Outcome(bundle.directory, ending.status, ending.exit_code, ending.error)
 
     def _origin_unix_ns(self, parts: tuple[HostPart, ...]) -> int | None:
         """Return the wall clock, ours, of the run's origin."""

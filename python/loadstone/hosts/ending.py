@@ -78,7 +78,8 @@ class HostsRunKnown:
         there = state.has_bundle and (self.out / FOLDER / name / "manifest.json").is_file()
         lost = phase.phase is HostPhase.GONE
         told = (state.refused or {}).get("error", phase.why) if lost else error_of(state.ended or {})
-        left = "" if there else self._left_there(name, state)
+        # Where nothing was left to be brought, none is over there either.
+        left = "" if there or state.has_bundle else self._left_there(name, state)
         wrong = f"{told or say('hosts.ended.no_bundle')}{left}" if told or left else None
         known, seconds = state.clocks, len(state.cpu_s)
         return part.model_copy(
@@ -124,7 +125,7 @@ class HostsRunKnown:
     def _failed(self, wrong: list[HostPart], parts: tuple[HostPart, ...]) -> RunError:
         lines = [f"{part.name}: {part.error or part.status}" for part in wrong]
         whole = ", ".join(part.name for part in parts if part.bundle is not None)
-        kept = say("hosts.ended.figures_of", names=whole) if whole else say("hosts.ended.no_figures")
+        kept = say("hosts.ended.figures_of", names=whole) if whole else say("hosts.ended.none_came")
         first = say("hosts.ended.failed", failed=len(wrong), hosts=len(parts), kept=kept)
         told = [(self.hosts[part.name].ended or {}).get("error") or {} for part in wrong]
         hints = [str(one["hint"]) for one in told if one.get("hint")]

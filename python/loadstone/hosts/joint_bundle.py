@@ -5,14 +5,13 @@ Knows a directory and what stands in it (`bundle.hosts`). Decides nothing.
 
 from __future__ import annotations
 
-import contextlib
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.bundle.disk import Disk
 from loadstone.bundle.hosts import FOLDER, HOSTS, HostPart, HostsRecord
 from loadstone.bundle.read import Bundle
 from loadstone.bundle.write import BundleWriter
-from loadstone.errors import BundleError
 from loadstone.hosts import merge
 from loadstone.hosts.host_state import notes_of_hosts
 from loadstone.hosts.links import fetch
@@ -32,7 +31,7 @@ MOST_EVENTS: Final = 10_000
 
 
 class JointBundle:
-    """One run's directory. Raises `BundleError` and OSError when it cannot be begun."""
+    """One run's directory. Raises `BundleError` when it cannot be begun."""
 
     def __init__(
         self,
@@ -43,7 +42,7 @@ class JointBundle:
         shared: tuple[SharedSeen, ...],
         on_loss: str,
     ) -> None:
-        self.directory = directory
+        self._error: OSError | MemoryError | None = None
         self._shared, self._on_loss = shared, on_loss
         plans = {name: state.armed_plan for name, state in hosts.items() if state.armed_plan is not None}
         self.merged = merge.merged_plan(plans, shared)
@@ -59,27 +58,42 @@ class JointBundle:
             environment=merge.merged_environment(environments, joined.parts, joined.plan, asked.spec),
         )
 
+    @property
+    def directory(self) -> Path:
+        """Where it is now."""
+        return self._writer.directory
+
     def event(self, told: dict[str, Any]) -> None:
-        """Append an event of the coordinator's own; a full disk costs it and nothing else."""
-        with contextlib.suppress(OSError):
-            self._writer.event(told)
+        """Append an event of the coordinator's own."""
+        self._kept(partial(self._writer.event, told))
 
     def watched(self, name: str, row: dict[str, int]) -> None:
         """Append a row of a watched host."""
-        with contextlib.suppress(OSError):
-            self._writer.watched(name, row)
+        self._kept(partial(self._writer.watched, name, row))
+
+    def _kept(self, write: Callable[[], None]) -> None:
+        """Do what writes. The hosts go on without: the first error is told when it is ended."""
+        try:
+            write()
+        except (OSError, MemoryError) as error:
+            self._error = self._error or error
 
     def collect(self, name: str, link: Link) -> None:
         """Bring a host's bundle here. Raises `RunError` and OSError when it does not come whole."""
-        fetch(link, self.directory / FOLDER / name)
+        place = self.directory / FOLDER
+        Disk().mkdir(place, above=False)
+        fetch(link, place / name)
 
     def record(self, parts: tuple[HostPart, ...], events: Sequence[dict[str, Any]]) -> None:
-        """Write down who took part, and what happened between them."""
+        """Write down who took part, and what happened between them. Raises `BundleError`."""
         record = HostsRecord(
             hosts=parts, on_loss=self._on_loss, shared=self._shared, events=tuple(events[:MOST_EVENTS])
         )
-        with contextlib.suppress(FileNotFoundError):
-            Disk().put_whole(self.directory / HOSTS, record.model_dump_json(indent=2).encode() + b"\n")
+        text = record.model_dump_json(indent=2).encode() + b"\n"
+        try:
+            Disk().put_whole(self.directory / HOSTS, text)
+        except (OSError, MemoryError) as error:
+            raise self._writer.unwritten(error) from error
 
     def leave(self) -> Outcome:
         """Leave it as it is: somebody insists."""
@@ -89,21 +103,26 @@ class JointBundle:
     def seal(
         self,
         parts: tuple[HostPart, ...],
+        events: Sequence[dict[str, Any]],
         origin_unix_ns: int | None,
         ending: HostsEnding,
         result: Callable[[Bundle], dict[str, Any]] | None,
-    ) -> Outcome:
-        """Put the hosts' events together, and end it."""
+    ) -> None:
+        """Put the hosts' events together, and end it. Raises `BundleError`."""
+        try:
+            self.record(parts, events)
+            self._put_together(parts, origin_unix_ns)
+            self._writer.seal(ending.status, exit_code=ending.exit_code, result=result)  # type: ignore[arg-type] # one of its three
+        finally:
+            self._writer.close()
+
+    def _put_together(self, parts: tuple[HostPart, ...], origin_unix_ns: int | None) -> None:
         bundles = [
             (part, Bundle.open(self.directory / part.bundle, unverified=True))
             for part in parts
             if part.bundle is not None
         ]
-        writer = self._writer
         for event in merge.merged_events(bundles, origin_unix_ns):
-            writer.event(event)
-        try:
-            writer.seal(ending.status, exit_code=ending.exit_code, result=result)  # type: ignore[arg-type] # one of its three
-        except BundleError as failed:
-            return Outcome(writer.directory, "failed", failed.exit_code, failed)
-        return Outcome(writer.directory, ending.status, ending.exit_code, ending.error)
+            self.event(event)
+        if self._error is not None:
+            raise self._writer.unwritten(self._error)
