@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from loadstone.api.rerunning import rerun, verify
     from loadstone.api.results import Result, Study, open_bundle, open_study
     from loadstone.api.running import run
+    from loadstone.api.studying import curve, repeat, rerun_study, run_all, sweep
     from loadstone.plan.safety.guard import Consent
     from loadstone.verdict import Verdict
 
@@ -52,15 +53,20 @@ __all__ = [
     "audit_results",
     "check_host",
     "compare",
+    "curve",
     "list_controls",
     "list_runs",
     "open_bundle",
     "open_study",
     "plan_job",
     "plan_runs",
+    "repeat",
     "rerun",
+    "rerun_study",
     "restore_settings",
     "run",
+    "run_all",
+    "sweep",
     "verify",
     "workloads",
     "write_report",
@@ -78,15 +84,20 @@ _WHERE: Final = {
     "audit_results": "loadstone.api.auditing",
     "check_host": "loadstone.api.machine",
     "compare": "loadstone.api.comparing",
+    "curve": "loadstone.api.studying",
     "list_controls": "loadstone.api.machine",
     "list_runs": "loadstone.api.listing",
     "open_bundle": "loadstone.api.results",
     "open_study": "loadstone.api.results",
     "plan_job": "loadstone.api.planning",
     "plan_runs": "loadstone.api.planning",
+    "repeat": "loadstone.api.studying",
     "rerun": "loadstone.api.rerunning",
+    "rerun_study": "loadstone.api.studying",
     "restore_settings": "loadstone.api.machine",
     "run": "loadstone.api.running",
+    "run_all": "loadstone.api.studying",
+    "sweep": "loadstone.api.studying",
     "verify": "loadstone.api.rerunning",
     "workloads": "loadstone.api.named",
     "write_report": "loadstone.api.reporting",

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadstone.analysis.study import repeats, run_figures
-from loadstone.cli.running.repeat import precision, times
+from loadstone.api.studies.prepared import times
+from loadstone.api.studies.repeats import precision
+from loadstone.cli.options.arguments import SHELL
 from loadstone.errors import InputError
 from loadstone.study.controller import Next
 from loadstone.study.random_seeds import leaves_open, own_sequence
@@ -78,17 +80,17 @@ def test_a_job_that_names_its_sequence_keeps_it() -> None:
     ("text", "share", "budget_s"), [("2%", 0.02, 1800), ("0.5%,90s", 0.005, 90), ("5 %,2m", 0.05, 120)]
 )
 def test_until_is_a_share_and_a_time(text: str, share: float, budget_s: float) -> None:
-    assert precision(text) == Until(pytest.approx(share), budget_s)  # type: ignore[arg-type]  # approx is a float here
+    assert precision(text, SHELL) == Until(pytest.approx(share), budget_s)  # type: ignore[arg-type]  # approx is a float here
 
 
 @pytest.mark.parametrize("text", ["2", "0%", "100%", "2%,", "2%,soon", "2%,0s", "%", ""])
 def test_anything_else_is_refused_and_named(text: str) -> None:
     with pytest.raises(InputError, match="--until"):
-        precision(text)
+        precision(text, SHELL)
 
 
 def test_numbers_of_repeats_have_bounds() -> None:
-    assert times(None) is None
-    assert times(1) == 1
+    assert times(None, SHELL) is None
+    assert times(1, SHELL) == 1
     with pytest.raises(InputError, match="--repeat: found 0"):
-        times(0)
+        times(0, SHELL)

@@ -159,12 +159,18 @@ def planned(job: Job, changes: JobChanges, more: Sequence[Job] = ()) -> PlannedJ
 
 def planned_job(job: Job, changes: JobChanges) -> PlannedJob:
     """Plan what is one run. Raises `InputError` or `RefusedError`."""
-    return planned_workload(workload(job, changes), changes)
+    return planned_workload(asked_for(job, changes), changes)
+
+
+def asked_for(job: Job, changes: JobChanges) -> Workload:
+    """Read what is one run, and change it. Raises `InputError` or `RefusedError`."""
+    asked = workload(job, changes)
+    commands.check(asked)
+    return asked
 
 
 def planned_workload(asked: Workload, changes: JobChanges) -> PlannedJob:
     """Plan a Workload. Raises `InputError` or `RefusedError`."""
-    commands.check(asked)
     return PlannedJob(asked, resolution(asked, changes))
 
 

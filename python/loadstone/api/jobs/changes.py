@@ -114,7 +114,7 @@ class JobChanges:
     @classmethod
     def of(cls, given: JobArguments) -> JobChanges:
         """Return what a Python program gave. Raises `TypeError` for an argument that there is not."""
-        if unknown := given.keys() - JobArguments.__annotations__.keys():
+        if unknown := given.keys() - JobArguments.__optional_keys__:
             raise TypeError(f"unexpected keyword arguments: {', '.join(sorted(unknown))}")
         parameters = {name: str(value) for name, value in given.get("parameters", {}).items()}
         made: dict[str, Any] = {**given, "parameters": parameters}

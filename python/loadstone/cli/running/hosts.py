@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from loadstone.api.jobs.data_sheet import DataSheet
+    from loadstone.api.studies.prepared import PreparedStudy
     from loadstone.bundle.read import Bundle
     from loadstone.cli.options.run_options import RunOptions
     from loadstone.experiment.prepared import PreparedExperiment
@@ -33,18 +33,8 @@ if TYPE_CHECKING:
     from loadstone.plan.stream import TotalRate
     from loadstone.session import Progress
     from loadstone.study.controller import Next
-    from loadstone.study.run import StudyRequest
     from loadstone.study.run_maker import RunMaker
     from loadstone.workload.model import Workload
-
-
-@dataclass(frozen=True, slots=True)
-class StudyOnHosts:
-    """How the runs of a study are made on hosts: each of them as one run would be."""
-
-    changes: Callable[[Next], JobChanges]
-    check: Callable[[Plan, Next], None] = lambda _, __: None
-    """Raises for a Plan that the study cannot use."""
 
 
 def refuse_alone(run_options: RunOptions) -> None:
@@ -88,13 +78,11 @@ def refuse_machine(prepared: PreparedExperiment) -> None:
         )
 
 
-def maker(
-    run_options: RunOptions, on_hosts: StudyOnHosts | None, known: Sequence[Next], asked: StudyRequest
-) -> RunMaker | None:
+def maker(run_options: RunOptions, prepared: PreparedStudy, known: Sequence[Next]) -> RunMaker | None:
     """Return who makes the runs of a study on `--hosts`; None: they are made here."""
     if run_options.hosts is None:
         return None
-    if on_hosts is None:
+    if prepared.changes_of is None:
         raise RefusedError(
             say("hosts.command.not_for", what="a study that is run again"),
             where=Where(COMMAND_LINE, option="--hosts"),
@@ -106,7 +94,8 @@ def maker(
             where=Where(COMMAND_LINE, option="--hosts"),
             hint=say("hosts.command.hand_over_hint"),
         )
-    return _study_maker(run_options, on_hosts, asked.request, asked.inputs)
+    asked = prepared.asked
+    return _study_maker(run_options, prepared.changes_of, asked.request, asked.inputs, prepared.check)
 
 
 def experiment_maker(prepared: PreparedExperiment, run_options: RunOptions) -> RunMaker | None:
@@ -115,11 +104,15 @@ def experiment_maker(prepared: PreparedExperiment, run_options: RunOptions) -> R
         return None
     changes = JobChanges(caller=SHELL)
     request = {"front_end": "experiment", "file": str(prepared.path)}
-    return _study_maker(run_options, StudyOnHosts(lambda _: changes), request, prepared.inputs)
+    return _study_maker(run_options, lambda _: changes, request, prepared.inputs, lambda _, __: None)
 
 
 def _study_maker(
-    run_options: RunOptions, on_hosts: StudyOnHosts, request: dict[str, Any], inputs: dict[str, bytes]
+    run_options: RunOptions,
+    changes_of: Callable[[Next], JobChanges],
+    request: dict[str, Any],
+    inputs: dict[str, bytes],
+    check: Callable[[Plan, Next], None],
 ) -> RunMaker:
     from loadstone.hosts.hosts_file import read_hosts
     from loadstone.hosts.study_runs import RunsOnHosts
@@ -129,7 +122,7 @@ def _study_maker(
     inputs = inputs | _file_of(word)
 
     def works_of(wanted: Next) -> dict[str, HostWork]:
-        changes = on_hosts.changes(wanted)
+        changes = changes_of(wanted)
         return works(
             wanted.workload,
             changes,
@@ -140,7 +133,7 @@ def _study_maker(
             calibration=run_options.calibration,
         )
 
-    return RunsOnHosts(named, works_of, divide=run_options.divide, say=console.say, check_plan=on_hosts.check)
+    return RunsOnHosts(named, works_of, divide=run_options.divide, say=console.say, check_plan=check)
 
 
 def _file_of(word: str) -> dict[str, bytes]:

@@ -6,107 +6,67 @@ run is a controller's business, what the numbers say the analysis'.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from typing import TYPE_CHECKING, Any
 
 from loadstone import exitcodes, units
-from loadstone.api.jobs import commands, schedulers
+from loadstone.api.studies.prepared import StudyMeans, run_prepared
 from loadstone.bundle.study import result_text
 from loadstone.cli.display import console, run_summary
 from loadstone.cli.main import show
 from loadstone.cli.running import hosts
 from loadstone.cli.running.consent import consent
 from loadstone.engine.plan_check import memory_bytes
-from loadstone.study import random_seeds
-from loadstone.study.run import Hooks, StudyProgress, StudyRequest, run_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from loadstone.api.jobs.run_list import Beside, Say
-    from loadstone.bundle.study import StudyRecord
+    from loadstone.api.studies.prepared import PreparedStudy
     from loadstone.cli.options.run_options import RunOptions
-    from loadstone.cli.running.hosts import StudyOnHosts
     from loadstone.plan.model import Plan
-    from loadstone.plan.resolve import Resolution
     from loadstone.session import Progress
-    from loadstone.study.controller import Controller, Done, Next
-    from loadstone.study.run import AfterFailure, StudyOutcome
-    from loadstone.study.run_maker import Resolved
-    from loadstone.workload.model import Workload
+    from loadstone.study.controller import Done, Next
+    from loadstone.study.run import StudyOutcome, StudyProgress
 
 
-def first_of(
-    controller: Controller, run_options: RunOptions, resolve: Callable[[Next], Resolution]
-) -> Resolution | None:
-    """Return the first run as it is here; None where the runs are on hosts."""
-    return None if run_options.hosts is not None else resolve(controller.known()[0])
+def execute(prepared: PreparedStudy, run_options: RunOptions) -> int:
+    """Run a study, print its result and return the exit code."""
+    hosts.refuse_alone(run_options)
+    known = prepared.controller.known()
+    maker = hosts.maker(run_options, prepared, known)
+    _tell_before(prepared, json=run_options.json)
+    outcome = run_prepared(
+        prepared,
+        StudyMeans(
+            run_options.directory(prepared.asked.name),
+            consent(run_options.i_accept_data_loss),
+            calibration=run_options.calibration,
+            watch=run_options.watched(),
+            progress=shown(
+                live=run_options.progress,
+                watch=prepared.watch,
+                beside=prepared.beside,
+                certain=len(known),
+            ),
+            maker=maker,
+            say=console.say,
+        ),
+    )
+    return _tell(outcome, run_options)
 
 
-def notes_of(asked_for: Workload, first: Resolution | None, *, json: bool) -> list[dict[str, Any]]:
-    """Return the notes of a study of one Workload; say what belongs before the first run.
-
-    `first`: its first run; None where that is resolved on hosts, whose bundles have the notes.
-    """
-    notes = []
-    if first is not None:
+def _tell_before(prepared: PreparedStudy, *, json: bool) -> None:
+    """Say what belongs before the first run."""
+    console.notes(prepared.notes)
+    if prepared.first is not None:
         if json:
             # The summary tells the notes; without it they are told here.
-            console.notes(first.notes)
-        console.memory(memory_bytes(first.plan))
-        notes = [note.model_dump(mode="json") for note in first.notes]
-    if random_seeds.leaves_open(asked_for):
-        notes.append({"kind": "changed", "text": random_seeds.NOTE, "where": None})
-    return notes
-
-
-def execute(
-    controller: Controller,
-    asked: StudyRequest,
-    run_options: RunOptions,
-    resolve: Callable[[Next], Resolved],
-    closing: Callable[[], list[Any]] | None = None,
-    *,
-    watch: Callable[[Next, Say], Progress | None] | None = None,
-    beside: Beside | None = None,
-    after_failure: AfterFailure = "stop",
-    on_hosts: StudyOnHosts | None = None,
-) -> int:
-    """Run a study, print its result and return the exit code.
-
-    `closing`: notes of its end. `watch`: who shows a run while it runs, instead of the usual table. `beside`:
-    who writes something else of it while it runs. `on_hosts`: how its runs are made where `--hosts` names
-    some; None: they cannot be.
-    """
-    hosts.refuse_alone(run_options)
-    known = controller.known()
-    certain = len(known)
-    for wanted in known:
-        commands.check(wanted.workload)
-        schedulers.refuse(wanted.workload)
-    watched = run_options.watched()
-    hooks = Hooks(
-        resolve,
-        progress=shown(live=run_options.progress, watch=watch, beside=beside, certain=certain),
-        around=lambda wanted: commands.around(wanted.workload, console.say),
-        result=result_document,
-        closing=closing,
-        maker=hosts.maker(run_options, on_hosts, known, asked),
-    )
-    outcome = run_study(
-        controller,
-        asked=dataclasses.replace(asked, watch=watched),
-        out_dir=run_options.directory(asked.name),
-        hooks=hooks,
-        consent=consent(run_options.i_accept_data_loss),
-        after_failure=after_failure,
-        calibration=run_options.calibration,
-    )
-    if beside is not None:
-        beside.close(outcome.path)
-    return _tell(outcome, run_options)
+            console.notes(prepared.first.notes)
+        console.memory(memory_bytes(prepared.first.plan))
+    if prepared.length:
+        console.say(prepared.length)
 
 
 def shown(
@@ -118,13 +78,6 @@ def shown(
 ) -> StudyProgress:
     """Return who shows a study while it runs."""
     return _Shown(live=live, watch=watch, beside=beside, certain=certain)
-
-
-def result_document(path: Path, study: StudyRecord, done: list[Done]) -> dict[str, Any]:
-    """Compute a study's `result.json`."""
-    from loadstone.analysis.study.document import document
-
-    return document(path, study, [one.run for one in done])
 
 
 def _tell(outcome: StudyOutcome, run_options: RunOptions) -> int:

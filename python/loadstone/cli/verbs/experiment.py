@@ -135,9 +135,10 @@ def _run(
     allow_exec: bool,
 ) -> int:
     from loadstone.api.jobs import commands, schedulers
+    from loadstone.api.studies.prepared import result_document
     from loadstone.cli.running import hosts as on_hosts
     from loadstone.cli.running.consent import consent
-    from loadstone.cli.running.study import result_document, shown
+    from loadstone.cli.running.study import shown
     from loadstone.experiment.announce import check_levels
     from loadstone.experiment.prepared import why_refused
     from loadstone.experiment.run import ExperimentMeans, run_experiment

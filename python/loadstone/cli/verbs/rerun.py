@@ -7,7 +7,6 @@ because what a target holds may have changed since.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from loadstone.cli.display import console
 from loadstone.cli.options.arguments import Unverified  # noqa: TC001 - the argument parser reads it
@@ -65,40 +64,15 @@ def rerun(
 
 
 def _study(path: Path, run_options: RunOptions, *, unverified: bool) -> int:
-    from loadstone.api import rerunning
+    from loadstone.api.studies.again import prepare_again
     from loadstone.cli.running import study
     from loadstone.cli.running.consent import consent
-    from loadstone.study import rerun as study_rerun
-    from loadstone.study.run import StudyRequest
-    from loadstone.study.run_list import ListController
 
-    old = study_rerun.read(path, unverified=unverified)
+    prepared, old = prepare_again(path, consent(run_options.i_accept_data_loss), unverified=unverified)
     if old.left_out:
         console.say(f"{path} ended before {old.left_out} of its runs began; the others are run again")
     if old.commands:
         console.say("the commands of the job file are not run again")
     if old.doubt is not None:
         console.doubts([f"the Plan is of a bundle that is {old.doubt}"])
-    asked = StudyRequest(
-        kind=old.study.kind,
-        name=old.study.name,
-        front_end="rerun",
-        request=rerunning.rerun_request(path, consent(run_options.i_accept_data_loss), old.study.request),
-        inputs=old.inputs,
-        settings=old.study.settings,
-        notes=[
-            *old.study.notes,
-            *rerunning.changed_since(old.doubt),
-            *([_loads_of(path)] if old.study.kind == "curve" else []),
-        ],
-        spec=old.spec,
-    )
-    controller = ListController(old.nexts)
-    return study.execute(
-        controller, asked, run_options, lambda wanted: old.settled[wanted.name], after_failure="go_on"
-    )
-
-
-def _loads_of(path: Path) -> dict[str, Any]:
-    text = f"the loads are those of {path.absolute()}: percents are of the maximum that was measured there"
-    return {"kind": "changed", "text": text, "where": None}
+    return study.execute(prepared, run_options)

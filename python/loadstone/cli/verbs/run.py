@@ -57,43 +57,53 @@ def run(
     """
     from loadstone.api import planning
     from loadstone.api.jobs import data_sheet, run_list
-    from loadstone.api.jobs.commands import check
-    from loadstone.api.jobs.read_workload import workload
+    from loadstone.api.one_run import request_of
+    from loadstone.api.studies.lists import prepare_list
+    from loadstone.api.studies.repeats import prepare_repeats
     from loadstone.cli.running import hosts as on_hosts
+    from loadstone.cli.running import study
 
     on_hosts.refuse_alone(run_options)
     options = {"job": job, **({"more": list(more)} if more else {}), **asdict(load)}
-    changes, named = load.changes(), job_of(job)
+    changes, named, sheet = load.changes(), job_of(job), data_sheet.read(spec)
     if (found := run_list.read(named, changes, [job_of(one) for one in more], shuffle)) is not None:
-        from loadstone.cli.running.repeat import times
-        from loadstone.cli.running.run_list import execute
-
         SHELL.refuse("several runs", until=until, probe=probe)
-        options["repeat"] = times(repeat)
-        options["shuffle"] = shuffle
-        options["vdbench_output"] = None if vdbench_output is None else str(vdbench_output)
-        return execute(found, changes, options, run_options, data_sheet.read(spec))
+        output = None if vdbench_output is None else str(vdbench_output)
+        options |= {"repeat": repeat, "shuffle": shuffle, "vdbench_output": output}
+        listed = prepare_list(
+            found,
+            changes,
+            repeat=repeat,
+            vdbench_output=vdbench_output,
+            sheet=sheet,
+            request=request_of(str(found.language), options),
+            say=console.say,
+        )
+        return study.execute(listed, run_options)
     SHELL.refuse("what is no parameter file of vdbench", vdbench_output=vdbench_output)
-    sheet = data_sheet.read(spec)
     if dry_run and probe is None:
         raise InputError(
             "has no effect without --probe",
             where=Where(COMMAND_LINE, option="--dry-run"),
             hint="`loadstone plan JOB` prints what the run itself would do",
         )
-    if repeat is None and until is None and run_options.hosts is None:
-        planned = planning.planned_job(named, changes)
-        return once(planned, options, run_options, sheet, probe=probe, dry_run=dry_run)
-    asked_for = workload(named, changes)
-    check(asked_for)
     if repeat is not None or until is not None:
         SHELL.refuse("several runs", probe=probe)
-        from loadstone.cli.running import repeat as repeats
-
-        return repeats.execute(
-            asked_for, changes, {**options, "repeat": repeat, "until": until}, run_options, sheet
+        repeated = prepare_repeats(
+            named,
+            changes,
+            repeat=repeat,
+            until=until,
+            sheet=sheet,
+            request=request_of("run", {**options, "repeat": repeat, "until": until}),
+            here=run_options.hosts is None,
         )
-    return on_hosts.once(asked_for, changes, options, run_options, sheet, probe=probe, dry_run=dry_run)
+        return study.execute(repeated, run_options)
+    if run_options.hosts is not None:
+        asked = planning.asked_for(named, changes)
+        return on_hosts.once(asked, changes, options, run_options, sheet, probe=probe, dry_run=dry_run)
+    planned = planning.planned_job(named, changes)
+    return once(planned, options, run_options, sheet, probe=probe, dry_run=dry_run)
 
 
 def once(

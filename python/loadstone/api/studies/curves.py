@@ -1,0 +1,137 @@
+"""Latency against load: the maximum, shares of it, and the load up to which a limit holds.
+
+Knows how points and limits are written. Which loads are measured is the controller's business, what
+they say the analysis'.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.analysis.study import slo as limits
+from loadstone.api.jobs.read_workload import rate_process, resolution_at, workload
+from loadstone.api.studies.prepared import PreparedStudy, notes_of, times
+from loadstone.errors import InputError
+from loadstone.plan.model import RateProcess
+from loadstone.study.curve import MAX_PERCENT, VDBENCH_PERCENTS, CurveController, CurveOptions
+from loadstone.study.run import StudyRequest
+from loadstone.study.run_list import ListController
+from loadstone.study.stages import check_one_stage, stages
+
+if TYPE_CHECKING:
+    from loadstone.analysis.study.slo import Slo
+    from loadstone.api.jobs.changes import Caller, Job, JobChanges
+    from loadstone.api.jobs.data_sheet import DataSheet
+    from loadstone.plan.model import Plan
+    from loadstone.plan.resolve import Resolution
+    from loadstone.study.controller import Next
+
+ADAPTIVE: Final = "adaptive"
+
+
+def prepare_curve(
+    job: Job,
+    changes: JobChanges,
+    *,
+    points: str | None,
+    slo: str | None,
+    repeat: int | None,
+    sheet: DataSheet,
+    request: dict[str, Any],
+    here: bool = True,
+) -> PreparedStudy:
+    """Prepare the curves of a job; `here`: on this host, which is looked at.
+
+    `request` gets what was decided beside what was given.
+    """
+    caller = changes.caller
+    for name in ("rate", "rate_profile"):
+        if getattr(changes, name) is not None:
+            raise InputError("a curve sets the rates itself", where=caller.at(name), hint="leave it out")
+    options = CurveOptions(
+        percents=percents(points, caller),
+        repeat=times(repeat, caller),
+        process=rate_process(changes, RateProcess.POISSON),
+        slo=limit(slo, caller),
+    )
+    changes.refuse(("interval", "warmup"), "a curve")
+    asked_for = workload(job, changes)
+    parts = stages(asked_for)
+    controller = ListController(
+        [
+            CurveController(
+                part,
+                options,
+                prefix=f"{name}_" if len(parts) > 1 else "",
+                factors={"stage": name} if len(parts) > 1 else {},
+            )
+            for name, part in parts
+        ]
+    )
+
+    def check(plan: Plan, wanted: Next) -> None:
+        check_one_stage(plan, wanted.workload)
+
+    def resolve(wanted: Next) -> Resolution:
+        found = resolution_at(wanted.workload, changes, wanted.rate)
+        check(found.plan, wanted)
+        return found
+
+    decided = {
+        "points": ADAPTIVE if options.percents is None else list(options.percents),
+        "repeat": options.repeat,
+        "process": options.process.value,
+        "slo": slo,
+    }
+    first = resolve(controller.known()[0]) if here else None
+    return PreparedStudy(
+        controller,
+        StudyRequest(
+            kind="curve",
+            name=asked_for.name,
+            front_end="curve",
+            request={**request, "options": {**request["options"], **decided}},
+            inputs={**asked_for.sources, **sheet.inputs},
+            settings=decided,
+            notes=notes_of(asked_for, first),
+            spec=sheet.spec,
+        ),
+        resolve,
+        first=first,
+        after_failure="go_on",
+        changes_of=lambda _: changes,
+        check=check,
+    )
+
+
+def percents(text: str | None, caller: Caller) -> tuple[float, ...] | None:
+    """Read the points of a curve; None for `adaptive`."""
+    if text is None:
+        return VDBENCH_PERCENTS
+    if text.strip() == ADAPTIVE:
+        return None
+    where = caller.at("points")
+    found: list[float] = []
+    for word in text.split(","):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%?\s*", word)
+        if match is None or not 0 < float(match[1]) <= MAX_PERCENT:
+            raise InputError(
+                f"found {word.strip()!r}, expected percents from above 0 to {MAX_PERCENT:g}, as 10,50,100",
+                where=where,
+                hint=f"or `{ADAPTIVE}`, for points where the curve bends",
+            )
+        if float(match[1]) in found:
+            raise InputError(
+                f"{word.strip()} is given twice", where=where, hint="--repeat repeats all of them"
+            )
+        found.append(float(match[1]))
+    return tuple(found)
+
+
+def limit(text: str | None, caller: Caller) -> Slo | None:
+    """Read a limit on latency; None without it."""
+    if text is None:
+        return None
+    with caller.given("slo"):
+        return limits.read(text)

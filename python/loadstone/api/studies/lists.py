@@ -1,0 +1,67 @@
+"""Several runs of job files as a study, in their order or repeated.
+
+Knows which arguments make sense for them. What a language runs is told by its reader in `jobs`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loadstone.api.jobs.read_workload import resolution
+from loadstone.api.jobs.run_list import changes_of
+from loadstone.api.studies.prepared import PreparedStudy, times
+from loadstone.errors import InputError
+from loadstone.study.run import StudyRequest
+from loadstone.study.run_list import RepeatedList
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadstone.api.jobs.changes import JobChanges
+    from loadstone.api.jobs.data_sheet import DataSheet
+    from loadstone.api.jobs.run_list import RunList, Say
+
+
+def prepare_list(
+    found: RunList,
+    changes: JobChanges,
+    *,
+    repeat: int | None,
+    vdbench_output: Path | None,
+    sheet: DataSheet,
+    request: dict[str, Any],
+    say: Say = lambda _: None,
+) -> PreparedStudy:
+    """Prepare the runs of job files.
+
+    `vdbench_output` gets vdbench's own files; `say` hears of trouble there.
+    """
+    caller = changes.caller
+    if found.output is None:
+        caller.refuse("what is no parameter file of vdbench", vdbench_output=vdbench_output)
+    repeats = times(repeat, caller)
+    if repeats is not None and found.once:
+        raise InputError(
+            f"{found.name} cannot be repeated: {found.once}", where=caller.at("repeat"), hint="leave it out"
+        )
+    controller = found.made() if repeats is None else RepeatedList(found.made, repeats)
+    closing = found.closing
+    return PreparedStudy(
+        controller,
+        StudyRequest(
+            kind="list",
+            name=found.name,
+            front_end=str(found.language),
+            request=request,
+            inputs={**found.inputs, **sheet.inputs},
+            settings=found.settings | ({} if repeats is None else {"repeats": repeats}),
+            notes=[note.model_dump(mode="json") for note in found.notes],
+            spec=sheet.spec,
+        ),
+        lambda wanted: resolution(wanted.workload, changes_of(wanted, changes, found)),
+        notes=found.notes,
+        closing=None if closing is None else lambda: closing(controller),
+        changes_of=lambda wanted: changes_of(wanted, changes, found),
+        watch=found.watch,
+        beside=None if vdbench_output is None or found.output is None else found.output(vdbench_output, say),
+    )

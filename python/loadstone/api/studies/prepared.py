@@ -1,0 +1,127 @@
+"""A study that is prepared, and how it is run.
+
+Knows what every study has, whoever decides on its runs: requests are checked before the first run, and
+commands of a job go around its runs. Prints nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.api.jobs import commands, schedulers
+from loadstone.errors import InputError
+from loadstone.plan.safety.guard import Consent
+from loadstone.study import random_seeds
+from loadstone.study.run import Hooks, run_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from loadstone.api.jobs.changes import Caller, JobChanges
+    from loadstone.api.jobs.run_list import Beside, Say
+    from loadstone.bundle.study import StudyRecord
+    from loadstone.plan.model import Plan
+    from loadstone.plan.resolve import Resolution
+    from loadstone.session import Progress
+    from loadstone.study.controller import Controller, Done, Next
+    from loadstone.study.run import AfterFailure, StudyOutcome, StudyProgress, StudyRequest
+    from loadstone.study.run_maker import Resolved, RunMaker
+    from loadstone.watch.address import WatchedAddress
+    from loadstone.workload.model import Note, Workload
+
+MAX_REPEATS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class StudyMeans:
+    """How a study is run, whatever is in it."""
+
+    out: Path
+    """Directory of the study; new or empty."""
+    consent: Consent = field(default_factory=Consent)
+    calibration: bool = True
+    watch: tuple[WatchedAddress, ...] = ()
+    progress: StudyProgress | None = None
+    maker: RunMaker | None = None
+    """Who makes the runs on other hosts; None: they are made here."""
+    say: Say = lambda _: None
+    """Who hears of commands of the jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedStudy:
+    """Everything that is decided before the first run."""
+
+    controller: Controller
+    asked: StudyRequest
+    resolve: Callable[[Next], Resolved]
+    first: Resolution | None = None
+    """The first run as it is here; None where it is not known, or made elsewhere."""
+    notes: Sequence[Note] = ()
+    """What is to be said of all runs before the first."""
+    length: str = ""
+    """How much it is, where that is known."""
+    closing: Callable[[], list[Any]] | None = None
+    """Notes of its end."""
+    after_failure: AfterFailure = "stop"
+    changes_of: Callable[[Next], JobChanges] | None = None
+    """What is changed about a run that is made elsewhere; None: it can only be made here."""
+    check: Callable[[Plan, Next], None] = lambda _, __: None
+    """Raises for a Plan that the study cannot use."""
+    watch: Callable[[Next, Say], Progress | None] | None = None
+    """Who tells of a run while it runs, where the language has a way of its own."""
+    beside: Beside | None = None
+    """Who writes something else of the study while it runs."""
+
+
+def run_prepared(prepared: PreparedStudy, means: StudyMeans) -> StudyOutcome:
+    """Run a study. Raises what cannot be read, or would not be done, before the first run."""
+    for wanted in prepared.controller.known():
+        commands.check(wanted.workload)
+        schedulers.refuse(wanted.workload)
+    outcome = run_study(
+        prepared.controller,
+        asked=dataclasses.replace(prepared.asked, watch=means.watch),
+        out_dir=means.out,
+        hooks=Hooks(
+            prepared.resolve,
+            progress=means.progress,
+            around=lambda wanted: commands.around(wanted.workload, means.say),
+            result=result_document,
+            closing=prepared.closing,
+            maker=means.maker,
+        ),
+        consent=means.consent,
+        after_failure=prepared.after_failure,
+        calibration=means.calibration,
+    )
+    if prepared.beside is not None:
+        prepared.beside.close(outcome.path)
+    return outcome
+
+
+def result_document(path: Path, study: StudyRecord, done: list[Done]) -> dict[str, Any]:
+    """Compute a study's `result.json`."""
+    from loadstone.analysis.study.document import document
+
+    return document(path, study, [one.run for one in done])
+
+
+def notes_of(asked_for: Workload, first: Resolution | None) -> list[dict[str, Any]]:
+    """Return the notes of a study of one Workload; `first` is its first run, where that is made here."""
+    notes = [] if first is None else [note.model_dump(mode="json") for note in first.notes]
+    if random_seeds.leaves_open(asked_for):
+        notes.append({"kind": "changed", "text": random_seeds.NOTE, "where": None})
+    return notes
+
+
+def times(number: int | None, caller: Caller) -> int | None:
+    """Read how many times; None without it."""
+    if number is not None and not 1 <= number <= MAX_REPEATS:
+        raise InputError(
+            f"found {number}, expected a number from 1 to {MAX_REPEATS}", where=caller.at("repeat")
+        )
+    return number

@@ -1,0 +1,87 @@
+"""One run several times over: so often, or until its mean rate is known.
+
+Knows how a precision is written. When it is enough is the controller's business.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.api.jobs.read_workload import nanoseconds, resolution, total_rate
+from loadstone.api.planning import asked_for
+from loadstone.api.studies.prepared import PreparedStudy, notes_of, times
+from loadstone.errors import InputError
+from loadstone.study.controller import Next
+from loadstone.study.repeat import RepeatController, Until
+from loadstone.study.run import StudyRequest
+
+if TYPE_CHECKING:
+    from loadstone.api.jobs.changes import Caller, Job, JobChanges
+    from loadstone.api.jobs.data_sheet import DataSheet
+    from loadstone.plan.resolve import Resolution
+
+BUDGET_S: Final = 1800.0
+
+
+def prepare_repeats(
+    job: Job,
+    changes: JobChanges,
+    *,
+    repeat: int | None,
+    until: str | None,
+    sheet: DataSheet,
+    request: dict[str, Any],
+    here: bool = True,
+) -> PreparedStudy:
+    """Prepare a job that is repeated; `here`: on this host, which is looked at."""
+    most, precise = times(repeat, changes.caller), precision(until, changes.caller)
+    asked = asked_for(job, changes)
+    controller = RepeatController(Next(asked.name, asked, rate=total_rate(changes)), most=most, until=precise)
+
+    def resolve(wanted: Next) -> Resolution:
+        return resolution(wanted.workload, changes)
+
+    def closing() -> list[dict[str, Any]]:
+        why = controller.ended_because if precise is not None else None
+        return [{"kind": "info", "text": f"no more repeats: {why}", "where": None}] if why else []
+
+    first = resolve(controller.known()[0]) if here else None
+    return PreparedStudy(
+        controller,
+        StudyRequest(
+            kind="repeat",
+            name=asked.name,
+            front_end="run",
+            request=request,
+            inputs={**asked.sources, **sheet.inputs},
+            settings={
+                "repeats": most,
+                "until_share": precise.share if precise else None,
+                "budget_s": precise.budget_s if precise else None,
+            },
+            notes=notes_of(asked, first),
+            spec=sheet.spec,
+        ),
+        resolve,
+        first=first,
+        closing=closing,
+        changes_of=lambda _: changes,
+    )
+
+
+def precision(text: str | None, caller: Caller) -> Until | None:
+    """Read `SHARE%[,TIME]`; None without it."""
+    if text is None:
+        return None
+    where = caller.at("until")
+    share, comma, time = text.partition(",")
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", share)
+    if match is None or not 0 < float(match[1]) < 100:
+        raise InputError(
+            f"found {share!r}, expected a share and perhaps a time, such as 2% or 2%,30m", where=where
+        )
+    budget_s = nanoseconds(time, where) / 1e9 if comma else BUDGET_S
+    if budget_s <= 0:
+        raise InputError(f"the time {time!r} is 0: expected a time such as 30m", where=where)
+    return Until(float(match[1]) / 100, budget_s)

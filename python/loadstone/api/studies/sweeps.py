@@ -1,0 +1,128 @@
+"""A load at every combination of one to three factors.
+
+Knows how factors and the gain are written. Which operating point is recommended is the analysis' business.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from loadstone import units
+from loadstone.analysis.study.sweep import STAGE
+from loadstone.api.jobs.read_workload import resolution, total_rate, workload
+from loadstone.api.studies.prepared import PreparedStudy, notes_of, times
+from loadstone.errors import InputError
+from loadstone.study import factors
+from loadstone.study.run import StudyRequest
+from loadstone.study.stages import check_one_stage, stages
+from loadstone.study.sweep import SweepController
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from loadstone.api.jobs.changes import Caller, Job, JobChanges
+    from loadstone.api.jobs.data_sheet import DataSheet
+    from loadstone.plan.model import Plan
+    from loadstone.plan.resolve import Resolution
+    from loadstone.study.controller import Next
+
+MAX_FACTORS: Final = 3
+GAIN: Final = "10%"
+FactorName = factors.Name
+"""`iodepth`, `bs`, `read` or `numjobs`."""
+
+
+def prepare_sweep(
+    job: Job,
+    changes: JobChanges,
+    values: Mapping[FactorName, str | None],
+    *,
+    gain: str | None,
+    repeat: int | None,
+    sheet: DataSheet,
+    request: dict[str, Any],
+    here: bool = True,
+) -> PreparedStudy:
+    """Prepare a sweep over the factors that have values; `here`: on this host, which is looked at."""
+    caller = changes.caller
+    axes = _axes(values, caller)
+    if gain is not None and not {"iodepth", "numjobs"} & {name for name, _ in axes}:
+        raise InputError(
+            f"has no effect without {caller.name_of('iodepth')} or {caller.name_of('numjobs')}",
+            where=caller.at("gain"),
+            hint="it is for the depth that is recommended; leave it out",
+        )
+    gain_share = _gain(gain or GAIN, caller)
+    changes.refuse(("interval", "warmup"), "a sweep")
+    asked_for = workload(job, changes)
+    parts = stages(asked_for)
+    passes = times(repeat, caller)
+    controller = SweepController(parts, axes, repeat=passes or 1, rate=total_rate(changes))
+
+    def check(plan: Plan, wanted: Next) -> None:
+        check_one_stage(plan, wanted.workload)
+        depth = wanted.factors.get("iodepth")
+        factors.check(plan, wanted.workload, depth if isinstance(depth, int) else None)
+
+    def resolve(wanted: Next) -> Resolution:
+        found = resolution(wanted.workload, changes)
+        check(found.plan, wanted)
+        return found
+
+    first = resolve(controller.known()[0]) if here else None
+    length = ""
+    if first is not None and first.duration_ns is not None:
+        whole_s = first.duration_ns / 1e9 * controller.expected()
+        length = f"{controller.expected()} runs, {units.seconds(whole_s)} of load in all"
+    return PreparedStudy(
+        controller,
+        StudyRequest(
+            kind="sweep",
+            name=asked_for.name,
+            front_end="sweep",
+            request=request,
+            inputs={**asked_for.sources, **sheet.inputs},
+            settings={
+                "axes": ([[STAGE, [name for name, _ in parts]]] if len(parts) > 1 else [])
+                + [[name, list(found)] for name, found in axes],
+                "gain_share": gain_share,
+                "repeat": passes,
+            },
+            notes=notes_of(asked_for, first),
+            spec=sheet.spec,
+        ),
+        resolve,
+        first=first,
+        length=length,
+        after_failure="go_on",
+        changes_of=lambda _: changes,
+        check=check,
+    )
+
+
+def _axes(given: Mapping[FactorName, str | None], caller: Caller) -> list[tuple[FactorName, tuple[int, ...]]]:
+    axes = [
+        (name, factors.values(name, text, caller.at(name)))
+        for name, text in given.items()
+        if text is not None
+    ]
+    if not axes:
+        options = ", ".join(caller.name_of(name) for name in get_args(factors.Name))
+        raise InputError(
+            "there is nothing to sweep", where=caller.at(), hint=f"give one to three of {options}"
+        )
+    if len(axes) > MAX_FACTORS:
+        raise InputError(
+            f"{len(axes)} factors at once are too many",
+            where=caller.at(),
+            hint=f"vary at most {MAX_FACTORS}: a picture cannot show more",
+        )
+    return axes
+
+
+def _gain(text: str, caller: Caller) -> float:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", text)
+    if match is None or not 0 < float(match[1]) < 100:
+        raise InputError(f"found {text!r}, expected a share such as {GAIN}", where=caller.at("gain"))
+    return float(match[1]) / 100

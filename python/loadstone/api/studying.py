@@ -1,0 +1,220 @@
+"""Running several runs as a study: lists, repeats, sweeps, curves, and each of them again.
+
+Knows the arguments that all of them take. Nobody is asked: what would lose data is refused unless its path
+is named, or a `Consent` that asks is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from loadstone.api.jobs import data_sheet, run_list
+from loadstone.api.jobs.changes import PYTHON, JobArguments, JobChanges, job_of
+from loadstone.api.one_run import consent_of, request_of, watched
+from loadstone.api.place import default_directory
+from loadstone.api.results import Study, open_study
+from loadstone.api.studies.again import prepare_again
+from loadstone.api.studies.curves import prepare_curve
+from loadstone.api.studies.lists import prepare_list
+from loadstone.api.studies.prepared import StudyMeans, run_prepared
+from loadstone.api.studies.repeats import prepare_repeats
+from loadstone.api.studies.sweeps import FactorName, prepare_sweep
+from loadstone.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    from loadstone.api.jobs.data_sheet import DataSheet
+    from loadstone.api.studies.prepared import PreparedStudy
+    from loadstone.plan.safety.guard import Consent
+    from loadstone.study.run import StudyProgress
+    from loadstone.watch.address import WatchedAddress
+
+Values = str | Sequence[int]
+"""Of a factor: a list, or a text such as `1,2,4` or `1..256`."""
+
+
+class HowArguments(TypedDict, total=False):
+    """How a study is run; docs/python.md says what each does."""
+
+    accept_data_loss: Sequence[Path | str] | Consent
+    calibration: bool
+    out: Path | str | None
+    watch: Sequence[str | WatchedAddress]
+    progress: StudyProgress | None
+    check: bool
+
+
+class StudyArguments(HowArguments, JobArguments, total=False):
+    """The same, and what is changed about its jobs."""
+
+    spec: Path | str | None
+
+
+def run_all(
+    job: Path | str,
+    *more: Path | str,
+    repeat: int | None = None,
+    shuffle: int | None = None,
+    vdbench_output: Path | str | None = None,
+    **given: Unpack[StudyArguments],
+) -> Study:
+    """Run a job file of several runs, or several job files, and return the study.
+
+    A directory stands for the job files in it. `shuffle` draws the order of several files, `repeat` does all
+    of them so many times, `vdbench_output` is a directory for vdbench's own files. Raises as `run` does.
+    """
+    changes = _changes(given)
+    found = run_list.read(job_of(job), changes, [job_of(one) for one in more], shuffle)
+    if found is None:
+        raise InputError(f"{job} is one run", hint="use run, or repeat")
+    request = _request(given, changes, job=str(job), more=[str(one) for one in more], repeat=repeat)
+    output = None if vdbench_output is None else Path(vdbench_output)
+    prepared = prepare_list(
+        found, changes, repeat=repeat, vdbench_output=output, sheet=_sheet(given), request=request
+    )
+    return _done(prepared, given)
+
+
+def repeat(
+    job: Path | str,
+    times: int | None = None,
+    *,
+    until: str | None = None,
+    **given: Unpack[StudyArguments],
+) -> Study:
+    """Run a job so many times, or `until` its mean rate is known as well as that, and return the study.
+
+    `until` is the half width of the 95 % interval as a share of the mean, and perhaps a time: "2%,30m".
+    Raises as `run` does.
+    """
+    if times is None and until is None:
+        raise InputError("says not how often", where=PYTHON.at("repeat"), hint="give times, until or both")
+    changes = _changes(given)
+    request = _request(given, changes, job=str(job), repeat=times, until=until)
+    return _done(
+        prepare_repeats(
+            job_of(job), changes, repeat=times, until=until, sheet=_sheet(given), request=request
+        ),
+        given,
+    )
+
+
+def sweep(
+    job: Path | str,
+    *,
+    iodepth: Values | None = None,
+    bs: Values | None = None,
+    read: Values | None = None,
+    numjobs: Values | None = None,
+    gain: str | None = None,
+    repeat: int | None = None,
+    **given: Unpack[StudyArguments],
+) -> Study:
+    """Run a job at every combination of one to three factors, and return the study.
+
+    Factors are depths, block sizes in bytes (or as "4k..1m"), percents of reads, and clones: a list or a
+    text. `gain` is what throughput must gain per doubling of the depth that is recommended, as "10%";
+    `repeat` passes over all combinations. Raises as `run` does.
+    """
+    changes = _changes(given)
+    factors: dict[FactorName, Values | None] = {
+        "bs": bs,
+        "read": read,
+        "numjobs": numjobs,
+        "iodepth": iodepth,
+    }
+    # The last is drawn to the right and runs fastest.
+    texts: dict[FactorName, str | None] = {name: _text(values) for name, values in factors.items()}
+    request = _request(given, changes, job=str(job), **texts, gain=gain, repeat=repeat)
+    return _done(
+        prepare_sweep(
+            job_of(job), changes, texts, gain=gain, repeat=repeat, sheet=_sheet(given), request=request
+        ),
+        given,
+    )
+
+
+def curve(
+    job: Path | str,
+    *,
+    points: str | None = None,
+    slo: str | None = None,
+    repeat: int | None = None,
+    **given: Unpack[StudyArguments],
+) -> Study:
+    """Find a job's maximum, measure its latency at shares of it, and return the study.
+
+    `points` are percents of the maximum, as "10,50,100", or "adaptive". `slo` is a limit as "p99<1ms", whose
+    highest load is searched for. `repeat` measures every load so often. Raises as `run` does.
+    """
+    changes = _changes(given)
+    request = _request(given, changes, job=str(job))
+    return _done(
+        prepare_curve(
+            job_of(job),
+            changes,
+            points=points,
+            slo=slo,
+            repeat=repeat,
+            sheet=_sheet(given),
+            request=request,
+        ),
+        given,
+    )
+
+
+def rerun_study(
+    study: Study | Path | str, *, unverified: bool = False, **given: Unpack[HowArguments]
+) -> Study:
+    """Run the Plans of a study again, in their order, and return the new study; commands are not run again.
+
+    `unverified` takes one that was altered. Raises `BundleError` for what is no study, and as `run` does.
+    """
+    path = study.path if isinstance(study, Study) else Path(study)
+    prepared, _ = prepare_again(path, consent_of(given.get("accept_data_loss", ())), unverified=unverified)
+    return _done(prepared, given)
+
+
+def _text(values: Values | None) -> str | None:
+    return values if values is None or isinstance(values, str) else ",".join(map(str, values))
+
+
+def _changes(given: StudyArguments) -> JobChanges:
+    own = StudyArguments.__optional_keys__ - JobArguments.__optional_keys__
+    return JobChanges.of(JobArguments(**{name: one for name, one in given.items() if name not in own}))  # type: ignore[typeddict-item] # of the same type
+
+
+def _sheet(given: StudyArguments) -> DataSheet:
+    path = given.get("spec")
+    return data_sheet.read(None if path is None else Path(path))
+
+
+def _request(given: StudyArguments, changes: JobChanges, **options: Any) -> dict[str, Any]:
+    consent = consent_of(given.get("accept_data_loss", ()))
+    return request_of(
+        "python", {**options, **changes.document(), "i_accept_data_loss": sorted(consent.paths)}
+    )
+
+
+def _done(prepared: PreparedStudy, given: HowArguments) -> Study:
+    out = given.get("out")
+    outcome = run_prepared(
+        prepared,
+        StudyMeans(
+            Path(out) if out is not None else default_directory(prepared.asked.name),
+            consent_of(given.get("accept_data_loss", ())),
+            calibration=given.get("calibration", True),
+            watch=watched(given.get("watch", ())),
+            progress=given.get("progress"),
+        ),
+    )
+    if given.get("check", True):
+        if outcome.error is not None:
+            raise outcome.error
+        if outcome.study.status != "complete":
+            raise RunError(
+                f"the study was {outcome.study.status}",
+                hint=f"open_study({str(outcome.path)!r}) has its runs",
+            )
+    return open_study(outcome.path)
