@@ -9,7 +9,7 @@ ENGINE := target/release/loadstone-engine
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 QUIET := $(if $(V),,--quiet)
 
-.PHONY: help build static demo test rust-tests robust nightly lint lint-rust lint-python bench fuzz rust-fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons experiments hosts examples format clean
+.PHONY: help build static demo test test-rust test-side-by-side robust nightly lint lint-rust lint-python bench fuzz rust-fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons experiments hosts examples format clean
 
 help:
 	@echo "make demo    run four corners on a temporary file and say where the report is"
@@ -66,21 +66,25 @@ test nightly: export PYTHONDONTWRITEBYTECODE =
 # Long lists of cases are sampled, every day another sample; the last line of a run says which.
 test: export LOADSTONE_TESTS_DRAW ?= $(shell date +%j)
 
-# The engine's last step has one thread: its tests are compiled beside it.
+# The engine's last step has one thread, and tests wait: those of both languages are compiled and run beside it.
 test:
-	@$(MAKE) --no-print-directory --jobs=2 build rust-tests
-	$(CARGO) test $(QUIET) --locked --workspace
+	@$(MAKE) --no-print-directory --jobs=2 test-rust test-side-by-side
+	$(BIN)/python -m pytest -m 'serial and not nightly' $(PYTEST) $$(grep -rl --include='test_*.py' mark.serial tests)
+
+# What it says is shown when it has ended: the tests beside it tell how far they are.
+test-rust:
+	@mkdir -p target
+	@echo '$(CARGO) test $(QUIET) --locked --workspace'
+	@$(CARGO) test $(QUIET) --locked --workspace > target/test-rust.txt 2>&1; ended=$$?; cat target/test-rust.txt; exit $$ended
+
+test-side-by-side: build
 	@# Once, or else each of the workers would compile every module of a fresh clone.
 	@[ -d tests/__pycache__ ] || $(BIN)/python -m pytest --collect-only --quiet > /dev/null
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not nightly and not serial' $(PYTEST)
-	$(BIN)/python -m pytest -m 'serial and not nightly' $(PYTEST) $$(grep -rl --include='test_*.py' mark.serial tests)
 
 # Ten times beside two processes that spin: what fails takes the host's speed for granted.
 robust: build
 	$(BIN)/python -m tests.support.under_load $(ROBUST)
-
-rust-tests:
-	$(CARGO) test $(QUIET) --locked --workspace --no-run
 
 # What takes minutes: give a test the marker `nightly`. The second line starts an interpreter for every program.
 nightly: build
