@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
 from loadstone.engine import binary
+from loadstone.engine.plan_check import memory_bytes
 from loadstone.engine.process import EngineProcess, probe
 from loadstone.errors import EngineError
+from loadstone.plan.model import Plan
+from tests.support import plans
 
 
 def program(tmp_path: Path, body: str) -> Path:
@@ -21,6 +28,38 @@ def program(tmp_path: Path, body: str) -> Path:
 
 def start(tmp_path: Path, body: str) -> EngineProcess:
     return EngineProcess(tmp_path / "plan.json", tmp_path, program=program(tmp_path, body))
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.EMFILE, "ulimit -n"),
+        (errno.EAGAIN, "ulimit -u"),
+        (errno.ENOMEM, "free memory"),
+        (errno.ENOENT, "reinstall"),
+        (errno.EIO, None),
+    ],
+)
+def test_why_the_engine_cannot_be_started_is_told_alike_for_the_check_and_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, remedy: str | None
+) -> None:
+    """The check of a Plan took every want for a broken installation."""
+
+    def fails(*_given: object, **_named: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    written = plans.plan([plans.target("null", "virtual")], [plans.stream()])
+    plan = Plan.model_validate_json(json.dumps(written))
+    monkeypatch.setattr("loadstone.engine.plan_check.find", lambda: tmp_path)
+    monkeypatch.setattr(subprocess, "Popen", fails)
+    monkeypatch.setattr(subprocess, "run", fails)
+    with pytest.raises(EngineError) as checking:
+        memory_bytes(plan)
+    with pytest.raises(EngineError) as running:
+        EngineProcess(tmp_path / "plan.json", tmp_path, program=tmp_path)
+    assert str(checking.value) == str(running.value)
+    assert checking.value.hint == running.value.hint
+    assert (checking.value.hint is None) if remedy is None else (remedy in str(checking.value.hint))
 
 
 def test_events_come_whole_and_in_order(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
-"""Where the engine's program is.
+"""Where the engine's program is, and what keeps it from being started.
 
-Knows the places an installation may have put it. Does not start it.
+Knows the places an installation may have put it. Starts no run.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -17,6 +18,17 @@ NAME = "loadstone-engine"
 OVERRIDE = "LOADSTONE_ENGINE"
 STATIC_OVERRIDE = "LOADSTONE_STATIC_ENGINE"
 STATIC_TARGET = "x86_64-unknown-linux-musl"
+_REINSTALL = "reinstall the package or run `make build`"
+_MORE_FILES = "raise the limit on open files: ulimit -n 1024"
+_REMEDIES = {
+    errno.EMFILE: _MORE_FILES,
+    errno.ENFILE: _MORE_FILES,
+    errno.EAGAIN: "raise the limit on processes (ulimit -u, or pids.max of the control group)",
+    errno.ENOMEM: "free memory, or raise the limit on it (ulimit -v, memory.max of the control group)",
+    errno.ENOENT: _REINSTALL,
+    errno.EACCES: _REINSTALL,
+    errno.ENOEXEC: _REINSTALL,
+}
 
 
 def find() -> Path:
@@ -65,6 +77,12 @@ def find_static() -> Path | None:
     if _schema(found) != _schema(find()):
         raise EngineError(f"{found} is of another version than {find()}", hint="build it again: make static")
     return found
+
+
+def not_started(program: Path | str, error: OSError) -> EngineError:
+    """Return the error of a program that could not be started."""
+    message = f"the engine {program} cannot be started: {error.strerror}"
+    return EngineError(message, hint=_REMEDIES.get(error.errno or 0))
 
 
 def _schema(engine: Path) -> bytes:

@@ -9,7 +9,7 @@ import json
 import subprocess
 from typing import TYPE_CHECKING
 
-from loadstone.engine.binary import find
+from loadstone.engine.binary import find, not_started
 from loadstone.errors import EngineError, InputError
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ def memory_bytes(plan: Plan) -> int:
             check=False,
         )
     except OSError as error:
-        message = f"the engine {program} cannot be started: {error.strerror}"
-        raise EngineError(message, hint="reinstall the package or run `make build`") from error
+        raise not_started(program, error) from error
     if done.returncode not in {ACCEPTED, REFUSED}:
         raise EngineError(
             f"the engine's check ended with code {done.returncode}: {done.stderr.decode().strip()}"

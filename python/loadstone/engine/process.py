@@ -7,17 +7,16 @@ meaning of an event beyond its `type`; what silence means is in `engine.watch`.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import resource
 import selectors
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from loadstone.engine import exit_cause
-from loadstone.engine.binary import find
+from loadstone.engine.binary import find, not_started
 from loadstone.errors import EngineError
 
 if TYPE_CHECKING:
@@ -27,14 +26,6 @@ Event = dict[str, Any]
 """One JSON object of the engine's standard output (ARCHITECTURE.md lists the types)."""
 
 READ_BYTES = 1 << 20
-REINSTALL: Final = "reinstall the package or run `make build`"
-_MORE_FILES: Final = "raise the limit on open files: ulimit -n 1024"
-_REMEDIES: Final = {
-    errno.EMFILE: _MORE_FILES,
-    errno.ENFILE: _MORE_FILES,
-    errno.EAGAIN: "raise the limit on processes (ulimit -u, or pids.max of the control group)",
-    errno.ENOMEM: "free memory, or raise the limit on it (ulimit -v, memory.max of the control group)",
-}
 
 
 class EventLines:
@@ -72,8 +63,7 @@ class EngineProcess:
                 process_group=0,
             )
         except OSError as error:
-            message = f"the engine {argv[0]} cannot be started: {error.strerror}"
-            raise EngineError(message, hint=_REMEDIES.get(error.errno or 0, REINSTALL)) from error
+            raise not_started(argv[0], error) from error
         self._pipes = [
             pipe for pipe in (self._process.stdin, self._process.stdout, self._process.stderr) if pipe
         ]
