@@ -139,8 +139,13 @@ class Bench:
 
     @staticmethod
     def ended(process: subprocess.Popen[str]) -> Ran:
-        """Wait for a verb."""
-        out, err = process.communicate(timeout=PATIENCE_S)
+        """Wait for a verb; one that does not end is asked to, so that it puts the machine back."""
+        try:
+            out, err = process.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            _, err = process.communicate()
+            raise WrongError(f"it did not end in {PATIENCE_S} s: {err[-800:]}") from None
         return Ran(process.returncode, out, err)
 
     def snapshot(self) -> dict[str, str]:
