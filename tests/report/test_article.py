@@ -41,7 +41,7 @@ WROTE = ArticleTable(
     ["pattern", "IOPS"],
     [
         [TableCell("4k random read")],
-        ["IOPS", TableCell("100", kind="better", below="+12 % ▲")],
+        ["IOPS", TableCell("100", kind="better", below="+12 % ▲", strong=True)],
         ["other", TableCell("7", struck=True)],
     ],
 )
@@ -66,7 +66,7 @@ def test_markdown_has_everything_but_charts_and_no_heading_over_nothing() -> Non
     text = as_file(article(), ".md")
     assert isinstance(text, str)
     assert "**It is faster.**" in text
-    assert "| IOPS | 100 (**+12 % ▲**) |" in text
+    assert "| IOPS | **100** (**+12 % ▲**) |" in text
     assert "| other | ~~7~~ |" in text
     assert "| **4k random read** |  |" in text
     assert "## Words" in text

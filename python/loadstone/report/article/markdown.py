@@ -86,10 +86,11 @@ def _table(table: ArticleTable) -> str:
 def _cell(cell: TableCell) -> str:
     text = _text(cell.text)
     text = f"~~{text}~~" if cell.struck and text else text
+    text = f"**{text}**" if cell.strong and text else text
     if cell.below:
         strong = "**" if cell.kind in ("better", "worse") else ""
         text += f" ({strong}{_text(cell.below)}{strong})"
-    return f"**{text}**" if cell.strong and text else text
+    return text
 
 
 def _typed(block: Typed) -> str:

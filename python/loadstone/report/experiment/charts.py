@@ -36,6 +36,8 @@ SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangl
 WIDTH: Final = 400
 HEIGHT: Final = 260
 SMALL: Final = (380, 230)
+LEAST_REACH: Final = 0.01
+"""Of an axis of differences, either way: what is closer than that is drawn as close."""
 
 
 def effects(story: ExperimentStory) -> Spec | None:
@@ -190,8 +192,9 @@ def _course(story: ExperimentStory, pattern: str) -> Spec | None:
         "type": "quantitative",
         "axis": {"title": "time, min" if long else "time, s", "grid": False, "tickCount": 5},
     }
+    reach = max(LEAST_REACH, *(abs(row["off"]) for row in rows))
     y = {
-        "field": "off", "type": "quantitative", "scale": {"zero": True},
+        "field": "off", "type": "quantitative", "scale": {"domain": [-reach, reach], "nice": True},
         "axis": {"title": f"{name_of(metric)} against its mean", "format": "+.2~%", "tickCount": 5},
     }  # fmt: skip
     none = {"data": {"values": [{"off": 0}]}, "mark": {"type": "rule", "color": "#999", "strokeDash": [3, 3]}}
@@ -232,6 +235,8 @@ def shares(story: ExperimentStory) -> Spec | None:
         for one in found
     ]
     patterns = _patterns(rows)
+    # Shares of combinations that were not measured equally often do not add up to 1.
+    whole = max(1.0, *(sum(row["share"] for row in rows if row["pattern"] == one) for one in patterns))
     room = min(240, 8 * max(len(pattern) for pattern in patterns))
     names = {"title": None, "labelLimit": 240, "minExtent": room}
     greys = {"order in time": "#b8b8b8", "not explained": "#e2e2e2"}
@@ -242,7 +247,7 @@ def shares(story: ExperimentStory) -> Spec | None:
         "mark": {"type": "bar", "stroke": "white", "strokeWidth": 1.5},
         "encoding": {
             "x": {
-                "field": "share", "type": "quantitative", "stack": "normalize",
+                "field": "share", "type": "quantitative", "scale": {"domain": [0, whole]},
                 "axis": {"title": "share of the sum of squares", "format": "%", "tickCount": 5},
             },
             "y": {"field": "pattern", "type": "nominal", "sort": patterns, "axis": names},

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.effects.names import name_of, value
-from loadstone.effects.observations import LARGER_IS_BETTER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,7 +173,7 @@ def choice(one: Recommendation) -> str:
 
 
 def costs(story: ExperimentStory, one: Recommendation) -> str:
-    """Write what a choice changes in other metrics, as far as it is told apart."""
+    """Write what a choice changes in other metrics, as far as the interval says; marks are for tests."""
     told_costs = []
     for cost in one.costs:
         if cost.metric not in story.metrics:
@@ -182,8 +181,7 @@ def costs(story: ExperimentStory, one: Recommendation) -> str:
         sure = cost.change.low is not None and cost.change.high is not None
         clear = sure and not ((cost.change.low or 0) <= 1 <= (cost.change.high or 0))
         if clear:
-            better = (cost.change.ratio > 1) == (cost.metric in LARGER_IS_BETTER)
-            told_costs.append(f"{name_of(cost.metric)} {change(cost.change)} {'▲' if better else '▼'}")
+            told_costs.append(f"{name_of(cost.metric)} {change(cost.change)}")
     return ", ".join(told_costs)
 
 
