@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadstone.audit import foreign
+from loadstone.audit.foreign import fio_disks
 from loadstone.audit.judge import judge, judge_case
 from loadstone.errors import InputError
 
@@ -320,7 +321,88 @@ def test_sectors_of_disks_tell_what_reached_the_storage(tmp_path: Path) -> None:
     (case,) = cases(tmp_path / "f.json")
     assert case.traffic is not None
     assert case.traffic.carriers == ("sda",)
-    assert case.traffic.moved["read"].bytes == MIB
+    assert case.seconds is not None
+    unseen = fio_disks.UNSEEN_S / case.seconds * case.traffic.asked["read"].bytes
+    assert close(case.traffic.moved["read"].bytes, MIB + unseen)
+
+
+TEXT = """\
+j: (g=0): rw={rw}, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=psync, iodepth=1
+fio-3.28
+Starting 1 process
+
+j: (groupid=0, jobs=1): err= 0: pid=1: Wed Aug 12 01:04:39 2020
+  {op}: IOPS=10.0k, BW=39.1MiB/s (41.0MB/s)(391MiB/10000msec)
+    clat (usec): min=40, max=900, avg=95.00, stdev=20.00
+     lat (usec): min=40, max=901, avg=96.00, stdev=20.00
+    clat percentiles (usec):
+     | 50.00th=[   90], 99.00th=[  200]
+  fsync/fdatasync/sync_file_range:
+    sync (msec): min=1, max=9, avg= 2.00, stdev= 0.50
+    sync percentiles (usec):
+     | 50.00th=[ 2000], 99.00th=[ 4000]
+  cpu          : usr=1.00%, sys=2.00%, ctx=1, majf=0, minf=1
+     issued rwts: total={issued},{syncs} short=0,0,0,0 dropped=0,0,0,0
+
+Disk stats (read/write):
+{disks}
+"""
+
+
+def printed(tmp_path: Path, *disks: str, write: bool = False, rw: str = "", syncs: int = 0) -> Case:
+    issued = "0,100000,0" if write else "100000,0,0"
+    told = {"op": "write" if write else "read", "rw": rw or ("randwrite" if write else "randread")}
+    path = tmp_path / "fio.txt"
+    path.write_text(TEXT.format(disks="\n".join(disks), issued=issued, syncs=syncs, **told))
+    return cases(path)[0]
+
+
+def disk_line(name: str, reads: int, writes: int = 0, sectors: str = "", above: str = "") -> str:
+    told = f", sectors={sectors}" if sectors else ""
+    return f"  {name}: ios={reads}/{writes}{told}, merge=0/0, ticks=9/9, in_queue=9, util=99.00%{above}"
+
+
+def reached(case: Case) -> float | None:
+    return None if case.traffic is None else case.traffic.share("read")
+
+
+def test_the_text_of_fio_tells_what_its_disks_did(tmp_path: Path) -> None:
+    rules = {one.rule: one for one in judge_case(printed(tmp_path, disk_line("sda", 0))).causes}
+    assert rules["page_cache_read"].effect == "not_valid"
+    unseen = fio_disks.UNSEEN_S / 10
+    assert close(reached(printed(tmp_path, disk_line("sda", 50_000))), 0.5 + unseen)
+    # What is missing is what fio did not see any more.
+    assert close(reached(printed(tmp_path, disk_line("sda", 97_600, 11))), 1.0)
+    # The disk above others is the one under the file.
+    above = ", aggrios=1/0, aggrmerge=0/0, aggrticks=1/0, aggrin_queue=1, aggrutil=9.00%"
+    stack = printed(tmp_path, disk_line("md0", 50_000, above=above), disk_line("sda", 9), disk_line("sdb", 9))
+    assert stack.traffic is not None
+    assert stack.traffic.carriers == ("md0",)
+    assert close(reached(stack), 0.5 + unseen)
+    # With sectors nothing has to be worked out.
+    sectors = printed(tmp_path, disk_line("sda", 7, sectors="200000/0"), rw="read")
+    assert close(reached(sectors), 200_000 * 512 / (391 * MIB) + unseen)
+
+
+def test_ios_that_do_not_tell_the_bytes_tell_nothing(tmp_path: Path) -> None:
+    """Reads in a row are read ahead, and cached writes go out together."""
+    assert printed(tmp_path, disk_line("sda", 3000), rw="read").traffic is None
+    assert printed(tmp_path, disk_line("sda", 0, 3000), write=True).traffic is None
+    assert printed(tmp_path).traffic is None
+    # Half as many writes as reads: somebody else's.
+    assert printed(tmp_path, disk_line("sda", 90_000, 45_000)).traffic is None
+
+
+def test_flushes_in_the_text_of_fio_are_flushes_and_no_percentiles_of_writes(tmp_path: Path) -> None:
+    case = printed(tmp_path, write=True, syncs=50_000)
+    assert case.flush is not None
+    assert case.flush.iops is not None
+    assert case.flush.latency is not None
+    assert (case.flush.operations, case.flush.iops.value) == (50_000, 5_000.0)
+    assert close(case.flush.latency.mean_ns, 2e6)
+    assert case.total.latency is not None
+    assert case.total.latency.percentiles_ns == {50.0: 90e3, 99.0: 200e3}
+    assert printed(tmp_path, write=True).flush is None
 
 
 @pytest.mark.parametrize("reads", [True, False])

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.audit import case as shape
-from loadstone.audit.foreign import fio_case, fio_options, reader
+from loadstone.audit.foreign import fio_case, fio_disks, fio_options, reader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
 MARK: Final = b'"fio version"'
-SECTOR_BYTES: Final = 512
 NEAR: Final = 0.1
 """Threads that group_reporting hides are worked out from their times, so well."""
 
@@ -192,9 +191,8 @@ def _results(path: Path, root: dict[str, Any], entries: list[_Entry]) -> reader.
     phases = _together(list(groups.values()))
     notes: list[str] = []
     cases = [_case(phase, notes) for phase in phases]
-    disks = root.get("disk_util")
-    if len(cases) == 1 and isinstance(disks, list):
-        cases = [_with_traffic(cases[0], disks)]
+    if len(cases) == 1:
+        cases = [fio_disks.with_traffic(cases[0], fio_disks.of_json(root.get("disk_util")))]
     version = str(root.get("fio version", "fio"))[:32]
     kept = fio_case.of_storage(path, cases, notes)
     return reader.ForeignResults(f"fio JSON ({version})", kept, notes=tuple(dict.fromkeys(notes)))
@@ -280,31 +278,3 @@ def _common(entry: _Entry, threads: int) -> tuple[shape.JobRequest, ...]:
         paced=told.paced if not _PACES & own.keys() else None,
     )
     return (one,) * (threads // each if even else 1)
-
-
-def _with_traffic(case: shape.Case, disks: list[Any]) -> shape.Case:
-    """Add what the disks under the files moved; only newer versions of fio count their sectors."""
-    if not case.seconds:
-        return case  # Nothing was done whose part of it could be told.
-    told = [one for one in disks if isinstance(one, dict) and isinstance(one.get("name"), str)]
-    top = [one for one in told if "aggr_read_ios" in one] or told
-    moved: dict[shape.Op, shape.Moved] = {}
-    for op in ("read", "write"):
-        ios = [reader.number(one.get(f"{op}_ios")) for one in top]
-        sectors = [reader.number(one.get(f"{op}_sectors")) for one in top]
-        if not top or None in ios or (None in sectors and any(ios)):
-            return case
-        moved[op] = shape.Moved(
-            sum(one or 0.0 for one in ios), SECTOR_BYTES * sum(one or 0.0 for one in sectors)
-        )
-    nothing = shape.OpMeasurement()
-    ops: tuple[shape.Op, ...] = ("read", "write")
-    asked = {
-        op: shape.Moved(float(one.operations or 0), float(one.bytes or 0))
-        for op in ops
-        if (one := case.ops.get(op, nothing))
-    }
-    traffic = shape.CarrierTraffic(
-        carriers=tuple(str(one["name"]) for one in top), seconds=case.seconds, asked=asked, moved=moved
-    )
-    return replace(case, traffic=traffic)

@@ -8,12 +8,12 @@ that are not in the line of a job (direct, size, offsets) are not known. A file 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import case as shape
-from loadstone.audit.foreign import fio_case, fio_options, reader
+from loadstone.audit.foreign import fio_case, fio_disks, fio_options, reader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,13 +40,15 @@ DIRECTION_OF_FIO_2: Final = re.compile(
     r"bw=(?P<bw>[\d.]+)(?P<unit>[KMGT]?B)/s, iops=(?P<iops>[\d.]+[kKMG]?), runt= *(?P<ms>\d+)msec"
 )
 LATENCY: Final = re.compile(
-    r"^\s+(?P<kind>slat|clat|lat) \((?P<unit>nsec|usec|msec)\): min= ?(?P<min>[\d.]+[kKMG]?), "
+    r"^\s+(?P<kind>slat|clat|lat|sync) \((?P<unit>nsec|usec|msec)\): min= ?(?P<min>[\d.]+[kKMG]?), "
     r"max= ?(?P<max>[\d.]+[kKMG]?), avg= ?(?P<avg>[\d.]+[kKMG]?), stdev= ?(?P<stdev>[\d.]+[kKMG]?)"
 )
-PERCENTILES: Final = re.compile(r"^\s+(?:clat|lat) percentiles \((?P<unit>nsec|usec|msec)\):")
+PERCENTILES: Final = re.compile(r"^\s+(?P<kind>clat|lat|sync) percentiles \((?P<unit>nsec|usec|msec)\):")
 PERCENTILE: Final = re.compile(r"([\d.]+)th=\[ *([\d.]+[kMG]?)\]")
 CPU: Final = re.compile(r"^\s+cpu\s+: usr=(?P<usr>[\d.]+)%, sys=(?P<sys>[\d.]+)%")
-ISSUED: Final = re.compile(r"^\s+issued(?: rwts?: total=|\s*: total=r=)(\d+)(?:,|/w=)(\d+)(?:,|/d=)(\d+)")
+ISSUED: Final = re.compile(
+    r"^\s+issued(?: rwts?: total=|\s*: total=r=)(\d+)(?:,|/w=)(\d+)(?:,|/d=)(\d+)(?:,(?P<syncs>\d+))?"
+)
 UNIT_NS: Final = {"nsec": 1.0, "usec": 1e3, "msec": 1e6}
 AGREE: Final = 0.015
 """Printed amounts of three digits agree within this."""
@@ -77,6 +79,8 @@ class _Job:
     error: int
     ops: dict[shape.Op, _Direction] = field(default_factory=dict)
     issued: dict[shape.Op, int] = field(default_factory=dict)
+    syncs: int = 0
+    sync_latency: shape.LatencyFigures | None = None
     cpu_percent: float | None = None
 
 
@@ -86,6 +90,7 @@ def read(path: Path) -> reader.ForeignResults:
     jobs: list[_Job] = []
     state = _State()
     version = "fio"
+    disks: dict[str, list[fio_disks.Disk]] = defaultdict(list)
     run = 0
     for line in reader.text(path).splitlines():
         if (match := ASKED.match(line) or ASKED_OF_FIO_2.match(line)) is not None:
@@ -98,6 +103,8 @@ def read(path: Path) -> reader.ForeignResults:
             group = f"{run}.{match['group']}"
             jobs.append(_Job(match["name"], group, int(match["jobs"]), int(match["error"])))
             state = _State()
+        elif jobs and (disk := fio_disks.of_line(line)) is not None:
+            disks[str(run)].append(disk)
         elif jobs:
             _line(line, jobs[-1], state)
     if not jobs:
@@ -106,7 +113,13 @@ def read(path: Path) -> reader.ForeignResults:
     for job in jobs:
         groups[job.group].append(job)
     notes = ["numbers are rounded to three digits; direct, size and offsets are not in this output"]
-    cases = [_case(group, asked, notes) for group in groups.values()]
+    of_run = Counter(group.partition(".")[0] for group in groups)
+    # What disks did is told of a whole run: of several groups no one's part is known.
+    alone = {group: disks[one] for group in groups if of_run[one := group.partition(".")[0]] == 1}
+    cases = [
+        fio_disks.with_traffic(_case(told, asked, notes), alone.get(group, ()))
+        for group, told in groups.items()
+    ]
     kept = fio_case.of_storage(path, cases, notes)
     return reader.ForeignResults(f"fio text ({version})", kept, notes=tuple(notes))
 
@@ -130,17 +143,10 @@ def _line(line: str, job: _Job, state: _State) -> None:
             int(match["ms"][:12]) / 1e3,
         )
         state.percentile_ns = None
-    elif (match := LATENCY.match(line)) is not None and state.op is not None:
-        unit = UNIT_NS[match["unit"]]
-        state.op.latencies[match["kind"]] = shape.LatencyFigures(
-            mean_ns=_scaled(match["avg"]) * unit,
-            kind="clat" if match["kind"] == "clat" else "lat",
-            min_ns=_scaled(match["min"]) * unit,
-            max_ns=_scaled(match["max"]) * unit,
-            stddev_ns=_scaled(match["stdev"]) * unit,
-        )
+    elif (match := LATENCY.match(line)) is not None:
+        _latency_line(match, job, state)
     elif (match := PERCENTILES.match(line)) is not None:
-        state.percentile_ns = UNIT_NS[match["unit"]]
+        state.percentile_ns = None if match["kind"] == "sync" else UNIT_NS[match["unit"]]
     elif line.lstrip().startswith("|") and state.op is not None and state.percentile_ns is not None:
         for percent, value in PERCENTILE.findall(line):
             known = reader.number(percent)
@@ -149,7 +155,25 @@ def _line(line: str, job: _Job, state: _State) -> None:
     elif (match := CPU.match(line)) is not None:
         job.cpu_percent = (float(match["usr"]) + float(match["sys"])) * job.jobs
     elif (match := ISSUED.match(line)) is not None:
-        job.issued = {op: int(count[:18]) for op, count in zip(fio_case.OPS, match.groups(), strict=True)}
+        counts = zip(fio_case.OPS, match.groups()[:3], strict=True)
+        job.issued = {op: int(count[:18]) for op, count in counts}
+        job.syncs = int((match["syncs"] or "0")[:18])
+
+
+def _latency_line(match: re.Match[str], job: _Job, state: _State) -> None:
+    """Keep a line of latency: of a flush with its job, any other with the direction it stands below."""
+    unit = UNIT_NS[match["unit"]]
+    told = shape.LatencyFigures(
+        mean_ns=_scaled(match["avg"]) * unit,
+        kind="clat" if match["kind"] == "clat" else "lat",
+        min_ns=_scaled(match["min"]) * unit,
+        max_ns=_scaled(match["max"]) * unit,
+        stddev_ns=_scaled(match["stdev"]) * unit,
+    )
+    if match["kind"] == "sync":
+        job.sync_latency = told
+    elif state.op is not None:
+        state.op.latencies[match["kind"]] = told
 
 
 def _scaled(text: str) -> float:
@@ -186,6 +210,15 @@ def _measured(direction: _Direction, issued: int | None) -> shape.OpMeasurement:
     )
 
 
+def _flush(job: _Job) -> shape.OpMeasurement | None:
+    """Return the flushes of a job; None when it made none, or an old fio did not time them."""
+    seconds = max((direction.seconds for direction in job.ops.values()), default=0.0)
+    if not job.syncs or job.sync_latency is None or not seconds:
+        return None
+    rate = shape.Figure(job.syncs / seconds)
+    return shape.OpMeasurement(operations=job.syncs, iops=rate, latency=job.sync_latency)
+
+
 def _moved(direction: _Direction) -> int | None:
     """Return the bytes, None where two places differ: fio 3.1 prints 24.99 GiB as 24.0GiB."""
     by_rate = direction.bytes_per_s * direction.seconds
@@ -202,6 +235,7 @@ def _case(jobs: list[_Job], asked: dict[tuple[str, str], re.Match[str]], notes: 
             seconds=max((direction.seconds for direction in job.ops.values()), default=0.0),
             cpu_percent=job.cpu_percent,
             error=job.error,
+            flush=_flush(job),
         )
         for job in jobs
     ]

@@ -1,0 +1,119 @@
+"""What fio counted at the disks under its files, as the traffic of a Case.
+
+Knows the entries of its JSON and the lines of its text. Sectors are counted by fio 3.36 and later; without
+them I/Os at random places, which nothing joins but a merge that is counted, tell the bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.audit import case as shape
+from loadstone.audit.foreign import reader
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SECTOR_BYTES: Final = 512
+OPS: Final[tuple[shape.Op, ...]] = ("read", "write")
+UNSEEN_S: Final = 0.3
+"""fio looks at its disks four times a second, and no more at the end: what they did then is not counted."""
+OWN: Final = 0.01
+"""So few of the I/Os are a file system's own, in a direction that nobody asked for."""
+LINE: Final = re.compile(
+    r"^\s+(?P<name>\S+): ios=(?P<ios>\d{1,18}/\d{1,18})(?:, sectors=(?P<sectors>\d{1,18}/\d{1,18}))?, "
+    r"merge=(?P<merges>\d{1,18}/\d{1,18}),(?P<rest>.*)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A disk over the time of a run of fio, reads and writes."""
+
+    name: str
+    ios: tuple[float, float]
+    merges: tuple[float, float]
+    sectors: tuple[float, float] | None
+    is_made_of_others: bool
+    """It stands above other disks, which are told besides."""
+
+
+def of_line(line: str) -> Disk | None:
+    """Read a line below `Disk stats`; None for any other."""
+    match = LINE.match(line)
+    if match is None:
+        return None
+    ios, merges, sectors = (
+        None if text is None else (float(text.partition("/")[0]), float(text.partition("/")[2]))
+        for text in match.group("ios", "merges", "sectors")
+    )
+    if ios is None or merges is None:
+        return None
+    return Disk(match["name"], ios, merges, sectors, "aggrios=" in match["rest"])
+
+
+def of_json(told: Any) -> list[Disk]:
+    """Read `disk_util`; entries without numbers of I/Os are passed over."""
+    found = []
+    for one in told if isinstance(told, list) else []:
+        if not isinstance(one, dict) or not isinstance(one.get("name"), str):
+            continue
+        ios, merges, sectors = (_pair(one, word) for word in ("ios", "merges", "sectors"))
+        if ios is not None:
+            found.append(Disk(one["name"], ios, merges or (0.0, 0.0), sectors, "aggr_read_ios" in one))
+    return found
+
+
+def _pair(told: dict[str, Any], word: str) -> tuple[float, float] | None:
+    read, write = (reader.number(told.get(f"{op}_{word}")) for op in OPS)
+    return None if read is None or write is None else (read, write)
+
+
+def with_traffic(case: shape.Case, disks: Sequence[Disk]) -> shape.Case:
+    """Add what the disks under the files moved, where it is known of both directions."""
+    top = [disk for disk in disks if disk.is_made_of_others] or list(disks)
+    if not case.seconds or case.seconds <= UNSEEN_S or not top:
+        return case  # Nothing was done whose part of it could be told.
+    asked = {op: _asked(case, op) for op in OPS}
+    counted = {op: one for op in OPS if (one := _moved(case, op, asked[op], top)) is not None}
+    if len(counted) < len(OPS):
+        return case
+    unseen = UNSEEN_S / case.seconds
+    moved = {op: _with_unseen(one, asked[op], unseen) for op, one in counted.items()}
+    traffic = shape.CarrierTraffic(
+        carriers=tuple(disk.name for disk in top), seconds=case.seconds, asked=asked, moved=moved
+    )
+    return replace(case, traffic=traffic)
+
+
+def _asked(case: shape.Case, op: shape.Op) -> shape.Moved:
+    done = case.ops.get(op, shape.OpMeasurement())
+    return shape.Moved(float(done.operations or 0), float(done.bytes or 0))
+
+
+def _with_unseen(counted: shape.Moved, asked: shape.Moved, share: float) -> shape.Moved:
+    """Add the part of what was asked for that may have gone uncounted; nothing beyond it."""
+    missing = max(0.0, min(asked.bytes - counted.bytes, share * asked.bytes))
+    if not missing or not counted.ios:
+        return counted
+    return shape.Moved(counted.ios * (1 + missing / counted.bytes), counted.bytes + missing)
+
+
+def _moved(case: shape.Case, op: shape.Op, asked: shape.Moved, disks: Sequence[Disk]) -> shape.Moved | None:
+    """Return what the disks moved in a direction; None where neither sectors nor the I/Os tell the bytes."""
+    at = OPS.index(op)
+    ios = sum(disk.ios[at] for disk in disks)
+    sectors = [disk.sectors[at] for disk in disks if disk.sectors is not None]
+    if len(sectors) == len(disks):
+        return shape.Moved(ios, SECTOR_BYTES * sum(sectors))
+    if not asked.ios or not asked.bytes:
+        of_all = sum(sum(disk.ios) for disk in disks)
+        return shape.Moved(0.0, 0.0) if ios <= OWN * of_all else None
+    # Cached writes go out in runs of pages, and reads in a row are read ahead: their I/Os tell no bytes.
+    scattered = all(job.random_percent == 100 and len(job.block_bytes) == 1 for job in case.jobs)
+    if ios and not (scattered and (op == "read" or all(job.direct for job in case.jobs))):
+        return None
+    reached = ios + sum(disk.merges[at] for disk in disks)
+    return shape.Moved(ios, min(asked.bytes, reached * asked.bytes / asked.ios))
