@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 
 def test_each_run_of_a_sweep_is_a_run_on_all_hosts_and_can_be_run_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(KeptAgents, "renew", lambda _: {"h2": "killed"})
     words = ["--hosts", str(hosts_file(tmp_path)), "--no-report", "--no-calibration"]
     sweep = ["sweep", str(job_file(tmp_path)), "--bs", "4k,8k", "--watch", "me=local"]
     assert main([*sweep, *words, "--out", str(tmp_path / "s"), "--json"]) == 0
@@ -34,6 +35,8 @@ def test_each_run_of_a_sweep_is_a_run_on_all_hosts_and_can_be_run_again(
         assert [host["ops"] for host in one["hosts"]] == [run["total"]["operations"] // 2] * 2
         assert run["hosts"] == one["hosts"]
         assert one["watched"].keys() == {"me"}
+        record = json.loads((tmp_path / "s" / run["bundle"] / "hosts.json").read_text())
+        assert [(event["host"], "killed" in event["text"]) for event in record["events"]] == [("h2", True)]
     assert not list((tmp_path / "d1").iterdir())
     first = str(tmp_path / "s" / told["runs"][0]["bundle"])
     assert main(["rerun", first, "--out", str(tmp_path / "r")]) == 2

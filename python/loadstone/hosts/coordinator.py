@@ -10,7 +10,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
@@ -65,6 +65,8 @@ class HostsRequest:
     divide: bool = False
     say: Callable[[str], None] = lambda _: None
     """Tells people what happens between hosts."""
+    lost_before: Mapping[str, str] = field(default_factory=dict)
+    """Why agents were started anew that were lost since the run before, by host."""
     consent_is_checked: bool = False
     """Consent may be for what other runs of a study write."""
 
@@ -128,6 +130,8 @@ class _HostsRun:
         self._ticks: MergedTicks | None = None
         self._measured = PartialResult()
         self._events: list[dict[str, Any]] = []
+        for name, why in request.lost_before.items():
+            self._tell(name, say("hosts.between.lost", reason=why), loud=True)
         self._stops = 0
         self._showing = False
 
@@ -339,9 +343,13 @@ class _HostsRun:
             self._show({"type": "watched", "text": line})
 
     def _note(self, name: str, text: str) -> None:
-        """Say and remember what happened between hosts."""
+        """Say and remember what happened between hosts; what kept the load from being begun is its error."""
+        early = self._phases.phase in {phases.RunPhase.CONNECT, phases.RunPhase.PREPARE}
+        self._tell(name, text, loud=not early)
+
+    def _tell(self, name: str, text: str, *, loud: bool) -> None:
         self._events.append({"at_s": round(time.monotonic() - self._began_s, 3), "host": name, "text": text})
-        if self._phases.phase not in {phases.RunPhase.CONNECT, phases.RunPhase.PREPARE}:
+        if loud:
             self._request.say(f"{name}: {text}" if name else text)
 
     # What is done.

@@ -54,8 +54,6 @@ def on_hosts(
                 )
                 for part in record.hosts
             }
-            for name, why in agents.renew().items():
-                request.say(f"{name}: " + say("hosts.between.lost", reason=why))
             outcome = run_on_hosts(
                 works,
                 hosts,
@@ -65,6 +63,7 @@ def on_hosts(
                     asked=asked,
                     out_dir=bundle.path / relative,
                     consent=_consent(request.consent, record),
+                    lost_before=agents.renew(),
                     consent_is_checked=True,
                     divide=False,
                     progress=progress(),

@@ -100,8 +100,6 @@ class RunsOnHosts:
         """Do one run on all hosts."""
         _ = clock
         progress = step.begin()
-        for name, why in self.agents.renew().items():
-            self.say(f"{name}: " + say("hosts.between.lost", reason=why))
         return run_on_hosts(
             self.works(step.wanted),
             self.hosts,
@@ -114,6 +112,7 @@ class RunsOnHosts:
                 divide=self.divide,
                 say=self.say,
                 holder=self.holder,
+                lost_before=self.agents.renew(),
                 consent_is_checked=True,
             ),
             result=step.figures.document,
