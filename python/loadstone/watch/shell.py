@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 SYSTEMS: Final[Mapping[str, ModuleType]] = {"Linux": linux, "FreeBSD": freebsd, "SunOS": illumos}
 CLIENT: Final = "LOADSTONE_SSH"
 """Environment variable with the command to use for `ssh`, as `ssh -F FILE`."""
-CONNECT_S: Final = 10.0
+CONNECT_S: Final = 25.0
+"""Before a run: a storage that is busy may take long to start a shell."""
 MOST_BYTES: Final = 16 << 20
 """Of one answer: a host with thousands of disks stays below a tenth of it."""
 NANOSECONDS: Final = re.compile(r"(\d+)\.(\d{9})$")
