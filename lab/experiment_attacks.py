@@ -72,6 +72,10 @@ class Ran:
             raise WrongError(f"exit code {self.code}, expected {codes}: {self.err[-800:]}")
         return self
 
+    def ends_asked(self, number: int) -> Ran:
+        """Hold the end after a signal against what it may be: before the program has begun it is Python's."""
+        return self if number and self.code == -number else self.ends(130, 0)
+
     def says(self, *patterns: str) -> Ran:
         """Look for words in what was said on the error stream."""
         for pattern in patterns:
@@ -496,8 +500,7 @@ def _interrupt(bench: Bench, number: int, text: str | None = None) -> None:
         process.send_signal(number)
     ran = bench.ended(process)
     if number != signal.SIGKILL:
-        # Before the program has begun the signal ends it as it ends any other.
-        ran.ends(130, 0, *(() if out.exists() else (-number,)))
+        ran.ends_asked(0 if out.exists() else number)
     if number == signal.SIGKILL and alive:
         time.sleep(0.5)
         bench.restore().ends(0)
@@ -509,7 +512,7 @@ def _interrupt(bench: Bench, number: int, text: str | None = None) -> None:
     if bench.draw.random() < 0.5:
         time.sleep(bench.draw.uniform(0.0, 4.0))
         process.send_signal(signal.SIGINT)
-        bench.ended(process).ends(130, 0, -signal.SIGINT)
+        bench.ended(process).ends_asked(signal.SIGINT)
         bench.is_put_back()
         process = bench.start("resume", out)
     bench.ended(process).ends(0)
@@ -562,7 +565,7 @@ def interrupted_plan(bench: Bench) -> None:
     process = bench.start("plan", bench.file(bench.text()))
     time.sleep(bench.draw.uniform(0.0, 1.5))
     process.send_signal(signal.SIGINT)
-    bench.ended(process).ends(0, 130, -signal.SIGINT)
+    bench.ended(process).ends_asked(signal.SIGINT)
 
 
 def target_goes(bench: Bench) -> None:
