@@ -193,7 +193,7 @@ hosts: build
 
 experiments: build
 	$(BIN)/python -m lab.experiments --studies 400 --seed 31 > docs/experiment-calibration.md
-	$(BIN)/python -m lab.simulated_experiments --studies 100 --seed 11 --kinds "skewed latencies,drift,outlier,all of these" > docs/experiment-simulated.md
+	$(BIN)/python -m lab.simulated_experiments --studies 100 --seed 20261123 --kinds "skewed latencies,drift,outlier,all of these" > docs/experiment-simulated.md
 	$(BIN)/python -m lab.seed_differences > docs/seeds-differences.md
 
 comparisons: build
