@@ -72,10 +72,12 @@ test:
 	$(BIN)/python -m pytest -m 'serial and not nightly' $(PYTEST) $$(grep -rl --include='test_*.py' mark.serial tests)
 
 # What it says is shown when it has ended: the tests beside it tell how far they are.
+test-rust: export LOADSTONE_SEEDS ?= 2500
 test-rust:
 	@mkdir -p target
 	@echo '$(CARGO) test $(QUIET) --locked --workspace'
 	@$(CARGO) test $(QUIET) --locked --workspace > target/test-rust.txt 2>&1; ended=$$?; cat target/test-rust.txt; exit $$ended
+	@echo "ran $$LOADSTONE_SEEDS simulated Plans of crates/cli/tests/seeds; make nightly runs all"
 
 test-side-by-side: build
 	@# Once, or else each of the workers would compile every module of a fresh clone.
@@ -88,6 +90,7 @@ robust: build
 
 # What takes minutes: give a test the marker `nightly`. The second line starts an interpreter for every program.
 nightly: build
+	$(CARGO) test $(QUIET) --locked --package loadstone-engine --test seeds
 	$(BIN)/python -m pytest -m nightly $(PYTEST)
 	LOADSTONE_TESTS_COLD=1 $(BIN)/python -m pytest -n $(JOBS) -m 'not nightly' tests/e2e tests/cli $(PYTEST)
 

@@ -385,7 +385,7 @@ def fio_names() -> set[str]:
     return names
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # It starts fio 300 times, and changes only with fio's version.
 def test_the_table_has_every_option_of_the_installed_fio() -> None:
     names = fio_names()
     assert len(names) > 250

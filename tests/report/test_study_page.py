@@ -28,7 +28,7 @@ from loadstone.report.study import curve_charts as study_curve_charts
 from loadstone.report.study import page as study_page
 from loadstone.report.study import terminal as study_terminal
 from loadstone.study.controller import Next
-from loadstone.study.curve import CurveController, CurveOptions
+from loadstone.study.curve import VDBENCH_PERCENTS, CurveController, CurveOptions
 from loadstone.study.repeat import RepeatController
 from loadstone.study.run import Hooks, StudyRequest, run_study
 from loadstone.study.sweep import SweepController
@@ -58,8 +58,13 @@ def study(
     return study_page.read(path)
 
 
-def curve(path: Path, slo: str | None = "mean<200us", **job: Any) -> StudyPage:
-    options = CurveOptions(slo=read_slo(slo) if slo else None)
+def curve(
+    path: Path,
+    slo: str | None = "mean<200us",
+    percents: tuple[float, ...] = VDBENCH_PERCENTS,
+    **job: Any,
+) -> StudyPage:
+    options = CurveOptions(percents=percents, slo=read_slo(slo) if slo else None)
     work = simulated.workload(5, **{"iodepth": 1024} | job)
     return study(path, "curve", CurveController(work, options), {"slo": slo})
 
@@ -166,7 +171,7 @@ def test_a_load_that_is_not_valid_is_a_cross_that_nothing_joins(curved: StudyPag
 
 
 def test_large_blocks_are_drawn_against_bandwidth(tmp_path: Path) -> None:
-    whole = curve(tmp_path / "s", slo=None, bs="128k")
+    whole = curve(tmp_path / "s", slo=None, percents=(50.0, 90.0), bs="128k")
     found = curves(whole.runs)
     spec = study_curve_charts.latency_of_curves(found, "mean")
     assert spec is not None
@@ -177,7 +182,7 @@ def test_large_blocks_are_drawn_against_bandwidth(tmp_path: Path) -> None:
 def test_studies_laid_over_each_other_have_the_names_of_their_directories(
     curved: StudyPage, tmp_path: Path
 ) -> None:
-    one, two = curved, curve(tmp_path / "raid5", slo=None)
+    one, two = curved, curve(tmp_path / "raid5", slo=None, percents=(50.0, 90.0))
     study_page.write([one, two], tmp_path / "both.html")
     html = (tmp_path / "both.html").read_text()
     assert "raid0 · raid5" in html
