@@ -200,7 +200,7 @@ experiments: build
 	$(BIN)/python -m lab.seed_differences > docs/seeds-differences.md
 
 comparisons: build
-	$(BIN)/python -m lab.comparisons --pairs 1000 --seed 7 > docs/compare-calibration.md
+	$(BIN)/python -m lab.comparisons --pairs 1000 --seed 20261123 > docs/compare-calibration.md
 
 format:
 	$(CARGO) fmt

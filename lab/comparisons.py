@@ -5,12 +5,13 @@ Draws runs from a seed: correlated noise, drift, outliers, runs that differ amon
 with other numbers of runs of another length, and phases that are not valid and faster than anything.
 Judges as `loadstone compare` and its gate do.
 
-    python -m lab.comparisons --pairs 1000 --seed 7 > docs/compare-calibration.md
+    python -m lab.comparisons --pairs 1000 --seed 20261123 > docs/compare-calibration.md
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections import Counter
 from dataclasses import astuple, dataclass, replace
@@ -252,7 +253,8 @@ def table(
         "## Kinds of pairs without a difference",
         "",
         "Promised is that chance calls any row better in at most 2.5 % of the comparisons, and worse in as many. *Gate 98*: it could not have seen a regression of "
-        f"{100 * DETECT:.0f} %, and says so; with two runs of each side it hardly ever could.",
+        f"{100 * DETECT:.0f} %, and says so; with two runs of each side it hardly ever could. "
+        f"Of {OF_A_KIND} pairs of which 2.5 % are told apart, {_seen_of(OF_A_KIND, 0.025)} are seen in 95 of 100 tables.",
         "",
         "| kind | pairs | some row better | some row worse | gate 0 | gate 98 |",
         "|---|---:|---:|---:|---:|---:|",
@@ -275,6 +277,18 @@ def table(
         *_power_lines(calibration([*found, *slower])),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _seen_of(count: int, share: float) -> str:
+    """Return between which shares so many draws lie in 95 of 100 cases."""
+    below, bounds = 0.0, []
+    for hits in range(count + 1):
+        below += math.comb(count, hits) * share**hits * (1 - share) ** (count - hits)
+        if below > (0.025, 0.975)[len(bounds)]:
+            bounds.append(100 * hits / count)
+        if len(bounds) == 2:
+            break
+    return f"{bounds[0]:.1f} to {bounds[1]:.1f} %"
 
 
 def _power_lines(tests: Sequence[tuple[PairKind, float, bool]]) -> list[str]:
