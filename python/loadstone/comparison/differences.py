@@ -15,7 +15,7 @@ from loadstone import units
 from loadstone.comparison.pattern import size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from loadstone.audit.case import Case, JobRequest, Source
     from loadstone.bundle.read import Bundle
@@ -38,6 +38,7 @@ MOVING: Final = (
     "targets[[]*].kind",
     "targets[[]*].device_number",
     "targets[[]*].mount.point",
+    "targets[[]*].mount.source",
     "paths[[]*].target",
     "paths[[]*].gaps*",
     "paths[[]*].layers[[]*].name",
@@ -47,8 +48,11 @@ MOVING: Final = (
     "paths[[]*].layers[[]*].facts.*bytes*",
     "paths[[]*].layers[[]*].facts.*share*",
     "paths[[]*].layers[[]*].facts.*extents*",
+    "paths[[]*].layers[[]*].facts.backing_file",
     "paths[[]*].layers[[]*].facts.complete",
     "paths[[]*].layers[[]*].facts.missing",
+    "paths[[]*].layers[[]*].facts.source",
+    "paths[[]*].layers[[]*].facts.uuid",
     "devices.*.name",
     "devices.*.start_bytes",
     "devices.*.dm_uuid",
@@ -74,6 +78,7 @@ WORDS: Final[tuple[tuple[str, str], ...]] = (
     ("devices.*.device.vendor", "device vendor"),
     ("devices.*.serial_sha256", "device (by its serial number)"),
     ("devices.*.md_level", "RAID level"),
+    ("*.facts.data_profile", "RAID level"),
     ("devices.*.queue.write_cache", "write cache"),
     ("devices.*.queue.nr_requests", "queue length"),
     ("devices.*.queue.read_ahead_kb", "read-ahead"),
@@ -103,6 +108,8 @@ WORDS: Final[tuple[tuple[str, str], ...]] = (
     ("host.loadstone_version", "Loadstone version"),
 )
 """What an engineer calls a fact, the most suspect first."""
+MOST_NAMED: Final = 3
+"""Of more values of one kind the first are named."""
 JOB_WORDS: Final = (
     "block size",
     "read share",
@@ -117,11 +124,12 @@ JOB_WORDS: Final = (
     "size of the tested range",
     "fill of the target",
     "written data",
-    "targets",
     "run time",
     "ramp",
 )
-"""Settings of a job, the most suspect first; `fill` is what of the target had been written before."""
+"""Settings of a job, the most suspect first; `fill` is what of the target had been written before.
+
+Those that only name what was tested come after everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +194,14 @@ def _facts(environment: dict[str, Any]) -> dict[str, str]:
     for key, value in _leaves({name: one for name, one in environment.items() if name != "spec"}, ""):
         if not any(fnmatch.fnmatchcase(key, pattern) for pattern in MOVING):
             found.setdefault(_words(key), {})[_written(key, value)] = None
-    return {key: ", ".join(values) for key, values in found.items()}
+    return {key: _first(values) for key, values in found.items()}
+
+
+def _first(values: Iterable[str]) -> str:
+    """Return the first of many values, and how many more there are."""
+    every = list(values)
+    more = len(every) - MOST_NAMED
+    return ", ".join(every[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _words(key: str) -> str:
@@ -232,7 +247,7 @@ def _settings(case: Case) -> dict[str, str]:
         for key, value in _of_job(job):
             if value is not None:
                 found.setdefault(key, {})[value] = None
-    told = {key: ", ".join(values) for key, values in found.items()}
+    told = {key: _first(values) for key, values in found.items()}
     told["measured by"] = MEASURED_BY[case.source]
     fill = _fill(case)
     if fill is not None:
@@ -254,10 +269,8 @@ def _of_job(job: JobRequest) -> Iterator[tuple[str, str | None]]:
     yield "rate", None if job.rate_iops is None else f"{units.count(job.rate_iops)} IOPS"
     yield "size of the tested range", None if not job.size_bytes else units.size(job.size_bytes)
     yield "written data", None if job.payload is None else _payload(job)
-    yield (
-        "targets",
-        ", ".join(job.targets[:3]) + (f" and {len(job.targets) - 3} more" if job.targets[3:] else "") or None,
-    )
+    for target in job.targets:
+        yield "targets", target
     yield "run time", None if job.runtime_s is None else units.seconds(job.runtime_s)
     yield "ramp", None if job.ramp_s is None else units.seconds(job.ramp_s)
 

@@ -13,6 +13,7 @@ from loadstone.report import templates
 from loadstone.report.comparison import charts, words
 from loadstone.report.pictures import chart_images
 from loadstone.report.run.summary_text import in_unit
+from loadstone.report.verdict.words import NAMES
 
 if TYPE_CHECKING:
     from loadstone.comparison.compare import ComparisonTable, JobRow
@@ -33,7 +34,10 @@ def page(made: ComparisonTable) -> str:
         "comparison/page.html",
         names=[one.name for one in made.sides],
         answer=words.headline(made),
-        sides=[(one.name, one.verdict, words.kind(one), _sentences(one.worst)) for one in made.sides],
+        sides=[
+            (one.name, one.verdict, NAMES[one.verdict], words.counts(one), _sentences(one.worst))
+            for one in made.sides
+        ],
         doubts=[f"{one.name}: {doubt}" for one in made.sides for doubt in one.doubts],
         across=len(made.sides) <= COLUMNS,
         matrix=_matrix(made),

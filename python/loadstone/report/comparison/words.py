@@ -88,11 +88,16 @@ def told(one: Effect) -> str:
 
 def kind(side: Side) -> str:
     """Write the verdict of a side, and of how many phases it is."""
+    return f"{NAMES[side.verdict]} {counts(side)}".rstrip()
+
+
+def counts(side: Side) -> str:
+    """Write how many phases of a side have which verdict; nothing where there is one."""
     whole = sum(side.counts.values())
     if whole == 1:
-        return NAMES[side.verdict]
-    counts = ", ".join(f"{count} {NAMES[name]}" for name, count in side.counts.items())
-    return f"{NAMES[side.verdict]} ({counts}; {whole} phases in all)"
+        return ""
+    told = ", ".join(f"{count} {NAMES[name]}" for name, count in side.counts.items())
+    return f"({told}; {whole} phases in all)"
 
 
 def shown(made: ComparisonTable) -> list[Effect]:

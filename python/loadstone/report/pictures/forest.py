@@ -22,6 +22,8 @@ LABELS: Final = 6
 WIDE: Final = 480
 """So narrow that its words can be read on a phone; the names stand above their rows for that."""
 LABEL: Final = 440
+HALO: Final = {"stroke": "white", "strokeWidth": 5, "strokeJoin": "round"}
+"""Behind a name, so that no line of the axis goes through it."""
 ROW: Final = 36
 LABEL_ABOVE: Final = -12
 WIDEST: Final = 100.0
@@ -72,6 +74,10 @@ def forest(title: str, rows: Sequence[Spec], looks: Mapping[str, tuple[str, str]
         "fontSize": 12,
         "color": "#333",
     }
+    names_drawn = {
+        "data": {"values": [{"line": name} for name in names]},
+        "encoding": {"x": {"value": 2}, "y": y, "text": {"field": "line"}},
+    }
     kinds = [kind for kind in looks if any(row["kind"] == kind for row in rows)]
     scale = {"domain": kinds, "range": [looks[kind][0] for kind in kinds]}
     shapes = {"domain": kinds, "range": [looks[kind][1] for kind in kinds]}
@@ -85,11 +91,8 @@ def forest(title: str, rows: Sequence[Spec], looks: Mapping[str, tuple[str, str]
                 "mark": {"type": "rule", "color": "#999", "strokeDash": [3, 3]},
                 "encoding": {"x": x | {"field": "x"}},
             },
-            {
-                "data": {"values": [{"line": name} for name in names]},
-                "mark": word,
-                "encoding": {"x": {"value": 2}, "y": y, "text": {"field": "line"}},
-            },
+            names_drawn | {"mark": word | HALO},
+            names_drawn | {"mark": word},
             {
                 "mark": {"type": "rule", "strokeWidth": 2},
                 "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y, "color": ink},

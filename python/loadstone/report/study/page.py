@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from loadstone.analysis.study.slo import Slo
     from loadstone.analysis.study.sweep import Sweep
     from loadstone.bundle.study import StudyRecord
-    from loadstone.report.article.blocks import Block
+    from loadstone.report.article.blocks import Block, VerdictLine
     from loadstone.report.pictures.charts import Spec
 
 PICTURES: Final = (".svg", ".png")
@@ -150,17 +150,19 @@ def article(studies: Sequence[StudyPage]) -> Article:
     blocks += [Paragraph(doubt, "doubt") for one in studies for doubt in one.doubts]
     if alone and first.study.status != "complete":
         blocks.append(Paragraph(STATUS[first.study.status]))
-    if lines := [
-        line for one in studies for line in study_matrix.worth(one.runs, "" if alone else _label(one))
-    ]:
-        blocks.append(Verdicts(lines))
-    blocks.append(Facts(_facts(first) if alone else [fact for one in studies for fact in _facts(one)]))
+    # Reasons and facts of several come with the runs of each: first is the answer.
+    worth = [study_matrix.worth(one.runs, "" if alone else _label(one)) for one in studies]
+    blocks += _verdicts(worth[0] if alone else [one[0] for one in worth if one])
+    if alone:
+        blocks.append(Facts(_facts(first)))
     blocks += study_matrix.matrix(_named(studies))
     for part in _evidence(studies):
         blocks += _section(part)
-    for one in studies:
+    for one, lines in zip(studies, worth, strict=True):
         blocks += _course(one) if alone else []
         blocks += _path(one) if alone else []
+        blocks.append(Heading("Runs" if alone else f"Runs of {_label(one)}"))
+        blocks += [] if alone else [*_verdicts(lines[1:]), Facts(_facts(one))]
         blocks += _runs(one, alone=alone)
         blocks += _redo(one)
     return Article(
@@ -170,6 +172,10 @@ def article(studies: Sequence[StudyPage]) -> Article:
         status=first.study.status if alone else "",
         footer="Everything here can be computed again from the bundles of the study.",
     )
+
+
+def _verdicts(lines: Sequence[VerdictLine]) -> list[Block]:
+    return [Verdicts(lines)] if lines else []
 
 
 def _answer(studies: Sequence[StudyPage]) -> str:
@@ -376,8 +382,7 @@ def _runs(whole: StudyPage, *, alone: bool) -> list[Block]:
     sheet = held_against_a_sheet(whole.runs)
     headings = ["run", "verdict", *HEADINGS, *(["of data sheet"] if sheet else [])]
     rows = [row for run in whole.runs for row in _rows(whole, run, sheet=sheet, linked=alone)]
-    blocks: list[Block] = [Heading("Runs" if alone else f"Runs of {_label(whole)}")]
-    blocks += [ArticleTable(headings, rows, names=2)] if rows else []
+    blocks: list[Block] = [ArticleTable(headings, rows, names=2)] if rows else []
     blocks.append(Paragraph(RUNS_READ, "soft"))
     said = notes(whole.study)
     blocks += [Heading("Notes"), Bullets(said)] if said else []
