@@ -31,6 +31,15 @@ Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 Port = Annotated[int, Field(ge=1, le=65_535)]
 
 
+EXPECTED: Final = {
+    "tuple_type": 'expected a list: ["one", "two"]; of tables: [[host]]',
+    "dict_type": 'expected a table: {h1 = "/dev/sdb", h2 = "/dev/sdc"}',
+    "too_short": "expected at least one word",
+    "string_pattern_mismatch": "expected letters and digits, with - _ . between, at most 63",
+}
+"""By what the library calls it: what a key takes, in the words of TOML."""
+
+
 class HostDefaults(FrozenModel):
     """What holds for every host that does not say otherwise."""
 
@@ -41,7 +50,7 @@ class HostDefaults(FrozenModel):
     identity_file: str | None = None
     ssh_options: tuple[str, ...] = ()
     """As `-o` of ssh takes them: `StrictHostKeyChecking=accept-new`."""
-    program: tuple[str, ...] = ("loadstone",)
+    program: Annotated[tuple[str, ...], Field(min_length=1)] = ("loadstone",)
     """Words that start Loadstone there."""
     directory: str = DIRECTORY
 
@@ -213,13 +222,16 @@ def read_hosts_file(path: Path) -> HostsFile:
 
 def _check_shared(path: Path, content: str, found: HostsFile) -> None:
     for number, shared in enumerate(found.shared):
+        line = _line(content, "shared", number, "targets")
+        where = Where(str(path), line, f"shared.{shared.name}.targets")
         for name in shared.targets:
             if name not in found.names:
-                line = _line(content, "shared", number, "targets")
-                where = Where(str(path), line, f"shared.{shared.name}.targets")
                 raise InputError(
                     f"{name!r} is no host of this file", where=where, hint=nearest(name, found.names)
                 )
+        if len(shared.targets) < 2:
+            hint = say("hosts.file.shared_one_hint")
+            raise InputError(say("hosts.file.shared_one"), where=where, hint=hint)
 
 
 def _message(error: ValidationError) -> str:
@@ -249,6 +261,8 @@ def _explained(path: Path, content: str, error: ValidationError) -> InputError:
     if first["type"] == "missing":
         return InputError("is missing", where=where, hint="docs/hosts.md shows a whole file")
     message = _message(error)
+    if (expected := EXPECTED.get(first["type"])) is not None:
+        return InputError(expected, where=where)
     given = first.get("input")
     if isinstance(given, str | int | float) and repr(given)[:40] not in message:
         message += f", found {given!r}"

@@ -286,4 +286,5 @@ def ssh_argv(host: HostEntry) -> list[str]:
         words += ["-p", str(host.port)]
     if host.identity_file is not None:
         words += ["-i", os.path.expanduser(host.identity_file)]  # noqa: PTH111 # a word for another program
-    return [*words, host.reached_by]
+    # An address that begins with a dash is an address, not an option.
+    return [*words, "--", host.reached_by]
