@@ -175,11 +175,11 @@ lab: build
 	nice $(BIN)/python -m lab.probes --seeds 300001:300240 --each 2 --whole --check
 
 LAB := build/lab
-SIMULATED := 220001:225200
-REAL := 3001:3310
+SIMULATED := 240001:244480 310001:310720
+REAL := 6001:6310
 lab-full: build
 	mkdir -p $(LAB)
-	nice $(BIN)/python -m lab.probes --seeds $(SIMULATED) --each 5 --keep $(LAB)/simulated.jsonl --bundles $(LAB)/simulated --whole > /dev/null
+	nice $(BIN)/python -m lab.probes --seeds $(SIMULATED) --keep $(LAB)/simulated.jsonl --bundles $(LAB)/simulated --whole > /dev/null
 	$(BIN)/python -m lab.verdicts.collect --seeds $(REAL) --keep $(LAB)/real.jsonl --bundles $(LAB)/real
 	$(BIN)/python -m lab.verdicts.cost --keep $(LAB)/cost.jsonl
 	nice $(BIN)/python -m lab.probes --seeds $(SIMULATED) --from $(LAB)/simulated.jsonl --real $(LAB)/real.jsonl --cost $(LAB)/cost.jsonl --write verdicts probes

@@ -48,7 +48,7 @@ def wrong(every: Sequence[Scored]) -> list[str]:
 def main() -> int:
     """Collect, score, and print or write."""
     options = argparse.ArgumentParser(prog="python -m lab.probes", description=__doc__)
-    options.add_argument("--seeds", default="300001:300240", help="first and last")
+    options.add_argument("--seeds", default=["300001:300240"], nargs="+", help="first and last of each range")
     options.add_argument("--each", type=int, default=1, help="probe one of so many")
     options.add_argument("--keep", type=Path, help="file of one JSON line per situation, gone on with")
     options.add_argument("--bundles", type=Path, help="folder that keeps their bundles, to judge them again")
@@ -59,19 +59,21 @@ def main() -> int:
     options.add_argument("--whole", action="store_true", help="leave no kind out: that takes minutes")
     options.add_argument("--check", action="store_true", help="end with 1 where something is far off")
     asked = options.parse_args()
-    first, last = (int(word) for word in asked.seeds.split(":"))
-    every = [row for path in asked.more for row in rows.read(path) if first <= row["seed"] <= last]
+    ranges = [tuple(int(word) for word in one.split(":")) for one in asked.seeds]
+    told = (row for path in asked.more for row in rows.read(path))
+    every = [row for row in told if any(first <= row["seed"] <= last for first, last in ranges)]
     if not every:
-        for row in rows.collect(first, last, asked.keep, asked.each, asked.bundles):
-            every.append(row)
-            sys.stderr.write(f"{row['seed']} {row['kind']} {row.get('failed', '')}\n")
+        for first, last in ranges:
+            for row in rows.collect(first, last, asked.keep, asked.each, asked.bundles):
+                every.append(row)
+                sys.stderr.write(f"{row['seed']} {row['kind']} {row.get('failed', '')}\n")
     failed = sum("failed" in row for row in every)
     used = [row for row in every if "failed" not in row and rows.counts(row)]
     fitted_on, _ = lines.kept()
     kinds = {} if asked.whole else without.each_kind(fitted_on, FITTED)
     families = {} if asked.whole else without.each_family(fitted_on, FITTED)
     scored = tables.score(used, FITTED, kinds, families)
-    drawn = page.Drawn(COMMAND, last - first + 1, len(every), failed, REAL)
+    drawn = page.Drawn(COMMAND, sum(last - first + 1 for first, last in ranges), len(every), failed, REAL)
     if "probes" in asked.write:
         (DOCS / "probes-tried.md").write_text(page.probes(scored, FITTED, drawn))
     if "verdicts" in asked.write:
