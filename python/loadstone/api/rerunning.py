@@ -7,7 +7,7 @@ what a target holds may have changed since.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from loadstone.analysis.steady_start import OPTION
 from loadstone.api import exporting
@@ -17,6 +17,7 @@ from loadstone.api.results import Result
 from loadstone.bundle import layout, members
 from loadstone.bundle.hosts import HOSTS
 from loadstone.bundle.read import Bundle
+from loadstone.bundle.study import is_study
 from loadstone.errors import BundleError, InputError, RefusedError
 from loadstone.messages import say
 from loadstone.path.spec import Spec
@@ -51,7 +52,7 @@ def rerun(
     `RefusedError` for a run on hosts, which `loadstone rerun --hosts` runs again.
     """
     old, consent = _opened(bundle, "rerun", unverified=unverified), consent_of(accept_data_loss)
-    if members.exists(old.path, HOSTS):
+    if what_ran(old.path) == "run on hosts":
         raise RefusedError(f"{old.path}: {say('hosts.again.here')}", hint=say("hosts.again.no_hosts_hint"))
     sheet = old.environment.get("spec")
     check_consent(consent, [old.plan])
@@ -66,6 +67,13 @@ def rerun(
     directory = Path(out) if out is not None else default_directory("rerun")
     settings = HowRun(directory, consent, calibration=calibration, progress=progress, check=check)
     return run_once(forget_identities(old.plan), asked, settings)
+
+
+def what_ran(path: Path) -> Literal["run", "run on hosts", "study"]:
+    """Tell what a directory is, as far as that decides how it is run again."""
+    if is_study(path):
+        return "study"
+    return "run on hosts" if members.exists(path, HOSTS) else "run"
 
 
 def rerun_request(path: Path, consent: Consent, first: dict[str, Any]) -> dict[str, Any]:

@@ -32,18 +32,15 @@ def rerun(
     """
     import loadstone
     from loadstone.api import rerunning
-    from loadstone.bundle import members
-    from loadstone.bundle import study as on_disk
-    from loadstone.bundle.hosts import HOSTS
-    from loadstone.bundle.read import Bundle
     from loadstone.cli.display import run_summary
     from loadstone.cli.running import hosts as on_hosts
     from loadstone.cli.running.consent import consent
 
-    if on_disk.is_study(bundle):
+    what = rerunning.what_ran(bundle)
+    if what == "study":
         return _study(bundle, run_options, unverified=unverified)
-    if members.exists(bundle, HOSTS):
-        before = Bundle.open(bundle, unverified=unverified)
+    if what == "run on hosts":
+        before = loadstone.open_bundle(bundle, unverified=unverified).bundle
         agreed = consent(run_options.i_accept_data_loss)
         request = rerunning.rerun_request(bundle, agreed, before.request)
         return on_hosts.again(before, bundle, request, run_options)
