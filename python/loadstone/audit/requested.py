@@ -19,7 +19,6 @@ from loadstone.plan.verification import header_verification, verify
 from loadstone.workload.addresses import DIRECTIONS
 from loadstone.workload.block_sizes import FixedSize
 from loadstone.workload.rows import RowWork
-from loadstone.workload.trees import TreeWork
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -90,7 +89,7 @@ def _common(one: JobRequest, other: JobRequest) -> JobRequest:
 
 
 def _of_job(job: Job, planned: Planned, due: DueRates) -> JobRequest:
-    tree = job.work if isinstance(job.work, TreeWork) else None
+    tree = job.tree
     moves = _moves(job)
     reads, writes, _trims = moves.percent
     operation = None if tree is None or tree.operation == "transfer" else tree.operation
@@ -224,18 +223,18 @@ def _reads_again(job: Job) -> bool:
 
 
 def _thinks(job: Job) -> bool:
-    return bool(job.pacing.thinktime_ns) and not isinstance(job.work, TreeWork) and not verify.is_pass(job)
+    return bool(job.pacing.thinktime_ns) and job.tree is None and not verify.is_pass(job)
 
 
 def _flows(job: Job) -> bool:
     """Whether it takes its turn in a flow of several."""
-    return bool(job.pacing.flow) and not isinstance(job.work, TreeWork)
+    return bool(job.pacing.flow) and job.tree is None
 
 
 def _asks_rate(job: Job, asked: frozenset[str]) -> bool:
     """Whether it has a rate of its own for something it does."""
-    if isinstance(job.work, TreeWork):
-        return job.work.rate_ops is not None
+    if job.tree is not None:
+        return job.tree.rate_ops is not None
     rates = zip(DIRECTIONS, job.pacing.rate_bytes, job.pacing.rate_iops, strict=True)
     return not verify.is_pass(job) and any((of_bytes or ops) and op in asked for op, of_bytes, ops in rates)
 

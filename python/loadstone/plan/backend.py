@@ -15,7 +15,7 @@ from loadstone.plan import model as plan
 from loadstone.plan.backends import of_engine
 from loadstone.plan.model import TargetKind
 from loadstone.plan.pattern import shares
-from loadstone.workload.trees import TreeWork
+from loadstone.plan.work_kinds import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _Ring = TypeVar("_Ring", plan.BackendIoUring, plan.BackendIoUringCmd)
 NATIVE_ENGINE: Final = "io_uring"
 PLAIN_ENGINE: Final = "psync"
-IN_TREES: Final = "files"
 _RING_ONLY: Final = ("engine.registerfiles", "engine.fixedbufs", "engine.sqthread_poll", "engine.force_async")
 
 
@@ -94,7 +93,7 @@ def _alone(job: Job, engine: str, donor: Callable[[Job], int]) -> plan.Backend:
     """Return the backend of an engine that does one I/O at a time."""
     if engine in special_engines.ENGINES:
         return special_engines.backend(job, donor)
-    if engine == IN_TREES:
+    if engine == kind_of(job).engine:
         return plan.BackendFiles()
     return plan.BackendMmap() if engine == "mmap" else plan.BackendPsync()
 
@@ -126,10 +125,9 @@ def _check_force(job: Job, engine: str) -> None:
 
 def _engine(job: Job, iodepth: int) -> str:
     """Return the engine asked for; without one plain calls, unless more than these do is asked for."""
-    if isinstance(job.work, TreeWork):
-        return IN_TREES
-    if job.engine.ioengine:
-        return job.engine.ioengine
+    named = kind_of(job).engine or job.engine.ioengine
+    if named:
+        return named
     asks_ring = iodepth > 1 or any(job.value(name) for name in (*_RING_ONLY, "engine.hipri"))
     return NATIVE_ENGINE if asks_ring else PLAIN_ENGINE
 

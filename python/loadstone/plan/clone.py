@@ -24,8 +24,8 @@ from loadstone.plan import (
 )
 from loadstone.plan import model as plan
 from loadstone.plan.verification import header_verification, verify
+from loadstone.plan.work_kinds import kind_of
 from loadstone.workload.placement import TargetName
-from loadstone.workload.trees import TreeWork
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -187,7 +187,7 @@ def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int
 
 
 def _place(build: PlanDraft, shared: SharedParts, clone: int, seed: int) -> Place:
-    if isinstance(shared.job.work, TreeWork):
+    if shared.job.tree is not None:
         return _in_tree(build, shared, clone)
     return _on_targets(build, shared, clone, seed)
 
@@ -242,7 +242,7 @@ def _may_overlap(job: Job, iodepth: int, heads: plan.Headers | None) -> bool:
     A single one, or reads alone, cannot be in each other's way; a tree locks its files.
     """
     if verify.reads_beside_writes(job):
-        return not isinstance(job.work, TreeWork)
+        return not kind_of(job).locks
     alike = heads is not None and header_verification.overlaps_itself(job)
     return iodepth > 1 and (alike or (bool(job.engine.serialize_overlap) and files.writes(job)))
 

@@ -25,28 +25,17 @@ _MAX_TABLE: Final = 1024
 
 def shares(job: Job) -> tuple[int, int, int]:
     """Percent of reads, writes and trims; `verify_only` reads what it would have written."""
-    if job.verification.verify_only:
-        return 100, 0, 0
-    if isinstance(job.work, RowWork):
-        return rows.shares(job.work)
-    mix = blocks_of(job).mix
-    rw = mix.rw.removeprefix("rand")
-    if rw == "rw":
-        return mix.read_percent, 100 - mix.read_percent, 0
-    return {"read": (100, 0, 0), "write": (0, 100, 0), "trim": (0, 0, 100), "trimwrite": (0, 50, 50)}[rw]
+    return (100, 0, 0) if job.verification.verify_only else job.work.shares
 
 
 def is_random(job: Job) -> bool:
     """Whether addresses are random, or some are."""
-    if isinstance(job.work, RowWork):
-        return any(row.random_percent for row in job.work.rows)
-    return blocks_of(job).mix.rw.startswith("rand")
+    return job.work.is_random
 
 
 def trims_then_writes(job: Job) -> bool:
     """Whether each trim brings a write of the same place; `verify_only` trims nothing."""
-    trims = job.blocks is not None and job.blocks.mix.rw.endswith("trimwrite")
-    return trims and not job.verification.verify_only
+    return job.work.trims_then_writes and not job.verification.verify_only
 
 
 def blocks_of(job: Job) -> BlockWork:
@@ -58,9 +47,7 @@ def blocks_of(job: Job) -> BlockWork:
 
 def sizes(job: Job) -> SizesByDirection:
     """Block sizes of reads, writes and trims."""
-    if isinstance(job.work, RowWork):
-        return rows.sizes(job.work)
-    return blocks_of(job).sizes.bs
+    return job.work.block_sizes
 
 
 def smallest(block: BlockSizes) -> int:

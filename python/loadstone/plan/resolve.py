@@ -26,7 +26,6 @@ from loadstone.plan.tree_jobs import Trees
 from loadstone.plan.verification import journal, unverified_writes, verify
 from loadstone.workload.missing_target import refuse_missing_target
 from loadstone.workload.other_hosts import refuse_elsewhere
-from loadstone.workload.trees import TreeWork
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -148,7 +147,7 @@ def _check_workload(workload: Workload, options: ResolveOptions) -> None:
                 where=job.at("mix.rw"),
                 hint="use rw=read or randread",
             )
-    trees = [job for job in workload.jobs if isinstance(job.work, TreeWork)]
+    trees = [job for job in workload.jobs if job.tree is not None]
     if trees and len(trees) < len(workload.jobs):
         other = next(job for job in workload.jobs if job not in trees)
         raise RefusedError(
@@ -161,7 +160,7 @@ def _check_workload(workload: Workload, options: ResolveOptions) -> None:
 
 
 def _writes(job: Job) -> bool:
-    return tree_jobs.changes(job) if isinstance(job.work, TreeWork) else files.writes(job)
+    return files.writes(job) if job.tree is None else tree_jobs.changes(job)
 
 
 def _add_job(build: PlanDraft, job: Job, stage: int, group: int, *, descending: bool) -> None:

@@ -1,7 +1,7 @@
 """I/Os by rows: kinds of I/O that each have their own size, direction and addresses.
 
-Knows what rows come to together, in the shares and sizes by which everything else measures a
-job, and the rows themselves for the engine. Knows no job-file language and no file.
+Knows the rows for the engine, and what they come to for each operation. Knows no job-file language
+and no file.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import RefusedError
 from loadstone.plan import model
 from loadstone.plan.notes import last_name
-from loadstone.workload.block_sizes import BlockSizes, FixedSize, SizesByDirection, SizeShare, SizeTable
+from loadstone.workload.block_sizes import FixedSize, SizeTable
 
 if TYPE_CHECKING:
+    from loadstone.workload.block_sizes import BlockSizes
     from loadstone.workload.model import Job
     from loadstone.workload.rows import RowWork
 
@@ -27,42 +28,12 @@ def read_percent(weighted: tuple[model.Row, ...]) -> float:
     return sum(row.weight * row.read_percent for row in weighted) / whole
 
 
-def shares(work: RowWork) -> tuple[int, int, int]:
-    """Percent of reads, writes and trims, rounded so that what happens at all is not 0."""
-    weights = sum(row.percent for row in work.rows)
-    reads = sum(row.percent * row.read_percent for row in work.rows) / weights
-    whole = round(reads) if reads in (0.0, 100.0) else min(max(round(reads), 1), 99)
-    return whole, 100 - whole, 0
-
-
-def sizes(work: RowWork) -> SizesByDirection:
-    """Block sizes of reads, writes and trims."""
-    reads = [(row.bytes, row.percent * row.read_percent) for row in work.rows]
-    writes = [(row.bytes, row.percent * (100 - row.read_percent)) for row in work.rows]
-    smallest = FixedSize(bytes=min(row.bytes for row in work.rows))
-    return _table(reads) or smallest, _table(writes) or smallest, smallest
-
-
-def _table(weighted: list[tuple[int, float]]) -> BlockSizes | None:
-    """Sizes with their shares in percent; None when there are none."""
-    by_size: dict[int, float] = {}
-    for size_bytes, weight in weighted:
-        if weight:
-            by_size[size_bytes] = by_size.get(size_bytes, 0.0) + weight
-    whole = sum(by_size.values())
-    if len(by_size) < 2:
-        return FixedSize(bytes=next(iter(by_size))) if by_size else None
-    entries = tuple(SizeShare(size_bytes, 100 * weight / whole) for size_bytes, weight in by_size.items())
-    return SizeTable(entries=entries)
-
-
 def pattern(job: Job, work: RowWork, unit_bytes: int) -> model.Pattern:
     """Resolve the pattern; rows that ask for no alignment get `unit_bytes`."""
     _check(job)
-    reads, writes, trims = shares(work)
-    found = sizes(work)
+    reads, writes, trims = work.shares
     made = _rows(work, unit_bytes)
-    ops = [_op(made, index, block) for index, block in enumerate(found)]
+    ops = [_op(made, index, block) for index, block in enumerate(work.block_sizes)]
     return model.Pattern(
         read_percent=reads,
         write_percent=writes,

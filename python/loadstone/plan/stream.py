@@ -27,7 +27,8 @@ from loadstone.plan.model import (
 from loadstone.plan.notes import last_name
 from loadstone.plan.pattern import shares, sizes, smallest, trims_then_writes
 from loadstone.plan.rows import read_percent
-from loadstone.workload.trees import OPENS, TreeWork
+from loadstone.plan.work_kinds import kind_of
+from loadstone.workload.trees import OPENS
 
 if TYPE_CHECKING:
     import random
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 def pace(job: Job, notes: Notes) -> Pace:
     """Arrival rates of the directions in use, and think time; operations in a tree have a rate there."""
-    if isinstance(job.work, TreeWork):
+    if kind_of(job).one_rate:
         return Pace(read=None, write=None, trim=None, think=None)
     paced = shares(job)
     if trims_then_writes(job):
@@ -233,7 +234,7 @@ def flow(job: Job, notes: Notes) -> plan.Flow | None:
 def flush(job: Job) -> plan.Flush:
     """Flushes; without writes there are none, but in a tree whatever is opened may be flushed when closed."""
     writing = shares(job)[1] > 0
-    closes = job.work.operation in OPENS if isinstance(job.work, TreeWork) else writing
+    closes = writing if job.tree is None else job.tree.operation in OPENS
     return plan.Flush(
         fsync_every=(job.durability.fsync_every or 0) if writing else 0,
         fdatasync_every=(job.durability.fdatasync_every or 0) if writing else 0,

@@ -68,7 +68,7 @@ class Trees:
         walled = False
         for job in jobs:
             walled |= bool(job.schedule.stonewall)
-            if isinstance(job.work, TreeWork) and job.work.removes and not self._of(job)[0].removed_by_jobs:
+            if job.tree is not None and job.tree.removes and not self._of(job)[0].removed_by_jobs:
                 continue
             found.append(
                 job.changed({"schedule.stonewall": True}) if walled and not job.schedule.stonewall else job
@@ -81,7 +81,7 @@ class Trees:
 
         Raises InputError for what cannot work there and RefusedError for what is not done.
         """
-        jobs = [job for job in jobs if isinstance(job.work, TreeWork)]
+        jobs = [job for job in jobs if job.tree is not None]
         for job in jobs:
             _check(job)
             _check_transfers(job)
@@ -150,9 +150,9 @@ class Trees:
 
 def work_of(job: Job) -> TreeWork:
     """Return what a job does in its tree."""
-    if not isinstance(job.work, TreeWork):
+    if job.tree is None:
         raise TypeError(f"[{job.name}] works in no tree")
-    return job.work
+    return job.tree
 
 
 def changes(job: Job) -> bool:

@@ -126,9 +126,12 @@ class Job(FrozenModel):
     @property
     def blocks(self) -> BlockWork | None:
         """Its reads, writes and trims, or those in the files of its tree; None where rows say them."""
-        if isinstance(self.work, RowWork):
-            return None
-        return self.work.transfers if isinstance(self.work, TreeWork) else self.work
+        return self.work.blocks
+
+    @property
+    def tree(self) -> TreeWork | None:
+        """What it does in its tree; None where it works in none."""
+        return self.work if isinstance(self.work, TreeWork) else None
 
     @property
     def stem(self) -> str:

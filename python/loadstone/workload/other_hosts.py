@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.messages import say
 from loadstone.workload.placement import Amount
-from loadstone.workload.trees import TreeWork
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,7 +86,7 @@ def _part(job: Job, place: HostPlace, at: int, count: int) -> Job | None:
     if place.targets:
         update["placement.targets"] = place.targets
     if count > 1:
-        tree = job.work if isinstance(job.work, TreeWork) else None
+        tree = job.tree
         field = "engine.iodepth" if tree is None else "schedule.numjobs"
         whole = job.value(field) or 1
         mine = whole // count + (at < whole % count)

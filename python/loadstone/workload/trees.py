@@ -7,12 +7,15 @@ copied or moved to the second.
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import Field
 
 from loadstone.frozen_model import FrozenModel
 from loadstone.workload.blocks import BlockWork
+
+if TYPE_CHECKING:
+    from loadstone.workload.block_sizes import SizesByDirection
 
 Operation = Literal[
     "transfer",
@@ -124,3 +127,28 @@ class TreeWork(FrozenModel):
     """It does what `clear` asks for, measured; left out where what is there is not just this tree."""
     rate_ops: float | None = None
     """Operations per second of all clones together; None: a closed loop."""
+
+    @property
+    def blocks(self) -> BlockWork:
+        """Reads and writes in the files of the tree."""
+        return self.transfers
+
+    @property
+    def shares(self) -> tuple[int, int, int]:
+        """Percent of reads, writes and trims of its transfers."""
+        return self.transfers.shares
+
+    @property
+    def is_random(self) -> bool:
+        """Whether transfers go to random addresses."""
+        return self.transfers.is_random
+
+    @property
+    def trims_then_writes(self) -> bool:
+        """Whether each trim brings a write of the same place."""
+        return self.transfers.trims_then_writes
+
+    @property
+    def block_sizes(self) -> SizesByDirection:
+        """Block sizes of its transfers."""
+        return self.transfers.block_sizes

@@ -13,6 +13,7 @@ from loadstone.errors import RefusedError
 from loadstone.plan import model as plan
 from loadstone.plan.model import Pace
 from loadstone.plan.pattern import is_random, shares, sizes, smallest
+from loadstone.plan.work_kinds import kind_of
 from loadstone.workload.addresses import AddressRequests
 from loadstone.workload.block_sizes import FixedSize, SizeRange
 from loadstone.workload.trees import TreeWork
@@ -55,7 +56,7 @@ def writes(job: Job) -> bool:
 
 def reads_back(job: Job) -> bool:
     """Whether what the job wrote is read back after it, in a stage of its own; in trees it is not."""
-    stamped = is_verified(job) and not by_headers(job) and not isinstance(job.work, TreeWork)
+    stamped = is_verified(job) and not by_headers(job) and kind_of(job).can_be_read_back
     return stamped and writes(job) and job.verification.do_verify is not False
 
 
