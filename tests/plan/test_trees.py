@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from loadstone.engine.plan_check import memory_bytes
-from loadstone.errors import InputError, RefusedError
+from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.vdbench import Given, ParameterText, expand, lower, read
 from loadstone.plan import model as plan
 from loadstone.plan.anchors import Found, Structure
@@ -324,7 +324,7 @@ def test_options_without_effect_are_refused() -> None:
     [
         ("engine.ioengine", "libaio", "ioengine"),
         ("pacing.thinktime_ns", 1, "thinktime"),
-        ("durability.fsync_every", 2, "fsync"),
+        ("durability.fsync_every", 2, "fsync_every"),
         ("search.latency_target_ns", 1, "latency_target"),
         ("verification.verify_only", True, "verify_only"),
     ],
@@ -334,6 +334,12 @@ def test_what_an_operation_by_name_cannot_have_is_refused(field: str, value: obj
         changed(run("operation=write"), {field: value})
     with pytest.raises(RefusedError, match="one rate, not one for each direction"):
         changed(run("operation=write"), {"pacing.rate_iops": (None, 5.0, None)})
+
+
+def test_what_has_no_effect_is_named_as_it_was_written() -> None:
+    pause = {"pacing.thinktime_ns": 1, "set_at": {"pacing.thinktime_ns": Where("t.parm", 3, "pause")}}
+    with pytest.raises(RefusedError, match=r"t\.parm:3: pause: pause has no effect on \[w\.f\]"):
+        changed(run("operation=write"), pause)
 
 
 def test_threads_in_a_tree_are_those_of_any_job() -> None:

@@ -37,8 +37,10 @@ def cases_of_hosts(made: Summary) -> list[tuple[str, list[shape.Case]]]:
     return found
 
 
-def case_of_all(made: Summary, verdicts: Mapping[str, Sequence[Verdict]]) -> shape.Case:
-    """Return the case of all hosts together; `verdicts` are those of each host's own phases."""
+def case_of_all(
+    made: Summary, own: Mapping[str, Sequence[shape.Case]], verdicts: Mapping[str, Sequence[Verdict]]
+) -> shape.Case:
+    """Return the case of all hosts together; `own` are the cases of each, `verdicts` those on them."""
     record = made.bundle.hosts
     parts = record.hosts if record is not None else ()
     total = made.total
@@ -49,16 +51,17 @@ def case_of_all(made: Summary, verdicts: Mapping[str, Sequence[Verdict]]) -> sha
         total=measured(total.data),
         ops={},
         seconds=total.measured_ns / 1e9 or None,
-        hosts=tuple(_host(made, part, verdicts.get(part.name, ())) for part in parts),
+        hosts=tuple(_host(made, part, own.get(part.name, ()), verdicts.get(part.name, ())) for part in parts),
         shared=None if record is None else tuple(_shared(made, one) for one in record.shared),
     )
 
 
-def _host(made: Summary, part: HostPart, verdicts: Sequence[Verdict]) -> shape.HostFigures:
+def _host(
+    made: Summary, part: HostPart, own: Sequence[shape.Case], verdicts: Sequence[Verdict]
+) -> shape.HostFigures:
     line = next((one for one in made.totals("host") if one.line.name == part.name), None)
     stats = measured(line.data if line is not None else None)
-    plan = made.measurement.plan
-    streams = plan.streams[part.first_stream : part.first_stream + part.streams]
+    units = made.measurement.plan.units[part.first_unit : part.first_unit + part.units]
     limits = [
         (cause.layer or cause.rule, cause.confidence)
         for verdict in verdicts
@@ -74,13 +77,13 @@ def _host(made: Summary, part: HostPart, verdicts: Sequence[Verdict]) -> shape.H
         clock_error_ns=part.clock_error_ns,
         limited_by=limits[0][0] if limits else None,
         confidence=limits[0][1] if limits else 0.0,
-        jobs=tuple(unit.name for unit in plan.units[part.first_unit : part.first_unit + part.units]),
-        paced=any(
-            pace is not None
-            for stream in streams
-            for pace in (stream.pace.read, stream.pace.write, stream.pace.trim)
-        ),
+        jobs=tuple(unit.name for unit in units),
+        paced=any(_has_rate(job) for case in own for job in case.jobs),
     )
+
+
+def _has_rate(job: shape.JobRequest) -> bool:
+    return bool(job.rate_iops or job.rate_bytes_per_s or (job.paced and not job.thinks))
 
 
 def _shared(made: Summary, one: SharedSeen) -> shape.SharedByHosts:

@@ -25,7 +25,7 @@ def audit(made: Summary) -> Audited:
         return judge(cases(made))
     own = cases_of_hosts(made)
     verdicts = {name: [judge_case(one) for one in found] for name, found in own}
-    return judge([case_of_all(made, verdicts), *(one for _, found in own for one in found)])
+    return judge([case_of_all(made, dict(own), verdicts), *(one for _, found in own for one in found)])
 
 
 class SealedFigures:

@@ -5,11 +5,6 @@ from __future__ import annotations
 from loadstone.workload.model import Job, Note, NoteKind
 
 
-def last_name(field: str) -> str:
-    """Return the last part of a field's name: `flow_id` of `pacing.flow_id`."""
-    return field.rpartition(".")[2]
-
-
 class Notes:
     """Collects notes; the same text at the same place is kept once."""
 

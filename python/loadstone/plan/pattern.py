@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import model, rows
-from loadstone.plan.notes import last_name
 from loadstone.workload.block_sizes import BlockSizes, FixedSize, SizeRange, SizesByDirection
 from loadstone.workload.rows import RowWork
 
@@ -112,7 +111,7 @@ def strided(job: Job, notes: Notes) -> model.Strided | None:
     if job.placement.zone_mode == "none" or (job.placement.zone_mode is None and not size):
         for field in ("placement.zone_size_bytes", "placement.zone_range_bytes", "placement.zone_skip_bytes"):
             if job.value(field):
-                notes.info(job, field, f"{last_name(field)} has no effect without zonemode=strided")
+                notes.info(job, field, f"{job.option(field)} has no effect without zonemode=strided")
         return None
     if not size:
         raise InputError(

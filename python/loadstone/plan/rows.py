@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
 from loadstone.plan import model
-from loadstone.plan.notes import last_name
 from loadstone.workload.block_sizes import FixedSize, SizeTable
 
 if TYPE_CHECKING:
@@ -88,4 +87,4 @@ def _check(job: Job) -> None:
     """Refuse what would have no effect beside rows."""
     for field in _REPLACED:
         if job.value(field) is not None:
-            raise RefusedError(f"{last_name(field)} has no effect beside rows", where=job.at(field))
+            raise RefusedError(f"{job.option(field)} has no effect beside rows", where=job.at(field))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
 from loadstone.plan import model as plan
-from loadstone.plan.notes import last_name
 from loadstone.plan.verification import verify
 
 if TYPE_CHECKING:
@@ -58,9 +57,7 @@ def search(job: Job, notes: Notes) -> plan.DepthSearch | None:
     if not job.search.latency_target_ns:
         for field in ("search.latency_window_ns", "search.latency_run"):
             if job.value(field):
-                notes.info(
-                    job, field, f"{last_name(field).removesuffix('_ns')} has no effect without latency_target"
-                )
+                notes.info(job, field, f"{job.option(field)} has no effect without latency_target")
         return None
     if any(job.pacing.rate_bytes) or any(job.pacing.rate_iops):
         raise RefusedError(

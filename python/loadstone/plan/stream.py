@@ -24,7 +24,6 @@ from loadstone.plan.model import (
     RateProcess,
     Think,
 )
-from loadstone.plan.notes import last_name
 from loadstone.plan.pattern import shares, sizes, smallest, trims_then_writes
 from loadstone.plan.rows import read_percent
 from loadstone.plan.work_kinds import kind_of
@@ -227,7 +226,7 @@ def flow(job: Job, notes: Notes) -> plan.Flow | None:
         )
     for field in ("pacing.flow_id", "pacing.flow_sleep_ns"):
         if job.value(field):
-            notes.info(job, field, f"{last_name(field).removesuffix('_ns')} has no effect without flow")
+            notes.info(job, field, f"{job.option(field)} has no effect without flow")
     return None
 
 

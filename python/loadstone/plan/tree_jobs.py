@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from loadstone.workload.model import Job
     from loadstone.workload.trees import FileSelection
 
-_WITHOUT_EFFECT: Final = {
-    "engine.ioengine": "ioengine",
-    "engine.iodepth": "iodepth",
-    "placement.size": "size",
-    "limits.number_ios": "number_ios",
-    "steady.rule": "steady",
-    "search.latency_target_ns": "latency_target",
-    "pacing.thinktime_ns": "thinktime",
-    "durability.fsync_every": "fsync",
-    "durability.fdatasync_every": "fdatasync",
-    "durability.end_fsync": "end_fsync",
-    "verification.verify_only": "verify_only",
-}
+_WITHOUT_EFFECT: Final = (
+    "engine.ioengine",
+    "engine.iodepth",
+    "placement.size",
+    "limits.number_ios",
+    "steady.rule",
+    "search.latency_target_ns",
+    "pacing.thinktime_ns",
+    "durability.fsync_every",
+    "durability.fdatasync_every",
+    "durability.end_fsync",
+    "verification.verify_only",
+)
 _SIMPLE: Final[dict[str, Callable[[], plan.FileOperation]]] = {
     "mkdir": plan.FileOperationMkdir,
     "rmdir": plan.FileOperationRmdir,
@@ -185,11 +185,11 @@ def once_bytes(job: Job) -> int:
 
 
 def _check(job: Job) -> None:
-    for field_name, name in _WITHOUT_EFFECT.items():
-        if job.value(field_name) is not None:
+    for name in _WITHOUT_EFFECT:
+        if job.value(name) is not None:
             raise RefusedError(
-                f"{name} has no effect on [{job.name}], which works in a tree",
-                where=job.at(field_name),
+                f"{job.option(name)} has no effect on [{job.name}], which works in a tree",
+                where=job.at(name),
                 hint="each clone does one operation at a time: numjobs is how many at once",
             )
     if any(job.pacing.rate_iops) or any(job.pacing.rate_bytes):

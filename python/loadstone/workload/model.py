@@ -138,6 +138,13 @@ class Job(FrozenModel):
         """What files made for the job are called after."""
         return self.section or self.name
 
+    def option(self, field: str) -> str:
+        """Name a field as it was written; one that was not, as it is called here, without its unit."""
+        written = self.set_at.get(field)
+        if written is not None and written.option:
+            return written.option
+        return field.rpartition(".")[2].removesuffix("_ns").removesuffix("_bytes")
+
     def at(self, field: str) -> Where:
         """Where a field was written, or the job's section when it was not."""
         return self.set_at.get(field, self.where)
