@@ -49,9 +49,11 @@ _OPTIONS: Final = (
     "fsync=1", "fsync=8", "fdatasync=1", "end_fsync=1", "fsync_on_close=1", "sync=dsync", "zero_buffers=1",
     "refill_buffers=1", "buffer_pattern=0xabcd", "buffer_compress_percentage=50", "dedupe_percentage=30",
     "buffer_compress_percentage=100", "scramble_buffers=0", "rate_iops=100", "rate_iops=100,50", "rate=1m",
-    "rate=1m,,1m", "thinktime=1ms", "flow=3", "ramp_time=2", "runtime=0", "latency_target=1ms", "size=512m",
+    "rate=1m,,1m", "thinktime=1ms", "flow=3", "ramp_time=2", "runtime=0", "size=512m",
+    "latency_target=1ms\nlatency_window=1s\nramp_time=3",
     "offset=64k", "offset_increment=1g", "loops=2", "number_ios=100", "stonewall=1", "name=twin", "rw=randrw",
-    "zonesize=1m", "verify=crc32c", "verify=crc32c", "verify=md5", "verify_only=1", "do_verify=0",
+    "zonesize=1m", "verify=crc32c", "verify=crc32c", "verify=md5\nverify_only=1",
+    "verify=md5\ndo_verify=0",
     "group_reporting=1", "create_only=1", "filename=/t/file",
 )  # fmt: skip
 _OPERATIONS: Final = (

@@ -46,11 +46,13 @@ def request(plan: Plan, streams: Sequence[Stream]) -> dict[str, Any]:
         "runtime_s": first.limits.runtime_ns / 1e9 or None,
         "ramp_s": first.limits.ramp_ns / 1e9,
     }
-    if first.headers is not None and first.headers.only:
-        found |= {"read_percent": 100.0}
     for at, op in enumerate(("read", "write")):
         exact = {} if first.tree is not None or not weights[at] else _exact(_ops(first)[at])
         found[f"{op}_block_bytes"] = exact
+    if first.headers is not None and first.headers.only:
+        whole = all(_exact(op) for op in _ops(first))
+        reads = _mixed(first) if whole else {}
+        found |= {"read_percent": 100.0, "read_block_bytes": reads, "write_block_bytes": {}}
     return found
 
 

@@ -133,8 +133,9 @@ def _moves(job: Job) -> _Moves:
     if verify.is_pass(job):
         sizes = _pass_sizes(pattern.sizes(job)[0])
         return _Moves((100.0, 0.0, 0.0), (sizes, {}, {}), 0.0)
-    drawn = _of_blocks(header_verification.rehearsed(job))
-    if not job.verification.verify_only:
+    would = header_verification.rehearsed(job)
+    drawn = _of_blocks(would)
+    if would is job or not verify.writes(would):
         return drawn
     # What it would write is read.
     return _Moves((100.0, 0.0, 0.0), (_mixed(drawn), {}, {}), drawn.random_percent, (all(drawn.exact),) * 3)
