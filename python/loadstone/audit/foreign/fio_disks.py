@@ -29,7 +29,7 @@ LINE: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Disk:
+class DiskCounts:
     """A disk over the time of a run of fio, reads and writes."""
 
     name: str
@@ -40,7 +40,7 @@ class Disk:
     """It stands above other disks, which are told besides."""
 
 
-def of_line(line: str) -> Disk | None:
+def of_line(line: str) -> DiskCounts | None:
     """Read a line below `Disk stats`; None for any other."""
     match = LINE.match(line)
     if match is None:
@@ -51,10 +51,10 @@ def of_line(line: str) -> Disk | None:
     )
     if ios is None or merges is None:
         return None
-    return Disk(match["name"], ios, merges, sectors, "aggrios=" in match["rest"])
+    return DiskCounts(match["name"], ios, merges, sectors, "aggrios=" in match["rest"])
 
 
-def of_json(told: Any) -> list[Disk]:
+def of_json(told: Any) -> list[DiskCounts]:
     """Read `disk_util`; entries without numbers of I/Os are passed over."""
     found = []
     for one in told if isinstance(told, list) else []:
@@ -62,7 +62,7 @@ def of_json(told: Any) -> list[Disk]:
             continue
         ios, merges, sectors = (_pair(one, word) for word in ("ios", "merges", "sectors"))
         if ios is not None:
-            found.append(Disk(one["name"], ios, merges or (0.0, 0.0), sectors, "aggr_read_ios" in one))
+            found.append(DiskCounts(one["name"], ios, merges or (0.0, 0.0), sectors, "aggr_read_ios" in one))
     return found
 
 
@@ -71,7 +71,7 @@ def _pair(told: dict[str, Any], word: str) -> tuple[float, float] | None:
     return None if read is None or write is None else (read, write)
 
 
-def with_traffic(case: shape.Case, disks: Sequence[Disk]) -> shape.Case:
+def with_traffic(case: shape.Case, disks: Sequence[DiskCounts]) -> shape.Case:
     """Add what the disks under the files moved, where it is known of both directions."""
     top = [disk for disk in disks if disk.is_made_of_others] or list(disks)
     if not case.seconds or case.seconds <= UNSEEN_S or not top:
@@ -101,7 +101,9 @@ def _with_unseen(counted: shape.Moved, asked: shape.Moved, share: float) -> shap
     return shape.Moved(counted.ios * (1 + missing / counted.bytes), counted.bytes + missing)
 
 
-def _moved(case: shape.Case, op: shape.Op, asked: shape.Moved, disks: Sequence[Disk]) -> shape.Moved | None:
+def _moved(
+    case: shape.Case, op: shape.Op, asked: shape.Moved, disks: Sequence[DiskCounts]
+) -> shape.Moved | None:
     """Return what the disks moved in a direction; None where neither sectors nor the I/Os tell the bytes."""
     at = OPS.index(op)
     ios = sum(disk.ios[at] for disk in disks)

@@ -90,7 +90,7 @@ def read(path: Path) -> reader.ForeignResults:
     jobs: list[_Job] = []
     state = _State()
     version = "fio"
-    disks: dict[str, list[fio_disks.Disk]] = defaultdict(list)
+    disks: dict[str, list[fio_disks.DiskCounts]] = defaultdict(list)
     run = 0
     for line in reader.text(path).splitlines():
         if (match := ASKED.match(line) or ASKED_OF_FIO_2.match(line)) is not None:
