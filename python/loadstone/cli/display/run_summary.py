@@ -10,7 +10,6 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from loadstone import exitcodes
-from loadstone.bundle.disk import reason
 from loadstone.cli.display import console
 from loadstone.cli.main import show
 from loadstone.errors import LoadstoneError, RunError
@@ -74,6 +73,8 @@ def tell(result: Result, told: OutputOptions, *, require_valid: bool = False, ju
 
 def _reported(result: Result, *, judged: bool) -> bool:
     """Write the report; tell whether that worked."""
+    from loadstone.bundle.disk import reason
+
     try:
         where = result.report(judged=judged)
     except LoadstoneError as error:
