@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan import special_engines
+from loadstone.plan.aging import pass_bytes
 from loadstone.plan.model import TargetKind
 from loadstone.plan.pattern import is_random, max_block, min_block, shares, smallest_block
 from loadstone.workload.placement import Amount
@@ -129,7 +130,10 @@ def resolve_files(
             hint="give a larger size, a smaller bs or a smaller offset",
         )
     _check_room(job, ranges)
-    if job.limits.io_size is not None:
+    aged_bytes = pass_bytes(job, ranges)
+    if aged_bytes is not None:
+        size = aged_bytes
+    elif job.limits.io_size is not None:
         size = (
             job.limits.io_size.of(total)
             if job.limits.io_size.percent is not None

@@ -560,6 +560,13 @@ class PriorityShare(Part):
     priority: U16
 
 
+class RandomOrderAged(Part):
+    type: Literal["aged"] = "aged"
+    again_blocks: tuple[U64, ...]
+    region_blocks: U64
+    at_the_end: bool
+
+
 class RandomOrderListed(Part):
     type: Literal["listed"] = "listed"
     blocks: tuple[U64, ...]
@@ -612,7 +619,8 @@ RandomOrder = TypeAliasType(
         | RandomOrderNormal
         | RandomOrderZoned
         | RandomOrderReuse
-        | RandomOrderListed,
+        | RandomOrderListed
+        | RandomOrderAged,
         Field(discriminator="type"),
     ],
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.plan import model, rows
+from loadstone.plan import aging, model, rows
 from loadstone.workload.block_sizes import BlockSizes, FixedSize, SizeRange, SizesByDirection
 from loadstone.workload.rows import RowWork
 
@@ -165,7 +165,8 @@ def _order(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) 
         return _listed(job, i, distribution, block, range_bytes)
     if distribution.kind.startswith("zoned"):
         return model.RandomOrderZoned(zones=_zones(job, distribution, range_bytes, smallest(block)))
-    return _skewed(distribution) or _uniform(job, i, block, notes)
+    aged = aging.order(job, range_bytes) if distribution.kind == "aged" else None
+    return aged or _skewed(distribution) or _uniform(job, i, block, notes)
 
 
 def _skewed(distribution: Distribution) -> model.RandomOrder | None:

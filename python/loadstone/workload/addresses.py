@@ -31,16 +31,29 @@ class Reuse(FrozenModel):
     """Share of I/Os that are done once more."""
 
 
+class Aging(FrozenModel):
+    """Writes that leave an SSD as long random writing does: every block, and some of them once more."""
+
+    over_provisioning: Annotated[float, Field(gt=0, lt=1)] = 0.15
+    """What the SSD has beyond the range that is written, as a share of it."""
+    regions: Annotated[int, Field(ge=2)] = 100
+    """Parts in which it is written, each with its own share that is written again in the next."""
+    cache_bytes: int = 0
+    """Of the SSD; above 0 what is written again comes at the end of the next region, out of its reach."""
+
+
 class Distribution(FrozenModel):
     """How random addresses are spread; `parameter` is theta, h or a percentage."""
 
-    kind: Literal["random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "reuse", "sequence"]
+    kind: Literal["random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "reuse", "sequence", "aged"]
     parameter: float | None = None
     reuse: Reuse | None = None
     """Of the kind `reuse`, which walks on with every I/O of the job, of any direction."""
     center: float | None = None
     blocks: tuple[int, ...] = ()
     """Of the kind `sequence`: numbers of blocks, in order, over and over."""
+    aging: Aging | None = None
+    """Of the kind `aged`."""
     zones: tuple[tuple[float, float], ...] = ()
     """(access percent, size) in order; size is percent (`zoned`) or bytes (`zoned_abs`)."""
 

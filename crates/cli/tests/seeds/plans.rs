@@ -268,7 +268,7 @@ fn order(dice: &mut Dice) -> OpPattern {
     } else {
         dice.up_to(100) as u32
     };
-    let random = match dice.up_to(6) {
+    let random = match dice.up_to(7) {
         0 => RandomOrder::Zipf {
             theta: 0.2 + dice.part() * 0.7,
             center: None,
@@ -288,7 +288,12 @@ fn order(dice: &mut Dice) -> OpPattern {
             step_leaves: dice.between(1, 8),
             again_percent: dice.up_to(100) as u32,
         },
-        n => RandomOrder::Uniform { repeat: n == 4 },
+        4 => RandomOrder::Aged {
+            again_blocks: vec![dice.up_to(50), dice.up_to(50), 0],
+            region_blocks: 50,
+            at_the_end: dice.chance(50),
+        },
+        n => RandomOrder::Uniform { repeat: n == 5 },
     };
     let sizes = match dice.up_to(3) {
         0 => Sizes::Range {

@@ -32,6 +32,11 @@ pub(super) fn check_pattern(stream: &Stream, path: &str) -> Checked {
             || "is 0, must be above 0".into(),
         )?;
         for (name, _, order) in orders.into_iter().filter(|(_, percent, _)| *percent > 0) {
+            need(
+                !matches!(order.random, RandomOrder::Aged { .. }),
+                || path.clone(),
+                || format!("cannot be combined with regions of {name}s that come again"),
+            )?;
             let largest = max_size(&order.sizes);
             need(
                 u64::from(largest) <= strided.range_bytes,
@@ -248,6 +253,17 @@ fn check_order(order: &OpPattern, path: &str) -> Checked {
             !blocks.is_empty(),
             || random,
             || "the list of blocks is empty".into(),
+        ),
+        RandomOrder::Aged {
+            again_blocks,
+            region_blocks,
+            ..
+        } => need(
+            again_blocks.iter().all(|again| again <= region_blocks)
+                && again_blocks.last() == Some(&0)
+                && *region_blocks > 0,
+            || random,
+            || "a region has I/Os, repeats at most all of them, and of the last none".into(),
         ),
         RandomOrder::Zoned { zones } => {
             let sum: f64 = zones.iter().map(|zone| zone.access_percent).sum();

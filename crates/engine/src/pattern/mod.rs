@@ -21,6 +21,7 @@
 //! * Runs (`run_length`) are counted per operation and file.
 //! * With rows, all of them have one position in each file (see `rows.rs`).
 
+mod aged;
 mod bitmap;
 mod cursor;
 mod files;

@@ -59,7 +59,8 @@ impl Skewed {
             plan::RandomOrder::Uniform { .. }
             | plan::RandomOrder::Zoned { .. }
             | plan::RandomOrder::Reuse { .. }
-            | plan::RandomOrder::Listed { .. } => return None,
+            | plan::RandomOrder::Listed { .. }
+            | plan::RandomOrder::Aged { .. } => return None,
         };
         let place = match center {
             None => Place::Scattered(Permutation::new(n, key)),

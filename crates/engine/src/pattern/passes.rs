@@ -3,6 +3,7 @@
 //! Knows which operations go over the same places, and so share one pass. Knows nothing of
 //! how an I/O is made of a place.
 
+use super::aged;
 use super::bitmap::{self, Bitmap};
 use super::cursor::Cursor;
 use super::permutation::Walk;
@@ -38,11 +39,15 @@ pub(super) fn needs_map(pattern: &plan::OpPattern) -> bool {
         && pattern.align_bytes == u64::from(sizes.min())
 }
 
-/// Memory of a stream's maps of touched blocks, in bytes; without maps 0.
+/// Memory of a stream's maps of touched blocks and of blocks that come again, in bytes; without either 0.
 #[must_use]
 pub fn map_bytes(stream: &plan::Stream) -> u64 {
     let pattern = &stream.pattern;
+    let files = stream.files.len() as u64;
     let of = |source: &plan::OpPattern| -> u64 {
+        if !needs_map(source) {
+            return files * aged::memory_bytes(&source.random);
+        }
         let smallest = Sizes::new(&source.sizes).min();
         stream
             .files
@@ -58,7 +63,7 @@ pub fn map_bytes(stream: &plan::Stream) -> u64 {
         (pattern.trim_percent, &pattern.trim),
     ]
     .into_iter()
-    .filter(|(share, source)| *share > 0 && needs_map(source))
+    .filter(|(share, _)| *share > 0)
     .map(|(_, source)| of(source))
     .sum()
 }

@@ -3,6 +3,7 @@
 //! Knows the order of its addresses and its place in every file. Knows no other operation,
 //! and not which file is next.
 
+use super::aged::Aged;
 use super::cursor::{clamp_len, Cursor};
 use super::order::{Listed, Skewed, Zones};
 use super::passes::{needs_map, Classes, Passes};
@@ -51,6 +52,7 @@ enum Order {
     Skewed(Box<[Skewed]>),
     Zoned(Zones),
     Listed(Listed),
+    Aged(Box<[Aged]>),
     /// The law, and the number of the operation.
     Reuse(Reuse, usize),
 }
@@ -79,6 +81,13 @@ impl Source {
             }
             RandomOrder::Listed { blocks, advance } => Order::Listed(Listed::new(blocks, *advance)),
             RandomOrder::Zoned { zones } => Order::Zoned(Zones::new(zones, align_bytes)),
+            RandomOrder::Aged { .. } => Order::Aged(
+                cursors
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(i, c)| Aged::new(&pattern.random, c.blocks, classes.key(i, 0)))
+                    .collect(),
+            ),
             other => match Reuse::new(other, align_bytes) {
                 Some(law) => Order::Reuse(law, op),
                 None => Order::Skewed(
@@ -197,6 +206,7 @@ impl Source {
             Order::Skewed(laws) => laws[file].draw(rng),
             Order::Zoned(zones) => zones.draw(rng, cursor.blocks),
             Order::Listed(list) => list.draw(cursor.blocks),
+            Order::Aged(files) => files[file].draw(rng),
             Order::Reuse(law, op) => law.draw(&mut passes.places[file], *op, cursor.blocks, rng),
         };
         let start = cursor.begin + block * self.align_bytes;

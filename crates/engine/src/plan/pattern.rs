@@ -149,6 +149,17 @@ pub enum RandomOrder {
         /// entries (false: the same blocks again).
         advance: bool,
     },
+    /// Every block of a file once per pass, and some of them once more in the next region of the
+    /// pass: flash that is written once is left as valid as long random writing would leave it.
+    Aged {
+        /// Of each region in order, how many of its I/Os are done once more in the next; of the
+        /// last none.
+        again_blocks: Vec<u64>,
+        /// I/Os of a region.
+        region_blocks: u64,
+        /// They end the next region (false: they begin it).
+        at_the_end: bool,
+    },
 }
 
 /// One zone of [`RandomOrder::Zoned`].

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.errors import RefusedError
+from loadstone.errors import InputError, RefusedError
 from loadstone.formats.fio import stamps
+from loadstone.workload.addresses import UNIFORM, Aging, Distribution
 from loadstone.workload.block_sizes import fixed
 from loadstone.workload.engine_choice import BatchSizes
 from loadstone.workload.model import Job, Note
@@ -39,6 +40,9 @@ _REAL_TIME: Final = 1
 DEFAULT_CHUNK_BYTES: Final = 512
 DEFAULT_SET_PERCENT: Final = 5
 _NONE: Final = (None, None, None)
+_AGING: Final = "aging."
+_NOT_AGED: Final = {"addresses.random_generator": "lfsr", "addresses.norandommap": True}
+"""What sprandom sets; another value is an error, as in fio."""
 _SIZES: Final = ("bssplit", "bsrange", "bs")
 """Each goes before those behind it."""
 _MIXED: Final = ("rw", "randrw")
@@ -97,6 +101,7 @@ def lowered(
         rw = _direction(made)
         _sizes(made, rw)
         _addresses(made)
+        _aging(made, rw)
         _open_files(made, rw)
     _seeds(made)
     _recording(made)
@@ -164,6 +169,34 @@ def _addresses(made: Lowering) -> None:
         made.fields["addresses.percentage_random"] = tuple(
             100.0 if share is None else float(share) for share in shares
         )
+
+
+def _aging(made: Lowering, rw: str) -> None:
+    """Let writes age what they write, as far as fio does it."""
+    names = [name for name in made.fields if name.startswith(_AGING)]
+    given = {name.removeprefix(_AGING): made.fields.pop(name) for name in names}
+    standing: tuple[Distribution, ...] = made.known("addresses.random_distribution", (UNIFORM,) * 3)
+    before = standing[1].aging
+    if not given.pop("asked", before is not None):
+        if before is not None:
+            made.fields["addresses.random_distribution"] = (UNIFORM,) * 3
+        for name in given:
+            made.note("info", f"{_AGING}{name}", "has no effect without sprandom=1")
+        return
+    where = made.at(f"{_AGING}asked")
+    other = next(
+        (name for name, wanted in _NOT_AGED.items() if made.fields.get(name, wanted) != wanted), None
+    )
+    if rw != "randwrite" or other is not None or any(one.kind not in ("random", "aged") for one in standing):
+        raise InputError(
+            "sprandom is for rw=randwrite with random_generator=lfsr and norandommap=1, and has an order of "
+            "its own",
+            where=where,
+            hint="remove what differs, and random_distribution: sprandom sets the rest by itself",
+        )
+    aged = Distribution(kind="aged", aging=(before or Aging()).model_copy(update=given))
+    made.fields["addresses.random_distribution"] = (UNIFORM, aged, UNIFORM)
+    made.set_at["addresses.random_distribution"] = where
 
 
 def _seeds(made: Lowering) -> None:

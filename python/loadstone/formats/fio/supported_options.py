@@ -287,6 +287,15 @@ WHICH: Final = (
         "addresses.sequence_advances",
         why="Of random_distribution=sequence; at the end of the range it begins again.",
     ),
+    boolean(
+        "sprandom",
+        "aging.asked",
+        why="Random writes of one size to one file. As many blocks are written again as spr_op says; fio "
+        "draws how many.",
+    ),
+    number("spr_num_regions", "aging.regions", low=2),
+    parsed("spr_op", "aging.over_provisioning", values.share),
+    size("spr_cs", "aging.cache_bytes"),
     triplet("percentage_random", "addresses.percentage_random", values.bounded(0, 100)),
     flag("norandommap", "addresses.norandommap"),
     choice(

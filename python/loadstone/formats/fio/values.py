@@ -134,6 +134,14 @@ def real(text: str, reading: Reading) -> float:
     return value
 
 
+def share(text: str, reading: Reading) -> float:
+    """Read a number between 0 and 1."""
+    value = real(text, reading)
+    if not 0 < value < 1:
+        raise reading.error(f"found {text!r}, expected a number between 0 and 1", "write 0.15 for 15 %")
+    return value
+
+
 def block_split(text: str, reading: Reading) -> BlockSizes:
     """Read `4k/60:64k/40`; an empty share takes an equal part of what is left."""
     entries: list[tuple[int, float | None]] = []
