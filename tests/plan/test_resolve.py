@@ -183,13 +183,11 @@ def test_holes_are_said(plan: Planner) -> None:
         ("[a]\nfilename=/t/1g\nrate=1m\nrate_iops=5\n", 4, "exclude each other"),
         ("[a]\nfilename=/t/1g\nrate_iops_min=5\n", 3, "minimum without"),
         ("[a]\nfilename=/t/1g\ncpus_allowed=9\n", 3, "CPU 9"),
-        ("[a]\nfilename=/t/1g\ncpus_allowed_policy=split\n", 3, "no effect"),
         ("[a]\nfilename=/t/1g\nioengine=psync\nhipri\n", 4, "no effect"),
         ("[a]\nfilename=/t/1g\nioengine=io_uring\nhipri\n", 4, "direct"),
         ("[a]\nfilename=/t/1g\nioengine=mmap\ndirect=1\n", 4, "mmap"),
         ("[a]\nfilename=new\nsize=1m\nallow_file_create=0\n", 4, "no bytes"),
         ("[a]\nfilename=new\nfill_device=1\nrw=write\n", 3, "filling"),
-        ("[a]\nfilename=/t/1g\nexit_what=all\n", 3, "without exitall"),
         ("[a]\nfilename=/t/1g\nexitall\n[b]\nnew_group\nfilename=/t/1g\n", 3, "one group of several"),
         ("[a]\nnumjobs=65536\n[b]\nnumjobs=2\n", 1, "too many"),
         ("[a]\nfilename=/t/1g\nnumjobs=4097\n", 3, "threads"),
@@ -203,6 +201,21 @@ def test_what_cannot_run_is_said_with_its_place(
     assert words in str(caught.value)
     assert caught.value.exit_code == 2
     assert (caught.value.where.line if caught.value.where else None) == line
+
+
+@pytest.mark.parametrize(
+    ("option", "needed"), [("cpus_allowed_policy=split", "cpus_allowed"), ("exit_what=all", "exitall")]
+)
+def test_an_option_that_waits_for_another_is_noted_as_fio_takes_it(
+    plan: Planner, option: str, needed: str
+) -> None:
+    found = plan(f"[a]\nfilename=/t/1g\nnumjobs=2\n{option}\n")
+    name = option.partition("=")[0]
+    (note,) = [note for note in found.notes if name in note.text]
+    assert (note.text, note.kind) == (f"{name} has no effect without {needed}, as in fio", "trap")
+    assert note.where is not None
+    assert note.where.line == 4
+    assert not any(worker.cpus for worker in found.plan.workers)
 
 
 def test_read_only_refuses_what_writes(plan: Planner) -> None:

@@ -55,7 +55,7 @@ def drive(
     """Choose how the clones of a job do their I/O."""
     iodepth = job.engine.iodepth or 1
     engine = _engine(job, iodepth)
-    cpus = _cpus(job, host)
+    cpus = _cpus(job, host, notes)
     nice = _nice(job, host)
     _check_ring_options(job, engine)
     _check_force(job, engine)
@@ -165,7 +165,7 @@ def _why_in_the_caller(job: Job, facts: Sequence[TargetFacts]) -> str | None:
     return None
 
 
-def _cpus(job: Job, host: HostFacts) -> tuple[int, ...]:
+def _cpus(job: Job, host: HostFacts, notes: Notes) -> tuple[int, ...]:
     _check_memory_policy(job, host)
     wanted = job.process.cpus_allowed or _of_nodes(job, host)
     missing = [cpu for cpu in wanted if cpu not in host.cpus]
@@ -176,7 +176,9 @@ def _cpus(job: Job, host: HostFacts) -> tuple[int, ...]:
             hint="usable are: " + ", ".join(map(str, host.cpus[:32])),
         )
     if job.process.cpus_policy and not wanted:
-        raise RefusedError("has no effect without cpus_allowed", where=job.at("process.cpus_policy"))
+        notes.trap(
+            job, "process.cpus_policy", "cpus_allowed_policy has no effect without cpus_allowed, as in fio"
+        )
     return wanted
 
 

@@ -138,7 +138,7 @@ def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int
         notes=build.notes,
         donor=lambda job: _donor(build, job, clone, place.ranges[0]),
     )
-    if job.process.cpus_policy == "split":
+    if job.process.cpus_policy == "split" and how.cpus:
         how = replace(how, cpus=(how.cpus[clone % len(how.cpus)],))
     chance = random.Random(seed)  # noqa: S311 - a drawn delay is no secret
     limits = stream.limits(job, place.once_bytes, build.notes, chance)

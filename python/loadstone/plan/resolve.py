@@ -188,7 +188,8 @@ def _check_exits(workload: Workload, build: PlanDraft) -> None:
         )
         if asked_by is None:
             if job.schedule.exit_what is not None:
-                raise RefusedError("has no effect without exitall", where=job.at("schedule.exit_what"))
+                field = "schedule.exit_what"
+                build.notes.trap(job, field, "exit_what has no effect without exitall, as in fio")
             continue
         stages = {clone.stage for clone in build.clones}
         if job.schedule.exit_what == "all" and len(stages) > 1:
