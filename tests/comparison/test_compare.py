@@ -146,6 +146,7 @@ def test_rounded_figures_of_another_tool_are_not_exact(tmp_path: Path) -> None:
         (tmp_path / side).mkdir()
         told["jobs"][0]["read"]["iops"] = iops
         for number in range(3):
+            told["timestamp"] = number
             (tmp_path / side / f"{number}.json").write_text(json.dumps(told))
     found = compare([tmp_path / "a", tmp_path / "b"])
     mine = [one for one in found.effects if one.pattern.startswith("64k") and one.metric.name == "IOPS"]
@@ -277,3 +278,17 @@ def test_runs_without_anything_to_compare_have_a_page_all_the_same(tmp_path: Pat
     page = tmp_path / "c.html"
     verb(base, failing, html=page)
     assert "<html" in page.read_text()
+
+
+def test_a_copy_of_a_result_is_no_repeat_of_it(tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    text = (FOREIGN / "fio" / "grouped.json").read_text()
+    for place in (before, after):
+        place.mkdir()
+        (place / "a.json").write_text(text)
+    (before / "b.json").write_text(text)
+    (before / "c.json").write_text(text + "\n")
+    made = compare([before, after])
+    assert {phase.run for phase in made.sides[0].phases} == {"a.json", "c.json"}
+    assert f"before: b.json: is a copy of {before / 'a.json'}" in made.warnings
+    assert not any("b.json" in one.what for one in made.alone)

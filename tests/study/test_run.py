@@ -16,6 +16,7 @@ from loadstone.plan.model import RateProcess
 from loadstone.plan.resolve import resolve
 from loadstone.plan.safety.guard import Consent
 from loadstone.plan.stream import TotalRate
+from loadstone.report.study.terminal import many
 from loadstone.study.controller import Done, Next
 from loadstone.study.run import Hooks, StudyRequest, run_study
 from loadstone.study.run_list import ListController
@@ -238,7 +239,9 @@ def test_a_signal_ends_the_run_and_the_study_and_keeps_both(tmp_path: Path) -> N
         ("a", "complete"),
         ("b", "interrupted"),
     ]
-    assert on_disk.read(tmp_path / "s").status == "interrupted"
+    kept = on_disk.read(tmp_path / "s")
+    assert kept.status == "interrupted"
+    assert many(kept, len(kept.points)) == "2 of 3 runs"
     assert Bundle.open(tmp_path / "s" / "runs" / "002-b").status == "interrupted"
 
 

@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from blake3 import blake3
+
 from loadstone.analysis.summary import summarise
 from loadstone.audit import foreign
 from loadstone.audit.foreign.reader import ForeignResults
@@ -60,6 +62,8 @@ class SearchProgress:
     results: int = 0
     full: bool = False
     seen: dict[tuple[int, int], Path] = field(default_factory=dict)
+    contents: dict[str, Path] = field(default_factory=dict)
+    """Other tools' files by their hash: a copy is no repeat."""
 
     def at(self, path: Path) -> None:
         """Tell where the search is."""
@@ -222,6 +226,10 @@ def _entry(entry: os.DirEntry[str], below: list[Path], looked: SearchProgress) -
         yield PassedOver(path, f"is the same file as {first}", broken=False)
         return
     found = _tried(path, _file)
+    if not isinstance(found, PassedOver) and found.cases:
+        first = looked.contents.setdefault(blake3(path.read_bytes()).hexdigest(), path)
+        if first != path:
+            found = PassedOver(path, f"is a copy of {first}", broken=False)
     if isinstance(found, PassedOver) or found.cases:
         yield _counted(path, found, looked)
     else:

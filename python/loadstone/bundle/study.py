@@ -82,6 +82,8 @@ class StudyRecord(FrozenModel):
     notes: list[Any] = Field(default_factory=list)
     points: tuple[Point, ...] = ()
     status: Literal["running", "complete", "interrupted", "failed"] = "running"
+    expected: int | None = None
+    """Runs there would have been in all, where that was known when it ended."""
     input_seals: dict[str, str] = Field(default_factory=dict)
     """BLAKE3 of each file under `input/`, by its name there."""
     blake3: str | None = None

@@ -229,7 +229,7 @@ def _alone(
         for cell in cells:
             others = "no other side has" if at == 0 else f"{sides[0].name} does not have"
             yield Alone(one.name, cell.first.pattern, f"{others} {cell.first.pattern}")
-        for passed in one.passed:
+        for passed in (found for found in one.passed if found.broken):
             yield Alone(one.name, passed.path.name, f"{passed.path.name} was not read: {passed.why}")
     for row in pairs:
         for one, found in zip(sides, row.cells, strict=True):

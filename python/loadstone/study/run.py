@@ -256,7 +256,8 @@ class _Runner:
     def _end(self, status: Literal["complete", "interrupted", "failed"], exit_code: int) -> StudyOutcome:
         """End it; what cannot be written any more is told, and costs no figure."""
         self._kept(self._close)
-        self._study = self._study.model_copy(update={"status": "failed" if self._unwritten else status})
+        ended = {"status": "failed" if self._unwritten else status, "expected": self._controller.expected()}
+        self._study = self._study.model_copy(update=ended)
         result = None
         if self._hooks.result is not None:
             result = self._hooks.result(self._directory, self._study, self._done)

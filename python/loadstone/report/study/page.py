@@ -52,6 +52,7 @@ from loadstone.report.study.terminal import (
     apart,
     cells,
     held_against_a_sheet,
+    many,
     notes,
     reached_by,
     repeated_rows,
@@ -346,7 +347,7 @@ def _facts(whole: StudyPage) -> list[tuple[str, str]]:
         known = (host.get("host_name"), host.get("cpu", {}).get("model"), host.get("kernel"))
         facts.insert(0, ("On", ", ".join(targets[:3]) + more))
         facts += [("Host", " · ".join(str(part) for part in known if part))] if any(known) else []
-    return [*facts, ("Runs", str(len(whole.runs)))]
+    return [*facts, ("Runs", many(whole.study, len(whole.runs)))]
 
 
 def _course(whole: StudyPage) -> list[Block]:

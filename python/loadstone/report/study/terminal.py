@@ -46,7 +46,9 @@ HEADINGS: Final = ("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "max")
 def summary(study: StudyRecord, runs: Sequence[RunFigures], console: Console) -> None:
     """Print what a study measured."""
     console.print(
-        Text.assemble((study.status, STYLES.get(study.status, "")), f" · {study.name} · {_many(len(runs))}")
+        Text.assemble(
+            (study.status, STYLES.get(study.status, "")), f" · {study.name} · {many(study, len(runs))}"
+        )
     )
     if any(run.lines for run in runs):
         _measured(study, runs, console)
@@ -245,5 +247,8 @@ def _table(runs: Sequence[RunFigures], width: int) -> Text:
     return fitted(headings, rows, width, names=3 if by_job else 1, spare=SPARE, bold=whole)
 
 
-def _many(number: int) -> str:
-    return f"{number} run{'' if number == 1 else 's'}"
+def many(study: StudyRecord, number: int) -> str:
+    """Write how many runs there are, and of how many where some did not come."""
+    whole = study.expected if study.expected is not None and study.expected > number else number
+    of = f" of {whole}" if whole != number else ""
+    return f"{number}{of} run{'' if whole == 1 else 's'}"
