@@ -7,12 +7,15 @@ shown: `cli` prints them, everything else raises them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loadstone import exitcodes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+MOST_TOLD: Final = 10
+"""Of more mistakes than fit on a screen the first are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,11 @@ class SeveralMistakesError(InputError):
 
 
 def raise_all(errors: Sequence[LoadstoneError]) -> None:
-    """Raise what was found wrong: one error as it is, several together, and nothing without any."""
+    """Raise what was found wrong: one error as it is, the first of several, and nothing without any."""
+    more = len(errors) - MOST_TOLD
+    if more > 0:
+        left_out = InputError(f"{more} more mistakes are not listed", hint="mend those above, and try again")
+        errors = [*errors[:MOST_TOLD], left_out]
     if len(errors) > 1:
         raise SeveralMistakesError(errors)
     for error in errors:
