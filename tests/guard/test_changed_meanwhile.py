@@ -8,7 +8,7 @@ import pytest
 
 from loadstone.errors import RefusedError, RunError
 from loadstone.plan.model import TargetKind
-from loadstone.plan.safety import content_evidence, guard, marker, run_targets, seen
+from loadstone.plan.safety import content_evidence, guard, in_use, marker, run_targets, seen
 
 from .plans import plan, target
 
@@ -65,6 +65,35 @@ def test_what_changes_while_it_is_looked_at_is_refused(
     monkeypatch.setattr(content_evidence, "evidence", slow)
     with pytest.raises(RefusedError, match=told):
         guard.secure(plan(target(str(path))), guard.Consent())
+
+
+def test_directories_that_change_places_and_back_do_not_lend_a_file_their_zeros(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by drawn races: zeros were read under the name of what was written."""
+    for name, held in (("here", MINE), ("there", bytes(8192))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x").write_bytes(held)
+    uses, evidence = in_use.file_uses, content_evidence.evidence
+
+    def exchange() -> None:
+        for old, new in (("here", "third"), ("there", "here"), ("third", "there")):
+            (tmp_path / old).rename(tmp_path / new)
+
+    def before(*words: object) -> list[str]:
+        found = uses(*words)  # type: ignore[arg-type] # as it is called
+        exchange()
+        return found
+
+    def after(*words: object) -> list[str]:
+        found = evidence(*words)  # type: ignore[arg-type] # as it is called
+        exchange()
+        return found
+
+    monkeypatch.setattr(in_use, "file_uses", before)
+    monkeypatch.setattr(content_evidence, "evidence", after)
+    with pytest.raises(RefusedError, match="would destroy existing data"):
+        guard.secure(plan(target(str(tmp_path / "here" / "x"))), guard.Consent())
 
 
 def test_what_changes_while_somebody_is_asked_of_another_is_refused(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from loadstone.plan.safety.seen import Seen, change
 from loadstone.plan.special_engines import REMOVING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 HARMLESS_CHARS: Final = frozenset({(1, 3), (1, 5), (1, 7)})
 """/dev/null, /dev/zero, /dev/full (Linux Documentation/admin-guide/devices.txt)."""
@@ -129,11 +129,17 @@ def written(plan: Plan) -> set[int]:
 
 
 def examine(
-    target: Target, host: Snapshot, consent: Consent = NONE, *, content: bool = True
+    target: Target,
+    host: Snapshot,
+    consent: Consent = NONE,
+    *,
+    content: bool = True,
+    pinned: Path | None = None,
 ) -> TargetFinding:
     """Look at one target that would be written. Changes nothing.
 
     `content=False` leaves what regular files hold unseen. Consent given beforehand does the same.
+    `pinned` leads to the file that is looked at, whatever stands at its path by then.
     """
     path = Path(target.path)
     reason = writable.forbidden(path)
@@ -141,7 +147,7 @@ def examine(
         return TargetFinding(target.path, forbidden=[reason])
     if target.kind is TargetKind.TREE:
         return _examine_tree(path, host)
-    return _examine(target.path, path, host, consent, content=content)
+    return _examine(target.path, pinned or path, host, consent, content=content)
 
 
 def _examine(name: str, path: Path, host: Snapshot, consent: Consent, *, content: bool) -> TargetFinding:
@@ -157,7 +163,7 @@ def _examine(name: str, path: Path, host: Snapshot, consent: Consent, *, content
         return _examine_char(name, status.st_rdev, host, consent)
     if not stat.S_ISREG(status.st_mode):
         return TargetFinding(name, forbidden=[say("refusals.target.no_file")])
-    return _examine_file(path, status, host, consent, content=content)
+    return _examine_file(name, path, status, host, consent, content=content)
 
 
 def examine_device(name: str, path: Path, number: int, host: Snapshot, consent: Consent) -> TargetFinding:
@@ -226,12 +232,21 @@ def secured(plan: Plan, consent: Consent, *, content: bool = True) -> tuple[Plan
     to_write = written(plan)
     host = Snapshot()
     # Before anything is looked at: what is written later is what was looked at, and as it was then.
-    before = {
-        index: Seen.of(Path(target.path)) for index, target in enumerate(plan.targets) if _is_real(target)
-    }
-    found = [
-        (index, examine(plan.targets[index], host, consent, content=content)) for index in sorted(to_write)
-    ]
+    with contextlib.ExitStack() as held:
+        pinned = {
+            index: held.enter_context(_pinned(target.path))
+            for index, target in enumerate(plan.targets)
+            if index in to_write and target.kind is TargetKind.FILE
+        }
+        before = {
+            index: Seen.of(pinned.get(index) or Path(target.path))
+            for index, target in enumerate(plan.targets)
+            if _is_real(target)
+        }
+        found = [
+            (index, examine(plan.targets[index], host, consent, content=content, pinned=pinned.get(index)))
+            for index in sorted(to_write)
+        ]
     _refuse_forbidden({one.path: one.forbidden for _, one in found if one.forbidden})
     _refuse_used({one.path: one.in_use for _, one in found if one.in_use})
     lost = [one for _, one in found if one.needs_consent]
@@ -256,6 +271,23 @@ def secured(plan: Plan, consent: Consent, *, content: bool = True) -> tuple[Plan
         if target.kind in (TargetKind.BLOCK, TargetKind.NVME):
             remember(target, consent.left)
     return plan.model_copy(update={"targets": targets}), own
+
+
+@contextlib.contextmanager
+def _pinned(path: str) -> Iterator[Path | None]:
+    """Give a way to the file that stands at a path now; None where nothing does.
+
+    Names may change places between two looks and back: what was read would not be what is written.
+    """
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        yield None
+        return
+    try:
+        yield Path(f"/proc/{os.getpid()}/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
 
 
 def remember(target: Target, left: Left) -> None:
@@ -285,11 +317,10 @@ def layout_changes(target: Target) -> bool:
 
 
 def _examine_file(
-    path: Path, status: os.stat_result, host: Snapshot, consent: Consent, *, content: bool
+    name: str, path: Path, status: os.stat_result, host: Snapshot, consent: Consent, *, content: bool
 ) -> TargetFinding:
-    name = str(path)
-    used = in_use.file_uses(path, host)
-    doubts = _doubts(path)
+    used = in_use.file_uses(Path(name), host)
+    doubts = _doubts(Path(name))
     if used or not status.st_size:
         return TargetFinding(name, in_use=used, needs_consent=doubts)
     mark = marker.read(path)
