@@ -499,7 +499,7 @@ def all_well(trial: Trial) -> None:
 
 
 def missing_target(trial: Trial) -> None:
-    trial.start(job="[r]\nioengine=psync\nrw=read\nfilename=/nowhere/at/all\nsize=1m\n")
+    trial.start(job="[r]\nioengine=psync\nrw=read\nfilename=/dev/nosuchdisk\nsize=1m\n")
     trial.finish()
 
 
