@@ -1,12 +1,14 @@
 //! The system calls on files and directories by name.
 //!
 //! Knows paths below an anchor and error numbers. Knows no registry and no time. No name
-//! leads out of the anchor: a file is opened without following any symbolic link on the
-//! way where the kernel can do that (`openat2(2)`), and never its last one; names are the
-//! tree's own, and what was found below the anchor before the run had no link among them.
+//! leads out of the anchor: a file, and the directory in which a name is made or removed, is
+//! opened without following any symbolic link on the way where the kernel can do that
+//! (`openat2(2)`), and never its last one; names are the tree's own, and what was found below
+//! the anchor before the run had no link among them.
 
 use std::os::fd::RawFd;
 
+use super::names::MAX_PATH_BYTES;
 use crate::plan::{OpenSync, Target};
 
 /// A result, or an error number.
@@ -121,15 +123,44 @@ impl Anchor {
         retried(|| unsafe { libc::syscall(libc::SYS_openat2, self.fd, path, how, bytes) } as i32)
     }
 
+    /// Makes a call with the directory a path leads to, and its last name there. The directory
+    /// is held meanwhile: what is put in its place by others is not touched.
+    fn in_parent(
+        &self,
+        path: &[u8],
+        call: impl FnOnce(RawFd, *const libc::c_char) -> Outcome<()>,
+    ) -> Outcome<()> {
+        let last = path.iter().rposition(|&byte| byte == b'/');
+        let Some(last) = last.filter(|_| self.openat2) else {
+            return call(self.fd, text(path));
+        };
+        let mut parent = [0; MAX_PATH_BYTES];
+        parent[..last].copy_from_slice(&path[..last]);
+        let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+        let held = self.open2(&parent[..=last], flags, 0)?;
+        let outcome = call(held, text(&path[last + 1..]));
+        let _ = close(held);
+        outcome
+    }
+
+    /// The same with a system call, until no signal interrupts it.
+    fn by_name(
+        &self,
+        path: &[u8],
+        call: impl Fn(RawFd, *const libc::c_char) -> i32,
+    ) -> Outcome<()> {
+        self.in_parent(path, |parent, name| done(retried(|| call(parent, name))))
+    }
+
     /// `mkdirat(2)`.
     ///
     /// # Errors
-    /// Its error number, as of all that follow.
+    /// Its error number or that of opening the directory it is in, as of all that follow.
     pub fn mkdir(&self, path: &[u8]) -> Outcome<()> {
-        // SAFETY: the path ends with a zero byte, here and below.
-        done(retried(|| unsafe {
-            libc::mkdirat(self.fd, text(path), 0o755)
-        }))
+        // SAFETY: the name ends with a zero byte, here and below.
+        self.by_name(path, |parent, name| unsafe {
+            libc::mkdirat(parent, name, 0o755)
+        })
     }
 
     /// `unlinkat(2)` of a directory.
@@ -137,11 +168,10 @@ impl Anchor {
     /// # Errors
     /// As above.
     pub fn rmdir(&self, path: &[u8]) -> Outcome<()> {
-        let flags = libc::AT_REMOVEDIR;
         // SAFETY: as above.
-        done(retried(|| unsafe {
-            libc::unlinkat(self.fd, text(path), flags)
-        }))
+        self.by_name(path, |parent, name| unsafe {
+            libc::unlinkat(parent, name, libc::AT_REMOVEDIR)
+        })
     }
 
     /// `unlinkat(2)` of a file.
@@ -150,9 +180,9 @@ impl Anchor {
     /// As above.
     pub fn delete(&self, path: &[u8]) -> Outcome<()> {
         // SAFETY: as above.
-        done(retried(|| unsafe {
-            libc::unlinkat(self.fd, text(path), 0)
-        }))
+        self.by_name(path, |parent, name| unsafe {
+            libc::unlinkat(parent, name, 0)
+        })
     }
 
     /// `fstatat(2)`: the size of a regular file.
@@ -178,12 +208,11 @@ impl Anchor {
     /// # Errors
     /// As above.
     pub fn setattr(&self, path: &[u8]) -> Outcome<()> {
-        let flags = libc::AT_SYMLINK_NOFOLLOW;
-        let now = std::ptr::null();
+        let (now, flags) = (std::ptr::null(), libc::AT_SYMLINK_NOFOLLOW);
         // SAFETY: as above; no times mean the present one.
-        done(retried(|| unsafe {
-            libc::utimensat(self.fd, text(path), now, flags)
-        }))
+        self.by_name(path, |parent, name| unsafe {
+            libc::utimensat(parent, name, now, flags)
+        })
     }
 
     /// `faccessat(2)`: whether it may be read. By the system call itself: the C library
@@ -203,11 +232,13 @@ impl Anchor {
     /// # Errors
     /// As above.
     pub fn rename(&self, path: &[u8], to: &Self, to_path: &[u8]) -> Outcome<()> {
-        let (from_path, to_path) = (text(path), text(to_path));
         // SAFETY: as above.
-        done(retried(|| unsafe {
-            libc::renameat(self.fd, from_path, to.fd, to_path)
-        }))
+        let call = |(from, name), (into, other)| unsafe { libc::renameat(from, name, into, other) };
+        self.in_parent(path, |from, name| {
+            to.in_parent(to_path, |into, other| {
+                done(retried(|| call((from, name), (into, other))))
+            })
+        })
     }
 }
 
@@ -265,5 +296,86 @@ fn retried(mut call: impl FnMut() -> i32) -> Outcome<i32> {
             Err(libc::EINTR) => {}
             outcome => return outcome,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::plan::{plain, TargetKind};
+
+    /// Is removed with all that is in it.
+    struct Scratch(PathBuf);
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn what_is_behind_a_link_on_the_way_is_neither_made_nor_removed_nor_moved() {
+        let name = format!("loadstone-call-{}", std::process::id());
+        let scratch = Scratch(std::env::temp_dir().join(name));
+        let (tree, outside) = (scratch.0.join("tree"), scratch.0.join("outside"));
+        for directory in [tree.join("own"), outside.join("empty")] {
+            fs::create_dir_all(directory).unwrap();
+        }
+        for file in [tree.join("own/file"), outside.join("file")] {
+            fs::write(file, "kept").unwrap();
+        }
+        symlink(&outside, tree.join("link")).unwrap();
+        let opened = fs::File::open(&tree).unwrap();
+        let target = plain::target("tree", TargetKind::File, 0);
+        let anchor = Anchor::new(opened.as_raw_fd(), &target);
+        if !anchor.openat2 {
+            return eprintln!("skipped: this kernel has no openat2(2) (needs Linux 5.6)");
+        }
+        let refused = Err(libc::ELOOP);
+        let changed = fs::metadata(outside.join("file"))
+            .unwrap()
+            .modified()
+            .unwrap();
+        assert_eq!(anchor.mkdir(b"link/new\0"), refused);
+        assert_eq!(anchor.rmdir(b"link/empty\0"), refused);
+        assert_eq!(anchor.delete(b"link/file\0"), refused);
+        assert_eq!(anchor.setattr(b"link/file\0"), refused);
+        assert_eq!(
+            anchor.rename(b"link/file\0", &anchor, b"own/new\0"),
+            refused
+        );
+        assert_eq!(
+            anchor.rename(b"own/file\0", &anchor, b"link/file\0"),
+            refused
+        );
+        let mut left: Vec<_> = fs::read_dir(&outside)
+            .unwrap()
+            .map(|one| one.unwrap().file_name())
+            .collect();
+        left.sort();
+        assert_eq!(left, ["empty", "file"]);
+        assert_eq!(fs::read(outside.join("file")).unwrap(), b"kept");
+        assert_eq!(
+            fs::metadata(outside.join("file"))
+                .unwrap()
+                .modified()
+                .unwrap(),
+            changed
+        );
+        // Where no link is, the same calls do what they are for.
+        assert_eq!(anchor.mkdir(b"own/new\0"), Ok(()));
+        assert_eq!(
+            anchor.rename(b"own/file\0", &anchor, b"own/new/file\0"),
+            Ok(())
+        );
+        assert_eq!(anchor.setattr(b"own/new/file\0"), Ok(()));
+        assert_eq!(anchor.delete(b"own/new/file\0"), Ok(()));
+        assert_eq!(anchor.rmdir(b"own/new\0"), Ok(()));
+        assert_eq!(anchor.rmdir(b"own\0"), Ok(()));
     }
 }
