@@ -344,3 +344,16 @@ def test_a_file_that_may_not_be_read_is_named(
         for hidden in names:
             for line in verbs(source, whole[1], out)[4:9:4]:
                 assert tried(line) is None, (hidden, line)
+
+
+def test_an_input_that_is_a_device_is_named_on_the_page_of_a_study(whole: list[Path], tmp_path: Path) -> None:
+    """740107: `/dev/zero` in place of a job file was read until memory ended."""
+    source = next(one for one in whole if one.name == "repeated")
+    study = tmp_path / "study"
+    shutil.copytree(source, study)
+    given = next((study / "input").iterdir())
+    given.unlink()
+    given.symlink_to("/dev/zero")
+    page = tmp_path / "page.html"
+    assert program.main(["report", str(study), "-o", str(page), "--unverified"]) == 0
+    assert f"{given.name}: is a symbolic link, not a file of the bundle" in page.read_text()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from loadstone import input_file
 from loadstone.errors import InputError, LoadstoneError, Where
 from loadstone.experiment.amounts import size_bytes, time_s
 from loadstone.experiment.file import level_name
@@ -96,10 +97,7 @@ def _read(
         _refuse_parameters(given)
         return _own(pattern, file, allow_exec=allow_exec)
     path = file.parent / pattern.job
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    content = input_file.read(path, "job file")
     language = recognise(content, path.name)
     if language == Language.VDBENCH:
         return _of_vdbench(pattern, path, given, where, allow_exec=allow_exec)

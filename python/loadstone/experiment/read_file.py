@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ValidationError
 
-from loadstone import toml_text
+from loadstone import input_file, toml_text
 from loadstone.control.layout.model import LayoutDescription
 from loadstone.errors import InputError, LoadstoneError, Where
 from loadstone.experiment.file import (
@@ -45,10 +45,7 @@ MOST_BYTES: Final = 1 << 20
 
 def read_file(path: Path, given: Mapping[str, str] | None = None) -> tuple[ExperimentFile, bytes]:
     """Read a file with its parameters set; return it with its bytes. Raises `InputError`."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=Where(str(path))) from error
+    content = input_file.read(path, "experiment", MOST_BYTES)
     return parse(content, str(path), given), content
 
 

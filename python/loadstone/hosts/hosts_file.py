@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from loadstone import toml_text
+from loadstone import input_file, toml_text
 from loadstone.errors import InputError, Where
 from loadstone.formats.suggest import nearest
 from loadstone.frozen_model import FrozenModel
@@ -150,8 +150,8 @@ def read_hosts(word: str) -> HostsFile:
 def _client_file(path: Path) -> list[str]:
     """Read the hosts of a file of `fio --client`; where fio's own server listens is of no use here."""
     try:
-        lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = input_file.read(path, "list of hosts").decode().splitlines()
+    except UnicodeDecodeError as error:
         raise InputError(say("hosts.clients.unreadable"), where=Where(str(path))) from error
     found = []
     for number, line in enumerate(lines, start=1):
@@ -200,14 +200,8 @@ def _named(names: list[str], where: Where) -> HostsFile:
 def read_hosts_file(path: Path) -> HostsFile:
     """Read `hosts.toml`. Raises `InputError` with line, key, what was found and what is near."""
     try:
-        content = path.read_text()
+        content = input_file.read(path, "list of hosts").decode()
         found = HostsFile.model_validate(toml_text.parsed(content))
-    except OSError as error:
-        raise InputError(
-            f"cannot be read: {error.strerror}",
-            where=Where(str(path)),
-            hint="docs/hosts.md shows a whole file",
-        ) from error
     except UnicodeDecodeError as error:
         raise InputError("is not text", where=Where(str(path))) from error
     except toml_text.TomlError as error:

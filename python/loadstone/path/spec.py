@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from loadstone import toml_text
+from loadstone import input_file, toml_text
 from loadstone.errors import InputError, Where
 from loadstone.frozen_model import FrozenModel
 from loadstone.path import quantity
@@ -233,11 +233,14 @@ class Spec(FrozenModel):
 
 def read(path: Path) -> Spec:
     """Read and check a file. Raises `InputError` with line, key, what was found and what is near."""
+    return parse(input_file.read(path, "data sheet"), path)
+
+
+def parse(raw: bytes, path: Path) -> Spec:
+    """Check the content of a file. Raises `InputError` as `read` does."""
     try:
-        content = path.read_text()
+        content = raw.decode()
         return Spec.model_validate(toml_text.parsed(content))
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=Where(str(path))) from error
     except UnicodeDecodeError as error:
         raise InputError("is not text", where=Where(str(path))) from error
     except toml_text.TomlError as error:

@@ -43,7 +43,7 @@ def test_its_bytes_are_written_in_whole_words(tmp_path: Path) -> None:
     ("content", "kind", "words"),
     [
         (b"abc", InputError, "has 3 bytes, expected 4 or more"),
-        (bytes(65_540), RefusedError, "more than 65536 are not supported"),
+        (bytes(65_540), RefusedError, "more than 65536 bytes are not supported"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_told_at_its_line(

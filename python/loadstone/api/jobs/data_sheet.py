@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from loadstone import input_file
 from loadstone.path import spec
 
 if TYPE_CHECKING:
@@ -26,4 +27,7 @@ class DataSheet:
 
 def read(path: Path | None) -> DataSheet:
     """Read the file; raises `InputError` for what it cannot mean."""
-    return DataSheet() if path is None else DataSheet(spec.read(path), {str(path): path.read_bytes()})
+    if path is None:
+        return DataSheet()
+    content = input_file.read(path, "data sheet")
+    return DataSheet(spec.parse(content, path), {str(path): content})

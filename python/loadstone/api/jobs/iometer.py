@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone import units
+from loadstone import input_file, units
 from loadstone.api.jobs.changes import Job, JobChanges, JobText
 from loadstone.api.jobs.read_workload import seconds, sized, source
 from loadstone.api.jobs.run_list import RunList
@@ -61,10 +61,7 @@ def _content(job: Job, changes: JobChanges) -> tuple[bytes, str]:
     found = source(job, changes)
     if isinstance(found, JobText):
         return found.content, found.name
-    try:
-        return found.read_bytes(), str(found)
-    except OSError as error:
-        raise InputError(f"{job}: cannot be read: {error.strerror}", where=changes.caller.at()) from error
+    return input_file.read(found, "job file", where=changes.caller.at()), str(found)
 
 
 def _kept(runs: Sequence[TestRun], changes: JobChanges) -> list[TestRun]:

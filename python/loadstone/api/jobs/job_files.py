@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from loadstone import input_file
 from loadstone.api.jobs.changes import Job, JobChanges, JobText
 from loadstone.api.jobs.read_workload import language_of, source, workload
 from loadstone.errors import InputError, RefusedError, raise_all
@@ -75,7 +76,7 @@ def apart(jobs: Sequence[Job], changes: JobChanges) -> bool:
 
 def _has_sections(job: Job, changes: JobChanges) -> bool:
     found = source(job, changes)
-    text = found.content if isinstance(found, JobText) else found.read_bytes()
+    text = found.content if isinstance(found, JobText) else input_file.read(found, "job file")
     return any(line.lstrip().startswith(b"[") for line in text.splitlines())
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loadstone import input_file
 from loadstone.api.jobs.changes import Job, JobChanges, JobText
 from loadstone.errors import InputError, Where
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, amount, size, time_ns
@@ -163,8 +164,8 @@ def language_of(job: Job, changes: JobChanges) -> Language | None:
     if isinstance(found, JobText):
         return recognise(found.content, found.name)
     try:
-        return recognise(found.read_bytes(), found.name)
-    except OSError:
+        return recognise(input_file.read(found, "job file"), found.name)
+    except InputError:
         return Language.FIO  # Its reader says why it cannot be read.
 
 

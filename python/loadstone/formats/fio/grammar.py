@@ -11,8 +11,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from loadstone import input_file
 from loadstone.errors import InputError, Where
-from loadstone.formats import quote, source_file
+from loadstone.formats import quote
 from loadstone.formats.fio.numbers import Reading, evaluate
 from loadstone.workload.model import Note
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
-MAX_FILE_BYTES: Final = 16 << 20
 MAX_INCLUDE_DEPTH: Final = 10
 COMMAND_LINE: Final = "<command line>"
 _SECTION = re.compile(r"\[(?P<name>[^\]]*)\]")
@@ -87,7 +87,7 @@ class Parser:
         return sections
 
     def _load(self, path: Path, where: Where | None) -> str:
-        raw = source_file.read(path, "job file", MAX_FILE_BYTES, where)
+        raw = input_file.read(path, "job file", where=where)
         self.sources[str(path)] = raw
         return decode(raw, str(path))
 

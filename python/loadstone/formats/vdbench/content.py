@@ -108,13 +108,13 @@ def pattern(general: General, ratio: float, dedup: float) -> tuple[int, ...] | N
         if given:
             raise InputError(f"pattern= and {other} exclude each other, as in vdbench", where=where)
     try:
-        found = Path(general.pattern).read_bytes()
+        with Path(general.pattern).open("rb") as file:
+            found = file.read(MAX_PATTERN_BYTES + 1)
     except OSError as error:
         raise InputError(f"{general.pattern} cannot be read: {error.strerror}", where=where) from error
     if len(found) > MAX_PATTERN_BYTES:
         raise RefusedError(
-            f"{general.pattern} has {len(found)} bytes: "
-            f"patterns of more than {MAX_PATTERN_BYTES} are not supported",
+            f"{general.pattern}: patterns of more than {MAX_PATTERN_BYTES} bytes are not supported",
             where=where,
             hint=f"cut it: head -c {MAX_PATTERN_BYTES} {general.pattern}",
         )

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from loadstone import input_file
 from loadstone.errors import InputError, Where
-from loadstone.formats import source_file
 from loadstone.formats.suggest import nearest
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class LineReader:
                 )
 
     def _load(self, path: Path, where: Where | None) -> str:
-        raw = source_file.read(path, "parameter file", MAX_FILE_BYTES, where)
+        raw = input_file.read(path, "parameter file", MAX_FILE_BYTES, where)
         self.sources[str(path)] = raw
         return decode(raw)
 

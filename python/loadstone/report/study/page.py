@@ -16,8 +16,9 @@ from loadstone.analysis.study.patterns import patterns
 from loadstone.analysis.study.rounds import rounds
 from loadstone.analysis.study.slo import slo_of
 from loadstone.analysis.study.sweep import sweep
+from loadstone.bundle import members
 from loadstone.bundle import study as on_disk
-from loadstone.errors import InputError
+from loadstone.errors import BundleError, InputError
 from loadstone.messages import say
 from loadstone.report.article.blocks import (
     Article,
@@ -422,10 +423,16 @@ def _redo(whole: StudyPage) -> list[Block]:
         Typed(f"loadstone rerun {shlex.quote(str(whole.path))}", "With the same Plans, run by run:"),
     ]
     blocks += [Typed(request, "As it was asked:")] if request else []
-    blocks += [
-        Typed((whole.path / file).read_text(errors="replace"), name) for name, file in study.inputs.items()
-    ]
+    blocks += [Typed(_input(whole.path, file), name) for name, file in study.inputs.items()]
     return blocks
+
+
+def _input(study: Path, file: str) -> str:
+    """Return what the user gave, or why it cannot be read: the rest of the page stands without it."""
+    try:
+        return members.content(study, file).decode(errors="replace")
+    except BundleError as error:
+        return str(error)
 
 
 def _curves_of(whole: StudyPage) -> list[Curve]:

@@ -1,0 +1,83 @@
+"""A file that a person names is read as far as such a file may go, whatever the name leads to."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from loadstone import input_file
+from loadstone.errors import InputError, Where
+
+MOST_MEMORY_BYTES = 4 << 30
+"""Without a bound a device without end takes all there is: the machine is to survive this test."""
+
+
+def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"[a]\n" * 100_000,))
+    writer.start()
+    assert input_file.read(pipe, "job file") == b"[a]\n" * 100_000
+    writer.join()
+
+
+@pytest.mark.parametrize(("size", "said"), [(8, None), (9, "is larger than 8 bytes: not a job file")])
+def test_the_largest_file_is_taken_and_a_larger_one_refused(
+    tmp_path: Path, size: int, said: str | None
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * size)
+    if said is None:
+        assert input_file.read(path, "job file", 8) == b"x" * size
+        return
+    with pytest.raises(InputError, match=said):
+        input_file.read(path, "job file", 8)
+
+
+def test_what_is_not_there_is_told_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"line\.fio:3: cannot read the job file .*: No such file"):
+        input_file.read(tmp_path / "none", "job file", where=Where("line.fio", 3))
+
+
+def test_a_block_device_is_no_job_file() -> None:
+    devices = [one for one in Path("/dev").iterdir() if one.is_block_device()]
+    if not devices:
+        pytest.skip("no block device is in /dev here")
+    with pytest.raises(InputError, match="is a block device, not a job file") as error:
+        input_file.read(devices[0], "job file")
+    assert f"loadstone probe {devices[0]}" in str(error.value.hint)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "/dev/zero"],
+        ["plan", "/dev/zero"],
+        ["fio", "/dev/zero"],
+        ["plan", "/dev/zero", "--language", "iometer"],
+        ["experiment", "plan", "/dev/zero"],
+        ["run", "four-corners", "--target", "null", "--spec", "/dev/zero"],
+        ["run", "four-corners", "--target", "null", "--hosts", "/dev/zero"],
+    ],
+    ids=" ".join,
+)
+def test_a_device_without_end_is_no_file_to_read(words: list[str], tmp_path: Path) -> None:
+    """It was read until memory ended; `loadstone run /dev/sdb` read the disk."""
+    limits = (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES)
+    done = subprocess.run(
+        [sys.executable, "-m", "loadstone", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limits),
+    )
+    code = 1 if words[0] == "fio" else 2
+    assert (done.returncode, "is larger than" in done.stderr) == (code, True), done.stderr
+    assert list(tmp_path.iterdir()) == []
