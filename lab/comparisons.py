@@ -281,7 +281,8 @@ def table(
 
 def _seen_of(count: int, share: float) -> str:
     """Return between which shares so many draws lie in 95 of 100 cases."""
-    below, bounds = 0.0, []
+    below = 0.0
+    bounds: list[float] = []
     for hits in range(count + 1):
         below += math.comb(count, hits) * share**hits * (1 - share) ** (count - hits)
         if below > (0.025, 0.975)[len(bounds)]:

@@ -81,6 +81,10 @@ def _ending(target: Path, folder: Path, ending: str) -> str:
     return str(link)
 
 
+def _page(ending: str, *words: str) -> Callable[[Path, Path, str], list[str]]:
+    return lambda target, folder, _: [*words, "-o", _ending(target, folder, ending)]
+
+
 def tree(form: str) -> Verb:
     """vdbench's file work on a tree."""
     return Verb(f"run (vdbench files, format={form})", _run(job=_job(TREE_RUN, "parm", format=form)))
@@ -143,29 +147,9 @@ OWN_WORDS = ("--name=w", "--rw=randwrite", "--size=1m", "--ioengine=psync")
 OUTPUTS: tuple[Verb, ...] = (
     Verb("export -o", lambda target, *_: ["export", "bundle", "fio-json", "-o", str(target)]),
     Verb("report -o", lambda target, *_: ["report", "bundle", "-o", str(target)]),
+    *(Verb(f"report -o ({ending})", _page(ending, "report", "bundle")) for ending in ("pdf", "md")),
     *(
-        Verb(
-            f"report -o ({ending})",
-            lambda target, folder, _, ending=ending: [
-                "report",
-                "bundle",
-                "-o",
-                _ending(target, folder, ending),
-            ],
-        )
-        for ending in ("pdf", "md")
-    ),
-    *(
-        Verb(
-            f"experiment report -o ({ending})",
-            lambda target, folder, _, ending=ending: [
-                "experiment",
-                "report",
-                "experiment",
-                "-o",
-                _ending(target, folder, ending),
-            ],
-        )
+        Verb(f"experiment report -o ({ending})", _page(ending, "experiment", "report", "experiment"))
         for ending in ("html", "pdf")
     ),
     Verb("compare --html", lambda target, *_: ["compare", "bundle", "second", "--html", str(target)]),
