@@ -72,11 +72,12 @@ test:
 	$(BIN)/python -m pytest -m 'serial and not nightly' $(PYTEST) $$(grep -rl --include='test_*.py' mark.serial tests)
 
 # What it says is shown when it has ended: the tests beside it tell how far they are.
+# Cargo is given none of this make's jobs, and says so where it is told of them.
 test-rust: export LOADSTONE_SEEDS ?= 2500
 test-rust:
 	@mkdir -p target
 	@echo '$(CARGO) test $(QUIET) --locked --workspace'
-	@$(CARGO) test $(QUIET) --locked --workspace > target/test-rust.txt 2>&1; ended=$$?; cat target/test-rust.txt; exit $$ended
+	@MAKEFLAGS= $(CARGO) test $(QUIET) --locked --workspace > target/test-rust.txt 2>&1; ended=$$?; cat target/test-rust.txt; exit $$ended
 	@echo "ran $$LOADSTONE_SEEDS simulated Plans of crates/cli/tests/seeds; make nightly runs all"
 
 test-side-by-side: build
