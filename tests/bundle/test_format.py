@@ -10,7 +10,7 @@ from loadstone.bundle import layout
 from loadstone.plan.model import Plan
 from loadstone.workload.model import Workload
 
-FORMAT, FIELDS = 5, "7bfa771023568b28"
+FORMAT, FIELDS = 6, "356c58821aabbc8a"
 """Of a format and of the fields in it. Where a field changed: raise `layout.FORMAT`, and both here."""
 SAID = frozenset(("title", "description", "default"))
 """What a schema says of a field besides its type."""
