@@ -212,7 +212,7 @@ def test_an_option_that_waits_for_another_is_noted_as_fio_takes_it(
     found = plan(f"[a]\nfilename=/t/1g\nnumjobs=2\n{option}\n")
     name = option.partition("=")[0]
     (note,) = [note for note in found.notes if name in note.text]
-    assert (note.text, note.kind) == (f"{name} has no effect without {needed}, as in fio", "trap")
+    assert (note.text, note.kind) == (f"{name} has no effect without {needed}", "trap")
     assert note.where is not None
     assert note.where.line == 4
     assert not any(worker.cpus for worker in found.plan.workers)

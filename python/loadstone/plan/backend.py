@@ -176,9 +176,7 @@ def _cpus(job: Job, host: HostFacts, notes: Notes) -> tuple[int, ...]:
             hint="usable are: " + ", ".join(map(str, host.cpus[:32])),
         )
     if job.process.cpus_policy and not wanted:
-        notes.trap(
-            job, "process.cpus_policy", "cpus_allowed_policy has no effect without cpus_allowed, as in fio"
-        )
+        notes.trap(job, "process.cpus_policy", "cpus_allowed_policy has no effect without cpus_allowed")
     return wanted
 
 

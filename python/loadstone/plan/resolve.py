@@ -189,7 +189,7 @@ def _check_exits(workload: Workload, build: PlanDraft) -> None:
         if asked_by is None:
             if job.schedule.exit_what is not None:
                 field = "schedule.exit_what"
-                build.notes.trap(job, field, "exit_what has no effect without exitall, as in fio")
+                build.notes.trap(job, field, "exit_what has no effect without exitall")
             continue
         stages = {clone.stage for clone in build.clones}
         if job.schedule.exit_what == "all" and len(stages) > 1:
