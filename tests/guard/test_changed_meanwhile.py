@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from typing import TYPE_CHECKING
 
 import pytest
@@ -191,3 +192,18 @@ def test_a_file_of_several_targets_is_made_once(tmp_path: Path) -> None:
     (one,) = identities
     assert one is not None
     assert (one.device, one.inode) == (status.st_dev, status.st_ino)
+
+
+def test_a_job_may_have_more_files_than_this_process_may_open(tmp_path: Path) -> None:
+    paths = [tmp_path / str(number) for number in range(200)]
+    for path in paths:
+        path.write_bytes(bytes(4096))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with (tmp_path / "0").open("rb") as lowest:
+        free = lowest.fileno()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + 50, hard))
+    try:
+        found = guard.secure(plan(*(target(str(path)) for path in paths)), guard.Consent())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert all(one.identity is not None for one in found.targets)

@@ -231,22 +231,17 @@ def secured(plan: Plan, consent: Consent, *, content: bool = True) -> tuple[Plan
     """Do as `secure`; return also the targets that hold nothing but what is Loadstone's."""
     to_write = written(plan)
     host = Snapshot()
-    # Before anything is looked at: what is written later is what was looked at, and as it was then.
-    with contextlib.ExitStack() as held:
-        pinned = {
-            index: held.enter_context(_pinned(target.path))
-            for index, target in enumerate(plan.targets)
-            if index in to_write and target.kind is TargetKind.FILE
-        }
-        before = {
-            index: Seen.of(pinned.get(index) or Path(target.path))
-            for index, target in enumerate(plan.targets)
-            if _is_real(target)
-        }
-        found = [
-            (index, examine(plan.targets[index], host, consent, content=content, pinned=pinned.get(index)))
-            for index in sorted(to_write)
-        ]
+    # What is written later is what was looked at, and as it was then.
+    before = {
+        index: Seen.of(Path(target.path)) for index, target in enumerate(plan.targets) if _is_real(target)
+    }
+    found: list[tuple[int, TargetFinding]] = []
+    for index in sorted(to_write):
+        target = plan.targets[index]
+        with _pinned(target) as pinned:
+            if pinned is not None:
+                before[index] = Seen.of(pinned)
+            found.append((index, examine(target, host, consent, content=content, pinned=pinned)))
     _refuse_forbidden({one.path: one.forbidden for _, one in found if one.forbidden})
     _refuse_used({one.path: one.in_use for _, one in found if one.in_use})
     lost = [one for _, one in found if one.needs_consent]
@@ -274,13 +269,17 @@ def secured(plan: Plan, consent: Consent, *, content: bool = True) -> tuple[Plan
 
 
 @contextlib.contextmanager
-def _pinned(path: str) -> Iterator[Path | None]:
-    """Give a way to the file that stands at a path now; None where nothing does.
+def _pinned(target: Target) -> Iterator[Path | None]:
+    """Give a way to the file that stands at a target's path now; None where none does.
 
     Names may change places between two looks and back: what was read would not be what is written.
+    One at a time: a job may have more files than this process may open.
     """
+    if target.kind is not TargetKind.FILE:
+        yield None
+        return
     try:
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = os.open(target.path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         yield None
         return
