@@ -92,8 +92,8 @@ robust: build
 # What takes minutes: give a test the marker `nightly`. The second line starts an interpreter for every program.
 nightly: build
 	$(CARGO) test $(QUIET) --locked --package loadstone-engine --test seeds
-	$(BIN)/python -m pytest -m nightly $(PYTEST)
-	LOADSTONE_TESTS_COLD=1 $(BIN)/python -m pytest -n $(JOBS) -m 'not nightly' tests/e2e tests/cli $(PYTEST)
+	$(BIN)/python -m pytest -m nightly --timeout 7200 $(PYTEST)
+	LOADSTONE_TESTS_COLD=1 $(BIN)/python -m pytest -n $(JOBS) -m 'not nightly' --timeout 1800 tests/e2e tests/cli $(PYTEST)
 
 # A fresh clone needs the engine for its virtual environment, whose last step has one thread.
 lint:

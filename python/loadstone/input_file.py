@@ -1,7 +1,7 @@
 """The bytes of a file that a person names: a job file, a data sheet, a list of hosts.
 
-Knows that a name may lead to a device or a pipe, which tell no size and may have no end: never more is
-read than such a file may have. Knows no format.
+Knows that a name may lead to a device, which may have no end or keep its reader waiting for ever, or to a
+pipe, which tells no size: never more is read than such a file may have. Knows no format.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import stat
 from typing import TYPE_CHECKING, Final
 
+from loadstone import file_kind
 from loadstone.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,11 +25,10 @@ MOST_BYTES: Final = 16 << 20
 def read(path: Path, what: str, most_bytes: int = MOST_BYTES, where: Where | None = None) -> bytes:
     """Return the content of a file that is to be a `what`. Raises InputError, also for a larger one."""
     try:
-        if stat.S_ISBLK(path.stat().st_mode):
+        mode = path.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
             raise InputError(
-                f"{path} is a block device, not a {what}",
-                where=where,
-                hint=f"`loadstone probe {path}` measures it; a job file names it in filename=",
+                f"{path} is {file_kind.words(mode)}, not a {what}", where=where, hint=_hint(path, mode)
             )
         with path.open("rb") as file:
             content = file.read(most_bytes + 1)
@@ -41,3 +41,9 @@ def read(path: Path, what: str, most_bytes: int = MOST_BYTES, where: Where | Non
         size = f"{most_bytes >> 20} MiB" if most_bytes >> 20 else f"{most_bytes} bytes"
         raise InputError(f"{path} is larger than {size}: not a {what}", where=where)
     return content
+
+
+def _hint(path: Path, mode: int) -> str:
+    if stat.S_ISBLK(mode):
+        return f"`loadstone probe {path}` measures it; a job file names it in filename="
+    return "name a file or a pipe"

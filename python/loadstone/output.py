@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 from blake3 import blake3
 
+from loadstone import file_kind
 from loadstone.errors import InputError, RefusedError
 from loadstone.plan.safety import writable
 from loadstone.plan.safety.in_use import Snapshot, file_uses
@@ -38,13 +39,6 @@ _SWALLOW: Final = frozenset({(1, 3), (1, 5), (1, 7)})
 """/dev/null, /dev/zero and /dev/full (Linux Documentation/admin-guide/devices.txt)."""
 _OWN_DESCRIPTOR: Final = re.compile(r"/(?:dev/fd|proc/self/fd|proc/thread-self/fd)/(\d+)\Z")
 _STANDARD: Final = {"/dev/stdout": 1, "/dev/stderr": 2}
-_KINDS: Final = (
-    (stat.S_ISBLK, "a block device"),
-    (stat.S_ISCHR, "a character device"),
-    (stat.S_ISDIR, "a directory"),
-    (stat.S_ISFIFO, "a named pipe"),
-    (stat.S_ISSOCK, "a socket"),
-)
 _PIECE_BYTES: Final = 1 << 20
 _CHOOSE: Final = "choose another name"
 _REMOVE: Final = "remove it or choose another name"
@@ -139,9 +133,9 @@ class _Place:
         """Raise RefusedError when an output may not stand here."""
         shown = f"{self.path} (a link to {self.real})" if self._follows else str(self.path)
         status = self.status
-        for is_kind, kind in _KINDS:
-            if status is not None and is_kind(status.st_mode):
-                raise RefusedError(f"{shown} is {kind}: no output is written there", hint=_CHOOSE)
+        if status is not None and not stat.S_ISREG(status.st_mode):
+            kind = file_kind.words(status.st_mode)
+            raise RefusedError(f"{shown} is {kind}: no output is written there", hint=_CHOOSE)
         if (reason := _no_place(self.real.parent)) is not None:
             raise RefusedError(f"{shown}: no output is written there: {reason}", hint=_CHOOSE)
         if status is None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import from_json
 
+from loadstone import file_kind
 from loadstone.errors import BundleError
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ def check_directory(directory: Path, name: str) -> None:
                 raise
             raise BundleError(f"{at}: cannot be read: {error.strerror}") from error
         if not is_inside(name) or not stat.S_ISDIR(found):
-            raise BundleError(f"{at}: is {kind(found)}, not a directory below {directory}", hint=HINT_FOREIGN)
+            raise BundleError(
+                f"{at}: is {file_kind.words(found)}, not a directory below {directory}", hint=HINT_FOREIGN
+            )
 
 
 def _descriptor(directory: Path, name: str) -> int:
@@ -90,28 +93,15 @@ def _descriptor(directory: Path, name: str) -> int:
         found = at.lstat().st_mode
         wanted = stat.S_ISREG if at == path else stat.S_ISDIR
         if not wanted(found):
-            raise BundleError(f"{at}: is {kind(found)}, not a file of the bundle", hint=HINT_FOREIGN)
+            raise BundleError(
+                f"{at}: is {file_kind.words(found)}, not a file of the bundle", hint=HINT_FOREIGN
+            )
     # Without O_NONBLOCK the opening of a pipe that came in between would wait for ever.
     number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
         raise BundleError(f"{path}: is not a file of the bundle", hint=HINT_FOREIGN)
     return number
-
-
-def kind(mode: int) -> str:
-    """Return what something is that has this mode, in words."""
-    for is_it, words in (
-        (stat.S_ISLNK, "a symbolic link"),
-        (stat.S_ISDIR, "a directory"),
-        (stat.S_ISFIFO, "a pipe"),
-        (stat.S_ISSOCK, "a socket"),
-        (stat.S_ISCHR, "a character device"),
-        (stat.S_ISBLK, "a block device"),
-    ):
-        if is_it(mode):
-            return words
-    return "a file"
 
 
 def content(directory: Path, name: str) -> bytes:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 from pydantic import ValidationError
 
+from loadstone import file_kind
 from loadstone.bundle import arrows, layout, members, plan_consistency, schemas, seal, sums, tables
 from loadstone.bundle.host import TIMES, host_rows, watched_files
 from loadstone.bundle.hosts import HOSTS, HostPart, HostsRecord, shifted_ios, shifted_samples
@@ -409,7 +410,7 @@ def _manifest(path: Path) -> tuple[dict[str, Any], seal.Manifest]:
         why = "there is no such directory" if error.errno == errno.ENOENT else str(error.strerror)
         raise BundleError(f"{path}: not a bundle: {why}", hint=NO_BUNDLE) from error
     if not stat.S_ISDIR(found):
-        raise BundleError(f"{path}: not a bundle: it is {members.kind(found)}", hint=NO_BUNDLE)
+        raise BundleError(f"{path}: not a bundle: it is {file_kind.words(found)}", hint=NO_BUNDLE)
     if not members.exists(path, layout.MANIFEST):
         raise BundleError(f"{path}: not a bundle: it has no {layout.MANIFEST}", hint=NO_BUNDLE)
     where = path / layout.MANIFEST
