@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from loadstone.cli.app import VERBS
+
+ROOT = Path(__file__).parents[2]
+BROUGHT: dict[str, str] = {
+    "dask": "distributed",
+    "pydantic_core": "pydantic",
+    "typing_extensions": "pydantic",
+    "yaml": "distributed",
+}
+"""Packages, and what brings them."""
 
 HEAVY = {
     "blake3",
@@ -74,10 +88,48 @@ def test_the_package_alone_loads_nothing_heavy() -> None:
     assert not set(done.stdout.split()) & (HEAVY | {"cyclopts", "rich"})
 
 
+def test_what_is_imported_anywhere_is_installed_with_the_program() -> None:
+    """Also inside functions: what only a certain run imports fails where it matters."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = [
+        line
+        for name, lines in project["optional-dependencies"].items()
+        if name not in ("dev", "fuzz")
+        for line in lines
+    ]
+    installed = {Requirement(line).name for line in (*project["dependencies"], *extras)}
+    installed.add("loadstone")
+    owners = metadata.packages_distributions()
+    for path in (ROOT / "python" / "loadstone").rglob("*.py"):
+        for name in _imported(path) - sys.stdlib_module_names:
+            ours = {*owners.get(name, ()), name.replace("_", "-"), BROUGHT.get(name)}
+            assert installed & ours, f"{path} imports {name}"
+
+
+def _imported(path: Path) -> set[str]:
+    """Return the packages that a file imports; not those that only a type checker looks at."""
+    tree = ast.parse(path.read_text())
+    checked = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    names = set()
+    for node in ast.walk(tree):
+        if node in checked:
+            continue
+        if isinstance(node, ast.Import):
+            names |= {one.name.partition(".")[0] for one in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.partition(".")[0])
+    return names
+
+
 def test_nothing_that_runs_needs_what_only_tests_use() -> None:
     program = (
         "import importlib, pkgutil, sys, loadstone\n"
-        "absent = ('pyarrow', 'scipy', 'psutil', 'pandas', 'duckdb')\n"
+        "absent = ('pyarrow', 'psutil', 'pandas', 'duckdb')\n"
         "extras = ('distributed', 'dask', 'cryptography', 'pysnmp', 'typst')\n"
         "for name in (*absent, *extras): sys.modules[name] = None\n"
         "for one in pkgutil.walk_packages(loadstone.__path__, 'loadstone.'):\n"
