@@ -1,4 +1,4 @@
-"""Distributions beside printed tables; our curves, ranks and test of a share beside SciPy's."""
+"""Our distributions and curves beside SciPy's, which the installed program does without."""
 
 from __future__ import annotations
 
@@ -12,19 +12,30 @@ from scipy import interpolate, stats
 from loadstone.analysis.statistics import distributions, interpolation, ranks
 
 RNG = random.Random(20260101)
+FREEDOMS = [0.7, 1, 1.5, 2, 3, 4.2, 10, 99, 1234.5, 1e6, 1e9]
 
 
-def test_quantiles_and_shares_are_those_of_printed_tables() -> None:
-    assert distributions.t_quantile(0.975, 10) == pytest.approx(2.228139, abs=1e-6)
-    assert distributions.t_upper(2.228139, 10) == pytest.approx(0.025, abs=1e-8)
-    assert distributions.t_upper(-2.228139, 10) == pytest.approx(0.975, abs=1e-8)
-    assert distributions.f_upper(4.102821, 2, 10) == pytest.approx(0.05, abs=1e-7)
-    assert distributions.chi_square_upper(5.991465, 2) == pytest.approx(0.05, abs=1e-7)
+@pytest.mark.parametrize("freedom", FREEDOMS)
+def test_students_t_is_scipys(freedom: float) -> None:
+    for value in [
+        0.0,
+        1e-6,
+        -1.3,
+        *(min(RNG.lognormvariate(0, 1.5), 6.0) for _ in range(40)),
+        *([1e3] if freedom < 1e3 else []),
+    ]:
+        expected = float(stats.t.sf(value, freedom))
+        assert distributions.t_upper(value, freedom) == pytest.approx(expected, rel=1e-6, abs=1e-300)
+    for share in (0.6, 0.9, 0.975, 0.995, 0.9999):
+        expected = float(stats.t.ppf(share, freedom))
+        assert distributions.t_quantile(share, freedom) == pytest.approx(expected, rel=1e-6)
 
 
-def test_with_no_end_of_freedom_students_t_is_normal() -> None:
-    assert distributions.t_quantile(0.975, 1e9) == pytest.approx(1.959964, abs=1e-6)
-    assert distributions.t_upper(8.0, 1e9) == pytest.approx(distributions.normal_upper(8.0), rel=1e-5)
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 40, 301])
+def test_chi_square_is_scipys(freedom: int) -> None:
+    for value in [0.0, *(freedom * RNG.lognormvariate(0, 1) for _ in range(40))]:
+        expected = float(stats.chi2.sf(value, freedom))
+        assert distributions.chi_square_upper(value, freedom) == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
 
 def test_the_binomial_test_is_scipys() -> None:

@@ -129,7 +129,7 @@ def _imported(path: Path) -> set[str]:
 def test_nothing_that_runs_needs_what_only_tests_use() -> None:
     program = (
         "import importlib, pkgutil, sys, loadstone\n"
-        "absent = ('pyarrow', 'psutil', 'pandas', 'duckdb')\n"
+        "absent = ('pyarrow', 'scipy', 'psutil', 'pandas', 'duckdb')\n"
         "extras = ('distributed', 'dask', 'cryptography', 'pysnmp', 'typst')\n"
         "for name in (*absent, *extras): sys.modules[name] = None\n"
         "for one in pkgutil.walk_packages(loadstone.__path__, 'loadstone.'):\n"

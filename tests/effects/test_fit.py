@@ -48,6 +48,14 @@ def test_pooled_errors_of_two_groups_are_students(first: int, second: int, seed:
     assert fit.f_test(fitted, [1]) == pytest.approx(found.pvalue, abs=1e-12)
 
 
+@settings(max_examples=60)
+@given(st.floats(0.01, 50), st.integers(1, 20), st.integers(1, 200))
+def test_fishers_f_is_scipys(value: float, first: int, second: int) -> None:
+    assert fit.f_upper(value, first, second) == pytest.approx(
+        stats.f.sf(value, first, second), rel=1e-8, abs=1e-14
+    )
+
+
 def test_without_repeats_there_is_no_error() -> None:
     fitted = fit.fit(np.eye(3), np.array([1.0, 2.0, 3.0]))
     assert fit.pooled_error(fitted, np.array([1.0, -1.0, 0.0])) is None

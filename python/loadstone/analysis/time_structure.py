@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import polars as pl
 
 from loadstone.analysis.histogram import values_of
 
@@ -160,9 +161,8 @@ def comb(rates: FineRates) -> Comb | None:
     values = rates.ops / rates.lengths_ns
     power = np.abs(np.fft.rfft(values - values.mean()))[1:-1] ** 2
     width = max(15, len(power) // 20)
-    from scipy.ndimage import median_filter  # noqa: PLC0415 # a run without short samples needs none
-
-    flat = median_filter(power, 2 * width + 1, mode="mirror")
+    window = 2 * width + 1
+    flat = pl.Series(np.pad(power, width, mode="reflect")).rolling_median(window).to_numpy()[window - 1 :]
     ratio = power / np.maximum(flat, 1e-300) * math.log(2)  # of an exponential, median to mean
     at = int(np.argmax(ratio))
     # Fisher 1929: of n powers the largest exceeds x times their mean with at most n exp(-x). The

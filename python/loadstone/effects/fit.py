@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from loadstone.analysis.statistics.distributions import f_upper
+from loadstone.analysis.statistics.distributions import beta_share
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -156,6 +156,11 @@ def f_test(fitted: LinearFit, columns: list[int], floor: float = 0.0, *, wider: 
         return 0.0 if np.abs(part).max() > 0 else 1.0
     size = float(part @ np.linalg.solve(covariance, part)) / variance
     return f_upper(size / len(columns), len(columns), fitted.freedom)
+
+
+def f_upper(value: float, first: float, second: float) -> float:
+    """Return how often Fisher's F with so many degrees of freedom is above a value (DLMF 8.17)."""
+    return beta_share(second / 2, first / 2, second / (second + first * value)) if value > 0 else 1.0
 
 
 def huber(matrix: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:

@@ -1,44 +1,72 @@
-"""Student's t, chi-square, Fisher's F and the binomial distribution, as intervals and tests need them.
+"""Student's t, chi-square and the binomial distribution, as far as intervals and tests need them.
 
-Those are SciPy's; the test of a share is not: SciPy's takes 0.5 s to load. Knows no measurement.
+SciPy has all of them; it takes 143 MB and 0.8 s to load for these five functions
+(docs/libraries.md). The tests hold each against SciPy. Knows no measurement.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Final
 
-from scipy import special
-
 NORMAL: Final = NormalDist()
+NEARLY_NORMAL: Final = 1e7
+"""From so many degrees of freedom on Student's t differs from the normal distribution by rounding only."""
+SMALLEST: Final = 1e-300
+PRECISION: Final = 1e-15
+MOST_STEPS: Final = 60
 TIES: Final = 1 + 1e-7
 """Probabilities this near each other count as equal, as in R and SciPy."""
 
 
 def t_upper(value: float, freedom: float) -> float:
     """Return how often Student's t with so many degrees of freedom is above a value."""
-    return float(special.stdtr(freedom, -value))
-
-
-def t_quantile(share: float, freedom: float) -> float:
-    """Return the value that Student's t is below with a probability."""
-    return float(special.stdtrit(freedom, share))
-
-
-def f_upper(value: float, first: float, second: float) -> float:
-    """Return how often Fisher's F with so many degrees of freedom is above a value."""
-    return float(special.fdtrc(first, second, value))
-
-
-def chi_square_upper(value: float, freedom: int) -> float:
-    """Return how often chi-square is above a value."""
-    return float(special.chdtrc(freedom, value))
+    square = value * value
+    if freedom > NEARLY_NORMAL:
+        return normal_upper(value)
+    if square < 1:
+        # Near the middle, where the share of the tails would be 1 less next to nothing.
+        middle = beta_share(0.5, freedom / 2, square / (freedom + square)) / 2
+        return 0.5 - math.copysign(middle, value)
+    tail = beta_share(freedom / 2, 0.5, freedom / (freedom + square)) / 2
+    return tail if value > 0 else 1 - tail
 
 
 def normal_upper(value: float) -> float:
     """Return how often a normal value is so many standard deviations above its mean."""
     return math.erfc(value / math.sqrt(2)) / 2
+
+
+@lru_cache(maxsize=256)
+def t_quantile(share: float, freedom: float) -> float:
+    """Return the value that Student's t is below with probability `share`, which is 0.5 to 1."""
+    if freedom > NEARLY_NORMAL:
+        return NORMAL.inv_cdf(share)
+    found = 0.0
+    while t_upper(2 * found + 1, freedom) > 1 - share:
+        found = 2 * found + 1
+    # Above zero the upper share falls ever more slowly: Newton's steps end short of the value, never beyond.
+    log_density = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - math.log(freedom * math.pi) / 2
+    for _ in range(MOST_STEPS):
+        density = math.exp(log_density - (freedom + 1) / 2 * math.log1p(found * found / freedom))
+        step = (t_upper(found, freedom) - (1 - share)) / density
+        found += step
+        if abs(step) <= PRECISION * found:
+            break
+    return found
+
+
+def chi_square_upper(value: float, freedom: int) -> float:
+    """Return how often chi-square with a whole number of degrees of freedom is above a value."""
+    half = value / 2
+    if half <= 0:
+        return 1.0
+    above = math.exp(-half) if freedom % 2 == 0 else math.erfc(math.sqrt(half))
+    for twice in range(2 - freedom % 2, freedom, 2):
+        above += math.exp(twice / 2 * math.log(half) - half - math.lgamma(twice / 2 + 1))
+    return min(above, 1.0)
 
 
 def binomial_p(found: int, tries: int, chance: float) -> float:
@@ -60,6 +88,39 @@ def binomial_p(found: int, tries: int, chance: float) -> float:
         middle = (near + far) // 2
         near, far = (middle, far) if log_of(middle) > limit else (near, middle)
     low, high = min(found, far), max(found, far)
-    below = float(special.betainc(tries - low, low + 1, 1 - chance)) if low >= 0 else 0.0
-    above = float(special.betainc(high, tries - high + 1, chance)) if high <= tries else 0.0
+    below = beta_share(tries - low, low + 1, 1 - chance) if low >= 0 else 0.0
+    above = beta_share(high, tries - high + 1, chance) if high <= tries else 0.0
     return min(1.0, below + above)
+
+
+def beta_share(a: float, b: float, at: float) -> float:
+    """Return the regularized incomplete beta function.
+
+    By the continued fraction of DLMF 8.17.22 with Lentz's method, on the side where it converges.
+    """
+    if at <= 0:
+        return 0.0
+    if at >= 1:
+        return 1.0
+    if at > (a + 1) / (a + b + 2):
+        return 1 - beta_share(b, a, 1 - at)
+    log = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(at) + b * math.log1p(-at)
+    ratio, inverse = 1.0, 1 / _kept(1 - (a + b) * at / (a + 1))
+    fraction = inverse
+    step = 0
+    while True:
+        step += 1
+        twice = a + 2 * step
+        for term in (
+            step * (b - step) * at / ((twice - 1) * twice),
+            -(a + step) * (a + b + step) * at / (twice * (twice + 1)),
+        ):
+            inverse = 1 / _kept(1 + term * inverse)
+            ratio = _kept(1 + term / ratio)
+            fraction *= inverse * ratio
+        if abs(inverse * ratio - 1) < PRECISION or step > 100_000:
+            return math.exp(log) * fraction / a
+
+
+def _kept(value: float) -> float:
+    return value if abs(value) > SMALLEST else SMALLEST
