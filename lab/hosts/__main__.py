@@ -6,14 +6,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import signal
 import sys
 import tempfile
 from pathlib import Path
 
 from lab.hosts import namespaces
-from lab.hosts.faults import FAULTS, Fault, Trial
+from lab.hosts.faults import EVERY_WAY, FAULTS, STANDING, Fault, Trial
 from lab.hosts.namespaces import NamespaceHosts
+from lab.hosts.standing import StandingScheduler
 
 PAGE = Path(__file__).parents[2] / "docs" / "hosts-faults.md"
 HEAD = """# What goes wrong on several hosts, and what happens then
@@ -31,7 +33,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="")
     parser.add_argument("--missing", action="store_true")
-    parser.add_argument("--transport", choices=["dask", "pipe"])
+    parser.add_argument("--transport", choices=EVERY_WAY)
     given = parser.parse_args()
     if (why := namespaces.missing()) is not None:
         print(f"not staged: {why}")
@@ -42,7 +44,7 @@ def main() -> int:
     whole = not given.only and given.transport is None
     asked = [
         (fault, transport)
-        for transport in ("dask", "pipe")
+        for transport in EVERY_WAY
         for fault in FAULTS
         if transport in fault.transports and given.only in fault.name and given.transport in {None, transport}
     ]
@@ -70,8 +72,11 @@ def _as_they_should_be(page: Path) -> dict[tuple[str, str], str]:
 
 
 def staged(fault: Fault, hosts: NamespaceHosts, transport: str) -> tuple[str, bool]:
-    with tempfile.TemporaryDirectory(prefix="loadstone-hosts-fault-") as directory:
-        trial = Trial(hosts, Path(directory), transport)
+    with (
+        tempfile.TemporaryDirectory(prefix="loadstone-hosts-fault-") as directory,
+        StandingScheduler(hosts) if transport == STANDING else contextlib.nullcontext() as standing,
+    ):
+        trial = Trial(hosts, Path(directory), transport, standing)
         try:
             fault.make(trial)
             right = fault.expect(trial)

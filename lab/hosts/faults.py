@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lab.hosts.namespaces import NamespaceHosts
+    from lab.hosts.standing import StandingScheduler
 
 JOB = (
     "[readers]\nioengine=psync\nrw=randread\nbs=4k\nsize=1m\ntime_based\nruntime={seconds}\nfilename={file}\n"
@@ -30,6 +31,8 @@ JOB = (
 WRITERS = "[writers]\nioengine=psync\nrw=randwrite\nbs=4k\nsize=1m\ntime_based\nruntime=3\nfilename={file}\n"
 LONG_S = 120
 """A run that a fault ends."""
+STANDING = "dask, standing scheduler"
+EVERY_WAY = ("dask", "pipe", STANDING)
 ROOM_S = 4.0
 """Engines must be gone 2 s after their coordinator; here with room for a machine that does other work."""
 
@@ -41,6 +44,7 @@ class Trial:
     hosts: NamespaceHosts
     directory: Path
     transport: str
+    standing: StandingScheduler | None = None
     process: subprocess.Popen[str] | None = None
     said: str = ""
     told: str = ""
@@ -64,7 +68,8 @@ class Trial:
         data.write_bytes(bytes(1 << 20))
         path = self.directory / "job.fio"
         path.write_text(job.format(file=data, seconds=seconds))
-        toml = self.hosts.hosts_toml(run=f'transport = "{self.transport}"\n{run}', hosts=hosts)
+        way = f'transport = "{self.transport}"' if self.standing is None else self.standing.settings
+        toml = self.hosts.hosts_toml(run=f"{way}\n{run}", hosts=hosts)
         words = [sys.executable, "-m", "loadstone", "run", str(path), "--hosts", str(toml)]
         words += ["--out", str(self.out), "--no-report", "--no-calibration", *more]
         self.process = subprocess.Popen(
@@ -181,6 +186,7 @@ class Fault:
     expect: Callable[[Trial], bool]
     """Whether what must be true is."""
     transports: tuple[str, ...] = ("dask", "pipe")
+    """Or `STANDING`: the rows that can differ where scheduler and workers are not the run's own."""
 
 
 def _kill(pids: list[int], number: int = signal.SIGKILL) -> None:
@@ -411,7 +417,7 @@ def two_coordinators(trial: Trial) -> None:
     trial.start(seconds=LONG_S)
     trial.reach(trial.running)
     first, out = trial.process, trial.out
-    second = Trial(trial.hosts, trial.directory / "second", trial.transport)
+    second = Trial(trial.hosts, trial.directory / "second", trial.transport, trial.standing)
     second.directory.mkdir()
     second.start()
     second.finish()
@@ -531,7 +537,7 @@ def ended_quickly(trial: Trial) -> bool:
 
 
 FAULTS: tuple[Fault, ...] = (
-    Fault("nothing", all_well, complete),
+    Fault("nothing", all_well, complete, EVERY_WAY),
     Fault("host unreachable (its link is down)", unreachable, not_begun),
     Fault("no ssh server on a host", no_server, not_begun),
     Fault("wrong port", no_such_name, not_begun),
@@ -545,34 +551,35 @@ FAULTS: tuple[Fault, ...] = (
         lambda t: complete(t) and int(str(t.record()["h2"]["clock_offset_ns"])) > 2.9e9,
     ),
     Fault("clock of a watched host off by 3 s", watched_clock_off, clock_is_told),
-    Fault("agent killed in prepare", agent_killed("prepare"), not_begun),
+    Fault("agent killed in prepare", agent_killed("prepare"), not_begun, EVERY_WAY),
     Fault("agent killed while armed", agent_killed("armed"), lambda t: t.code == 1 and "h2" in t.said),
-    Fault("agent killed while it runs", agent_killed("running"), failed_with_figures),
+    Fault("agent killed while it runs", agent_killed("running"), failed_with_figures, EVERY_WAY),
     Fault(
         "agent killed while its bundle is collected",
         agent_killed("collect"),
         lambda t: t.code in {0, 1} and "I/Os" in t.kept(),
     ),
     Fault("agent killed while it runs, on_loss = continue", agent_killed_going_on, failed_with_figures),
-    Fault("agent frozen (SIGSTOP)", agent_frozen, failed_with_figures),
+    Fault("agent frozen (SIGSTOP)", agent_frozen, failed_with_figures, EVERY_WAY),
     Fault(
         "engine killed on one host",
         engine_killed,
         lambda t: t.code == 1 and "h2" in t.said and "I/Os" in t.kept(),
     ),
-    Fault("link down for 5 s and up again", link_short, complete),
-    Fault("link down for good", link_lost, failed_with_figures),
-    Fault("coordinator killed (SIGKILL)", coordinator_killed(signal.SIGKILL), ended_quickly),
+    Fault("link down for 5 s and up again", link_short, complete, EVERY_WAY),
+    Fault("link down for good", link_lost, failed_with_figures, EVERY_WAY),
+    Fault("coordinator killed (SIGKILL)", coordinator_killed(signal.SIGKILL), ended_quickly, EVERY_WAY),
     Fault(
         "coordinator told to end (SIGTERM)",
         coordinator_killed(signal.SIGTERM),
         lambda t: t.code == 130 or "interrupted" in t.kept(),
     ),
-    Fault("Ctrl-C", interrupted, lambda t: t.code == 130 and t.kept().startswith("interrupted: ")),
+    Fault("Ctrl-C", interrupted, lambda t: t.code == 130 and t.kept().startswith("interrupted: "), EVERY_WAY),
     Fault(
         "two coordinators on the same hosts",
         two_coordinators,
         lambda t: t.kept().startswith("interrupted: ") and "used by another run" in " ".join(t.notes),
+        EVERY_WAY,
     ),
     Fault("disk full on one host", disk_full, lambda t: t.code in {1, 2} and "h2" in t.said),
     Fault("--out is not empty", no_room_here, lambda t: t.code == 2 and (t.out / "something").exists()),

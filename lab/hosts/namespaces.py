@@ -95,7 +95,9 @@ class NamespaceHosts:
                 if not entry.name.isdecimal() or (entry / "ns" / "net").stat().st_ino != space:
                     continue
                 words = (entry / "cmdline").read_bytes().split(b"\0")
-                is_agent = b"agent" in words or b"worker" in words or b"loadstone.hosts.agent" in words
+                # A worker of a standing scheduler (`dask worker`) is of the host, and stays.
+                is_worker = b"worker" in words and b"loadstone" in words
+                is_agent = b"agent" in words or is_worker or b"loadstone.hosts.agent" in words
                 if is_agent and b"python" in words[0]:
                     found.append(int(entry.name))
         return found

@@ -108,9 +108,11 @@ class ControlPlane:
         }
 
     async def call(self, name: str, function: Any, *arguments: Any) -> Any:
-        """Run a coroutine function on a host's worker, outside of any task."""
+        """Run a coroutine function of our agent on a host's worker, outside of any task."""
         address = self.addresses[name]
-        found = await self._client.run(function, *arguments, workers=[address], on_error="return")
+        found = await self._client.run(
+            function, self.dask.plugin_of(self._run), *arguments, workers=[address], on_error="return"
+        )
         answer = found.get(address)
         if isinstance(answer, BaseException):
             raise answer
@@ -157,6 +159,8 @@ class ControlPlane:
         self._run = str(self._client.id)
         self._client.subscribe_topic(self.dask.TOPIC, self._hear)
         self._client.subscribe_topic("all", self._hear_of_workers)
+        # First what ends the agents, so that none begins that nobody would end.
+        await self._client.register_plugin(self.dask.CoordinatorIsThere(self._run))
         await self._client.register_plugin(self.dask.HostAgent(self._run))
 
     async def _end(self) -> None:
@@ -164,7 +168,7 @@ class ControlPlane:
             with contextlib.suppress(Exception):
                 for topic in (self.dask.TOPIC, "all"):
                     self._client.unsubscribe_topic(topic)
-                await self._client.unregister_worker_plugin(self.dask.PLUGIN)
+                await self._client.unregister_worker_plugin(self.dask.plugin_of(self._run))
             await self._client.close()
         if self._scheduler is not None:
             await self._scheduler.close()

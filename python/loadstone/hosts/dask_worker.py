@@ -1,8 +1,9 @@
 """The agent of a host where Dask distributed carries the words: a worker that runs nothing itself.
 
-Knows one plugin, which owns one agent process and passes lines. No task is ever given to the
-worker, and the engine is a grandchild of it, so that neither a busy event loop nor a task that is
-run twice can touch a load. When the worker ends, the agent's input closes, and the engine with it.
+Knows two plugins: the worker's owns one agent process and passes lines, the scheduler's takes it away
+from the workers when the coordinator's connection breaks. No task is ever given to the worker, and
+the engine is a grandchild of it, so that neither a busy event loop nor a task that is run twice can
+touch a load. When the worker ends, the agent's input closes, and the engine with it.
 """
 
 from __future__ import annotations
@@ -20,14 +21,13 @@ from typing import TYPE_CHECKING, Any, Final
 import dask.config
 import distributed
 import yaml
-from distributed.diagnostics.plugin import WorkerPlugin
+from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 
 from loadstone.hosts.links import why_gone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-PLUGIN: Final = "loadstone-host-agent"
 TOPIC: Final = "loadstone"
 LINE_BYTES: Final = 1 << 28
 CLOSE_S: Final = 3.0
@@ -54,13 +54,36 @@ def security(credentials: Mapping[str, str] | None) -> Any:
     return DASK.Security(require_encryption=True, **parts)
 
 
+def plugin_of(client: str) -> str:
+    """Return what the plugins of a coordinator are called: on a scheduler others may have theirs, too."""
+    return f"loadstone-host-agent-{client}"
+
+
+class CoordinatorIsThere(SchedulerPlugin):
+    """Ends a coordinator's agents when its connection to the scheduler does, in order or not."""
+
+    def __init__(self, client: str) -> None:
+        self.name = plugin_of(client)
+        self._client = client
+        self._ending: asyncio.Task[None] | None = None
+
+    def remove_client(self, scheduler: Any, client: str) -> None:
+        """Take the agents away from all workers."""
+        if client == self._client:
+            self._ending = asyncio.create_task(self._end(scheduler))
+
+    async def _end(self, scheduler: Any) -> None:
+        if self.name in scheduler.worker_plugins:
+            await scheduler.unregister_worker_plugin(comm=None, name=self.name)
+        scheduler.remove_plugin(self.name)
+
+
 class HostAgent(WorkerPlugin):
     """Owns the agent process of one worker."""
 
-    name = PLUGIN
-
-    def __init__(self, run: str) -> None:
-        self._run = run
+    def __init__(self, client: str) -> None:
+        self.name = plugin_of(client)
+        self._run = client
         self._worker: Any = None
         self._process: asyncio.subprocess.Process | None = None
         self._reading: asyncio.Task[None] | None = None
@@ -128,15 +151,17 @@ class HostAgent(WorkerPlugin):
         self._worker.log_event(TOPIC, {"run": self._run, "host": self._worker.name, "message": gone})
 
 
-async def tell(order: dict[str, Any], *, dask_worker: Any) -> bool:
-    """Pass an order to the agent of a worker."""
-    await dask_worker.plugins[PLUGIN].tell(order)
+async def tell(plugin: str, order: dict[str, Any], *, dask_worker: Any) -> bool:
+    """Pass an order to an agent of a worker."""
+    await dask_worker.plugins[plugin].tell(order)
     return True
 
 
-async def exchange(order: dict[str, Any], timeout_s: float, *, dask_worker: Any) -> dict[str, Any]:
-    """Ask the agent of a worker."""
-    found: dict[str, Any] = await dask_worker.plugins[PLUGIN].exchange(order, timeout_s)
+async def exchange(
+    plugin: str, order: dict[str, Any], timeout_s: float, *, dask_worker: Any
+) -> dict[str, Any]:
+    """Ask an agent of a worker."""
+    found: dict[str, Any] = await dask_worker.plugins[plugin].exchange(order, timeout_s)
     return found
 
 
