@@ -80,6 +80,18 @@ def test_a_run_without_probes_names_the_command_that_would_decide(
     assert all(one["decided_by"] != "depth" for one in verdict["explanations"])
 
 
+def test_a_run_whose_probes_had_no_time_is_not_told_to_probe(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_engine()
+    job(tmp_path)
+    words = ["probe", str(tmp_path / "target"), "--runtime", "500ms", "--budget", "2s"]
+    words += ["--out", str(tmp_path / "run"), "--json", "--no-calibration"]
+    monkeypatch.setattr(sys, "argv", ["loadstone", *words])
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"]["to_decide"] is None
+
+
 def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     needs_engine()
     file = job(tmp_path, rw="randwrite")

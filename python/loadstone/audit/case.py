@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from loadstone.audit.watched_hosts import Watched
     from loadstone.explanations.job_facts import JobFacts
     from loadstone.explanations.readings import Probed
-    from loadstone.path.layers import Ceiling, DataPath
+    from loadstone.path.layers import Ceiling, DataPath, Layer
     from loadstone.verdict import LayerFlow, Time
 
 Op = Literal["read", "write", "trim"]
@@ -267,6 +267,17 @@ class SharedByHosts:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadBeside:
+    """What another host of the run asked of this machine: hosts may be containers of one."""
+
+    carriers: frozenset[str]
+    layers: tuple[Layer, ...]
+    """Under its targets."""
+    rates: pl.DataFrame
+    """As `Case.series`, ramps not left out, on this host's clock."""
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """All that is known of one phase.
 
@@ -332,6 +343,8 @@ class Case:
     """What short runs afterwards measured."""
     probe_command: str | None = None
     """The same run once more, with probes."""
+    beside: tuple[LoadBeside, ...] = ()
+    """Loads of the run's other hosts on this machine. What `traffic` has as asked has theirs in it."""
     hosts: tuple[HostFigures, ...] = ()
     """Of a run on several hosts, in the case of all of them."""
     shared: tuple[SharedByHosts, ...] | None = None

@@ -34,17 +34,42 @@ if TYPE_CHECKING:
     from loadstone.verdict import LayerFlow
 
 
-def cases(made: Summary) -> list[shape.Case]:
-    """Return the cases of a run in the order of its stages; stages that measured nothing are there, too."""
-    found = [_declared(made, _stage(made, total)) for total in made.totals("stage")]
+def cases(made: Summary, beside: Sequence[shape.LoadBeside] = ()) -> list[shape.Case]:
+    """Return the cases of a run in the order of its stages; stages that measured nothing are there, too.
+
+    `beside` are the loads of other hosts of the run on the same machine.
+    """
+    found = [_declared(made, _stage(made, total, beside)) for total in made.totals("stage")]
     return [_with_siblings(one, found) for one in found]
+
+
+def loads(made: Summary, shift_ns: int) -> list[shape.LoadBeside]:
+    """Return the loads of a run as they lie beside those of a host whose clock is `shift_ns` behind."""
+    # What was before that host's origin is before all its rows.
+    moved = [
+        (pl.col(name).cast(pl.Int64) + shift_ns).clip(0).cast(pl.UInt64).alias(name)
+        for name in ("start_ns", "end_ns")
+    ]
+    return [
+        _load_beside(targets.targets(made.bundle, total.line), rates.with_columns(moved))
+        for total in made.totals("stage")
+        if (rates := _series(made.measurement, total.line, ramps=True)).height
+    ]
+
+
+def _load_beside(used: Sequence[shape.TargetState], rates: pl.DataFrame) -> shape.LoadBeside:
+    return shape.LoadBeside(
+        carriers=frozenset(name for one in used for name in one.carriers),
+        layers=tuple(layer for one in used if one.path_layers for layer in one.path_layers.layers),
+        rates=rates,
+    )
 
 
 def _with_siblings(one: shape.Case, every: Sequence[shape.Case]) -> shape.Case:
     return replace(one, siblings=tuple(other for other in every if other is not one))
 
 
-def _stage(made: Summary, total: Total) -> shape.Case:
+def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> shape.Case:
     measurement = made.measurement
     of_stage = set(total.line.streams)
     # What is read back after a crash is only what was verified: other jobs have no streams.
@@ -60,7 +85,8 @@ def _stage(made: Summary, total: Total) -> shape.Case:
     rates, used = _series(measurement, total.line), targets.targets(measurement.bundle, total.line)
     asked = rates.filter(pl.col("op").is_in(total.requested)) if measurement.plan.trees else rates
     used = [targets.with_stored(one, every) for one in used]
-    layers = _layers(monitor_readings.inside(every, bounds), rates, used)
+    every_load = _with_those_beside(rates, used, beside)
+    layers = _layers(monitor_readings.inside(every, bounds), every_load, used)
     return shape.Case(
         name=_name(jobs, total),
         source="bundle",
@@ -76,7 +102,7 @@ def _stage(made: Summary, total: Total) -> shape.Case:
         targets=tuple(used),
         series=asked,
         host=host if host.height else None,
-        traffic=monitor_readings.traffic(every, rates, used, bounds),
+        traffic=monitor_readings.traffic(every, every_load, used, bounds),
         layers=layers,
         time=latency_split.split(total.data, layers),
         fine=fine_rates.of_stage(measurement, total.line, (bounds[0], issued_until_ns)),
@@ -98,6 +124,7 @@ def _stage(made: Summary, total: Total) -> shape.Case:
         probed=_probed(made, _number(total)),
         watched=watched_hosts.of_phase(measurement, bounds, _own_disks(layers, used)),
         probe_command=_probe_command(made.bundle.request),
+        beside=tuple(beside),
     )
 
 
@@ -124,9 +151,10 @@ def _probed(made: Summary, stage: int) -> Probed | None:
 
 
 def _probe_command(request: dict[str, Any]) -> str | None:
-    """Return the command that would run the same with probes; None where it was not made by one."""
+    """Return the command that would run the same with probes; None where it had them, or was no command."""
     words = [str(word) for word in request.get("argv", ())][1:]
-    if request.get("front_end") != "run" or not words:
+    was_asked = request.get("options", {}).get("probe") is not None
+    if request.get("front_end") != "run" or not words or was_asked:
         return None
     # A bundle is never written over: the next run gets a directory of its own.
     kept = [
@@ -193,9 +221,18 @@ def _declared(made: Summary, case: shape.Case) -> shape.Case:
     return replace(found, declared=replace(found.declared or shape.Declared(), ceilings=()))
 
 
-def _series(measurement: Measurement, line: MeasuredLine) -> pl.DataFrame:
-    every = series(measurement, "stage", percentiles=())
-    return every.filter((pl.col("name") == line.name) & ~pl.col("ramp"))
+def _series(measurement: Measurement, line: MeasuredLine, *, ramps: bool = False) -> pl.DataFrame:
+    every = series(measurement, "stage", percentiles=()).filter(pl.col("name") == line.name)
+    return every if ramps else every.filter(~pl.col("ramp"))
+
+
+def _with_those_beside(
+    rates: pl.DataFrame, used: Sequence[shape.TargetState], beside: Sequence[shape.LoadBeside]
+) -> pl.DataFrame:
+    """Return all that the run asked of the devices under these targets, from whichever of its hosts."""
+    carriers = {name for one in used for name in one.carriers}
+    others = [one.rates for one in beside if carriers & one.carriers]
+    return pl.concat([rates, *others]) if others else rates
 
 
 def measured(stats: OpTotals | None) -> shape.OpMeasurement:

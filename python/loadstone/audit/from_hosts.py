@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import case as shape
-from loadstone.audit.from_bundle import cases, measured
+from loadstone.audit.from_bundle import cases, loads, measured
 from loadstone.bundle.earlier_runs import sequence
 from loadstone.plan.derived import targets_of
 
@@ -30,11 +30,24 @@ def cases_of_hosts(made: Summary) -> list[tuple[str, list[shape.Case]]]:
     """Return the cases of each host, named after it; of a host without a bundle there are none."""
     found = []
     for name, one in made.by_host.items():
-        own = cases(one)
+        own = cases(one, _beside(made, name))
         found.append(
             (name, [replace(case, name=name if len(own) == 1 else f"{name}: {case.name}") for case in own])
         )
     return found
+
+
+def _beside(made: Summary, name: str) -> list[shape.LoadBeside]:
+    """Return the loads of the other hosts on the kernel of this one."""
+    record = made.bundle.hosts
+    parts = {part.name: part for part in record.hosts} if record is not None else {}
+    mine = parts[name]
+    return [
+        load
+        for other, one in made.by_host.items()
+        if other != name and mine.kernel is not None and parts[other].kernel == mine.kernel
+        for load in loads(one, parts[other].shift_ns - mine.shift_ns)
+    ]
 
 
 def case_of_all(

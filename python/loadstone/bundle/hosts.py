@@ -30,6 +30,8 @@ class HostPart(FrozenModel):
     """What went wrong, or where its bundle was left."""
     host_name: str | None = None
     """What it calls itself."""
+    kernel: str | None = None
+    """Boot id of its kernel: hosts that are containers of one machine have the same."""
     shift_ns: int = 0
     """Its origin on the run's clock."""
     start_skew_ns: int | None = None

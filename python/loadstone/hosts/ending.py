@@ -88,6 +88,7 @@ class HostsRunKnown:
                 "status": "lost" if lost else str((state.ended or {}).get("status", "lost")),
                 "error": wrong,
                 "host_name": state.told.get("host_name"),
+                "kernel": state.told.get("boot_id"),
                 "shift_ns": began[name] - min(began.values()) if name in began else 0,
                 "start_skew_ns": firsts[name] - min(firsts.values()) if name in firsts else None,
                 "clock_offset_ns": None if known is None else known.wall.offset_ns,

@@ -27,13 +27,16 @@ _WORD: Final = re.compile(
     r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9a-fA-F:]+\]|[^@:\s\[\]]+)(?::(?P<port>\d+))?"
 )
 
-Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
-Port = Annotated[int, Field(ge=1, le=65_535)]
-
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False, strict=True)]
+Port = Annotated[int, Field(ge=1, le=65_535, strict=True)]
 
 EXPECTED: Final = {
     "tuple_type": 'expected a list: ["one", "two"]; of tables: [[host]]',
     "dict_type": 'expected a table: {h1 = "/dev/sdb", h2 = "/dev/sdc"}',
+    "int_type": "expected a whole number, without quotes: 22",
+    "float_type": "expected a number, without quotes: 10",
+    "bool_type": "expected true or false, without quotes",
+    "string_type": 'expected text: "h1"',
     "too_short": "expected at least one word",
     "string_pattern_mismatch": "expected letters and digits, with - _ . between, at most 63",
 }
@@ -86,7 +89,7 @@ class RunSettings(FrozenModel):
     """Address of a Dask scheduler whose workers are the hosts, in place of starting any."""
     certificates: str | None = None
     """Directory that `loadstone hosts certificates` wrote; without it each run makes its own."""
-    tls: bool = True
+    tls: Annotated[bool, Field(strict=True)] = True
     on_loss: Literal["stop", "continue"] = "stop"
     lost_after_s: Seconds = 10.0
     connect_s: Seconds = 30.0
@@ -254,11 +257,9 @@ def _explained(path: Path, content: str, error: ValidationError) -> InputError:
         return InputError("is no key here", where=where, hint=_near(key, model.model_fields))
     if first["type"] == "missing":
         return InputError("is missing", where=where, hint="docs/hosts.md shows a whole file")
-    message = _message(error)
-    if (expected := EXPECTED.get(first["type"])) is not None:
-        return InputError(expected, where=where)
+    message = EXPECTED.get(first["type"], _message(error))
     given = first.get("input")
-    if isinstance(given, str | int | float) and repr(given)[:40] not in message:
+    if isinstance(given, str | int | float):
         message += f", found {given!r}"
     return InputError(message, where=where)
 

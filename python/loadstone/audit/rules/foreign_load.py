@@ -1,7 +1,7 @@
 """Rule `foreign_load`: somebody else used the same device while it was measured.
 
-What the device moved and the job did not ask for is of somebody else: another program or a
-rebuild. Only said where one byte of the job is one byte of the device.
+What the device moved and the run did not ask for, from whichever of its hosts, is of somebody
+else: another program or a rebuild. Only said where one byte of the job is one byte of the device.
 
 Under a file it may be the file system's own: its journal, or a new one's inode tables that are
 zeroed in the background. The kernel counts such writes for no process, and they do not come out of
@@ -19,6 +19,7 @@ from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.audit.case import CarrierTraffic, Case
+    from loadstone.path.layers import Layer
     from loadstone.verdict import Chart, Effect
 
 EXCESS: Final = 0.05
@@ -91,11 +92,24 @@ def _beside(case: Case) -> Finding | None:
             for prefix in (part.counters, disk)
         )
         seconds = monitor_readings.seconds(case.host)
-        if own is None or whole is None or not seconds or (whole - own) / seconds < LEAST_BYTES_PER_S:
+        if own is None or whole is None or not seconds:
             continue
-        if whole - own > EXCESS * own:
-            return _other_partitions(str(part.below[0]), part.name, own, whole - own, seconds)
+        other = whole - own - _of_our_hosts(case, part, carriers)
+        if other / seconds >= LEAST_BYTES_PER_S and other > EXCESS * own:
+            return _other_partitions(str(part.below[0]), part.name, own, other, seconds)
     return None
+
+
+def _of_our_hosts(case: Case, part: Layer, carriers: set[str]) -> float:
+    """Return the bytes that other hosts of the run on this machine moved on the disk's other partitions."""
+    theirs = {
+        layer.counters
+        for load in case.beside
+        for layer in load.layers
+        if layer.kind == "partition" and layer.below == part.below and layer.counters not in carriers
+    }
+    columns = [f"{name}.{op}_bytes" for name in theirs for op in ("read", "write")]
+    return monitor_readings.total(case.host, *columns) or 0.0
 
 
 def _other_partitions(disk: str, part: str, own: float, other: float, seconds: float) -> Finding:
