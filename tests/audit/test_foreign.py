@@ -600,6 +600,58 @@ def test_runs_that_one_file_holds_are_not_added(tmp_path: Path) -> None:
     assert rates == [1000, 1010]
 
 
+def rates_of(tmp_path: Path, *parts: str) -> list[float]:
+    (tmp_path / "notes.log").write_text("\n".join(parts))
+    return [case.total.iops.value for case in cases(tmp_path / "notes.log") if case.total.iops is not None]
+
+
+END = "Run status group 0 (all jobs):"
+
+
+def test_results_that_a_process_tells_again_are_not_added(tmp_path: Path) -> None:
+    """With `--status-interval` each later result holds those before it."""
+    result = FIO_2[FIO_2.index("old: (groupid") :]
+    later = result.replace("iops=1000", "iops=1010")
+    assert rates_of(tmp_path, FIO_2, END, later, END) == [1010]
+
+
+def test_parts_of_other_runs_among_notes_belong_to_no_job(tmp_path: Path) -> None:
+    pasted = "  read : io=9MB, bw=900KB/s, iops=77, runt= 10000msec"
+    assert rates_of(tmp_path, FIO_2, pasted) == [1000]
+    assert rates_of(tmp_path, FIO_2, END, pasted) == [1000]
+    other = FIO_2[FIO_2.index("old: (groupid") :].replace("pid=7", "pid=8").replace("iops=1000", "iops=9")
+    (tmp_path / "two.log").write_text("\n".join([FIO_2, END, other]))
+    with_head, without = cases(tmp_path / "two.log")
+    assert (with_head.jobs[0].iodepth, without.jobs[0].iodepth) == (4, None)
+
+
+def depths(tmp_path: Path, table: str, *disks: str) -> Case:
+    text = TEXT.format(disks="\n".join(disks), issued="100000,0,0", syncs=0, op="read", rw="randread")
+    text = text.replace("ioengine=psync, iodepth=1", "ioengine=libaio, iodepth=8")
+    path = tmp_path / "fio.txt"
+    path.write_text(text.replace("  cpu   ", f"  IO depths    : {table}\n  cpu   "))
+    return cases(path)[0]
+
+
+def test_the_table_of_depths_tells_that_a_depth_was_not_kept(tmp_path: Path) -> None:
+    for table, is_found in (("1=100.0%, 2=0.0%, >=64=0.0%", True), ("4=0.3%, 8=99.7%", False)):
+        rules = {one.rule: one.text for one in judge_case(depths(tmp_path, table)).causes}
+        assert ("depth_not_reached" in rules) == is_found, table
+
+
+def test_shares_of_more_than_all_are_named(tmp_path: Path) -> None:
+    for table, is_found in (("8=108.2%", True), ("1=0.1%, 2=0.1%, 8=100.0%", False)):
+        rules = {one.rule: one.text for one in judge_case(depths(tmp_path, table)).causes}
+        assert ("108 %" in rules["littles_law"] if "littles_law" in rules else False) == is_found, table
+
+
+def test_disks_tell_how_many_ios_they_had(tmp_path: Path) -> None:
+    traffic = printed(tmp_path, disk_line("sda", 97_000).replace("ticks=9/9", "ticks=5000/0")).traffic
+    assert traffic is not None
+    assert traffic.inflight is not None
+    assert abs(traffic.inflight - 0.5) < 0.5 * fio_disks.UNSEEN_S
+
+
 def test_each_format_is_recognised_and_named() -> None:
     names = {
         FIO / "shared.json": "fio JSON",

@@ -315,6 +315,10 @@ class Case:
     """Part of what the generator can do at most on this host without a device."""
     queue_depth: float | None = None
     """Mean outstanding I/Os as the source itself measured them."""
+    most_outstanding: float | None = None
+    """The most that mean can be, where the source tells in which ranges the depth was."""
+    counted_percent: float | None = None
+    """What the shares of a table of the source add up to."""
     repeats: tuple[Figure, ...] = ()
     """The same number from other runs of the same thing, this one included."""
     siblings: tuple[Case, ...] = ()

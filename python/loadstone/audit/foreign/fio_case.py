@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 OPS: Final[tuple[shape.Op, ...]] = ("read", "write", "trim")
 NO_STORAGE: Final = frozenset({"net", "netsplice", "rdma", "cpuio", "exec"})
 """Engines that load a network, a CPU or a program."""
+DEEPEST: Final = 64
+"""The last row of fio's table of depths: that many and more."""
 TOGETHER: Final = 0.95
 """Jobs whose times differ by more did not all run at once."""
 
@@ -36,6 +38,9 @@ class FioJob:
     """Of one CPU, all threads together."""
     error: int = 0
     flush: shape.OpMeasurement | None = None
+    clones: int = 1
+    depths: dict[int, float] = field(default_factory=dict)
+    """Percent of I/Os that began with so many outstanding, or up to the next number."""
 
 
 def case(jobs: Sequence[FioJob], asked: tuple[shape.JobRequest, ...], notes: list[str]) -> shape.Case:
@@ -69,6 +74,8 @@ def case(jobs: Sequence[FioJob], asked: tuple[shape.JobRequest, ...], notes: lis
         by_job={name: added(mine) for name, mine in by_name.items()},
         targets=fio_options.targets(asked),
         flush=_flushes(jobs),
+        most_outstanding=_most_outstanding(jobs),
+        counted_percent=max((sum(job.depths.values()) for job in jobs if job.depths), default=None),
         problems=tuple(
             shape.ErrorCount(kind, f"fio ended a job with error {errno}", failures.count((kind, errno)))
             for kind, errno in dict.fromkeys(failures)
@@ -88,6 +95,21 @@ def of_storage(path: Path, cases: Sequence[shape.Case], notes: list[str]) -> tup
     if left_out:
         notes.append(f"jobs that load no storage are left out: ioengine {', '.join(left_out)}")
     return reader.with_siblings(kept)
+
+
+def _most_outstanding(jobs: Sequence[FioJob]) -> float | None:
+    """Return how many I/Os were outstanding at most, on average; None where no table has an end.
+
+    A row of the table reaches to the next one. The last has no end: there the depth was what was asked for.
+    """
+    if not all(job.depths for job in jobs) or any(job.depths.get(DEEPEST, 0.0) for job in jobs):
+        return None
+    return sum(job.clones * _mean_of(job.depths) for job in jobs) or None
+
+
+def _mean_of(depths: dict[int, float]) -> float:
+    whole = sum(depths.values())
+    return sum(max(1, 2 * least - 1) * percent for least, percent in depths.items()) / whole if whole else 0.0
 
 
 def _flushes(jobs: Sequence[FioJob]) -> shape.OpMeasurement | None:

@@ -20,11 +20,14 @@ SECTOR_BYTES: Final = 512
 OPS: Final[tuple[shape.Op, ...]] = ("read", "write")
 UNSEEN_S: Final = 0.3
 """fio looks at its disks four times a second, and no more at the end: what they did then is not counted."""
+LEAST_S: Final = 10 * UNSEEN_S
+"""In less time too much of what is outstanding at a disk is not counted."""
 OWN: Final = 0.01
 """So few of the I/Os are a file system's own, in a direction that nobody asked for."""
 LINE: Final = re.compile(
     r"^\s+(?P<name>\S+): ios=(?P<ios>\d{1,18}/\d{1,18})(?:, sectors=(?P<sectors>\d{1,18}/\d{1,18}))?, "
-    r"merge=(?P<merges>\d{1,18}/\d{1,18}),(?P<rest>.*)$"
+    r"merge=(?P<merges>\d{1,18}/\d{1,18}), "
+    r"(?:ticks=(?P<ticks>\d{1,18}/\d{1,18}),)?(?P<rest>.*)$"
 )
 
 
@@ -38,6 +41,8 @@ class DiskCounts:
     sectors: tuple[float, float] | None
     is_made_of_others: bool
     """It stands above other disks, which are told besides."""
+    service_ms: float | None = None
+    """Time of its reads and writes, all of them added."""
 
 
 def of_line(line: str) -> DiskCounts | None:
@@ -45,13 +50,14 @@ def of_line(line: str) -> DiskCounts | None:
     match = LINE.match(line)
     if match is None:
         return None
-    ios, merges, sectors = (
+    ios, merges, sectors, ticks = (
         None if text is None else (float(text.partition("/")[0]), float(text.partition("/")[2]))
-        for text in match.group("ios", "merges", "sectors")
+        for text in match.group("ios", "merges", "sectors", "ticks")
     )
     if ios is None or merges is None:
         return None
-    return DiskCounts(match["name"], ios, merges, sectors, "aggrios=" in match["rest"])
+    service_ms = None if ticks is None else sum(ticks)
+    return DiskCounts(match["name"], ios, merges, sectors, "aggrios=" in match["rest"], service_ms)
 
 
 def of_json(told: Any) -> list[DiskCounts]:
@@ -60,9 +66,11 @@ def of_json(told: Any) -> list[DiskCounts]:
     for one in told if isinstance(told, list) else []:
         if not isinstance(one, dict) or not isinstance(one.get("name"), str):
             continue
-        ios, merges, sectors = (_pair(one, word) for word in ("ios", "merges", "sectors"))
+        ios, merges, sectors, ticks = (_pair(one, word) for word in ("ios", "merges", "sectors", "ticks"))
         if ios is not None:
-            found.append(DiskCounts(one["name"], ios, merges or (0.0, 0.0), sectors, "aggr_read_ios" in one))
+            above = "aggr_read_ios" in one
+            service_ms = None if ticks is None else sum(ticks)
+            found.append(DiskCounts(one["name"], ios, merges or (0.0, 0.0), sectors, above, service_ms))
     return found
 
 
@@ -83,9 +91,25 @@ def with_traffic(case: shape.Case, disks: Sequence[DiskCounts]) -> shape.Case:
     unseen = UNSEEN_S / case.seconds
     moved = {op: _with_unseen(one, asked[op], unseen) for op, one in counted.items()}
     traffic = shape.CarrierTraffic(
-        carriers=tuple(disk.name for disk in top), seconds=case.seconds, asked=asked, moved=moved
+        carriers=tuple(disk.name for disk in top),
+        seconds=case.seconds,
+        asked=asked,
+        moved=moved,
+        inflight=_inflight(top, case.seconds, _ios(moved) / max(1.0, _ios(counted))),
     )
     return replace(case, traffic=traffic)
+
+
+def _ios(moved: dict[shape.Op, shape.Moved]) -> float:
+    return sum(one.ios for one in moved.values())
+
+
+def _inflight(disks: Sequence[DiskCounts], seconds: float, more: float) -> float | None:
+    """Return how many I/Os the disks had on average, by their times; `more`: of one that was counted."""
+    if seconds < LEAST_S:
+        return None
+    known = [disk.service_ms for disk in disks if disk.service_ms is not None]
+    return more * sum(known) / 1e3 / seconds if len(known) == len(disks) else None
 
 
 def _asked(case: shape.Case, op: shape.Op) -> shape.Moved:

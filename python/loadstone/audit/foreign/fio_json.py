@@ -99,6 +99,8 @@ class _Entry:
                 cpu_percent=sum(known) * (threads or 1) if known else None,
                 error=reader.whole(job.get("error")) or 0,
                 flush=_flush(job.get("sync"), runtime / 1e3),
+                clones=threads or 1,
+                depths=_depths(job.get("iodepth_level")),
             ),
             group=reader.whole(job.get("groupid")) or 0,
             options=_texts(told) if isinstance(told, dict) else None,
@@ -137,6 +139,13 @@ def _measured(section: dict[str, Any]) -> shape.OpMeasurement | None:
         bandwidth=reader.figure(rate),
         latency=latency,
     )
+
+
+def _depths(table: Any) -> dict[int, float]:
+    """Read how many I/Os were outstanding as each began."""
+    told = table if isinstance(table, dict) else {}
+    read = {reader.whole(str(key).removeprefix(">=")): reader.number(value) for key, value in told.items()}
+    return {key: value for key, value in read.items() if key and value is not None}
 
 
 def _flush(section: Any, seconds: float) -> shape.OpMeasurement | None:

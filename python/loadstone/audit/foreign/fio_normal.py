@@ -1,8 +1,9 @@
 """fio's output for people as Cases: one for each group.
 
-Knows the lines of fio 3 and 2: what each job was to do, each direction's rate and latency, CPU, issued
-I/Os and disks. Numbers of fio 3 are rounded to three digits; fio 2 writes KB for 1024 bytes. Options
-that are not in the line of a job (direct, size, offsets) are not known. A file may hold several runs.
+Knows the lines of fio 3 and 2: what each job was to do, each direction's rate and latency, CPU, depths,
+issued I/Os and disks. Numbers of fio 3 are rounded to three digits; fio 2 writes KB for 1024 bytes. Options
+that are not in the line of a job (direct, size, offsets) are not known. A file may hold several runs, and
+parts of some among a person's notes: what has no head belongs to no job.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ ASKED_OF_FIO_2: Final = re.compile(
 )
 JOB: Final = re.compile(
     r"^(?P<name>.+): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err= ?(?P<error>\d+)"
+    r"(?:: pid=(?P<pid>\d+)(?:: (?P<when>.*))?)?"
 )
+ENDED: Final = re.compile(r"^Run status group \d+")
 DIRECTION: Final = re.compile(
     r"^\s+(?P<op>read|write|trim)\s*: IOPS=(?P<iops>[\d.]+[kMG]?), BW=(?P<bw>[\d.]+)(?P<unit>[KMGT]?i?B)/s "
     r".*?\((?P<io>[\d.]+)(?P<io_unit>[KMGT]?i?B)/(?P<ms>\d+)msec\)"
@@ -49,6 +52,8 @@ CPU: Final = re.compile(r"^\s+cpu\s+: usr=(?P<usr>[\d.]+)%, sys=(?P<sys>[\d.]+)%
 ISSUED: Final = re.compile(
     r"^\s+issued(?: rwts?: total=|\s*: total=r=)(\d+)(?:,|/w=)(\d+)(?:,|/d=)(\d+)(?:,(?P<syncs>\d+))?"
 )
+DEPTHS: Final = re.compile(r"^\s+IO depths\s+:(.*)$")
+SHARES: Final = re.compile(r"(?P<bin>\d+)=(?P<percent>[\d.]+)%")
 UNIT_NS: Final = {"nsec": 1.0, "usec": 1e3, "msec": 1e6}
 AGREE: Final = 0.015
 """Printed amounts of three digits agree within this."""
@@ -82,69 +87,107 @@ class _Job:
     syncs: int = 0
     sync_latency: shape.LatencyFigures | None = None
     cpu_percent: float | None = None
+    depths: dict[int, float] = field(default_factory=dict)
+    pid: str | None = None
+    when: str | None = None
+    """The second in which its results were printed: of all jobs of a run together."""
+
+    def is_told_by(self, match: re.Match[str]) -> bool:
+        """Tell whether a line begins results of the same process."""
+        return (self.name, self.pid) == (match["name"], match["pid"])
 
 
 def read(path: Path) -> reader.ForeignResults:
     """Read a file. Raises InputError when there is no job in it."""
-    asked: dict[tuple[str, str], re.Match[str]] = {}
-    jobs: list[_Job] = []
-    state = _State()
-    version = "fio"
-    disks: dict[str, list[fio_disks.DiskCounts]] = defaultdict(list)
-    run = 0
+    told = _FileSoFar()
     for line in reader.text(path).splitlines():
-        if (match := ASKED.match(line) or ASKED_OF_FIO_2.match(line)) is not None:
-            if jobs and jobs[-1].group.startswith(f"{run}."):
-                run += 1  # What a job was to do comes before all results of its run.
-            asked[f"{run}.{match['group']}", match["name"]] = match
-        elif re.fullmatch(r"fio-\S+", line):
-            version = line[:32]
-        elif (match := JOB.match(line)) is not None:
-            group = f"{run}.{match['group']}"
-            jobs.append(_Job(match["name"], group, int(match["jobs"]), int(match["error"])))
-            state = _State()
-        elif jobs and (disk := fio_disks.of_line(line)) is not None:
-            disks[str(run)].append(disk)
-        elif jobs:
-            _line(line, jobs[-1], state)
-    if not jobs:
+        told.take(line)
+    if not told.jobs:
         raise reader.wrong(path, "has no results of a job")
     groups: dict[str, list[_Job]] = defaultdict(list)
-    for job in jobs:
+    for job in told.jobs:
         groups[job.group].append(job)
     notes = ["numbers are rounded to three digits; direct, size and offsets are not in this output"]
     of_run = Counter(group.partition(".")[0] for group in groups)
     # What disks did is told of a whole run: of several groups no one's part is known.
-    alone = {group: disks[one] for group in groups if of_run[one := group.partition(".")[0]] == 1}
+    alone = {group: told.disks[one] for group in groups if of_run[one := group.partition(".")[0]] == 1}
     cases = [
-        fio_disks.with_traffic(_case(told, asked, notes), alone.get(group, ()))
-        for group, told in groups.items()
+        fio_disks.with_traffic(_case(jobs, told.asked, notes), alone.get(group, ()))
+        for group, jobs in groups.items()
     ]
     kept = fio_case.of_storage(path, cases, notes)
-    return reader.ForeignResults(f"fio text ({version})", kept, notes=tuple(notes))
+    return reader.ForeignResults(f"fio text ({told.version})", kept, notes=tuple(notes))
+
+
+@dataclass(slots=True)
+class _FileSoFar:
+    """What the lines of a file have told so far, run after run."""
+
+    asked: dict[tuple[str, str], re.Match[str]] = field(default_factory=dict)
+    jobs: list[_Job] = field(default_factory=list)
+    disks: dict[str, list[fio_disks.DiskCounts]] = field(default_factory=lambda: defaultdict(list))
+    version: str = "fio"
+    run: int = 0
+    ended: bool = False
+    """All jobs of the run have told their results."""
+    at: _State | None = None
+    """Where in a job's results the last line stood; None: behind them."""
+
+    def take(self, line: str) -> None:
+        """Take the next line."""
+        if (match := ASKED.match(line) or ASKED_OF_FIO_2.match(line)) is not None:
+            if self.jobs and self.jobs[-1].group.startswith(f"{self.run}."):
+                self.run += 1  # What a job was to do comes before all results of its run.
+            self.asked[f"{self.run}.{match['group']}", match["name"]] = match
+            self.ended, self.at = False, None
+        elif re.fullmatch(r"fio-\S+", line):
+            self.version = line[:32]
+        elif ENDED.match(line) is not None:
+            self.ended, self.at = True, None
+        elif (match := JOB.match(line)) is not None:
+            self._begin(match)
+        elif self.jobs and (disk := fio_disks.of_line(line)) is not None:
+            self.disks[str(self.run)].append(disk)
+        elif self.at is not None and not _line(line, self.at):
+            self.at = None
+
+    def _begin(self, match: re.Match[str]) -> None:
+        """Begin the results of a job; of those it tells again (`--status-interval`) the last count."""
+        others = [one for one in self.jobs if one.group.startswith(f"{self.run}.")]
+        again = [one for one in others if self.ended and one.pid is not None and one.is_told_by(match)]
+        if again:
+            self.jobs = [one for one in self.jobs if not any(one is told for told in again)]
+            self.disks[str(self.run)].clear()
+        elif others and (self.ended or others[-1].when != match["when"]):
+            self.run += 1  # Its head is missing: what it was asked for is not known.
+        self.ended = False
+        job = _Job(
+            match["name"],
+            f"{self.run}.{match['group']}",
+            int(match["jobs"]),
+            int(match["error"]),
+            pid=match["pid"],
+            when=match["when"],
+        )
+        self.jobs.append(job)
+        self.at = _State(job)
 
 
 @dataclass(slots=True)
 class _State:
     """Where in a job's results a line stands."""
 
+    job: _Job
     op: _Direction | None = None
     percentile_ns: float | None = None
 
 
-def _line(line: str, job: _Job, state: _State) -> None:
+def _line(line: str, state: _State) -> bool:
+    """Read a line of a job's results; False where one of another run stands."""
     if (match := DIRECTION.match(line) or DIRECTION_OF_FIO_2.match(line)) is not None:
-        op = next(one for one in fio_case.OPS if one == match["op"])
-        binary = match.re is DIRECTION_OF_FIO_2
-        state.op = job.ops[op] = _Direction(
-            _scaled(match["iops"]),
-            _bytes(match["bw"], match["unit"], binary=binary),
-            _bytes(match["io"], match["io_unit"], binary=binary),
-            int(match["ms"][:12]) / 1e3,
-        )
-        state.percentile_ns = None
-    elif (match := LATENCY.match(line)) is not None:
-        _latency_line(match, job, state)
+        return _direction(match, state)
+    if (match := LATENCY.match(line)) is not None:
+        _latency_line(match, state.job, state)
     elif (match := PERCENTILES.match(line)) is not None:
         state.percentile_ns = None if match["kind"] == "sync" else UNIT_NS[match["unit"]]
     elif line.lstrip().startswith("|") and state.op is not None and state.percentile_ns is not None:
@@ -152,8 +195,33 @@ def _line(line: str, job: _Job, state: _State) -> None:
             known = reader.number(percent)
             if known is not None:
                 state.op.percentiles_ns[known] = _scaled(value) * state.percentile_ns
-    elif (match := CPU.match(line)) is not None:
+    else:
+        _job_line(line, state.job)
+    return True
+
+
+def _direction(match: re.Match[str], state: _State) -> bool:
+    """Begin a direction; False where the job has told of it already: a part of another run was put here."""
+    op = next(one for one in fio_case.OPS if one == match["op"])
+    if op in state.job.ops:
+        return False
+    binary = match.re is DIRECTION_OF_FIO_2
+    state.op = state.job.ops[op] = _Direction(
+        _scaled(match["iops"]),
+        _bytes(match["bw"], match["unit"], binary=binary),
+        _bytes(match["io"], match["io_unit"], binary=binary),
+        int(match["ms"][:12]) / 1e3,
+    )
+    state.percentile_ns = None
+    return True
+
+
+def _job_line(line: str, job: _Job) -> None:
+    """Read what is told of all directions of a job."""
+    if (match := CPU.match(line)) is not None:
         job.cpu_percent = (float(match["usr"]) + float(match["sys"])) * job.jobs
+    elif (match := DEPTHS.match(line)) is not None:
+        job.depths = {int(one["bin"][:9]): float(one["percent"]) for one in SHARES.finditer(match[1])}
     elif (match := ISSUED.match(line)) is not None:
         counts = zip(fio_case.OPS, match.groups()[:3], strict=True)
         job.issued = {op: int(count[:18]) for op, count in counts}
@@ -236,6 +304,8 @@ def _case(jobs: list[_Job], asked: dict[tuple[str, str], re.Match[str]], notes: 
             cpu_percent=job.cpu_percent,
             error=job.error,
             flush=_flush(job),
+            clones=job.jobs,
+            depths=job.depths,
         )
         for job in jobs
     ]

@@ -35,17 +35,29 @@ def _judge(case: Case) -> Answer:
             if case.jobs and case_queries.paced(case)
             else cannot_tell("audit.depth_not_reached.outstanding")
         )
-    latency = case.total.latency
-    mean_ns = latency.mean_ns if latency is not None else None
-    kept = case.queue_depth
-    if kept is None and mean_ns is not None and latency is not None and latency.kind == "lat":
-        kept = case.total.iops.value * mean_ns / 1e9 + case_queries.flushing(case)
+    kept = _kept(case)
     short = kept is not None and kept < SHORT * asked * loaded_share(case)
-    if kept is not None and short and case.source == "bundle":
+    if kept is not None and short and (case.source == "bundle" or case.most_outstanding is not None):
         return (_not_kept(case, asked, kept),)
     above = above_device(case)
-    if above is None:
+    # At a rate that the source does not tell of, fewer are outstanding than may be.
+    if above is None or (short and any(job.paced is None for job in case.jobs)):
         return cannot_tell("audit.depth_not_reached.inflight")
+    return _at_device(case, asked, above)
+
+
+def _kept(case: Case) -> float | None:
+    """Return how many I/Os the generator kept outstanding on average, or at most."""
+    for told in (case.queue_depth, case.most_outstanding):
+        if told is not None:
+            return told
+    latency = case.total.latency
+    if case.total.iops is None or latency is None or latency.mean_ns is None or latency.kind != "lat":
+        return None
+    return case.total.iops.value * latency.mean_ns / 1e9 + case_queries.flushing(case)
+
+
+def _at_device(case: Case, asked: float, above: AboveDevice) -> Answer:
     if case_queries.buffered(case) or above.inflight >= HELD * above.expected:
         return Clear()
     room = _room(case)

@@ -27,13 +27,20 @@ batches, and waits in submission. Below this part of it that is no reason any mo
 ONE_PLACE: Final = ("fio", "vdbench", "iometer", "diskspd")
 WHOLE: Final = 0.05
 """Of a depth: as near rate and latency of one place come to a whole number of depths."""
+MOST_PERCENT: Final = 102.0
+"""Shares that are printed with one decimal, `0.1%` for less, add up to no more."""
 PRINTED: Final = 0.051
 """Depths are printed with one decimal."""
 
 
 def _judge(case: Case) -> Answer:
     impossible = [one for op, done in case.ops.items() if (one := _part_of_less(op, done)) is not None]
-    return tuple(impossible) or _by_littles_law(case)
+    if impossible:
+        return tuple(impossible)
+    answer = _by_littles_law(case)
+    if case.counted_percent is None or case.counted_percent <= MOST_PERCENT:
+        return answer
+    return (_more_than_all(case.counted_percent), *(answer if isinstance(answer, tuple) else ()))
 
 
 def _by_littles_law(case: Case) -> Answer:
@@ -141,6 +148,16 @@ def _part_of_less(op: str, done: OpMeasurement) -> Finding | None:
         ),
         evidence={"completion_latency_ns": latency.completion_ns, "mean_latency_ns": latency.mean_ns},
         advice=say("audit.littles_law.part.advice"),
+    )
+
+
+def _more_than_all(counted_percent: float) -> Finding:
+    return Finding(
+        effect="note",
+        confidence=0.9,
+        text=say("audit.littles_law.more_than_all.text", counted_percent=counted_percent),
+        evidence={"depths_percent": round(counted_percent, 1)},
+        advice=say("audit.littles_law.more_than_all.advice"),
     )
 
 

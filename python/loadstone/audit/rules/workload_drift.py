@@ -14,7 +14,7 @@ from loadstone.audit.rule import Answer, Clear, Finding, Rule, cannot_tell
 from loadstone.messages import say
 
 if TYPE_CHECKING:
-    from loadstone.audit.case import Case, JobRequest, Op, OpMeasurement
+    from loadstone.audit.case import Case, JobRequest, Op, OpMeasurement, Source
 
 POINTS: Final = 2.0
 """Of the read share, in percent of the I/Os."""
@@ -30,7 +30,7 @@ def _judge(case: Case) -> Answer:
     found = tuple(
         finding
         for job, done in known
-        for finding in (_mix(job, done), _size(job, done, _unfinished(case, job)))
+        for finding in (_mix(job, done), _size(job, done, _unfinished(case, job), case.source))
         if finding is not None
     )
     return found or Clear()
@@ -71,7 +71,7 @@ def _unfinished(case: Case, job: JobRequest) -> int:
     return (job.iodepth or 1) * (job.clones or 1) if case.source == "fio" else 0
 
 
-def _size(job: JobRequest, done: dict[Op, OpMeasurement], unfinished: int) -> Finding | None:
+def _size(job: JobRequest, done: dict[Op, OpMeasurement], unfinished: int, source: Source) -> Finding | None:
     for op, sizes in (("read", job.read_block_bytes), ("write", job.write_block_bytes)):
         one = done.get("read" if op == "read" else "write")
         asked = case_queries.mean_bytes(sizes)
@@ -82,14 +82,20 @@ def _size(job: JobRequest, done: dict[Op, OpMeasurement], unfinished: int) -> Fi
         chance = CHANCE * spread / math.sqrt(one.operations)
         missing = asked * min(1.0, unfinished / one.operations) if got < asked else 0.0
         if abs(got - asked) > SIZE * asked + chance + missing:
+            # A load of one size has no other mean: its bytes and its I/Os are not of one time.
+            message = "size" if len(sizes) > 1 or source == "bundle" else "counts"
             return Finding(
                 effect="not_valid",
                 confidence=0.9,
                 text=say(
-                    "audit.workload_drift.size.text", job=job.job, op=op, mean_bytes=got, asked_bytes=asked
+                    f"audit.workload_drift.{message}.text",
+                    job=job.job,
+                    op=op,
+                    mean_bytes=got,
+                    asked_bytes=asked,
                 ),
                 evidence={f"asked_{op}_bytes_per_io": asked, f"{op}_bytes_per_io": round(got, 1)},
-                advice=say("audit.workload_drift.size.advice"),
+                advice=say(f"audit.workload_drift.{message}.advice"),
                 job=job.job,
             )
     return None
