@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from loadstone import input_file
+from loadstone.api.jobs.changes import JobText, job_at
 from loadstone.errors import InputError, Where
 
 MOST_MEMORY_BYTES = 4 << 30
@@ -25,6 +26,35 @@ def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
     writer.start()
     assert input_file.read(pipe, "job file") == b"[a]\n" * 100_000
     writer.join()
+
+
+def test_a_pipe_that_nobody_writes_into_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(input_file, "SILENCE_S", 0)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match="this pipe brought nothing for 0 s"):
+        input_file.read(pipe, "job file")
+
+
+def test_a_job_file_in_a_pipe_is_read_once(tmp_path: Path) -> None:
+    """`loadstone run <(...)` found no job: what told its language had read it all."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    text = b"[a]\nioengine=null\nfilename=x\nrw=read\nsize=1m\n"
+    writer = threading.Thread(target=pipe.write_bytes, args=(text,))
+    writer.start()
+    assert job_at(str(pipe)) == JobText(str(pipe), text)
+    writer.join()
+
+
+def test_a_file_of_the_kernels_that_waits_is_not_read() -> None:
+    """/proc/kmsg is a regular file by its mode; its readers wait, and take from the log what they read."""
+    log = Path("/proc/kmsg")
+    if not os.access(log, os.R_OK):
+        pytest.skip(f"{log} cannot be read here: needs root")
+    assert input_file.read(log, "job file") == b""
 
 
 @pytest.mark.parametrize(("size", "said"), [(8, None), (9, "is larger than 8 bytes: not a job file")])

@@ -1,11 +1,16 @@
-"""The bytes of a file that a person names: a job file, a data sheet, a list of hosts.
+"""The bytes of a file that a person or a foreign file names: a job file, a data sheet, a result.
 
-Knows that a name may lead to a device, which may have no end or keep its reader waiting for ever, or to a
-pipe, which tells no size: never more is read than such a file may have. Knows no format.
+Knows that a name may lead to a device, which may have no end, to a pipe, which tells no size and may have
+nobody at its other end, or to a file of the kernel's, which may keep its reader waiting for ever: never
+more is read than such a file may have, and nothing is waited for longer than `SILENCE_S`. Knows no format.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
+import select
 import stat
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +18,7 @@ from loadstone import file_kind
 from loadstone.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from loadstone.errors import Where
@@ -20,18 +26,76 @@ if TYPE_CHECKING:
 
 MOST_BYTES: Final = 16 << 20
 """What a person or a program writes for us to read is not larger."""
+SILENCE_S: Final = 60
+"""Longest time that whoever writes into a pipe may take for the next bytes."""
+_PIECE_BYTES: Final = 1 << 20
+
+
+class NoFileError(OSError):
+    """A name leads to what is neither a file nor a pipe."""
+
+    def __init__(self, mode: int) -> None:
+        super().__init__(errno.EINVAL, f"it is {file_kind.words(mode)}")
+        self.mode = mode
+
+
+class OpenInput:
+    """A file or a pipe that is open for reading."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.status: Final = os.fstat(descriptor)
+        if not _is_read(self.status.st_mode):
+            raise NoFileError(self.status.st_mode)
+        self._is_pipe = stat.S_ISFIFO(self.status.st_mode)
+
+    def read(self, most_bytes: int) -> bytes:
+        """Return what is left, or the first of it. Raises OSError, also when nothing comes for too long."""
+        # A file without a size is empty, or the kernel's: /proc/kmsg waits, and what is read there is gone.
+        left = most_bytes if self._is_pipe or self.status.st_size else 0
+        found = []
+        while left and (piece := self._piece(min(left, _PIECE_BYTES))):
+            found.append(piece)
+            left -= len(piece)
+        return b"".join(found)
+
+    def _piece(self, most_bytes: int) -> bytes:
+        waiting = select.poll()
+        waiting.register(self._descriptor, select.POLLIN)
+        if self._is_pipe and not waiting.poll(SILENCE_S * 1000):
+            raise TimeoutError(errno.ETIMEDOUT, f"this pipe brought nothing for {SILENCE_S} s")
+        return os.read(self._descriptor, most_bytes)
+
+
+@contextlib.contextmanager
+def opened(path: Path | str) -> Iterator[OpenInput]:
+    """Open what a name leads to. Raises OSError; `NoFileError` for a device, a socket or a directory."""
+    # Before it is opened: opening a device may already do something.
+    if not _is_read(mode := os.stat(path).st_mode):  # noqa: PTH116 - text, as a job file has it
+        raise NoFileError(mode)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        yield OpenInput(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def start(path: Path | str, most_bytes: int) -> bytes:
+    """Return a file, or the first bytes of a longer one. Raises OSError as `opened` and `read` do."""
+    with opened(path) as file:
+        return file.read(most_bytes)
 
 
 def read(path: Path, what: str, most_bytes: int = MOST_BYTES, where: Where | None = None) -> bytes:
     """Return the content of a file that is to be a `what`. Raises InputError, also for a larger one."""
     try:
-        mode = path.stat().st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
-            raise InputError(
-                f"{path} is {file_kind.words(mode)}, not a {what}", where=where, hint=_hint(path, mode)
-            )
-        with path.open("rb") as file:
-            content = file.read(most_bytes + 1)
+        content = start(path, most_bytes + 1)
+    except NoFileError as other:
+        raise InputError(
+            f"{path} is {file_kind.words(other.mode)}, not a {what}",
+            where=where,
+            hint=_hint(path, other.mode),
+        ) from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise InputError(
@@ -41,6 +105,10 @@ def read(path: Path, what: str, most_bytes: int = MOST_BYTES, where: Where | Non
         size = f"{most_bytes >> 20} MiB" if most_bytes >> 20 else f"{most_bytes} bytes"
         raise InputError(f"{path} is larger than {size}: not a {what}", where=where)
     return content
+
+
+def _is_read(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISFIFO(mode)
 
 
 def _hint(path: Path, mode: int) -> str:

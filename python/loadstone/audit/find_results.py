@@ -18,6 +18,7 @@ from blake3 import blake3
 
 from loadstone.analysis.summary import summarise
 from loadstone.audit import foreign
+from loadstone.audit.foreign import reader
 from loadstone.audit.foreign.reader import ForeignResults
 from loadstone.audit.from_bundle import cases
 from loadstone.audit.repeats import with_repeats
@@ -227,7 +228,7 @@ def _entry(entry: os.DirEntry[str], below: list[Path], looked: SearchProgress) -
         return
     found = _tried(path, _file)
     if not isinstance(found, PassedOver) and found.cases:
-        first = looked.contents.setdefault(blake3(path.read_bytes()).hexdigest(), path)
+        first = looked.contents.setdefault(blake3(reader.start(path, reader.MAX_BYTES)).hexdigest(), path)
         if first != path:
             found = PassedOver(path, f"is a copy of {first}", broken=False)
     if isinstance(found, PassedOver) or found.cases:

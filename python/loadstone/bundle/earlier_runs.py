@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
+from loadstone import input_file
 from loadstone.bundle import layout
 from loadstone.plan.model import Plan
 
@@ -48,7 +49,7 @@ def same_sequence(plan: Plan, directory: Path, own: Path) -> list[str]:
 def _sequences(path: Path) -> set[tuple[object, ...]]:
     """Return the sequences of a Plan on disk; one that cannot be read has none to tell."""
     try:
-        plan = Plan.model_validate_json(path.read_bytes())
+        plan = Plan.model_validate_json(input_file.start(path, MOST_BYTES))
     except (OSError, ValidationError):
         return set()
     return {found for stream in plan.streams if (found := sequence(plan, stream)) is not None}

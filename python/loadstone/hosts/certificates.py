@@ -11,6 +11,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from loadstone import input_file
 from loadstone.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
@@ -118,10 +119,11 @@ def read(directory: Path, name: str) -> Credentials:
     texts = []
     for file in (f"{AUTHORITY}.pem", f"{name}.pem", f"{name}.key"):
         try:
-            texts.append((directory / file).read_text())
-        except OSError as error:
+            texts.append(input_file.start(directory / file, input_file.MOST_BYTES).decode())
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is no text"
             raise InputError(
-                f"{directory / file}: {error.strerror}",
+                f"{directory / file}: {reason}",
                 hint=f"`loadstone hosts certificates HOSTS --directory {directory}` makes them",
             ) from error
     return Credentials(*texts)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import unquote, urlsplit
 
-from loadstone import toml_text
+from loadstone import input_file, toml_text
 from loadstone.errors import InputError, Where
 from loadstone.units import digits
 
@@ -177,14 +177,14 @@ def _on_command_line(name: str, what: str) -> InputError:
 def _secrets(path: Path) -> dict[str, Secrets]:
     """Read the file of secrets, a table for each name; others must not be able to."""
     try:
-        with path.open("rb") as file:
-            if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+        with input_file.opened(path) as file:
+            if stat.S_IMODE(file.status.st_mode) & 0o077:
                 raise InputError(
                     f"{path} can be read by other users",
                     where=_at(SECRETS),
                     hint=f"chmod 600 {path}",
                 )
-            tables = toml_text.parsed(file.read().decode())
+            tables = toml_text.parsed(file.read(input_file.MOST_BYTES).decode())
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}", where=_at(SECRETS)) from error
     except ValueError as error:

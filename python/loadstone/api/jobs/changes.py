@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
+from loadstone import input_file
 from loadstone.errors import InputError, LoadstoneError, Where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,16 @@ Job = str | JobText
 
 def job_of(job: Path | str) -> Job:
     """Return what a Python program named as its job: a str with a line break is the text itself."""
-    return JobText("job", job.encode()) if isinstance(job, str) and "\n" in job else str(job)
+    return JobText("job", job.encode()) if isinstance(job, str) and "\n" in job else job_at(str(job))
+
+
+def job_at(name: str) -> Job:
+    """Return a job that has a name; what a pipe holds can be read only once."""
+    path = Path(name)
+    with contextlib.suppress(OSError, ValueError):
+        if path.is_fifo():
+            return JobText(name, input_file.read(path, "job file"))
+    return name
 
 
 class JobArguments(TypedDict, total=False):

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone import input_file
 from loadstone.audit.case import Figure, OpMeasurement
 from loadstone.errors import InputError, Where
 
@@ -70,25 +71,22 @@ class ResultsReader:
 
 def head(path: Path) -> bytes:
     """Return the first bytes of a file; nothing for a directory. Raises InputError."""
-    if path.is_dir():
-        return b""
+    return b"" if path.is_dir() else start(path, HEAD_BYTES)
+
+
+def start(path: Path, most_bytes: int) -> bytes:
+    """Return a file, or the first bytes of a longer one. Raises InputError."""
     try:
-        with path.open("rb") as file:
-            return file.read(HEAD_BYTES)
+        return input_file.start(path, most_bytes)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", where=Where(str(path))) from error
 
 
 def text(path: Path) -> str:
     """Return a file as text. Raises InputError for one that cannot be a result."""
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(
-                f"is larger than {MAX_BYTES >> 20} MiB, which no result is", where=Where(str(path))
-            )
-        raw = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=Where(str(path))) from error
+    raw = start(path, MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        raise InputError(f"is larger than {MAX_BYTES >> 20} MiB, which no result is", where=Where(str(path)))
     for encoding in ("utf-8-sig", "utf-16") if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig",):
         try:
             return raw.decode(encoding)

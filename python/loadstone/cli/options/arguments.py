@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
-from loadstone.api.jobs.changes import Caller, JobChanges, JobText
+from loadstone.api.jobs.changes import Caller, JobChanges, JobText, job_at
 from loadstone.cli.options import suggestions
 from loadstone.errors import InputError, Where
 
@@ -131,7 +131,7 @@ SHELL: Final = Caller(COMMAND_LINE, option_of)
 
 def job_of(word: str) -> str | JobText:
     """Return the job that a word names; what stands on standard input is read once."""
-    return _standard_input() if word == STANDARD_INPUT else word
+    return _standard_input() if word == STANDARD_INPUT else job_at(word)
 
 
 @functools.cache

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loadstone import input_file
 from loadstone.api.jobs.changes import JobChanges
 from loadstone.api.jobs.read_workload import total_rate
 from loadstone.cli.display import console
@@ -137,7 +138,7 @@ def _study_maker(
 
 
 def _file_of(word: str) -> dict[str, bytes]:
-    return {word: Path(word).read_bytes()} if Path(word).is_file() else {}
+    return {word: input_file.read(Path(word), "list of hosts")} if Path(word).is_file() else {}
 
 
 def once(

@@ -11,9 +11,9 @@ from __future__ import annotations
 import errno
 import math
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from loadstone import input_file
 from loadstone.formats.fio import numbers
 from loadstone.formats.suggest import nearest
 from loadstone.workload.addresses import Distribution
@@ -403,8 +403,7 @@ def _pattern_file(name: str, most_bytes: int, reading: Reading) -> bytes:
     """Return a file, or the start of one that is longer than a pattern may be."""
     most_bytes = max(most_bytes, 0)
     try:
-        with Path(name).open("rb") as file:
-            found = file.read(most_bytes + 1)
+        found = input_file.start(name, most_bytes + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise reading.error(f"the pattern's file {name!r} cannot be read: {reason}") from None

@@ -7,9 +7,9 @@ know which SD or file system is written.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone import input_file
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench.mix import shown_sizes
 from loadstone.formats.vdbench.values import shown
@@ -108,8 +108,7 @@ def pattern(general: General, ratio: float, dedup: float) -> tuple[int, ...] | N
         if given:
             raise InputError(f"pattern= and {other} exclude each other, as in vdbench", where=where)
     try:
-        with Path(general.pattern).open("rb") as file:
-            found = file.read(MAX_PATTERN_BYTES + 1)
+        found = input_file.start(general.pattern, MAX_PATTERN_BYTES + 1)
     except OSError as error:
         raise InputError(f"{general.pattern} cannot be read: {error.strerror}", where=where) from error
     if len(found) > MAX_PATTERN_BYTES:

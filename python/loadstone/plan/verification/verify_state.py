@@ -10,6 +10,7 @@ import os
 import struct
 from typing import TYPE_CHECKING, Final
 
+from loadstone import input_file
 from loadstone.errors import InputError
 from loadstone.plan.model import HeaderUntil
 
@@ -41,8 +42,7 @@ def load(job: Job, thread: int, aux_directory: str | None) -> HeaderUntil:
     path = path_of(job.name, thread, aux_directory)
     where = job.at("headers.verify_state_load")
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - text, as fio has it
-            content = file.read(_MOST_BYTES)
+        content = input_file.start(path, _MOST_BYTES)
     except OSError as error:
         hint = "run the job that writes with verify_state_save=1 first, in the same directory"
         raise InputError(f"state file {path}: {error.strerror}", where=where, hint=hint) from None
@@ -98,8 +98,7 @@ def _sealed(version: int, body: bytes) -> bytes:
 def may_be_replaced(path: str) -> bool:
     """Whether nothing is there, or a state file."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - text, as fio has it
-            parsed(file.read(_MOST_BYTES))
+        parsed(input_file.start(path, _MOST_BYTES))
     except FileNotFoundError:
         return True
     except (OSError, ValueError, struct.error):

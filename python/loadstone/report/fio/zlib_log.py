@@ -9,6 +9,8 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Final
 
+from loadstone import input_file
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -19,8 +21,7 @@ SUFFIX: Final = "log.fz"
 def inflate(path: Path) -> Iterator[bytes]:
     """Unpack a compressed log, piece by piece. Raises `zlib.error` for anything else."""
     unpacker = zlib.decompressobj()
-    # Unbuffered: what a pipe or a device has is looked at as it comes, and refused by its first bytes.
-    with path.open("rb", buffering=0) as file:
+    with input_file.opened(path) as file:
         while piece := file.read(1 << 16):
             yield unpacker.decompress(piece)
     yield unpacker.flush()
