@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loadstone.analysis.aggregate import add_histograms
 from loadstone.analysis.histogram import BUCKETS, Histogram, lows_of, values_of
 from tests.support.runs import bucket_of
 
@@ -67,13 +68,16 @@ def test_merging_is_counting_together() -> None:
     assert (left + right).count == 4
 
 
-def test_rows_merge_into_one_histogram() -> None:
+def test_rows_merge_into_the_histogram_of_their_group() -> None:
     rows = pl.DataFrame(
-        {"lat_bucket": [[1, 200], [], [200]], "lat_count": [[3, 4], [], [5]]},
-        schema={"lat_bucket": pl.List(pl.UInt16), "lat_count": pl.List(pl.UInt32)},
+        {"op": [0, 0, 1], "lat_bucket": [[1, 200], [], [200]], "lat_count": [[3, 4], [], [5]]},
+        schema={"op": pl.UInt8, "lat_bucket": pl.List(pl.UInt16), "lat_count": pl.List(pl.UInt32)},
     )
-    histogram = Histogram.from_rows(rows, "lat")
-    assert histogram.bins() == [(1, 3), (int(values_of(np.array([200], np.int64))[0]), 9)]
+    found: dict[tuple[int, ...], Histogram] = {}
+    add_histograms(found, rows, "lat", ("op",))
+    add_histograms(found, rows.head(1), "lat", ("op",))
+    high = int(values_of(np.array([200], np.int64))[0])
+    assert {key: one.bins() for key, one in found.items()} == {(0,): [(1, 6), (high, 8)], (1,): [(high, 5)]}
 
 
 def test_the_tail_ends_at_nothing_beyond() -> None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from loadstone.analysis.aggregate import over_time
 from loadstone.analysis.estimate import ratio
-from loadstone.analysis.totals import own_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -77,13 +77,9 @@ def per_interval(measurement: Measurement, stages: Sequence[int]) -> tuple[Estim
         return None, None
     times, user, system = told
     # Late rows of an interval come in a tick of their own: an interval is what its bounds say.
-    sums = rows.group_by("stage", "interval").agg(
-        pl.col("start_ns").min(),
-        pl.col("end_ns").max(),
-        (pl.col("ops") + pl.col("errors")).sum().alias("ios"),
-    )
-    sums = sums.sort("stage", "interval").with_columns(own_start(["stage"]))
-    starts, ends, done = (sums[name].to_numpy().astype(np.float64) for name in ("start_ns", "end_ns", "ios"))
+    sums = over_time(rows, ("stage", "interval"))
+    starts, ends = (sums[name].to_numpy().astype(np.float64) for name in ("start_ns", "end_ns"))
+    done = (sums["ops"] + sums["errors"]).to_numpy().astype(np.float64)
     strata = sums["stage"].to_numpy().astype(np.int64)
     used = [np.interp(ends, times, one) - np.interp(starts, times, one) for one in (user, system)]
     return ratio(used[0], done, strata, "ns"), ratio(used[1], done, strata, "ns")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
+from loadstone.analysis.aggregate import over_time
 from loadstone.analysis.histogram import BUCKETS, SUB_BITS, lows_of
 from loadstone.analysis.requested_ops import requested
-from loadstone.analysis.totals import own_start
 
 if TYPE_CHECKING:
     from loadstone.analysis.measurement import By, Measurement
@@ -30,14 +30,9 @@ def heatmap(measurement: Measurement, by: By, key: int, *, window_ns: int) -> pl
     every = max(1, round(window_ns / measurement.plan.interval_ns))
     mine = measurement.lines(by)[key].cells
     wanted = frozenset[int]().union(*requested(measurement.plan, mine).values())
-    bounds = (
-        measurement.rows(by)
-        .filter(pl.col("key") == key)
-        .group_by("key", (pl.col("interval") // every).alias("window"))
-        .agg(pl.col("start_ns").min(), pl.col("end_ns").max())
-        .sort("window")
-        .with_columns(own_start(["key"]))
-    )
+    rows = measurement.rows(by).filter(pl.col("key") == key)
+    placed = rows.with_columns((pl.col("interval") // every).alias("window"))
+    bounds = over_time(placed, ("window",)).select("window", "start_ns", "end_ns")
     parts = [
         pl.DataFrame({"window": np.full(len(buckets), window, np.uint32), "bucket": buckets, "count": counts})
         for (line, op, _, window), (buckets, counts) in measurement.windows(by, "lat", every).items()
@@ -51,8 +46,8 @@ def heatmap(measurement: Measurement, by: By, key: int, *, window_ns: int) -> pl
         .agg(pl.col("count").sum())
         .sort("start_ns", "row")
     )
-    rows = cells["row"].to_numpy()
-    edges = np.minimum(np.stack([rows, rows + 1]) * BUCKETS_PER_ROW, BUCKETS)
+    heights = cells["row"].to_numpy()
+    edges = np.minimum(np.stack([heights, heights + 1]) * BUCKETS_PER_ROW, BUCKETS)
     return cells.with_columns(
         pl.Series("low_ns", lows_of(edges[0])),
         pl.Series("high_ns", lows_of(edges[1])),

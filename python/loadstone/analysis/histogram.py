@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
 SUB_BITS: Final = 6
@@ -60,12 +59,6 @@ class Histogram:
         whole = np.zeros(BUCKETS, np.int64)
         np.add.at(whole, buckets, counts)
         return cls(whole)
-
-    @classmethod
-    def from_rows(cls, rows: pl.DataFrame, latency: str) -> Histogram:
-        """Merge the histograms of sample rows; `latency` is `lat`, `slat`, `clat` or `wait`."""
-        buckets, counts = (rows[f"{latency}_{name}"].explode().drop_nulls() for name in ("bucket", "count"))
-        return cls.of(buckets.to_numpy().astype(np.int64), counts.to_numpy().astype(np.int64))
 
     def __add__(self, other: Histogram) -> Histogram:
         if other is NO_SAMPLES:

@@ -1,25 +1,19 @@
 """One kind of latency of a set of I/Os: exact count, moments and extremes, and the histogram.
 
-Here samples are added up, and nowhere else: what fio, vdbench and Iometer print are views of this.
-Knows no run, line or format.
+What fio, vdbench and Iometer print are views of this. Knows no run, line or format.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from loadstone.analysis.estimate import Caution, Estimate
 from loadstone.analysis.histogram import NO_SAMPLES, Histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-COUNTS: Final = ("ops", "bytes", "errors", "shorts")
-"""What is counted of I/Os besides their latencies."""
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,29 +74,10 @@ class Latency:
         return None if value is None else min(max(value, self.min_ns), self.max_ns)
 
 
-def sums(kinds: Sequence[str], samples: str = "{}_samples") -> list[pl.Expr]:
-    """Return what adds up sample rows: their counts, and the sums and extremes of each kind of latency.
-
-    `samples` is the column that says how many I/Os of a row have a latency: only those of paced
-    streams have waited.
-    """
-    wanted = [pl.col(name).sum() for name in COUNTS]
-    for kind in kinds:
-        known = pl.col(samples.format(kind))
-        wanted += [
-            known.sum().alias(f"{kind}_samples"),
-            pl.col(f"{kind}_sum_ns").sum(),
-            pl.col(f"{kind}_sumsq_ns2").sum(),
-            pl.col(f"{kind}_min_ns").filter(known > 0).min(),
-            pl.col(f"{kind}_max_ns").max(),
-        ]
-    return wanted
-
-
 def summed(
     row: Mapping[str, Any], kind: str, histogram: Histogram = NO_SAMPLES, mean: Estimate | None = None
 ) -> Latency:
-    """Return a latency of rows that `sums` added up; `mean` has the error of its mean."""
+    """Return a latency of rows that `aggregate` added up; `mean` has the error of its mean."""
     return Latency(
         int(row[f"{kind}_samples"] or 0),
         float(row[f"{kind}_sum_ns"] or 0.0),

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 import polars as pl
 
 from loadstone.analysis import stops
+from loadstone.analysis.aggregate import add_histograms
 from loadstone.analysis.histogram import Histogram
 from loadstone.analysis.steady_start import settled
 from loadstone.bundle import layout
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from loadstone.bundle.read import Bundle
     from loadstone.plan.model import Plan
 
+OF_CELL: Final = ("cell", "op")
 By = Literal["all", "stage", "group", "job", "unit", "target", "host"]
 """What a line of a result stands for. A `job` is a section: all of its clones."""
 
@@ -135,7 +137,7 @@ class Measurement:
                 found.setdefault((key, op, stage, window), []).append((buckets, counts))
         return {name: _one(parts) for name, parts in sorted(found.items())}
 
-    def histograms(self, latency: str) -> dict[tuple[int, int], Histogram]:
+    def histograms(self, latency: str) -> dict[tuple[int, ...], Histogram]:
         """Return the measured histogram of each (cell, op) that has samples of this latency.
 
         Every grouping is a sum of these; the samples are gone through once.
@@ -153,34 +155,34 @@ class Measurement:
         return None if self.settled.from_ns or self.stops.left_out else self.bundle.sums_window
 
     @cached_property
-    def _read(self) -> tuple[pl.DataFrame, dict[str, dict[tuple[int, int], Histogram]]]:
+    def _read(self) -> tuple[pl.DataFrame, dict[str, dict[tuple[int, ...], Histogram]]]:
         """The columns that are numbers, and the histograms added up: as sealed, or in one pass."""
         if self._sums_window is None:
             return self._added_up()
-        sums: dict[str, dict[tuple[int, int], Histogram]] = {latency: {} for latency in LATENCIES}
+        sums: dict[str, dict[tuple[int, ...], Histogram]] = {latency: {} for latency in LATENCIES}
         for latency, found in sums.items():
             columns = ("cell", "op", "ramp", f"{latency}_bucket", f"{latency}_count")
             for piece in self.bundle.sums(columns):
-                _add(found, piece.filter(~pl.col("ramp")), latency)
+                add_histograms(found, piece.filter(~pl.col("ramp")), latency, OF_CELL)
         numbers = [*layout.NUMBERS, *layout.COUNTED]
         empty = pl.DataFrame(schema={**layout.SAMPLES, **layout.COUNTED}).select(numbers)
         return pl.concat([empty, *self.pieces(numbers)]), sums
 
-    def _added_up(self) -> tuple[pl.DataFrame, dict[str, dict[tuple[int, int], Histogram]]]:
+    def _added_up(self) -> tuple[pl.DataFrame, dict[str, dict[tuple[int, ...], Histogram]]]:
         lists = [f"{latency}_{name}" for latency in LATENCIES for name in ("bucket", "count")]
         totals = [
             pl.col(f"{latency}_count").list.sum().cast(pl.Int64).alias(f"{latency}_samples")
             for latency in LATENCIES
         ]
         tables = [layout.SAMPLES.to_frame().with_columns(totals).drop(lists)]
-        sums: dict[str, dict[tuple[int, int], Histogram]] = {latency: {} for latency in LATENCIES}
+        sums: dict[str, dict[tuple[int, ...], Histogram]] = {latency: {} for latency in LATENCIES}
         for piece in self.pieces():
             numbers = piece.with_columns(totals).drop(lists)
             # A copy: columns that are kept as they are would keep the whole piece in memory.
             tables.append(numbers[np.arange(numbers.height)])
             measured = piece.filter(~pl.col("ramp"))
             for latency, found in sums.items():
-                _add(found, measured, latency)
+                add_histograms(found, measured, latency, OF_CELL)
         return pl.concat(tables), sums
 
     def _keyed(self, table: pl.DataFrame, by: By) -> pl.DataFrame:
@@ -340,9 +342,3 @@ def _one(
     whole = Histogram.of(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     used = np.flatnonzero(whole.counts)
     return used, whole.counts[used]
-
-
-def _add(found: dict[tuple[int, int], Histogram], rows: pl.DataFrame, latency: str) -> None:
-    """Add the histograms of some rows to those of their cells and operations."""
-    for (cell, op), buckets, counts in grouped(rows, latency, ("cell", "op")):
-        found.setdefault((cell, op), Histogram.empty()).counts[buckets] += counts

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
+from loadstone.analysis.aggregate import over_time
 from loadstone.analysis.histogram import Histogram
-from loadstone.analysis.totals import PERCENTILES, own_start
+from loadstone.analysis.totals import PERCENTILES
 from loadstone.bundle.layout import OPS
 
 if TYPE_CHECKING:
@@ -68,20 +69,12 @@ def series(
 
 
 def _sums(rows: pl.DataFrame, latency: str) -> pl.DataFrame:
-    done = pl.col(f"{latency}_samples") > 0
-    return (
-        rows.group_by("key", "op", "stage", "window")
-        .agg(
-            pl.col("start_ns").min(),
-            pl.col("end_ns").max(),
-            pl.col("ramp").all(),
-            pl.col("ops", "bytes", "errors").sum(),
-            pl.col(f"{latency}_sum_ns").sum().alias("sum_ns"),
-            pl.col(f"{latency}_samples").sum().alias("samples"),
-            pl.col(f"{latency}_max_ns").filter(done).max().cast(pl.Int64).alias("max_ns"),
-        )
-        .sort("key", "op", "stage", "window")
-        .with_columns(own_start(["key", "op", "stage"]))
+    added = over_time(rows, ("key", "op", "stage", "window"), (latency,), more=(pl.col("ramp").all(),))
+    samples, longest = pl.col(f"{latency}_samples"), pl.col(f"{latency}_max_ns").cast(pl.Int64)
+    return added.with_columns(
+        pl.col(f"{latency}_sum_ns").alias("sum_ns"),
+        samples.alias("samples"),
+        pl.when(samples > 0).then(longest).alias("max_ns"),
     )
 
 

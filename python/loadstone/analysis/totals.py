@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
+from loadstone.analysis.aggregate import added_up, over_time, sums
 from loadstone.analysis.estimate import ratio
-from loadstone.analysis.latency import Latency, summed, sums
+from loadstone.analysis.latency import Latency, summed
 from loadstone.analysis.requested_ops import is_requested, requested
 from loadstone.bundle.layout import LATENCIES, OPS
 
@@ -68,10 +69,10 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
     rows = measurement.rows(by)
     if rows["ramp"].any():
         rows = rows.filter(~pl.col("ramp"))
-    intervals = _per_interval(rows)
+    stage = (pl.col("stage").min(),)
+    intervals = over_time(rows, ("key", "op", "interval"), LATENCIES, more=stage)
     whole = {
-        (row["key"], row["op"]): row
-        for row in rows.group_by("key", "op").agg(sums(LATENCIES)).iter_rows(named=True)
+        (row["key"], row["op"]): row for row in added_up(rows, ("key", "op"), LATENCIES).iter_rows(named=True)
     }
     of_asked = rows.filter(is_requested(measurement.plan))
     moved: dict[int, list[int]] = {}
@@ -97,7 +98,7 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
         data = found[moving[0]] if alone else None
         if moving and not alone:
             counted = of_asked.filter(pl.col("key") == line.key)
-            together = _per_interval(counted, op=False)
+            together = over_time(counted, ("key", "interval"), LATENCIES, more=stage)
             wanted = requested(measurement.plan, line.cells)
             added = {kind: _added(measurement, kind, wanted) for kind in LATENCIES}
             known = {kind: histogram for kind, histogram in added.items() if histogram is not None}
@@ -106,26 +107,6 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
         names = tuple(name for name in ops if OPS.index(name) in moving)
         made.append(Total(line, measurement.measured_ns(line), data, ops, names))
     return made
-
-
-def _per_interval(rows: pl.DataFrame, *, op: bool = True) -> pl.DataFrame:
-    """One row per (key, op, interval), or per (key, interval), in this order."""
-    added = ["ops", "bytes"]
-    for latency in LATENCIES:
-        added += [f"{latency}_sum_ns", f"{latency}_samples"]
-    keys = ["key", "op", "interval"] if op else ["key", "interval"]
-    kept = [pl.col("start_ns").min(), pl.col("end_ns").max(), pl.col("stage").min(), pl.col(added).sum()]
-    return rows.group_by(keys).agg(kept).sort(keys).with_columns(own_start(keys[:-1]))
-
-
-def own_start(keys: list[str]) -> pl.Expr:
-    """Return where an interval begins that no interval before it has counted.
-
-    A row of a worker that a slow system call kept from its cut reaches back over cuts that other
-    workers have made, and no second may count twice.
-    """
-    before = pl.col("end_ns").cum_max().shift(1).over(keys)
-    return pl.min_horizontal(pl.max_horizontal("start_ns", before), "end_ns").alias("start_ns")
 
 
 def _added(measurement: Measurement, latency: str, wanted: dict[int, frozenset[int]]) -> Histogram | None:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
+from loadstone.analysis.aggregate import over_time, sums
 from loadstone.analysis.estimate import ratio
+from loadstone.analysis.latency import summed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +23,9 @@ if TYPE_CHECKING:
 
 MOVES: Final = 3
 """The first three operations move data: reads, writes, trims."""
-COLUMNS: Final = tuple(
-    "interval start_ns end_ns stage op ramp ops bytes lat_sum_ns lat_sumsq_ns2 lat_max_ns".split()  # noqa: SIM905 # short
+COLUMNS: Final = (
+    *("interval", "start_ns", "end_ns", "stage", "op", "ramp", "ops", "bytes", "errors", "shorts"),
+    *("lat_sum_ns", "lat_sumsq_ns2", "lat_min_ns", "lat_max_ns"),
 )
 LEAST_OPS: Final = 5
 MILLISECOND_NS: Final = 1_000_000
@@ -76,48 +79,37 @@ def of_stage(samples: pl.DataFrame, stage: int, begins_ns: int | None = None) ->
         until_ns = int(mine["start_ns"].min()) + begins_ns + MILLISECOND_NS  # type: ignore[arg-type] # a number
         loaded = rows.filter(pl.col("end_ns") <= until_ns)
         rows = loaded if loaded["ops"].sum() >= LEAST_OPS else rows
-    windows = (
-        rows.group_by("interval")
-        .agg(
-            pl.col("start_ns").min(),
-            pl.col("end_ns").max(),
-            pl.col("ops", "bytes", "lat_sum_ns", "lat_sumsq_ns2").sum(),
-            pl.col("lat_max_ns").max(),
-            pl.col("bytes").filter(pl.col("op") == 1).sum().alias("written"),
-        )
-        .sort("interval")
-    )
-    count = int(windows["ops"].sum()) if windows.height else 0
-    if count < LEAST_OPS:
+    windows = over_time(rows, ("interval",))
+    whole = rows.select(sums(("lat",), "ops")).row(0, named=True)
+    latency = summed(whole, "lat")
+    if latency.count < LEAST_OPS:
         return None
-    lengths = (windows["end_ns"] - windows["start_ns"]).to_numpy().astype(np.float64) / 1e9
+    lengths = windows["length_ns"].to_numpy().astype(np.float64) / 1e9
     ops = windows["ops"].to_numpy().astype(np.float64)
     told = ratio(ops, lengths, np.zeros(len(ops), np.int64), "1/s")
     seconds = float(lengths.sum())
     if told is None or seconds <= 0:
         return None
-    mean = float(windows["lat_sum_ns"].sum()) / count
-    squares = float(windows["lat_sumsq_ns2"].sum()) / count
-    cv = math.sqrt(max(0.0, squares - mean * mean)) / mean if mean else 0.0
+    cv = latency.stddev_ns / latency.mean_ns if latency.mean_ns else 0.0
     # A rate of few I/Os is known no better than their latencies let it be.
-    least = max(cv, 0.05) / math.sqrt(count)
+    least = max(cv, 0.05) / math.sqrt(latency.count)
     error = told.error / told.value if told.error is not None and told.value else least
     full = ops[lengths > 0.8 * lengths.max()]
     window_cv = float(full.std(ddof=1) / full.mean()) if len(full) >= 8 and full.mean() > 0 else None
     return Figures(
         rate=told.value,
         log_error=max(error, 0.3 * least),
-        bytes_per_s=float(windows["bytes"].sum()) / seconds,
-        mean_ns=mean,
+        bytes_per_s=whole["bytes"] / seconds,
+        mean_ns=latency.mean_ns,
         cv=cv,
-        max_ns=float(windows["lat_max_ns"].max() or 0),  # type: ignore[arg-type] # a number
-        count=count,
+        max_ns=float(latency.max_ns),
+        count=latency.count,
         seconds=seconds,
         window_cv=window_cv,
         window_count=float(full.mean()) if len(full) else 0.0,
         correlation=_correlation(full),
         quarters=_quarters(ops, lengths),
-        written_bytes=int(windows["written"].sum()),
+        written_bytes=int(rows.filter(pl.col("op") == 1)["bytes"].sum()),
         dips=dips(ops, lengths),
     )
 

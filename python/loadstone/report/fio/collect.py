@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from loadstone.analysis.aggregate import add_histograms, added_up, over_time
 from loadstone.analysis.histogram import NO_SAMPLES, Histogram
-from loadstone.analysis.latency import Latency, summed, sums
-from loadstone.bundle.sums import grouped
+from loadstone.analysis.latency import Latency, summed
 from loadstone.plan import special_engines
 from loadstone.plan.derived import reads_back
 from loadstone.report.fio import steady_and_target
@@ -171,15 +171,13 @@ def _measured(source: Source, line_of_unit: Mapping[int, int]) -> pl.DataFrame:
 
 def _fill_totals(lines: Sequence[JobLine], rows: pl.DataFrame) -> None:
     keys = ("line", "op", "priority")
-    histograms = {
-        kind: {key: Histogram.of(buckets, counts) for key, buckets, counts in grouped(rows, kind, keys)}
-        for kind in KINDS
-    }
+    histograms: dict[str, dict[tuple[int, ...], Histogram]] = {kind: {} for kind in KINDS}
+    for kind, found in histograms.items():
+        add_histograms(found, rows, kind, keys)
     # fio has no word for an I/O that waits for its turn in the generator, and its readers
     # expect slat and clat to add up to lat: waiting is submission to it.
     waited = pl.col("wait_sum_ns").sum()
-    kinds = rows.group_by(keys, maintain_order=True)
-    for row in kinds.agg(*sums(KINDS, "ops"), waited).iter_rows(named=True):
+    for row in added_up(rows, keys, KINDS, "ops", (waited,)).iter_rows(named=True):
         row["slat_sum_ns"] += row["wait_sum_ns"]
         line, key = lines[row["line"]], (row["line"], row["op"], row["priority"])
         slat, clat, lat = (summed(row, kind, histograms[kind].get(key, NO_SAMPLES)) for kind in KINDS)
@@ -207,20 +205,10 @@ def _fill_windows(lines: Sequence[JobLine], rows: pl.DataFrame, interval_ns: int
     few microseconds says nothing.
     """
     per_window = max(1, round(WINDOW_NS / interval_ns))
-    windows = (
-        rows.filter(pl.col("op") != SYNC)
-        .with_columns((pl.col("interval") // per_window).alias("window"))
-        .group_by("line", "op", "window", "interval")
-        .agg(
-            pl.col("bytes").sum(),
-            pl.col("ops").sum(),
-            (pl.col("end_ns").max() - pl.col("start_ns").min()).alias("length_ns"),
-        )
-        .group_by("line", "op", "window")
-        .agg(pl.col("bytes").sum(), pl.col("ops").sum(), pl.col("length_ns").sum())
-        .filter(pl.col("length_ns") > per_window * interval_ns // 2)
-        .sort("line", "op", "window")
-    )
+    intervals = over_time(rows.filter(pl.col("op") != SYNC), ("line", "op", "interval"))
+    placed = intervals.with_columns((pl.col("interval") // per_window).alias("window"))
+    windows = added_up(placed, ("line", "op", "window"), more=(pl.col("length_ns").sum(),))
+    windows = windows.filter(pl.col("length_ns") > per_window * interval_ns // 2)
     for (index, op), part in windows.group_by("line", "op", maintain_order=True):
         direction = lines[int(str(index))].directions[int(str(op))]
         if not direction.ios:

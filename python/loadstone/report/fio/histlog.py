@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
+import numpy as np
 
+from loadstone.analysis.aggregate import add_histograms
 from loadstone.report.fio.stats import LAST_FIO_BUCKET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import polars as pl
+
+    from loadstone.analysis.histogram import Histogram
 
 
 def histogram_rows(rows: pl.DataFrame, coarseness: int) -> Iterator[tuple[int, int, str]]:
@@ -22,20 +27,9 @@ def histogram_rows(rows: pl.DataFrame, coarseness: int) -> Iterator[tuple[int, i
     `rows` are samples with a `window` column; each column sums 2^coarseness buckets of the
     completion latency.
     """
-    bins = (
-        rows.select("window", "op", "clat_bucket", "clat_count")
-        .filter(pl.col("clat_bucket").list.len() > 0)
-        .explode("clat_bucket", "clat_count")
-        .with_columns(
-            (pl.col("clat_bucket").clip(upper_bound=LAST_FIO_BUCKET) // 2**coarseness).alias("column")
-        )
-        .group_by("window", "op", "column")
-        .agg(pl.col("clat_count").cast(pl.Int64).sum())
-        .sort("window", "op", "column")
-    )
-    columns = (LAST_FIO_BUCKET + 1) // 2**coarseness
-    for (window, op), part in bins.group_by("window", "op", maintain_order=True):
-        counts = [0] * columns
-        for column, count in part.select("column", "clat_count").iter_rows():
-            counts[column] = count
-        yield int(str(window)), int(str(op)), ", ".join(map(str, counts))
+    found: dict[tuple[int, ...], Histogram] = {}
+    add_histograms(found, rows, "clat", ("window", "op"))
+    for (window, op), histogram in sorted(found.items(), key=lambda one: one[0]):
+        within, beyond = np.split(histogram.counts, [LAST_FIO_BUCKET])
+        columns = np.append(within, beyond.sum()).reshape(-1, 2**coarseness).sum(axis=1)
+        yield window, op, ", ".join(map(str, columns.tolist()))

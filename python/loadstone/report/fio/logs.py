@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Final
 import polars as pl
 
 from loadstone import output
+from loadstone.analysis.aggregate import added_up, over_time
 from loadstone.bundle import layout
 from loadstone.plan import io_priority
 from loadstone.report.fio import zlib_log
@@ -300,33 +301,23 @@ def window_lines(plan: Plan, log: LogFile, rows: pl.DataFrame, end_ms: Callable[
         ]
     return [
         _window_line(log, end_ms(window), op, mean, most)
-        for window, op, _, mean, most in _averages(log, rows).iter_rows()
+        for window, op, mean, most in _averages(log, rows).iter_rows()
     ]
 
 
 def _averages(log: LogFile, rows: pl.DataFrame) -> pl.DataFrame:
-    latency = log.kind not in {"bw", "iops"}
-    kind = log.kind if latency else "lat"
-    seconds = (pl.col("end_ns").max() - pl.col("start_ns").min()) / 1e9
-    per_interval = rows.group_by("window", "op", "interval").agg(
-        pl.col("ops").sum(),
-        (pl.col("bytes").sum() / 1024).alias("kib"),
-        pl.col(f"{kind}_sum_ns").sum().alias("sum_ns"),
-        pl.col(f"{kind}_max_ns").max().alias("max_ns"),
-        seconds.alias("seconds"),
-    )
-    if latency:
-        average = pl.col("sum_ns").sum() / pl.col("ops").sum()
-        maximum = pl.col("max_ns").max().cast(pl.Float64)
-    else:
-        amount = pl.col("kib" if log.kind == "bw" else "ops")
-        average = amount.sum() / pl.col("seconds").sum()
-        maximum = (amount / pl.col("seconds")).max()
-    return (
-        per_interval.group_by("window", "op")
-        .agg(pl.col("ops").sum().alias("done"), average.alias("average"), maximum.alias("maximum"))
-        .filter((pl.col("done") > 0) | (not latency))
-        .sort("window", "op")
+    """Return `window`, `op`, the average and the maximum of each window that has a line."""
+    keys, length = ("window", "op"), pl.col("length_ns")
+    if log.kind in {"bw", "iops"}:
+        amount = pl.col("bytes") / 1024 if log.kind == "bw" else pl.col("ops")
+        highest = (amount / length * 1e9).max().alias("maximum")
+        windows = added_up(over_time(rows, (*keys, "interval")), keys, more=(length.sum(), highest))
+        return windows.select(*keys, (amount / length * 1e9).alias("average"), "maximum")
+    windows = added_up(rows, keys, (log.kind,), "ops").filter(pl.col("ops") > 0)
+    return windows.select(
+        *keys,
+        (pl.col(f"{log.kind}_sum_ns") / pl.col("ops")).alias("average"),
+        pl.col(f"{log.kind}_max_ns").cast(pl.Float64).alias("maximum"),
     )
 
 
@@ -358,20 +349,15 @@ def _largest(pattern: object, op: int) -> int:
 def write_aggregate(source: Source, directory: Path) -> list[Path]:
     """Write fio's `--bandwidth-log`: all jobs' bandwidth, one file per direction."""
     rows = source.samples.filter(~pl.col("ramp") & (pl.col("op") != SYNC))
-    windows = (
-        in_windows(rows, 0, AGGREGATE_WINDOW_MS)
-        .group_by("window", "op")
-        .agg(
-            pl.col("bytes").sum(),
-            ((pl.col("end_ns").max() - pl.col("start_ns").min()) / 1e9).alias("seconds"),
-        )
-        .sort("window", "op")
-    )
+    windows = added_up(in_windows(rows, 0, AGGREGATE_WINDOW_MS), ("window", "op"))
+    seconds_of = (pl.col("end_ns") - pl.col("start_ns")) / 1e9
     paths = aggregates(directory)
     for op, path in enumerate(paths):
         lines = [
             f"{(window + 1) * AGGREGATE_WINDOW_MS}, {round(count / 1024 / seconds)}, {op}, 0, 0"
-            for window, kind, count, seconds in windows.iter_rows()
+            for window, kind, count, seconds in windows.select(
+                "window", "op", "bytes", seconds_of
+            ).iter_rows()
             if kind == op and seconds
         ]
         output.write(path, "".join(line + "\n" for line in lines))

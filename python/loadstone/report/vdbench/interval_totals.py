@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from loadstone.analysis.aggregate import add_histograms, added_up
 from loadstone.analysis.histogram import Histogram
-from loadstone.analysis.latency import Latency, summed, sums
+from loadstone.analysis.latency import Latency, summed
 from loadstone.analysis.measurement import Measurement
 from loadstone.bundle.layout import OPS
-from loadstone.bundle.sums import grouped
 from loadstone.plan.derived import asked_operations
 from loadstone.report.vdbench.wording import FORMAT
 
@@ -342,15 +342,13 @@ class Counted:
         return found
 
     @cached_property
-    def _histograms(self) -> dict[tuple[int, int], Histogram]:
+    def _histograms(self) -> dict[tuple[int, ...], Histogram]:
         """Response times by cell and operation."""
         if not self.reads_back:
             return self.measurement.histograms("clat")
-        found: dict[tuple[int, int], Histogram] = {}
+        found: dict[tuple[int, ...], Histogram] = {}
         for piece in self.measurement.pieces():
-            rows = of_workloads(piece).filter(~pl.col("ramp"))
-            for (cell, op), buckets, counts in grouped(rows, "clat", ("cell", "op")):
-                found.setdefault((cell, op), Histogram.empty()).counts[buckets] += counts
+            add_histograms(found, of_workloads(piece).filter(~pl.col("ramp")), "clat", ("cell", "op"))
         return found
 
     def cpu(self, first: int, last: int) -> CpuUse | None:
@@ -401,13 +399,19 @@ def tallies(
     rows: pl.DataFrame, lengths_s: Sequence[float], asked: frozenset[str] | None = None
 ) -> list[IntervalTotals]:
     """Return the tally of each window from 0 on; `rows` are samples with a column `window`."""
-    count = len(lengths_s)
-    reads, writes = _one_way(rows, READ, count), _one_way(rows, WRITE, count)
+    added = added_up(rows, ("window", "op"), ("clat",), "ops")
+    done = {
+        (int(row["window"]), OPS[row["op"]]): OneWay(row["bytes"], summed(row, "clat"))
+        for row in added.iter_rows(named=True)
+    }
     names = BY_NAME if asked is not None else ()
-    others = {name: _one_way(rows, OPS.index(name), count) for name in names}
     return [
         IntervalTotals(
-            length_s, reads[at], writes[at], {name: found[at] for name, found in others.items()}, asked
+            length_s,
+            done.get((at, "read"), OneWay()),
+            done.get((at, "write"), OneWay()),
+            {name: done.get((at, name), OneWay()) for name in names},
+            asked,
         )
         for at, length_s in enumerate(lengths_s)
     ]
@@ -426,14 +430,6 @@ def windowed(rows: pl.DataFrame, window_ns: int) -> pl.DataFrame:
 
 def lengths_s(rows: pl.DataFrame, count: int) -> list[float]:
     """Return how many seconds of each window the samples cover."""
-    bounds = rows.group_by("window").agg(pl.col("start_ns").min(), pl.col("end_ns").max())
-    found = {int(at): (end - start) / SECOND_NS for at, start, end in bounds.iter_rows()}
+    windows = added_up(rows, ("window",)).select("window", "start_ns", "end_ns")
+    found = {int(at): (end - start) / SECOND_NS for at, start, end in windows.iter_rows()}
     return [found.get(at, 0.0) for at in range(count)]
-
-
-def _one_way(rows: pl.DataFrame, op: int, count: int) -> list[OneWay]:
-    added = rows.filter(pl.col("op") == op).group_by("window").agg(sums(["clat"], "ops"))
-    found = {
-        int(row["window"]): OneWay(row["bytes"], summed(row, "clat")) for row in added.iter_rows(named=True)
-    }
-    return [found.get(at, OneWay()) for at in range(count)]
