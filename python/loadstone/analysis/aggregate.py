@@ -27,35 +27,26 @@ def added_up(
     keys: Sequence[str],
     kinds: Sequence[str] = (),
     samples: str = OWN_SAMPLES,
+    *,
     more: Sequence[pl.Expr] = (),
+    over: str | None = None,
 ) -> pl.DataFrame:
     """Return a row for each group of sample rows, sorted by `keys`: its bounds and its sums.
 
     `start_ns` and `end_ns` are its first begin and last end; `kinds` are the latencies to add up,
-    `more` what else is wanted of each group.
+    `more` what else is wanted of each group. `over` is one more key, an interval or a window, whose rows
+    have a `length_ns` and begin where no interval before them has counted: a row of a worker that a slow
+    system call kept from its cut reaches back over cuts that other workers have made, and no second may
+    count twice.
     """
-    bounds = (pl.col("start_ns").min(), pl.col("end_ns").max())
-    return rows.group_by(keys).agg(*bounds, *sums(kinds, samples), *more).sort(keys)
-
-
-def over_time(
-    rows: pl.DataFrame,
-    keys: Sequence[str],
-    kinds: Sequence[str] = (),
-    samples: str = OWN_SAMPLES,
-    more: Sequence[pl.Expr] = (),
-) -> pl.DataFrame:
-    """Return the same where the last of `keys` is an interval or a window, with its `length_ns`.
-
-    It begins where no interval before it has counted: a row of a worker that a slow system call kept from
-    its cut reaches back over cuts that other workers have made, and no second may count twice.
-    """
-    added = added_up(rows, keys, kinds, samples, more)
-    before = pl.col("end_ns").cum_max().shift(1)
-    if len(keys) > 1:
-        before = before.over(keys[:-1])
-    start = pl.min_horizontal(pl.max_horizontal("start_ns", before), "end_ns").alias("start_ns")
-    return added.with_columns(start).with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("length_ns"))
+    every = [*keys, *([over] if over else [])]
+    start, end = pl.col("start_ns"), pl.col("end_ns")
+    added = rows.group_by(every).agg(start.min(), end.max(), *sums(kinds, samples), *more).sort(every)
+    if over is None:
+        return added
+    before = end.cum_max().shift(1)
+    own = pl.min_horizontal(pl.max_horizontal(start, before.over(keys) if keys else before), end)
+    return added.with_columns(own.alias("start_ns")).with_columns((end - start).alias("length_ns"))
 
 
 def sums(kinds: Sequence[str], samples: str = OWN_SAMPLES) -> list[pl.Expr]:

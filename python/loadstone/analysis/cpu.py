@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from loadstone.analysis.aggregate import over_time
+from loadstone.analysis.aggregate import added_up
 from loadstone.analysis.estimate import ratio
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def per_interval(measurement: Measurement, stages: Sequence[int]) -> tuple[Estim
         return None, None
     times, user, system = told
     # Late rows of an interval come in a tick of their own: an interval is what its bounds say.
-    sums = over_time(rows, ("stage", "interval"))
+    sums = added_up(rows, ("stage",), over="interval")
     starts, ends = (sums[name].to_numpy().astype(np.float64) for name in ("start_ns", "end_ns"))
     done = (sums["ops"] + sums["errors"]).to_numpy().astype(np.float64)
     strata = sums["stage"].to_numpy().astype(np.int64)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from loadstone.analysis.aggregate import over_time
+from loadstone.analysis.aggregate import added_up
 from loadstone.analysis.histogram import BUCKETS, SUB_BITS, lows_of
 from loadstone.analysis.requested_ops import requested
 
@@ -32,7 +32,7 @@ def heatmap(measurement: Measurement, by: By, key: int, *, window_ns: int) -> pl
     wanted = frozenset[int]().union(*requested(measurement.plan, mine).values())
     rows = measurement.rows(by).filter(pl.col("key") == key)
     placed = rows.with_columns((pl.col("interval") // every).alias("window"))
-    bounds = over_time(placed, ("window",)).select("window", "start_ns", "end_ns")
+    bounds = added_up(placed, (), over="window").select("window", "start_ns", "end_ns")
     parts = [
         pl.DataFrame({"window": np.full(len(buckets), window, np.uint32), "bucket": buckets, "count": counts})
         for (line, op, _, window), (buckets, counts) in measurement.windows(by, "lat", every).items()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from loadstone.analysis.aggregate import over_time
+from loadstone.analysis.aggregate import added_up
 from loadstone.analysis.histogram import Histogram
 from loadstone.analysis.totals import PERCENTILES
 from loadstone.bundle.layout import OPS
@@ -69,7 +69,7 @@ def series(
 
 
 def _sums(rows: pl.DataFrame, latency: str) -> pl.DataFrame:
-    added = over_time(rows, ("key", "op", "stage", "window"), (latency,), more=(pl.col("ramp").all(),))
+    added = added_up(rows, ("key", "op", "stage"), (latency,), more=(pl.col("ramp").all(),), over="window")
     samples, longest = pl.col(f"{latency}_samples"), pl.col(f"{latency}_max_ns").cast(pl.Int64)
     return added.with_columns(
         pl.col(f"{latency}_sum_ns").alias("sum_ns"),

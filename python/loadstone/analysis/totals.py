@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from loadstone.analysis.aggregate import added_up, over_time, sums
+from loadstone.analysis.aggregate import added_up, sums
 from loadstone.analysis.estimate import ratio
 from loadstone.analysis.latency import Latency, summed
 from loadstone.analysis.requested_ops import is_requested, requested
@@ -70,7 +70,7 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
     if rows["ramp"].any():
         rows = rows.filter(~pl.col("ramp"))
     stage = (pl.col("stage").min(),)
-    intervals = over_time(rows, ("key", "op", "interval"), LATENCIES, more=stage)
+    intervals = added_up(rows, ("key", "op"), LATENCIES, more=stage, over="interval")
     whole = {
         (row["key"], row["op"]): row for row in added_up(rows, ("key", "op"), LATENCIES).iter_rows(named=True)
     }
@@ -98,7 +98,7 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
         data = found[moving[0]] if alone else None
         if moving and not alone:
             counted = of_asked.filter(pl.col("key") == line.key)
-            together = over_time(counted, ("key", "interval"), LATENCIES, more=stage)
+            together = added_up(counted, ("key",), LATENCIES, more=stage, over="interval")
             wanted = requested(measurement.plan, line.cells)
             added = {kind: _added(measurement, kind, wanted) for kind in LATENCIES}
             known = {kind: histogram for kind, histogram in added.items() if histogram is not None}

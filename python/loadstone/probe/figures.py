@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from loadstone.analysis.aggregate import over_time, sums
+from loadstone.analysis.aggregate import added_up, sums
 from loadstone.analysis.estimate import ratio
 from loadstone.analysis.latency import summed
 
@@ -79,7 +79,7 @@ def of_stage(samples: pl.DataFrame, stage: int, begins_ns: int | None = None) ->
         until_ns = int(mine["start_ns"].min()) + begins_ns + MILLISECOND_NS  # type: ignore[arg-type] # a number
         loaded = rows.filter(pl.col("end_ns") <= until_ns)
         rows = loaded if loaded["ops"].sum() >= LEAST_OPS else rows
-    windows = over_time(rows, ("interval",))
+    windows = added_up(rows, (), over="interval")
     whole = rows.select(sums(("lat",), "ops")).row(0, named=True)
     latency = summed(whole, "lat")
     if latency.count < LEAST_OPS:

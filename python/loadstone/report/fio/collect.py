@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from loadstone.analysis.aggregate import add_histograms, added_up, over_time
+from loadstone.analysis.aggregate import add_histograms, added_up
 from loadstone.analysis.histogram import NO_SAMPLES, Histogram
 from loadstone.analysis.latency import Latency, summed
 from loadstone.plan import special_engines
@@ -177,7 +177,7 @@ def _fill_totals(lines: Sequence[JobLine], rows: pl.DataFrame) -> None:
     # fio has no word for an I/O that waits for its turn in the generator, and its readers
     # expect slat and clat to add up to lat: waiting is submission to it.
     waited = pl.col("wait_sum_ns").sum()
-    for row in added_up(rows, keys, KINDS, "ops", (waited,)).iter_rows(named=True):
+    for row in added_up(rows, keys, KINDS, "ops", more=(waited,)).iter_rows(named=True):
         row["slat_sum_ns"] += row["wait_sum_ns"]
         line, key = lines[row["line"]], (row["line"], row["op"], row["priority"])
         slat, clat, lat = (summed(row, kind, histograms[kind].get(key, NO_SAMPLES)) for kind in KINDS)
@@ -205,7 +205,7 @@ def _fill_windows(lines: Sequence[JobLine], rows: pl.DataFrame, interval_ns: int
     few microseconds says nothing.
     """
     per_window = max(1, round(WINDOW_NS / interval_ns))
-    intervals = over_time(rows.filter(pl.col("op") != SYNC), ("line", "op", "interval"))
+    intervals = added_up(rows.filter(pl.col("op") != SYNC), ("line", "op"), over="interval")
     placed = intervals.with_columns((pl.col("interval") // per_window).alias("window"))
     windows = added_up(placed, ("line", "op", "window"), more=(pl.col("length_ns").sum(),))
     windows = windows.filter(pl.col("length_ns") > per_window * interval_ns // 2)

@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Final
 import polars as pl
 
 from loadstone import output
-from loadstone.analysis.aggregate import added_up, over_time
+from loadstone.analysis.aggregate import added_up
 from loadstone.bundle import layout
 from loadstone.plan import io_priority
 from loadstone.report.fio import zlib_log
@@ -311,7 +311,7 @@ def _averages(log: LogFile, rows: pl.DataFrame) -> pl.DataFrame:
     if log.kind in {"bw", "iops"}:
         amount = pl.col("bytes") / 1024 if log.kind == "bw" else pl.col("ops")
         highest = (amount / length * 1e9).max().alias("maximum")
-        windows = added_up(over_time(rows, (*keys, "interval")), keys, more=(length.sum(), highest))
+        windows = added_up(added_up(rows, keys, over="interval"), keys, more=(length.sum(), highest))
         return windows.select(*keys, (amount / length * 1e9).alias("average"), "maximum")
     windows = added_up(rows, keys, (log.kind,), "ops").filter(pl.col("ops") > 0)
     return windows.select(
