@@ -196,8 +196,9 @@ hosts: build
 	PYTHONPATH=$(CURDIR)/python:$(CURDIR) $(BIN)/python -m lab.hosts
 
 experiments: build
-	$(BIN)/python -m lab.experiments --studies 400 --seed 31 > docs/experiment-calibration.md
-	$(BIN)/python -m lab.simulated_experiments --studies 100 --seed 20261123 --kinds "skewed latencies,drift,outlier,all of these" > docs/experiment-simulated.md
+	mkdir -p $(LAB)
+	nice -n 15 $(BIN)/python -m lab.experiments --studies 400 --seed 6021 --keep $(LAB)/effects.jsonl > docs/experiment-calibration.md
+	nice -n 15 $(BIN)/python -m lab.simulated_experiments --studies 100 --seed 40151 --kinds "skewed latencies,drift,outlier,all of these" --keep $(LAB)/effects-simulated.jsonl > docs/experiment-simulated.md
 	$(BIN)/python -m lab.seed_differences > docs/seeds-differences.md
 
 comparisons: build

@@ -5,17 +5,22 @@ Draws designs (two or three factors of two or three levels, three to eight repea
 within blocks), effects, interactions, and errors of a kind. Kinds that the method was tuned on and
 kinds that it was not are counted apart. Runs no I/O.
 
-    python -m lab.experiments --studies 400 --seed 3 > docs/experiment-calibration.md
+    python -m lab.experiments --studies 400 --seed 3 --keep FILE > docs/experiment-calibration.md
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import math
+import multiprocessing
+import os
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -41,6 +46,7 @@ METRIC: Final = "lat_mean_ns"
 SIGNS: Final = {"iops": -1.0}
 """Of metrics that fall where latencies rise."""
 RUN_S: Final = 70.0
+TOGETHER: Final = 20
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,7 @@ class StudyOutcome:
     """What was said of one study."""
 
     kind: str
+    seed: int
     effect: float
     interaction: float
     repeats: int
@@ -166,9 +173,11 @@ def truth(made: PlantedStudy, factor: str, level: str, against: str) -> float:
     return mean(factor, level) - mean(factor, against)
 
 
-def judge(kind: str, seed: int) -> StudyOutcome:
-    """Draw a study, analyse it, and hold what was said against what was planted."""
-    return outcome(kind, draw(kind, np.random.default_rng([seed, KINDS.index(kind)])), seed)
+def judge(kind: str, seeds: Sequence[int]) -> list[StudyOutcome]:
+    """Draw studies, analyse them, and hold what was said against what was planted."""
+    return [
+        outcome(kind, draw(kind, np.random.default_rng([seed, KINDS.index(kind)])), seed) for seed in seeds
+    ]
 
 
 def outcome(kind: str, made: PlantedStudy, seed: int, metrics: Sequence[str] = (METRIC,)) -> StudyOutcome:
@@ -191,6 +200,7 @@ def outcome(kind: str, made: PlantedStudy, seed: int, metrics: Sequence[str] = (
     sign = SIGNS.get(metrics[0], 1.0)
     return StudyOutcome(
         kind=kind,
+        seed=seed,
         effect=made.effect,
         interaction=made.interaction,
         repeats=made.repeats,
@@ -358,18 +368,65 @@ def _repeats(found: Sequence[StudyOutcome]) -> list[str]:
     return made
 
 
-def main() -> int:
-    """Print the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
+@dataclass(frozen=True)
+class DrawnStudies:
+    """Which studies are to be judged, and how."""
+
+    judge: Callable[[str, Sequence[int]], list[StudyOutcome]]
+    kinds: tuple[str, ...]
+    seeds: range
+    together: int
+    """Studies that are judged at once."""
+
+    def outcomes(self, keep: Path | None, jobs: int) -> list[StudyOutcome]:
+        """Judge them, so many processes side by side; a line of `keep` is not done again."""
+        lines = keep.read_text().splitlines() if keep and keep.exists() else []
+        kept = [StudyOutcome(**json.loads(line)) for line in lines]
+        known = {(one.kind, one.seed): one for one in kept}
+        left = {kind: [seed for seed in self.seeds if (kind, seed) not in known] for kind in self.kinds}
+        asked = [
+            (self.judge, kind, seeds[at : at + self.together])
+            for kind, seeds in left.items()
+            for at in range(0, len(seeds), self.together)
+        ]
+        with (
+            multiprocessing.get_context("spawn").Pool(jobs) as pool,
+            contextlib.redirect_stdout(sys.stderr),
+            (keep or Path(os.devnull)).open("a") as file,
+        ):
+            for found in pool.imap_unordered(_judged, asked):
+                known |= {(one.kind, one.seed): one for one in found}
+                file.writelines(f"{json.dumps(asdict(one))}\n" for one in found)
+                file.flush()
+        return [known[kind, seed] for kind in self.kinds for seed in self.seeds]
+
+
+def _judged(
+    asked: tuple[Callable[[str, Sequence[int]], list[StudyOutcome]], str, list[int]],
+) -> list[StudyOutcome]:
+    judge_them, kind, seeds = asked
+    return judge_them(kind, seeds)
+
+
+def options_of(doc: str | None, kinds: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the options: which studies are drawn, and where outcomes are kept."""
+    parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--studies", type=int, default=400)
     parser.add_argument("--seed", type=int, default=3)
-    parser.add_argument("--kinds", default=",".join(KINDS), help="names with commas between them")
-    options = parser.parse_args()
-    found = [
-        judge(kind, options.seed * 1_000_000 + at)
-        for kind in options.kinds.split(",")
-        for at in range(options.studies)
-    ]
+    parser.add_argument("--kinds", default=",".join(kinds), help="names with commas between them")
+    parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
+    parser.add_argument(
+        "--keep", type=Path, help="a file of outcomes that another run of the same code goes on from"
+    )
+    return parser
+
+
+def main() -> int:
+    """Print the page."""
+    options = options_of(__doc__, KINDS).parse_args()
+    seeds = range(options.seed * 1_000_000, options.seed * 1_000_000 + options.studies)
+    drawn = DrawnStudies(judge, tuple(options.kinds.split(",")), seeds, TOGETHER)
+    found = drawn.outcomes(options.keep, options.jobs)
     command = f"python -m lab.experiments --studies {options.studies} --seed {options.seed}"
     sys.stdout.write(page(found, command))
     return 0

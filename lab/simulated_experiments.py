@@ -7,16 +7,13 @@ and the blocks are those of the file, the figures those of a bundle, the analysi
 experiment report`. The clock is virtual, and the runs of ten experiments are jobs of one Plan, each with
 a device and a clock of its own, so that an experiment takes a part of a second.
 
-    python -m lab.simulated_experiments --studies 400 --seed 11 > docs/experiment-simulated.md
+    python -m lab.simulated_experiments --studies 400 --seed 11 --keep FILE > docs/experiment-simulated.md
 """
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import json
 import math
-import multiprocessing
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -276,29 +273,12 @@ def page(found: Sequence[StudyOutcome], command: str) -> str:
 
 def main() -> int:
     """Print the page."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--studies", type=int, default=400)
-    parser.add_argument("--seed", type=int, default=11)
-    parser.add_argument("--kinds", default=",".join(KINDS), help="names with commas between them")
-    parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
-    options = parser.parse_args()
-    seeds = [options.seed * 1_000_000 + at for at in range(options.studies)]
-    asked = [
-        (kind, seeds[at : at + TOGETHER])
-        for kind in options.kinds.split(",")
-        for at in range(0, len(seeds), TOGETHER)
-    ]
-    with (
-        multiprocessing.get_context("spawn").Pool(options.jobs) as pool,
-        contextlib.redirect_stdout(sys.stderr),
-    ):
-        found = [one for some in pool.starmap(judge, asked, chunksize=1) for one in some]
-    sys.stdout.write(
-        page(
-            found,
-            f'python -m lab.simulated_experiments --studies {options.studies} --seed {options.seed} --kinds "{options.kinds}"',
-        )
-    )
+    options = experiments.options_of(__doc__, KINDS).parse_args()
+    seeds = range(options.seed * 1_000_000, options.seed * 1_000_000 + options.studies)
+    drawn = experiments.DrawnStudies(judge, tuple(options.kinds.split(",")), seeds, TOGETHER)
+    found = drawn.outcomes(options.keep, options.jobs)
+    command = f'python -m lab.simulated_experiments --studies {options.studies} --seed {options.seed} --kinds "{options.kinds}"'
+    sys.stdout.write(page(found, command))
     return 0
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lab.experiments import HELD_OUT, KINDS, TUNED, StudyOutcome, judge, page
+from lab.experiments import HELD_OUT, KINDS, TUNED, DrawnStudies, StudyOutcome, judge, page
 
 from lab import seed_differences
 
@@ -23,15 +23,31 @@ def check(found: list[StudyOutcome], *, least: float, most: float) -> None:
 
 
 def test_a_few_planted_effects_lie_in_their_intervals() -> None:
-    found = [judge(kind, 7_000_000 + at) for kind in ("normal", "all of these") for at in range(20)]
+    found = [one for kind in ("normal", "all of these") for one in judge(kind, range(7_000_000, 7_000_020))]
     # 40 at 95 %: 38 ± 1.4 are covered; three deviations. No more than 5 of 40 families by chance.
     check(found, least=0.84, most=0.13)
     assert "| normal | 20 |" in page(found, "test")
 
 
+def test_outcomes_that_are_kept_are_not_judged_again(tmp_path: Path) -> None:
+    keep = tmp_path / "kept.jsonl"
+    first = DrawnStudies(judge, ("normal", "drift"), range(7_000_000, 7_000_002), 1).outcomes(keep, 1)
+    lines = keep.read_text().splitlines()
+    # What is kept is believed as it stands: one that was judged again would not be.
+    keep.write_text("\n".join(line.replace('"repeats": ', '"repeats": 9') for line in lines) + "\n")
+    again = DrawnStudies(judge, ("normal", "drift"), range(7_000_000, 7_000_003), 1).outcomes(keep, 1)
+    assert [(one.kind, one.seed) for one in again] == [
+        (kind, seed) for kind in ("normal", "drift") for seed in range(7_000_000, 7_000_003)
+    ]
+    kept = [one for one in again if one.repeats >= 90]
+    assert [(one.kind, one.seed, one.covered) for one in kept] == [
+        (one.kind, one.seed, one.covered) for one in first
+    ]
+
+
 @pytest.mark.nightly
 def test_four_hundred_studies_of_each_kind_are_right() -> None:
-    found = [judge(kind, 8_000_000 + at) for kind in KINDS for at in range(400)]
+    found = [one for kind in KINDS for one in judge(kind, range(8_000_000, 8_000_400))]
     for kind in TUNED:
         check([one for one in found if one.kind == kind], least=0.917, most=0.083)
     for kind in HELD_OUT:
