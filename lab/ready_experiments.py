@@ -165,7 +165,7 @@ def _zfs_in_user_space(stage: Stage) -> Iterator[None]:
     if shutil.which("zfs-fuse") is None:
         raise RuntimeError("not installed: zfs-fuse")
     pid = stage.folder / "zfs.pid"
-    daemon = subprocess.Popen(["zfs-fuse", "--no-daemon", "--pidfile", str(pid)], stderr=subprocess.DEVNULL)
+    daemon = stage.beside("zfs-fuse", "--no-daemon", "--pidfile", pid)
     try:
         for _ in range(100):
             if subprocess.run(["zpool", "list"], capture_output=True, check=False).returncode == 0:
