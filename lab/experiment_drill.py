@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 QUEUE = ("scheduler", "nr_requests", "read_ahead_kb")
 DEVICES = 3
+ORPHANS_S = 60.0
 FIRST_LOOP = 1000
 GROUP = "memory.limit_in_bytes"
 FILE = """title = "Drill"
@@ -181,6 +182,10 @@ class Bench:
     def lose_power(self, *, without_volume: bool) -> None:
         """Come up as after a boot: nothing of an experiment is mounted, settings are the kernel's own."""
         labels = self.labels()
+        for label in labels:
+            # A mount that was under way when its parent was killed would appear after the boot.
+            if not orphans.wait_until_gone(label, ORPHANS_S):
+                raise RuntimeError(f"a program of {label} lives on")
         for path in self._journals():
             path.write_bytes(path.read_bytes().replace(journal.boot_id().encode(), b"the boot before"))
         for line in reversed(Path("/proc/self/mounts").read_text().splitlines()):
