@@ -182,10 +182,7 @@ class Bench:
     def lose_power(self, *, without_volume: bool) -> None:
         """Come up as after a boot: nothing of an experiment is mounted, settings are the kernel's own."""
         labels = self.labels()
-        for label in labels:
-            # A mount that was under way when its parent was killed would appear after the boot.
-            if not orphans.wait_until_gone(label, ORPHANS_S):
-                raise RuntimeError(f"a program of {label} lives on")
+        _end_with_parents(labels)
         for path in self._journals():
             path.write_bytes(path.read_bytes().replace(journal.boot_id().encode(), b"the boot before"))
         for line in reversed(Path("/proc/self/mounts").read_text().splitlines()):
@@ -213,6 +210,13 @@ class Bench:
             call("umount", self.volume)
 
     before: dict[str, str] = field(default_factory=dict)
+
+
+def _end_with_parents(labels: Sequence[str]) -> None:
+    """Wait for programs that were killed: a mount under way would appear after the boot."""
+    for label in labels:
+        if not orphans.wait_until_gone(label, ORPHANS_S):
+            raise RuntimeError(f"a program of {label} lives on")
 
 
 def _lives(number: str) -> bool:

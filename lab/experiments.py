@@ -379,15 +379,19 @@ class DrawnStudies:
     """Studies that are judged at once."""
 
     def outcomes(self, keep: Path | None, jobs: int) -> list[StudyOutcome]:
-        """Judge them, so many processes side by side; a line of `keep` is not done again."""
+        """Judge them, so many processes side by side; a line of `keep` is not done again.
+
+        A few of each kind in turn, so that a run that is ended early has equally many of all.
+        """
         lines = keep.read_text().splitlines() if keep and keep.exists() else []
         kept = [StudyOutcome(**json.loads(line)) for line in lines]
         known = {(one.kind, one.seed): one for one in kept}
         left = {kind: [seed for seed in self.seeds if (kind, seed) not in known] for kind in self.kinds}
         asked = [
-            (self.judge, kind, seeds[at : at + self.together])
-            for kind, seeds in left.items()
-            for at in range(0, len(seeds), self.together)
+            (self.judge, kind, seeds)
+            for at in range(0, len(self.seeds), self.together)
+            for kind, every in left.items()
+            if (seeds := every[at : at + self.together])
         ]
         with (
             multiprocessing.get_context("spawn").Pool(jobs) as pool,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -75,11 +76,44 @@ def lines(told: ExperimentStory, width: int = 120) -> str:
 
 def test_the_answer_comes_first_and_names_level_and_size(planted: ExperimentStory) -> None:
     answer = words.headline(planted)
-    assert answer.startswith("IOPS: governor performance gives +2")
+    assert answer.startswith("IOPS: governor=performance gives +2")
+    assert "(confidence 95" in answer
     assert "cache makes no difference above 5" in answer
     page = markdown(article.article(planted))
-    assert page.index("governor performance gives") < page.index("| governor |")
+    assert page.index("governor=performance gives") < page.index("| governor |")
     assert "<and>" not in page
+
+
+@pytest.mark.parametrize(
+    ("factor", "sizes"),
+    [
+        ("governor", r": [+-]?\d+(\.\d+)? % .* with cache=dropped, \+17\d % .* with cache=kept"),
+        (
+            "cache",
+            r": -6\d(\.\d+)? % .* with governor=performance, [+-]?\d(\.\d+)? % .* with governor=powersave",
+        ),
+    ],
+)
+def test_an_effect_that_depends_on_another_factor_is_told_at_its_levels(factor: str, sizes: str) -> None:
+    made = table(
+        TWO,
+        repeats=4,
+        log=lambda levels, _: float(levels["governor"] == "performance" and levels["cache"] == "kept"),
+    )
+    answer = words.headline(story(made)).replace("\N{NO-BREAK SPACE}", " ")
+    assert re.search(f"{factor}=[a-z]+ gives [^;]*{sizes}", answer), answer
+
+
+def test_where_nothing_is_varied_each_pattern_has_its_figures() -> None:
+    came = [row for name in ("4k write", "4k read") for row in table((), pattern=name).rows]
+    told = story(Observations((), tuple(came), patterns=("4k read", "4k write")))
+    said = lines(told)
+    assert "Nothing was varied" in said
+    assert said.index("4k read") < said.index("4k write")
+    page = markdown(article.article(told))
+    assert "| 4k read | 3 |" in page
+    assert "What matters most" not in page
+    assert "told apart" not in page.partition("How it was computed")[0].replace("no drift told apart", "")
 
 
 @pytest.mark.parametrize("width", [60, 120])

@@ -42,8 +42,15 @@ def interaction(
         if largest is None
         else InteractionContrast(levels=largest[0], at=largest[1], change=largest[2].ratio()),
         simple=[
-            SimpleEffect(factor=first, level=up[0], against=up[1], other=second, at=at, change=known.ratio())
-            for up, at, known in pair.simple
+            SimpleEffect(
+                factor=table.factors[simple.factor].name,
+                level=simple.levels[0],
+                against=simple.levels[1],
+                other=table.factors[simple.other].name,
+                at=simple.at,
+                change=simple.known.ratio(),
+            )
+            for simple in pair.simple
         ],
         first=one.runs.first,
         again=one.runs.again,

@@ -83,7 +83,7 @@ class Interaction(FrozenModel):
     p: float | None = Field(description="of all its contrasts together, after Holm's correction")
     raw_p: float | None
     largest: InteractionContrast | None
-    simple: list[SimpleEffect] = Field(description="the first factor's effects at each level of the second")
+    simple: list[SimpleEffect] = Field(description="effects of each of the two at each level of the other")
     first: bool
     again: bool
     aliased_with: list[str]

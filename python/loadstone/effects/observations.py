@@ -73,5 +73,7 @@ class Observations:
     """`factor=level` to why it could not be set here."""
     metrics: tuple[str, ...] = ()
     """Asked for; the first is what the answer is about. Empty: that of the first aim, else a rate."""
+    patterns: tuple[str, ...] = ()
+    """In the order of the file; of those that it does not name, in the order that they came."""
     rarely: tuple[str, ...] = ()
     """Factors that are set rarely: within a block all runs of one of their levels follow each other."""

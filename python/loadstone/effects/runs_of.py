@@ -39,8 +39,12 @@ class MetricRuns:
 
 
 def patterns(table: Observations) -> list[str]:
-    """Return the names of patterns in the order they came."""
-    return list(dict.fromkeys(row.pattern for row in table.rows))
+    """Return the names of the patterns that have runs, in the order of the file."""
+    came = dict.fromkeys(row.pattern for row in table.rows)
+    return [
+        *(name for name in table.patterns if name in came),
+        *(name for name in came if name not in table.patterns),
+    ]
 
 
 def first_metric(table: Observations) -> str | None:

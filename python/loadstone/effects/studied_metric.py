@@ -41,13 +41,24 @@ class MainContrast:
 
 
 @dataclass(frozen=True, slots=True)
+class SimpleContrast:
+    """A contrast of two levels of a factor at one level of another."""
+
+    factor: int
+    levels: tuple[str, str]
+    other: int
+    at: str
+    known: KnownContrast
+
+
+@dataclass(frozen=True, slots=True)
 class PairContrasts:
     """An interaction before anything is said of it; `terms` None where the model does not have it."""
 
     factors: tuple[int, int]
     p: float | None
     contrasts: tuple[tuple[tuple[str, str], tuple[str, str], KnownContrast], ...]
-    simple: tuple[tuple[tuple[str, str], str, KnownContrast], ...]
+    simple: tuple[SimpleContrast, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +105,11 @@ def _pair(model: MetricModel, factors: tuple[int, int]) -> PairContrasts:
     ups, acrosses = ([(b, a) for a, b in combinations(made.levels[at], 2)] for at in factors)
     rows = [(up, across, made.interaction(first, up, second, across)) for up in ups for across in acrosses]
     simple = [
-        (up, at, model.known(row))
-        for up in ups
-        for at in made.levels[second]
-        if (row := made.simple(first, up, second, at)) is not None
+        SimpleContrast(factor, levels, other, at, model.known(row))
+        for factor, other, every in ((first, second, ups), (second, first, acrosses))
+        for levels in every
+        for at in made.levels[other]
+        if (row := made.simple(factor, levels, other, at)) is not None
     ]
     contrasts = [(up, across, model.known(row)) for up, across, row in rows if row is not None]
     p = model.together(term.columns, [row for *_, row in rows if row is not None])

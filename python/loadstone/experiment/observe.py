@@ -76,6 +76,7 @@ def table(
         aliased=document.aliased,
         unset_levels={f"{one.factor}={one.level}": one.why for one in document.unset_levels},
         metrics=tuple(wanted),
+        patterns=tuple(one.name for one in document.patterns),
         rarely=tuple(name for name in document.rarely if any(name == one.name for one in varied)),
     )
 

@@ -54,7 +54,7 @@ def article(story: ExperimentStory) -> Article:
             *_shares(story),
             *_time(story),
             *_more(story),
-            *_combinations(story),
+            *(_combinations(story) if story.effects.factors else ()),
             *_listed("Left out: no effect rests on these runs", tables.left_out(story)),
             *_listed("Not tried", tables.unset(story)),
             *_machine(story),
@@ -96,6 +96,11 @@ def _choices(story: ExperimentStory) -> list[VerdictLine]:
 
 
 def _effects(story: ExperimentStory) -> Iterator[Block]:
+    if not story.effects.factors:
+        yield Heading("What was measured")
+        rows: list[list[TableCell | str]] = [list(row) for row in tables.patterns(story)]
+        yield ArticleTable(["pattern", "valid runs", *map(name_of, story.metrics)], rows)
+        return
     yield Heading(words.sentence(name_of(story.metric)))
     for found in tables.matrix(story, [story.metric]):
         yield _factor(found)

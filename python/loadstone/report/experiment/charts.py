@@ -36,6 +36,8 @@ SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangl
 WIDTH: Final = 400
 HEIGHT: Final = 260
 SMALL: Final = (380, 230)
+WIDE: Final = 20.0
+"""From so many times between the least and the largest value on an axis is logarithmic."""
 LEAST_REACH: Final = 0.01
 """Of an axis of differences, either way: what is closer than that is drawn as close."""
 
@@ -58,7 +60,7 @@ def _effect(story: ExperimentStory, one: LevelEffect) -> Spec:
     assert found is not None  # noqa: S101 - it was chosen because it is there
     where = f"{one.pattern}: " if len(story.effects.patterns) > 1 else ""
     return {
-        "line": f"{where}{one.factor} {one.level} against {one.against}",
+        "line": f"{where}{one.factor}={one.level} against {one.against}",
         "at": found.ratio,
         "low": found.ratio if found.low is None else max(found.low, found.ratio * 1e-3),
         "high": found.ratio if found.high is None else min(found.high, found.ratio * 1e3),
@@ -86,7 +88,7 @@ def _interaction(story: ExperimentStory, one: Interaction) -> Spec | None:
                 low, high = found.low or found.value, found.high or found.value
                 rows.append(
                     {
-                        "line": f"{lines} {line}",
+                        "line": f"{lines}={line}",
                         "x": at,
                         "v": found.value / size,
                         "low": low / size,
@@ -100,9 +102,10 @@ def _interaction(story: ExperimentStory, one: Interaction) -> Spec | None:
         "field": "x", "type": "ordinal", "sort": levels[across],
         "axis": {"title": across, "labelAngle": 0, "labelLimit": 110}, "scale": {"padding": 0.4},
     }  # fmt: skip
+    wide = max(row["high"] for row in rows) > WIDE * min(row["low"] for row in rows)
     y = {
         "type": "quantitative",
-        "scale": {"zero": False},
+        "scale": {"type": "log"} if wide else {"zero": False},
         "axis": {"title": unit, "labelExpr": label, "tickCount": 5},
     }
     ink = colour("line", names)
@@ -169,7 +172,7 @@ def _course(story: ExperimentStory, pattern: str) -> Spec | None:
             {
                 "t": row.started_s / (60 if long else 1),
                 "off": row.metrics[metric] / mean - 1,
-                "level": f"{factor} {row.levels[factor]}" if factor else "run",
+                "level": f"{factor}={row.levels[factor]}" if factor else "run",
                 "outlier": row.run in outliers,
                 "run": row.run,
             }
@@ -179,7 +182,7 @@ def _course(story: ExperimentStory, pattern: str) -> Spec | None:
     levels = next((one.levels for one in story.effects.factors if one.name == factor), [])
     kinds = [
         kind
-        for kind in (f"{factor} {level}" for level in levels)
+        for kind in (f"{factor}={level}" for level in levels)
         if any(row["level"] == kind for row in rows)
     ]
     ink = colour("level", kinds or ["run"])
@@ -227,7 +230,7 @@ def _main(story: ExperimentStory, pattern: str) -> str | None:
 def shares(story: ExperimentStory) -> Spec | None:
     """Return for each pattern what explains the differences between runs."""
     found = [one for one in story.effects.shares if one.metric == story.metric]
-    if not found:
+    if not found or not story.effects.factors:
         return None
     terms = tables.terms(story)
     rows: list[Spec] = [

@@ -141,6 +141,22 @@ def combinations(story: ExperimentStory) -> list[CombinationRow]:
     return made
 
 
+def patterns(story: ExperimentStory) -> list[list[str]]:
+    """Return the mean of each metric for each pattern, where nothing was varied."""
+    found = [story.cells(metric) for metric in story.metrics]
+    return [
+        [
+            pattern,
+            str(found[0][pattern][0].runs),
+            *(
+                value_of(cells[pattern][0].value, metric)
+                for metric, cells in zip(story.metrics, found, strict=True)
+            ),
+        ]
+        for pattern in story.effects.patterns
+    ]
+
+
 def settings(story: ExperimentStory) -> list[SettingRow]:
     """Return what was changed on the machine; what is not as it was comes first."""
     return [

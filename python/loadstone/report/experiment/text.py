@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from rich.table import Table
 from rich.text import Text
 
+from loadstone.effects.names import name_of
 from loadstone.report.experiment import tables, words
 
 if TYPE_CHECKING:
@@ -48,7 +49,10 @@ def terminal(story: ExperimentStory, console: Console) -> None:
         else:
             for line in _lines(found):
                 console.print(line)
-    console.print(Text(words.legend(story.effects), "dim"))
+    if story.effects.factors:
+        console.print(Text(words.legend(story.effects), "dim"))
+    else:
+        console.print(_measured(story))
     _some("open", words.open_points(story.effects), "yellow", console)
     _some("interaction", [one for one in tables.interactions(story) if "depend on" in one], "", console)
     _some("drift", [one for one in tables.drifts(story) if "drifted" in one], "", console)
@@ -75,6 +79,15 @@ def _table(found: FactorTable) -> Table:
     for line in found.lines:
         cells = [Text(f"{one.value}  {one.change}".rstrip(), COLOURS[one.kind]) for one in line.cells]
         table.add_row(line.name, *cells)
+    return table
+
+
+def _measured(story: ExperimentStory) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("pattern", "valid runs", *map(name_of, story.metrics)):
+        table.add_column(name, justify="left" if name == "pattern" else "right", overflow="fold")
+    for row in tables.patterns(story):
+        table.add_row(*row)
     return table
 
 

@@ -84,8 +84,8 @@ def p_value(p: float | None) -> str:
 
 
 def levels(chosen: dict[str, str]) -> str:
-    """Write a combination: `governor performance, cache on`."""
-    return ", ".join(f"{name} {level}" for name, level in chosen.items())
+    """Write a combination: `governor=performance, cache=on`."""
+    return ", ".join(f"{name}={level}" for name, level in chosen.items())
 
 
 def told(one: LevelEffect | None) -> str:
@@ -98,6 +98,8 @@ def told(one: LevelEffect | None) -> str:
 def headline(story: ExperimentStory) -> str:
     """Return the answer in a sentence: what each factor does to the metric that the experiment is about."""
     effects, metric = story.effects, story.metric
+    if not effects.factors:
+        return "Nothing was varied: `loadstone compare` holds this against another run of the same file."
     firsts = [one for one in effects.effects if one.first]
     if not any(one.change is not None for one in firsts):
         return "No effect is known: no factor has valid runs at two of its levels."
@@ -129,8 +131,8 @@ def _of_factor(story: ExperimentStory, factor: str, found: Sequence[LevelEffect]
     if apart:
         most = max(apart, key=lambda one: abs(_log(one)))
         where = f" in {most.pattern}" if several else ""
-        depends = f", depending on {' and '.join(most.depends_on)}" if most.depends_on else ""
-        return f"{factor} {most.level} gives {change(most.change)} against {most.against}{where}{depends}"
+        size = change(most.change).replace("(", f"(confidence 95{units.THIN}%: ", 1)
+        return f"{factor}={most.level} gives {size} against {most.against}{where}{_depending(story, most)}"
     if any(one.judgement == "confounded" for one in found):
         return f"{factor} cannot be told from a drift"
     known = [one for one in found if one.judgement != "unknown"]
@@ -138,7 +140,34 @@ def _of_factor(story: ExperimentStory, factor: str, found: Sequence[LevelEffect]
         return f"{factor} makes no difference above {percent(story.effects.margin)}"
     if not known:
         return f"{factor}: no data"
-    return f"{factor} is not told apart"
+    seen = [one.smallest_seen for one in known if one.judgement == "open"]
+    sizes = [one for one in seen if one is not None]
+    could = f" (a difference of {percent(max(sizes))} would have been seen)" if sizes == seen else ""
+    return f"{factor} is not told apart from chance{could}"
+
+
+def _depending(story: ExperimentStory, one: LevelEffect) -> str:
+    """Write what an effect comes to at the levels of a factor that it depends on."""
+    if not one.depends_on:
+        return ""
+    mine = [
+        pair
+        for pair in story.effects.interactions
+        if pair.found and (pair.pattern, pair.metric) == (one.pattern, one.metric)
+        if one.factor in pair.factors
+    ]
+    clearest = min(mine, key=lambda pair: pair.raw_p or 0.0)
+    other = next(name for name in clearest.factors if name != one.factor)
+    rest = [name for name in one.depends_on if name != other]
+    also = f", depending also on {' and '.join(rest)}" if rest else ""
+    return f": {_simple(clearest, one.factor, one.level, one.against)}{also}"
+
+
+def _simple(pair: Interaction, factor: str, level: str, against: str) -> str:
+    """Write the least and the largest of an effect over the levels of the other factor."""
+    found = [one for one in pair.simple if (one.factor, one.level, one.against) == (factor, level, against)]
+    ends = sorted(found, key=lambda one: one.change.ratio)
+    return ", ".join(f"{change(one.change)} with {one.other}={one.at}" for one in (ends[0], ends[-1]))
 
 
 def _log(one: LevelEffect) -> float:
@@ -188,24 +217,20 @@ def costs(story: ExperimentStory, one: Recommendation) -> str:
 def drift(one: DriftFound) -> str:
     """Write whether there was a drift, and how it was taken out."""
     if one.change is None:
-        return one.why or "not known"
+        return (one.why or "not known").rstrip(".")
     found = "drifted by" if one.found else "no drift told apart:"
     return f"{found} {change(one.change)} over the experiment; taken out {TAKEN[one.taken_out]}"
 
 
 def interaction(one: Interaction) -> str:
-    """Write how one factor's effect depends on another."""
+    """Write how one factor's effect depends on another, where it does."""
     a, b = one.factors
     largest = one.largest
     if largest is None:
         return f"{a} and {b}: not known"
-    more = (
-        f"the effect of {a} {largest.levels[0]} against {largest.levels[1]} differs by "
-        f"{change(largest.change)} between {b} {largest.at[0]} and {largest.at[1]}"
-    )
-    return (
-        f"{a} and {b} depend on each other: {more}" if one.found else f"{a} and {b}: not told apart: {more}"
-    )
+    level, against = largest.levels
+    sizes = _simple(one, a, level, against)
+    return f"{a} and {b} depend on each other: {a}={level} against {against} gives {sizes}"
 
 
 def open_points(effects: Effects) -> list[str]:
@@ -219,7 +244,7 @@ def open_points(effects: Effects) -> list[str]:
         repeats = f"{one.more_repeats} more repeat{'' if one.more_repeats == 1 else 's'}"
         more = "more than a thousand repeats" if one.more_repeats is None else repeats
         lines.append(
-            f"{one.pattern}: {one.factor} {one.level} and {one.against} are not told apart "
+            f"{one.pattern}: {one.factor}={one.level} and {one.factor}={one.against} are not told apart "
             f"({change(one.change)}){seen}; {more} would show one of {margin}."
         )
     return lines
