@@ -55,6 +55,11 @@ def sample(values: Sequence[float], printed: float) -> Sample:
     return Sample(mean, max(spread, rounding) / math.sqrt(len(values)), len(values) - 1, len(values))
 
 
+def notes(path: Path = FIGURES) -> dict[str, str]:
+    """Read what is to be known of each study beside its differences."""
+    return dict(tomllib.loads(path.read_text())["notes"])
+
+
 def read(path: Path = FIGURES) -> list[PublishedPair]:
     """Read the figures."""
     return [_pair(one) for one in tomllib.loads(path.read_text())["pair"]]
@@ -84,11 +89,14 @@ def judged(pairs: Sequence[PublishedPair]) -> list[tuple[PublishedPair, str, str
     for n, one in enumerate(pairs):
         found = known[n]
         assert found is not None
-        change = f"{1 + found.change:.3g}×" if found.change >= 3 else f"{100 * found.change:+.3g} %"
+        large = found.change >= 3
+        change = f"{1 + found.change:.3g}×" if large else f"{100 * found.change:+.3g} %"
         if found.low is None or found.high is None:
             made.append((one, change, _alone(found.change)))
             continue
-        change += f" ({100 * found.low:+.3g} to {100 * found.high:+.3g})"
+        ends = (found.low, found.high)
+        low, high = (f"{1 + end:.3g}" if large else f"{100 * end:+.3g}" for end in ends)
+        change += f" ({low} to {high})"
         verdict = "**real**" if corrected[n] < ALPHA else f"**not told apart**: {_seen(sides[n])}"
         made.append((one, change, f"{verdict} (p {corrected[n]:.2g})"))
     return made
@@ -149,6 +157,7 @@ def _duration(seconds: float) -> str:
 WRITERS: Final[dict[str, Callable[[float], str]]] = {
     "bytes/s": units.bandwidth_decimal,
     "s": _duration,
+    "percent": lambda percent: f"{percent:.3g} %",
 }
 
 
@@ -162,7 +171,7 @@ def figure(values: Sequence[float], unit: str) -> str:
 
 def page(pairs: Sequence[PublishedPair]) -> str:
     """Return the page."""
-    told = judged(pairs)
+    told, beside = judged(pairs), notes()
     counts = {
         word: sum(verdict.startswith(f"**{word}") for *_, verdict in told)
         for word in ("real", "not told apart", "cannot be known")
@@ -189,6 +198,8 @@ def page(pairs: Sequence[PublishedPair]) -> str:
         lines += [
             "",
             f"## {study}",
+            "",
+            beside[study],
             "",
             "| what | from | to | change (95 % interval) | is it real? | caution |",
             "|---|---|---|---:|---|---|",
