@@ -1,6 +1,7 @@
 """Stage every fault and write the table: `python -m lab.hosts [--missing | --only WORDS] [--transport ...]`.
 
-`--missing` keeps the rows that are as they should be, and stages the others.
+A row is written when it was staged; the others stay as they were. `--missing` stages what the table does
+not have, or has as not as it should be.
 """
 
 from __future__ import annotations
@@ -39,36 +40,33 @@ def main() -> int:
         print(f"not staged: {why}")
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    kept = _as_they_should_be(PAGE) if given.missing else {}
-    rows, wrong = [], 0
-    whole = not given.only and given.transport is None
+    known = _rows(PAGE)
+    every = [(fault, way) for way in EVERY_WAY for fault in FAULTS if way in fault.transports]
     asked = [
-        (fault, transport)
-        for transport in EVERY_WAY
-        for fault in FAULTS
-        if transport in fault.transports and given.only in fault.name and given.transport in {None, transport}
+        (fault, way)
+        for fault, way in every
+        if given.only in fault.name
+        and given.transport in {None, way}
+        and not (given.missing and " | yes | " in known.get((fault.name, way), ""))
     ]
+    wrong = 0
     with NamespaceHosts(2) as hosts:
-        for fault, transport in asked:
-            row = kept.get((fault.name, transport))
-            if row is None:
-                row, right = staged(fault, hosts, transport)
-                wrong += not right
-                print(row, flush=True)
-            rows.append(row)
-            if whole:
-                # As far as it has come: a table that was cut short says so.
-                PAGE.write_text(
-                    f"{HEAD}" + "\n".join(rows) + f"\n\n{len(rows)} of {len(asked)} rows were staged.\n"
-                )
-    print(f"{len(rows)} rows, {wrong} not as they should be")
+        for fault, way in asked:
+            row, right = staged(fault, hosts, way)
+            wrong += not right
+            print(row, flush=True)
+            known[fault.name, way] = row
+            there = [known[one.name, by] for one, by in every if (one.name, by) in known]
+            told = f"{len(there)} of {len(every)} rows were staged."
+            PAGE.write_text(HEAD + "\n".join(there) + f"\n\n{told}\n")
+    print(f"{len(asked)} rows, {wrong} not as they should be")
     return 1 if wrong else 0
 
 
-def _as_they_should_be(page: Path) -> dict[tuple[str, str], str]:
-    """Return the rows of a page that need not be staged again, by fault and transport."""
+def _rows(page: Path) -> dict[tuple[str, str], str]:
+    """Return the rows of a page by fault and transport."""
     cells = [(line, line.split(" | ")) for line in page.read_text().splitlines() if line.startswith("| ")]
-    return {(row[0].removeprefix("| "), row[1]): line for line, row in cells if row[2] == "yes"}
+    return {(row[0].removeprefix("| "), row[1]): line for line, row in cells}
 
 
 def staged(fault: Fault, hosts: NamespaceHosts, transport: str) -> tuple[str, bool]:

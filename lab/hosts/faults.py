@@ -20,7 +20,7 @@ from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from lab.hosts.namespaces import NamespaceHosts
     from lab.hosts.standing import StandingScheduler
@@ -29,6 +29,8 @@ JOB = (
     "[readers]\nioengine=psync\nrw=randread\nbs=4k\nsize=1m\ntime_based\nruntime={seconds}\nfilename={file}\n"
 )
 WRITERS = "[writers]\nioengine=psync\nrw=randwrite\nbs=4k\nsize=1m\ntime_based\nruntime=3\nfilename={file}\n"
+STALL_S = 4.0
+"""An I/O over a link that is down for 5 s takes longer than this."""
 LONG_S = 120
 """A run that a fault ends."""
 STANDING = "dask, standing scheduler"
@@ -509,6 +511,94 @@ def missing_target(trial: Trial) -> None:
     trial.finish()
 
 
+@contextlib.contextmanager
+def serves(trial: Trial, *words: str) -> Iterator[None]:
+    """While entered, a program runs on h2."""
+    process = subprocess.Popen(
+        [*trial.hosts.argv("h2"), *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        time.sleep(1)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def wrong_community(trial: Trial) -> None:
+    conf = trial.directory / "snmpd.conf"
+    conf.write_text(f"agentaddress udp:{trial.hosts.address('h2')}:161\nrocommunity right\n")
+    with serves(trial, "/usr/sbin/snmpd", "-f", "-C", "-c", str(conf), "-Lf", "/dev/null"):
+        watch = ["--watch", f"nas=snmp://{trial.hosts.address('h2')}"]
+        trial.start(*watch, env={"LOADSTONE_SNMP_COMMUNITY": "wrong"})
+        trial.finish()
+
+
+def wrong_snmp_password(trial: Trial) -> None:
+    conf = trial.directory / "snmpd.conf"
+    conf.write_text(
+        f"agentaddress udp:{trial.hosts.address('h2')}:161\n"
+        "createUser watcher SHA-256 right-password AES right-password\nrouser watcher\n"
+    )
+    secrets = trial.directory / "secrets.toml"
+    secrets.write_text(
+        '[nas]\nuser = "watcher"\nauth_password = "wrong-password"\nprivacy_password = "right-password"\n'
+    )
+    secrets.chmod(0o600)
+    with serves(
+        trial, "env", f"SNMP_PERSISTENT_DIR={trial.directory}",
+        "/usr/sbin/snmpd", "-f", "-C", "-c", str(conf), "-Lf", "/dev/null",
+    ):  # fmt: skip
+        watch = ["--watch", f"nas=snmp://{trial.hosts.address('h2')}"]
+        trial.start(*watch, "--watch-secrets", str(secrets))
+        trial.finish()
+
+
+def watched_key_refused(trial: Trial) -> None:
+    other = trial.directory / "other"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
+    known = trial.directory / "known"
+    words = f"ssh -i {other} -o IdentitiesOnly=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile={known}"
+    trial.start("--watch", f"nas=ssh://root@{trial.hosts.address('h2')}", env={"LOADSTONE_SSH": words})
+    trial.finish()
+
+
+def storage_link_short(trial: Trial) -> None:
+    """Both hosts read a disk that h2 serves over its link; the link is down for 5 s."""
+    address = f"nbd://{trial.hosts.address('h2')}:10809"
+    with serves(trial, "nbdkit", "-f", "-i", trial.hosts.address("h2"), "memory", "64M"):
+        file = trial.directory / "client.nbd"
+        file.touch()
+        client = subprocess.Popen(["nbdfuse", str(file), address])
+        device = ""
+        try:
+            trial.reach(lambda: file.stat().st_size > 0)
+            words = ["losetup", "--find", "--show", "--direct-io=on", str(file)]
+            device = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
+            job = JOB.replace("{file}", device) + "direct=1\n"
+            trial.start(job=job, seconds=30, run="lost_after_s = 20")
+            trial.reach(trial.running)
+            trial.hosts.link("h2", "down")
+            time.sleep(5)
+            trial.hosts.link("h2", "up")
+            trial.finish()
+        finally:
+            trial.hosts.link("h2", "up")
+            if device:
+                subprocess.run(["losetup", "--detach", device], check=False)
+            subprocess.run(["fusermount", "-u", "-z", str(file)], check=False)
+            client.kill()
+            client.wait()
+    if (trial.out / "result.json").exists():
+        total = json.loads((trial.out / "result.json").read_text())["total"]
+        trial.notes.append(f"slowest I/O {total['latency_ns']['max'] / 1e9:.1f} s")
+
+
+def stalled_and_went_on(trial: Trial) -> bool:
+    slowest = next((float(note.split()[2]) for note in trial.notes if note.startswith("slowest")), 0.0)
+    return complete(trial) and slowest > STALL_S
+
+
 def _short(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("bundle:")]
     return " ".join(lines)[:700]
@@ -516,6 +606,10 @@ def _short(text: str) -> str:
 
 def not_begun(trial: Trial) -> bool:
     return trial.code in {1, 2} and trial.kept() == "nothing was begun" and "h2" in trial.said
+
+
+def watch_refused(trial: Trial) -> bool:
+    return trial.code in {1, 2} and trial.kept() == "nothing was begun" and "nas" in trial.said
 
 
 def failed_with_figures(trial: Trial) -> bool:
@@ -582,6 +676,10 @@ FAULTS: tuple[Fault, ...] = (
         EVERY_WAY,
     ),
     Fault("disk full on one host", disk_full, lambda t: t.code in {1, 2} and "h2" in t.said),
+    Fault("storage's link (NBD) down for 5 s and up again", storage_link_short, stalled_and_went_on),
+    Fault("wrong SNMP community for a watched host", wrong_community, watch_refused),
+    Fault("wrong SNMP password for a watched host", wrong_snmp_password, watch_refused),
+    Fault("key refused by a watched host", watched_key_refused, watch_refused),
     Fault("--out is not empty", no_room_here, lambda t: t.code == 2 and (t.out / "something").exists()),
     Fault("a target that must never be written", mounted_on_one, lambda t: t.code == 2 and "h1" in t.said),
     Fault(
