@@ -30,7 +30,7 @@ help:
 	@echo "make watch   watch a storage server of our own by SSH, SNMP and node_exporter: link, CPU, disk (root)"
 	@echo "make static   build an engine that needs no C library, which \`loadstone hosts install\` then sends"
 	@echo "make hosts    run on namespace hosts with ssh servers (root), stage what goes wrong, and write docs/hosts-faults.md"
-	@echo "make comparisons  compare 1,000 pairs with a known difference, and write docs/compare-calibration.md"
+	@echo "make comparisons  compare pairs with a known difference, 1,000 of them measured by the engine, and write docs/compare-calibration.md"
 	@echo "make examples small comparisons as published studies made them, with their pages (fio)"
 	@echo "make experiments  analyse 5,600 experiments with planted effects, and write docs/experiment-calibration.md"
 	@echo "make docs    write the generated documents anew"
@@ -202,7 +202,9 @@ experiments: build
 	$(BIN)/python -m lab.seed_differences > docs/seeds-differences.md
 
 comparisons: build
-	$(BIN)/python -m lab.comparisons --pairs 1000 --seed 20261123 > docs/compare-calibration.md
+	@mkdir -p $(LAB)
+	nice -n 15 $(BIN)/python -m lab.simulated_comparisons --pairs 1000 --seed 41127 --keep $(LAB)/comparisons.jsonl > docs/compare-calibration.md
+	nice -n 15 $(BIN)/python -m lab.comparisons --pairs 1000 --seed 20261123 > docs/compare-series.md
 
 format:
 	$(CARGO) fmt

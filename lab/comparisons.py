@@ -5,7 +5,7 @@ Draws runs from a seed: correlated noise, drift, outliers, runs that differ amon
 with other numbers of runs of another length, and phases that are not valid and faster than anything.
 Judges as `loadstone compare` and its gate do.
 
-    python -m lab.comparisons --pairs 1000 --seed 20261123 > docs/compare-calibration.md
+    python -m lab.comparisons --pairs 1000 --seed 20261123 > docs/compare-series.md
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from lab.experiments import share
 
 from loadstone.analysis.estimate import ratio
 from loadstone.analysis.statistics.significance import Sample
@@ -34,6 +35,9 @@ from loadstone.verdict import Kind, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from loadstone.comparison.compare import Alone
+    from loadstone.comparison.matrix import Effect
 
 PATTERNS: Final = ("4k random read", "4k random write", "128k sequential read")
 DIFFERENCES: Final = (0.0, 0.01, 0.02, 0.05, 0.10)
@@ -180,21 +184,36 @@ def pair(
                 )
     sides = [Side(name, Path(name), tuple(phases)) for name, phases in zip("ab", found, strict=True)]
     rows, _ = pairing.rows(sides)
-    effects = matrix.effects(rows)
+    return judged(
+        matrix.effects(rows), sides, difference=slower, everywhere=everywhere, kind=known, invalid=broken
+    )
+
+
+def judged(
+    effects: Sequence[Effect],
+    sides: Sequence[Side],
+    *,
+    difference: float,
+    everywhere: bool,
+    kind: PairKind,
+    invalid: bool,
+    alone: Sequence[Alone] = (),
+) -> PairOutcome:
+    """Say what a comparison found of a pair that is known, and what its gate answers."""
     powers = gates.powers(effects, sides, detect=DETECT, alpha=matrix.ALPHA)
-    said = gates.gate(effects, sides, powers, detect=DETECT)
+    said = gates.gate(effects, sides, powers, detect=DETECT, alone=alone)
     worse = {one.pattern: one.judgement == "worse" for one in effects if one.first}
     # Where the first alone is slower the others are no tests of the power.
     tested = [one for one in powers if one.pattern == PATTERNS[0]]
     return PairOutcome(
-        difference=slower,
+        difference=difference,
         everywhere=everywhere,
-        kind=known,
-        invalid=broken,
+        kind=kind,
+        invalid=invalid,
         better=any(one.judgement == "better" for one in effects),
         worse=any(one.judgement == "worse" for one in effects),
         green_invalid=any(one.told_apart and not (one.before.valid and one.after.valid) for one in effects)
-        or (broken and said.outcome == "passed"),
+        or (invalid and said.outcome == "passed"),
         gate=said.outcome,
         tests=tuple((one.power, worse.get(one.pattern, False)) for one in tested),
     )
@@ -226,27 +245,11 @@ def table(
 ) -> str:
     """Return the page; `slower`: more pairs that are slower by what the gate looks for."""
     lines = [
-        "# How often a comparison is right",
+        "# How often a comparison of series is right",
         "",
         f"`python -m lab.comparisons --pairs {len(found)} --seed {seed}` drew {len(found)} pairs of results: three patterns; one to ten runs of each side, not always as many; runs of 10 s to 200 s, not always as long; correlated noise, drift, outliers, runs that differ, and in some pairs a phase that is not valid and three times as fast. The second side is slower by a known share, in half of the pairs in one pattern alone.",
         "",
-        "| slower by | pairs | some row better | some row worse | nothing told apart | gate 0 | gate 97 | gate 98 |",
-        "|---:|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    for difference in DIFFERENCES:
-        mine = [one for one in found if one.difference == difference]
-        if not mine:
-            continue
-        codes = Counter({"passed": "0", "regression": "97"}.get(one.gate, "98") for one in mine)
-        shares = [
-            sum(one.better for one in mine),
-            sum(one.worse for one in mine),
-            sum(not one.better and not one.worse for one in mine),
-            *(codes[code] for code in ("0", "97", "98")),
-        ]
-        cells = " | ".join(f"{100 * share / len(mine):.1f} %" for share in shares)
-        lines.append(f"| {100 * difference:.0f} % | {len(mine)} | {cells} |")
-    lines += [
+        *difference_lines(found),
         "",
         f"Pairs with a phase that is not valid: {sum(one.invalid for one in found)}; of these a difference or a pass rested on it in {sum(one.green_invalid for one in found)}.",
         "",
@@ -274,9 +277,42 @@ def table(
         "",
         f"Valid pairs of which one pattern alone is slower by {100 * DETECT:.0f} %: the chance to find that, as it was stated, and how often it was found. The stated chance is of one regression alone; of several at once one is found more often.",
         "",
-        *_power_lines(calibration([*found, *slower])),
+        *power_lines(calibration([*found, *slower])),
     ]
     return "\n".join(lines) + "\n"
+
+
+def difference_lines(found: Sequence[PairOutcome]) -> list[str]:
+    """Return a table of what was said, by how much slower the second side is."""
+    lines = [
+        "| slower by | pairs | some row better | some row worse | not told apart | cannot say | gate 0 | gate 97 | gate 98 |",
+        "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for difference in sorted({one.difference for one in found}):
+        mine = [one for one in found if one.difference == difference]
+        same = [one for one in mine if not one.better and not one.worse]
+        codes = Counter({"passed": "0", "regression": "97"}.get(one.gate, "98") for one in mine)
+        parts = [
+            sum(one.better for one in mine),
+            sum(one.worse for one in mine),
+            sum(one.gate == "passed" for one in same),
+            sum(one.gate != "passed" for one in same),
+            *(codes[code] for code in ("0", "97", "98")),
+        ]
+        cells = " | ".join(share(part, len(mine)) for part in parts)
+        lines.append(f"| {100 * difference:.0f} % | {len(mine)} | {cells} |")
+    return lines
+
+
+def names(kind: PairKind) -> list[str]:
+    """Return the words for how a pair was measured."""
+    a, b = kind.repeats or (1, 1)
+    return [
+        "1 run each" if a == b == 1 else ("as many runs" if a == b else "other numbers of runs"),
+        "drift" if kind.drift else "no drift",
+        "outliers" if kind.outliers else "no outliers",
+        "runs as long" if kind.lengths and len(set(kind.lengths)) == 1 else "runs of other lengths",
+    ]
 
 
 def _seen_of(count: int, share: float) -> str:
@@ -292,7 +328,8 @@ def _seen_of(count: int, share: float) -> str:
     return f"{bounds[0]:.1f} to {bounds[1]:.1f} %"
 
 
-def _power_lines(tests: Sequence[tuple[PairKind, float, bool]]) -> list[str]:
+def power_lines(tests: Sequence[tuple[PairKind, float, bool]]) -> list[str]:
+    """Return the tables of stated chances and what was found."""
     lines = ["| stated | pairs | stated on average | found |", "|---:|---:|---:|---:|"]
     for low, high in pairwise(BINS):
         mine = [(p, hit) for _, p, hit in tests if low <= p < high or p == high == 1.0]
@@ -302,13 +339,7 @@ def _power_lines(tests: Sequence[tuple[PairKind, float, bool]]) -> list[str]:
     lines += ["", "| pairs with | pairs | stated on average | found |", "|---|---:|---:|---:|"]
     groups: dict[str, list[tuple[float, bool]]] = {}
     for kind, p, hit in tests:
-        a, b = kind.repeats or (1, 1)
-        runs = "1 run each" if a == b == 1 else ("as many runs" if a == b else "other numbers of runs")
-        names = [runs, "drift" if kind.drift else "no drift", "outliers" if kind.outliers else "no outliers"]
-        names.append(
-            "runs as long" if kind.lengths and len(set(kind.lengths)) == 1 else "runs of other lengths"
-        )
-        for name in names:
+        for name in names(kind):
             groups.setdefault(name, []).append((p, hit))
     return lines + [_power_line(name, groups[name]) for name in sorted(groups)]
 

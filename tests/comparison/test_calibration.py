@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 from lab.comparisons import PairOutcome, alike, calibration, kinds, pair, table
+
+from lab import simulated_comparisons
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def check(found: list[PairOutcome], *, false: float, off: float) -> None:
@@ -56,3 +64,18 @@ def test_a_thousand_pairs_are_judged_as_they_are() -> None:
         # Of 400 pairs chance adds 1.6 %.
         for way in ("better", "worse"):
             assert sum(getattr(one, way) for one in found) <= 0.041 * len(found), name
+
+
+def test_pairs_that_the_engine_measured_are_judged_as_they_are(tmp_path: Path) -> None:
+    """One with a phase that is not valid, and one that is slower by 10 % throughout."""
+    told = simulated_comparisons.judge([9_100_377, 9_100_073])
+    assert not any(one["wrong_verdicts"] for one in told)
+    broken, slower = told
+    assert (broken["gate"], broken["better"], broken["green_invalid"]) == ("not_valid", False, False)
+    assert (slower["gate"], slower["better"]) == ("regression", False)
+    keep = tmp_path / "kept.jsonl"
+    keep.write_text("".join(json.dumps(one) + "\n" for one in told))
+    lines = simulated_comparisons.page(
+        [json.loads(line) for line in keep.read_text().splitlines()], "x"
+    ).splitlines()
+    assert any(line.startswith("| 10 % | 1 | 0.0 ± 50.0 % | 100.0 ± 50.0 % |") for line in lines)

@@ -106,7 +106,11 @@ def compare(
             same = f"{path} is given twice" if first == path else f"{first} and {path} are the same result"
             raise InputError(same, hint="keep one of the two")
         seen[path.resolve()] = path
-    sides = named([side(path, unverified=unverified) for path in paths])
+    return beside(named([side(path, unverified=unverified) for path in paths]), alpha=alpha)
+
+
+def beside(sides: tuple[Side, ...], *, alpha: float = matrix.ALPHA) -> ComparisonTable:
+    """Compare sides that were read. Raises `InputError` when they have nothing in common to compare."""
     pairs, alone = pairing.rows(sides)
     pairs = [replace(row, cells=tuple(map(_told_in_full, row.cells))) for row in pairs]
     curves = curve_effects.of_sides(sides)

@@ -1,0 +1,350 @@
+# ruff: noqa: E501 - a page of text
+"""How often a comparison is right: pairs whose runs the engine measured on a simulated device.
+
+Draws a pair from a seed: a known difference, one to five runs of each side of 10 s to 200 s, drift,
+stalls, runs that differ among themselves, and in some pairs a phase whose I/Os fail and that is three
+times as fast. The clock is virtual. All runs of a pair are stages of one Plan, each with a device and
+a clock of its own; what the audit says of each stage is what it is worth. Judges as `loadstone compare`
+and its gate do.
+
+    python -m lab.simulated_comparisons --pairs 1000 --seed 41127 --keep build/lab/comparisons.jsonl > docs/compare-calibration.md
+
+What was measured is kept in the file, and a later run goes on from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import tempfile
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from lab.comparisons import (
+    DETECT,
+    PATTERNS,
+    PairKind,
+    PairOutcome,
+    calibration,
+    difference_lines,
+    judged,
+    names,
+    power_lines,
+)
+from lab.experiments import share
+
+from loadstone.analysis.summary import summarise
+from loadstone.audit.from_bundle import cases
+from loadstone.audit.judge import judge_case
+from loadstone.bundle.read import Bundle
+from loadstone.comparison import values
+from loadstone.comparison.compare import beside
+from loadstone.comparison.phase import ComparedPhase
+from loadstone.comparison.side import Side
+from loadstone.formats.fio.read import TextSource, read_jobfiles
+from loadstone.plan.host import HostFacts
+from loadstone.plan.model import BackendSim, ServiceTime, SimBehaviour, SimDevice
+from loadstone.plan.options import ResolveOptions
+from loadstone.plan.resolve import resolve
+from loadstone.session import RunRequest, run_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from loadstone.plan.model import Plan
+
+DIFFERENCES: Final = {0.0: 0.35, 0.01: 0.1, 0.02: 0.15, 0.05: 0.25, 0.10: 0.15}
+"""By how much the second side is slower, and in which share of the pairs."""
+REPEATS: Final = ((1, 1), (1, 1), (2, 2), (3, 3), (5, 5), (1, 3), (5, 1), (2, 5))
+LENGTHS_S: Final = (10, 20, 60, 60, 200)
+OPTIONS: Final = dict(
+    zip(PATTERNS, ("rw=randread bs=4k", "rw=randwrite bs=4k", "rw=read bs=128k"), strict=True)
+)
+BLOCK_BYTES: Final = dict(zip(PATTERNS, (4096, 4096, 131_072), strict=True))
+SERVERS: Final = 4
+CHUNK_BYTES: Final = 65_536
+"""The simulated device takes longer for the first I/O in each of these."""
+TOGETHER: Final = 16
+"""Pairs of one Plan."""
+STALLED_S: Final = 8
+"""A device that stalls does so about as often."""
+FAILING_PPM: Final = 200_000
+FASTER: Final = 3
+
+
+@dataclass(frozen=True)
+class PlannedPhase:
+    """One phase of one run: how its device is."""
+
+    name: str
+    side: int
+    run: int
+    pattern: str
+    length_s: int
+    service_ns: float
+    drift: float
+    """Share by which an I/O takes longer at the beginning (random) or at the end (sequential)."""
+    stalled: float
+    """Share of the time in which the device stands still."""
+    valid: bool
+
+
+@dataclass(frozen=True)
+class PlannedPair:
+    """A pair before its runs, and what is true of it."""
+
+    seed: int
+    difference: float
+    everywhere: bool
+    kind: PairKind
+    invalid: bool
+    phases: tuple[PlannedPhase, ...]
+
+
+def draw(seed: int) -> PlannedPair:
+    """Draw a pair."""
+    chance = np.random.default_rng(seed)
+    slower = float(chance.choice(list(DIFFERENCES), p=list(DIFFERENCES.values())))
+    everywhere, invalid = chance.random() < 0.3, chance.random() < 0.1
+    long = [int(one) for one in chance.choice(LENGTHS_S, 2)]
+    kind = PairKind(
+        repeats=REPEATS[chance.integers(len(REPEATS))],
+        lengths=(long[0], long[1] if chance.random() < 0.5 else long[0]),
+        drift=bool(chance.random() < 0.4),
+        outliers=bool(chance.random() < 0.4),
+    )
+    made = []
+    for number, pattern in enumerate(PATTERNS):
+        service_ns = SERVERS * 1e9 / float(10 ** chance.uniform(2.5, 3.3))
+        # Where no run is repeated nobody can tell how runs differ, so they do not.
+        between = float(10 ** chance.uniform(-3.5, -1.5)) if max(kind.repeats or ()) > 1 else 0.0
+        drift = float(chance.choice([0.05, 0.15])) if kind.drift else 0.0
+        stalled = float(chance.choice([0.005, 0.01, 0.02])) if kind.outliers else 0.0
+        for side in (0, 1):
+            for run in range((kind.repeats or ())[side]):
+                valid = not (invalid and side == 1 and number == 0 and run == 0)
+                takes = service_ns * float(np.exp(chance.normal(0, between)))
+                takes /= 1 - slower if side and (everywhere or number == 0) else 1
+                made.append(
+                    PlannedPhase(
+                        f"{side}-{run}-{number}", side, run, pattern, (kind.lengths or ())[side],
+                        takes if valid else takes / FASTER, drift, stalled, valid,
+                    )
+                )  # fmt: skip
+    return PlannedPair(seed, slower, bool(everywhere), kind, bool(invalid), tuple(made))
+
+
+def _device(one: PlannedPhase, seed: int) -> SimDevice:
+    stalls = max(1, round(one.length_s / STALLED_S)) if one.stalled else 0
+    length_ns = one.length_s * 10**9
+    return SimDevice(
+        seed=seed, servers=SERVERS, read_ns=round(one.service_ns), write_ns=round(one.service_ns),
+        service=ServiceTime.EXPONENTIAL,
+        # So many stalls that the last is over before the end, whatever the length.
+        stall_every_ns=round(length_ns / (stalls + 0.5)) if stalls else 0,
+        stall_ns=round(one.stalled * length_ns / stalls) if stalls else 0,
+        error_ppm=0 if one.valid else FAILING_PPM, short_ppm=0, hang_ppm=0, faults=None,
+        behaviour=_behaviour(one) if one.drift else None,
+    )  # fmt: skip
+
+
+def _behaviour(one: PlannedPhase) -> SimBehaviour:
+    """Let a random load touch new parts ever more rarely, and a sequential one go from end to end."""
+    nothing = dict.fromkeys(SimBehaviour.model_fields, 0)
+    random = one.pattern != PATTERNS[-1]
+    return SimBehaviour.model_validate_json(
+        json.dumps(
+            nothing
+            | {
+                "state": None, "limits": [], "shared_limits": False, "size_bytes": _size_bytes(one),
+                "first_touch_ns": round(one.drift * one.service_ns) if random else 0,
+                "end_percent": 0 if random else round(100 * (1 + one.drift)),
+            }
+        )
+    )  # fmt: skip
+
+
+def _size_bytes(one: PlannedPhase) -> int:
+    """Return a size that the load covers in the time it has, so that every length drifts alike."""
+    ios = SERVERS * one.length_s * 1e9 / one.service_ns
+    covered = ios * (CHUNK_BYTES / 2 if one.pattern != PATTERNS[-1] else BLOCK_BYTES[one.pattern])
+    return max(1, round(covered / (1 << 20))) << 20
+
+
+def _text(every: Sequence[tuple[PlannedPair, PlannedPhase]]) -> str:
+    lines = ["[global]", f"ioengine=null\niodepth={SERVERS}\ntime_based\ncontinue_on_error=all"]
+    before = None
+    for pair, one in every:
+        options = OPTIONS[one.pattern].replace(" ", "\n")
+        lines.append(f"[{pair.seed}-{one.name}]\n{options}\nsize={_size_bytes(one)}\nruntime={one.length_s}s")
+        lines += ["stonewall"] if before not in {None, _stage(one)} else []
+        before = _stage(one)
+    return "\n".join(lines) + "\n"
+
+
+def _stage(one: PlannedPhase) -> tuple[bool, int]:
+    """Return what the jobs of a stage have in common: it is judged, and timed, as a whole."""
+    return one.valid, one.length_s
+
+
+def _planned(every: Sequence[tuple[PlannedPair, PlannedPhase]], text: str) -> tuple[Plan, str]:
+    """Give every job a worker, and with that a device and a clock of its own."""
+    workload = read_jobfiles([TextSource(text.encode(), name="pairs.fio")])
+    here = HostFacts.here()
+    plan = resolve(workload, host=replace(here, cpus=here.cpus[:1]), options=ResolveOptions()).plan
+    workers = tuple(
+        plan.workers[stream.worker].model_copy(
+            update={"backend": BackendSim(device=_device(one, pair.seed * 1000 + pair.phases.index(one)))}
+        )
+        for at, (stream, (pair, one)) in enumerate(zip(plan.streams, every, strict=True))
+    )
+    streams = tuple(stream.model_copy(update={"worker": at}) for at, stream in enumerate(plan.streams))
+    return plan.model_copy(update={"workers": workers, "streams": streams}), workload.model_dump_json()
+
+
+def measure(pairs: Sequence[PlannedPair], folder: Path) -> dict[tuple[int, str], ComparedPhase]:
+    """Run all phases of some pairs; return them by pair and name, as a comparison reads them."""
+    every = sorted(((pair, one) for pair in pairs for one in pair.phases), key=lambda it: _stage(it[1]))
+    text = _text(every)
+    plan, workload_json = _planned(every, text)
+    asked = RunRequest(
+        request={"argv": [], "cwd": "/", "front_end": "run", "options": {}},
+        inputs={"pairs.fio": text.encode()},
+        workload_json=workload_json,
+        notes=[],
+    )
+    with contextlib.redirect_stdout(sys.stderr):
+        outcome = run_plan(plan, asked=asked, out_dir=folder / "bundle", calibration=False)
+    made = summarise(Bundle.open(outcome.bundle_path))
+    _, tails = values.tails(made)
+    stages = [(case, judge_case(case)) for case in cases(made)]
+    judged_as = {job.job: (case, verdict) for case, verdict in stages for job in case.jobs}
+    known = {f"{pair.seed}-{one.name}": (pair, one) for pair, one in every}
+    found = {}
+    for total in made.totals("job"):
+        pair, one = known[total.line.name]
+        case, verdict = judged_as[total.line.name]
+        # A percentile's error comes from within a run where it has no repeat.
+        alone = sum(it.valid and it.pattern == one.pattern and it.side == one.side for it in pair.phases) == 1
+        errors = {total.line.key: next(iter(tails[total.line.key, op] for op in total.ops))} if alone else {}
+        found[pair.seed, one.name] = ComparedPhase(
+            run=f"{one.side}-{one.run}", path=folder, name=one.name, pattern=one.pattern, verdict=verdict,
+            case=case, number=1, values=values.of_stage(total, errors),
+        )  # fmt: skip
+    return found
+
+
+def judge(seeds: Sequence[int]) -> list[dict[str, Any]]:
+    """Draw pairs, measure and compare them; return what is kept of each."""
+    pairs = [draw(seed) for seed in seeds]
+    with tempfile.TemporaryDirectory(prefix="loadstone-pairs-") as folder:
+        measured = measure(pairs, Path(folder))
+    return [_compared(pair, measured) for pair in pairs]
+
+
+def _compared(pair: PlannedPair, measured: Mapping[tuple[int, str], ComparedPhase]) -> dict[str, Any]:
+    found = [(one, measured[pair.seed, one.name]) for one in pair.phases]
+    made = beside(
+        tuple(
+            Side(name, Path(name), tuple(phase for one, phase in found if one.side == at))
+            for at, name in enumerate("ab")
+        )
+    )
+    outcome = judged(
+        made.effects, made.sides, difference=pair.difference, everywhere=pair.everywhere,
+        kind=pair.kind, invalid=pair.invalid, alone=made.alone,
+    )  # fmt: skip
+    wrong = [f"{phase.name}: {phase.why}" for one, phase in found if one.valid != phase.valid]
+    return {"seed": pair.seed, **asdict(outcome), "wrong_verdicts": wrong}
+
+
+def alike_lines(found: Sequence[PairOutcome]) -> list[str]:
+    """Return how often valid pairs without a difference are told apart, by how they were measured."""
+    mine = [one for one in found if one.difference == 0 and not one.invalid]
+    groups = {"all": mine}
+    for one in mine:
+        for name in names(one.kind):
+            groups.setdefault(name, []).append(one)
+    lines = ["| pairs with | pairs | some row better | some row worse |", "|---|---:|---:|---:|"]
+    for name in ("all", *sorted(set(groups) - {"all"})):
+        some = groups[name]
+        ways = (sum(one.better for one in some), sum(one.worse for one in some))
+        lines.append(f"| {name} | {len(some)} | {' | '.join(share(way, len(some)) for way in ways)} |")
+    return lines
+
+
+def page(kept: Sequence[dict[str, Any]], command: str) -> str:
+    """Return the page."""
+    found = [_outcome(one) for one in kept]
+    invalid = [one for one in found if one.invalid]
+    misjudged = sum(bool(one["wrong_verdicts"]) for one in kept)
+    return (
+        "\n".join(
+            [
+                "# How often a comparison is right",
+                "",
+                f"`{command}` measured {len(found)} pairs of results with the engine, on simulated devices whose clock is virtual: three patterns; one to five runs of each side, not always as many; runs of 10 s to 200 s, not always as long; exponential service times; in some pairs drift, stalls, runs that differ, or a phase whose I/Os fail and that is three times as fast. The second side is slower by a known share, in seven of ten pairs in one pattern alone. ± is the binomial standard error.",
+                "",
+                *difference_lines(found),
+                "",
+                f"*Not told apart*: no row differs, and a regression of {100 * DETECT:.0f} % would have been seen. *Cannot say*: no row differs, and it would not have been seen, or a side is not valid. A pair may have a row that is better and one that is worse.",
+                "",
+                "## Pairs without a difference",
+                "",
+                "Valid pairs. Promised is that chance calls any row better in at most 2.5 % of the comparisons, and worse in as many.",
+                "",
+                *alike_lines(found),
+                "",
+                "## Sides that are not valid",
+                "",
+                f"In {len(invalid)} pairs a phase of the second side was not valid, and three times as fast. In {sum(one.green_invalid for one in invalid)} of them a difference or a pass rested on it; {sum(one.gate == 'not_valid' for one in invalid)} ended with 98 because the side is not valid. The audit's verdict on a phase was another one than was drawn in {misjudged} of all pairs.",
+                "",
+                "## The power that the gate states",
+                "",
+                f"Valid pairs of which one pattern alone is slower by {100 * DETECT:.0f} %: the chance to find that, as it was stated, and how often it was found. The stated chance is of one regression alone; of several at once one is found more often.",
+                "",
+                *power_lines(calibration(found)),
+                "",
+                "Neighbouring intervals of these devices depend on each other by drift and stalls alone: [compare-series.md](compare-series.md) has series with correlated noise, and 400 pairs of every kind.",
+            ]
+        )
+        + "\n"
+    )
+
+
+def _outcome(told: Mapping[str, Any]) -> PairOutcome:
+    kind = {name: tuple(value) if isinstance(value, list) else value for name, value in told["kind"].items()}
+    known = {field.name: told[field.name] for field in fields(PairOutcome)}
+    tests = tuple((power, hit) for power, hit in told["tests"])
+    return PairOutcome(**known | {"kind": PairKind(**kind), "tests": tests})
+
+
+def main() -> int:
+    """Measure what the file does not have yet, and print the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--keep", type=Path, required=True, help="file of what was measured")
+    options = parser.parse_args()
+    keep: Path = options.keep
+    lines = keep.read_text().splitlines() if keep.exists() else []
+    known = {told["seed"]: told for told in map(json.loads, lines)}
+    seeds = [options.seed * 1_000_000 + at for at in range(options.pairs)]
+    open_ = [seed for seed in seeds if seed not in known]
+    with keep.open("a") as file:
+        for at in range(0, len(open_), TOGETHER):
+            for told in judge(open_[at : at + TOGETHER]):
+                known[told["seed"]] = told
+                file.write(json.dumps(told) + "\n")
+            file.flush()
+    command = f"python -m lab.simulated_comparisons --pairs {options.pairs} --seed {options.seed} --keep FILE"
+    sys.stdout.write(page([known[seed] for seed in seeds], command))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
