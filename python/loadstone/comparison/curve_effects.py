@@ -74,24 +74,33 @@ def _curves(side: Side) -> dict[str, Curve]:
 def effects(found: Sequence[Curves], first_row: int) -> Iterator[Effect]:
     """Return what differs between curves, not judged yet."""
     for at, one in enumerate(found):
-        base = one.each[0]
-        for side, curve in enumerate(one.each):
-            if side and base is not None and curve is not None:
-                yield from _pair(one.name, first_row + at, side, (base, curve))
+        base, *others = one.each
+        known = [curve for curve in one.each if curve is not None and sound(curve)]
+        # The levels hold for every side, or else a row would have another meaning for each.
+        load, latency = _equal_load(known), _equal_latency(known)
+        for side, curve in enumerate(others, 1):
+            if base is not None and curve is not None:
+                yield from _pair(one.name, first_row + at, side, (base, curve), load=load, latency=latency)
 
 
-def _pair(name: str, row: int, side: int, pair: tuple[Curve, Curve]) -> Iterator[Effect]:
+def _pair(
+    name: str,
+    row: int,
+    side: int,
+    pair: tuple[Curve, Curve],
+    *,
+    load: float | None,
+    latency: float | None,
+) -> Iterator[Effect]:
     large = all(curve.large_blocks for curve in pair)
     quantity, word = ("bytes_per_s", "bandwidth") if large else ("count", "IOPS")
     rate = Metric(f"maximum {word}", quantity, more_is_better=True)  # type: ignore[arg-type] # one of two
     told = [(rate, tuple(_maximum(curve, large=large) for curve in pair))]
     knee = Metric("knee, IOPS", "count", more_is_better=True)
     told.append((knee, tuple(_knee(curve) for curve in pair)))
-    load = _equal_load(pair)
     if load is not None:
         metric = Metric(f"latency at {units.count(load)} IOPS", "ns", more_is_better=False)
         told.append((metric, tuple(_latency_at(curve, load) for curve in pair)))
-    latency = _equal_latency(pair)
     if latency is not None:
         metric = Metric(f"IOPS at {units.duration(latency)}", "count", more_is_better=True)
         told.append((metric, tuple(_load_at(curve, latency) for curve in pair)))
@@ -141,16 +150,16 @@ def _knee(curve: Curve) -> Sample | None:
     return Sample(knee.load, max(spread, 1e-3) * knee.load, FREEDOM)
 
 
-def _equal_load(pair: tuple[Curve, Curve]) -> float | None:
-    tops = [max((load.iops.value for load in sound(curve)), default=0.0) for curve in pair]
-    lows = [min((load.iops.value for load in sound(curve)), default=math.inf) for curve in pair]
+def _equal_load(every: Sequence[Curve]) -> float | None:
+    tops = [max((load.iops.value for load in sound(curve)), default=0.0) for curve in every]
+    lows = [min((load.iops.value for load in sound(curve)), default=math.inf) for curve in every]
     wanted = _two_digits(EQUAL_LOAD * min(tops))
     return wanted if max(lows) <= wanted <= min(tops) else None
 
 
-def _equal_latency(pair: tuple[Curve, Curve]) -> float | None:
-    lows = [min((load.mean_ns.value for load in sound(curve)), default=math.inf) for curve in pair]
-    tops = [max((load.mean_ns.value for load in sound(curve)), default=0.0) for curve in pair]
+def _equal_latency(every: Sequence[Curve]) -> float | None:
+    lows = [min((load.mean_ns.value for load in sound(curve)), default=math.inf) for curve in every]
+    tops = [max((load.mean_ns.value for load in sound(curve)), default=0.0) for curve in every]
     if math.inf in lows:
         return None
     wanted = _two_digits(EQUAL_LATENCY * max(lows))
