@@ -7,6 +7,7 @@ from typing import Any
 from loadstone.api.jobs.plan_lines import stage_lengths_ns
 from loadstone.cli.display.progress_table import ProgressTable
 from tests.guard.plans import plan, target
+from tests.support.runs import Job, plan_of
 
 
 def tick(t_ns: int, *rows: dict[str, Any]) -> dict[str, Any]:
@@ -85,3 +86,16 @@ def test_layout_adds_up_over_targets_and_ends_with_the_start() -> None:
     assert (layout.done_bytes, layout.total_bytes) == (10, 20)
     one.event({"type": "start"})
     assert one.layout() is None
+
+
+def test_what_is_told_of_a_phase_after_its_end_is_no_row_of_the_next() -> None:
+    jobs = (Job("first", {"read": 100.0}), Job("second", {"write": 100.0}, stage=1))
+    one = ProgressTable(plan_of(jobs, 1, 10.0, 500_000_000))
+    one.event({"type": "start"})
+    one.event(tick(9_500_000_000, line(0)))
+    assert one.event({"type": "stage", "t_ns": 10_000_000_000, "stage": 1}) is not None
+    one.event(tick(10_500_000_000, line(0, ops=1, errors=3), line(1, "write", ops=50)))
+    rows, total, errors = one.take()
+    assert [(row.job, row.op, row.iops) for row in rows] == [("second", "write", 100)]
+    assert total is not None
+    assert (total.ops, errors) == (50, 3)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.comparison.pattern import size
-from loadstone.plan.derived import targets_of
+from loadstone.plan.derived import cells_of, targets_of
 from loadstone.plan.model import SizesFixed, SizesRange
 
 if TYPE_CHECKING:
@@ -90,6 +90,15 @@ def _sizes(one: OpPattern) -> str:
 
 def _length(length_ns: int | None) -> str:
     return "until its bytes are done" if length_ns is None else f"for {units.seconds(length_ns / 1e9)}"
+
+
+def stages_of_cells(plan: Plan) -> list[set[int]]:
+    """Return the stages in which the samples of each cell are counted."""
+    found: list[set[int]] = [set() for _ in plan.cells]
+    for stream in plan.streams:
+        for cell in cells_of(stream):
+            found[cell].add(plan.workers[stream.worker].stage)
+    return found
 
 
 def stage_lengths_ns(plan: Plan) -> list[int | None]:

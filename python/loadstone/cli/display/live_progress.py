@@ -35,6 +35,8 @@ SPARE: Final = ("in flight", "max", "p50", "errors")
 """Columns that go where there is no room, in this order; the others stay whole."""
 MIN_NAME: Final = 16
 """Characters of a job's name that are always shown."""
+AROUND: Final = 5
+"""Lines beside rows and watched hosts: heading, total, what is left out, bar, and that of the cursor."""
 BAR: Final = 20
 MAX_BAR_SHARE: Final = 0.3
 """Of the width."""
@@ -104,8 +106,9 @@ class LiveProgress:
             done, total = units.size(layout.done_bytes), units.size(layout.total_bytes)
             return Text(f"writing the test files: {done} of {total} ({share:.0%})")
         rows, total_row, errors = board.take()
-        # The total and what is left come first where there is no room for all.
-        room = max(1, self._console.height - 7 - len(self._watched))
+        # The total and what is left come first where there is no room for all. A terminal made narrower
+        # breaks each line in two: what no longer fitted its screen would scroll away, and stay.
+        room = max(1, self._console.height // 2 - AROUND - len(self._watched))
         shown = [(_cells(row), "") for row in rows[:room]]
         if total_row is not None and len(rows) > 1:
             shown.append((_cells(total_row), "bold"))

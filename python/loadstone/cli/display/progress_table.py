@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from loadstone.api.jobs.plan_lines import stage_lengths_ns
+from loadstone.api.jobs.plan_lines import stage_lengths_ns, stages_of_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,6 +98,7 @@ class ProgressTable:
 
     def __init__(self, plan: Plan) -> None:
         self._jobs = [plan.units[cell.unit].name for cell in plan.cells]
+        self._stages_of = stages_of_cells(plan)
         self._stages = stage_lengths_ns(plan)
         self._names = stage_names(plan)
         self._phase = PhaseTotals(1, self._names[0] if self._names else "")
@@ -148,6 +149,7 @@ class ProgressTable:
                 self.running = True
             case "stage":
                 self._stage, self._stage_began_ns = event["stage"], event["t_ns"]
+                self._rows, self._taken_ns = {}, event["t_ns"]
                 self._now_ns = max(self._now_ns, event["t_ns"])
             case "tick":
                 self._tick(event)
@@ -187,18 +189,20 @@ class ProgressTable:
     def _tick(self, event: Mapping[str, Any]) -> None:
         before_ns = max(self._now_ns, self._stage_began_ns)
         self._now_ns = event["t_ns"]
-        counted = [line for line in event["rows"] if not line["ramp"] and line["op"] != "sync"]
+        self._errors += sum(line["errors"] for line in event["rows"])
+        # The last I/Os of a phase may be told after it has ended.
+        here = [line for line in event["rows"] if self._stage in self._stages_of[line["cell"]]]
+        counted = [line for line in here if not line["ramp"] and line["op"] != "sync"]
         if counted:
             phase = self._phase
             phase.began_ns = before_ns if phase.began_ns is None else phase.began_ns
             phase.ended_ns = self._now_ns
             phase.ops += sum(line["ops"] for line in counted)
             phase.bytes += sum(line["bytes"] for line in counted)
-        for line in event["rows"]:
+        for line in here:
             cell, op = line["cell"], line["op"]
             key = (self._jobs[cell], op)
             self._rows.setdefault(key, ProgressRow(*key)).add((cell, op), line)
-            self._errors += line["errors"]
 
 
 def stage_names(plan: Plan) -> list[str]:
