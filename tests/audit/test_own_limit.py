@@ -18,7 +18,7 @@ def test_a_rate_that_was_kept_is_the_jobs_own() -> None:
     case = cases.run(500.0, jobs=(cases.job(rate_iops=500.0, paced=True),), mean_ns=MS)
     found = cases.one(own_limit.RULE, case)
     assert found.effect == "limited"
-    assert found.evidence["asked_per_s"] == 500.0
+    assert found.evidence["asked_iops"] == 500.0
 
 
 def test_a_rate_that_was_not_kept_is_the_storages() -> None:

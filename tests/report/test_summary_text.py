@@ -31,26 +31,42 @@ def printed(bundle: Bundle) -> str:
     return out.getvalue()
 
 
-@pytest.mark.parametrize(("done_hz", "words"), [(2_000.0, "rate held"), (1_000.0, "RATE NOT HELD")])
-def test_a_rate_and_whether_it_was_held(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done_hz: float, words: str
-) -> None:
+def asked_for_2000(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Plans ask for 2,000 a second, whatever the samples say."""
     made = runs.plan_of
 
     def asked(jobs: tuple[Job, ...], *rest: Any, **more: Any) -> Any:
-        """The Plan asks for 2,000 a second, whatever the samples say."""
         document = made(jobs, *rest, **more).model_dump(mode="json")
         for stream in document["streams"]:
             stream["pace"]["read"]["amount"]["per_second"] = 2_000.0
         return Plan.model_validate_json(json.dumps(document))
 
     monkeypatch.setattr(runs, "plan_of", asked)
+
+
+@pytest.mark.parametrize(("done_hz", "words"), [(2_000.0, "rate held"), (1_000.0, "RATE NOT HELD")])
+def test_a_rate_and_whether_it_was_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done_hz: float, words: str
+) -> None:
+    asked_for_2000(monkeypatch)
     run = runs.make(tmp_path / "b", Job("users", {"read": done_hz}, paced=True))
     bundle = Bundle.open(run.path)
     text = printed(bundle)
     assert f"{words}: users read" in text
     assert "of 2.00k/s; started late by p50" in text
     assert ("NOT HELD" in page.render(summarise(bundle))) == ("NOT" in words)
+
+
+def test_many_rates_that_were_held_are_a_line_and_one_that_was_not_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_for_2000(monkeypatch)
+    jobs = [Job(f"lun-{at}", {"read": 1_000.0 if at == 3 else 2_000.0}, paced=True) for at in range(6)]
+    text = printed(Bundle.open(runs.make(tmp_path / "b", *jobs).path))
+    lines = [line for line in text.splitlines() if line.lower().startswith("rate")]
+    assert len(lines) == 2
+    assert lines[0].startswith("RATE NOT HELD: lun-3 read: ")
+    assert lines[1].startswith("rate held: 5 of 6 rates; the latest I/O started ")
 
 
 @pytest.mark.parametrize(("ceiling", "share", "near"), [(1e6, 0.1, False), (1_500.0, 66.7, True)])

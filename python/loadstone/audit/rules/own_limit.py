@@ -37,16 +37,16 @@ def _judge(case: Case) -> Answer:
 
 def _of(case: Case, job: JobRequest) -> Finding | None:
     done = case.by_job.get(job.job, {}) if len(case.jobs) > 1 else case.ops
-    asked, reached, what = job.rate_iops, _sum(done, "iops"), "IOPS"
+    asked, reached, unit = job.rate_iops, _sum(done, "iops"), "iops"
     if asked is None and job.rate_bytes_per_s is not None:
-        asked, reached, what = job.rate_bytes_per_s, _sum(done, "bandwidth"), "bytes per second"
+        asked, reached, unit = job.rate_bytes_per_s, _sum(done, "bandwidth"), "bytes_per_s"
     if asked and reached and reached >= KEPT * asked:
-        told = units.count(asked) + " IOPS" if what == "IOPS" else units.bandwidth(asked)
-        got = units.count(reached) if what == "IOPS" else units.bandwidth(reached)
+        told = units.count(asked) + " IOPS" if unit == "iops" else units.bandwidth(asked)
+        got = units.count(reached) if unit == "iops" else units.bandwidth(reached)
         return _finding(
             job,
             say("audit.own_limit.rate.text", job=job.job, asked=told, reached=got),
-            {"asked_per_s": asked, "done_per_s": reached, "unit": what},
+            {f"asked_{unit}": asked, f"done_{unit}": reached},
             say("audit.own_limit.rate.advice"),
             say("audit.own_limit.rate.layer", job=job.job),
         )

@@ -12,11 +12,15 @@ from loadstone.analysis.tool_cost import NEAR
 from loadstone.messages import say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loadstone.analysis.document import ResultWatched
     from loadstone.analysis.pacing import Pacing
     from loadstone.analysis.tool_cost import ToolCost
     from loadstone.analysis.verification import VerifiedBlocks
 
+MOST_HELD: Final = 4
+"""Rates that were held are told one by one up to so many."""
 DEAREST: Final = 4
 """So many monitors are named."""
 
@@ -33,6 +37,17 @@ def rate(row: Pacing) -> str:
         asked=asked,
         late=f"; {late}" if late else "",
     )
+
+
+def rates(rows: Sequence[Pacing]) -> list[tuple[str, bool]]:
+    """Say what `rate` does of all, and whether each was held; many that were held take one line."""
+    held = [row for row in rows if row.held]
+    if len(held) <= MOST_HELD:
+        return [(rate(row), row.held) for row in rows]
+    latest = max((row.wait.max_ns for row in held if row.wait is not None), default=None)
+    late = "" if latest is None else f"; {say('report.rate.latest', latest_ns=latest)}"
+    told = say("report.rate.all_held", held=len(held), rates=len(rows), late=late)
+    return [*((rate(row), False) for row in rows if not row.held), (told, True)]
 
 
 def of_verified(found: VerifiedBlocks) -> str:

@@ -14,7 +14,7 @@ from loadstone import units
 from loadstone.analysis import commit
 from loadstone.analysis.verification import verified
 from loadstone.report.run import data_sheet
-from loadstone.report.run.summary_text import cost, of_verified, rate
+from loadstone.report.run.summary_text import cost, of_verified, rates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,8 +46,8 @@ def summary(made: Summary, console: Console) -> None:
         console.print(Text("latency from the intended start to the end; ± is one standard error", "dim"))
     else:
         console.print("nothing was measured")
-    for row in made.pacing:
-        console.print(Text(rate(row), "" if row.held else "yellow"))
+    for line, held in rates(made.pacing):
+        console.print(Text(line, "" if held else "yellow"))
     for figure in made.spec:
         console.print(Text(data_sheet.line(figure)))
     for line in _facts(made):

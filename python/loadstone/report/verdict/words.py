@@ -47,6 +47,8 @@ _BY_SUFFIX: Final[tuple[_Suffix, ...]] = (
     ("_bytes", units.size),
     ("_ns", units.duration),
     ("_ms", lambda value: units.duration(value * 1e6)),
+    ("_iops", lambda value: f"{units.count(value)} IOPS"),
+    ("_bits_per_s", lambda value: units.bandwidth_decimal(value / 8)),
     ("_s", units.seconds),
     ("_percent", lambda value: f"{units.digits(value)}{units.THIN}%"),
     ("_share", lambda value: f"{units.digits(value * 100)}{units.THIN}%"),
@@ -128,9 +130,14 @@ def _explanations(verdict: Verdict, console: Console) -> None:
             row = say("verdict.explained.row", probability_share=one.probability, says=one.says)
             by = f" ({one.decided_by})" if one.decided_by else ""
             console.print(Text.assemble("  ", row, (by, "dim")))
-    elif verdict.to_decide is not None and verdict.kind != "not_valid":
-        told = say("verdict.explained.decide", remaining=_remaining(verdict), command=verdict.to_decide)
+    elif verdict.kind != "not_valid" and (command := to_decide(verdict)) is not None:
+        told = say("verdict.explained.decide", remaining=_remaining(verdict), command=command)
         console.print(Text(f"  {told}"))
+
+
+def to_decide(verdict: Verdict) -> str | None:
+    """Return the command that tells explanations apart, where there are several."""
+    return verdict.to_decide if _remaining(verdict) > 1 else None
 
 
 def _remaining(verdict: Verdict) -> int:
@@ -158,7 +165,7 @@ def page(audited: Audited, draw: Callable[[Spec], str]) -> dict[str, Any]:
             if one.probability >= LIKELY
         ],
         "probes": [(one.name, one.bundle, one.result) for one in verdict.probes],
-        "to_decide": verdict.to_decide,
+        "to_decide": to_decide(verdict),
         "phases": [
             (phase.name, phase.verdict.kind, headline(phase.verdict), confidence(phase.verdict.confidence))
             for phase in audited.phases
