@@ -16,6 +16,8 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 from unittest import mock
 
+from lab.safety import trial
+
 from loadstone.plan.safety import content, sampling, structure_offsets
 from loadstone.plan.safety.sampling import BLOCK_BYTES, Space
 
@@ -184,6 +186,7 @@ def tried(folder: Path, draws: int) -> tuple[dict[str, Tally], dict[str, Tally]]
     with small_look():
         for name, make in (KINDS | APART).items():
             for number in range(draws):
+                trial.go_on()
                 draw = Random(seed)
                 seed += 1
                 how = LAYOUTS[number % len(LAYOUTS)]

@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 import subprocess
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from loadstone.plan.safety import holes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from multiprocessing.synchronize import Event
     from pathlib import Path
 
 REFUSALS = (
@@ -34,8 +36,21 @@ PIECE = bytes(1 << 20)
 CLONE_NEWNET = 0x40000000
 
 
-def on_a_host_of_its_own() -> None:
-    """Leave the network of this host: a run on hosts has the host for itself, and each network is one."""
+class StoppedError(Exception):
+    """No more is to be tried: what is staged is taken down on the way out."""
+
+
+_asked: list[Event] = []
+"""Of a process that tries cases: set when it is to stop."""
+
+
+def on_a_host_of_its_own(stop: Event) -> None:
+    """Leave the network of this host: a run on hosts has the host for itself, and each network is one.
+
+    And its terminal: Ctrl-C would end the very programs that take down what is staged. `stop` says it.
+    """
+    _asked.append(stop)
+    os.setsid()
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNET):
         raise OSError(ctypes.get_errno(), "no network of its own can be had")
@@ -65,6 +80,12 @@ class Row:
         mark = "" if self.right else " **wrong**"
         cells = (self.target, self.holds, self.verb, self.happened + mark, intact, self.said)
         return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |\n"
+
+
+def go_on() -> None:
+    """Raise StoppedError when somebody has asked to stop."""
+    if any(stop.is_set() for stop in _asked):
+        raise StoppedError
 
 
 def fingerprint(path: Path) -> str:
@@ -101,12 +122,25 @@ def loadstone(words: Sequence[str | Path], folder: Path, environment: Mapping[st
             start_new_session=True,
         ) as process,
     ):
-        try:
-            code = process.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return -9, f"it did not end within {PATIENCE_S} s"
+        end_s = time.monotonic() + PATIENCE_S
+        while (code := _waited(process)) is None:
+            if time.monotonic() > end_s:
+                process.kill()
+                return -9, f"it did not end within {PATIENCE_S} s"
     return code, log.read_text(errors="replace")
+
+
+def _waited(process: Started) -> int | None:
+    """Wait a moment for the end of a verb; end it when no more is to be tried."""
+    try:
+        go_on()
+        return process.wait(1)
+    except subprocess.TimeoutExpired:
+        return None
+    except StoppedError:
+        process.terminate()
+        process.wait()
+        raise
 
 
 def happened(code: int, said: str) -> str:

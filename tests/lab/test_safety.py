@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -64,6 +67,50 @@ def test_a_trial_is_not_forked_off_a_process_that_has_threads(
     code, said = trial.loadstone(["workloads"], tmp_path, {})
     assert code == 0
     assert "four-corners" in said
+
+
+def staged_below(process: int) -> set[str]:
+    """Folders in which grandchildren of a process work: verbs that are tried by its children."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    found = set()
+    for one, parent in parents.items():
+        if parents.get(parent) == process:
+            with contextlib.suppress(OSError):
+                found.add(str(Path(f"/proc/{one}/cwd").readlink()))
+    return {folder for folder in found if folder.startswith("/dev/shm/loadstone-lab-")}
+
+
+@pytest.mark.root
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_what_is_staged_is_taken_down_when_it_is_stopped(number: signal.Signals) -> None:
+    """Ctrl-C ended the programs that take down, went on with the next case, and left loops and mounts."""
+    needs_engine()
+    if (why := parts.missing()) is not None:
+        pytest.skip(why)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lab.safety", "mounted"],
+        cwd=PAGE.parents[1],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    folders: set[str] = set()
+    while not folders and process.poll() is None:
+        time.sleep(0.05)
+        folders = staged_below(process.pid)
+    # As a terminal does it: to all that are in the foreground.
+    os.killpg(process.pid, number)
+    _, said = process.communicate(timeout=240)
+    assert (process.returncode, b"stopping" in said) == (130, True), said.decode()
+    used = Path("/proc/mounts").read_text().split()
+    with contextlib.suppress(OSError):
+        used += [one.read_text() for one in Path("/sys/block").glob("loop*/loop/backing_file")]
+    left = [one for one in used for folder in folders if one.startswith(folder)]
+    assert left + [folder for folder in folders if Path(folder).exists()] == []
 
 
 AGAIN = {
