@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -95,6 +96,37 @@ def test_directories_that_change_places_and_back_do_not_lend_a_file_their_zeros(
     monkeypatch.setattr(content_evidence, "evidence", after)
     with pytest.raises(RefusedError, match="would destroy existing data"):
         guard.secure(plan(target(str(tmp_path / "here" / "x"))), guard.Consent())
+
+
+def test_directories_that_change_places_do_not_hide_who_uses_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its uses were looked up by name: those of the other file were found, and none of its own."""
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x").write_bytes(bytes(8192))
+    uses = in_use.file_uses
+
+    def exchanged() -> None:
+        for old, new in (("here", "third"), ("there", "here"), ("third", "there")):
+            (tmp_path / old).rename(tmp_path / new)
+
+    def meanwhile(*words: object) -> list[str]:
+        exchanged()
+        try:
+            return uses(*words)  # type: ignore[arg-type] # as it is called
+        finally:
+            exchanged()
+
+    monkeypatch.setattr(in_use, "file_uses", meanwhile)
+    with (tmp_path / "here" / "x").open("r+b") as used:
+        other = subprocess.Popen(["sleep", "60"], stdin=used)
+        try:
+            with pytest.raises(RefusedError, match="in use"):
+                guard.secure(plan(target(str(tmp_path / "here" / "x"))), guard.Consent())
+        finally:
+            other.kill()
+            other.wait()
 
 
 def test_what_changes_while_somebody_is_asked_of_another_is_refused(tmp_path: Path) -> None:

@@ -605,7 +605,7 @@ impl Run {
     fn end(mut self) -> Result<(), RunError> {
         self.say_signal();
         if !self.lost {
-            for text in target::unlink_all(&self.plan) {
+            for text in target::unlink_all(&self.plan, &self.targets) {
                 self.speaker.say(&Event::Note {
                     text,
                     worker: None,

@@ -3,10 +3,13 @@
 //! Knows `open(2)` and what the Plan says of a target. Knows no stream. Nothing is
 //! written to anything but what the Plan names, after its identity was checked.
 
-use std::fs::{File, OpenOptions};
+use std::ffi::CString;
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use crate::backend::nvme::namespace::Namespace;
@@ -19,6 +22,8 @@ use crate::run_error::RunError;
 pub struct OpenTarget {
     file: Option<File>,
     view: OpenFile,
+    /// What was opened; none where nothing was.
+    identity: Option<Identity>,
     /// Keeps everybody else out while it is open.
     _held: Option<File>,
 }
@@ -59,6 +64,7 @@ pub fn open(target: &Target) -> Result<OpenTarget, RunError> {
         return Ok(OpenTarget {
             file: None,
             view,
+            identity: target.identity,
             _held: None,
         });
     }
@@ -67,6 +73,7 @@ pub fn open(target: &Target) -> Result<OpenTarget, RunError> {
         return Ok(OpenTarget {
             file: None,
             view,
+            identity: target.identity,
             _held: None,
         });
     }
@@ -79,6 +86,7 @@ pub fn open(target: &Target) -> Result<OpenTarget, RunError> {
                 ..view
             },
             file: Some(file),
+            identity: target.identity,
             _held: None,
         });
     }
@@ -110,12 +118,17 @@ pub fn open(target: &Target) -> Result<OpenTarget, RunError> {
     if target.kind == TargetKind::Nvme {
         check_namespace(target, &file)?;
     }
+    let identity = match target.identity {
+        Some(identity) => identity,
+        None => identity_of(&target.path, &file)?,
+    };
     Ok(OpenTarget {
         view: OpenFile {
             fd: file.as_raw_fd(),
             ..view
         },
         file: Some(file),
+        identity: Some(identity),
         _held,
     })
 }
@@ -244,27 +257,45 @@ fn is_same(path: &str, file: &File, expected: &Identity) -> Result<(), RunError>
     let found = file
         .metadata()
         .map_err(|error| RunError::target(path, "cannot stat", &error))?;
-    let seen = (found.dev(), found.ino(), found.rdev());
-    if seen != (expected.device, expected.inode, expected.special) {
-        return Err(RunError::Target {
+    match difference(&found, expected) {
+        None => Ok(()),
+        Some(what) => Err(RunError::Target {
             path: path.into(),
-            message: format!(
-                "is not what was checked: device {}, inode {}, special {} instead of {}, {}, {}",
-                seen.0, seen.1, seen.2, expected.device, expected.inode, expected.special
-            ),
-            hint: REPLACED.into(),
-        });
-    }
-    match (expected.born_ns, born_ns(&found)) {
-        (Some(then), Some(now)) if then != now => Err(RunError::Target {
-            path: path.into(),
-            message: format!(
-                "is not what was checked: a file made later has its inode number, {}",
-                seen.1
-            ),
+            message: format!("is not what was checked: {what}"),
             hint: REPLACED.into(),
         }),
-        _ => Ok(()),
+    }
+}
+
+/// Tells one file from another by number; not when it was made, which no file system need tell
+/// twice alike.
+fn identity_of(path: &str, file: &File) -> Result<Identity, RunError> {
+    let found = file
+        .metadata()
+        .map_err(|error| RunError::target(path, "cannot stat", &error))?;
+    Ok(Identity {
+        device: found.dev(),
+        inode: found.ino(),
+        special: found.rdev(),
+        born_ns: None,
+    })
+}
+
+/// Says what tells a file from the one that is expected; none where it is that one.
+fn difference(found: &Metadata, expected: &Identity) -> Option<String> {
+    let seen = (found.dev(), found.ino(), found.rdev());
+    if seen != (expected.device, expected.inode, expected.special) {
+        return Some(format!(
+            "device {}, inode {}, special {} instead of {}, {}, {}",
+            seen.0, seen.1, seen.2, expected.device, expected.inode, expected.special
+        ));
+    }
+    match (expected.born_ns, born_ns(found)) {
+        (Some(then), Some(now)) if then != now => Some(format!(
+            "a file made later has its inode number, {}",
+            seen.1
+        )),
+        _ => None,
     }
 }
 
@@ -326,29 +357,68 @@ fn fadvise(target: &Target, file: &File, advice: i32, note: &mut dyn FnMut(Strin
     }
 }
 
-/// Removes the files the Plan wants removed; gives what could not be.
+/// Removes the files the Plan wants removed, and nothing else that stands at their paths by
+/// now; gives what was left.
 #[must_use]
-pub fn unlink_all(plan: &Plan) -> Vec<String> {
-    let mut notes = Vec::new();
-    for target in plan
-        .targets
+pub fn unlink_all(plan: &Plan, targets: &[OpenTarget]) -> Vec<String> {
+    // What was never opened was not made either.
+    plan.targets
         .iter()
-        .filter(|target| target.unlink && target.kind == TargetKind::File)
-    {
-        let is_directory = target.named.is_some() && std::path::Path::new(&target.path).is_dir();
-        let outcome = if is_directory {
-            std::fs::remove_dir(&target.path)
-        } else {
-            std::fs::remove_file(&target.path)
-        };
-        let gone =
-            |error: &io::Error| target.named.is_some() && error.kind() == io::ErrorKind::NotFound;
-        if let Err(error) = outcome.or_else(|error| if gone(&error) { Ok(()) } else { Err(error) })
-        {
-            notes.push(format!("{}: could not be removed: {error}", target.path));
-        }
+        .zip(targets)
+        .filter(|(target, _)| target.unlink && target.kind == TargetKind::File)
+        .filter_map(|(target, open)| match unlink(target, open) {
+            Err(error) if target.named.is_none() || error.kind() != io::ErrorKind::NotFound => {
+                Some(format!("{}: could not be removed: {error}", target.path))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// Removes a target from the directory that its path leads to now, which is held meanwhile.
+fn unlink(target: &Target, open: &OpenTarget) -> io::Result<()> {
+    let path = Path::new(&target.path);
+    let parent = path.parent().filter(|parent| *parent != Path::new(""));
+    let held = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_CLOEXEC | libc::O_DIRECTORY | libc::O_PATH)
+        .open(parent.unwrap_or(Path::new(".")))?;
+    let name = CString::new(path.file_name().unwrap_or_default().as_bytes())?;
+    // A target may be named by a link to it; a file that the run made by its name is no link.
+    let follows = if open.identity.is_some() {
+        0
+    } else {
+        libc::O_NOFOLLOW
+    };
+    let flags = libc::O_CLOEXEC | libc::O_PATH | follows;
+    // SAFETY: the directory is open, and the name is a text with its end.
+    let found = unsafe { libc::openat(held.as_raw_fd(), name.as_ptr(), flags) };
+    if found < 0 {
+        return Err(io::Error::last_os_error());
     }
-    notes
+    // SAFETY: the descriptor was just opened and nobody else has it.
+    let found = unsafe { File::from_raw_fd(found) }.metadata()?;
+    let other = match &open.identity {
+        Some(expected) => difference(&found, expected),
+        // What operations by name make is empty; a directory is removed only when it is.
+        None if found.is_dir() || (found.is_file() && found.len() == 0) => None,
+        None => Some(format!("it has {} bytes", found.len())),
+    };
+    if let Some(what) = other {
+        return Err(io::Error::other(format!(
+            "another file stands there now: {what}"
+        )));
+    }
+    let removes = if found.is_dir() {
+        libc::AT_REMOVEDIR
+    } else {
+        0
+    };
+    // SAFETY: as above.
+    match unsafe { libc::unlinkat(held.as_raw_fd(), name.as_ptr(), removes) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Raises the limit of open files where the Plan needs it, and has the kernel make room
@@ -398,5 +468,125 @@ fn make_room(needed: u64) {
         if room >= 0 {
             libc::close(room);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::plan::{plain, Backend};
+
+    /// A directory of its own, gone when dropped.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir()
+                .join(format!("loadstone-unlink-{}-{name}", std::process::id()));
+            fs::create_dir(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn removed_after_the_run(path: &Path) -> Plan {
+        let mut plan = plain::plan(Backend::Psync {}, vec![]);
+        let target = plain::target(path.to_str().unwrap(), TargetKind::File, 4096);
+        plan.targets = vec![Target {
+            create: true,
+            unlink: true,
+            ..target
+        }];
+        plan
+    }
+
+    fn opened(plan: &Plan) -> Vec<OpenTarget> {
+        plan.targets.iter().map(|one| open(one).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_file_of_the_run_is_removed() {
+        let folder = Folder::new("own");
+        let plan = removed_after_the_run(&folder.0.join("f"));
+        let targets = opened(&plan);
+        assert_eq!(unlink_all(&plan, &targets), [""; 0]);
+        assert!(!folder.0.join("f").exists());
+    }
+
+    #[test]
+    fn a_link_that_named_the_target_is_removed_and_the_file_is_not() {
+        let folder = Folder::new("link");
+        fs::write(folder.0.join("f"), "kept").unwrap();
+        symlink("f", folder.0.join("l")).unwrap();
+        let plan = removed_after_the_run(&folder.0.join("l"));
+        let targets = opened(&plan);
+        assert_eq!(unlink_all(&plan, &targets), [""; 0]);
+        assert!(!folder.0.join("l").is_symlink() && folder.0.join("f").exists());
+    }
+
+    #[test]
+    fn a_file_that_took_the_name_meanwhile_stays() {
+        let folder = Folder::new("other");
+        let path = folder.0.join("f");
+        let plan = removed_after_the_run(&path);
+        let targets = opened(&plan);
+        fs::write(folder.0.join("g"), "somebody's").unwrap();
+        fs::rename(folder.0.join("g"), &path).unwrap();
+        let told = unlink_all(&plan, &targets);
+        assert!(
+            told[0].contains("another file stands there now"),
+            "{told:?}"
+        );
+        assert_eq!(fs::read(path).unwrap(), b"somebody's");
+    }
+
+    #[test]
+    fn a_file_in_a_directory_that_took_the_place_of_the_targets_stays() {
+        let folder = Folder::new("directory");
+        let (here, there) = (folder.0.join("here"), folder.0.join("there"));
+        fs::create_dir(&here).unwrap();
+        fs::create_dir(&there).unwrap();
+        fs::write(there.join("f"), "somebody's").unwrap();
+        let plan = removed_after_the_run(&here.join("f"));
+        let targets = opened(&plan);
+        fs::rename(&here, folder.0.join("away")).unwrap();
+        symlink(&there, &here).unwrap();
+        assert_eq!(unlink_all(&plan, &targets).len(), 1);
+        assert_eq!(fs::read(there.join("f")).unwrap(), b"somebody's");
+        assert!(folder.0.join("away").join("f").exists());
+    }
+
+    #[test]
+    fn of_names_only_what_is_empty_is_removed() {
+        let folder = Folder::new("names");
+        let path = folder.0.join("f");
+        let mut plan = removed_after_the_run(&path);
+        plan.targets[0].named = Some(Named::AsFound);
+        let targets = opened(&plan);
+        assert_eq!(unlink_all(&plan, &targets), [""; 0], "it was never made");
+        fs::write(&path, "").unwrap();
+        assert_eq!(unlink_all(&plan, &targets), [""; 0]);
+        assert!(!path.exists());
+        fs::write(&path, "somebody's").unwrap();
+        assert_eq!(unlink_all(&plan, &targets).len(), 1);
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn what_was_never_opened_stays() {
+        let folder = Folder::new("unopened");
+        let path = folder.0.join("f");
+        fs::write(&path, "").unwrap();
+        assert_eq!(unlink_all(&removed_after_the_run(&path), &[]), [""; 0]);
+        assert!(path.exists());
     }
 }

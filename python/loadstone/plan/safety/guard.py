@@ -12,6 +12,7 @@ import contextlib
 import difflib
 import os
 import stat
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -142,7 +143,7 @@ def examine(
     `pinned` leads to the file that is looked at, whatever stands at its path by then.
     """
     path = Path(target.path)
-    reason = writable.forbidden(path)
+    reason = writable.forbidden(path, pinned)
     if reason is not None:
         return TargetFinding(target.path, forbidden=[reason])
     if target.kind is TargetKind.TREE:
@@ -192,7 +193,8 @@ def _examine_char(name: str, number: int, host: Snapshot, consent: Consent) -> T
     beside = None if block is None else namesake_of(block)
     if block is None or beside is None:
         return TargetFinding(name, in_use=[say("refusals.target.no_namespace")])
-    return examine_device(name, Path(beside.path), block.number, host, consent)
+    with _pinned(beside.path) as pinned:
+        return examine_device(name, pinned or Path(beside.path), block.number, host, consent)
 
 
 def check_consent(consent: Consent, plans: Sequence[Plan]) -> None:
@@ -238,7 +240,7 @@ def secured(plan: Plan, consent: Consent, *, content: bool = True) -> tuple[Plan
     found: list[tuple[int, TargetFinding]] = []
     for index in sorted(to_write):
         target = plan.targets[index]
-        with _pinned(target) as pinned:
+        with _pinned(target.path) if target.kind is not TargetKind.TREE else nullcontext() as pinned:
             if pinned is not None:
                 before[index] = Seen.of(pinned)
             found.append((index, examine(target, host, consent, content=content, pinned=pinned)))
@@ -269,17 +271,14 @@ def secured(plan: Plan, consent: Consent, *, content: bool = True) -> tuple[Plan
 
 
 @contextlib.contextmanager
-def _pinned(target: Target) -> Iterator[Path | None]:
-    """Give a way to the file that stands at a target's path now; None where none does.
+def _pinned(path: str) -> Iterator[Path | None]:
+    """Give a way to the file or device that stands at a path now, and does not open it; None for nothing.
 
     Names may change places between two looks and back: what was read would not be what is written.
     One at a time: a job may have more files than this process may open.
     """
-    if target.kind is not TargetKind.FILE:
-        yield None
-        return
     try:
-        descriptor = os.open(target.path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         yield None
         return
@@ -291,10 +290,11 @@ def _pinned(target: Target) -> Iterator[Path | None]:
 
 def remember(target: Target, left: Left) -> None:
     """Remember what a device holds, so that it is known to be Loadstone's when it is written next."""
-    path = Path(target.path if target.namesake is None else target.namesake.path)
+    node = target if target.namesake is None else target.namesake
+    path, identity = Path(node.path), node.identity
     with contextlib.suppress(OSError):
         status = path.stat()
-        if stat.S_ISBLK(status.st_mode):
+        if stat.S_ISBLK(status.st_mode) and (identity is None or identity.special == status.st_rdev):
             left.devices[status.st_rdev] = DeviceSeal.of(path, status.st_rdev)
 
 
@@ -318,8 +318,8 @@ def layout_changes(target: Target) -> bool:
 def _examine_file(
     name: str, path: Path, status: os.stat_result, host: Snapshot, consent: Consent, *, content: bool
 ) -> TargetFinding:
-    used = in_use.file_uses(Path(name), host)
-    doubts = _doubts(Path(name))
+    used = in_use.file_uses(path, host)
+    doubts = _doubts(path)
     if used or not status.st_size:
         return TargetFinding(name, in_use=used, needs_consent=doubts)
     mark = marker.read(path)

@@ -109,11 +109,14 @@ FILES: Final[frozenset[int]] = frozenset(
 """File systems that keep files."""
 
 
-def forbidden(path: Path) -> str | None:
-    """Say why nothing may be written at a path, whatever the user says; None when it may."""
+def forbidden(path: Path, pinned: Path | None = None) -> str | None:
+    """Say why nothing may be written at a path, whatever the user says; None when it may.
+
+    `pinned` leads to what is looked at, whatever stands at the path by then.
+    """
     if _through_proc(path):
         return "it is reached through /proc, where names are not those of files: give its own name"
-    place = _existing(path)
+    place = pinned or _existing(path)
     try:
         magic = inode.file_system_magic(str(place))
     except OSError:
