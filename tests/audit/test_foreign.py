@@ -299,6 +299,23 @@ def test_ios_that_were_issued_and_did_not_end_are_no_other_workload(tmp_path: Pa
         assert ("workload_drift" in rules) is drifts, jobs
 
 
+@pytest.mark.parametrize(
+    ("text", "is_result"),
+    [
+        ('{\n  "fio version" : "fio-3.33"', True),
+        ('fio: a message\n{\n  "fio version" : "fio-3.33"', True),
+        ('{"disk_util": [], "fio version": "fio-3.33"', True),
+        ('def version(root):\n    return {"run": root["fio version"]}\n', False),
+        ('json_object_add_value_string(root, "fio version", fio_version_string);\n{\n', False),
+        ('sample = {\n    "fio version": "fio-3.33",\n}\n', False),
+    ],
+)
+def test_programs_that_know_the_key_are_no_results(tmp_path: Path, text: str, is_result: bool) -> None:
+    path = tmp_path / "one"
+    path.write_text(text)
+    assert (foreign.recognise(path) is not None) is is_result
+
+
 def test_messages_around_the_document_are_passed_over(tmp_path: Path) -> None:
     text = (FIO / "shared.json").read_text()
     (tmp_path / "f.json").write_text(f"fio: a message {{ of some kind\n{text}\nfio: and one after it\n")

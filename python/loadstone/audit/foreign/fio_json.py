@@ -6,6 +6,7 @@ Knows the fields of fio 2 and 3 and what group_reporting hides. Judges nothing.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -17,14 +18,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-MARK: Final = b'"fio version"'
+BEGINS: Final = re.compile(rb'^\{\s*"fio version"\s*:\s*"', re.MULTILINE)
+"""fio's own writing: messages may come before it."""
+REWRITTEN: Final = re.compile(rb'\A\s*\{.*"fio version"\s*:\s*"', re.DOTALL)
+"""Whatever wrote the document again may have sorted its keys."""
 NEAR: Final = 0.1
 """Threads that group_reporting hides are worked out from their times, so well."""
 
 
 def recognises(_: Path, head: bytes) -> bool:
-    """Tell fio's JSON by its first key."""
-    return MARK in head and b"{" in head
+    """Tell fio's JSON by its first key: programs that read or write it have the word, too."""
+    return BEGINS.search(head) is not None or REWRITTEN.match(head) is not None
 
 
 def read(path: Path) -> reader.ForeignResults:
