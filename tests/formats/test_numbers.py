@@ -57,6 +57,11 @@ def test_sizes(text: str, value: int) -> None:
         (1000, True, "4kib", 4096),
         (1000, False, "4kib", 4096),
         (1000, False, "4kb", 4000),
+        (1024, True, "4Ki", 4096),
+        (1024, False, "4Ki", 4096),
+        (1000, True, "4Ki", 4000),
+        (1000, False, "4Ki", 4096),
+        (1024, True, "(1Ki*4)", 4096),
     ],
 )
 def test_both_readings_of_k(kb_base: int, strict: bool, text: str, value: int) -> None:
@@ -69,6 +74,15 @@ def test_kib_says_what_fio_reads() -> None:
     assert [(note.kind, "4000" in note.text, "4096" in note.text) for note in taken.notes] == [
         ("trap", True, True)
     ]
+
+
+def test_ki_without_b_is_said_where_fio_reads_it_as_k() -> None:
+    taken = reading()
+    numbers.size("4Ki", taken)
+    assert taken.notes == []
+    taken = reading(kb_base=1000)
+    numbers.size("4Ki", taken)
+    assert ["4000" in note.text for note in taken.notes] == [True]
 
 
 @pytest.mark.parametrize(("strict", "value"), [(True, 8), (False, 8192)])

@@ -410,3 +410,17 @@ def test_fios_reading_of_a_range_with_shares_stops_at_the_slash() -> None:
 def test_continue_on_error_takes_fios_words(word: str, means: str) -> None:
     found = read(f"[a]\nfilename=/tmp/x\nrw=write\nsize=1m\ncontinue_on_error={word}\n")
     assert found.jobs[0].errors.continue_on_error == means
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[global]\nfilename=/a:/b\n[job]\nfilename=/c\n", "[job]\nfilename=/a\nfilename=/b:/c\n"],
+)
+def test_names_of_files_add_up_in_fio(text: str) -> None:
+    strict, found = read(text + "size=1m\n", strict=True), read(text + "size=1m\n")
+    assert [target.path for target in strict.jobs[0].placement.targets] == ["/a", "/b", "/c"]
+    assert [target.path for target in found.jobs[0].placement.targets] == text.strip().rpartition("=")[
+        2
+    ].split(":")
+    for taken, said in ((strict, "all are used"), (found, "only")):
+        assert [said in note.text for note in taken.notes if "fio would use its files" in note.text] == [True]

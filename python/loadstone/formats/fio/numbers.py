@@ -82,14 +82,16 @@ def _bounded(number: Fraction, text: str, reading: Reading) -> int:
 def multiplier(suffix: str, kb_base: int, *, strict: bool) -> int | None:
     """Bytes per unit of a size suffix in lower case, or None when there is no such suffix.
 
-    With `kb_base` 1024, fio reads `k` and `kb` as 1024 and `kib` as 1000: kept when
-    `strict`, else `kib` is 1024. With `kb_base` 1000 both agree with the SI standard.
+    `kib` is 1024 and `k`, `kb` are `kb_base`; with `strict` fio's way: `kib` is 1000 if `kb_base` is
+    1024, and `ki` is read as `k`.
     """
     match = re.fullmatch(r"([kmgtp]?)(i?)(b?)", suffix)
     if match is None or (match[2] and not match[1]):
         return None
-    swapped = kb_base == 1024 and not strict and bool(match[2])
-    base = 1024 if swapped or (kb_base == 1024) != bool(match[2]) else 1000
+    if not match[2] or (strict and not match[3]):
+        base = kb_base
+    else:
+        base = 1000 if strict and kb_base == 1024 else 1024
     return int(base ** _POWERS[match[1]])
 
 
@@ -109,10 +111,16 @@ def size(text: str, reading: Reading, *, signed: bool = False) -> int:
         raise reading.error(f"{text.strip()!r} has the unknown suffix {suffix!r}", "use k, m, g, t or p")
     if number < 0 and not signed:
         raise reading.error(f"{text.strip()!r} is negative, expected {expected}")
-    if "i" in suffix and reading.kb_base == 1024:
-        fio = number * (multiplier(suffix, 1024, strict=True) or 1)
-        kept = "kept" if reading.strict else f"read as {int(number * unit)}"
-        reading.note("trap", f"{text.strip()!r}: fio reads this as {int(fio)} (with kb_base=1024); {kept}")
+    if "i" in suffix:
+        fio, meant = (
+            number * (multiplier(suffix, reading.kb_base, strict=how) or 1) for how in (True, False)
+        )
+        kept = "kept" if reading.strict else f"read as {int(meant)}"
+        if fio != meant:
+            reading.note(
+                "trap",
+                f"{text.strip()!r}: fio reads this as {int(fio)} (with kb_base={reading.kb_base}); {kept}",
+            )
     if reading.blank_before and unit != 1:
         unit = _after_blank(text, number, unit, reading)
     return _bounded(number * unit, text, reading)

@@ -168,7 +168,8 @@ def _distribution(value: str | None, reading: Reading, _: Mapping[str, Any]) -> 
     return {"addresses.random_distribution": values.distribution(value or "", reading)}
 
 
-def _targets(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+def _targets(value: str | None, reading: Reading, before: Mapping[str, Any]) -> Fields:
+    """Read names of files; to fio those of a job come after those of its defaults, and replace none."""
     if not (value or "").strip():
         if reading.strict:
             return {"placement.targets": ()}
@@ -176,7 +177,14 @@ def _targets(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Field
     names = values.name_list(value or "", reading)
     if "-" in names:
         raise reading.error("'-' is standard input or output", "load tests need a file or a device")
-    return {"placement.targets": tuple({"path": name, "written": name} for name in names)}
+    found = tuple({"path": name, "written": name} for name in names)
+    earlier = before.get("placement.targets", ())
+    if not earlier:
+        return {"placement.targets": found}
+    first = ":".join(one["written"] for one in earlier)
+    kept = "all are used" if reading.strict else f"only {value} is used"
+    reading.note("trap", f"filename={first} was given before, and fio would use its files, too: {kept}")
+    return {"placement.targets": (*earlier, *found) if reading.strict else found}
 
 
 def _ignored_errors(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
