@@ -17,11 +17,12 @@ from loadstone.errors import InputError, RefusedError
 from loadstone.plan import special_engines
 from loadstone.plan.aging import pass_bytes
 from loadstone.plan.model import TargetKind
-from loadstone.plan.pattern import is_random, max_block, min_block, shares, smallest_block
+from loadstone.plan.pattern import is_random, max_block, min_block, shares, smallest_block, strided_zones
 from loadstone.workload.placement import Amount
 
 if TYPE_CHECKING:
     from loadstone.plan.host import HostFacts, TargetFacts
+    from loadstone.plan.model import Strided
     from loadstone.plan.notes import Notes
     from loadstone.workload.model import Job
 
@@ -202,22 +203,42 @@ def _whole_blocks(job: Job, ranges: list[FileRange], size: int) -> int:
 
 
 def _walked_bytes(job: Job, ranges: list[FileRange]) -> int:
-    """Bytes of a walk that leaves holes, where it ends with the file.
+    """Bytes of a walk with holes, where it ends with the file.
 
-    That is where the next block would begin before the end and end after it; one that
-    would begin past the end starts again from the front, so the walk is unbounded. It is
-    taken for unbounded where sizes vary or directions are mixed, too.
+    It goes on from the front where the next block would begin past the end of the file, and so is
+    unbounded. Elsewhere it ends: after a block that ends with the file, and before one that has no
+    room in the range. It is taken for unbounded where sizes vary or directions are mixed, too.
     """
-    hole, block = job.blocks.addresses.stride_bytes if job.blocks else 0, max_block(job)
-    if hole <= 0 or is_random(job) or sorted(shares(job))[1] > 0 or smallest_block(job) != block:
+    block = max_block(job)
+    if job.blocks is None or is_random(job) or sorted(shares(job))[1] > 0 or smallest_block(job) != block:
         return _UNKNOWN
-    total = 0
-    for part in ranges:
-        count = (part.length_bytes - block) // (block + hole) + 1
-        if count * (block + hole) >= part.length_bytes:
-            return _UNKNOWN
-        total += count * block
-    return total
+    hole, zones = job.blocks.addresses.stride_bytes, strided_zones(job)
+    if zones is not None:
+        found = [_zoned_bytes(part, zones, block) for part in ranges]
+    elif hole > 0:
+        found = [_holed_bytes(part, hole, block) for part in ranges]
+    else:
+        return _UNKNOWN
+    return min(_UNKNOWN, sum(found))
+
+
+def _holed_bytes(part: FileRange, hole: int, block: int) -> int:
+    count = (part.length_bytes - block) // (block + hole) + 1
+    ended = count * (block + hole) - hole
+    file_bytes = max(part.facts.size_bytes, part.end_bytes) if part.facts.exists else part.end_bytes
+    # The next block's place in the range is held against the size of the file, as in fio.
+    goes_on = part.offset_bytes + ended < file_bytes <= ended + hole
+    return _UNKNOWN if goes_on else count * block
+
+
+def _zoned_bytes(part: FileRange, zones: Strided, block: int) -> int:
+    """Bytes until a zone that the end of the file cuts off is done."""
+    step = zones.range_bytes + zones.skip_bytes
+    begun, rest = divmod(part.length_bytes, step)
+    whole = -(-zones.zone_bytes // block) * block
+    if rest == 0 or rest >= whole or zones.zone_bytes > zones.range_bytes:
+        return _UNKNOWN
+    return begun * whole + rest // block * block
 
 
 def _virtual() -> TargetFacts:

@@ -107,28 +107,35 @@ def pattern(job: Job, notes: Notes, range_bytes: int, unit_bytes: int = 1) -> mo
 
 def strided(job: Job, notes: Notes) -> model.Strided | None:
     """Windows that move over each file; None: the whole range."""
-    size = job.placement.zone_size_bytes or 0
-    if job.placement.zone_mode == "none" or (job.placement.zone_mode is None and not size):
+    zones = strided_zones(job)
+    if zones is None:
         for field in ("placement.zone_size_bytes", "placement.zone_range_bytes", "placement.zone_skip_bytes"):
             if job.value(field):
                 notes.info(job, field, f"{job.option(field)} has no effect without zonemode=strided")
+        return None
+    return zones
+
+
+def strided_zones(job: Job) -> model.Strided | None:
+    """Windows as the job gives them; None: there are none. Raises InputError for those that cannot be."""
+    placement = job.placement
+    size = placement.zone_size_bytes or 0
+    if placement.zone_mode == "none" or (placement.zone_mode is None and not size):
         return None
     if not size:
         raise InputError(
             "zonemode=strided needs zonesize", where=job.at("placement.zone_mode"), hint="add zonesize="
         )
-    window = job.placement.zone_range_bytes or size
+    window = placement.zone_range_bytes or size
     if window < max_block(job):
         raise InputError(
             f"a zone of {window} bytes is smaller than the largest block of {max_block(job)}",
             where=job.at(
-                "placement.zone_range_bytes"
-                if job.placement.zone_range_bytes
-                else "placement.zone_size_bytes"
+                "placement.zone_range_bytes" if placement.zone_range_bytes else "placement.zone_size_bytes"
             ),
             hint="give a larger zonerange or a smaller bs",
         )
-    return model.Strided(zone_bytes=size, range_bytes=window, skip_bytes=job.placement.zone_skip_bytes or 0)
+    return model.Strided(zone_bytes=size, range_bytes=window, skip_bytes=placement.zone_skip_bytes or 0)
 
 
 def _check(job: Job) -> None:
