@@ -89,8 +89,12 @@ class JobRequest:
     job: str
     clones: int | None = None
     iodepth: int | None = None
+    depth: int | None = None
+    """Of all its clones together."""
     operation: str | None = None
     """What it does to files by name (`getattr`); None: it reads and writes."""
+    operations: frozenset[str] = frozenset()
+    """All that it does, with what it reads back of its own; empty: not known."""
     read_percent: float | None = None
     random_percent: float | None = None
     block_bytes: dict[int, float] = field(default_factory=dict)

@@ -15,12 +15,12 @@ from loadstone.analysis import commit, fine_rates
 from loadstone.analysis.series import series
 from loadstone.audit import case as shape
 from loadstone.audit import latency_split, layer_flows, monitor_readings, targets, watched_hosts
+from loadstone.audit.job_facts import job_facts
 from loadstone.audit.monitor_readings import OPS
 from loadstone.audit.planned import jobs_of_units, planned
 from loadstone.audit.requested import DueRates, request
 from loadstone.audit.spec_case import with_spec
 from loadstone.bundle.earlier_runs import sequence
-from loadstone.explanations.job_facts import job_facts
 from loadstone.explanations.readings import Probed
 from loadstone.path.spec import Spec
 
@@ -86,11 +86,12 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
     asked = rates.filter(pl.col("op").is_in(total.requested)) if measurement.plan.trees else rates
     used = [targets.with_stored(one, every) for one in used]
     every_load = _with_those_beside(rates, used, beside)
+    requests = _requests(made, jobs)
     layers = _layers(monitor_readings.inside(every, bounds), every_load, used)
     return shape.Case(
         name=_name(jobs, total),
         source="bundle",
-        jobs=_requests(made, jobs),
+        jobs=requests,
         total=measured(total.data),
         ops={op: measured(total.ops[op]) for op in OPS if op in total.ops},
         seconds=total.measured_ns / 1e9 or None,
@@ -120,7 +121,7 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
         host_cpus=made.bundle.environment.get("host", {}).get("cpu", {}).get("online"),
         share_of_ceiling=_share(made, total),
         same_sequence_before=_again(measurement, total.line),
-        job_facts=job_facts(measurement.plan, _number(total)),
+        job_facts=job_facts(requests, used),
         probed=_probed(made, _number(total)),
         watched=watched_hosts.of_phase(measurement, bounds, _own_disks(layers, used)),
         probe_command=_probe_command(made.bundle.request),

@@ -26,6 +26,8 @@ class Planned:
 
     iodepth: int | None
     """The depth its backend can do; None: clones differ."""
+    depth: int
+    """Of all clones together."""
     backend: str
     polls: bool
     """It spins for completions."""
@@ -49,6 +51,7 @@ def planned(plan: Plan, streams: Sequence[Stream]) -> Planned:
     depths = {stream.iodepth for stream in does}
     return Planned(
         iodepth=depths.pop() if len(depths) == 1 else None,
+        depth=sum(stream.iodepth for stream in does),
         backend=backend.type,
         polls=isinstance(backend, BackendIoUring | BackendIoUringCmd) and (backend.iopoll or backend.sqpoll),
         targets=tuple(dict.fromkeys(target.path for target in used)),

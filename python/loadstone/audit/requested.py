@@ -69,6 +69,7 @@ def _planned(asked: JobRequest, planned: Planned) -> JobRequest:
     return replace(
         asked,
         iodepth=planned.iodepth,
+        depth=planned.depth,
         backend=planned.backend,
         polls=planned.polls,
         direct=planned.direct,
@@ -102,6 +103,7 @@ def _of_job(job: Job, planned: Planned, due: DueRates) -> JobRequest:
         JobRequest(
             job=job.name,
             operation=operation,
+            operations=asked | {"read"} if reread else asked,
             read_percent=100 * reads / (reads + writes)
             if operation is None and not reread and reads + writes
             else None,
@@ -204,8 +206,8 @@ def _sizes(sizes: Sizes) -> dict[int, float]:
     if isinstance(sizes, SizesRange):
         steps = (sizes.max_bytes - sizes.min_bytes) // max(1, sizes.step_bytes) + 1
         count = min(steps, MAX_SIZES)
-        span = sizes.max_bytes - sizes.min_bytes
-        told = [sizes.min_bytes + span * at // max(1, count - 1) for at in range(count)]
+        places = (at * (steps - 1) // max(1, count - 1) for at in range(count))
+        told = [sizes.min_bytes + place * sizes.step_bytes for place in places]
         return dict.fromkeys(told, 1 / count)
     whole = sum(entry.weight for entry in sizes.table)
     found: dict[int, float] = defaultdict(float)

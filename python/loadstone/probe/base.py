@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from loadstone.explanations.job_facts import JobFacts, block_sizes, job_facts, streams_of
 from loadstone.plan.derived import asked_operations
 from loadstone.plan.model import TargetKind
+from loadstone.probe.planned_facts import block_sizes, job_facts, streams_of
 from loadstone.probe.sample_size import seconds_per_arm
 
 if TYPE_CHECKING:
+    from loadstone.explanations.job_facts import JobFacts
     from loadstone.plan.model import FileUse, Plan, Stream
     from loadstone.probe.figures import Figures
 

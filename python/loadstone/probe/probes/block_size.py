@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from loadstone.explanations.job_facts import block_sizes
 from loadstone.probe import changes
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
+from loadstone.probe.planned_facts import block_sizes
 from loadstone.probe.probe import Probe
 
 if TYPE_CHECKING:
