@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from loadstone.api.jobs.progress_table import ProgressTable
 from loadstone.cli.display import console, live_progress
-from loadstone.cli.display.progress_table import ProgressTable
 from loadstone.printable import standard_streams
 from tests.guard.plans import plan, target
 from tests.support import runs

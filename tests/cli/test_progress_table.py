@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from loadstone.api.jobs.plan_lines import stage_lengths_ns
-from loadstone.cli.display.progress_table import ProgressTable
+from loadstone.api.jobs.progress_table import ProgressTable
 from tests.guard.plans import plan, target
 from tests.support.runs import Job, plan_of
 

@@ -10,9 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loadstone.api.jobs.changes import PYTHON
 from loadstone.api.results import Result
 from loadstone.audit.run import SealedFigures
-from loadstone.errors import RunError
+from loadstone.errors import InputError, RunError
+from loadstone.formats.fio.numbers import SECOND_NS, Reading, time_ns
+from loadstone.messages import say
 from loadstone.plan.safety.guard import Consent
 from loadstone.session import run_plan
 from loadstone.watch.address import addresses
@@ -20,9 +23,13 @@ from loadstone.watch.address import addresses
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from loadstone.errors import Where
     from loadstone.plan.model import Plan
     from loadstone.session import Progress, RunRequest
     from loadstone.watch.address import WatchedAddress
+
+    Watched = tuple[WatchedAddress, ...]
+    """Hosts to watch meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +79,24 @@ def consent_of(given: Sequence[Path | str] | Consent) -> Consent:
     )
 
 
-def watched(given: Sequence[str | WatchedAddress]) -> tuple[WatchedAddress, ...]:
-    """Return the hosts to watch; a str is read as the command line's `--watch`, once a second."""
+def watched(
+    given: Sequence[str | WatchedAddress],
+    *,
+    interval: str | None = None,
+    interval_at: Where | None = None,
+    secrets: Path | None = None,
+) -> Watched:
+    """Return the hosts to watch; a str is read as the command line's `--watch`.
+
+    `interval`: how often each is looked at [default: 1s]; what is wrong with it is told at `interval_at`.
+    """
+    interval_s = 1.0
+    if interval is not None:
+        if not given:
+            raise InputError(say("api.no_effect_without_watch"), where=interval_at)
+        interval_s = time_ns(interval, Reading(interval_at or PYTHON.at("watch_interval")), SECOND_NS) / 1e9
     words = [one for one in given if isinstance(one, str)]
-    read = addresses(words, interval_s=1.0, secrets=None) if words else ()
+    read = addresses(words, interval_s=interval_s, secrets=secrets) if words or secrets is not None else ()
     return (*read, *(one for one in given if not isinstance(one, str)))
 
 

@@ -17,8 +17,11 @@ from loadstone.analysis.totals import PERCENTILES
 from loadstone.api import exporting
 from loadstone.audit.run import SealedFigures, audit
 from loadstone.bundle import study as on_disk
+from loadstone.bundle.disk import reason
 from loadstone.bundle.read import Bundle
-from loadstone.errors import BundleError
+from loadstone.errors import BundleError, RunError
+from loadstone.messages import say
+from loadstone.screen import Screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -159,17 +162,34 @@ class Result:
         """Return the document of `--json` (docs/result-json.md)."""
         return self._told if self._told is not None else self.summary.document(self.audited)
 
+    def print(self, screen: Screen | None = None, *, judged: bool = True) -> None:
+        """Print the tables, the verdict and the answer as the command line does; `judged` as in `report`."""
+        from loadstone.report.run import answer, terminal
+        from loadstone.report.verdict import words as verdict
+
+        screen = screen or Screen(highlight=False)
+        terminal.summary(self.summary, screen)
+        if judged:
+            verdict.terminal(self.audited, screen)
+            answer.terminal(answer.answer(self.summary, self.audited), screen)
+
     def report(self, path: Path | str | None = None, *, judged: bool = True) -> Path:
         """Write the report (.html, .md, .pdf, .svg or .png) and return where; in the bundle by default.
 
-        Without `judged` it says nothing of what the rate is worth.
+        Without `judged` it says nothing of what the rate is worth. Raises `RunError` where that fails.
         """
         from loadstone.output import check
         from loadstone.report.run import files
 
         where = self.path / REPORT if path is None else Path(path)
         check(where)
-        files.write(self.summary, where, self.audited if judged else None)
+        try:
+            files.write(self.summary, where, self.audited if judged else None)
+        except (OSError, MemoryError) as error:
+            raise RunError(
+                say("api.report_not_written", path=str(where), reason=reason(error)),
+                hint=say("api.report_elsewhere", bundle=str(self.path)),
+            ) from error
         return where
 
     def export(self, kind: Kind, path: Path | str, *, layout: Layout | None = None) -> Path:

@@ -15,7 +15,7 @@ from loadstone import units
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROOMS: Final = ("audit", "bundle", "effects", "hosts", "refusals", "report", "verdict")
+ROOMS: Final = ("api", "audit", "bundle", "effects", "hosts", "refusals", "report", "verdict")
 Value = str | float | None
 
 

@@ -1,6 +1,6 @@
 """Live progress on a terminal: a small table that is drawn anew twice a second at most.
 
-Knows rich and the terminal's height. What the rows mean is in `cli.board`. Off a terminal
+Knows rich and the terminal's height. What the rows mean is in `api.jobs.progress_table`. Off a terminal
 there is no live progress at all.
 """
 
@@ -18,8 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone import units
+from loadstone.api.jobs.progress_table import PhaseTotals, ProgressRow, ProgressTable
 from loadstone.cli.display import console
-from loadstone.cli.display.progress_table import PhaseTotals, ProgressRow, ProgressTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

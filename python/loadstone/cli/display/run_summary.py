@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from loadstone import exitcodes
 from loadstone.cli.display import console
 from loadstone.cli.main import show
-from loadstone.errors import LoadstoneError, RunError
+from loadstone.errors import LoadstoneError
 
 if TYPE_CHECKING:
     from loadstone.api.results import Result
     from loadstone.cli.display.live_progress import LiveProgress
     from loadstone.cli.options.run_options import OutputOptions
     from loadstone.verdict import Verdict
-
-REPORT: Final = "report.html"
-PIPE_WIDTH: Final = 120
 
 
 def live(*, wanted: bool) -> LiveProgress | None:
@@ -51,17 +48,7 @@ def tell(result: Result, told: OutputOptions, *, require_valid: bool = False, ju
         # As it stands in the bundle: the two never differ.
         sys.stdout.write(json.dumps(result.document(), indent=2, ensure_ascii=False) + "\n")
     else:
-        from loadstone.report.run import answer, terminal
-        from loadstone.report.verdict import words as verdict
-        from loadstone.screen import Screen
-
-        # A file or pipe has no width; there the table need not be squeezed into 80 columns.
-        width = None if sys.stdout.isatty() else PIPE_WIDTH
-        screen = Screen(highlight=False, width=width)
-        terminal.summary(result.summary, screen)
-        if judged:
-            verdict.terminal(result.audited, screen)
-            answer.terminal(answer.answer(result.summary, result.audited), screen)
+        result.print(console.data(), judged=judged)
     sys.stdout.flush()
     if result.error is not None:
         show(result.error)
@@ -73,17 +60,10 @@ def tell(result: Result, told: OutputOptions, *, require_valid: bool = False, ju
 
 def _reported(result: Result, *, judged: bool) -> bool:
     """Write the report; tell whether that worked."""
-    from loadstone.bundle.disk import reason
-
     try:
         where = result.report(judged=judged)
     except LoadstoneError as error:
         show(error)
-        return False
-    except (OSError, MemoryError) as error:
-        what = f"{result.path / REPORT}: the report cannot be written: {reason(error)}"
-        again = f"loadstone report {result.path} -o FILE"
-        show(RunError(what, hint=f"the run is whole; `{again}` writes it elsewhere"))
         return False
     console.say(f"report: {where}")
     return True

@@ -14,10 +14,10 @@ from cyclopts import Parameter
 
 from loadstone.api.place import default_directory
 from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Repeat
-from loadstone.errors import InputError, Where
+from loadstone.errors import Where
 
 if TYPE_CHECKING:
-    from loadstone.watch.address import WatchedAddress
+    from loadstone.api.one_run import Watched
 
 
 @Parameter(name="*")
@@ -62,18 +62,13 @@ class RunOptions(OutputOptions):
     require_valid: Annotated[bool, Flag] = False
     """End with exit code 98 when the verdict on any run is 'not valid' or 'cannot tell'."""
 
-    def watched(self) -> tuple[WatchedAddress, ...]:
+    def watched(self) -> Watched:
         """Return the hosts to watch. Raises `InputError`."""
-        interval_s = 1.0
-        if self.watch_interval is not None:
-            from loadstone.formats.fio.numbers import SECOND_NS, Reading, time_ns
-
-            option = Where(COMMAND_LINE, option="--watch-interval")
-            if not self.watch:
-                raise InputError("has no effect without --watch", where=option)
-            interval_s = time_ns(self.watch_interval, Reading(option), SECOND_NS) / 1e9
-        if not self.watch and self.watch_secrets is None:
+        if not self.watch and self.watch_interval is None and self.watch_secrets is None:
             return ()
-        from loadstone.watch.address import addresses
+        from loadstone.api.one_run import watched
 
-        return addresses(self.watch, interval_s=interval_s, secrets=self.watch_secrets)
+        option = Where(COMMAND_LINE, option="--watch-interval")
+        return watched(
+            self.watch, interval=self.watch_interval, interval_at=option, secrets=self.watch_secrets
+        )

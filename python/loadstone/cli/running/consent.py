@@ -8,8 +8,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+from loadstone import Consent
 from loadstone.cli.display import console
-from loadstone.plan.safety.guard import Consent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

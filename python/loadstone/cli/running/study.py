@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from loadstone import exitcodes, units
+from loadstone.api.results import REPORT
 from loadstone.api.studies.prepared import StudyMeans, run_prepared
 from loadstone.bundle.study import result_text
 from loadstone.cli.display import console, run_summary
@@ -86,11 +87,8 @@ def _tell(outcome: StudyOutcome, run_options: RunOptions) -> int:
         sys.stdout.write(result_text(outcome.result))
     else:
         from loadstone.report.study import terminal as study_terminal
-        from loadstone.screen import Screen
 
-        width = None if sys.stdout.isatty() else run_summary.PIPE_WIDTH
-        runs = [one.run for one in outcome.done]
-        study_terminal.summary(outcome.study, runs, Screen(highlight=False, width=width))
+        study_terminal.summary(outcome.study, [one.run for one in outcome.done], console.data())
     sys.stdout.flush()
     if outcome.error is not None:
         show(outcome.error)
@@ -99,8 +97,8 @@ def _tell(outcome: StudyOutcome, run_options: RunOptions) -> int:
         from loadstone.report.study import page as study_page
 
         whole = study_page.StudyPage(outcome.path, outcome.study, [one.run for one in outcome.done])
-        study_page.write([whole], outcome.path / run_summary.REPORT)
-        console.say(f"report: {outcome.path / run_summary.REPORT}")
+        study_page.write([whole], outcome.path / REPORT)
+        console.say(f"report: {outcome.path / REPORT}")
     return tell_worth(outcome, run_options)
 
 

@@ -93,7 +93,7 @@ def _plan(prepared: PreparedExperiment, *, json: bool) -> int:
         sys.stdout.write(json_format.dumps(told.document(), indent=2) + "\n")
     else:
         console.notes(prepared.notes)
-        from loadstone.cli.display.experiment_lines import lines
+        from loadstone.experiment.announcement_lines import lines
 
         sys.stdout.write("".join(f"{line}\n" for line in lines(told)))
     sys.stdout.flush()
@@ -198,7 +198,7 @@ def _missing(prepared: PreparedExperiment, stopped: StoppedExperiment) -> int:
 
 def _tell(outcome: ExperimentOutcome, run_options: RunOptions) -> int:
     """Print what was found and how it ended; the page comes last, because writing it may fail."""
-    from loadstone.cli.display.run_summary import REPORT
+    from loadstone.api.results import REPORT
     from loadstone.experiment.told import measured_runs, story_of
 
     study = outcome.study
@@ -241,8 +241,8 @@ def _tell_end(outcome: ExperimentOutcome, run_options: RunOptions) -> int:
 
 def _report(path: Path, run_options: RunOptions, files: list[Path]) -> int:
     from loadstone import output as outputs
+    from loadstone.api.results import REPORT
     from loadstone.bundle import experiment as on_disk
-    from loadstone.cli.display.run_summary import REPORT
     from loadstone.experiment.told import story_on_disk
     from loadstone.report.experiment import files as written
 
@@ -257,9 +257,7 @@ def _report(path: Path, run_options: RunOptions, files: list[Path]) -> int:
 
 
 def _print(story: ExperimentStory | None, *, json: bool) -> None:
-    from loadstone.cli.display.run_summary import PIPE_WIDTH
     from loadstone.report.experiment import document, text
-    from loadstone.screen import Screen
 
     if story is None:
         console.say("no run completed: there is nothing to report")
@@ -267,8 +265,7 @@ def _print(story: ExperimentStory | None, *, json: bool) -> None:
     if json:
         sys.stdout.write(json_format.dumps(document.document(story), indent=2) + "\n")
     else:
-        width = None if sys.stdout.isatty() else PIPE_WIDTH
-        text.terminal(story, Screen(highlight=False, width=width))
+        text.terminal(story, console.data())
     sys.stdout.flush()
 
 
