@@ -406,6 +406,66 @@ def not_taken(bench: Bench) -> None:
     bench.ran("run", path).ends(1, 2).says("stat_interval")
 
 
+def unknown_kind(bench: Bench) -> None:
+    """A factor of no kind, of two, or of one that needs something else."""
+    factor = bench.draw.choice(
+        [
+            VARIED.replace('control = "sysctl"', 'kind = "governer"'),
+            VARIED.replace('control = "sysctl"\n', ""),
+            VARIED + 'kind = "page_cache"\n',
+            '\n[[factors]]\nname = "f"\nkind = "fill_level"\nlevels = ["10%", "20%"]\n',
+            '\n[[factors]]\nname = "f"\nkind = "layout"\nlevels = ["one", "two"]\n',
+        ]
+    )
+    path = bench.file(bench.text(factor))
+    for action in ("plan", "run"):
+        bench.ran(action, path).ends(2).says(rf"{path.name}:\d+")
+
+
+def no_effect(bench: Bench) -> None:
+    """A factor that does nothing to this workload: refused before the study."""
+    name, levels = bench.draw.choice(
+        [("rwmixread", "20, 80"), ("iodepth", "1, 8"), ("numjobs", '1, "1"'), ("bs", '"4k", "4096"')]
+    )
+    load = LOAD if name != "rwmixread" else LOAD.replace("randrw", "randread")
+    path = bench.file(
+        bench.text(f'\n[[factors]]\nname = "f"\noption = "{name}"\nlevels = [{levels}]\n', load=load)
+    )
+    for action in ("plan", "run"):
+        bench.ran(action, path).ends(2).says(rf"{path.name}:\d+")
+    if (bench.folder / "out").exists():
+        raise WrongError("a study was begun")
+
+
+def once(bench: Bench) -> None:
+    """One repeat: it runs, and says that chance cannot be ruled out."""
+    target = _volume(bench) / "data"
+    path = bench.file(bench.text(target=str(target)).replace("repeats = 2", "repeats = 1"))
+    found = bench.ran("run", path).ends(0)
+    if "chance cannot be ruled out" not in found.out + found.err:
+        raise WrongError(f"does not say that nothing is known: {found.out[-800:]}")
+
+
+def aliased(bench: Bench) -> None:
+    """A fraction: what cannot be told apart is named; one that is too small is refused."""
+    names = ("bs", "numjobs", "rwmixread", "fsync")
+    levels = ('"4k", "8k"', "1, 2", "20, 80", "0, 8")
+    factors = "".join(
+        f'\n[[factors]]\nname = "{name}"\noption = "{name}"\nlevels = [{level}]\n'
+        for name, level in zip(names, levels, strict=True)
+    )
+    small = bench.draw.random() < 0.5
+    extra = f'repeats = 1\ndesign = "fraction"\nbudget = {{ time = "{"9s" if small else "18s"}" }}'
+    path = bench.file(bench.text(factors).replace("repeats = 2", extra))
+    if small:
+        for action in ("plan", "run"):
+            bench.ran(action, path).ends(2).says("budget")
+        return
+    found = bench.ran("plan", path).ends(0)
+    if "cannot be told from" not in found.out:
+        raise WrongError(f"does not say what is aliased: {found.out[-800:]}")
+
+
 def no_file(bench: Bench) -> None:
     """What is no file of an experiment."""
     path = bench.folder / "attack.toml"
@@ -633,6 +693,70 @@ def changed_by_others(bench: Bench) -> None:
     bench.complete(out, 4)
 
 
+def restored_meanwhile(bench: Bench) -> None:
+    """`loadstone restore` while an experiment runs: refused, and the experiment goes on."""
+    path, out = bench.file(bench.text(VARIED.replace("[1, 7]", "[6, 7]"), runtime="3s")), bench.folder / "out"
+    process = bench.start("run", path)
+    _begun(process, out, 1)
+    time.sleep(bench.draw.uniform(1.0, 3.0))
+    before = Path("/proc/sys/vm/stat_interval").read_text()
+    bench.restore(*bench.draw.choice([(), ("--force",)])).ends(1).says(
+        rf"refused: process {process.pid} is alive|refused: process \d+ is alive"
+    )
+    if before.strip() in ("6", "7") and Path("/proc/sys/vm/stat_interval").read_text().strip() == "1":
+        raise WrongError("what a living experiment set was put back")
+    bench.ended(process).ends(0)
+    bench.complete(out, 4)
+
+
+def restored_twice(bench: Bench) -> None:
+    """Killed, and two `loadstone restore` at once, then a third: nothing is undone twice."""
+    marks = bench.folder / "undone"
+    level = f'{{ name = "on", do = "true", undo = "echo x >> {marks}" }}'
+    factors = VARIED + f'\n[[factors]]\nname = "f"\nkind = "command"\nlevels = [{level}, "as is"]\n'
+    path, out = (
+        bench.file(bench.text(factors, runtime="3s").replace('"random"', '"given"')),
+        bench.folder / "out",
+    )
+    process = bench.start("run", path, "--allow-exec")
+    _begun(process, out, bench.draw.randrange(1, 8))
+    time.sleep(bench.draw.uniform(0.0, 2.0))
+    process.kill()
+    bench.ended(process)
+    time.sleep(0.5)
+    undone = marks.read_text().count("x") if marks.exists() else 0
+    command = [sys.executable, "-m", "loadstone", "restore"]
+    environment = os.environ | {"LOADSTONE_STATE": str(bench.state)}
+    both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [one.communicate()[0] for one in both]
+    if any(one.returncode for one in both):
+        raise WrongError(f"two at once: {said}")
+    bench.restore().ends(0).says("nothing was left changed")
+    now = marks.read_text().count("x") if marks.exists() else 0
+    if now > undone + 1:
+        raise WrongError(f"a command was undone {now - undone} times")
+    bench.is_put_back()
+
+
+def grandchild(bench: Bench) -> None:
+    """Killed while a command has a program of its own at work: what that makes later is undone, too."""
+    mark, begun = bench.folder / "mark", bench.folder / "begun"
+    level = f'{{ name = "on", do = "(touch {begun}; sleep 20; touch {mark}) & wait", undo = "rm -f {mark}" }}'
+    factor = f'\n[[factors]]\nname = "f"\nkind = "command"\nlevels = [{level}, "as is"]\n'
+    process = bench.start("run", bench.file(bench.text(factor)), "--allow-exec")
+    until_s = time.monotonic() + 120
+    while not begun.exists() and time.monotonic() < until_s:
+        time.sleep(0.02)
+    began_s = time.monotonic()
+    time.sleep(bench.draw.uniform(0.0, 2.0))
+    process.kill()
+    bench.ended(process)
+    bench.restore().ends(0)
+    time.sleep(max(0.0, 22 + began_s - time.monotonic()))
+    if mark.exists():
+        raise WrongError("what a command's own program made after the kill is still there")
+
+
 def rebooted(bench: Bench) -> None:
     """Killed in a run, and the host boots: settings are the kernel's again, what was made on disk is not."""
     mark = bench.folder / "mark"
@@ -813,7 +937,8 @@ ATTACKS: Final[dict[str, Callable[[Bench], None]]] = {
         command, misspelt, wrong_value, one_thing_twice, cannot_be_set, not_taken, no_file, small_budget,
         precious, own_file, interrupted, terminated, killed, interrupted_plan, target_goes, edited,
         full_journal, full_study, two_at_once, used_directory, interrupted_building, killed_building,
-        changed_by_others, rebooted, wild_command, one_target,
+        changed_by_others, rebooted, wild_command, one_target, unknown_kind, no_effect, once, aliased,
+        restored_meanwhile, restored_twice, grandchild,
     )
 }  # fmt: skip
 

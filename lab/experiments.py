@@ -238,6 +238,16 @@ def share(part: int, whole: int) -> str:
     return f"{100 * of:.1f} ± {100 * math.sqrt(max(of * (1 - of), 1 / whole / 4) / whole):.1f} %"
 
 
+def share_of_several(parts: Sequence[tuple[int, int]]) -> str:
+    """Write a share of what each study has several of, with its error between studies: theirs go together."""
+    part, whole = (sum(one[at] for one in parts) for at in (0, 1))
+    if not whole:
+        return "–"
+    of = part / whole
+    error = math.sqrt(sum((mine - of * count) ** 2 for mine, count in parts)) / whole
+    return f"{100 * of:.1f} ± {100 * error:.1f} %"
+
+
 def lines(found: Sequence[StudyOutcome], kinds: Sequence[str]) -> list[str]:
     """Return the rows of the table of kinds."""
     made = []
@@ -246,14 +256,13 @@ def lines(found: Sequence[StudyOutcome], kinds: Sequence[str]) -> list[str]:
         if not mine:
             continue
         methods = Counter(one.method for one in mine)
-        others = [one.others_covered for one in mine]
         clean = [one for one in mine if one.nulls]
         cells = [
             kind,
             str(len(mine)),
             share(sum(one.covered for one in mine), len(mine)),
-            share(sum(one[0] for one in others), sum(one[1] for one in others)),
-            share(sum(one.raw_false for one in mine), sum(one.nulls for one in mine)),
+            share_of_several([one.others_covered for one in mine]),
+            share_of_several([(one.raw_false, one.nulls) for one in mine]),
             share(sum(one.family_false for one in clean), len(clean)),
             str(sum(one.wrong_way for one in mine)),
             share(sum(one.drift_found for one in mine), len(mine)),
@@ -281,7 +290,7 @@ def page(found: Sequence[StudyOutcome], command: str) -> str:
         f"`{command}` drew {len(found)} experiments from seeds and analysed each as `loadstone experiment report` does: two or "
         "three factors of two or three levels, three to eight repeats in random order within blocks, noise of 0.5 to 4 %, an "
         "effect of 0 to 20 % on the first factor and, in half of them, an interaction with the second. ± is the binomial "
-        "standard error.",
+        "standard error; that of a study's several effects is between studies.",
         "",
         "## Errors that the method was tuned on",
         "",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadstone.control.block import IoScheduler
-from loadstone.control.memory import DirtyLimit
+from loadstone.control.memory import DirtyLimit, TransparentHugePages
 from loadstone.control.table import Controls
 
 if TYPE_CHECKING:
@@ -41,6 +41,15 @@ class KernelDirtyLimit(DirtyLimit):
         super().write(subject, value)
         form = "bytes" if value.endswith("%") else "ratio"
         (self.root / f"sys/vm/dirty_{form}").write_text("0")
+
+
+class KernelHugePages(TransparentHugePages):
+    """The choice of huge pages, written as the kernel lists it."""
+
+    def write(self, subject: str, value: str) -> None:
+        """Choose one of the list."""
+        listed = (f"[{name}]" if name == value else name for name in self.choices(subject))
+        self.path(subject).write_text(" ".join(listed) + "\n")
 
 
 def choose(queue: Path, scheduler: str) -> None:
@@ -89,6 +98,7 @@ def controls(root: Path) -> Controls:
     made = Controls(root / "sys", root / "proc")
     made.replace(KernelScheduler(root / "sys"))
     made.replace(KernelDirtyLimit(root / "proc"))
+    made.replace(KernelHugePages(root / "sys"))
     return made
 
 

@@ -6,6 +6,8 @@ import contextlib
 import errno
 import json
 import os
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -107,7 +109,7 @@ def test_a_value_that_the_kernel_changes_is_an_error_and_put_back(
             RefusedError,
             "no limit of a control group",
         ),
-        ("dirty_limit", "", "much", RefusedError, "expected N% or a number of bytes"),
+        ("dirty_limit", "", "much", RefusedError, "found 'much'"),
     ],
 )
 def test_what_cannot_be_set_is_refused_and_nothing_changed(
@@ -285,6 +287,25 @@ def test_a_command_may_leave_a_program_in_the_background(
         )
         assert Path("/proc", number.read_text().strip()).exists()
     assert not over.exists()
+
+
+def test_what_a_killed_process_had_a_command_start_is_waited_for(places: Places, tmp_path: Path) -> None:
+    begun, mark = tmp_path / "begun", tmp_path / "mark"
+    child = os.fork()
+    if not child:
+        changing(places).run("slow", f"(touch {begun}; sleep 3; touch {mark}) & wait", f"rm -f {mark}")
+        os._exit(0)
+    while not begun.exists():
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert not mark.exists()
+    began_s = time.monotonic()
+    assert [one.outcome for one in restore(machine.controls(places[0]), places[1])] == [
+        ChangeOutcome.RESTORED
+    ]
+    time.sleep(max(0.0, 4 + began_s - time.monotonic()))
+    assert not mark.exists()
 
 
 def test_a_damaged_record_is_named_and_kept(places: Places) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from loadstone.control.files import FileControl, bracketed, text, words
-from loadstone.control.model import Setting
+from loadstone.control.model import NUMBER, Setting
 from loadstone.errors import RefusedError
 from loadstone.path.underlying import under_path
 
@@ -100,14 +100,14 @@ class NrRequests(_QueueFile):
     """Requests that may wait in the queue."""
 
     name, title = "nr_requests", "requests in the device's queue"
-    file = "nr_requests"
+    file, takes = "nr_requests", NUMBER
 
 
 class ReadAhead(_QueueFile):
     """How far the kernel reads ahead, KiB."""
 
     name, title = "read_ahead_kb", "read-ahead, KiB"
-    file = "read_ahead_kb"
+    file, takes = "read_ahead_kb", NUMBER
 
 
 class WriteCache(_QueueFile):
@@ -132,7 +132,7 @@ class MaxSectors(_QueueFile):
     """Largest request the kernel makes, KiB."""
 
     name, title = "max_sectors_kb", "largest request, KiB"
-    file = "max_sectors_kb"
+    file, takes = "max_sectors_kb", NUMBER
 
 
 class NoMerges(_QueueFile):

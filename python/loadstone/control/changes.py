@@ -181,9 +181,8 @@ class Changes:
             raise RefusedError(f"{setting}: it cannot be read")
         if kind.agrees(value, before):
             return None
-        choices = kind.choices(setting.subject)
-        if choices and value not in choices:
-            raise RefusedError(f"{setting}: found {value!r}", hint=f"it takes {', '.join(choices)}")
+        if why := kind.refuses(setting.subject, value):
+            raise RefusedError(f"{setting}: found {value!r}", hint=f"it {why}")
         change = self._intend(kind, setting, before, value)
         self._step("set")
         try:

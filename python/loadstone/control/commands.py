@@ -1,10 +1,13 @@
 """A pair of commands: one sets something Loadstone knows nothing of, the other puts it back.
 
-Knows how a command is run and told. Whether the user allowed commands is asked by whoever reads them.
+Knows how a command is run and told, and that what it started may outlive it when this process is
+killed: before another command of the same pair is run, that is waited for. Whether the user
+allowed commands is asked by whoever reads them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 from typing import Final
 
@@ -13,6 +16,8 @@ from loadstone.control.model import Control
 from loadstone.errors import RefusedError
 
 PATIENCE_S: Final = 600
+SETTLE_S: Final = 30
+"""So long what a killed process's command started is waited for; the other command may be what ends it."""
 
 
 class CommandPair(Control):
@@ -35,11 +40,20 @@ class CommandPair(Control):
         return None
 
     def write(self, subject: str, value: str) -> None:
-        """Run a command. Raises RefusedError where it fails."""
+        """Run a command. Raises RefusedError where it fails, or where what was left by another goes on."""
+        # What runs to its end forgets its lock: it is there after a kill only.
+        lock = f"command-{hashlib.sha256(subject.encode()).hexdigest()[:16]}"
+        is_settled = orphans.wait_until_gone(lock, SETTLE_S)
         try:
-            done = orphans.run(["/bin/sh", "-c", value], timeout=PATIENCE_S)
+            done = orphans.run(["/bin/sh", "-c", value], lock, timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
             raise RefusedError(f"{subject}: `{value}` took more than {PATIENCE_S} s") from None
+        if not is_settled and not orphans.wait_until_gone(lock, 0):
+            raise RefusedError(
+                f"{subject}: what its command started before the kill is at work still",
+                hint="end it, then `loadstone restore`",
+            )
+        orphans.forget(lock)
         if done.returncode != 0:
             words = " ".join((done.stderr or done.stdout).split())[:500]
             raise RefusedError(f"{subject}: `{value}` ended with {done.returncode}: {words}")

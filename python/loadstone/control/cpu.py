@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from loadstone.control.files import FileControl, HostFile, numbered, put, text, words
+from loadstone.control.model import NUMBER
 from loadstone.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -40,14 +41,14 @@ class FrequencyMin(_PolicyFile):
     """Lowest frequency of a policy, kHz."""
 
     name, title, source = "frequency_min_khz", "lowest CPU frequency, kHz", CPUFREQ
-    file = "scaling_min_freq"
+    file, takes = "scaling_min_freq", NUMBER
 
 
 class FrequencyMax(_PolicyFile):
     """Highest frequency of a policy, kHz."""
 
     name, title, source = "frequency_max_khz", "highest CPU frequency, kHz", CPUFREQ
-    file = "scaling_max_freq"
+    file, takes = "scaling_max_freq", NUMBER
 
 
 class EnergyPreference(_PolicyFile):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from loadstone.control.files import HostFile, bracketed, put, text, words
-from loadstone.errors import RefusedError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,16 +22,15 @@ class _DirtyLimit(HostFile):
     source = VM
     folder = "sys/vm"
     bytes_file: ClassVar[str]
+    takes = (r"\d+%?", "N% or a number of bytes")
 
     def read(self, subject: str) -> str | None:
         ratio, number = text(self.path(subject)), text(self._bytes(subject))
         return f"{ratio}%" if number in (None, "0") and ratio is not None else number
 
     def write(self, subject: str, value: str) -> None:
-        number = value.removesuffix("%")
-        if not number.isdigit():
-            raise RefusedError(f"{self.name}: found {value!r}, expected N% or a number of bytes")
-        put(self.path(subject) if value.endswith("%") else self._bytes(subject), number)
+        file = self.path(subject) if value.endswith("%") else self._bytes(subject)
+        put(file, value.removesuffix("%"))
 
     def _bytes(self, subject: str) -> Path:
         return self.path(subject).with_name(self.bytes_file)

@@ -7,6 +7,7 @@ what was changed and by whom: that is the journal's.
 from __future__ import annotations
 
 import abc
+import re
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -39,6 +40,8 @@ class Control(abc.ABC):
     """Its value changes with what the run does: a third value is nobody else's setting."""
     by_name: ClassVar[bool] = False
     """Its subjects are not listed: the user names one."""
+    takes: ClassVar[tuple[str, str]] = (".*", "any value")
+    """What its values look like where the kernel has no list: a pattern, and the same in words."""
 
     @abc.abstractmethod
     def subjects(self) -> list[str]:
@@ -70,6 +73,14 @@ class Control(abc.ABC):
         """Return the values it takes; empty: the kernel says no list."""
         return ()
 
+    def refuses(self, subject: str, value: str) -> str:
+        """Return why it cannot be set to a value, as far as is known before; empty: nothing is."""
+        choices = self.choices(subject)
+        if choices:
+            return "" if value in choices else f"takes {', '.join(choices)}"
+        pattern, words = self.takes
+        return "" if re.fullmatch(pattern, value, re.DOTALL) else f"takes {words}"
+
     def identity(self, subject: str) -> str:  # noqa: ARG002 - most things keep their name until a reboot
         """Return what tells this subject from another that gets its name later; empty: nothing is needed."""
         return ""
@@ -91,5 +102,6 @@ class Control(abc.ABC):
         return asked == value
 
 
+NUMBER: Final = (r"\d+", "a whole number")
 BEFORE_LIMIT: Final = 64 * 1024
 """Bytes of a value: none is longer."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from loadstone.control.files import HostFile
+from loadstone.control.model import NUMBER
 
 
 class NfsServerThreads(HostFile):
     """Threads that serve NFS; 0 stops the server."""
 
     name, title, source = "nfs_server_threads", "threads of the NFS server", "nfsd(7)"
-    file = "fs/nfsd/threads"
+    file, takes = "fs/nfsd/threads", NUMBER

@@ -291,9 +291,8 @@ def _why_not_control(kind: Control, subject: str, value: str) -> str | None:
     except LoadstoneError as error:
         return error.message
     for one in subjects:
-        choices = kind.choices(one)
-        if choices and value not in choices:
-            return f"{kind.name} of {one or 'this host'} takes {', '.join(choices)}"
+        if refusal := kind.refuses(one, value):
+            return f"{kind.name} of {one or 'this host'} {refusal}, found {value!r}"
     return None
 
 

@@ -25,8 +25,8 @@ def restore(
 ) -> int:
     """Put back the settings of this machine that a killed run has left changed.
 
-    What a run that is alive has changed is its own to put back, and is only named. Ends with 1 where
-    something could not be put back; it stays in the journal then.
+    What a run that is alive has changed is its own to put back: that is refused, and ends with 1. So does
+    what could not be put back; it stays in the journal then.
 
     Parameters
     ----------
@@ -40,12 +40,13 @@ def restore(
     """
     from loadstone.api import machine
 
-    for pid, names in machine.settings_in_use().items():
-        console.say(f"process {pid} is alive and will put back: {', '.join(names)}")
+    in_use = machine.settings_in_use()
+    for pid, names in in_use.items():
+        console.say(f"refused: process {pid} is alive and will put back: {', '.join(names)}")
     if dry_run:
         for damage in machine.damage_of_settings():
             console.say(str(damage))
-        return _shown(machine.settings_left(), json=json)
+        return _shown(machine.settings_left(), in_use=bool(in_use), json=json)
     done = machine.restore_settings(force=force)
     if json:
         rows = [asdict(one) for one in done]
@@ -53,18 +54,19 @@ def restore(
     else:
         for one in sorted(done, key=lambda one: one.is_well):
             sys.stdout.write(f"{one}\n")
-        if not done:
+        if not done and not in_use:
             sys.stdout.write("nothing was left changed\n")
-    return exitcodes.DONE if all(one.is_well for one in done) else exitcodes.FAILED
+    well = not in_use and all(one.is_well for one in done)
+    return exitcodes.DONE if well else exitcodes.FAILED
 
 
-def _shown(rows: list[dict[str, Any]], *, json: bool) -> int:
+def _shown(rows: list[dict[str, Any]], *, in_use: bool, json: bool) -> int:
     if json:
         sys.stdout.write(json_format.dumps({"changed": rows}, indent=2) + "\n")
         return exitcodes.DONE
     for row in rows:
         name = f"{row['control']} of {row['subject']}" if row["subject"] else row["control"]
         sys.stdout.write(f"{name}: set to {row['asked']} by process {row['pid']}; it was {row['before']}\n")
-    if not rows:
+    if not rows and not in_use:
         sys.stdout.write("nothing was left changed\n")
     return exitcodes.DONE

@@ -104,7 +104,8 @@ def _effects(story: ExperimentStory) -> Iterator[Block]:
     yield Heading(words.sentence(name_of(story.metric)))
     for found in tables.matrix(story, [story.metric]):
         yield _factor(found)
-    yield Paragraph(words.legend(story.effects), "soft")
+    if story.effects.tests:
+        yield Paragraph(words.legend(story.effects), "soft")
     yield from _drawn([charts.effects(story)], 1)
 
 

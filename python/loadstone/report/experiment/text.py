@@ -49,9 +49,9 @@ def terminal(story: ExperimentStory, console: Console) -> None:
         else:
             for line in _lines(found):
                 console.print(line)
-    if story.effects.factors:
+    if story.effects.tests:
         console.print(Text(words.legend(story.effects), "dim"))
-    else:
+    if not story.effects.factors:
         console.print(_measured(story))
     _some("open", words.open_points(story.effects), "yellow", console)
     _some("interaction", [one for one in tables.interactions(story) if "depend on" in one], "", console)
