@@ -199,7 +199,7 @@ class Agent:
         bundle = self._directory / str(order["run"]) / self._name
         if bundle.exists():
             # What is forgotten later is what this run made.
-            raise RefusedError(f"{bundle} exists already", hint="name another directory in the hosts file")
+            raise RefusedError(say("hosts.agent.there", path=str(bundle)), hint=say("hosts.agent.there_hint"))
         self._bundle = bundle
         self._bundle.parent.mkdir(parents=True, exist_ok=True)
         self._running = True

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import input_file
 from loadstone.errors import InputError, RefusedError
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,6 @@ AUTHORITY: Final = "ca"
 COORDINATOR: Final = "coordinator"
 DAYS: Final = 825
 """The longest that browsers and others accept of a certificate."""
-MISSING: Final = "pip install 'loadstone[hosts]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,9 @@ class Authority:
             from cryptography import x509  # noqa: PLC0415 # an extra
             from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 # an extra
         except ImportError as error:
-            raise RefusedError("certificates need the package cryptography", hint=MISSING) from error
+            raise RefusedError(
+                say("hosts.certificates.package"), hint=say("hosts.certificates.package_hint")
+            ) from error
         self._days = days
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Loadstone hosts")])
@@ -91,10 +93,12 @@ def write(directory: Path, names: Sequence[str]) -> list[Path]:
     The authority's own key is not kept: who needs another host's certificate makes all anew.
     """
     if directory.exists() and not directory.is_dir():
-        raise RefusedError(f"{directory} is not a directory", hint="name a new directory")
+        raise RefusedError(
+            say("hosts.certificates.file", path=str(directory)), hint=say("hosts.certificates.new")
+        )
     if directory.exists() and any(directory.iterdir()):
         raise InputError(
-            f"{directory} is not empty", hint="name a new directory: keys are never written over"
+            say("hosts.certificates.full", path=str(directory)), hint=say("hosts.certificates.new")
         )
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     authority = Authority()
@@ -121,10 +125,10 @@ def read(directory: Path, name: str) -> Credentials:
         try:
             texts.append(input_file.start(directory / file, input_file.MOST_BYTES).decode())
         except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is no text"
+            reason = error.strerror if isinstance(error, OSError) else say("hosts.file.binary")
             raise InputError(
                 f"{directory / file}: {reason}",
-                hint=f"`loadstone hosts certificates HOSTS --directory {directory}` makes them",
+                hint=say("hosts.certificates.make", path=str(directory)),
             ) from error
     return Credentials(*texts)
 

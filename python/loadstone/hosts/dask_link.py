@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone import temporary
 from loadstone.errors import LoadstoneError, RefusedError, RunError
 from loadstone.hosts import certificates
 from loadstone.hosts.links import Waiting, ssh_argv, why_gone
@@ -41,14 +42,16 @@ class ControlPlane:
             from loadstone.hosts import dask_worker  # noqa: PLC0415 # an extra
         except ImportError as error:
             raise RefusedError(
-                f"hosts are reached by Dask distributed, which is not installed ({error.name})",
-                hint='pip install "loadstone[hosts]" here and there, or transport = "pipe" in the hosts file',
+                say("hosts.dask.package", package=error.name),
+                hint=say("hosts.dask.package_hint"),
             ) from error
         self.dask = dask_worker
         self.hosts = hosts
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="control plane", daemon=True)
         self._scheduler: Any = None
+        self._scratch = contextlib.ExitStack()
+        """Of the directory that Dask makes for a scheduler."""
         self._client: Any = None
         self._heard: dict[str, Callable[[dict[str, Any]], None]] = {}
         self._credentials: dict[str, certificates.Credentials] = {}
@@ -63,13 +66,17 @@ class ControlPlane:
         self.dask.configure()
         self._thread.start()
         self._make_certificates()
+        scratch = self._scratch.enter_context(temporary.directory())
         try:
-            self.wait(self._begin(), START_S)
+            self.wait(self._begin(str(scratch)), START_S)
         except LoadstoneError:
             raise
         except Exception as error:
             where = self.hosts.run.scheduler or "here"
-            raise RunError(f"the control plane cannot be started ({where}): {error}") from error
+            raise RunError(
+                say("hosts.dask.not_started", where=where, reason=str(error)),
+                hint=say("hosts.dask.not_started_hint"),
+            ) from error
 
     def stop(self) -> None:
         """Let go of everything."""
@@ -77,6 +84,7 @@ class ControlPlane:
             self.wait(self._end(), START_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(START_S)
+        self._scratch.close()
 
     def wait(self, work: Coroutine[Any, Any, Any], timeout_s: float) -> Any:
         """Do something on the loop and wait for it."""
@@ -104,7 +112,6 @@ class ControlPlane:
             "port": self.port,
             "credentials": None if credentials is None else credentials.document(),
             "connect_s": self.hosts.run.connect_s,
-            "directory": entry.directory,
         }
 
     async def call(self, name: str, function: Any, *arguments: Any) -> Any:
@@ -132,11 +139,11 @@ class ControlPlane:
             self._credentials = {name: authority.issue(name) for name in names}
         else:
             raise RefusedError(
-                f"the scheduler {settings.scheduler} needs certificates",
-                hint="set run.certificates to their directory, or run.tls = false for one without TLS",
+                say("hosts.dask.certificates", address=settings.scheduler),
+                hint=say("hosts.dask.certificates_hint"),
             )
 
-    async def _begin(self) -> None:
+    async def _begin(self, scratch: str) -> None:
         own = self._credentials.get(certificates.COORDINATOR)
         security = self.dask.security(None if own is None else own.document())
         address = self.hosts.run.scheduler
@@ -149,6 +156,7 @@ class ControlPlane:
                 security=security,
                 dashboard=False,
                 dashboard_address=":0",
+                local_directory=scratch,
             )
             await self._scheduler
             self.port = int(self._scheduler.address.rpartition(":")[2])

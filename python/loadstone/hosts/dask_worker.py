@@ -13,6 +13,7 @@ import contextlib
 import json
 import logging
 import os
+import shutil
 import sys
 import threading
 from importlib import resources
@@ -23,10 +24,12 @@ import distributed
 import yaml
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 
+from loadstone import temporary
 from loadstone.hosts.links import why_gone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 TOPIC: Final = "loadstone"
 LINE_BYTES: Final = 1 << 28
@@ -179,23 +182,25 @@ def main() -> int:
             line += piece
         given = json.loads(line)
         configure()
+        with temporary.directory() as scratch:
 
-        def until_closed() -> None:
-            while orders.read(65536):
-                pass
-            # The coordinator is gone: the agent's input closes with this process.
-            os._exit(0)
+            def until_closed() -> None:
+                while orders.read(65536):
+                    pass
+                # The coordinator is gone: the agent's input closes with this process.
+                shutil.rmtree(scratch.parent, ignore_errors=True)
+                os._exit(0)
 
-        threading.Thread(target=until_closed, daemon=True).start()
-        try:
-            asyncio.run(_work(given))
-        except (OSError, TimeoutError) as error:
-            os.write(sink, json.dumps({"error": str(error)}).encode() + b"\n")
-            return 1
+            threading.Thread(target=until_closed, daemon=True).start()
+            try:
+                asyncio.run(_work(given, scratch))
+            except (OSError, TimeoutError) as error:
+                os.write(sink, json.dumps({"error": str(error)}).encode() + b"\n")
+                return 1
     return 0
 
 
-async def _work(given: dict[str, Any]) -> None:
+async def _work(given: dict[str, Any], scratch: Path) -> None:
     scheduler = given["scheduler"]
     if scheduler is None:
         # Where the ssh connection comes from is where the coordinator is.
@@ -210,7 +215,7 @@ async def _work(given: dict[str, Any]) -> None:
         dashboard_address=":0",
         security=security(given["credentials"]),
         death_timeout=given["connect_s"],
-        local_directory=given["directory"],
+        local_directory=str(scratch),
     )
     async with worker:
         await worker.finished()

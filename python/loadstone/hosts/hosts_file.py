@@ -30,17 +30,13 @@ _WORD: Final = re.compile(
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False, strict=True)]
 Port = Annotated[int, Field(ge=1, le=65_535, strict=True)]
 
-EXPECTED: Final = {
-    "tuple_type": 'expected a list: ["one", "two"]; of tables: [[host]]',
-    "dict_type": 'expected a table: {h1 = "/dev/sdb", h2 = "/dev/sdc"}',
-    "int_type": "expected a whole number, without quotes: 22",
-    "float_type": "expected a number, without quotes: 10",
-    "bool_type": "expected true or false, without quotes",
-    "string_type": 'expected text: "h1"',
-    "too_short": "expected at least one word",
-    "string_pattern_mismatch": "expected letters and digits, with - _ . between, at most 63",
-}
-"""By what the library calls it: what a key takes, in the words of TOML."""
+EXPECTED: Final = frozenset(
+    (
+        "tuple_type", "dict_type", "int_type", "float_type", "bool_type", "string_type", "too_short",
+        "string_pattern_mismatch",
+    )
+)  # fmt: skip
+"""What the library calls it where a key takes something else: `hosts.expected` says that in TOML's words."""
 
 
 class HostDefaults(FrozenModel):
@@ -122,7 +118,7 @@ class HostsFile(FrozenModel):
         names = [host.name for host in hosts]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise ValueError(f"two hosts are called {twice!r}")
+            raise ValueError(say("hosts.file.twice", name=repr(twice)))
         return hosts
 
     @property
@@ -176,14 +172,14 @@ def _client_file(path: Path) -> list[str]:
 
 def _named(names: list[str], where: Where) -> HostsFile:
     if not all(names):
-        raise InputError(
-            f"found {','.join(names)!r}, expected names such as h1,h2 or a file HOSTS.toml", where=where
-        )
+        raise InputError(say("hosts.file.names", found=repr(",".join(names))), where=where)
     entries = []
     for name in names:
         found = _WORD.fullmatch(name)
         if found is None:
-            raise InputError(f"{name!r} is not [USER@]HOST[:PORT]", where=where, hint="write h1,root@h2:2222")
+            raise InputError(
+                say("hosts.file.word", found=repr(name)), where=where, hint=say("hosts.file.word_hint")
+            )
         address = found["host"].strip("[]")
         entries.append(
             {
@@ -206,13 +202,17 @@ def read_hosts_file(path: Path) -> HostsFile:
         content = input_file.read(path, "list of hosts").decode()
         found = HostsFile.model_validate(toml_text.parsed(content))
     except UnicodeDecodeError as error:
-        raise InputError("is not text", where=Where(str(path))) from error
+        raise InputError(say("hosts.file.binary"), where=Where(str(path))) from error
     except toml_text.TomlError as error:
-        raise InputError(f"is not TOML: {error}", where=Where(str(path), error.line)) from error
+        raise InputError(
+            say("hosts.file.syntax", reason=str(error)), where=Where(str(path), error.line)
+        ) from error
     except ValidationError as error:
         raise _explained(path, content, error) from error
     if not found.host:
-        raise InputError("names no host", where=Where(str(path)), hint='write [[host]] and name = "h1"')
+        raise InputError(
+            say("hosts.clients.empty"), where=Where(str(path)), hint=say("hosts.file.empty_hint")
+        )
     _check_shared(path, content, found)
     return found
 
@@ -224,7 +224,7 @@ def _check_shared(path: Path, content: str, found: HostsFile) -> None:
         for name in shared.targets:
             if name not in found.names:
                 raise InputError(
-                    f"{name!r} is no host of this file", where=where, hint=nearest(name, found.names)
+                    say("hosts.file.no_host", name=repr(name)), where=where, hint=nearest(name, found.names)
                 )
         if len(shared.targets) < 2:
             hint = say("hosts.file.shared_one_hint")
@@ -254,13 +254,13 @@ def _explained(path: Path, content: str, error: ValidationError) -> InputError:
     }
     model = models.get(table, HostsFile) if len(loc) > 1 else HostsFile
     if first["type"] == "extra_forbidden":
-        return InputError("is no key here", where=where, hint=_near(key, model.model_fields))
+        return InputError(say("hosts.file.key"), where=where, hint=_near(key, model.model_fields))
     if first["type"] == "missing":
-        return InputError("is missing", where=where, hint="docs/hosts.md shows a whole file")
-    message = EXPECTED.get(first["type"], _message(error))
+        return InputError(say("hosts.file.missing"), where=where, hint=say("hosts.file.missing_hint"))
+    message = say(f"hosts.expected.{first['type']}") if first["type"] in EXPECTED else _message(error)
     given = first.get("input")
     if isinstance(given, str | int | float):
-        message += f", found {given!r}"
+        message += say("hosts.expected.found", found=repr(given))
     return InputError(message, where=where)
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.engine import binary
 from loadstone.errors import RunError
 from loadstone.hosts.links import ssh_argv, why_gone
+from loadstone.messages import say
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
@@ -93,13 +94,15 @@ def install(host: HostEntry, *, extra: str, wheels: Path | None = None) -> Itera
     python = tuple(int(word) for word in words[:2] if word.isdecimal())
     if python < PYTHON:
         raise RunError(
-            f"{host.name}: it has Python {'.'.join(words[:2])}, and {PYTHON[0]}.{PYTHON[1]} is needed"
+            f"{host.name}: "
+            + say("hosts.install.python", found=".".join(words[:2]), needed=f"{PYTHON[0]}.{PYTHON[1]}")
         )
     library = next((word for word in words if re.fullmatch(r"\d+\.\d+", word)), None)
     if any(needs) and (library is None or tuple(int(part) for part in library.split(".")) < needs):
         raise RunError(
-            f"{host.name}: its C library is {library or 'not glibc'}; the engine needs {needs[0]}.{needs[1]}",
-            hint="`make static` builds an engine that needs none",
+            f"{host.name}: "
+            + say("hosts.install.library", found=library or "not glibc", needed=f"{needs[0]}.{needs[1]}"),
+            hint=say("hosts.install.library_hint"),
         )
     sent = f"the engine needs glibc {needs[0]}.{needs[1]}" if any(needs) else "the engine needs no C library"
     yield f"Python {'.'.join(words[:2])}, {f'glibc {library}' if library else 'no glibc'}; {sent}"

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from loadstone.errors import RunError
 from loadstone.hosts.clock_offset import Exchange, HostClockOffset, offset
 from loadstone.hosts.heard import is_message
-from loadstone.messages import say
+from loadstone.messages import say, template
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +75,7 @@ def clocks(link: Link, *, pings: int = PINGS) -> Clocks:
         wall.append(Exchange(asked_wall_ns, int(told["unix_ns"]), heard_wall_ns))
     first, second = offset(monotonic), offset(wall)
     if first is None or second is None:
-        raise RunError(f"{link.name}: its clock cannot be compared with ours")
+        raise RunError(f"{link.name}: " + say("hosts.bundle.clock"))
     return Clocks(first, second)
 
 
@@ -85,15 +85,17 @@ def fetch(link: Link, directory: Path, *, timeout_s: float = 60.0) -> None:
     for name, size in listed["files"]:
         path = directory / name
         if ".." in path.parts or str(name).startswith("/"):
-            raise RunError(f"{link.name}: its bundle has a file {name!r}, which leads out of it")
+            raise RunError(f"{link.name}: " + say("hosts.bundle.outside", path=repr(name)))
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
             while file.tell() < size:
                 piece = link.ask({"do": "read", "path": name, "offset": file.tell()}, timeout_s)
                 data = base64.b64decode(piece.get("data") or "")
                 if piece.get("error") or not data:
-                    why = piece.get("error") or f"it ends at {file.tell()} of {size} bytes"
-                    raise RunError(f"{link.name}: {name} of its bundle did not come whole: {why}")
+                    why = piece.get("error") or say(
+                        "hosts.bundle.short", read_bytes=file.tell(), size_bytes=size
+                    )
+                    raise RunError(f"{link.name}: " + say("hosts.bundle.part", path=name, reason=why))
                 file.write(data)
 
 
@@ -137,7 +139,7 @@ class Waiting:
             )
             found = self._answers.pop(number)
         if found is None:
-            raise RunError(f"{name}: {self._broken or f'no answer within {timeout_s:.0f} s'}")
+            raise RunError(f"{name}: {self._broken or say('hosts.asked.silent', waited_s=float(timeout_s))}")
         return found
 
 
@@ -238,15 +240,15 @@ class PipeLink:
 
 
 REASONS: Final = (
-    (re.compile(r"permission denied", re.IGNORECASE), "the host refused the key"),
+    (re.compile(r"permission denied", re.IGNORECASE), "key"),
     (re.compile(r"host key verification failed|remote host identification has changed", re.IGNORECASE),
-     "its host key is not the one that is known"),
-    (re.compile(r"could not resolve hostname", re.IGNORECASE), "no address is known for its name"),
-    (re.compile(r"connection refused", re.IGNORECASE), "no ssh server listens there"),
+     "host_key"),
+    (re.compile(r"could not resolve hostname", re.IGNORECASE), "name"),
+    (re.compile(r"connection refused", re.IGNORECASE), "server"),
     (re.compile(r"no route to host|network is unreachable|timed out", re.IGNORECASE),
-     "it cannot be reached"),
+     "network"),
     (re.compile(r"command not found|not found$|no such file or directory|no module named", re.IGNORECASE),
-     "Loadstone is not installed there"),
+     "install"),
 )  # fmt: skip
 
 
@@ -257,7 +259,7 @@ def why_gone(code: int | None, said: list[str], *, ssh: bool) -> str:
     if ssh and code in {255, 127, 1}:
         for pattern, reason in REASONS:
             if any(pattern.search(line) for line in last):
-                return f"{reason} ({words})"
+                return f"{template(f'hosts.gone.{reason}')} ({words})"
     if code is None or code == 255:
         ended = say("hosts.ended.connection")
     elif code < 0 or code > 128:

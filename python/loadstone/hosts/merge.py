@@ -13,6 +13,7 @@ import numpy as np
 
 from loadstone.bundle.hosts import HostPart, SharedSeen
 from loadstone.errors import InputError
+from loadstone.messages import say
 from loadstone.path.layers import DataPath
 from loadstone.plan.model import BackendMoveExtents, FileOperationCopy, FileOperationMove, Plan
 
@@ -121,7 +122,7 @@ def check_alike(plans: Mapping[str, Plan]) -> None:
     lengths = {host: plan.interval_ns for host, plan in plans.items()}
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{host}: {length / 1e9:g} s" for host, length in lengths.items())
-        raise InputError(f"the hosts' reporting intervals differ ({told})", hint="give one with --interval")
+        raise InputError(say("hosts.intervals.refusal", lengths=told), hint=say("hosts.intervals.hint"))
 
 
 def _target(

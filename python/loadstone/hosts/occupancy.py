@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import RefusedError
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,8 +57,8 @@ def occupy(run: str, by: str) -> Occupancy:
             if other.get("run") != run and other.get("network") == _network():
                 since = time.strftime("%H:%M:%S", time.localtime(float(other.get("since_s", 0))))
                 raise RefusedError(
-                    f"the host is used by another run since {since}, of {other.get('by')}",
-                    hint="wait for its end, or stop it there",
+                    say("hosts.occupied.refusal", since=since, by=str(other.get("by"))),
+                    hint=say("hosts.occupied.hint"),
                 )
         path = directory / f"{os.getpid()}-{run}.json"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
