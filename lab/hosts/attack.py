@@ -1,48 +1,92 @@
-"""Faults at drawn moments: `python -m lab.hosts.attack --seed 1 --draws 40 [--transport pipe] [--study]`.
+"""Faults at drawn moments: `python -m lab.hosts.attack --seed 1 --draws 60 [--keep FILE] [--write]`.
 
-A draw is a phase, a moment in it, a fault and a host. However it falls: the run ends in time, no engine
-and no agent stays, engines are gone soon after a coordinator that was killed, what was measured can be
-read, and a host that failed is named with a remedy. With `--study` three runs share their agents, and
-the moment may be in any of them or between two. Needs root and sshd.
+A draw is a command, a phase, a moment in it, a fault and a host. However it falls: the command ends in
+time, no engine, agent, mount, namespace, temporary file or record of a user stays, engines are gone soon
+after a coordinator that was killed, what was measured can be read, and a host that failed is named with a
+remedy. `--keep` has a line for each draw, and a later run goes on from it; `--write` makes
+docs/hosts-attacks.md of it. Needs root and sshd.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import fcntl
 import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.hosts import namespaces
-from lab.hosts.faults import Trial, opens
+from lab.hosts.faults import STANDING, Trial, opens
 from lab.hosts.namespaces import NamespaceHosts
+from lab.hosts.standing import StandingScheduler
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+PAGE = Path(__file__).parents[2] / "docs" / "hosts-attacks.md"
+HEAD = """# Faults at drawn moments
+
+Look up here what became of runs and studies on two hosts that were struck at moments nobody chose.
+`python -m lab.hosts.attack --seed 1 --draws 60 --keep FILE --write` draws command, fault, host and moment
+from the seed, strikes, and writes this page. *As it should*: the command ended, what it measured can be
+read, a host that failed is named with a remedy, and no process, mount, temporary file, record of a user or
+namespace is left.
+
+| seed | command | words by | fault | moment | as it should | exit code | what is said | what is kept |
+|---|---|---|---|---|---|---|---|---|
+"""
 PHASES = ("connect", "prepare", "armed", "running", "collecting")
+VERBS: dict[str, tuple[str, ...]] = {
+    "run": ("run",),
+    "repeat": ("run", "--repeat", "2"),
+    "curve": ("curve", "--points", "50"),
+    "sweep": ("sweep", "--numjobs", "1,2"),
+    "experiment": ("experiment", "run"),
+}
+EXPERIMENT = """title = "struck"
+repeats = 1
+runtime = "3s"
+targets = ["{file}"]
+[[patterns]]
+name = "r"
+options = {{ rw = "randread", ioengine = "psync", bs = "4k", size = "1m", time_based = 1 }}
+[[factors]]
+name = "jobs"
+option = "numjobs"
+levels = [1, 2]
+"""
 COORDINATOR = "coordinator killed"
 FAULTS = (
     "agent killed", "agent frozen", "engine killed", "engine frozen", "ssh client killed",
     "ssh server killed", "link down", "link down for a while", "all agents killed", "Ctrl-C",
-    COORDINATOR,
+    COORDINATOR, "disk of the bundle full", "target cut short", "wall clock steps by 3 s",
 )  # fmt: skip
 LOST_S = 6
 ENDS_S = 600.0
-"""Runs of 6 s must have ended so long after the fault, on a machine that has other work to do."""
+"""Runs of some seconds must have ended so long after the fault, on a machine that has other work to do."""
 GONE_S = 240.0
 """Processes must have left so long after the end, on a machine where an interpreter's end takes its time."""
 ENGINES_GONE_S = 2.0
 """After the coordinator was killed."""
-STUDY_S = 30.0
+STUDY_S = 15.0
 """The moment of a fault in a study, at most so long after its phase."""
+SMALL = "1m"
+"""The disk of a host's bundle that gets full."""
+CLOCK = """import os, time
+_ns, _s = time.time_ns, time.time
+def _off(): return 3 if os.path.exists({mark!r}) else 0
+time.time_ns = lambda: _ns() + _off() * 1_000_000_000
+time.time = lambda: _s() + _off()
+"""
 
 
 @dataclass(frozen=True)
@@ -50,95 +94,225 @@ class Draw:
     """One fault, and when."""
 
     seed: int
+    verb: str
     phase: str
     delay_s: float
     fault: str
     host: str
     transport: str
     on_loss: str
-    study: bool
 
     @classmethod
-    def of(cls, seed: int, *, transport: str | None, fault: str | None, study: bool) -> Draw:
+    def of(cls, seed: int) -> Draw:
         drawn = random.Random(seed)
+        verb = drawn.choice(tuple(VERBS))
         return cls(
             seed,
+            verb,
             drawn.choice(PHASES),
-            drawn.uniform(0.0, STUDY_S if study else 1.5),
-            fault or drawn.choice(FAULTS),
+            round(drawn.uniform(0.0, 1.5 if verb == "run" else STUDY_S), 2),
+            drawn.choice(FAULTS),
             drawn.choice(("h1", "h2")),
-            transport or drawn.choice(("pipe", "dask")),
+            drawn.choice(("pipe", "dask", "dask", STANDING)),
             drawn.choice(("stop", "stop", "continue")),
-            study,
         )
 
-    def __str__(self) -> str:
-        when = f"{self.phase} + {self.delay_s:.2f} s"
-        return f"{self.seed}: {self.fault} of {self.host}, {when}, {self.transport}, on_loss {self.on_loss}"
+    @property
+    def moment(self) -> str:
+        return f"{self.phase} + {self.delay_s:.2f} s"
+
+
+@dataclass
+class Struck:
+    """What became of it."""
+
+    draw: Draw
+    code: int | None = None
+    said: str = ""
+    kept: str = ""
+    wrong: list[str] = field(default_factory=list)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--draws", type=int, default=40)
-    parser.add_argument("--transport", choices=["dask", "pipe"])
-    parser.add_argument("--fault", choices=FAULTS)
-    parser.add_argument("--study", action="store_true", help="three runs with the same agents")
+    parser.add_argument("--draws", type=int, default=60)
+    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     if (why := namespaces.missing()) is not None:
         print(f"not staged: {why}")
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    wrong = 0
-    with NamespaceHosts(2, name=f"hostsatt{given.seed}") as hosts:
-        for seed in range(given.seed, given.seed + given.draws):
-            draw = Draw.of(seed, transport=given.transport, fault=given.fault, study=given.study)
-            found = attacked(draw, hosts)
-            wrong += bool(found)
-            print(f"{draw}: {'; '.join(found) or 'as it should'}", flush=True)
-            for name in hosts.names:
-                hosts.sweep(name)
-    print(f"{given.draws} draws, {wrong} not as they should be")
+    known = _kept(given.keep)
+    wanted = [seed for seed in range(given.seed, given.seed + given.draws) if seed not in known]
+    if wanted:
+        with NamespaceHosts(2, name=f"hostsatt{given.seed}") as hosts:
+            for seed in wanted:
+                known[seed] = _line(attacked(Draw.of(seed), hosts))
+                print(json.dumps(known[seed]), flush=True)
+                if given.keep is not None:
+                    with given.keep.open("a") as file:
+                        file.write(json.dumps(known[seed]) + "\n")
+                for name in hosts.names:
+                    hosts.sweep(name)
+    wrong = sum(bool(one["wrong"]) for one in known.values())
+    told = f"{len(known)} draws, {wrong} not as they should be"
+    print(told)
+    if given.write:
+        PAGE.write_text(HEAD + "\n".join(_row(known[seed]) for seed in sorted(known)) + f"\n\n{told}.\n")
     return 1 if wrong else 0
 
 
-def attacked(draw: Draw, hosts: NamespaceHosts) -> list[str]:
+def _kept(path: Path | None) -> dict[int, dict[str, object]]:
+    if path is None or not path.exists():
+        return {}
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return {line["seed"]: line for line in lines}
+
+
+def _line(struck: Struck) -> dict[str, object]:
+    drawn = asdict(struck.draw) | {"moment": struck.draw.moment}
+    return drawn | {"code": struck.code, "said": struck.said, "kept": struck.kept, "wrong": struck.wrong}
+
+
+def _row(line: dict[str, object]) -> str:
+    wrong = line["wrong"]
+    right = "yes" if not wrong else "**no**: " + "; ".join(map(str, wrong)) if isinstance(wrong, list) else ""
+    cells = [line["seed"], line["verb"], line["transport"], f"{line['fault']} ({line['host']})"]
+    cells += [line["moment"], right, line["code"], line["said"], line["kept"]]
+    return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def attacked(draw: Draw, hosts: NamespaceHosts) -> Struck:
+    """Strike one command, and look at everything it may leave."""
+    struck = Struck(draw)
     with tempfile.TemporaryDirectory(prefix="loadstone-hosts-attack-") as made:
-        trial = Trial(hosts, Path(made), draw.transport)
+        place = Path(made)
+        temporary, small = place / "tmp", place / "small"
+        for path in (temporary, small, place / "shim"):
+            path.mkdir()
+        (place / "shim" / "sitecustomize.py").write_text(CLOCK.format(mark=str(place / "clock")))
+        hosts.environment = {
+            "TMPDIR": str(temporary),
+            "PYTHONPATH": f"{place / 'shim'}:{os.environ.get('PYTHONPATH', '')}",
+        }
+        with mounted(small) if "disk" in draw.fault else contextlib.nullcontext():
+            _strike_one(struck, hosts, place)
+        hosts.environment = {}
+    return struck
+
+
+@contextlib.contextmanager
+def mounted(path: Path) -> Iterator[None]:
+    """While entered, a file system of a megabyte is there."""
+    words = ["mount", "-t", "tmpfs", "-o", f"size={SMALL}", "loadstone-hosts", str(path)]
+    subprocess.run(words, check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(path)], check=False)
+
+
+def _strike_one(struck: Struck, hosts: NamespaceHosts, place: Path) -> None:
+    draw = struck.draw
+    with StandingScheduler(hosts) if draw.transport == STANDING else contextlib.nullcontext() as standing:
+        trial = Trial(hosts, place, draw.transport, standing)
+        verb = VERBS[draw.verb]
+        if draw.verb == "experiment":
+            (place / "experiment.toml").write_text(EXPERIMENT.format(file=place / "data"))
+            verb = (*verb, str(place / "experiment.toml"))
+        small = f'directory = "{place / "small"}"\n' if "disk" in draw.fault else ""
         trial.start(
-            *(("--repeat", "3") if draw.study else ()),
-            run=f'lost_after_s = {LOST_S}\non_loss = "{draw.on_loss}"\nconnect_s = 60',
-            seconds=6,
+            run=f'lost_after_s = {LOST_S}\non_loss = "{draw.on_loss}"\nconnect_s = 90',
+            seconds=6 if draw.verb == "run" else 3,
+            hosts={draw.host: small},
+            verb=verb,
+            env={"TMPDIR": str(place / "tmp")},
         )
-        trial.until(_reached(draw.phase, trial), 90)
+        trial.until(_reached(draw.phase, trial), 120)
         time.sleep(draw.delay_s)
         frozen: list[int] = []
         undo = _strike(draw, trial, frozen)
-        began_s = time.monotonic()
         gone_s = trial.gone_within(GONE_S) if draw.fault == COORDINATOR else None
         trial.finish(ENDS_S)
-        took_s = time.monotonic() - began_s
         undo()
         for pid in frozen:
             _signal(pid, signal.SIGCONT)
         trial.settle(GONE_S)
-        found = [*trial.notes]
-        if "LEFT" in (back := trial.back()):
-            found.append(back)
-        if "Traceback" in trial.said:
-            found.append("it told a traceback: " + trial.said[-300:])
-        if draw.fault == COORDINATOR:
-            told = "never" if gone_s is None else f"after {gone_s:.2f} s"
-            print(f"  engines gone {told}", flush=True)
-            if gone_s is None or gone_s > ENGINES_GONE_S:
-                found.append(f"engines gone {told}")
-        if trial.code not in {0, 1, 2, 130} and (draw.fault, trial.code) != (COORDINATOR, -signal.SIGKILL):
-            found.append(f"code {trial.code}: {trial.said[-200:]}")
-        if trial.code == 1 and (draw.host not in trial.said or "hint:" not in trial.said):
-            found.append(f"host or remedy is not named: {trial.said[-300:]!r}")
-        found += _unreadable(trial)
-        print(f"  code {trial.code} after {took_s:.1f} s: {trial.kept()}", flush=True)
-        return found
+        struck.code, struck.kept = trial.code, _kept_of(trial)
+        struck.said = _clean(trial, place)
+        struck.wrong += [
+            *trial.notes,
+            *_wrong(draw, trial, gone_s),
+            *_unreadable(trial),
+            *_left(trial, place),
+        ]
+
+
+def _wrong(draw: Draw, trial: Trial, gone_s: float | None) -> list[str]:
+    found = []
+    if "Traceback" in trial.said:
+        found.append("it told a traceback: " + trial.said[-300:])
+    if draw.fault == COORDINATOR and (gone_s is None or gone_s > ENGINES_GONE_S):
+        found.append("engines gone " + ("never" if gone_s is None else f"after {gone_s:.2f} s"))
+    if trial.code not in {0, 1, 2, 130} and (draw.fault, trial.code) != (COORDINATOR, -signal.SIGKILL):
+        found.append(f"code {trial.code}: {trial.said[-200:]}")
+    if trial.code == 1 and (draw.host not in trial.said or "hint:" not in trial.said):
+        found.append("host or remedy is not named")
+    return found
+
+
+def _left(trial: Trial, place: Path) -> list[str]:
+    """Say what stayed: processes, mounts, temporary files, records of who uses a host."""
+    found = [trial.back()] if "LEFT" in trial.back() else []
+    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    ours = {str(place / "small")}
+    found += [f"mount {one} is left" for one in mounts if one.startswith(str(place)) and one not in ours]
+    # A process that is killed removes nothing: what it had is named after it, and removed by the next.
+    killed = "killed" in str(trial.notes) or trial.code == -signal.SIGKILL
+    temporary = sorted(path.name for path in (place / "tmp").iterdir())
+    if temporary and not killed:
+        found.append(f"temporary: {', '.join(temporary)[:120]}")
+    spaces = {
+        f"net:[{Path(f'/run/netns/{trial.hosts.space(name)}').stat().st_ino}]" for name in trial.hosts.names
+    }
+    found += [
+        f"{path} is held" for path in Path("/tmp/loadstone-agents").glob("*.json") if _held(path, spaces)
+    ]
+    return found
+
+
+def _held(path: Path, spaces: set[str]) -> bool:
+    """Whether a living process holds the record of a host of ours."""
+    try:
+        with path.open() as file:
+            mine = json.loads(file.read()).get("network") in spaces
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return mine
+    except (OSError, ValueError):
+        return False
+    return False
+
+
+def _kept_of(trial: Trial) -> str:
+    study = trial.out / "study.json"
+    if not study.exists():
+        return trial.kept()
+    record = json.loads(study.read_text())
+    told = [str(point["status"]) for point in record["points"]]
+    runs = ", ".join(f"{told.count(one)} {one}" for one in dict.fromkeys(told))
+    return f"study {record['status']}, runs: {runs or 'none'}"
+
+
+def _clean(trial: Trial, place: Path) -> str:
+    lines = [line.strip() for line in trial.said.splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith(("bundle:", "report:", "note:", "study:"))]
+    told = " ".join(lines[-5:]).replace(str(place), "DIR").replace(str(trial.hosts.directory), "DIR")
+    for name in trial.hosts.names:
+        told = told.replace(trial.hosts.address(name), f"ADDRESS-OF-{name}")
+    return told[-360:]
 
 
 def _reached(phase: str, trial: Trial) -> Callable[[], bool]:
@@ -174,7 +348,7 @@ def _struck(draw: Draw, trial: Trial) -> list[int] | None:
 
 
 def _strike(draw: Draw, trial: Trial, frozen: list[int]) -> Callable[[], None]:
-    hosts, name = trial.hosts, draw.host
+    hosts, name, place = trial.hosts, draw.host, trial.directory
     pids = _struck(draw, trial)
     if pids is not None:
         number = signal.SIGSTOP if "frozen" in draw.fault else signal.SIGKILL
@@ -182,15 +356,24 @@ def _strike(draw: Draw, trial: Trial, frozen: list[int]) -> Callable[[], None]:
             _signal(pid, signal.SIGINT if draw.fault == "Ctrl-C" else number)
         if number == signal.SIGSTOP:
             frozen += pids
-    elif draw.fault == "ssh server killed":
-        hosts.stop_server(name)
-        return lambda: hosts.start_server(name)
-    else:
-        hosts.link(name, "down")
-        if draw.fault == "link down":
-            return lambda: hosts.link(name, "up")
-        time.sleep(LOST_S / 2)
-        hosts.link(name, "up")
+        return lambda: None
+    match draw.fault:
+        case "ssh server killed":
+            hosts.stop_server(name)
+            return lambda: hosts.start_server(name)
+        case "disk of the bundle full":
+            filler = place / "small" / "filler"
+            subprocess.run(["dd", "if=/dev/zero", f"of={filler}", "bs=4k"], capture_output=True, check=False)
+        case "target cut short":
+            os.truncate(place / "data", 0)
+        case "wall clock steps by 3 s":
+            (place / "clock").touch()
+        case _:
+            hosts.link(name, "down")
+            if draw.fault == "link down":
+                return lambda: hosts.link(name, "up")
+            time.sleep(LOST_S / 2)
+            hosts.link(name, "up")
     return lambda: None
 
 
@@ -226,8 +409,7 @@ def _unreadable(trial: Trial) -> list[str]:
         for root in (trial.out, *(trial.hosts.directory / name for name in trial.hosts.names))
         for path in root.rglob("plan.json")
     ]
-    record = trial.out / "hosts.json"
-    if record.exists():
+    for record in trial.out.rglob("hosts.json"):
         json.loads(record.read_text())
     return [f"{path} cannot be read" for path in begun if not opens(path)]
 

@@ -65,14 +65,17 @@ class Trial:
         job: str = JOB,
         seconds: int = 6,
         env: dict[str, str] | None = None,
+        verb: tuple[str, ...] = ("run",),
     ) -> None:
+        """Begin a run of a job, or what another verb does with the job file or `verb`'s own file."""
         data = self.directory / "data"
         data.write_bytes(bytes(1 << 20))
         path = self.directory / "job.fio"
         path.write_text(job.format(file=data, seconds=seconds))
         way = f'transport = "{self.transport}"' if self.standing is None else self.standing.settings
         toml = self.hosts.hosts_toml(run=f"{way}\n{run}", hosts=hosts)
-        words = [sys.executable, "-m", "loadstone", "run", str(path), "--hosts", str(toml)]
+        asked = [*verb, *([] if verb[0] == "experiment" else [str(path)])]
+        words = [sys.executable, "-m", "loadstone", *asked, "--hosts", str(toml)]
         words += ["--out", str(self.out), "--no-report", "--no-calibration", *more]
         self.process = subprocess.Popen(
             words,

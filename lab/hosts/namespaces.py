@@ -44,6 +44,8 @@ class NamespaceHosts:
         self._made: list[Sequence[str]] = []
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
         self.names = [f"h{number}" for number in range(1, count + 1)]
+        self.environment: dict[str, str] = {}
+        """Of Loadstone on the hosts, beside what it needs to be found."""
         self.directory = Path()
 
     def __enter__(self) -> NamespaceHosts:
@@ -135,6 +137,7 @@ class NamespaceHosts:
             "env",
             f"PYTHONPATH={os.environ.get('PYTHONPATH', '')}",
             f"LOADSTONE_ENGINE={os.environ.get('LOADSTONE_ENGINE', '')}",
+            *(f"{name}={value}" for name, value in self.environment.items()),
             sys.executable,
             "-m",
             "loadstone",

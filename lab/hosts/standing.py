@@ -10,12 +10,12 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from lab.hosts.namespaces import NamespaceHosts
 
 PORT = 8786
@@ -28,8 +28,10 @@ class StandingScheduler:
     def __init__(self, hosts: NamespaceHosts) -> None:
         self._hosts = hosts
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._place = Path()
 
     def __enter__(self) -> StandingScheduler:
+        self._place = Path(tempfile.mkdtemp(prefix="standing-", dir=self._hosts.directory))
         try:
             self._begin()
         except BaseException:
@@ -54,7 +56,7 @@ class StandingScheduler:
 
     @property
     def _certificates(self) -> Path:
-        return self._hosts.directory / "standing-certificates"
+        return self._place / "certificates"
 
     def _begin(self) -> None:
         names = ",".join(self._hosts.names)
@@ -63,7 +65,7 @@ class StandingScheduler:
         address = ["--host", self._hosts.coordinator, "--port", str(PORT), "--no-dashboard"]
         self._start("scheduler", "scheduler", *address, *self._own("coordinator"))
         for name in self._hosts.names:
-            place = ["--name", name, "--local-directory", str(self._hosts.directory / "standing")]
+            place = ["--name", name, "--local-directory", str(self._place)]
             self._start(
                 name, "worker", self._address, "--no-nanny", "--nthreads", "1", "--memory-limit", "0",
                 "--no-dashboard", *place, *self._own(name), inside=self._hosts.argv(name),
@@ -84,11 +86,12 @@ class StandingScheduler:
                     stdout=out,
                     stderr=out,
                     start_new_session=True,
+                    env={**os.environ, **self._hosts.environment},
                 )
             )
 
     def _log(self, name: str) -> Path:
-        return self._hosts.directory / f"standing-{name}.log"
+        return self._place / f"{name}.log"
 
     def _await(self, what: str, told: str, names: list[str]) -> None:
         until_s = time.monotonic() + PATIENCE_S
