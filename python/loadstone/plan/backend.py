@@ -229,5 +229,6 @@ def check_direct(job: Job, sizes: Sequence[int], ranges: Sequence[FileRange]) ->
             raise InputError(
                 f"direct I/O on this target is done in multiples of {unit} bytes, not {number}",
                 where=job.at(field),
-                hint=f"use multiples of {unit}" + ("" if commands else ", or direct=0"),
+                hint=f"use multiples of {unit}"
+                + ("" if commands else f", or {job.setting('engine.direct', 0)}"),
             )

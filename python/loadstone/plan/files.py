@@ -128,7 +128,8 @@ def resolve_files(
         raise InputError(
             f"{total} bytes are to be used, less than one block of {smallest}",
             where=job.at("placement.size" if job.placement.size else "placement.targets"),
-            hint="give a larger size, a smaller bs or a smaller offset",
+            hint=f"give a larger {job.option('placement.size')}, a smaller {job.option('sizes.bs')} "
+            f"or a smaller {job.option('placement.offset')}",
         )
     _check_room(job, ranges)
     aged_bytes = pass_bytes(job, ranges)
@@ -157,7 +158,7 @@ def _check_room(job: Job, ranges: list[FileRange]) -> None:
             f"{short.length_bytes} bytes of {short.path} are to be used, less than the largest block of "
             f"{largest}",
             where=job.at("placement.size" if job.placement.size else "placement.targets"),
-            hint="give a larger size, or smaller blocks",
+            hint=f"give a larger {job.option('placement.size')}, or a smaller {job.option('sizes.bs')}",
         )
 
 
@@ -274,7 +275,7 @@ def _check_size_known(job: Job, facts: list[TargetFacts]) -> None:
     raise InputError(
         f"[{job.name}] needs a size{percent}",
         where=job.at("placement.size"),
-        hint="give size=, for example size=1g",
+        hint=f"give a size, for example {job.setting('placement.size', '1g')}",
     )
 
 
@@ -301,7 +302,7 @@ def _ranges(
             raise InputError(
                 f"the offset {offset} is past the end of {path}",
                 where=job.at("placement.offset"),
-                hint="give a smaller offset",
+                hint=f"give a smaller {job.option('placement.offset')}",
             )
         if (
             job.placement.zone_size_bytes

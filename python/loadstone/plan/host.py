@@ -179,9 +179,10 @@ def _look(path: str, where: Where | None, places: _Places) -> TargetFacts:
             return _namespace(path, where, identity)
         return TargetFacts(TargetKind.CHAR, at_once=found.st_rdev in _AT_ONCE, identity=identity)
     if not stat.S_ISREG(found.st_mode):
-        what = "a directory" if stat.S_ISDIR(found.st_mode) else "neither a file nor a device"
+        if stat.S_ISDIR(found.st_mode):
+            raise InputError(f"{path} is a directory", where=where, hint="name a file in it")
         raise InputError(
-            f"{path} is {what}", where=where, hint="give a file or a device; directory= for a place"
+            f"{path} is neither a file nor a device", where=where, hint="give a file or a device"
         )
     mark = marker.read(Path(path))
     if mark is not None and not mark.laid_out:

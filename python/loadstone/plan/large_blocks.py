@@ -74,7 +74,7 @@ def _checked_parts(job: Job, used: Sequence[BlockSizes], whole: int) -> int:
         raise RefusedError(
             f"a block of {units.size(whole)} beside another size is not supported",
             where=job.at("sizes.bs"),
-            hint="use the same bs for reads and writes, or at most 1g",
+            hint=f"use the same {job.option('sizes.bs')} for reads and writes, or at most 1g",
         )
     addresses = blocks_of(job).addresses
     walks = addresses.run_length if addresses.run_length > 1 else addresses.stride_bytes
@@ -82,7 +82,7 @@ def _checked_parts(job: Job, used: Sequence[BlockSizes], whole: int) -> int:
         raise RefusedError(
             f"rw={blocks_of(job).mix.rw}:{walks} with blocks of {units.size(whole)} is not supported",
             where=job.at("addresses.run_length"),
-            hint="use at most bs=1g",
+            hint=f"use at most {job.setting('sizes.bs', '1g')}",
         )
     least = -(-whole // MAX_PART_BYTES)
     for parts in range(least, least + min(least * 63, MOST_TRIED)):
@@ -91,5 +91,5 @@ def _checked_parts(job: Job, used: Sequence[BlockSizes], whole: int) -> int:
     raise RefusedError(
         f"a block of {whole} bytes cannot be moved in equal parts of whole pages",
         where=job.at("sizes.bs"),
-        hint="use a bs that is a multiple of 1m",
+        hint=f"use a {job.option('sizes.bs')} that is a multiple of 1m",
     )

@@ -133,7 +133,8 @@ def _check_workload(workload: Workload, options: ResolveOptions) -> None:
         raise RefusedError(
             f"{clones} clones using {uses} files are too many",
             where=workload.jobs[0].where,
-            hint=f"at most {MAX_CLONES} clones and {MAX_FILE_USES} files in all; raise iodepth instead",
+            hint=f"at most {MAX_CLONES} clones and {MAX_FILE_USES} files in all; raise "
+            f"{workload.jobs[0].option('engine.iodepth')} instead",
         )
     for job in workload.jobs:
         if workload.needs_targets and not job.placement.targets:
@@ -145,7 +146,7 @@ def _check_workload(workload: Workload, options: ResolveOptions) -> None:
             raise RefusedError(
                 f"[{job.name}] writes, and only reading is allowed",
                 where=job.at("mix.rw"),
-                hint="use rw=read or randread",
+                hint=f"use {job.setting('mix.rw', 'read')}",
             )
     trees = [job for job in workload.jobs if job.tree is not None]
     if trees and len(trees) < len(workload.jobs):

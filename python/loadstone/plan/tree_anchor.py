@@ -96,7 +96,8 @@ class Anchor:
                 f"{found.maker} made the tree in {self.path} with another structure: "
                 f"{', '.join(differences)}",
                 where=self.job.at("placement.targets"),
-                hint="ask for the structure it has, have it made anew (format=yes), or use another anchor",
+                hint="ask for the structure it has, have it made anew "
+                f"({self.job.setting('work.clear', 'yes')}), or use another anchor",
             )
 
     def _differences(self, there: anchors.Structure) -> list[str]:
@@ -114,7 +115,7 @@ class Anchor:
                 f"the tree in {self.path} comes to {units.size(shape.expected_bytes)}, "
                 f"{units.size(free_bytes + freed_bytes)} are free",
                 where=job.at("placement.targets"),
-                hint="use fewer or smaller files, or totalsize=",
+                hint=f"use fewer or smaller files, or {job.option('work.shape.total_bytes')}=",
             )
         entries = shape.total_files + shape.directories
         if free_files is not None and found.is_empty and entries > free_files:

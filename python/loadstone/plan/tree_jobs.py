@@ -190,7 +190,8 @@ def _check(job: Job) -> None:
             raise RefusedError(
                 f"{job.option(name)} has no effect on [{job.name}], which works in a tree",
                 where=job.at(name),
-                hint="each clone does one operation at a time: numjobs is how many at once",
+                hint="each clone does one operation at a time: "
+                f"{job.option('schedule.numjobs')} is how many at once",
             )
     if any(job.pacing.rate_iops) or any(job.pacing.rate_bytes):
         raise RefusedError(
@@ -200,7 +201,7 @@ def _check(job: Job) -> None:
         )
     if job.limits.io_size is not None and work_of(job).operation != "transfer":
         raise RefusedError(
-            f"io_size has no effect on [{job.name}]: only transfers count bytes",
+            f"{job.option('limits.io_size')} has no effect on [{job.name}]: only transfers count bytes",
             where=job.at("limits.io_size"),
             hint="leave it out",
         )
@@ -229,7 +230,7 @@ def _check_transfers(job: Job) -> None:
         raise RefusedError(
             f"[{job.name}] mixes reads and writes, which in a tree needs random addresses",
             where=job.at("mix.rw"),
-            hint="use fileio=random, or reads or writes alone",
+            hint="use random addresses, or reads or writes alone",
         )
     sizes = [size for size, _ in work.shape.sizes]
     if work.operation == "transfer" and not any(sizes):
@@ -265,7 +266,7 @@ def _check_there(job: Job, mine: list[Anchor]) -> None:
         raise InputError(
             f"there are no {needed} of a tree in {missing.path}, and nothing in this run makes any",
             where=job.at("placement.targets"),
-            hint="have the tree made first (format=yes)",
+            hint=f"have the tree made first ({job.setting('work.clear', 'yes')})",
         )
 
 

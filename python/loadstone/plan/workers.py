@@ -76,10 +76,12 @@ def workers(clones: Sequence[Clone], cpus: int) -> tuple[list[plan.Worker], dict
             )
         ] * count
     if len(made) > MAX_THREADS:
+        of = clones[0].job
         raise RefusedError(
             f"{len(made)} threads are too many: psync, mmap and work in trees take one for each clone",
-            where=clones[0].job.at("schedule.numjobs"),
-            hint="use fewer clones, or ioengine=io_uring with a higher iodepth",
+            where=of.at("schedule.numjobs"),
+            hint=f"use fewer clones, or {of.setting('engine.ioengine', 'io_uring')} with a higher "
+            f"{of.option('engine.iodepth')}",
         )
     return made, worker_of
 

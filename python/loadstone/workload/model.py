@@ -64,6 +64,8 @@ class Job(FrozenModel):
     """What files made for the job are called after; empty: its name."""
     set_at: dict[str, Where] = Field(default_factory=dict)
     """Field by its parts (`limits.runtime_ns`) to where its value was written."""
+    vocabulary: dict[str, str] = Field(default_factory=dict, exclude=True, repr=False)
+    """What the language the job was written in calls a field, or one with a value (`engine.direct=0`)."""
     own_options: dict[str, str] = Field(default_factory=dict)
     """The options of the job's own section, as text, by their canonical names."""
 
@@ -139,11 +141,14 @@ class Job(FrozenModel):
         return self.section or self.name
 
     def option(self, field: str) -> str:
-        """Name a field as it was written; one that was not, as it is called here, without its unit."""
+        """Name a field as the job's language does, as it was written, or else as it is called here."""
         written = self.set_at.get(field)
-        if written is not None and written.option:
-            return written.option
-        return field.rpartition(".")[2].removesuffix("_ns").removesuffix("_bytes")
+        told = self.vocabulary.get(field) or (written.option if written is not None else None)
+        return told or field.rpartition(".")[2].removesuffix("_ns").removesuffix("_bytes")
+
+    def setting(self, field: str, value: str | int) -> str:
+        """Write a field with a value as the job's language does."""
+        return self.vocabulary.get(f"{field}={value}", f"{self.option(field)}={value}")
 
     def at(self, field: str) -> Where:
         """Where a field was written, or the job's section when it was not."""

@@ -35,6 +35,17 @@ MILLISECOND_NS: Final = 1_000_000
 MAX_WORKERS: Final = 1024
 _REPEATED_BYTE: Final = 0x69
 
+VOCABULARY: Final = {
+    "engine.iodepth": "# of Outstanding I/Os",
+    "limits.runtime_ns": "Run Time",
+    "placement.offset": "Starting Disk Sector",
+    "placement.size": "Maximum Disk Size",
+    "placement.size=1g": "2097152 sectors as Maximum Disk Size",
+    "schedule.numjobs": "Number of Workers",
+    "sizes.bs": "Transfer Request Size",
+}
+"""What Iometer calls what a job asks for: for what is said about it further on."""
+
 
 @dataclass(frozen=True, slots=True)
 class CommandLineChanges:
@@ -240,6 +251,7 @@ class _ConfigurationLowering:
                 **fields,
                 "name": _job_name(manager, worker, places, alone=len(self._managers) == 1),
                 "where": worker.where,
+                "vocabulary": VOCABULARY,
                 "set_at": set_at
                 | {
                     "rows": spec.where,

@@ -16,6 +16,7 @@ from loadstone.formats.vdbench.file_work import TRANSFERS
 from loadstone.formats.vdbench.mix import shown_sizes, sized
 from loadstone.formats.vdbench.pace import AHEAD, FLOW, PROCESSES, SECOND_NS, in_whole_numbers
 from loadstone.formats.vdbench.values import shown
+from loadstone.formats.vdbench.vocabulary import OF_FSDS
 from loadstone.workload.block_sizes import fixed
 from loadstone.workload.model import Job
 from loadstone.workload.placement import Amount, TargetName
@@ -275,6 +276,7 @@ def _common(run: ParameterFileRun, system: FileSystem, workload: FileWorkload) -
             "limits.runtime_ns": definition.at.get("elapsed", definition.where),
             "engine.direct": where,
         },
+        "vocabulary": OF_FSDS,
         "placement.targets": (TargetName(path=system.anchor, written=system.anchor),),
         "own_options": {
             "fwd": workload.name,

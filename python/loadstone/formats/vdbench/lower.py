@@ -16,6 +16,7 @@ from loadstone.formats.vdbench.common import Seek, Sizes
 from loadstone.formats.vdbench.files import file_jobs
 from loadstone.formats.vdbench.mix import Mix, addresses, shown_sizes
 from loadstone.formats.vdbench.pace import SECOND_NS, paces
+from loadstone.formats.vdbench.vocabulary import OF_SDS
 from loadstone.workload.model import Job, Note, NoteKind, Workload
 from loadstone.workload.placement import Amount, TargetName
 
@@ -120,6 +121,7 @@ def _jobs(making: _Lowering, work: Work, pace: WorkloadPace) -> list[Job]:
         "name": f"{workload.name}.{storage.name}",
         "where": workload.where,
         "set_at": {**_places(work), **_timed_at(run)},
+        "vocabulary": OF_SDS,
         "own_options": _own(work, asked, threads),
         "placement.targets": (TargetName(path=storage.lun, written=storage.lun),),
         "engine.ioengine": "io_uring",

@@ -34,14 +34,14 @@ def keep(asked: plan.Plan) -> tuple[plan.Plan, str]:
     if not writers:
         raise InputError(
             "no job writes what it verifies: the journal would be empty",
-            hint="add verify=crc32c to a job that writes",
+            hint="have a job that writes verify what it wrote",
         )
     sizes = {stream.verify.block_bytes for stream in writers if stream.verify is not None}
     if len(sizes) > 1:
         told = ", ".join(str(size) for size in sorted(sizes))
         raise InputError(
             f"the jobs verify in blocks of {told} bytes; a journal has one size",
-            hint="give all of them the same verify_interval",
+            hint="have all of them verify in blocks of one size",
         )
     durable, text = _durable(asked, writers)
     kept = plan.Journal(durable=durable, limit_bytes=LIMIT_BYTES)

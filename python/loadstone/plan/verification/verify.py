@@ -89,11 +89,14 @@ def verification(
         return _in_tree(job, job.work, run, notes)
     if job.engine.ioengine == "null":
         raise RefusedError(
-            "the null engine keeps no data", where=job.at("verification.verify"), hint="remove verify"
+            "the null engine keeps no data",
+            where=job.at("verification.verify"),
+            hint=f"remove {job.option('verification.verify')}",
         )
     if job.payload.repeat:
         raise RefusedError(
-            "no two stamped blocks are equal: dedupe_percentage has no effect with verify",
+            f"no two stamped blocks are equal: {job.option('payload.repeat')} has no effect with "
+            f"{job.option('verification.verify')}",
             where=job.at("payload.repeat"),
             hint="remove one of them",
         )
@@ -194,7 +197,8 @@ def _block_bytes(job: Job, ranges: Sequence[FileRange], notes: Notes) -> int:
         raise RefusedError(
             f"verification needs block sizes and offsets in multiples of {SECTOR_BYTES} bytes",
             where=job.at("verification.verify"),
-            hint="change bs, offset or size",
+            hint=f"change {job.option('sizes.bs')}, {job.option('placement.offset')} or "
+            f"{job.option('placement.size')}",
         )
     interval = job.verification.verify_interval_bytes or largest
     if interval > largest:
