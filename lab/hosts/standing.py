@@ -63,9 +63,10 @@ class StandingScheduler:
         loadstone = [sys.executable, "-m", "loadstone", "hosts", "certificates", names]
         subprocess.run([*loadstone, "--directory", str(self._certificates)], check=True, capture_output=True)
         address = ["--host", self._hosts.coordinator, "--port", str(PORT), "--no-dashboard"]
-        self._start("scheduler", "scheduler", *address, *self._own("coordinator"))
+        scratch = ["--local-directory", str(self._place)]
+        self._start("scheduler", "scheduler", *address, *scratch, *self._own("coordinator"))
         for name in self._hosts.names:
-            place = ["--name", name, "--local-directory", str(self._place)]
+            place = ["--name", name, *scratch]
             self._start(
                 name, "worker", self._address, "--no-nanny", "--nthreads", "1", "--memory-limit", "0",
                 "--no-dashboard", *place, *self._own(name), inside=self._hosts.argv(name),
