@@ -229,3 +229,15 @@ def test_quantities_of_a_group_have_its_own_time() -> None:
     tracks = {one.key: one for one in watched.tracks(rows, {})}
     assert tracks["net_tx_bytes_per_s"].mean.value == 100
     assert "cpu_percent" not in tracks
+
+
+def test_a_look_right_after_another_is_no_largest_value() -> None:
+    rows = pl.DataFrame(
+        {
+            "t_ns": [S, 2 * S, 2 * S + S // 100],
+            "dt_ns": [S, S, S // 100],
+            "net.e.tx_bytes": [100, 100, 100],
+        }
+    )
+    tracks = {one.key: one for one in watched.tracks(rows, {})}
+    assert tracks["net_tx_bytes_per_s"].most == 100

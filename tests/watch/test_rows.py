@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from loadstone.monitor.counters import Counters
+from loadstone.watch import watcher
 from loadstone.watch.clock import ClockOffset
 from loadstone.watch.source import HostReading, WallClock
 from loadstone.watch.watcher import Rows
+
+if TYPE_CHECKING:
+    import pytest
 
 S = 1_000_000_000
 
@@ -33,6 +39,22 @@ def test_counters_are_told_as_increase_and_levels_as_they_are() -> None:
         reading(11, {"disk.a.reads": 150, "disk.b.reads": 7}, {"memory.free_bytes": 5}, rtt_ns=2000)
     )
     assert row == {"t_ns": S, "dt_ns": S, "error_ns": 1000, "disk.a.reads": 50, "memory.free_bytes": 5}
+
+
+def test_names_that_come_and_go_fill_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watcher, "MOST_COLUMNS", 3)
+    rows = Rows(0)
+    rows.take(reading(1, {}, {"net.a.mtu": 1, "net.b.mtu": 1}))
+    kept = rows.take(reading(2, {}, {"net.a.mtu": 1, "net.b.mtu": 1}))
+    assert kept is not None
+    assert rows.left_out is None
+    later = rows.take(reading(3, {}, {"net.b.mtu": 2, "net.c.mtu": 2, "net.d.mtu": 2}))
+    assert later is not None
+    assert {name: value for name, value in later.items() if name.startswith("net.")} == {
+        "net.b.mtu": 2,
+        "net.c.mtu": 2,
+    }
+    assert rows.left_out == "net.d.mtu"
 
 
 def test_the_hosts_own_clock_gives_the_length_where_it_fits() -> None:

@@ -31,6 +31,8 @@ Unit = Literal["percent", "bytes_per_s", "bytes", "per_s", "count", "celsius"]
 Lane = Literal["cpu", "disks", "network", "memory", "other"]
 
 SLACK_NS: Final = 20_000_000
+SLIVER: Final = 0.2
+"""Of the usual time between two looks."""
 FAR_OFF_NS: Final = 100_000_000
 """A clock that is further off than this puts a second's row beside the wrong second of a log."""
 MOST_CORES: Final = 4096
@@ -144,7 +146,8 @@ def tracks(rows: pl.DataFrame, facts: Mapping[str, Any]) -> list[Track]:
     """Return all quantities that rows tell, the most general first."""
     if rows.height == 0:
         return []
-    of = _Columns(rows)
+    # The look that ends a run may follow the one before at once: its rates are the timer's, not the host's.
+    of = _Columns(rows.filter(pl.col("dt_ns") >= SLIVER * pl.col("dt_ns").median()))
     found = [*_cpu(of), *_group(of, facts), *_disks(of, facts), *_net(of, facts), *_memory(of), *_others(of)]
     return [one for one in found if one is not None]
 

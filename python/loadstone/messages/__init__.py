@@ -15,7 +15,7 @@ from loadstone import units
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROOMS: Final = ("api", "audit", "bundle", "effects", "hosts", "refusals", "report", "verdict")
+ROOMS: Final = ("api", "audit", "bundle", "effects", "hosts", "refusals", "report", "verdict", "watch")
 Value = str | float | None
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import uncaught
+from loadstone.messages import say
 from loadstone.watch.clock import ClockOffset
 from loadstone.watch.source import WatchError
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 AGAIN_S: Final = (1.0, 1.0, 2.0, 4.0, 8.0)
 """Pauses between tries to reach a host again; the last one repeats."""
 STOP_S: Final = 3.0
+MOST_COLUMNS: Final = 20_000
+"""All CPUs of the largest hosts, or some thousand disks and interfaces."""
 LATE: Final = 2.5
 """So many intervals without a row are a gap."""
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -49,6 +52,9 @@ class Rows:
         self._origin_ns = origin_ns
         self._groups: dict[str, _CounterGroup] = {}
         self._before: HostReading | None = None
+        self._columns: set[str] = set()
+        self.left_out: str | None = None
+        """A column that there was no room for, the first of them."""
 
     def forget(self) -> None:
         """Begin anew: what lies between is a gap."""
@@ -87,9 +93,18 @@ class Rows:
             "t_ns": now_ns - self._origin_ns,
             "dt_ns": dt_ns,
             "error_ns": reading.error_ns,
-            **increases,
-            **reading.counters.levels,
+            **self._with_room(increases | reading.counters.levels),
         }
+
+    def _with_room(self, row: dict[str, int]) -> dict[str, int]:
+        """Leave out new columns beyond those there may be: names that come and go are new ones each time."""
+        new = sorted(row.keys() - self._columns)
+        room = MOST_COLUMNS - len(self._columns)
+        self._columns.update(new[:room])
+        if len(new) <= room:
+            return row
+        self.left_out = self.left_out or new[room]
+        return {key: value for key, value in row.items() if key in self._columns}
 
 
 def _passed_ns(before: HostReading, after: HostReading) -> int:
@@ -148,6 +163,7 @@ class Watcher:
         self._began_ns = 0
         self.latest: tuple[int, dict[str, int]] | None = None
         """The last row and when it came, for who wants to show it."""
+        self._told_left_out = False
         self.lost: str | None = None
         """Why it does not answer just now."""
 
@@ -234,6 +250,7 @@ class Watcher:
                     self._back(reading, origin_ns, tell)
                     lost_ns = None
                 self._took(rows.take(reading), reading, write)
+                self._tell_left_out(rows.left_out, tell)
                 pause_s = (interval_ns - (time.monotonic_ns() - origin_ns) % interval_ns) / 1e9
             self._cpu_ns += time.thread_time_ns() - began_ns
             if self._done.wait(pause_s):
@@ -271,6 +288,14 @@ class Watcher:
             write(row)
             self._rows += 1
             self.latest = time.monotonic_ns(), row
+
+    def _tell_left_out(self, column: str | None, tell: Callable[[dict[str, Any]], None]) -> None:
+        """Say once that a host tells more than is kept."""
+        if column is None or self._told_left_out:
+            return
+        self._told_left_out = True
+        text = say("watch.rows.columns", name=self.address.name, most_count=MOST_COLUMNS, column=column)
+        tell({"type": "note", "text": text})
 
     def _failed(
         self, error: WatchError, lost_ns: int | None, origin_ns: int, tell: Callable[[dict[str, Any]], None]
