@@ -61,6 +61,22 @@ def test_what_can_be_seen_stays_as_it_is() -> None:
     assert printable.printable(text) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("![x](http://x/p.png)", "!\\[x](http://x/p.png)"),
+        ("[id]: http://x", "\\[id]: http://x"),
+        ("<b>&lt;|`", "&lt;b>&amp;lt;\\|\\`"),
+    ],
+)
+def test_a_name_is_no_link_picture_or_tag_in_markdown(text: str, written: str) -> None:
+    assert printable.markdown(text) == written
+
+
+def test_nothing_in_a_block_of_markdown_ends_it() -> None:
+    assert printable.fenced("a\n```\n# PASSED\n````") == "`````\na\n```\n# PASSED\n````\n`````"
+
+
 def test_a_document_of_json_means_the_same_afterwards() -> None:
     for name in names(2_000, seed=5):
         document = {name: ["a", name]}

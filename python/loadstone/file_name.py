@@ -26,7 +26,8 @@ def safe(name: str, *, most_bytes: int = 120, keep: str = _KEPT) -> str:
 
 
 def short(name: str, ending: str = "") -> str:
-    """Return a name with an ending, cut where both do not fit."""
+    """Return a name with an ending, cut where both do not fit; it leads to no other directory."""
+    name = name.replace("/", "_").replace("\0", "_")
     most_bytes = MOST_BYTES - len(ending.encode())
     long = len(name.encode("utf-8", "surrogateescape")) > most_bytes
     return (_fitted(name, name, most_bytes) if long else name) + ending

@@ -26,6 +26,9 @@ _NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z")
 _DOUBTFUL: Final = re.compile(r"[^\t\n\x20-\x7e]")
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of characters that have no picture of their own."""
+_MARKDOWN: Final = str.maketrans(
+    {"\\": "\\\\", "|": "\\|", "`": "\\`", "[": "\\[", "<": "&lt;", "&": "&amp;"}
+)
 _END_OF_LINE: Final = re.compile(r"\n")
 
 
@@ -45,8 +48,15 @@ def message(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Return the text of a cell of a table in Markdown: no column, no line and no tag of its own."""
-    return line(text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "\\`")
+    """Return a text in Markdown: no column, line, tag, link, picture or code of its own."""
+    return line(text).translate(_MARKDOWN)
+
+
+def fenced(text: str) -> str:
+    """Return a block of a text as it is in Markdown, which nothing in it ends."""
+    longest = max((len(found) for found in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{printable(text).rstrip()}\n{fence}"
 
 
 def cell(text: str) -> str:

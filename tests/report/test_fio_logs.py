@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -116,6 +117,19 @@ def test_histograms_have_fios_columns_and_every_io(coarseness: int, columns: int
     assert all(len(row) == columns + 3 for row in fields)
     assert [sum(row[3:]) for row in fields] == [100, 50, 100, 50]
     assert fields[1][3 + fio_small_run.bucket_of(2_000_000) // 2**coarseness] == 50
+
+
+@pytest.mark.parametrize("name", ["x" * 4000, "../out", "a\0b"], ids=["long", "above", "NUL"])
+def test_a_log_that_is_named_after_its_job_stays_in_the_directory(tmp_path: Path, name: str) -> None:
+    """A longer name was an error, and `../` another directory."""
+    job = fio_small_run.JOB.replace("write_iops_log=after", "write_iops_log")
+    source = fio_small_run.source(job)
+    after = next(member for member in source.everyone if member.job.name == "after")
+    renamed = replace(after, job=after.job.model_copy(update={"name": name}))
+    [log] = logs.requested(source.plan, [renamed], tmp_path)
+    assert log.path.parent == tmp_path
+    assert len(log.path.name) <= 255
+    log.path.touch()
 
 
 def test_compressed_logs_come_back(tmp_path: Path) -> None:

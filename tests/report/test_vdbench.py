@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -190,6 +191,37 @@ def test_intervals_add_up_to_what_was_measured(tmp_path: Path) -> None:
 def test_the_queue_is_as_deep_as_rate_times_response(tmp_path: Path) -> None:
     tally = made(tmp_path / "a", Job()).whole.intervals[1]
     assert tally.queue_depth == pytest.approx(tally.rate * tally.both.response_ms / 1000)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "</pre><h1>PASSED</h1>",
+        "\udc9b\x1b[2J",
+        "a\n<p>",
+    ],
+)
+def test_a_name_is_never_more_than_text(name: str, tmp_path: Path) -> None:
+    """A job's name was a tag on its own page and in skew.html."""
+    run = runs.make(tmp_path / "b", Job(name, {"read": 700.0}), Job("b", {"write": 50.0}), seconds=2)
+    pages.export(run.path, tmp_path / "out")
+    known = {"title", "pre", "a", "i", "b"}
+    for page in (tmp_path / "out").iterdir():
+        text = page.read_text()
+        assert set(re.findall(r"</?([A-Za-z]\w*)", text.lower())) <= known, page.name
+        assert "\x1b" not in text
+
+
+def test_a_link_leads_to_a_page_of_the_directory(tmp_path: Path) -> None:
+    name = "javascript:alert(1)/?a#b"
+    run = runs.make(tmp_path / "b", Job(name, {"read": 700.0}), seconds=2)
+    pages.export(run.path, tmp_path / "out")
+    links = re.findall(r'HREF="([^"#]+)"', (tmp_path / "out" / "summary.html").read_text())
+    assert "javascript%3Aalert%281%29_%3Fa%23b.html" in links
+    there = {page.name for page in (tmp_path / "out").iterdir()}
+    assert {unquote(link) for link in links} <= there
 
 
 def test_a_run_of_another_language_is_written_too(tmp_path: Path) -> None:

@@ -94,11 +94,8 @@ def _cell(cell: TableCell) -> str:
 
 
 def _typed(block: Typed) -> str:
-    fence = "```"
-    while fence in block.text:
-        fence += "`"
     title = f"{_text(block.title)}\n\n" if block.title else ""
-    return f"{title}{fence}\n{printable.printable(block.text).rstrip()}\n{fence}"
+    return f"{title}{printable.fenced(block.text)}"
 
 
 _WRITERS: Final[dict[str, Callable[[Any], str]]] = {

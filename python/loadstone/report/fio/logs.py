@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 import polars as pl
 
-from loadstone import output
+from loadstone import file_name, output
 from loadstone.analysis.aggregate import added_up
 from loadstone.bundle import layout
 from loadstone.plan import io_priority
@@ -91,15 +91,18 @@ def requested(plan: Plan, everyone: Sequence[Member], directory: Path) -> list[L
                 continue
             by_stream = kind != "clat_hist" and not window_ms
             for stream in member.streams if by_stream else member.streams[:1]:
-                path = directory / _name(logs, prefix or member.job.name, kind, number_of[stream])
+                path = directory / _name(member.job, prefix, kind, number_of[stream])
                 found.append(LogFile(kind, path, member, stream, window_ms))
     return found
 
 
-def _name(logs: LogRequests, prefix: str, kind: str, number: int) -> str:
+def _name(job: Job, prefix: str | None, kind: str, number: int) -> str:
+    """Return a path of the user's, or a name that stays in the directory and fits, whatever the job's is."""
+    logs = job.outputs.logs
     suffix = zlib_log.SUFFIX if logs.store_compressed else SUFFIX
     per_job = "" if logs.per_job is False else f".{number}"
-    return f"{prefix}_{kind}{per_job}.{suffix}"
+    ending = f"_{kind}{per_job}.{suffix}"
+    return f"{prefix}{ending}" if prefix else file_name.short(job.name, ending)
 
 
 def write(

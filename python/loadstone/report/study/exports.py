@@ -47,7 +47,7 @@ def markdown(whole: StudyPage) -> str:
     text: str = console.file.getvalue()  # type: ignore[attr-defined]  # it is the StringIO above
     said = "\n".join(line.rstrip() for line in text.splitlines())
     doubts = [line for doubt in whole.doubts for line in (f"**{doubt}**", "")]
-    return "\n".join([*doubts, *table, "", "```", said, "```"]) + "\n"
+    return "\n".join([*doubts, *table, "", printable.fenced(said)]) + "\n"
 
 
 def _lines(run: RunFigures) -> list[LineFigures]:

@@ -6,14 +6,25 @@ that whoever follows a file sees every line once.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from loadstone import file_name, output
+from loadstone import file_name, output, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+
+_TAG: Final = re.compile(r"<(?=[A-Za-z/!?])")
+"""How a tag begins; vdbench's own tables have `<` before a space."""
+
+
+class TaggedLine(str):
+    """A line with tags of ours; any other line is text, whatever a name in it looks like."""
+
+    __slots__ = ()
 
 
 @dataclass(slots=True)
@@ -26,12 +37,21 @@ class Page:
     @property
     def file(self) -> str:
         """The file's name: jobs of other languages have paths in their names."""
-        return file_name.short(self.name.replace("/", "_"), ".html")
+        return file_name.short(self.name, ".html")
 
     @property
     def text(self) -> str:
         """The whole file."""
-        return "".join(f"{line}\n" for line in self.body)
+        return _shown(self.body)
+
+
+def _shown(lines: Sequence[str]) -> str:
+    """Return lines as they stand in a file."""
+    return "".join(f"{printable.line(_escaped(line))}\n" for line in lines)
+
+
+def _escaped(line: str) -> str:
+    return line if isinstance(line, TaggedLine) else _TAG.sub("&lt;", line)
 
 
 class Directory:
@@ -67,7 +87,7 @@ class Directory:
         if new or done is None:
             if page.name not in self._files:
                 self._files[page.name] = output.GrowingFile(self._out / page.file)
-            self._files[page.name].append("".join(f"{line}\n" for line in new).encode())
+            self._files[page.name].append(_shown(new).encode())
 
     def _exactly(self, page: Page) -> None:
         path, text = self._out / page.file, page.text

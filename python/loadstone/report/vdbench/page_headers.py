@@ -9,8 +9,10 @@ import html
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 from loadstone.report.vdbench import anchors
+from loadstone.report.vdbench.directory import Page, TaggedLine
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
@@ -107,7 +109,8 @@ class Everything:
         made = []
         for number, run in enumerate(self.runs, start=1):
             label = "Link to Run Definitions:" if number == 1 else ""
-            made.append(f'{label:<{LABEL_WIDTH}} <A HREF="#_{number}">{html.escape(run.said)}</A>')
+            link = f'<A HREF="#_{number}">{html.escape(run.said)}</A>'
+            made.append(TaggedLine(f"{label:<{LABEL_WIDTH}} {link}"))
         return [*made, ""]
 
     def head(self, page: str) -> list[str]:
@@ -156,9 +159,9 @@ class Everything:
             return [words.get(kind, f"Performance histogram for {kind.upper()}={name}"), ""]
         titles = {"sd": f"SD report for sd={name}", "wd": f"Workload Report for wd={name}"}
         label = "Performance histogram" if self.on_files else "response time histogram"
-        link = _link(f"{name}.histogram", "histogram")
+        link = TaggedLine(f"{f'Link to {label}:':<{LABEL_WIDTH}} {_link(f'{name}.histogram', 'histogram')}")
         title = titles.get(kind, f"Report for {kind} {name}")
-        return [title, "", f"{f'Link to {label}:':<{LABEL_WIDTH}} {link}", ""]
+        return [title, "", link, ""]
 
     def _summary(self) -> list[str]:
         made = [MADE_BY, f"Vdbench summary report, created {self._created()} ({self._created()})", ""]
@@ -180,7 +183,7 @@ class Everything:
         made: list[str] = []
         for name, raw in self.inputs.items():
             text = html.escape(raw.decode("utf-8", "replace"), quote=False)
-            made += ["", f"* Contents of parameter file: {html.escape(name)}", "", text]
+            made += ["", f"* Contents of parameter file: {name}", "", *text.split("\n")]
         return made
 
     def _sizes(self) -> list[str]:
@@ -209,11 +212,11 @@ def known(run: Counted) -> Known:
 
 def _linked(label: str, names: Sequence[str]) -> str:
     links = " ".join(f"{_link(name, name)}{'' if len(names) == 1 else '   '}" for name in names)
-    return f"{label + ':':<{LABEL_WIDTH}} {links}".rstrip()
+    return TaggedLine(f"{label + ':':<{LABEL_WIDTH}} {links}".rstrip())
 
 
 def _link(name: str, text: str) -> str:
-    return f'<A HREF="{html.escape(name)}.html">{html.escape(text)}</A>'
+    return f'<A HREF="{quote(Page(name).file)}">{html.escape(text)}</A>'
 
 
 def _all(names: Iterable[Iterable[str]]) -> list[str]:

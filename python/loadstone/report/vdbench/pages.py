@@ -14,7 +14,7 @@ from loadstone.bundle import study
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
 from loadstone.report.vdbench import anchors, buckets, flatfile, flatfile_fs, lines, lines_fs
-from loadstone.report.vdbench.directory import Directory, Page
+from loadstone.report.vdbench.directory import Directory, Page, TaggedLine
 from loadstone.report.vdbench.interval_totals import (
     READ,
     WRITE,
@@ -121,17 +121,17 @@ class Pages:
     def mark(self, doubt: str) -> None:
         """Say on every page why its numbers may not be those that were measured."""
         for page in self._pages.values():
-            page.body.insert(1, f"* {html.escape(doubt)}")
+            page.body.insert(1, f"* {doubt}")
 
     def _open(self, name: str) -> None:
         title = f"<title>Vdbench {html.escape(self._name)}/{html.escape(name)}.html</title><pre>"
-        self._pages[name] = Page(name, [title, *self._runs.head(name)])
+        self._pages[name] = Page(name, [TaggedLine(title), *self._runs.head(name)])
 
     def begin(self, run: Counted) -> None:
         """Say on every page that a run has started."""
         self._begun += 1
         start = html.escape(f"{_clock(run, 0)} {run_line(run.facts)}")
-        anchor = f'<a name="_{self._begun}"></a><i><b>{start}</b></i>'
+        anchor = TaggedLine(f'<a name="_{self._begun}"></a><i><b>{start}</b></i>')
         for page in self._pages.values():
             if page.name not in ("status", "parmfile", "errorlog", "flatfile"):
                 page.body += ["", anchor, ""]
@@ -254,10 +254,10 @@ class Pages:
     def _errors(self, run: Counted) -> None:
         told = [event for event in run.bundle.events if event.get("type") in ("io_error", "damage")]
         if told:
-            self._pages["errorlog"].body += ["", html.escape(f"{_clock(run, 0)} {run_line(run.facts)}"), ""]
+            self._pages["errorlog"].body += ["", f"{_clock(run, 0)} {run_line(run.facts)}", ""]
         for event in told:
             text = f"{event.get('op', '')} at {event.get('offset')}: {event.get('message')}".strip()
-            self._pages["errorlog"].body.append(html.escape(text))
+            self._pages["errorlog"].body.append(text)
 
 
 def _moment(run: Counted, interval: int) -> float:

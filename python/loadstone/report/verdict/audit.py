@@ -53,7 +53,7 @@ def _of_bandwidth(case: Case) -> bool:
     return bool(printed.bandwidth) and not printed.iops
 
 
-def why(verdict: Verdict) -> list[str]:
+def _why(verdict: Verdict) -> list[str]:
     """Return the causes and what is missing, each as `title (rule, effect, confidence): text`."""
     told = [_cause(cause) for cause in verdict.causes]
     missing = [f"not checked: {title(one.rule)} ({one.what})" for one in verdict.missing if one.essential]
@@ -61,13 +61,13 @@ def why(verdict: Verdict) -> list[str]:
         return [*told, *missing]
     # The first sentence only repeats the name and the verdict of the row.
     _, _, rest = verdict.sentences.partition("measures the storage. ")
-    return [rest or verdict.sentences] if verdict.kind == "cannot_tell" else ["no finding"]
+    return [_cell(rest or verdict.sentences)] if verdict.kind == "cannot_tell" else ["no finding"]
 
 
 def _cause(cause: Cause) -> str:
     return (
         f"{title(cause.rule)} (`{cause.rule}`, {words.EFFECTS[cause.effect]}, "
-        f"{words.confidence(cause.confidence)}): {cause.text}"
+        f"{words.confidence(cause.confidence)}): {_cell(cause.text)}"
     )
 
 
@@ -115,15 +115,15 @@ def markdown(every: Sequence[AuditedResults], passed: Sequence[PassedOver] = ())
     for one in every:
         parts.append(f"## {printable.markdown(one.results.title or str(one.path))}")
         if one.results.source:
-            parts.append(f"Source: {printable.line(one.results.source)}.")
-        parts += [f"Note: {printable.line(note)}." for note in one.results.notes]
+            parts.append(f"Source: {printable.markdown(one.results.source)}.")
+        parts += [f"Note: {printable.markdown(note)}." for note in one.results.notes]
         parts.append(f"**{_counts(one)}.**")
         if findings := _findings(one):
             parts.append(findings)
         parts.append(_table(one))
     if passed:
         rows = [("passed over", "why"), ("---", "---"), *((str(one.path), one.why) for one in passed)]
-        parts.append("\n".join("| " + " | ".join(_plain(cell) for cell in row) + " |" for row in rows))
+        parts.append("\n".join("| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows))
     return "\n\n".join(parts) + "\n"
 
 
@@ -135,9 +135,9 @@ def _findings(one: AuditedResults) -> str:
     lines = []
     for rule, causes in by_rule.items():
         first = max(causes, key=lambda cause: cause.confidence)
-        about = f" *{first.about}*:" if first.about and len(one.audited.phases) > 1 else ""
+        about = f" *{_cell(first.about)}*:" if first.about and len(one.audited.phases) > 1 else ""
         again = f" Found in {len(causes)} results." if len(causes) > 1 else ""
-        lines.append(f"- **{title(rule)}** (`{rule}`):{about} {_plain(first.text)}{again}")
+        lines.append(f"- **{title(rule)}** (`{rule}`):{about} {_cell(first.text)}{again}")
     return "\n".join(lines)
 
 
@@ -155,14 +155,14 @@ def _table(one: AuditedResults) -> str:
     for case, phase in zip(one.results.cases, one.audited.phases, strict=True):
         told = phase.verdict
         kind = f"{words.headline(told)}, {words.confidence(told.confidence)}"
-        row = (phase.name, number(case), kind, "<br>".join(why(told)))
-        rows.append((*row, _author(case)) if said else row)
-    return "\n".join("| " + " | ".join(_plain(cell) for cell in row) + " |" for row in rows)
+        row = (_cell(phase.name), number(case), kind, "<br>".join(_why(told)))
+        rows.append((*row, _cell(_author(case))) if said else row)
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
 def _author(case: Case) -> str:
     return (case.declared.author_says or "") if case.declared else ""
 
 
-def _plain(text: str) -> str:
-    return printable.line(text.replace("\n", " ")).replace("|", r"\|")
+def _cell(text: str) -> str:
+    return printable.markdown(text.replace("\n", " "))
