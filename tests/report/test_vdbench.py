@@ -304,6 +304,14 @@ def test_shares_are_told_against_what_was_asked(tmp_path: Path) -> None:
     assert float(whole[2]) == pytest.approx(run.average(run.whole).rate, abs=0.006)
 
 
+def test_the_label_of_skew_has_room_for_what_fills_an_sd(tmp_path: Path) -> None:
+    run = made(tmp_path / "a", Job())
+    for name in ("sd1", "Disk1"):
+        run.storages[0].name = name
+        head = next(line for line in skew.skew(run, "T", ()) if line.startswith("T SD:"))
+        assert head.removeprefix("T ").index("rate") == len(f"SD_format_{name}") + len(" ") + 10 - len("rate")
+
+
 def test_without_monitors_the_processors_are_not_known(tmp_path: Path) -> None:
     run = made(tmp_path / "a", Job(), host=False)
     pages.export(run.bundle.path, tmp_path / "out")

@@ -22,7 +22,8 @@ _WIDTHS: Final = (10, 8, 7, 6, 8, 8, 8, 8, 8, 5)
 _SHOWN: Final = 0.1
 """Percent: a difference that is told."""
 _FILE_LABEL: Final = 12
-_RAW_LABEL: Final = 13
+_FILLED_BY: Final = "SD_format_"
+"""Before the name of an SD: the workload with which vdbench fills it, and the longest label there is."""
 
 
 def skew(run: Counted, time: str, ops: Sequence[str]) -> list[str]:
@@ -32,7 +33,8 @@ def skew(run: Counted, time: str, ops: Sequence[str]) -> list[str]:
 
 
 def _raw(run: Counted) -> list[str]:
-    width = max(_RAW_LABEL, *(len(part.name) for part in [*run.storages, *run.workloads]))
+    labels = [*(_FILLED_BY + part.name for part in run.storages), *(part.name for part in run.workloads)]
+    width = max(map(len, labels))
     made: list[str] = []
     whole = run.average(run.whole)
     if len(run.storages) > 1 or len(run.workloads) < 2:
