@@ -98,6 +98,13 @@ def test_a_full_disk_ends_a_job_that_continues_on_errors(tmp_path: Path) -> None
     assert (code, job["error"], job["total_err"], job["first_error"]) == (1, 28, 1, 28)
 
 
+@pytest.mark.parametrize("words", ["EIO", ",EIO", "none"])
+def test_what_may_fail_has_its_errors_told(tmp_path: Path, words: str) -> None:
+    asked = [] if words == "none" else [f"--ignore_error={words}"]
+    code, job = document(["--name=a", "--ioengine=null", "--size=64k", *asked], tmp_path)
+    assert (code, job.get("total_err"), job.get("first_error")) == ((0, 0, 0) if asked else (0, None, None))
+
+
 def test_continue_on_error_names_what_it_continues_after() -> None:
     [stream] = plan_of("filename=/dev/zero\nsize=1m\ncontinue_on_error=io\n").streams
     assert (stream.errors.continue_read, stream.errors.continue_after) == (True, (5, 84))

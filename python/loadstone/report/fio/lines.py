@@ -115,7 +115,7 @@ def empty_line(plan: Plan, together: Sequence[Member]) -> JobLine:
         number=first.number,
         description=job.outputs.description or "",
         options=_options(job),
-        continue_on_error=(job.errors.continue_on_error or "none") != "none",
+        continue_on_error=_goes_on(job),
         percentiles=tuple(sorted(stats.percentile_list or DEFAULT_PERCENTILES)),
         slat_percentiles=bool(stats.slat_percentiles) and stats.show_slat is not False,
         clat_percentiles=_clat_percentiles(job),
@@ -124,6 +124,14 @@ def empty_line(plan: Plan, together: Sequence[Member]) -> JobLine:
         significant_figures=stats.significant_figures or 4,
         bits=stats.unit_base == 1,
         iodepth=job.engine.iodepth or DEFAULT_IODEPTH,
+    )
+
+
+def _goes_on(job: Job) -> bool:
+    """Whether a failed I/O may be no end, as `ignore_error` says, too: then fio tells of errors."""
+    asked = job.errors
+    return (asked.continue_on_error or "none") != "none" or bool(
+        asked.ignore_read_errors or asked.ignore_write_errors
     )
 
 
