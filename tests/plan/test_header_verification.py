@@ -68,6 +68,9 @@ def test_the_interval_is_what_fio_makes_of_it(plan: Planner, options: str, bytes
         ("random_generator=lfsr\n", True),
         ("random_distribution=zipf:1.2\n", True),
         ("rw=write\nexperimental_verify=1\n", False),
+        ("size=1m\nio_size=2m\n", True),
+        ("size=1m\nio_size=512k\n", False),
+        ("rw=randwrite:8\n", True),
     ],
 )
 def test_what_is_written_once_is_read_back_in_its_turn(plan: Planner, options: str, by_address: bool) -> None:
@@ -138,3 +141,14 @@ def test_a_place_read_back_once_for_each_write_to_it_may_hold_a_later_one(plan: 
     assert (again.by_address, again.check_seed, again.check_number) == (False, False, False)
     once = headers(plan, WRITE + "experimental_verify=1\n")
     assert (once.check_seed, once.check_number) == (True, True)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("options", ["", "verify_only=1\n"])
+def test_writes_after_trims_are_not_said_to_be_verified(plan: Planner, options: str, *, strict: bool) -> None:
+    job = "[a]\nfilename=/t/1g\nrw=trimwrite\nverify=crc32c\n" + options
+    if options and not strict:
+        assert plan(job).plan.streams  # It only reads.
+        return
+    with pytest.raises(RefusedError, match="trimwrite writes is not verified"):
+        plan(job, strict=strict)

@@ -61,6 +61,7 @@ def headers(
     Raises RefusedError when a state that is to be loaded is not there.
     """
     does = rehearsed(job)
+    verify.check_trims(does)
     writing = shares(does)[1] > 0
     if job.payload.repeat:
         notes.info(job, "payload.repeat", "dedupe_percentage has no effect with verify")
@@ -86,7 +87,7 @@ def headers(
         compress_percent=job.payload.compress.percent if job.payload.compress else 0,
         read_back=writing and job.verification.do_verify is not False,
         only=bool(job.verification.verify_only) and writing,
-        by_address=not (is_random(does) and _writes_once(does)) and not job.headers.experimental_verify,
+        by_address=_by_address(does) and not job.headers.experimental_verify,
         passes=0 if limits.time_based else job.limits.loops or 1,
         enough_bytes=_enough_bytes(job),
         backlog=_backlog(job) if writing else None,
@@ -110,6 +111,13 @@ def _writes_once(job: Job) -> bool:
     addresses = blocks_of(job).addresses
     uniform = addresses.random_distribution[1].kind == "random"
     return not addresses.norandommap and uniform and addresses.random_generator != "lfsr"
+
+
+def _by_address(job: Job) -> bool:
+    """Whether places are read back in their order: where fio takes two writes of one place for possible."""
+    size, moved = job.placement.size, job.limits.io_size
+    again = bool(moved and size and moved.bytes and size.bytes and moved.bytes > size.bytes)
+    return again or blocks_of(job).addresses.run_length > 1 or not (is_random(job) and _writes_once(job))
 
 
 def _one_size(job: Job) -> bool:

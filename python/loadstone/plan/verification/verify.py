@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import RefusedError
 from loadstone.plan import model as plan
 from loadstone.plan.model import Pace
-from loadstone.plan.pattern import is_random, shares, sizes, smallest
+from loadstone.plan.pattern import is_random, shares, sizes, smallest, trims_then_writes
 from loadstone.plan.work_kinds import kind_of
 from loadstone.workload.addresses import AddressRequests
 from loadstone.workload.block_sizes import FixedSize, SizeRange
@@ -54,6 +54,16 @@ def writes(job: Job) -> bool:
     return shares(job)[1] > 0
 
 
+def check_trims(job: Job) -> None:
+    """Refuse to verify what is written after trims: nothing reads it back. Raises RefusedError."""
+    if is_verified(job) and trims_then_writes(job):
+        raise RefusedError(
+            f"what {job.option('mix.rw')}=trimwrite writes is not verified",
+            where=job.at("verification.verify"),
+            hint=f"remove {job.option('verification.verify')}, or verify writes without trims",
+        )
+
+
 def reads_back(job: Job) -> bool:
     """Whether what the job wrote is read back after it, in a stage of its own; in trees it is not."""
     stamped = is_verified(job) and not by_headers(job) and kind_of(job).can_be_read_back
@@ -87,6 +97,7 @@ def verification(
     """
     if isinstance(job.work, TreeWork):
         return _in_tree(job, job.work, run, notes)
+    check_trims(job)
     if job.engine.ioengine == "null":
         raise RefusedError(
             "the null engine keeps no data",
