@@ -15,7 +15,7 @@ from loadstone.analysis.statistics.significance import (
     failures,
     holm,
     of_runs,
-    percentile_error,
+    percentile_errors,
 )
 
 
@@ -99,7 +99,7 @@ def test_the_error_of_a_percentile_is_its_real_spread(percent: float, spread: fl
     logs, said = [], []
     for _ in range(60):
         table, values, every = windows(rng, 60, spread)
-        error = percentile_error(table, values, percent)
+        error = percentile_errors(table, values, (percent,)).get(percent)
         assert error is not None
         said.append(error)
         logs.append(math.log(np.percentile(every, percent)))
@@ -110,9 +110,9 @@ def test_the_error_of_a_percentile_is_its_real_spread(percent: float, spread: fl
 
 def test_a_percentile_of_few_windows_or_few_samples_has_no_error() -> None:
     table, values, _ = windows(np.random.default_rng(1), MIN_WINDOWS - 1, 0.0)
-    assert percentile_error(table, values, 50.0) is None
+    assert percentile_errors(table, values, (50.0,)).get(50.0) is None
     table, values, _ = windows(np.random.default_rng(1), 20, 0.0)
-    assert percentile_error(table, values, 99.99) is None
+    assert percentile_errors(table, values, (99.99,)).get(99.99) is None
 
 
 def test_failures_differ_when_chance_does_not_explain_them() -> None:

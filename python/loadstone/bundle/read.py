@@ -300,11 +300,6 @@ class Bundle:
             self._fault(error)
             return pl.DataFrame(schema=dict.fromkeys(TIMES, pl.Int64))
 
-    @property
-    def watched_names(self) -> list[str]:
-        """The hosts that were watched, in the order they were given."""
-        return list(dict.fromkeys(str(one["name"]) for one in self.events if one.get("type") == "watch"))
-
     def watched(self, name: str) -> pl.DataFrame:
         """Return the rows of a watched host: `t_ns`, `dt_ns` and what it told; empty when it told nothing."""
         sealed, growing = watched_files(name)

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from loadstone.probe.probe import Probe
     from loadstone.verdict import RuleName
 
-DEFAULT_BUDGET_S: Final = 20.0
 OVERHEAD_S: Final = 1.0
 """What a probe takes beside its arms, until the first one has told."""
 NOTHING_LEFT: Final = "no other probe would tell more"

@@ -140,13 +140,6 @@ def holm(ps: Sequence[float]) -> list[float]:
     return corrected
 
 
-def percentile_error(
-    windows: NDArray[np.float64], values: NDArray[np.float64], percent: float
-) -> float | None:
-    """Return the relative standard error of one percentile; None where it is not known."""
-    return percentile_errors(windows, values, (percent,)).get(percent)
-
-
 def percentile_errors(
     windows: NDArray[np.float64], values: NDArray[np.float64], percents: Sequence[float]
 ) -> dict[float, float]:

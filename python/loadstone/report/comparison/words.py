@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 STEPS: Final = {"count": "count", "bytes_per_s": "binary", "ns": "time"}
 MARKS: Final = {"better": "▲", "worse": "▼", "same": "", "unknown": ""}
-NOT_TOLD: Final = {"same": "not told apart", "unknown": "cannot say"}
 
 
 def legend(made: ComparisonTable) -> str:

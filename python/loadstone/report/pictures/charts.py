@@ -444,10 +444,6 @@ def totals_over_time(summary: Summary) -> list[Spec]:
     return [{**row, "t": _middle_s(row)} for row in table.iter_rows(named=True)]
 
 
-def _by_job(summary: Summary) -> pl.DataFrame:
-    return _by_line(summary, "job")
-
-
 def _by_line(summary: Summary, by: By) -> pl.DataFrame:
     """Series with a column `line`: by job and operation, or by operation when those are too many."""
     named = _lines(summary.totals(by))
