@@ -19,6 +19,11 @@ LEAST_ERROR: Final = 0.03
 """No rate is known better than to 3 % on a device that others share."""
 
 
+PLENTY: Final = 3.0
+"""A generator that does twenty times as much without a device (e to this power) is no limit, however far
+beyond that it goes: a rotating disk and a fast one differ by a thousand times."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReadingPredictions:
     """One reading. `others`: of explanations without an entry; `anything`: of the unknown."""
@@ -280,11 +285,11 @@ READINGS: Final[dict[str, ReadingPredictions]] = {
         {"misaligned": _n(0.7, 0.45)},
     ),
     "generator.null": ReadingPredictions(
-        "rate of the generator without a device, against the rate as run",
+        "rate of the generator without a device, against the rate as run, 20 times at most",
         "what is not faster without a device is limited by the generator",
-        _n(2.5, 1.2),
-        {"generator": _n(0.1, 0.15), "job_rate": _or((0.7, 2.0, 1.5), (0.3, 0.0, 0.1))},
-        (2.0, 2.0),
+        _or((0.8, PLENTY, 0.1), (0.2, 1.6, 0.7)),
+        {"generator": _n(0.1, 0.15), "job_rate": _or((0.8, PLENTY, 0.1), (0.2, 0.0, 0.1))},
+        (1.8, 1.0),
     ),
     "longer.dips": ReadingPredictions(
         "logarithm of the share of moments of a longer run with less than half of its usual rate",

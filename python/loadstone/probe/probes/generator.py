@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loadstone.explanations.predictions import PLENTY
 from loadstone.probe import changes
 from loadstone.probe.arms import ArmPlan, Turns
 from loadstone.probe.probe import Probe
@@ -28,7 +29,8 @@ def _turns(base: Base) -> Turns | str:
 
 
 def _read(measured: Measured, base: Base) -> list[ProbeReading]:
-    return measured.against_main("generator.null", "null", base.main)
+    told = measured.against_main("generator.null", "null", base.main)
+    return [one.model_copy(update={"value": min(one.value, PLENTY)}) for one in told]
 
 
 PROBE = Probe("generator", "the generator without the device", ("generator.null",), _turns, _read)
