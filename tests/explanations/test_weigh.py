@@ -8,9 +8,10 @@ import pytest
 from loadstone.explanations.choice import Candidate, entropy_bits, worth
 from loadstone.explanations.job_facts import JobFacts
 from loadstone.explanations.names import EXPLANATIONS, UNEXPLAINED, possible
-from loadstone.explanations.predictions import ANY_DEPTH, IN_REGIMES, READINGS, REGIMES
+from loadstone.explanations.predictions import ANY_DEPTH, IN_REGIMES, PLENTY, READINGS, REGIMES
 from loadstone.explanations.readings import Probed, ProbeReading, Tried
-from loadstone.explanations.weigh import hypotheses_of, weigh
+from loadstone.explanations.strangeness import strangeness
+from loadstone.explanations.weigh import cause_named, hypotheses_of, weigh
 
 READER = JobFacts(
     reads=True,
@@ -84,6 +85,23 @@ def test_what_is_measured_as_a_part_would_make_it_is_named(
 ) -> None:
     found = chances(probed(*readings))
     assert max(found, key=lambda one: found[one]) == name
+
+
+def test_a_generator_that_could_do_more_says_nothing_against_slow_storage() -> None:
+    """Without a device it does a thousand times what a disk lets it: that is no sign of anything."""
+    before, after = chances(None), chances(probed(("generator.null", PLENTY, 0.02)))
+    assert after["medium"] >= before["medium"]
+    assert after[UNEXPLAINED] <= before[UNEXPLAINED]
+    assert strangeness(READER, probed(("generator.null", PLENTY, 0.02))) == 0
+
+
+def test_the_storage_and_the_unexplained_are_no_cause_with_a_name() -> None:
+    def named(*readings: tuple[str, float, float]) -> bool:
+        return cause_named(hypotheses_of(READER, probed(*readings), {}, ()))
+
+    assert not named()
+    assert not named(("size.half", -1.4, 0.02), ("size.twice", 1.5, 0.02), ("position.end", 1.3, 0.02))
+    assert named(("again.own", 1.8, 0.05), ("again.second", 1.7, 0.05), ("again.repeat", 0.0, 0.05))
 
 
 def test_a_reading_with_a_large_error_tells_less() -> None:

@@ -6,6 +6,7 @@ Knows shapes only. A reading is a logarithm of a ratio unless its row in `predic
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from pydantic import Field
 
@@ -44,6 +45,11 @@ class Tried(FrozenModel):
     """False: it was interrupted, and what it measured until then counts."""
 
 
+MOMENTS: Final = frozenset({"run.dips", "longer.dips", "heartbeat.worst"})
+"""Readings of how often nothing happened: where the load generator has no CPU, they are of that."""
+NO_TIME: Final = "the budget is used up"
+
+
 class LeftOut(FrozenModel):
     """A probe that could not be done here, and why."""
 
@@ -59,3 +65,13 @@ class Probed(FrozenModel):
     tried: tuple[Tried, ...]
     left_out: tuple[LeftOut, ...]
     ended: str = Field(description="why no further probe was done")
+
+    def without(self, names: frozenset[str]) -> Probed:
+        """Return the same without readings of these names."""
+        kept = [
+            one.model_copy(
+                update={"readings": tuple(told for told in one.readings if told.name not in names)}
+            )
+            for one in self.tried
+        ]
+        return self.model_copy(update={"tried": tuple(kept)})

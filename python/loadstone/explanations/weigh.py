@@ -139,6 +139,15 @@ def hypotheses_of(
     return hypotheses(rows, readings, _of_rules(rows, found, frozenset(checked), weights), weights)
 
 
+def cause_named(cells: Sequence[Hypothesis]) -> bool:
+    """Tell whether the most probable is a cause with a name: neither the storage nor the unexplained."""
+    chances: dict[str, float] = {}
+    for one in cells:
+        chances[one.name] = chances.get(one.name, 0.0) + one.chance
+    best = max(chances, key=lambda name: chances[name])
+    return best != UNEXPLAINED and BY_NAME[best].effect != "measures"
+
+
 def hypotheses(
     rows: Sequence[Explanation],
     readings: Sequence[ProbeReading],

@@ -14,8 +14,8 @@ import numpy as np
 
 from loadstone.errors import LoadstoneError
 from loadstone.explanations.choice import LEAST_BITS, Candidate, worth
-from loadstone.explanations.readings import LeftOut, Probed, ProbeReading, Tried
-from loadstone.explanations.weigh import hypotheses_of, text
+from loadstone.explanations.readings import NO_TIME, LeftOut, Probed, ProbeReading, Tried
+from loadstone.explanations.weigh import cause_named, hypotheses_of, text
 from loadstone.probe.arms import plan_of
 from loadstone.probe.figures import issuing_ns, of_stage
 from loadstone.probe.probe import Measured
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 OVERHEAD_S: Final = 1.0
 """What a probe takes beside its arms, until the first one has told."""
 NOTHING_LEFT: Final = "no other probe would tell more"
-NO_TIME: Final = "the budget is used up"
 THE_RUN: Final = "run"
 """What the run itself says, among what was tried."""
 INTERRUPTED: Final = "it was interrupted"
@@ -100,12 +99,19 @@ def ranked(
     *,
     without: frozenset[str] = frozenset(),
 ) -> list[Worth]:
-    """Return what each offer is expected to tell, the best per second first."""
+    """Return what each offer that is worth its time is expected to tell, the best per second first.
+
+    Once a cause is named, an offer has to tell it from others. Until then any is worth its time: a cause
+    that is in no list shows only where a probe meets it.
+    """
     cells = hypotheses_of(base.facts, so_far, found.rules, found.checked, without=without)
     candidates = [
         Candidate(one.probe.name, one.turns.seconds + overhead_s, _readings(base, one)) for one in offered
     ]
-    return worth(cells, candidates) if cells else []
+    if not cells:
+        return []
+    least = LEAST_BITS if cause_named(cells) else 0.0
+    return [one for one in worth(cells, candidates) if one.bits >= least]
 
 
 def _readings(base: Base, offer: Offer) -> tuple[str, ...]:
@@ -146,8 +152,7 @@ def probe(
             ended = INTERRUPTED
             break
         left_s = base.budget_s - (clock() - began)
-        worth_of = ranked(base, offered, so_far, found, overhead_s, without=without)
-        best = [one for one in worth_of if one.bits >= LEAST_BITS]
+        best = ranked(base, offered, so_far, found, overhead_s, without=without)
         within = [one for one in best if one.candidate.seconds <= left_s]
         if not within:
             ended = NO_TIME if best else NOTHING_LEFT
