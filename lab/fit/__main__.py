@@ -30,6 +30,7 @@ def fitted(every: Sequence[Row], hashed: str) -> Fitted:
     """Fit on all of these."""
     sample = model.sample(every)
     weights = model.rounded(model.fit_weights(sample))
+    probed = model.fit_probed(sample, weights)
     return Fitted(
         format=1,
         source=FittedOn(
@@ -42,7 +43,8 @@ def fitted(every: Sequence[Row], hashed: str) -> Fitted:
         weights=weights,
         findings=model.fit_findings(every),
         untried=model.fit_untried(every),
-        probed=model.fit_probed(sample, weights),
+        probed=probed,
+        strange=model.fit_strange(sample, weights, probed),
     )
 
 

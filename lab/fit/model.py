@@ -15,7 +15,8 @@ from lab.probes import rows as lines
 from scipy.optimize import minimize
 
 from loadstone.audit.belief import MOST, features, finding_key, of_probes
-from loadstone.explanations.strangeness import strangeness
+from loadstone.audit.judge import CREDIBLE
+from loadstone.explanations.strangeness import FAR, strangeness
 from loadstone.explanations.weights import Logistic, Weights
 
 if TYPE_CHECKING:
@@ -198,6 +199,31 @@ def fit_probed(of: Sample, weights: Weights, leave: Callable[[Row], bool] | None
     used = [at for at, row in enumerate(of.rows) if undecided(row) and not (leave is not None and leave(row))]
     told = [row_features(of.rows[at]) | of_probes(float(measures[at]), of.strange[at]) for at in used]
     return regression(told, [lines.kind_row(of.rows[at]).honest for at in used])
+
+
+def fit_strange(
+    of: Sample, weights: Weights, probed: Logistic, leave: Callable[[Row], bool] | None = None
+) -> float:
+    """Return how often a number that the regression believes, with a reading far off, measured the storage.
+
+    Lies whose explanation was taken out of the list count among the others: there nothing else tells.
+    """
+    listed, removed = _measuring(of, weights), evidence.table(of.removed).measuring(weights)
+
+    def believed(at: int, measures: float) -> bool:
+        told = row_features(of.rows[at]) | of_probes(measures, of.strange[at])
+        return probed.probability(told) >= CREDIBLE
+
+    far = [at for at, strange in enumerate(of.strange) if strange >= FAR and undecided(of.rows[at])]
+    used = [at for at in far if leave is None or not leave(of.rows[at])]
+    honest = {at for at in used if lines.kind_row(of.rows[at]).honest}
+    right = sum(believed(at, float(listed[at])) for at in honest)
+    wrong = sum(
+        max(believed(at, float(listed[at])), UNKNOWN_WEIGHT * believed(at, float(removed[at])))
+        for at in used
+        if at not in honest
+    )
+    return round((right + 1) / (right + wrong + 2), 3)
 
 
 def regression(told: Sequence[dict[str, float]], honest: Sequence[bool]) -> Logistic:

@@ -44,11 +44,13 @@ def each_family(every: Sequence[Row], whole: Fitted) -> dict[str, Fitted]:
 
 def _without(every: Sequence[Row], sample: Sample, whole: Fitted, leave: Callable[[Row], bool]) -> Fitted:
     weights = model.rounded(model.fit_weights(sample, leave, whole.weights))
+    probed = model.fit_probed(sample, weights, leave)
     return whole.model_copy(
         update={
             "weights": weights,
             "findings": model.fit_findings(every, leave),
             "untried": model.fit_untried(every, leave),
-            "probed": model.fit_probed(sample, weights, leave),
+            "probed": probed,
+            "strange": model.fit_strange(sample, weights, probed, leave),
         }
     )

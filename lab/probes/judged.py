@@ -69,7 +69,7 @@ def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> S
     strange = strangeness(seen.facts, seen.probed)
     plain = belief.features((), 0, 1) | belief.of_probes(measuring(alone), strange)
     causes = [list(one) for one in row["plain"]["causes"]]
-    pointed = scaled(alone, min(belief.MOST, fitted.probed.probability(plain)))[0]
+    pointed = scaled(alone, belief.after_probes(plain, fitted))[0]
     if pointed.explanation.effect != "measures" and pointed.probability >= LIKELY:
         effect = "suspect" if pointed.explanation.name == UNEXPLAINED else pointed.explanation.effect
         causes.append(["probes", round(min(0.99, pointed.probability), 2), effect])
@@ -77,7 +77,7 @@ def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> S
         seen.facts, seen.probed, seen.found, seen.checked, without=without, weights=fitted.weights
     )
     features = row_features(row) | belief.of_probes(measuring(weighed), strange)
-    sure = min(belief.MOST, fitted.probed.probability(features))
+    sure = belief.after_probes(features, fitted)
     return _said(
         row,
         causes,

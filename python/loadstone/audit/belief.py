@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from loadstone.explanations.strangeness import FAR
 from loadstone.explanations.weights import FITTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loadstone.explanations.weights import Fitted
     from loadstone.verdict import Cause, Missing, RuleName
 
 MOST: Final = 0.99
@@ -44,7 +46,16 @@ def untried(suspicions: Sequence[float], missing: int, looked: int) -> float:
 def probed(suspicions: Sequence[float], missing: int, looked: int, measures: float, strange: float) -> float:
     """Return it after probes. `measures`: what the explanations give to the storage."""
     told = features(suspicions, missing, looked) | of_probes(measures, strange)
-    return min(MOST, FITTED.probed.probability(told))
+    return after_probes(told)
+
+
+def after_probes(told: dict[str, float], fitted: Fitted = FITTED) -> float:
+    """Return it from all features.
+
+    However well all other readings agree with the storage: one that it does not make counts against it.
+    """
+    most = fitted.strange if told["strange"] >= FAR else MOST
+    return min(most, fitted.probed.probability(told))
 
 
 def of_probes(measures: float, strange: float) -> dict[str, float]:

@@ -71,6 +71,7 @@ class Fitted(FrozenModel):
     )
     untried: Logistic = Field(description="that a number measures the storage: nothing found, nothing tried")
     probed: Logistic = Field(description="the same after probes")
+    strange: float = Field(description="the same at most, where a reading is far from what storage does")
 
 
 def load() -> Fitted:
