@@ -167,6 +167,7 @@ class RankedExplanation(FrozenModel):
     for_: tuple[str, ...] = Field(alias="for")
     against: tuple[str, ...]
     decided_by: str | None = Field(description="the probe or rule that said most; null: nothing was tried")
+    advice: str = Field(description="what would show it, or do away with it")
 
 
 class ProbeResult(FrozenModel):

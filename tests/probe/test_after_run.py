@@ -58,8 +58,9 @@ def test_probes_are_in_the_bundle_and_in_the_verdict(
         assert (told["path"] / one["bundle"] / "manifest.json").is_file()
     assert sum(one["probability"] for one in verdict["explanations"]) == pytest.approx(1, abs=0.01)
     first = verdict["explanations"][0]
-    assert set(first) == {"name", "says", "probability", "for", "against", "decided_by"}
-    assert verdict["to_decide"] is None
+    assert set(first) == {"name", "says", "probability", "for", "against", "decided_by", "advice"}
+    if verdict["to_decide"] is not None:
+        assert verdict["to_decide"].endswith("--probe=12s")
     # The seal covers what the probes left, and the verdict is the same when it is asked for again.
     assert main(["audit", str(told["path"]), "--json"]) == 0
     again = json.loads(capsys.readouterr().out)
@@ -80,7 +81,7 @@ def test_a_run_without_probes_names_the_command_that_would_decide(
     assert all(one["decided_by"] != "depth" for one in verdict["explanations"])
 
 
-def test_a_run_whose_probes_had_no_time_is_not_told_to_probe(
+def test_probes_that_had_no_time_are_told_with_more_of_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needs_engine()
@@ -89,7 +90,11 @@ def test_a_run_whose_probes_had_no_time_is_not_told_to_probe(
     words += ["--out", str(tmp_path / "run"), "--json", "--no-calibration"]
     monkeypatch.setattr(sys, "argv", ["loadstone", *words])
     assert main(words) == 0
-    assert json.loads(capsys.readouterr().out)["verdict"]["to_decide"] is None
+    command = json.loads(capsys.readouterr().out)["verdict"]["to_decide"]
+    assert (
+        command
+        == f"loadstone probe {tmp_path / 'target'} --runtime 500ms --json --no-calibration --budget=6s"
+    )
 
 
 def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from loadstone.audit.case import Case, JobRequest, Op, TargetState
 
+HOST_BUSY_PERCENT: Final = 80.0
+"""Of all CPUs of the generating host: from here on what it sees may be its own doing."""
 FILES: Final = "files"
 """The backend of work in trees."""
 

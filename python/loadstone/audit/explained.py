@@ -50,11 +50,16 @@ def with_explanations(verdict: Verdict, case: Case) -> Verdict:
     changes: dict[str, Any] = {
         "explanations": tuple(_told(one) for one in weighed),
         "probes": tuple(ProbeResult(name=one.name, bundle=one.bundle, result=one.result) for one in tried),
-        "to_decide": None if tried else case.probe_command,
+        "to_decide": None if tried and _settled(weighed) else case.probe_command,
     }
     if verdict.kind == "measures_storage":
         changes |= _believed(verdict, case.name, weighed, len(tried), sure)
     return verdict.model_copy(update=changes)
+
+
+def _settled(weighed: Sequence[Weighed]) -> bool:
+    """Tell whether probes left one answer."""
+    return max(measuring(weighed), *(one.probability for one in weighed)) >= AGREED
 
 
 def _believed(
@@ -101,5 +106,6 @@ def _told(one: Weighed) -> RankedExplanation:
             "for": one.for_,
             "against": one.against,
             "decided_by": one.decided_by,
+            "advice": one.explanation.advice,
         }
     )

@@ -7,21 +7,28 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from loadstone.analysis import commit, fine_rates
 from loadstone.analysis.series import series
 from loadstone.audit import case as shape
-from loadstone.audit import latency_split, layer_flows, monitor_readings, targets, watched_hosts
+from loadstone.audit import (
+    case_queries,
+    latency_split,
+    layer_flows,
+    monitor_readings,
+    targets,
+    watched_hosts,
+)
 from loadstone.audit.job_facts import job_facts
 from loadstone.audit.monitor_readings import OPS
 from loadstone.audit.planned import jobs_of_units, planned
 from loadstone.audit.requested import DueRates, request
 from loadstone.audit.spec_case import with_spec
 from loadstone.bundle.earlier_runs import sequence
-from loadstone.explanations.readings import Probed
+from loadstone.explanations.readings import MOMENTS, NO_TIME, Probed
 from loadstone.path.spec import Spec
 
 if TYPE_CHECKING:
@@ -32,6 +39,9 @@ if TYPE_CHECKING:
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import OpTotals, Total
     from loadstone.verdict import LayerFlow
+
+MORE: Final = 3
+"""Times the budget that probes used up before all was told."""
 
 
 def cases(made: Summary, beside: Sequence[shape.LoadBeside] = ()) -> list[shape.Case]:
@@ -88,6 +98,7 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
     every_load = _with_those_beside(rates, used, beside)
     requests = _requests(made, jobs)
     layers = _layers(monitor_readings.inside(every, bounds), every_load, used)
+    probed = _probed(made, _number(total), _host_percent(host))
     return shape.Case(
         name=_name(jobs, total),
         source="bundle",
@@ -122,9 +133,9 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
         share_of_ceiling=_share(made, total),
         same_sequence_before=_again(measurement, total.line),
         job_facts=job_facts(requests, used),
-        probed=_probed(made, _number(total)),
+        probed=probed,
         watched=watched_hosts.of_phase(measurement, bounds, _own_disks(layers, used)),
-        probe_command=_probe_command(made.bundle.request),
+        probe_command=_probe_command(made.bundle.request, probed),
         beside=tuple(beside),
     )
 
@@ -142,28 +153,37 @@ def _layers(
     return layer_flows.flows(rows, asked, monitor_readings.load(rates, rows, "sync").ios, used)
 
 
-def _probed(made: Summary, stage: int) -> Probed | None:
-    """Return what probes measured of a stage; None where none ran."""
+def _probed(made: Summary, stage: int, busy_percent: float | None) -> Probed | None:
+    """Return what probes measured of a stage; None where none ran.
+
+    Of moments in which nothing happened a busy host tells nothing: they are as likely its own.
+    """
     told = made.bundle.probed
     if told is None:
         return None
     found = Probed.model_validate(told)
-    return found if found.stage == stage else None
+    if found.stage != stage:
+        return None
+    is_busy = busy_percent is not None and busy_percent >= case_queries.HOST_BUSY_PERCENT
+    return found.without(MOMENTS) if is_busy else found
 
 
-def _probe_command(request: dict[str, Any]) -> str | None:
-    """Return the command that would run the same with probes; None where it had them, or was no command."""
+def _probe_command(request: dict[str, Any], probed: Probed | None) -> str | None:
+    """Return the command that would try what was not tried; None where all was, or it was no command."""
     words = [str(word) for word in request.get("argv", ())][1:]
     was_asked = request.get("options", {}).get("probe") is not None
-    if request.get("front_end") != "run" or not words or was_asked:
+    in_vain = was_asked and (probed is None or probed.ended != NO_TIME)
+    if request.get("front_end") != "run" or not words or in_vain:
         return None
+    option = "--budget" if words[0] == "probe" else "--probe"
     # A bundle is never written over: the next run gets a directory of its own.
     kept = [
         word
         for before, word in zip(["", *words], words, strict=False)
-        if before != "--out" and not word.startswith(("--probe", "--out"))
+        if before not in ("--out", "--budget") and not word.startswith(("--out", option))
     ]
-    return shlex.join(["loadstone", *kept, "--probe"])
+    asked = option if probed is None else f"{option}={MORE * probed.budget_s:g}s"
+    return shlex.join(["loadstone", *kept, asked])
 
 
 def _name(jobs: list[Total], total: Total) -> str:

@@ -33,6 +33,7 @@ class Explanation:
     rules: tuple[RuleName, ...] = ()
     """Findings of these rules are evidence for it."""
     advice: str = ""
+    """What would show it, or do away with it."""
 
 
 def _any(_: JobFacts) -> bool:
@@ -52,7 +53,15 @@ def _closed(job: JobFacts) -> bool:
 
 
 EXPLANATIONS: Final[tuple[Explanation, ...]] = (
-    Explanation("medium", "the storage itself at work", "measures", "the storage", 3.0, _closed),
+    Explanation(
+        "medium",
+        "the storage itself at work",
+        "measures",
+        "the storage",
+        3.0,
+        _closed,
+        advice="repeat the run: the storage itself gives the same rate",
+    ),
     Explanation(
         "job_depth",
         "the job's own depth: more I/Os in flight would give more",
@@ -213,7 +222,15 @@ EXPLANATIONS: Final[tuple[Explanation, ...]] = (
         ("foreign_load", "not_steady", "time_structure"),
         "measure again when the storage is idle, and look at what else it does",
     ),
-    Explanation(UNEXPLAINED, "something unexplained", "limited", "something unexplained", 0.7, _any),
+    Explanation(
+        UNEXPLAINED,
+        "something unexplained",
+        "limited",
+        "something unexplained",
+        0.7,
+        _any,
+        advice="look at the storage's own counters while the load runs",
+    ),
 )
 BY_NAME: Final = {one.name: one for one in EXPLANATIONS}
 

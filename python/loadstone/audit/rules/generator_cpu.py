@@ -31,7 +31,6 @@ MUCH_OF_TIME: Final = 0.40
 """Of the measured time, each thread of the engine: waiting that is rare does no harm."""
 OF_LATENCY: Final = 0.25
 THREAD_BUSY: Final = 0.95
-HOST_BUSY_PERCENT: Final = 80.0
 HOST_FULL_PERCENT: Final = 92.0
 NEAR_CEILING: Final = 0.5
 STOLEN: Final = 0.05
@@ -205,7 +204,7 @@ def _with_waiting(case: Case, found: Finding) -> Finding:
 
 def _busy_host(case: Case) -> Finding | None:
     busy = case.host_cpu_percent
-    if busy is None or busy < HOST_BUSY_PERCENT:
+    if busy is None or busy < case_queries.HOST_BUSY_PERCENT:
         return None
     full = busy >= HOST_FULL_PERCENT
     # The scheduler says that the engine's threads did not wait; of the kernel's own it says nothing.
@@ -214,7 +213,7 @@ def _busy_host(case: Case) -> Finding | None:
         say(
             "audit.generator_cpu.host_served.text" if served else "audit.generator_cpu.host.text",
             busy_percent=busy,
-            limit_percent=HOST_BUSY_PERCENT,
+            limit_percent=case_queries.HOST_BUSY_PERCENT,
         ),
         (0.6 if served else 0.8) if full else 0.55,
         {"host_cpu_percent": round(busy, 1)},

@@ -32,7 +32,7 @@ def judge(case: Case) -> Answer:
     weighed = weigh(case.job_facts, case.probed)
     strange = strangeness(case.job_facts, case.probed)
     best = scaled(weighed, belief.probed((), 0, 1, measuring(weighed), strange))[0]
-    row, sure = best.explanation, best.probability
+    row, sure, weighed_by = best.explanation, best.probability, best.decided_by
     if row.effect == "measures" or sure < LIKELY:
         return Clear()
     return (
@@ -46,8 +46,13 @@ def judge(case: Case) -> Answer:
                 probability_percent=100 * sure,
                 limit_percent=100 * LIKELY,
             ),
-            evidence={"probability_percent": round(100 * sure, 1), "probes": probes},
-            advice=row.advice or say("audit.probes.points.advice"),
+            evidence={
+                "points_at": row.says,
+                "probability_percent": round(100 * sure, 1),
+                "by": weighed_by or "all of them",
+                "probes": probes,
+            },
+            advice=row.advice,
             layer=row.layer,
         ),
     )

@@ -97,7 +97,8 @@ def evidence_line(cause: Cause) -> str:
 def terminal(audited: Audited, console: Console) -> None:
     """Print the verdict: kind, two sentences, evidence, advice."""
     verdict = audited.verdict
-    sure = f" ({confidence(verdict.confidence)})"
+    # How sure it is that nobody can tell helps nobody.
+    sure = "" if verdict.kind == "cannot_tell" else f" ({confidence(verdict.confidence)})"
     console.print(
         Text.assemble(
             say("verdict.terminal.heading"), (headline(verdict), STYLES[verdict.kind]), (sure, "dim")
@@ -128,9 +129,10 @@ def _explanations(verdict: Verdict, console: Console) -> None:
         likely = [one for one in verdict.explanations if one.probability >= LIKELY]
         for one in likely[:MAX_CAUSES]:
             row = say("verdict.explained.row", probability_share=one.probability, says=one.says)
-            by = f" ({one.decided_by})" if one.decided_by else ""
+            by = f", {say('verdict.explained.by', source=one.decided_by)}" if one.decided_by else ""
             console.print(Text.assemble("  ", row, (by, "dim")))
-    elif verdict.kind != "not_valid" and (command := to_decide(verdict)) is not None:
+            console.print(Text("      " + say("verdict.terminal.advice", advice=one.advice)))
+    if verdict.kind != "not_valid" and (command := to_decide(verdict)) is not None:
         told = say("verdict.explained.decide", remaining=_remaining(verdict), command=command)
         console.print(Text(f"  {told}"))
 
