@@ -64,11 +64,11 @@ def change(found: Contrast | None) -> str:
     if math.isinf(found.change):
         return "from none"
     if found.low is None or found.high is None:
-        return f"{found.change * 100:+.0f}{units.THIN}%" if found.change else "none"
+        return f"{_bounded(found.change, 0)}{units.THIN}%" if found.change else "none"
     width = (found.high - found.low) * 50
     places = 0 if width >= 1 else (1 if width >= 0.1 else 2)
     low, high = (_bounded(part, places) for part in (found.low, found.high))
-    return f"{found.change * 100:+.{places}f}{units.THIN}% ({low} to {high})"
+    return f"{_bounded(found.change, places)}{units.THIN}% ({low} to {high})"
 
 
 def _bounded(share: float, places: int) -> str:
