@@ -45,7 +45,7 @@ BROKEN = (
     "Test Type,Test Description\n",
     "[[result]]\n",
 )
-OPS = ({"read": 900.0}, {"write": 1100.0}, {"read": 700.0, "write": 300.0}, {"read": 0.0})
+OPS = ({"read": 900.0}, {"read": 1000.0}, {"write": 1100.0}, {"read": 700.0, "write": 300.0}, {"read": 0.0})
 
 
 def own(chance: random.Random, path: Path) -> Path:
@@ -55,14 +55,14 @@ def own(chance: random.Random, path: Path) -> Path:
         Job(
             name,
             dict(chance.choice(OPS)),
-            block_bytes=chance.choice([512, 4096, 131072]),
+            block_bytes=chance.choice([512, 4096, 4096, 4096, 131072]),
             stage=at,
             group=at,
             paced=chance.random() < 0.2,
-            random_percent=chance.choice([0, 100]),
+            random_percent=chance.choice([0, 100, 100]),
             iodepth=chance.choice([1, 32]),
             clones=chance.choice([1, 3]),
-            errors=chance.choice([0, 0, 0, 7]),
+            errors=7 if chance.random() < 0.1 else 0,
         )
         for at, name in enumerate(names)
     ]
@@ -77,7 +77,7 @@ def own(chance: random.Random, path: Path) -> Path:
 
 def result(chance: random.Random, path: Path) -> None:
     """Put a result of some kind at a path."""
-    kind = chance.choice(["own", "own", "own", "study", "alien", "alien", "broken"])
+    kind = chance.choice(["own"] * 6 + ["study", "study", "alien", "alien", "broken"])
     if kind == "own":
         own(chance, path)
     elif kind == "study":

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.comparison.metric import IOPS
 from loadstone.comparison.phase import course
-from loadstone.report.pictures.charts import COUNT_LABEL, Spec, bandwidth_unit, base, colour, latency_axis
+from loadstone.report.pictures.charts import (
+    COUNT_LABEL,
+    Spec,
+    bandwidth_unit,
+    base,
+    colour,
+    dashed,
+    latency_axis,
+)
 from loadstone.report.pictures.forest import forest as drawn
 from loadstone.report.study import curve_charts as study_curve_charts
 from loadstone.report.study.curve import renamed
@@ -103,7 +111,13 @@ def course_of(sides: Sequence[str], row: PatternRow) -> Spec | None:
         "width": SMALL[0] + 60,
         "height": SMALL[1] + 80,
         "mark": {"type": "line", "strokeWidth": 1.4},
-        "encoding": {"x": x, "y": y, "color": colour("line", names, sides), "detail": {"field": "run"}},
+        "encoding": {
+            "x": x,
+            "y": y,
+            "color": colour("line", names, sides),
+            "strokeDash": dashed("line", names, sides),
+            "detail": {"field": "run"},
+        },
     }
 
 
@@ -127,7 +141,8 @@ def _distribution(made: ComparisonTable, row: PatternRow) -> Spec | None:
                     run = f"{one.name} {number}"
                     rows.append({"line": one.name, "run": run, "x": max(1.0, inverse), "ns": ns})
                     last = inverse
-    names = [one.name for one in made.sides if any(row["line"] == one.name for row in rows)]
+    every = [one.name for one in made.sides]
+    names = [name for name in every if any(row["line"] == name for row in rows)]
     if len(names) < 1 or not rows:
         return None
     top = max(row["x"] for row in rows)
@@ -153,7 +168,8 @@ def _distribution(made: ComparisonTable, row: PatternRow) -> Spec | None:
         "encoding": {
             "x": x,
             "y": latency_axis("ns", [row["ns"] for row in rows]),
-            "color": colour("line", names, [one.name for one in made.sides]),
+            "color": colour("line", names, every),
+            "strokeDash": dashed("line", names, every),
             "detail": {"field": "run"},
         },
     }

@@ -30,6 +30,7 @@ COLOURS: Final = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A6A00", "#000000",
 )  # fmt: skip
 MAX_LINES: Final = len(COLOURS)
+DASHES: Final = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3])
 PER_COLUMN: Final = 2
 """Windows in a column of a heat map, which has half as many, so that the histograms are read once."""
 MAX_SECONDS: Final = 600
@@ -242,6 +243,7 @@ def distribution(summary: Summary) -> Spec | None:
                 "values": [value for value, _ in shown],
                 "labelExpr": expression,
                 "labelOverlap": True,
+                "labelSeparation": 4,
             },
         },
         "y": latency_axis("ns", [row["ns"] for row in rows]),
@@ -580,6 +582,15 @@ def colour(field: str, names: list[str], every: Sequence[str] = ()) -> Spec:
     legend = {"columns": max(1, min(4, WIDTH // (longest + 44))), "labelLimit": LABEL_LIMIT}
     scale = {"domain": names, "range": colours}
     return {"field": field, "type": "nominal", "scale": scale, "legend": legend}
+
+
+def dashed(field: str, names: list[str], every: Sequence[str] = ()) -> Spec:
+    """Return dashes per name, by which lines are told apart in grey, too; the legend is that of `colour`."""
+    told = colour(field, names, every)
+    domain = told["scale"]["domain"]
+    return told | {
+        "scale": {"domain": domain, "range": [DASHES[at % len(DASHES)] for at in range(len(domain))]}
+    }
 
 
 def _middle_s(row: Spec) -> float:

@@ -17,6 +17,7 @@ from loadstone.report.pictures.charts import (
     bandwidth_unit,
     base,
     colour,
+    dashed,
     latency_axis,
 )
 from loadstone.report.study.charts import bounds, reach
@@ -145,9 +146,9 @@ def _curves(
     values, shown = [row["v"] for row in rows], [*reach(rows), *([limit["v"]] if limit else [])]
     y = latency_axis("v", [*values, *shown]) if logarithmic else _latency_y(values, shown)
     names = list(dict.fromkeys(row[field] for row in rows))
-    who = colour(field, names)
+    who, dashes = colour(field, names), dashed(field, names)
     if len(names) == 1:
-        who["legend"] = None
+        who["legend"] = dashes["legend"] = None
     places = {"x": x.channel("x"), "y": y}
     line: Spec = {"type": "line", "strokeWidth": 1.8, "clip": True, "point": {"size": 34}}
     # In the order of the rate asked for, so that a load that turns back is drawn as it was.
@@ -158,7 +159,7 @@ def _curves(
     layers: list[Spec] = [
         sound | {"mark": RULE, "encoding": vertical},
         sound | {"mark": RULE, "encoding": across},
-        sound | {"mark": line, "encoding": places | {"color": who, "order": order}},
+        sound | {"mark": line, "encoding": places | {"color": who, "strokeDash": dashes, "order": order}},
     ]
     if not all(row["valid"] for row in rows):
         layers.append(
