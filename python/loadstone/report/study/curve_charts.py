@@ -147,8 +147,9 @@ def _curves(
     y = latency_axis("v", [*values, *shown]) if logarithmic else _latency_y(values, shown)
     names = list(dict.fromkeys(row[field] for row in rows))
     who, dashes = colour(field, names), dashed(field, names)
-    if len(names) == 1:
-        who["legend"] = dashes["legend"] = None
+    # Of all marks the line alone has both colour and dashes: the legend shows that.
+    legend = who["legend"] | {"symbolType": "stroke", "symbolSize": 400} if len(names) > 1 else None
+    who["legend"] = dashes["legend"] = legend
     places = {"x": x.channel("x"), "y": y}
     line: Spec = {"type": "line", "strokeWidth": 1.8, "clip": True, "point": {"size": 34}}
     # In the order of the rate asked for, so that a load that turns back is drawn as it was.
