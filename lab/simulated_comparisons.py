@@ -3,9 +3,9 @@
 
 Draws a pair from a seed: a known difference, one to five runs of each side of 10 s to 200 s, drift,
 stalls, runs that differ among themselves, and in some pairs a phase whose I/Os fail and that is three
-times as fast. The clock is virtual. All runs of a pair are stages of one Plan, each with a device and
-a clock of its own; what the audit says of each stage is what it is worth. Judges as `loadstone compare`
-and its gate do.
+times as fast. The clock is virtual. Phases of several pairs are jobs of one Plan, each with a device and
+a clock of its own; those of one length are a stage, and those that fail are others. What the audit says
+of a stage is what its phases are worth. Judges as `loadstone compare` and its gate do.
 
     python -m lab.simulated_comparisons --pairs 1000 --seed 41127 --keep build/lab/comparisons.jsonl > docs/compare-calibration.md
 
@@ -301,7 +301,7 @@ def page(kept: Sequence[dict[str, Any]], command: str) -> str:
                 "",
                 "## Sides that are not valid",
                 "",
-                f"In {len(invalid)} pairs a phase of the second side was not valid, and three times as fast. In {sum(one.green_invalid for one in invalid)} of them a difference or a pass rested on it; {sum(one.gate == 'not_valid' for one in invalid)} ended with 98 because the side is not valid. The audit's verdict on a phase was another one than was drawn in {misjudged} of all pairs.",
+                f"In {len(invalid)} pairs a phase of the second side was not valid, and three times as fast. In {sum(one.green_invalid for one in invalid)} of them a difference or a pass rested on it; {sum(one.gate == 'not_valid' for one in invalid)} ended with 98 because the side is not valid. Phases that fail share a stage of the run, and have the verdict of the audit on it: it was another one than was drawn in {misjudged} of all pairs.",
                 "",
                 "## The power that the gate states",
                 "",

@@ -91,7 +91,7 @@ def result(chance: random.Random, path: Path) -> None:
 
 def sides(chance: random.Random, place: Path) -> list[Path]:
     """Draw two or three sides; one of them may be a copy of the first."""
-    made = []
+    made: list[Path] = []
     for at in range(chance.choice([2, 2, 3])):
         side = place / f"side{at}"
         if at == 1 and chance.random() < 0.2:
