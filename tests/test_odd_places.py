@@ -202,7 +202,7 @@ PLACES: dict[str, Callable[[Path, Path], list[str]]] = {
     "hosts checked": _word("hosts", "check", "{}"),
     "hosts installed": _word("hosts", "install", "{}"),
     "certificates": _word("hosts", "certificates", "h1", "--directory", "{}"),
-    "wheels": _word("hosts", "install", "localhost", "--wheels", "{}"),
+    "wheels": _word("hosts", "install", "127.0.0.1:9", "--wheels", "{}"),
     "secrets": _word("run", "{null}", "--watch", "x=snmp://127.0.0.1", "--watch-secrets", "{}"),
     "out": _word("run", "{null}", *QUIET, "--out", "{}"),
     "vdbench-output": _vdbench(VDB, *RUN, "--vdbench-output", "vo"),
