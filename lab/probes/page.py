@@ -146,7 +146,7 @@ def judged_by(every: Sequence[dict[str, Any]]) -> str:
     """Say how many lines the present rules judged."""
     now = sum(row.get("rules") == rules_digest() for row in every)
     others = f"; the other {len(every) - now} are as earlier rules judged them" if now < len(every) else ""
-    return f"The present rules (digest {rules_digest()}) judged {now} of {len(every)} lines{others}."
+    return f"Rules of digest {rules_digest()} judged {now} of {len(every)} lines{others}."
 
 
 def chosen_by(tried: Sequence[dict[str, Any]]) -> str:
