@@ -63,13 +63,11 @@ class StandingScheduler:
         loadstone = [sys.executable, "-m", "loadstone", "hosts", "certificates", names]
         subprocess.run([*loadstone, "--directory", str(self._certificates)], check=True, capture_output=True)
         address = ["--host", self._hosts.coordinator, "--port", str(PORT), "--no-dashboard"]
-        scratch = ["--local-directory", str(self._place)]
-        self._start("scheduler", "scheduler", *address, *scratch, *self._own("coordinator"))
+        self._start("scheduler", "scheduler", *address, *self._own("coordinator"))
         for name in self._hosts.names:
-            place = ["--name", name, *scratch]
             self._start(
                 name, "worker", self._address, "--no-nanny", "--nthreads", "1", "--memory-limit", "0",
-                "--no-dashboard", *place, *self._own(name), inside=self._hosts.argv(name),
+                "--no-dashboard", "--name", name, *self._own(name), inside=self._hosts.argv(name),
             )  # fmt: skip
         self._await("worker", "Registered to", self._hosts.names)
 
@@ -87,7 +85,7 @@ class StandingScheduler:
                     stdout=out,
                     stderr=out,
                     start_new_session=True,
-                    env={**os.environ, **self._hosts.environment},
+                    env=os.environ | self._hosts.environment | {"DASK_TEMPORARY_DIRECTORY": str(self._place)},
                 )
             )
 
