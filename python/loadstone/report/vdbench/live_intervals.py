@@ -13,6 +13,7 @@ import polars as pl
 
 from loadstone.bundle import layout
 from loadstone.bundle.arrows import Follower
+from loadstone.bundle.hosts import HOSTS
 from loadstone.report.vdbench.interval_totals import (
     PROCESSORS,
     SECOND_NS,
@@ -44,12 +45,16 @@ class LiveSamples:
         self._window_ns = window_ns
         self._asked = asked
         self._on_files = on_files
+        # The samples of a run on hosts come when it is over: until then no interval is known.
+        self._grows = not (bundle / HOSTS).exists()
         self._waiting: pl.DataFrame | None = None
         """Samples of intervals that were not taken."""
         self.taken = 0
 
     def complete(self, told_ns: int, grace_ns: int) -> int:
         """Return how many intervals are whole once the engine has told of a time."""
+        if not self._grows:
+            return 0
         # What ends after the time is up belongs to the last interval, which waits for it.
         return min((told_ns - grace_ns) // self._window_ns, self._asked - 1)
 
