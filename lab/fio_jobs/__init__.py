@@ -1,0 +1,1 @@
+"""Job files run by fio and by `loadstone fio`, and what differs."""
