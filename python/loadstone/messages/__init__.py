@@ -15,7 +15,18 @@ from loadstone import units
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROOMS: Final = ("api", "audit", "bundle", "effects", "hosts", "refusals", "report", "verdict", "watch")
+ROOMS: Final = (
+    "api",
+    "audit",
+    "bundle",
+    "effects",
+    "hosts",
+    "refusals",
+    "report",
+    "study",
+    "verdict",
+    "watch",
+)
 Value = str | float | None
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from loadstone.errors import InputError, RefusedError
+from loadstone.messages import say
 from loadstone.workload.block_sizes import fixed
 
 if TYPE_CHECKING:
@@ -43,9 +44,11 @@ def values(name: Name, text: str, where: Where) -> tuple[int, ...]:
         found += _range(name, word.strip(), where) if ".." in word else [_number(name, word.strip(), where)]
     for value in found:
         if found.count(value) > 1:
-            raise InputError(f"{value} comes twice", where=where, hint="--repeat repeats every value")
+            raise InputError(
+                say("study.values.twice", value=value), where=where, hint=say("study.values.twice_hint")
+            )
     if len(found) > MAX_VALUES:
-        raise InputError(f"{len(found)} values are too many, at most {MAX_VALUES}", where=where)
+        raise InputError(say("study.values.many", found=len(found), limit=MAX_VALUES), where=where)
     return tuple(found)
 
 
@@ -65,26 +68,27 @@ def check(plan: Plan, workload: Workload, iodepth: int | None) -> None:
                 (job for job in workload.jobs if stream.name.startswith(f"{job.name}.")), workload.jobs[0]
             )
             raise RefusedError(
-                f"[{job.name}] would run at depth {stream.iodepth}, not {iodepth}: "
-                "this target completes I/O in the caller",
+                say("study.factor.depth", job=job.name, reached=stream.iodepth, asked=iodepth),
                 where=job.at("engine.iodepth"),
-                hint="sweep --numjobs, or keep the job's engine with --keep-ioengine",
+                hint=say("study.factor.depth_hint"),
             )
 
 
 def _range(name: Name, word: str, where: Where) -> list[int]:
     match = re.fullmatch(r"([^.:]+)\.\.([^.:]+)(?::([x+])(\w+))?", word)
     if match is None:
-        raise InputError(f"found {word!r}, expected {KINDS[name].example}", where=where)
+        raise InputError(say("study.values.kind", word=repr(word), example=KINDS[name].example), where=where)
     low, high = (_number(name, end.strip(), where) for end in (match[1], match[2]))
     kind, step = (match[3], match[4]) if match[3] else (KINDS[name].step[0], KINDS[name].step[1:])
     by = _size(step) if name == "bs" and kind == "+" else int(step) if step.isdigit() else None
     if by is None or by < (2 if kind == "x" else 1):
-        raise InputError(f"found the step {kind}{step}, expected x2 or +10", where=where)
+        raise InputError(say("study.values.step", step=f"{kind}{step}"), where=where)
     if low >= high:
-        raise InputError(f"found {word!r}: the range does not ascend", where=where)
+        raise InputError(say("study.values.descending", word=repr(word)), where=where)
     if low == 0 and kind == "x":
-        raise InputError(f"found {word!r}: 0 cannot be multiplied", where=where, hint="write a step as :+10")
+        raise InputError(
+            say("study.values.zero", word=repr(word)), where=where, hint=say("study.values.zero_hint")
+        )
     found = [low]
     while (following := found[-1] * by if kind == "x" else found[-1] + by) < high and len(
         found
@@ -99,9 +103,11 @@ def _number(name: Name, word: str, where: Where) -> int:
         _size(word) if name == "bs" else int(word.rstrip("%")) if re.fullmatch(r"\d{1,9}%?", word) else None
     )
     if value is None or (word.endswith("%") and name != "read"):
-        raise InputError(f"found {word!r}, expected {kind.example}", where=where)
+        raise InputError(say("study.values.kind", word=repr(word), example=kind.example), where=where)
     if not kind.low <= value <= kind.high:
-        raise InputError(f"found {word!r}, expected {kind.low} to {kind.high}", where=where)
+        raise InputError(
+            say("study.values.bounds", word=repr(word), low=kind.low, high=kind.high), where=where
+        )
     return value
 
 
@@ -114,9 +120,9 @@ def _iodepth(job: Job, value: int) -> Job:
     engine = job.engine.ioengine
     if engine in _SYNCHRONOUS:
         raise RefusedError(
-            f"[{job.name}] runs on {engine}, which does one I/O at a time: a depth has no effect",
+            say("study.factor.synchronous", job=job.name, engine=engine),
             where=job.at("engine.ioengine"),
-            hint="use ioengine=io_uring, or sweep --numjobs",
+            hint=say("study.factor.synchronous_hint", native=job.setting("engine.ioengine", "io_uring")),
         )
     # Without an engine depth 1 would run on another one than the depths it is compared with.
     return job.changed({"engine.iodepth": value, "engine.ioengine": engine or "io_uring"})
@@ -131,9 +137,13 @@ def _read(job: Job, value: int) -> Job:
     asked = _blocks(job, "mix.rw", "one read share").mix.rw
     if "trim" in asked:
         raise RefusedError(
-            f"[{job.name}] trims, so it has no read share",
+            say("study.factor.trims", job=job.name),
             where=job.at("mix.rw"),
-            hint="use rw=randrw or rw=rw",
+            hint=say(
+                "study.factor.trims_hint",
+                random=job.setting("mix.rw", "randrw"),
+                sequential=job.setting("mix.rw", "rw"),
+            ),
         )
     pure = {100: ("read", "randread"), 0: ("write", "randwrite")}.get(value)
     rw = (pure or ("rw", "randrw"))[asked.startswith("rand")]
@@ -143,7 +153,7 @@ def _read(job: Job, value: int) -> Job:
 def _blocks(job: Job, field: str, what: str) -> BlockWork:
     """Return the blocks of a job; refuse one whose rows say them."""
     if job.blocks is None:
-        raise RefusedError(f"{what} has no effect on [{job.name}], which has rows", where=job.at(field))
+        raise RefusedError(say("study.factor.rows", factor=what, job=job.name), where=job.at(field))
     return job.blocks
 
 

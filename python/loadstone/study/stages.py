@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadstone.errors import RefusedError
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.plan.model import Plan
@@ -39,7 +40,11 @@ def check_one_stage(plan: Plan, jobs: Workload) -> None:
     if len({worker.stage for worker in plan.workers}) > 1:
         verified = next((job for job in jobs.jobs if job.verification.verify), jobs.jobs[0])
         raise RefusedError(
-            f"[{verified.name}] is verified afterwards, which is no part of the load that is studied",
+            say("study.verified", job=verified.name),
             where=verified.at("verification.verify"),
-            hint="use do_verify=0, or remove verify",
+            hint=say(
+                "study.verified_hint",
+                no_verify=verified.setting("verification.do_verify", 0),
+                verify=verified.option("verification.verify"),
+            ),
         )
