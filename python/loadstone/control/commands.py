@@ -50,7 +50,7 @@ class CommandPair(Control):
             raise RefusedError(f"{subject}: `{value}` took more than {PATIENCE_S} s") from None
         if not is_settled and not orphans.wait_until_gone(lock, 0):
             raise RefusedError(
-                f"{subject}: what its command started before the kill is at work still",
+                f"{subject}: what its command started before the kill still runs",
                 hint="end it, then `loadstone restore`",
             )
         orphans.forget(lock)
