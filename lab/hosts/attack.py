@@ -29,6 +29,8 @@ from lab.hosts.faults import STANDING, Trial, opens
 from lab.hosts.namespaces import NamespaceHosts
 from lab.hosts.standing import StandingScheduler
 
+from loadstone import temporary
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -189,12 +191,12 @@ def attacked(draw: Draw, hosts: NamespaceHosts) -> Struck:
     struck = Struck(draw)
     with tempfile.TemporaryDirectory(prefix="loadstone-hosts-attack-") as made:
         place = Path(made)
-        temporary, small = place / "tmp", place / "small"
-        for path in (temporary, small, place / "shim"):
+        own, small = place / "tmp", place / "small"
+        for path in (own, small, place / "shim"):
             path.mkdir()
         (place / "shim" / "sitecustomize.py").write_text(CLOCK.format(mark=str(place / "clock")))
         hosts.environment = {
-            "TMPDIR": str(temporary),
+            "TMPDIR": str(own),
             "PYTHONPATH": f"{place / 'shim'}:{os.environ.get('PYTHONPATH', '')}",
         }
         with mounted(small) if "disk" in draw.fault else contextlib.nullcontext():
@@ -246,7 +248,7 @@ def _strike_one(struck: Struck, hosts: NamespaceHosts, place: Path) -> None:
             *trial.notes,
             *_wrong(draw, trial, gone_s),
             *_unreadable(trial),
-            *_left(trial, place),
+            *_left(draw, trial, place),
         ]
 
 
@@ -263,17 +265,17 @@ def _wrong(draw: Draw, trial: Trial, gone_s: float | None) -> list[str]:
     return found
 
 
-def _left(trial: Trial, place: Path) -> list[str]:
+def _left(draw: Draw, trial: Trial, place: Path) -> list[str]:
     """Say what stayed: processes, mounts, temporary files, records of who uses a host."""
     found = [trial.back()] if "LEFT" in trial.back() else []
     mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
     ours = {str(place / "small")}
     found += [f"mount {one} is left" for one in mounts if one.startswith(str(place)) and one not in ours]
-    # A process that is killed removes nothing: what it had is named after it, and removed by the next.
-    killed = "killed" in str(trial.notes) or trial.code == -signal.SIGKILL
-    temporary = sorted(path.name for path in (place / "tmp").iterdir())
-    if temporary and not killed:
-        found.append(f"temporary: {', '.join(temporary)[:120]}")
+    if "killed" in draw.fault:
+        # Who is killed removes nothing; the next program does.
+        temporary.remove_abandoned(place / "tmp")
+    files = sorted(path.name for path in (place / "tmp").iterdir())
+    found += [f"temporary: {', '.join(files)[:120]}"] if files else []
     spaces = {
         f"net:[{Path(f'/run/netns/{trial.hosts.space(name)}').stat().st_ino}]" for name in trial.hosts.names
     }
