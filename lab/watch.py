@@ -288,7 +288,7 @@ def background(lab: StorageServer) -> tuple[dict[str, Any], Path]:
 
 
 CASES = (
-    Staged("link", "the link carries 1 Gbit/s", link, {"storage_link": "limited"}),
+    Staged("link", "the link carries what --rate says", link, {"storage_link": "limited"}),
     Staged("cpu", "the server has a tenth of a CPU", cpu, {"storage_cpu": "limited"}),
     Staged("disk", "the disk does one I/O after the other", disk, {"storage_disk": "note"}),
     Staged("cache", "the server's memory has it all", cache, {"storage_memory_cache": "limited"}),
