@@ -260,7 +260,8 @@ def _wrong(draw: Draw, trial: Trial, gone_s: float | None) -> list[str]:
         found.append("engines gone " + ("never" if gone_s is None else f"after {gone_s:.2f} s"))
     if trial.code not in {0, 1, 2, 130} and (draw.fault, trial.code) != (COORDINATOR, -signal.SIGKILL):
         found.append(f"code {trial.code}: {trial.said[-200:]}")
-    if trial.code == 1 and (draw.host not in trial.said or "hint:" not in trial.said):
+    struck = trial.hosts.names if draw.fault.startswith("all") else [draw.host]
+    if trial.code == 1 and ("hint:" not in trial.said or not any(name in trial.said for name in struck)):
         found.append("host or remedy is not named")
     return found
 
