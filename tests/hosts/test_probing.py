@@ -64,4 +64,4 @@ def test_each_host_probes_its_own_part_of_what_is_divided(tmp_path: Path) -> Non
 def test_what_hosts_would_probe_is_not_foretold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["run", str(job_file(tmp_path)), "--hosts", str(hosts_file(tmp_path)), "--probe", "--dry-run"]
     assert main(words) == 2
-    assert "--dry-run: has no effect with --hosts" in capsys.readouterr().err
+    assert "only the hosts see their targets" in capsys.readouterr().err
