@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
-from loadstone import input_file
 from loadstone.errors import InputError, LoadstoneError, Where
 
 if TYPE_CHECKING:
@@ -74,6 +73,8 @@ def job_at(name: str) -> Job:
     path = Path(name)
     with contextlib.suppress(OSError, ValueError):
         if path.is_fifo():
+            from loadstone import input_file
+
             return JobText(name, input_file.read(path, "job file"))
     return name
 
