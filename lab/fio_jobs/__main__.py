@@ -12,6 +12,7 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -52,11 +53,13 @@ def call(fio: str | None, directory: Path, variables: dict[str, str]) -> tuple[i
         stdin=subprocess.DEVNULL,
         text=True,
         errors="replace",
+        start_new_session=True,
     ) as program:
         try:
             said, _ = program.communicate(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
-            program.kill()
+            # fio's jobs are processes of their own, which keep the pipe open.
+            os.killpg(program.pid, signal.SIGKILL)
             program.communicate()
             return 124, "it did not end"
     return program.returncode, said

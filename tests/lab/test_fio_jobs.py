@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from lab.fio_jobs import __main__ as beside
 from lab.fio_jobs import compare, cut, draw
 
 from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
@@ -68,3 +69,13 @@ def test_what_differs_is_told(tmp_path: Path, ios: int, size: int, error: int, t
     real, ours = made(tmp_path / "real", 200, 4096), made(tmp_path / "ours", ios, size, error)
     found = compare.differences(real, ours, timed=False, text="")
     assert (told in " ".join(found)) if told else found == []
+
+
+def test_a_program_that_does_not_end_is_ended_with_its_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "fio"
+    script.write_text("#!/bin/sh\nsleep 60 &\nwait\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(beside, "PATIENCE_S", 0.5)
+    assert beside.call(str(script), tmp_path, {}) == (124, "it did not end")
