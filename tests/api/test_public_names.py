@@ -58,7 +58,7 @@ MEMBERS = {
     "PlannedRuns": ["document", "lines", "name", "notes", "obstacles"],
     "Result": [
         "altered", "audited", "bundle", "document", "doubts", "error", "estimates", "exit_code", "export",
-        "has_figures", "host", "ios", "path", "report", "samples", "status", "summary", "verdict",
+        "has_figures", "host", "ios", "path", "print", "report", "samples", "status", "summary", "verdict",
     ],
     "Study": ["doubts", "estimates", "kind", "path", "points", "runs"],
     "Comparison": [
