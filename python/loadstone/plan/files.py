@@ -227,7 +227,7 @@ def _holed_bytes(part: FileRange, hole: int, block: int) -> int:
     count = (part.length_bytes - block) // (block + hole) + 1
     ended = count * (block + hole) - hole
     file_bytes = max(part.facts.size_bytes, part.end_bytes) if part.facts.exists else part.end_bytes
-    # The next block's place in the range is held against the size of the file, as in fio.
+    # The next block's place in the range is held against the size of the file.
     goes_on = part.offset_bytes + ended < file_bytes <= ended + hole
     return _UNKNOWN if goes_on else count * block
 
