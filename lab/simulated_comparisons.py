@@ -317,10 +317,13 @@ def page(kept: Sequence[dict[str, Any]], command: str) -> str:
 
 
 def _outcome(told: Mapping[str, Any]) -> PairOutcome:
-    kind = {name: tuple(value) if isinstance(value, list) else value for name, value in told["kind"].items()}
-    known = {field.name: told[field.name] for field in fields(PairOutcome)}
-    tests = tuple((power, hit) for power, hit in told["tests"])
-    return PairOutcome(**known | {"kind": PairKind(**kind), "tests": tests})
+    kind: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in told["kind"].items()
+    }
+    known: dict[str, Any] = {field.name: told[field.name] for field in fields(PairOutcome)}
+    known["kind"] = PairKind(**kind)
+    known["tests"] = tuple((power, hit) for power, hit in told["tests"])
+    return PairOutcome(**known)
 
 
 def main() -> int:
