@@ -37,11 +37,13 @@ def _judge(case: Case) -> Answer:
         )
     kept = _kept(case)
     short = kept is not None and kept < SHORT * asked * loaded_share(case)
+    # At a rate that the source does not tell of, fewer are outstanding than may be.
+    if short and any(job.paced is None for job in case.jobs):
+        return cannot_tell("audit.depth_not_reached.inflight")
     if kept is not None and short and (case.source == "bundle" or case.most_outstanding is not None):
         return (_not_kept(case, asked, kept),)
     above = above_device(case)
-    # At a rate that the source does not tell of, fewer are outstanding than may be.
-    if above is None or (short and any(job.paced is None for job in case.jobs)):
+    if above is None:
         return cannot_tell("audit.depth_not_reached.inflight")
     return _at_device(case, asked, above)
 
