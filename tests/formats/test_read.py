@@ -364,7 +364,7 @@ def test_what_is_no_text_is_said_so(tmp_path: Path) -> None:
         read_jobfiles([FileSource(tmp_path / "y.fio")])
     with pytest.raises(InputError, match="cannot read the job file"):
         read_jobfiles([FileSource(tmp_path / "none.fio")])
-    with pytest.raises(InputError, match="cannot read the job file"):
+    with pytest.raises(InputError, match="is a directory, not a job file"):
         read_jobfiles([FileSource(tmp_path)])
 
 
