@@ -3,17 +3,20 @@
 Knows what stands in for what: disks in memory behind a limit of the block layer, btrfs profiles, ZFS in
 user space, control groups for memory and CPU time. Needs root; what a host lacks is named and left out.
 
-    python -m lab.ready_experiments --out FOLDER [NAME...]
+    python -m lab.ready_experiments --out FOLDER [NAME...] > docs/ready-experiments.md
 
-Leaves a study per experiment (one that is there is not run again), and prints what was planted beside
-what was found.
+Leaves a study per experiment (one that is there is not run again), and prints a page: what was planted
+beside what was found, and the answer that the experiment's own page gives.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import inspect
+import json
 import os
+import platform
 import shutil
 import statistics
 import subprocess
@@ -55,8 +58,8 @@ class Truth:
         return self.low <= self.found <= self.high
 
     def __str__(self) -> str:
-        held = "as planted" if self.holds else "NOT AS PLANTED"
-        return f"{self.text}: found {self.found:.3g}, planted {self.low:g} to {self.high:g}: {held}"
+        held = "yes" if self.holds else "**no**"
+        return f"| {self.text} | {self.low:g} to {self.high:g} | {self.found:.3g} | {held} |"
 
 
 def mean(table: Observations, pattern: str, metric: str = "iops", **levels: str) -> float:
@@ -88,7 +91,8 @@ def run(file: str, out: Path, *words: str, devices: Sequence[str] = (), join: Se
     ]
     # Before whatever else the host does meanwhile, which is not under test.
     first = ["setsid", "--wait", "/bin/sh", "-c", JOIN, "sh", *map(str, join), "--"]
-    subprocess.run([*first, *command, *words, *consent, "--no-progress"], check=True)
+    # The page of this room is what is printed.
+    subprocess.run([*first, *command, *words, *consent, "--no-progress"], check=True, stdout=sys.stderr)
 
 
 def small(**values: str) -> list[str]:
@@ -262,8 +266,47 @@ READY: dict[str, Callable[[Stage, Path], Iterator[Truth]]] = {
 }
 
 
+HEAD = f"""# The ready experiments, tried where the truth is known
+
+What each of [examples/experiments](../examples/experiments/README.md) says on parts whose truth is planted.
+Disks are memory behind a limit of the block layer. Control groups stand in for slow CPUs and small memories.
+*Planted* is the range that the parts allow.
+
+    python -m lab.ready_experiments --out FOLDER > docs/ready-experiments.md
+
+Run beside dozens of other programs on a virtual machine with {os.cpu_count()} processors
+({platform.platform(terse=True)}).
+"""
+
+
+def answer(out: Path) -> str:
+    """Return what an experiment's page says first."""
+    command = (sys.executable, "-m", "loadstone", "experiment", "report", out, "--json")
+    told = json.loads(call(*command))
+    chosen = [one["levels"] for one in told["effects"]["recommendations"] if one["levels"]]
+    best = "; ".join(", ".join(f"{name}={level}" for name, level in one.items()) for one in chosen)
+    return told["answer"] + (f" It recommends {best}." if best else "")
+
+
+def section(name: str, out: Path, truths: Sequence[Truth]) -> list[str]:
+    """Return what is told of an experiment."""
+    planted = inspect.getdoc(READY[name]) or ""
+    said = answer(out) if is_experiment(out) else compared(out)
+    return [
+        f"## {name}", "", planted.replace("\n\n", "\n"), "",
+        "| what | planted | found | as planted |", "|---|---:|---:|---|", *map(str, truths), "",
+        f"The page: {said}", "",
+    ]  # fmt: skip
+
+
+def compared(out: Path) -> str:
+    """Return what `loadstone compare` says of the directories before and after."""
+    said = " ".join(call(sys.executable, "-m", "loadstone", "compare", out / "fio", out / "after").split())
+    return said[said.index("after against fio") :].partition(" pattern ")[0]
+
+
 def main() -> int:
-    """Run those that are named, or all; tell what was planted and found."""
+    """Run those that are named, or all; print the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", choices=[[], *READY], help="without names: all")
     parser.add_argument("--out", type=Path, required=True, help="a folder for the studies")
@@ -271,13 +314,14 @@ def main() -> int:
     if reason := missing():
         print(f"cannot run here: {reason}", file=sys.stderr)
         return 2
-    wrong = 0
+    wrong, page = 0, [HEAD]
     os.environ.setdefault("LOADSTONE_STATE", str(options.out / "state"))
     for name in options.names or READY:
         with Stage() as stage:
-            for truth in READY[name](stage, options.out / name):
-                wrong += not truth.holds
-                print(f"{name}: {truth}", flush=True)
+            truths = list(READY[name](stage, options.out / name))
+        page += section(name, options.out / name, truths)
+        wrong += sum(not truth.holds for truth in truths)
+    print("\n".join(page).rstrip())
     return 1 if wrong else 0
 
 
