@@ -274,8 +274,7 @@ Disks are memory behind a limit of the block layer. Control groups stand in for 
 
     python -m lab.ready_experiments --out FOLDER > docs/ready-experiments.md
 
-Run beside dozens of other programs on a virtual machine with {os.cpu_count()} processors
-({platform.platform(terse=True)}).
+On a machine with {os.cpu_count()} CPUs ({platform.platform(terse=True)}).
 """
 
 
