@@ -24,9 +24,9 @@ from lab.hosts import namespaces
 from lab.hosts.namespaces import NamespaceHosts
 
 from loadstone.api.jobs.changes import JobChanges
+from loadstone.api.on_hosts import works_of_hosts
 from loadstone.audit.run import SealedFigures
 from loadstone.bundle.read import Bundle
-from loadstone.cli.running.hosts import works
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.hosts.coordinator import HostsRequest, run_on_hosts
 from loadstone.hosts.greeting import new_number
@@ -123,7 +123,7 @@ def measured(count: int, seconds: int, transport: str) -> dict[str, Any]:
         )
         began_s = time.monotonic()
         with KeptAgents(file) as agents:
-            todo = works(asked, JobChanges(), file, {}, {}, rate=None, calibration=False)
+            todo = works_of_hosts(asked, JobChanges(), file, {}, {}, rate=None, calibration=False)
             outcome = run_on_hosts(todo, file, agents.link, request, result=SealedFigures().document)
         whole_s = time.monotonic() - began_s
         return {

@@ -54,7 +54,9 @@ MEMBERS = {
     "Audit": [
         "document", "frame", "has_broken", "markdown", "passed_over", "print", "verdict",
     ],
-    "PlannedJob": ["document", "lines", "memory_bytes", "notes", "obstacles", "targets"],
+    "PlannedJob": [
+        "document", "lines", "memory_bytes", "notes", "obstacles", "probes", "targets", "written_targets",
+    ],
     "PlannedRuns": ["document", "lines", "name", "notes", "obstacles"],
     "Result": [
         "altered", "audited", "bundle", "document", "doubts", "error", "estimates", "exit_code", "export",

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import loadstone
 from loadstone.cli.main import main
-from loadstone.errors import RefusedError
+from loadstone.errors import InputError, RefusedError
 from loadstone.hosts import occupancy
 from loadstone.hosts.hosts_file import read_hosts
 from loadstone.hosts.kept_agents import KeptAgents, KeptLink
@@ -44,6 +45,25 @@ def test_each_run_of_a_sweep_is_a_run_on_all_hosts_and_can_be_run_again(
     assert main(["rerun", first, *words, "--out", str(tmp_path / "r"), "--json"]) == 0
     again = json.loads(capsys.readouterr().out)
     assert [host["ops"] for host in again["hosts"]] == [1024, 1024]
+
+
+def test_runs_on_hosts_are_asked_for_from_python(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"hosts": str(hosts_file(tmp_path)), "calibration": False}
+    job = job_file(tmp_path)
+    study = loadstone.repeat(job, 1, **given, out=tmp_path / "s")
+    (one,) = study.runs.values()
+    assert [host["ops"] for host in one.document()["hosts"]] == [1024, 1024]
+    again = loadstone.rerun(one, **given, out=tmp_path / "r")
+    assert [host["ops"] for host in again.document()["hosts"]] == [1024, 1024]
+    with pytest.raises(RefusedError, match="it is run again on hosts, too"):
+        loadstone.rerun(one, out=tmp_path / "h")
+    with pytest.raises(RefusedError, match="hosts: is not for a study that is run again"):
+        loadstone.rerun_study(study, **given, out=tmp_path / "rs")
+    single = loadstone.run(job, **given, out=tmp_path / "o", probe=None)
+    assert [host["ops"] for host in single.document()["hosts"]] == [1024, 1024]
+    assert single.bundle.request["options"]["hosts"] == given["hosts"]
+    with pytest.raises(InputError, match="loadstone: divide: has no effect without hosts"):
+        loadstone.run(job, divide=True)
 
 
 def test_what_would_be_set_on_this_machine_is_refused_with_hosts(

@@ -17,16 +17,18 @@ from loadstone.errors import InputError, RunError
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, time_ns
 from loadstone.messages import say
 from loadstone.plan.safety.guard import Consent
-from loadstone.session import run_plan
+from loadstone.session import RunRequest, run_plan
 from loadstone.watch.address import addresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from loadstone.api.jobs.data_sheet import DataSheet
     from loadstone.errors import Where
     from loadstone.plan.model import Plan
-    from loadstone.session import Progress, RunRequest
+    from loadstone.session import Outcome, Progress
     from loadstone.watch.address import WatchedAddress
+    from loadstone.workload.model import Note, Workload
 
     Watched = tuple[WatchedAddress, ...]
     """Hosts to watch meanwhile."""
@@ -60,9 +62,14 @@ def run_once(plan: Plan, asked: RunRequest, settings: HowRun, figures: SealedFig
         result=figures.document,
         calibration=settings.calibration,
     )
-    if settings.check and ended.error is not None:
+    return result_of(ended, figures, check=settings.check)
+
+
+def result_of(ended: Outcome, figures: SealedFigures, *, check: bool) -> Result:
+    """Return the result of a run that has ended; with `check` raise what kept it from being complete."""
+    if check and ended.error is not None:
         raise ended.error
-    if settings.check and ended.status != "complete":
+    if check and ended.status != "complete":
         raise RunError(
             f"the run was {ended.status}", hint=f"open_bundle({str(ended.bundle_path)!r}) has its figures"
         )
@@ -98,6 +105,20 @@ def watched(
     words = [one for one in given if isinstance(one, str)]
     read = addresses(words, interval_s=interval_s, secrets=secrets) if words or secrets is not None else ()
     return (*read, *(one for one in given if not isinstance(one, str)))
+
+
+def run_request(
+    asked_for: Workload, notes: Sequence[Note], request: dict[str, Any], sheet: DataSheet, watch: Watched
+) -> RunRequest:
+    """Return what a bundle keeps of what was asked for. `notes`: what is to be said of the run."""
+    return RunRequest(
+        request=request,
+        inputs={**asked_for.sources, **sheet.inputs},
+        workload_json=asked_for.model_dump_json(),
+        notes=[note.model_dump(mode="json") for note in notes],
+        spec=sheet.spec,
+        watch=watch,
+    )
 
 
 def request_of(

@@ -16,7 +16,7 @@ from loadstone.api.jobs.read_workload import resolution, workload
 from loadstone.engine.plan_check import memory_bytes
 from loadstone.errors import InputError, RefusedError
 from loadstone.path.child import run_in_child
-from loadstone.plan.derived import changes_trees
+from loadstone.plan.derived import asked_operations, changes_trees, targets_of
 from loadstone.plan.safety import guard
 from loadstone.plan.safety.in_use import Snapshot
 
@@ -66,6 +66,18 @@ class PlannedJob:
         return [Path(target.path) for target in self.resolved.plan.targets]
 
     @property
+    def written_targets(self) -> list[str]:
+        """Paths of the targets it would write."""
+        plan = self.resolved.plan
+        found = {
+            plan.targets[index].path: None
+            for stream in plan.streams
+            if "write" in asked_operations(stream)
+            for index in targets_of(plan, stream)
+        }
+        return list(found)
+
+    @property
     def lines(self) -> list[str]:
         """The Plan for people: a line for each target, and for each phase its jobs."""
         return list(plan_lines.lines(self.resolved.plan))
@@ -78,6 +90,12 @@ class PlannedJob:
     def document(self) -> dict[str, Any]:
         """Return the Plan, as `loadstone plan --json` prints it."""
         return self.resolved.plan.model_dump(mode="json")
+
+    def probes(self, seconds: float) -> dict[str, Any]:
+        """Return which probes would follow the run within so many seconds, and what each would write."""
+        from loadstone.probe.forecast import forecast
+
+        return forecast(self.resolved.plan, seconds)
 
 
 class PlannedRuns:

@@ -7,19 +7,18 @@ what a target holds may have changed since.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from loadstone.analysis.steady_start import OPTION
 from loadstone.api import exporting
+from loadstone.api.on_hosts import given_hosts, rerun_on_hosts
 from loadstone.api.one_run import HowRun, consent_of, request_of, run_once, watched
 from loadstone.api.place import default_directory
 from loadstone.api.results import Result
 from loadstone.bundle import layout, members
-from loadstone.bundle.hosts import HOSTS
+from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
-from loadstone.bundle.study import is_study
-from loadstone.errors import BundleError, InputError, RefusedError
-from loadstone.messages import say
+from loadstone.errors import BundleError, InputError
 from loadstone.path.spec import Spec
 from loadstone.plan.safety.guard import check_consent
 from loadstone.plan.verification.journal import asked_back, read_back
@@ -29,6 +28,8 @@ from loadstone.study.rerun import forget_identities
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loadstone.api.on_hosts import GivenHosts
+    from loadstone.api.one_run import Watched
     from loadstone.plan.safety.guard import Consent
     from loadstone.session import Progress
     from loadstone.watch.address import WatchedAddress
@@ -40,6 +41,7 @@ def rerun(
     accept_data_loss: Sequence[Path | str] | Consent = (),
     calibration: bool = True,
     out: Path | str | None = None,
+    hosts: str | None = None,
     watch: Sequence[str | WatchedAddress] = (),
     progress: Progress | None = None,
     check: bool = True,
@@ -47,33 +49,45 @@ def rerun(
 ) -> Result:
     """Run the Plan of a bundle again, into a new one; commands of its job file are not run.
 
-    Arguments are those of `run`; `unverified` takes the Plan of a bundle that was altered. A study is
-    run again by `loadstone rerun`. Raises `BundleError` for what is no bundle, and
-    `RefusedError` for a run on hosts, which `loadstone rerun --hosts` runs again.
+    Arguments are those of `run`; `unverified` takes the Plan of a bundle that was altered. A run on hosts
+    needs `hosts` of the same names. `rerun_study` runs a study again. Raises `BundleError` for what is no
+    bundle.
     """
-    old, consent = _opened(bundle, "rerun", unverified=unverified), consent_of(accept_data_loss)
-    if what_ran(old.path) == "run on hosts":
-        raise RefusedError(f"{old.path}: {say('hosts.again.here')}", hint=say("hosts.again.no_hosts_hint"))
-    sheet = old.environment.get("spec")
-    check_consent(consent, [old.plan])
+    directory = Path(out) if out is not None else default_directory("rerun")
+    consent = consent_of(accept_data_loss)
+    return rerun_bundle(
+        _opened(bundle, "rerun", unverified=unverified),
+        given_hosts(hosts, divide=False),
+        HowRun(directory, consent, calibration=calibration, progress=progress, check=check),
+        watched(watch),
+    )
+
+
+def rerun_bundle(old: Bundle, on: GivenHosts | None, settings: HowRun, watch: Watched) -> Result:
+    """Run the Plan of a bundle again, or each of its hosts' Plans on the host of that name."""
+    sheet, consent = old.environment.get("spec"), settings.consent
+    request = rerun_request(old.path, consent, old.request)
+    if on is not None:
+        request["options"] |= on.document()
     asked = RunRequest(
-        request=rerun_request(old.path, consent, old.request),
+        request=request,
         inputs=dict(old.inputs),
         workload_json=old.workload.model_dump_json(),
         notes=[*old.notes, *changed_since(old.doubt)],
         spec=None if sheet is None else Spec.model_validate(sheet),
-        watch=watched(watch),
+        watch=watch,
     )
-    directory = Path(out) if out is not None else default_directory("rerun")
-    settings = HowRun(directory, consent, calibration=calibration, progress=progress, check=check)
+    if old.hosts is not None:
+        return rerun_on_hosts(on, old, asked, settings)
+    if on is not None:
+        on.refuse("a run of one host that is run again")
+    check_consent(consent, [old.plan])
     return run_once(forget_identities(old.plan), asked, settings)
 
 
-def what_ran(path: Path) -> Literal["run", "run on hosts", "study"]:
-    """Tell what a directory is, as far as that decides how it is run again."""
-    if is_study(path):
-        return "study"
-    return "run on hosts" if members.exists(path, HOSTS) else "run"
+def is_study(path: Path) -> bool:
+    """Tell whether a directory is a study, which `rerun_study` runs again."""
+    return on_disk.is_study(path)
 
 
 def rerun_request(path: Path, consent: Consent, first: dict[str, Any]) -> dict[str, Any]:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from loadstone.api.jobs import commands, data_sheet, schedulers
 from loadstone.api.jobs.changes import PYTHON, JobArguments, JobChanges, job_of
-from loadstone.api.one_run import HowRun, consent_of, request_of, run_once, watched
+from loadstone.api.on_hosts import given_hosts, run_job_on_hosts
+from loadstone.api.one_run import HowRun, consent_of, request_of, run_once, run_request, watched
 from loadstone.api.place import default_directory
-from loadstone.api.planning import PlannedJob, planned_job
+from loadstone.api.planning import PlannedJob, asked_for, planned_workload
 from loadstone.api.probed import ProbedFigures, budget_s, on_this_host
 from loadstone.bundle.write import BundleWriter
 from loadstone.plan.safety.guard import check_consent
-from loadstone.session import RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +37,8 @@ def run(
     probe: str | float | None = None,
     spec: Path | str | None = None,
     out: Path | str | None = None,
+    hosts: str | None = None,
+    divide: bool = False,
     watch: Sequence[str | WatchedAddress] = (),
     progress: Progress | None = None,
     check: bool = True,
@@ -49,14 +51,14 @@ def run(
     `accept_data_loss` has its path, or is a `Consent` that asks. With `probe`, short runs after the run tell
     what lies behind its number, for so long at most: seconds or a time such as "20s". `spec` is a data sheet
     that the results are held against. `out` is the bundle's directory [default:
-    ./loadstone-runs/TIME-NAME]. `watch` are hosts to watch, as "NAME=ssh://USER@HOST". `progress` sees the
-    run while it runs.
+    ./loadstone-runs/TIME-NAME]. `hosts` are load generators that run it at once, as "h1,root@h2:2222" or a
+    file HOSTS.toml; `divide` gives each its own part of what several of them write. `watch` are hosts to
+    watch, as "NAME=ssh://USER@HOST". `progress` sees the run while it runs.
 
     Raises `InputError`, `RefusedError` or `BundleError` before anything runs. A run that fails
     raises `RunError`, or with `check=False` is returned with its `error`.
     """
-    asked = JobChanges.of(changes)
-    planned = planned_job(job_of(job), asked)
+    asked, on = JobChanges.of(changes), given_hosts(hosts, divide=divide)
     seconds = None if probe is None else budget_s(probe, PYTHON.at("probe"))
     consent = consent_of(accept_data_loss)
     options = {
@@ -65,21 +67,24 @@ def run(
         "i_accept_data_loss": sorted(consent.paths),
         "probe": probe,
         "watch": [one for one in watch if isinstance(one, str)],
+        **({} if on is None else on.document()),
     }
-    return run_planned(
-        planned,
-        HowRun(
-            Path(out) if out is not None else default_directory(planned.asked.name),
-            consent,
-            calibration=calibration,
-            progress=progress,
-            check=check,
-        ),
-        request_of("python", options),
-        sheet=data_sheet.read(None if spec is None else Path(spec)),
-        watch=watched(watch),
-        figures=None if seconds is None else ProbedFigures(seconds, on_this_host(consent)),
+    request = request_of("python", options)
+    sheet = data_sheet.read(None if spec is None else Path(spec))
+    wanted = asked_for(job_of(job), asked)
+    settings = HowRun(
+        Path(out) if out is not None else default_directory(wanted.name),
+        consent,
+        calibration=calibration,
+        progress=progress,
+        check=check,
     )
+    if on is not None:
+        whole = run_request(wanted, (), request, sheet, watched(watch))
+        return run_job_on_hosts(on, wanted, asked, settings, whole, probe_s=seconds)
+    planned = planned_workload(wanted, asked)
+    figures = None if seconds is None else ProbedFigures(seconds, on_this_host(consent))
+    return run_planned(planned, settings, request, sheet=sheet, watch=watched(watch), figures=figures)
 
 
 def run_planned(
@@ -93,14 +98,7 @@ def run_planned(
 ) -> Result:
     """Run what was planned, between the commands and on the scheduler that its jobs ask for."""
     asked, plan = planned.asked, planned.resolved.plan
-    wanted = RunRequest(
-        request=request,
-        inputs={**asked.sources, **sheet.inputs},
-        workload_json=asked.model_dump_json(),
-        notes=[note.model_dump(mode="json") for note in planned.resolved.notes],
-        spec=sheet.spec,
-        watch=watch,
-    )
+    wanted = run_request(asked, planned.resolved.notes, request, sheet, watch)
     check_consent(settings.consent, [plan])
     BundleWriter.check(settings.out)
     with commands.around(asked, settings.say), schedulers.as_asked(asked, plan, settings.say):

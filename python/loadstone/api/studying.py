@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from loadstone.api.jobs import data_sheet, run_list
 from loadstone.api.jobs.changes import PYTHON, JobArguments, JobChanges, job_of
+from loadstone.api.on_hosts import given_hosts, study_maker
 from loadstone.api.one_run import consent_of, request_of, watched
 from loadstone.api.place import default_directory
 from loadstone.api.results import Study, open_study
@@ -25,6 +26,7 @@ from loadstone.errors import InputError, RunError
 
 if TYPE_CHECKING:
     from loadstone.api.jobs.data_sheet import DataSheet
+    from loadstone.api.on_hosts import GivenHosts
     from loadstone.api.studies.prepared import PreparedStudy
     from loadstone.plan.safety.guard import Consent
     from loadstone.study.run import StudyProgress
@@ -40,6 +42,8 @@ class HowArguments(TypedDict, total=False):
     accept_data_loss: Sequence[Path | str] | Consent
     calibration: bool
     out: Path | str | None
+    hosts: str | None
+    divide: bool
     watch: Sequence[str | WatchedAddress]
     progress: StudyProgress | None
     check: bool
@@ -94,7 +98,13 @@ def repeat(
     request = _request(given, changes, job=str(job), repeat=times, until=until)
     return _done(
         prepare_repeats(
-            job_of(job), changes, repeat=times, until=until, sheet=_sheet(given), request=request
+            job_of(job),
+            changes,
+            repeat=times,
+            until=until,
+            sheet=_sheet(given),
+            request=request,
+            here=given.get("hosts") is None,
         ),
         given,
     )
@@ -129,7 +139,14 @@ def sweep(
     request = _request(given, changes, job=str(job), **texts, gain=gain, repeat=repeat)
     return _done(
         prepare_sweep(
-            job_of(job), changes, texts, gain=gain, repeat=repeat, sheet=_sheet(given), request=request
+            job_of(job),
+            changes,
+            texts,
+            gain=gain,
+            repeat=repeat,
+            sheet=_sheet(given),
+            request=request,
+            here=given.get("hosts") is None,
         ),
         given,
     )
@@ -159,6 +176,7 @@ def curve(
             repeat=repeat,
             sheet=_sheet(given),
             request=request,
+            here=given.get("hosts") is None,
         ),
         given,
     )
@@ -192,21 +210,33 @@ def _sheet(given: StudyArguments) -> DataSheet:
 
 def _request(given: StudyArguments, changes: JobChanges, **options: Any) -> dict[str, Any]:
     consent = consent_of(given.get("accept_data_loss", ()))
+    on = _hosts(given)
     return request_of(
-        "python", {**options, **changes.document(), "i_accept_data_loss": sorted(consent.paths)}
+        "python",
+        {
+            **options,
+            **changes.document(),
+            "i_accept_data_loss": sorted(consent.paths),
+            **({} if on is None else on.document()),
+        },
     )
 
 
+def _hosts(given: HowArguments) -> GivenHosts | None:
+    return given_hosts(given.get("hosts"), divide=given.get("divide", False))
+
+
 def _done(prepared: PreparedStudy, given: HowArguments) -> Study:
-    out = given.get("out")
+    out, calibration = given.get("out"), given.get("calibration", True)
     outcome = run_prepared(
         prepared,
         StudyMeans(
             Path(out) if out is not None else default_directory(prepared.asked.name),
             consent_of(given.get("accept_data_loss", ())),
-            calibration=given.get("calibration", True),
+            calibration=calibration,
             watch=watched(given.get("watch", ())),
             progress=given.get("progress"),
+            maker=study_maker(_hosts(given), prepared, calibration=calibration),
         ),
     )
     if given.get("check", True):

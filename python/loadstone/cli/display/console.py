@@ -16,7 +16,7 @@ from loadstone.screen import Screen
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from loadstone.workload.model import Note
+    from loadstone.api.types import Note
 
 
 PIPE_WIDTH: Final = 120

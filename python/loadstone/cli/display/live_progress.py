@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from loadstone.plan.model import Plan
+    from loadstone.api.types import Plan
 
 DRAW_EVERY_S: Final = 0.5
 HEADINGS: Final = ("job", "op", "IOPS", "bandwidth", "p50", "p99", "max", "in flight", "errors")

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from loadstone.api.place import default_directory
-from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Repeat
+from loadstone.cli.options.arguments import COMMAND_LINE, SHELL, Flag, Repeat
 from loadstone.errors import Where
 
 if TYPE_CHECKING:
+    from loadstone.api.on_hosts import GivenHosts
     from loadstone.api.one_run import Watched
 
 
@@ -61,6 +62,14 @@ class RunOptions(OutputOptions):
     """Give each host its own part of what several of them write."""
     require_valid: Annotated[bool, Flag] = False
     """End with exit code 98 when the verdict on any run is 'not valid' or 'cannot tell'."""
+
+    def on_hosts(self) -> GivenHosts | None:
+        """Return the hosts that generate the load; None: this one does. Raises `InputError`."""
+        if self.hosts is None and not self.divide:
+            return None
+        from loadstone.api.on_hosts import given_hosts
+
+        return given_hosts(self.hosts, divide=self.divide, caller=SHELL)
 
     def watched(self) -> Watched:
         """Return the hosts to watch. Raises `InputError`."""

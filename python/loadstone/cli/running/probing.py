@@ -13,12 +13,11 @@ from loadstone import units
 from loadstone.cli.display import console, run_summary
 from loadstone.cli.options.arguments import COMMAND_LINE
 from loadstone.errors import Where
-from loadstone.messages import say
 
 if TYPE_CHECKING:
+    from loadstone import Consent
+    from loadstone.api.planning import PlannedJob
     from loadstone.api.probed import ProbedFigures
-    from loadstone.plan.model import Plan
-    from loadstone.plan.safety.guard import Consent
 
 
 def read_budget(text: str) -> float:
@@ -36,35 +35,16 @@ def figures(seconds: float, agreed: Consent, *, progress: bool) -> ProbedFigures
     return ProbedFigures(seconds, runner, console.say)
 
 
-def tell_bounds(plan: Plan, seconds: float) -> None:
+def tell_bounds(planned: PlannedJob, seconds: float) -> None:
     """Say before a run what its probes may take and write."""
-    written = _writes(plan)
+    written = planned.written_targets
     what = "read only" if not written else f"write only where the run does ({', '.join(written)})"
     console.say(f"probes after the run: at most {units.seconds(seconds)}; they {what}")
 
 
-def tell_bounds_on_hosts(seconds: float) -> None:
-    """Say it of a run on several hosts, each of which resolves the job for itself."""
-    console.say(say("hosts.probing.bounds", most_s=seconds))
-
-
-def _writes(plan: Plan) -> list[str]:
-    from loadstone.plan.derived import asked_operations, targets_of
-
-    found = {
-        plan.targets[index].path: None
-        for stream in plan.streams
-        if "write" in asked_operations(stream)
-        for index in targets_of(plan, stream)
-    }
-    return list(found)
-
-
-def dry_run(plan: Plan, seconds: float, *, as_json: bool) -> int:
-    """Print what probes would be done after a run of this Plan; nothing runs."""
-    from loadstone.probe.forecast import forecast
-
-    told = forecast(plan, seconds)
+def dry_run(planned: PlannedJob, seconds: float, *, as_json: bool) -> int:
+    """Print what probes would be done after a run of this job; nothing runs."""
+    told = planned.probes(seconds)
     if as_json:
         sys.stdout.write(json.dumps(told, indent=2) + "\n")
         return 0

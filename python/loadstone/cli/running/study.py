@@ -10,12 +10,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from loadstone import exitcodes, units
+from loadstone.api.on_hosts import study_maker
 from loadstone.api.results import REPORT
 from loadstone.api.studies.prepared import StudyMeans, run_prepared
 from loadstone.bundle.study import result_text
 from loadstone.cli.display import console, run_summary
 from loadstone.cli.main import show
-from loadstone.cli.running import hosts
 from loadstone.cli.running.consent import consent
 from loadstone.engine.plan_check import memory_bytes
 
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 def execute(prepared: PreparedStudy, run_options: RunOptions) -> int:
     """Run a study, print its result and return the exit code."""
-    hosts.refuse_alone(run_options)
     known = prepared.controller.known()
-    maker = hosts.maker(run_options, prepared, known)
+    calibration = run_options.calibration
+    maker = study_maker(run_options.on_hosts(), prepared, calibration=calibration, say_to=console.say)
     _tell_before(prepared, json=run_options.json)
     outcome = run_prepared(
         prepared,
         StudyMeans(
             run_options.directory(prepared.asked.name),
             consent(run_options.i_accept_data_loss),
-            calibration=run_options.calibration,
+            calibration=calibration,
             watch=run_options.watched(),
             progress=shown(
                 live=run_options.progress,

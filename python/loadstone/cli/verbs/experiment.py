@@ -135,8 +135,8 @@ def _run(
     allow_exec: bool,
 ) -> int:
     from loadstone.api.jobs import commands, schedulers
+    from loadstone.api.on_hosts import experiment_maker
     from loadstone.api.studies.prepared import result_document
-    from loadstone.cli.running import hosts as on_hosts
     from loadstone.cli.running.consent import consent
     from loadstone.cli.running.study import shown
     from loadstone.experiment.announce import check_levels
@@ -149,10 +149,9 @@ def _run(
     for wanted in prepared.nexts:
         commands.check(wanted.workload)
         schedulers.refuse(wanted.workload)
-    on_hosts.refuse_alone(run_options)
-    if run_options.hosts is not None:
-        on_hosts.refuse_machine(prepared)
-    else:
+    calibration = run_options.calibration
+    maker = experiment_maker(run_options.on_hosts(), prepared, calibration=calibration, say_to=console.say)
+    if maker is None:
         check_levels(prepared)
     console.notes(prepared.notes)
     length = prepared.length_s
@@ -182,10 +181,10 @@ def _run(
             tell=console.say,
             result=result_document,
             around=lambda wanted: commands.around(wanted.workload, console.say),
-            maker=on_hosts.experiment_maker(prepared, run_options),
+            maker=maker,
         ),
         watch=run_options.watched(),
-        calibration=run_options.calibration,
+        calibration=calibration,
         stopped=stopped,
     )
     return _tell(outcome, run_options)

@@ -53,12 +53,9 @@ def probe(
         Print which probes would run, how long they take and what they write.
     """
     from loadstone.api.jobs.data_sheet import DataSheet
-    from loadstone.api.planning import planned_workload
     from loadstone.api.probed import probe_workload
-    from loadstone.cli.running import hosts as on_hosts
-    from loadstone.cli.verbs.run import once
+    from loadstone.cli.running.one_run import AskedRun, once
 
-    on_hosts.refuse_alone(run_options)
     asked_for = probe_workload([target, *more], rw=rw, bs=bs, iodepth=iodepth, runtime=runtime, size=size)
     options: dict[str, Any] = {
         "target": [target, *more],
@@ -69,10 +66,5 @@ def probe(
     }
     load = LoadOptions()
     options |= {**asdict(load), **options, "size": size, "budget": budget}
-    changes = load.changes()
-    if run_options.hosts is not None:
-        return on_hosts.once(
-            asked_for, changes, options, run_options, DataSheet(), probe=budget, dry_run=dry_run
-        )
-    planned = planned_workload(asked_for, changes)
-    return once(planned, options, run_options, DataSheet(), probe=budget, dry_run=dry_run)
+    asked = AskedRun(asked_for, load.changes(), options, DataSheet(), budget, dry_run)
+    return once(asked, run_options)

@@ -31,31 +31,28 @@ def rerun(
         Directory of the run or the study to do again.
     """
     import loadstone
-    from loadstone.api import rerunning
+    from loadstone.api.one_run import HowRun
+    from loadstone.api.rerunning import is_study, rerun_bundle
     from loadstone.cli.display import run_summary
-    from loadstone.cli.running import hosts as on_hosts
     from loadstone.cli.running.consent import consent
 
-    what = rerunning.what_ran(bundle)
-    if what == "study":
+    if is_study(bundle):
         return _study(bundle, run_options, unverified=unverified)
-    if what == "run on hosts":
-        before = loadstone.open_bundle(bundle, unverified=unverified).bundle
-        agreed = consent(run_options.i_accept_data_loss)
-        request = rerunning.rerun_request(bundle, agreed, before.request)
-        return on_hosts.again(before, bundle, request, run_options)
-    on_hosts.refuse_hosts(run_options, "a run of one host that is run again")
     old = loadstone.open_bundle(bundle, unverified=unverified)
     if old.altered is not None:
         console.doubts([f"the Plan is of a bundle that is {old.altered}"])
-    result = loadstone.rerun(
-        old,
-        accept_data_loss=consent(run_options.i_accept_data_loss),
-        calibration=run_options.calibration,
-        out=run_options.out,
-        watch=run_options.watched(),
-        progress=run_summary.live(wanted=run_options.progress),
-        check=False,
+    result = rerun_bundle(
+        old.bundle,
+        run_options.on_hosts(),
+        HowRun(
+            run_options.directory("rerun"),
+            consent(run_options.i_accept_data_loss),
+            calibration=run_options.calibration,
+            progress=run_summary.live(wanted=run_options.progress),
+            check=False,
+            say=console.say,
+        ),
+        run_options.watched(),
     )
     return run_summary.tell(result, run_options, require_valid=run_options.require_valid)
 

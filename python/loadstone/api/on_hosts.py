@@ -1,0 +1,326 @@
+"""A run, or each run of a study, on several load generators at once.
+
+Knows what each host is asked to do, and what cannot be asked of them. The rest is done in `hosts`.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from loadstone import input_file
+from loadstone.api.jobs.changes import PYTHON, JobChanges
+from loadstone.api.jobs.read_workload import total_rate
+from loadstone.api.one_run import result_of
+from loadstone.errors import InputError, RefusedError, Where
+from loadstone.messages import say
+from loadstone.workload.other_hosts import spread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from loadstone.api.jobs.changes import Caller
+    from loadstone.api.one_run import HowRun
+    from loadstone.api.results import Result
+    from loadstone.api.studies.prepared import PreparedStudy
+    from loadstone.bundle.read import Bundle
+    from loadstone.experiment.prepared import PreparedExperiment
+    from loadstone.hosts.hosts_file import HostsFile
+    from loadstone.hosts.work import HostWork
+    from loadstone.plan.model import Plan
+    from loadstone.plan.stream import TotalRate
+    from loadstone.session import Progress, RunRequest
+    from loadstone.study.controller import Next
+    from loadstone.study.run_maker import RunMaker
+    from loadstone.workload.model import Workload
+
+    Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class GivenHosts:
+    """The load generators of a run, as they were named."""
+
+    word: str
+    """h1,root@h2:2222, or a file HOSTS.toml."""
+    divide: bool
+    """Each host gets its own part of what several of them write."""
+    caller: Caller
+
+    def read(self) -> HostsFile:
+        """Return the hosts. Raises `InputError`."""
+        from loadstone.hosts.hosts_file import read_hosts
+
+        return read_hosts(self.word)
+
+    def inputs(self) -> dict[str, bytes]:
+        """Return the file that names them, where there is one."""
+        return (
+            {self.word: input_file.read(Path(self.word), "list of hosts")}
+            if Path(self.word).is_file()
+            else {}
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return what was given, as `request.json` keeps it."""
+        return {"hosts": self.word, "divide": self.divide}
+
+    def refuse(self, what: str, hint: str | None = None) -> NoReturn:
+        """Refuse hosts for what is done on one."""
+        raise RefusedError(
+            say("hosts.command.not_for", what=what),
+            where=self.caller.at("hosts"),
+            hint=hint or say("hosts.command.leave_out"),
+        )
+
+
+def given_hosts(hosts: str | None, *, divide: bool, caller: Caller = PYTHON) -> GivenHosts | None:
+    """Return the hosts that were named; None: the run is on this one. Raises `InputError`."""
+    if hosts is None and divide:
+        raise InputError(
+            say("hosts.command.alone"), where=caller.at("divide"), hint=say("hosts.command.alone_hint")
+        )
+    return None if hosts is None else GivenHosts(hosts, divide, caller)
+
+
+def run_job_on_hosts(
+    on: GivenHosts,
+    asked_for: Workload,
+    changes: JobChanges,
+    settings: HowRun,
+    asked: RunRequest,
+    *,
+    probe_s: float | None = None,
+    see_probe: Callable[[], Progress | None] = lambda: None,
+) -> Result:
+    """Run a job on all hosts at once, with probes after it for `probe_s`; `see_probe` makes who sees each."""
+    named = on.read()
+    asked = dataclasses.replace(asked, inputs={**asked.inputs, **on.inputs()})
+    works = works_of_hosts(
+        asked_for,
+        changes,
+        named,
+        asked.request,
+        asked.inputs,
+        rate=total_rate(changes),
+        calibration=settings.calibration,
+    )
+    return _run(on, named, works, asked, settings, probe_s=probe_s, see_probe=see_probe)
+
+
+def rerun_on_hosts(on: GivenHosts | None, old: Bundle, asked: RunRequest, settings: HowRun) -> Result:
+    """Run the Plans of a bundle of hosts again, each on the host of its name."""
+    from loadstone.hosts.work import HostWork
+    from loadstone.study.rerun import forget_identities
+
+    parts = () if old.hosts is None else old.hosts.hosts
+    if on is None:
+        raise RefusedError(
+            say("hosts.again.no_hosts", names=", ".join(part.name for part in parts)),
+            where=Where(str(old.path)),
+            hint=say("hosts.again.no_hosts_hint"),
+        )
+    if on.divide:
+        raise InputError(
+            say("hosts.again.divided"),
+            where=on.caller.at("divide"),
+            hint=say("hosts.command.leave_out"),
+        )
+    named = on.read()
+    gone = [part.name for part in parts if part.bundle is None]
+    if gone:
+        raise RefusedError(say("hosts.again.no_plan", names=", ".join(gone)), where=Where(str(old.path)))
+    if set(named.names) != {part.name for part in parts}:
+        raise RefusedError(
+            say(
+                "hosts.again.others",
+                there=", ".join(part.name for part in parts),
+                here=", ".join(named.names),
+            ),
+            where=on.caller.at("hosts"),
+            hint=say("hosts.again.others_hint"),
+        )
+    asked = dataclasses.replace(asked, inputs={**asked.inputs, **on.inputs()})
+    works = {}
+    for part in parts:
+        mine = type(old).open(old.path / str(part.bundle), unverified=True)
+        works[part.name] = HostWork(
+            workload=mine.workload,
+            plan=forget_identities(mine.plan),
+            inputs=_texts(asked.inputs),
+            request=asked.request,
+            calibration=settings.calibration,
+        )
+    return _run(on, named, works, asked, settings)
+
+
+def _run(
+    on: GivenHosts,
+    named: HostsFile,
+    works: Mapping[str, HostWork],
+    asked: RunRequest,
+    settings: HowRun,
+    *,
+    probe_s: float | None = None,
+    see_probe: Callable[[], Progress | None] = lambda: None,
+) -> Result:
+    from loadstone.api.probed import ProbedFigures
+    from loadstone.audit.run import SealedFigures
+    from loadstone.hosts.coordinator import HostsRequest, run_on_hosts
+    from loadstone.hosts.greeting import new_number
+    from loadstone.hosts.kept_agents import KeptAgents
+    from loadstone.hosts.probing import on_hosts
+
+    request = HostsRequest(
+        asked=asked,
+        out_dir=settings.out,
+        consent=settings.consent,
+        progress=settings.progress,
+        divide=on.divide,
+        say=settings.say,
+        holder=new_number(),
+    )
+    with KeptAgents(named) as agents:
+        figures = (
+            SealedFigures()
+            if probe_s is None
+            else ProbedFigures(probe_s, on_hosts(named, agents, request, see_probe), settings.say)
+        )
+        outcome = run_on_hosts(works, named, agents.link, request, result=figures.document)
+    return result_of(outcome, figures, check=settings.check)
+
+
+def study_maker(
+    on: GivenHosts | None, prepared: PreparedStudy, *, calibration: bool, say_to: Say = lambda _: None
+) -> RunMaker | None:
+    """Return who makes the runs of a study on hosts; None: they are made here."""
+    if on is None:
+        return None
+    if prepared.changes_of is None:
+        on.refuse("a study that is run again", say("hosts.command.again_hint"))
+    known = prepared.controller.known()
+    if len(known) > 1 and (handed := next((one for one in known if one.workload.hand_over), None)):
+        raise RefusedError(
+            say("hosts.command.hand_over", name=handed.name),
+            where=on.caller.at("hosts"),
+            hint=say("hosts.command.hand_over_hint"),
+        )
+    asked = prepared.asked
+    return _maker(
+        on,
+        prepared.changes_of,
+        asked.request,
+        asked.inputs,
+        prepared.check,
+        calibration=calibration,
+        say_to=say_to,
+    )
+
+
+def experiment_maker(
+    on: GivenHosts | None, prepared: PreparedExperiment, *, calibration: bool, say_to: Say = lambda _: None
+) -> RunMaker | None:
+    """Return who makes the runs of an experiment on hosts; None: they are made here."""
+    if on is None:
+        return None
+    _refuse_machine(prepared)
+    changes = JobChanges(caller=on.caller)
+    return _maker(
+        on,
+        lambda _: changes,
+        {"front_end": "experiment", "file": str(prepared.path)},
+        prepared.inputs,
+        lambda _, __: None,
+        calibration=calibration,
+        say_to=say_to,
+    )
+
+
+def _refuse_machine(prepared: PreparedExperiment) -> None:
+    """Refuse an experiment that sets something of a machine: it would be set here, where no load is."""
+    found = [one.control for one in prepared.whole.settings]
+    found += [one.name for one in prepared.factors if one.what == "cache_share" and one.of is None]
+    for run in prepared.document.runs:
+        asked = prepared.asked(run)
+        found += [one.control for one in asked.settings]
+        found += ["layout"] if asked.layout is not None else []
+        # That of a server is dropped over there, whoever loads it.
+        found += ["page cache"] if any(one.host is None for one in asked.drops) else []
+        found += ["allocation"] if asked.allocation is not None else []
+        found += ["group"] if asked.group is not None else []
+    if found:
+        raise RefusedError(
+            say("hosts.command.machine", names=", ".join(dict.fromkeys(found))),
+            where=Where(str(prepared.path)),
+            hint=say("hosts.command.machine_hint"),
+        )
+
+
+def _maker(
+    on: GivenHosts,
+    changes_of: Callable[[Next], JobChanges],
+    request: dict[str, Any],
+    inputs: Mapping[str, bytes],
+    check: Callable[[Plan, Next], None],
+    *,
+    calibration: bool,
+    say_to: Say,
+) -> RunMaker:
+    from loadstone.hosts.study_runs import RunsOnHosts
+
+    named = on.read()
+    sent = {**inputs, **on.inputs()}
+
+    def works_of(wanted: Next) -> dict[str, HostWork]:
+        changes = changes_of(wanted)
+        rate = wanted.rate or total_rate(changes)
+        return works_of_hosts(
+            wanted.workload, changes, named, request, sent, rate=rate, calibration=calibration
+        )
+
+    return RunsOnHosts(named, works_of, divide=on.divide, say=say_to, check_plan=check)
+
+
+def works_of_hosts(
+    asked_for: Workload,
+    changes: JobChanges,
+    named: HostsFile,
+    request: dict[str, Any],
+    inputs: Mapping[str, bytes],
+    *,
+    rate: TotalRate | None,
+    calibration: bool,
+) -> dict[str, HostWork]:
+    """Return what each host is asked to do: the same or its part, with random addresses of its own."""
+    from loadstone.hosts.work import HostRate, HostWork
+    from loadstone.study.random_seeds import own_sequence
+
+    if _has_commands(asked_for):
+        raise RefusedError(say("hosts.command.commands"), hint=say("hosts.command.commands_hint"))
+    called = {one.name: tuple(dict.fromkeys((one.name, one.reached_by))) for one in named.host}
+    of_hosts = spread(asked_for, called, changes.caller.at("hosts"))
+    texts = _texts(inputs)
+    return {
+        name: HostWork(
+            workload=own_sequence(of_hosts[name], number),
+            rate=None if rate is None else HostRate.of(rate, 1 / len(named.host)),
+            keep_ioengine=changes.keep_ioengine,
+            journal=changes.journal,
+            inputs=texts,
+            request=request,
+            calibration=calibration,
+        )
+        for number, name in enumerate(named.names, start=1)
+    }
+
+
+def _has_commands(asked_for: Workload) -> bool:
+    processes: Sequence[Any] = [job.process for job in asked_for.jobs]
+    return any(one.exec_prerun is not None or one.exec_postrun is not None for one in processes)
+
+
+def _texts(inputs: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: base64.b64encode(content).decode() for name, content in inputs.items()}

@@ -1,0 +1,116 @@
+"""One run of `loadstone run` and `loadstone probe`: here, or on several hosts at once.
+
+Knows what is said before it, and that probes may follow it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from loadstone.api.on_hosts import run_job_on_hosts
+from loadstone.api.one_run import HowRun, request_of, run_request
+from loadstone.api.planning import planned_workload
+from loadstone.api.running import run_planned
+from loadstone.cli.display import console, run_summary
+from loadstone.cli.options.arguments import COMMAND_LINE
+from loadstone.cli.running import probing
+from loadstone.cli.running.consent import consent
+from loadstone.errors import InputError, Where
+from loadstone.messages import say
+
+if TYPE_CHECKING:
+    from loadstone.api.jobs.changes import JobChanges
+    from loadstone.api.jobs.data_sheet import DataSheet
+    from loadstone.api.on_hosts import GivenHosts
+    from loadstone.api.results import Result
+    from loadstone.api.types import Workload
+    from loadstone.cli.options.run_options import RunOptions
+
+
+@dataclass(frozen=True, slots=True)
+class AskedRun:
+    """What is to run, and what the verb was given about it."""
+
+    workload: Workload
+    changes: JobChanges
+    options: dict[str, Any]
+    """As `request.json` keeps them."""
+    sheet: DataSheet
+    probe: str | None
+    """The budget of the probes after it; None: there are none."""
+    dry_run: bool
+    """Only tell which probes there would be."""
+
+
+def once(asked: AskedRun, run_options: RunOptions) -> int:
+    """Do one run, with probes after it where a budget is given for them."""
+    on = run_options.on_hosts()
+    seconds = None if asked.probe is None else probing.read_budget(asked.probe)
+    if on is not None:
+        result = _on_hosts(on, asked, run_options, seconds)
+        return run_summary.tell(result, run_options, require_valid=run_options.require_valid)
+    planned = planned_workload(asked.workload, asked.changes)
+    if asked.dry_run and seconds is not None:
+        return probing.dry_run(planned, seconds, as_json=run_options.json)
+    if run_options.json:
+        # The summary tells the notes; without it they are told here.
+        console.notes(planned.resolved.notes)
+    console.memory(planned.memory_bytes)
+    if seconds is not None:
+        probing.tell_bounds(planned, seconds)
+    settings = _how(asked, run_options)
+    result = run_planned(
+        planned,
+        settings,
+        _request(asked, run_options, {}),
+        sheet=asked.sheet,
+        watch=run_options.watched(),
+        figures=None
+        if seconds is None
+        else probing.figures(seconds, settings.consent, progress=run_options.progress),
+    )
+    return run_summary.tell(result, run_options, require_valid=run_options.require_valid)
+
+
+def _on_hosts(on: GivenHosts, asked: AskedRun, run_options: RunOptions, probe_s: float | None) -> Result:
+    if asked.dry_run:
+        raise InputError(
+            say("hosts.probing.dry_run"),
+            where=Where(COMMAND_LINE, option="--dry-run"),
+            hint=say("hosts.probing.dry_run_hint"),
+        )
+    if probe_s is not None:
+        # Each host resolves the job for itself: what it writes is not known here.
+        console.say(say("hosts.probing.bounds", most_s=probe_s))
+    request = _request(asked, run_options, on.document())
+    return run_job_on_hosts(
+        on,
+        asked.workload,
+        asked.changes,
+        _how(asked, run_options),
+        run_request(asked.workload, (), request, asked.sheet, run_options.watched()),
+        probe_s=probe_s,
+        see_probe=lambda: run_summary.live(wanted=run_options.progress),
+    )
+
+
+def _how(asked: AskedRun, run_options: RunOptions) -> HowRun:
+    return HowRun(
+        run_options.directory(asked.workload.name),
+        consent(run_options.i_accept_data_loss),
+        calibration=run_options.calibration,
+        progress=run_summary.live(wanted=run_options.progress),
+        check=False,
+        say=console.say,
+    )
+
+
+def _request(asked: AskedRun, run_options: RunOptions, more: dict[str, Any]) -> dict[str, Any]:
+    given = {
+        "probe": asked.probe,
+        "i_accept_data_loss": list(run_options.i_accept_data_loss),
+        "json": run_options.json,
+        "watch": list(run_options.watch),
+    }
+    return request_of("run", asked.options | given | more)
