@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.api.jobs import commands, schedulers
+from loadstone.engine.plan_check import memory_bytes
 from loadstone.errors import InputError
 from loadstone.plan.safety.guard import Consent
 from loadstone.study import random_seeds
@@ -75,6 +76,11 @@ class PreparedStudy:
     """Who tells of a run while it runs, where the language has a way of its own."""
     beside: Beside | None = None
     """Who writes something else of the study while it runs."""
+
+    @property
+    def first_memory_bytes(self) -> int:
+        """How much memory the engine would hold in the first run; 0 where that is not known."""
+        return 0 if self.first is None else memory_bytes(self.first.plan)
 
 
 def run_prepared(prepared: PreparedStudy, means: StudyMeans) -> StudyOutcome:

@@ -9,15 +9,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from loadstone import exitcodes, units
+from loadstone import units
 from loadstone.api.on_hosts import study_maker
-from loadstone.api.results import REPORT
+from loadstone.api.studies.ended import EndedStudy, in_short
 from loadstone.api.studies.prepared import StudyMeans, run_prepared
-from loadstone.bundle.study import result_text
 from loadstone.cli.display import console, run_summary
 from loadstone.cli.main import show
 from loadstone.cli.running.consent import consent
-from loadstone.engine.plan_check import memory_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,11 +23,8 @@ if TYPE_CHECKING:
 
     from loadstone.api.jobs.run_list import Beside, Say
     from loadstone.api.studies.prepared import PreparedStudy
+    from loadstone.api.types import Done, Next, Plan, Progress, StudyProgress
     from loadstone.cli.options.run_options import RunOptions
-    from loadstone.plan.model import Plan
-    from loadstone.session import Progress
-    from loadstone.study.controller import Done, Next
-    from loadstone.study.run import StudyOutcome, StudyProgress
 
 
 def execute(prepared: PreparedStudy, run_options: RunOptions) -> int:
@@ -55,7 +50,7 @@ def execute(prepared: PreparedStudy, run_options: RunOptions) -> int:
             say=console.say,
         ),
     )
-    return _tell(outcome, run_options)
+    return _tell(EndedStudy(outcome), run_options)
 
 
 def _tell_before(prepared: PreparedStudy, *, json: bool) -> None:
@@ -65,7 +60,7 @@ def _tell_before(prepared: PreparedStudy, *, json: bool) -> None:
         if json:
             # The summary tells the notes; without it they are told here.
             console.notes(prepared.first.notes)
-        console.memory(memory_bytes(prepared.first.plan))
+        console.memory(prepared.first_memory_bytes)
     if prepared.length:
         console.say(prepared.length)
 
@@ -81,33 +76,19 @@ def shown(
     return _Shown(live=live, watch=watch, beside=beside, certain=certain)
 
 
-def _tell(outcome: StudyOutcome, run_options: RunOptions) -> int:
-    if run_options.json and outcome.result is not None:
+def _tell(ended: EndedStudy, run_options: RunOptions) -> int:
+    if run_options.json and ended.document_text is not None:
         # As it stands in the study, so that the two never differ.
-        sys.stdout.write(result_text(outcome.result))
+        sys.stdout.write(ended.document_text)
     else:
-        from loadstone.report.study import terminal as study_terminal
-
-        study_terminal.summary(outcome.study, [one.run for one in outcome.done], console.data())
+        ended.print(console.data())
     sys.stdout.flush()
-    if outcome.error is not None:
-        show(outcome.error)
-    console.say(f"study: {outcome.path}")
+    if ended.error is not None:
+        show(ended.error)
+    console.say(f"study: {ended.path}")
     if run_options.report:
-        from loadstone.report.study import page as study_page
-
-        whole = study_page.StudyPage(outcome.path, outcome.study, [one.run for one in outcome.done])
-        study_page.write([whole], outcome.path / REPORT)
-        console.say(f"report: {outcome.path / REPORT}")
-    return tell_worth(outcome, run_options)
-
-
-def tell_worth(outcome: StudyOutcome, run_options: RunOptions) -> int:
-    """Return the exit code, which may depend on what the runs' numbers are worth."""
-    worthless = any(point.verdict in ("not_valid", "cannot_tell") for point in outcome.study.points)
-    if run_options.require_valid and worthless and outcome.exit_code == exitcodes.DONE:
-        return exitcodes.NOT_VALID
-    return outcome.exit_code
+        console.say(f"report: {ended.report()}")
+    return ended.exit_code(require_valid=run_options.require_valid)
 
 
 class _Both:
@@ -168,13 +149,11 @@ class _Shown:
 
     def end(self, done: Done, number: int, expected: int | None, left_s: float | None) -> None:
         """Say what a run measured and how long the rest will take."""
-        from loadstone.report.study.terminal import in_short
-
         if self._beside is not None:
             self._beside.end(done, number, expected, left_s)
         goes_on = done.run.point.status != "interrupted"
         left = f"; about {units.whole_seconds(left_s)} left" if left_s and goes_on else ""
-        console.say(f"{_of(number, expected, self._certain)} {in_short(done.run)}{left}")
+        console.say(f"{_of(number, expected, self._certain)} {in_short(done)}{left}")
 
 
 def _of(number: int, expected: int | None, certain: int) -> str:

@@ -19,11 +19,7 @@ from loadstone.cli.options.run_options import RunOptions
 from loadstone.errors import InputError, Where
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from loadstone.experiment.prepared import PreparedExperiment
-    from loadstone.experiment.run import ExperimentOutcome, StoppedExperiment
-    from loadstone.report.experiment.story import ExperimentStory
+    from loadstone.api.experimenting import Experiment, PlannedExperiment
 
 Action = Literal["plan", "run", "resume", "report"]
 
@@ -57,7 +53,7 @@ def experiment(
     output
         Of report: file to write it to, .html, .md or .pdf (repeat for several).
     """
-    from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare
+    from loadstone.api.experimenting import plan_experiment
 
     given = pairs(set or [], "--set", "NAME=VALUE")
     if action == "report":
@@ -68,12 +64,11 @@ def experiment(
         _refuse_given(
             "resume, which keeps what the experiment began with", set=set, leave_out_unset=leave_out_unset
         )
-        prepared, stopped = _stopped(path, run_options, allow_exec=allow_exec)
-        return _run(prepared, run_options, stopped, allow_exec=allow_exec)
-    prepared = prepare(path, ReadOptionsOfExperiment(given, allow_exec, leave_out_unset))
+        return _run(_rest(path, run_options, allow_exec=allow_exec), run_options)
+    planned = plan_experiment(path, parameters=given, leave_out_unset=leave_out_unset, allow_exec=allow_exec)
     if action == "plan":
-        return _plan(prepared, json=run_options.json)
-    return _run(prepared, run_options, None, allow_exec=allow_exec)
+        return _plan(planned, json=run_options.json)
+    return _run(planned, run_options)
 
 
 def _refuse_given(action: str, **given: Any) -> None:
@@ -83,32 +78,23 @@ def _refuse_given(action: str, **given: Any) -> None:
             raise InputError(f"has no effect on {action}", where=Where(COMMAND_LINE, option=option))
 
 
-def _plan(prepared: PreparedExperiment, *, json: bool) -> int:
+def _plan(planned: PlannedExperiment, *, json: bool) -> int:
     from loadstone.cli.main import show
-    from loadstone.experiment.announce import announce
-    from loadstone.experiment.prepared import why_refused
 
-    told = announce(prepared)
     if json:
-        sys.stdout.write(json_format.dumps(told.document(), indent=2) + "\n")
+        sys.stdout.write(json_format.dumps(planned.document(), indent=2) + "\n")
     else:
-        console.notes(prepared.notes)
-        from loadstone.experiment.announcement_lines import lines
-
-        sys.stdout.write("".join(f"{line}\n" for line in lines(told)))
+        lines = planned.lines
+        console.notes(planned.notes)
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
     sys.stdout.flush()
-    refused = why_refused(prepared)
-    if refused is not None:
-        show(refused)
-    barred = refused is not None or any(one["consent"] == "refused" for one in told.consent)
-    return exitcodes.USAGE if barred else exitcodes.DONE
+    if planned.refused is not None:
+        show(planned.refused)
+    return exitcodes.DONE if planned.would_run else exitcodes.USAGE
 
 
-def _stopped(
-    path: Path, run_options: RunOptions, *, allow_exec: bool
-) -> tuple[PreparedExperiment, StoppedExperiment]:
-    from loadstone.bundle import experiment as on_disk
-    from loadstone.experiment.run import open_stopped, prepared_again
+def _rest(path: Path, run_options: RunOptions, *, allow_exec: bool) -> PlannedExperiment:
+    from loadstone.api.experimenting import plan_rest
 
     directory = path if path.is_dir() else run_options.out
     if directory is None:
@@ -122,157 +108,98 @@ def _stopped(
             "has no effect: an experiment goes on in its own directory",
             where=Where(COMMAND_LINE, option="--out"),
         )
-    file = Path(on_disk.read(directory).file) if path.is_dir() else path
-    prepared = prepared_again(directory, file, allow_exec=allow_exec)
-    return prepared, open_stopped(directory, prepared)
+    return plan_rest(directory, None if path.is_dir() else path, allow_exec=allow_exec)
 
 
-def _run(
-    prepared: PreparedExperiment,
-    run_options: RunOptions,
-    stopped: StoppedExperiment | None,
-    *,
-    allow_exec: bool,
-) -> int:
-    from loadstone.api.jobs import commands, schedulers
-    from loadstone.api.on_hosts import experiment_maker
-    from loadstone.api.studies.prepared import result_document
+def _run(planned: PlannedExperiment, run_options: RunOptions) -> int:
+    from loadstone.api.experimenting import checked, experiment_request, run_planned_experiment
+    from loadstone.api.studies.prepared import StudyMeans
     from loadstone.cli.running.consent import consent
     from loadstone.cli.running.study import shown
-    from loadstone.experiment.announce import check_levels
-    from loadstone.experiment.prepared import why_refused
-    from loadstone.experiment.run import ExperimentMeans, run_experiment
 
-    refused = why_refused(prepared)
-    if refused is not None:
-        raise refused
-    for wanted in prepared.nexts:
-        commands.check(wanted.workload)
-        schedulers.refuse(wanted.workload)
-    calibration = run_options.calibration
-    maker = experiment_maker(run_options.on_hosts(), prepared, calibration=calibration, say_to=console.say)
-    if maker is None:
-        check_levels(prepared)
-    console.notes(prepared.notes)
-    length = prepared.length_s
+    on, calibration = run_options.on_hosts(), run_options.calibration
+    maker = checked(planned, on, calibration=calibration, say=console.say)
+    console.notes(planned.notes)
+    number, length = len(planned.runs), planned.length_s
     console.say(
-        f"{len(prepared.nexts)} runs" + (f", about {units.whole_seconds(length)}" if length else "")
-        if stopped is None
-        else f"going on: {_missing(prepared, stopped)} of {len(prepared.nexts)} runs are missing"
+        f"{number} runs" + (f", about {units.whole_seconds(length)}" if length else "")
+        if planned.stopped is None
+        else f"going on: {len(planned.missing)} of {number} runs are missing"
     )
-    outcome = run_experiment(
-        prepared,
-        out_dir=run_options.directory(prepared.whole.title) if stopped is None else stopped.path,
-        request={
-            "argv": sys.argv,
-            "cwd": str(Path.cwd()),
-            "front_end": "experiment",
-            "options": {
-                "file": str(prepared.path),
-                "set": dict(prepared.options.parameters),
-                "allow_exec": allow_exec,
-                "hosts": run_options.hosts,
-                "divide": run_options.divide,
-            },
-        },
-        consent=consent(run_options.i_accept_data_loss),
-        means=ExperimentMeans(
-            progress=shown(live=run_options.progress, certain=len(prepared.nexts)),
-            tell=console.say,
-            result=result_document,
-            around=lambda wanted: commands.around(wanted.workload, console.say),
+    ended = run_planned_experiment(
+        planned,
+        StudyMeans(
+            run_options.directory(planned.title) if planned.stopped is None else planned.stopped.path,
+            consent(run_options.i_accept_data_loss),
+            calibration=calibration,
+            watch=run_options.watched(),
+            progress=shown(live=run_options.progress, certain=number),
             maker=maker,
+            say=console.say,
         ),
-        watch=run_options.watched(),
-        calibration=calibration,
-        stopped=stopped,
+        experiment_request("experiment", planned, on),
     )
-    return _tell(outcome, run_options)
+    return _tell(ended, run_options)
 
 
-def _missing(prepared: PreparedExperiment, stopped: StoppedExperiment) -> int:
-    finished = {one.point.name for one in stopped.earlier.done if one.point.status == "complete"}
-    return len([one for one in prepared.nexts if one.name not in finished])
-
-
-def _tell(outcome: ExperimentOutcome, run_options: RunOptions) -> int:
+def _tell(ended: Experiment, run_options: RunOptions) -> int:
     """Print what was found and how it ended; the page comes last, because writing it may fail."""
-    from loadstone.api.results import REPORT
-    from loadstone.experiment.told import measured_runs, story_of
-
-    study = outcome.study
-    runs, unread = measured_runs(study.done)
-    story = story_of(outcome.document, study.study, runs)
-    _print(story, json=run_options.json)
-    code = _tell_end(outcome, run_options)
-    if unread:
-        told = f"left out of these figures, because they cannot be read: {', '.join(unread)}"
+    _print(ended, json=run_options.json)
+    code = _tell_end(ended, run_options)
+    if ended.unread:
+        told = f"left out of these figures, because they cannot be read: {', '.join(ended.unread)}"
         console.say(f"{told}\n  loadstone audit BUNDLE names what is damaged")
         code = code or exitcodes.FAILED
-    if story is None:
+    if not ended.has_figures:
         code = code or exitcodes.FAILED
-    _write(story, [study.path / REPORT] if run_options.report else [])
+    elif run_options.report:
+        console.say(f"report: {ended.report()}")
     return code
 
 
-def _tell_end(outcome: ExperimentOutcome, run_options: RunOptions) -> int:
-    from loadstone.cli.running.study import tell_worth
-
-    if outcome.study.error is not None:
+def _tell_end(ended: Experiment, run_options: RunOptions) -> int:
+    if ended.error is not None:
         from loadstone.cli.main import show
 
-        show(outcome.study.error)
-    if outcome.document.ended_because:
-        console.say(f"ended before its last run: {outcome.document.ended_because}")
-    console.say(f"experiment: {outcome.study.path}")
-    if outcome.study.study.status != "complete":
-        console.say(f"go on with: loadstone experiment resume {outcome.study.path}")
-    for one in outcome.still_changed:
+        show(ended.error)
+    if ended.ended_because:
+        console.say(f"ended before its last run: {ended.ended_because}")
+    console.say(f"experiment: {ended.path}")
+    if not ended.is_complete:
+        console.say(f"go on with: loadstone experiment resume {ended.path}")
+    for one in ended.still_changed:
         of = f" of {one.subject}" if one.subject else ""
         console.say(
             f"STILL CHANGED on this machine: {one.control}{of}: NOT put back to {one.before}: {one.why}"
         )
-    if outcome.still_changed:
+    if ended.still_changed:
         console.say("put it back by hand, or with `loadstone restore`")
-        return exitcodes.FAILED
-    return tell_worth(outcome.study, run_options)
+    return ended.exit_code(require_valid=run_options.require_valid)
 
 
 def _report(path: Path, run_options: RunOptions, files: list[Path]) -> int:
-    from loadstone import output as outputs
-    from loadstone.api.results import REPORT
-    from loadstone.bundle import experiment as on_disk
-    from loadstone.experiment.told import story_on_disk
-    from loadstone.report.experiment import files as written
+    import loadstone
+    from loadstone.api.experimenting import check_report
 
-    on_disk.read(path)
     for file in files:
-        written.check_ending(file)
-        outputs.check(file)
-    story = story_on_disk(path)
-    _print(story, json=run_options.json)
-    _write(story, files or ([path / REPORT] if run_options.report else []))
-    return exitcodes.DONE if story is not None else exitcodes.FAILED
+        check_report(file)
+    found = loadstone.open_experiment(path)
+    _print(found, json=run_options.json)
+    if not found.has_figures:
+        return exitcodes.FAILED
+    if files:
+        for file in files:
+            console.say(f"report: {found.report(file)}")
+    elif run_options.report:
+        console.say(f"report: {found.report()}")
+    return exitcodes.DONE
 
 
-def _print(story: ExperimentStory | None, *, json: bool) -> None:
-    from loadstone.report.experiment import document, text
-
-    if story is None:
+def _print(found: Experiment, *, json: bool) -> None:
+    if not found.has_figures:
         console.say("no run completed: there is nothing to report")
-        return
-    if json:
-        sys.stdout.write(json_format.dumps(document.document(story), indent=2) + "\n")
+    elif json:
+        sys.stdout.write(json_format.dumps(found.document(), indent=2) + "\n")
     else:
-        text.terminal(story, console.data())
+        found.print(console.data())
     sys.stdout.flush()
-
-
-def _write(story: ExperimentStory | None, files: Sequence[Path]) -> None:
-    from loadstone.report.experiment import files as written
-
-    if story is None:
-        return
-    for file in files:
-        written.write(story, file)
-        console.say(f"report: {file}")

@@ -1,0 +1,343 @@
+"""Controlled experiments: planned, run, gone on with, and read again.
+
+Knows the order: read, check, ask, run, analyse. What is set on the machine and put back is `experiment`'s.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from loadstone import exitcodes
+from loadstone.api.jobs import commands, schedulers
+from loadstone.api.on_hosts import experiment_maker, given_hosts
+from loadstone.api.one_run import consent_of, request_of, watched
+from loadstone.api.place import default_directory
+from loadstone.api.results import REPORT, Study, open_study
+from loadstone.api.studies.ended import EndedStudy
+from loadstone.api.studies.prepared import StudyMeans, result_document
+from loadstone.bundle import experiment as on_disk
+from loadstone.errors import BundleError, RunError
+from loadstone.experiment.announce import announce, check_levels
+from loadstone.experiment.announcement_lines import lines
+from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare, why_refused
+from loadstone.experiment.run import ExperimentMeans, open_stopped, prepared_again
+from loadstone.experiment.run import run_experiment as run_prepared
+from loadstone.experiment.told import measured_runs, story_of, story_on_disk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from loadstone.api.on_hosts import GivenHosts
+    from loadstone.api.studying import HowArguments
+    from loadstone.bundle.experiment import MachineSetting
+    from loadstone.errors import LoadstoneError, RefusedError
+    from loadstone.experiment.announce import Announcement
+    from loadstone.experiment.prepared import PreparedExperiment
+    from loadstone.experiment.run import ExperimentOutcome, StoppedExperiment
+    from loadstone.report.experiment.story import ExperimentStory
+    from loadstone.screen import Screen
+    from loadstone.study.run_maker import RunMaker
+    from loadstone.workload.model import Note
+
+
+class PlannedExperiment:
+    """What an experiment would do here, or what is missing of one that stopped; nothing is touched."""
+
+    def __init__(self, prepared: PreparedExperiment, stopped: StoppedExperiment | None = None) -> None:
+        self.prepared, self.stopped = prepared, stopped
+
+    @property
+    def title(self) -> str:
+        """What the file calls it."""
+        return self.prepared.whole.title
+
+    @property
+    def runs(self) -> list[str]:
+        """The names of all its runs, in their order."""
+        return [one.name for one in self.prepared.nexts]
+
+    @property
+    def missing(self) -> list[str]:
+        """Those that are still to be done."""
+        done = () if self.stopped is None else self.stopped.earlier.done
+        finished = {one.point.name for one in done if one.point.status == "complete"}
+        return [name for name in self.runs if name not in finished]
+
+    @property
+    def length_s(self) -> float | None:
+        """How long all of it takes; None where a run ends by its bytes."""
+        return self.prepared.length_s
+
+    @property
+    def notes(self) -> list[Note]:
+        """What is to be said of its job files."""
+        return self.prepared.notes
+
+    @property
+    def refused(self) -> RefusedError | None:
+        """Why it would not begin: levels that cannot be set here, and nobody said to leave them out."""
+        return why_refused(self.prepared)
+
+    @property
+    def would_run(self) -> bool:
+        """Whether it would begin: nothing is refused."""
+        return self.refused is None and not any(one["consent"] == "refused" for one in self._told.consent)
+
+    @property
+    def lines(self) -> list[str]:
+        """Runs, time, bytes and changes of the machine, for people."""
+        return list(lines(self._told))
+
+    def document(self) -> dict[str, Any]:
+        """Return the same as `loadstone experiment plan --json` prints it."""
+        return self._told.document()
+
+    @cached_property
+    def _told(self) -> Announcement:
+        return announce(self.prepared)
+
+
+class Experiment:
+    """What an experiment measured and found: of one that has just ended, or read from its directory."""
+
+    def __init__(
+        self,
+        path: Path,
+        story: ExperimentStory | None,
+        outcome: ExperimentOutcome | None = None,
+        unread: Sequence[str] = (),
+    ) -> None:
+        self.path, self._story, self._outcome = path, story, outcome
+        self.unread = tuple(unread)
+
+    def __repr__(self) -> str:
+        return f"<loadstone.Experiment {self.path}>"
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether a run completed: without one nothing was found."""
+        return self._story is not None
+
+    @property
+    def study(self) -> Study:
+        """Its runs. Raises `BundleError`."""
+        return open_study(self.path)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every run is done; `resume_experiment` does those that are missing."""
+        return self._outcome is None or self._outcome.study.study.status == "complete"
+
+    @property
+    def error(self) -> LoadstoneError | None:
+        """What its last run failed with, or why its study cannot be written."""
+        return None if self._outcome is None else self._outcome.study.error
+
+    @property
+    def ended_because(self) -> str | None:
+        """Why it ended before its last run, where it knows: its budget."""
+        return None if self._outcome is None else self._outcome.document.ended_because
+
+    def exit_code(self, *, require_valid: bool = False) -> int:
+        """Return what the command line ends with after such an experiment; 0 for one that was opened."""
+        if self._outcome is None:
+            return 0
+        if self.still_changed:
+            return exitcodes.FAILED
+        return EndedStudy(self._outcome.study).exit_code(require_valid=require_valid)
+
+    @property
+    def still_changed(self) -> tuple[MachineSetting, ...]:
+        """What could not be put back on this machine; `restore_settings` tries again."""
+        return () if self._outcome is None else self._outcome.still_changed
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of `--json`. Raises `BundleError` where no run completed."""
+        from loadstone.report.experiment import document
+
+        return document.document(self._found())
+
+    def print(self, screen: Screen | None = None) -> None:
+        """Print the answer and the tables as the command line does. Raises as `document` does."""
+        from loadstone.report.experiment import text
+        from loadstone.screen import Screen
+
+        text.terminal(self._found(), screen or Screen(highlight=False))
+
+    def report(self, path: Path | str | None = None) -> Path:
+        """Write the page (.html, .md or .pdf) and return where; in its directory by default."""
+        from loadstone.report.experiment import files
+
+        where = self.path / REPORT if path is None else Path(path)
+        check_report(where)
+        files.write(self._found(), where)
+        return where
+
+    def _found(self) -> ExperimentStory:
+        if self._story is None:
+            raise BundleError(f"{self.path}: no run completed: there is nothing to report")
+        return self._story
+
+
+def check_report(path: Path) -> None:
+    """Raise `InputError` for a path that no report can be written to."""
+    from loadstone import output
+    from loadstone.report.experiment import files
+
+    files.check_ending(path)
+    output.check(path)
+
+
+def plan_experiment(
+    file: Path | str,
+    *,
+    parameters: Mapping[str, object] | None = None,
+    leave_out_unset: bool = False,
+    allow_exec: bool = False,
+) -> PlannedExperiment:
+    """Read an experiment's file and tell what it would do here; nothing is touched.
+
+    `parameters` are those of the file. `leave_out_unset` goes on without the levels that cannot be set here,
+    `allow_exec` permits commands of factors and job files. Raises `InputError` or `RefusedError`.
+    """
+    given = {name: str(value) for name, value in (parameters or {}).items()}
+    return PlannedExperiment(prepare(Path(file), ReadOptionsOfExperiment(given, allow_exec, leave_out_unset)))
+
+
+def plan_rest(
+    directory: Path | str, file: Path | str | None = None, *, allow_exec: bool
+) -> PlannedExperiment:
+    """Tell what is missing of an experiment that stopped; `file` where its own lies elsewhere now."""
+    path = Path(directory)
+    prepared = prepared_again(path, Path(file or on_disk.read(path).file), allow_exec=allow_exec)
+    return PlannedExperiment(prepared, open_stopped(path, prepared))
+
+
+def run_experiment(
+    file: Path | str,
+    *,
+    parameters: Mapping[str, object] | None = None,
+    leave_out_unset: bool = False,
+    allow_exec: bool = False,
+    **given: Unpack[HowArguments],
+) -> Experiment:
+    """Run a controlled experiment, put the machine back as it was, and return what was found.
+
+    Arguments are those of `plan_experiment`, and of `run` for how it is done. Raises as `run` does; and with
+    `check` also where something could not be put back.
+    """
+    planned = plan_experiment(
+        file, parameters=parameters, leave_out_unset=leave_out_unset, allow_exec=allow_exec
+    )
+    return _done(planned, given)
+
+
+def resume_experiment(
+    directory: Path | str, *, allow_exec: bool = False, **given: Unpack[HowArguments]
+) -> Experiment:
+    """Do the runs that are missing of an experiment that stopped. Raises as `run_experiment` does."""
+    return _done(plan_rest(directory, allow_exec=allow_exec), given)
+
+
+def open_experiment(directory: Path | str) -> Experiment:
+    """Open the directory of an experiment and analyse it anew. Raises `BundleError`."""
+    path = Path(directory)
+    on_disk.read(path)
+    return Experiment(path, story_on_disk(path))
+
+
+def _done(planned: PlannedExperiment, given: HowArguments) -> Experiment:
+    out, calibration = given.get("out"), given.get("calibration", True)
+    on = given_hosts(given.get("hosts"), divide=given.get("divide", False))
+    consent = consent_of(given.get("accept_data_loss", ()))
+    directory = Path(out) if out is not None else default_directory(planned.title)
+    ended = run_planned_experiment(
+        planned,
+        StudyMeans(
+            directory if planned.stopped is None else planned.stopped.path,
+            consent,
+            calibration=calibration,
+            watch=watched(given.get("watch", ())),
+            progress=given.get("progress"),
+            maker=checked(planned, on, calibration=calibration),
+        ),
+        experiment_request("python", planned, on),
+    )
+    if given.get("check", True):
+        _raise_what_went_wrong(ended)
+    return ended
+
+
+def _raise_what_went_wrong(ended: Experiment) -> None:
+    """Raise what could not be put back first: it changes what is measured here from now on."""
+    if ended.still_changed:
+        names = ", ".join(one.control for one in ended.still_changed)
+        raise RunError(f"still changed on this machine: {names}", hint="restore_settings() tries again")
+    if ended.error is not None:
+        raise ended.error
+    if not ended.is_complete:
+        raise RunError(
+            "the experiment ended before its last run",
+            hint=f"resume_experiment({str(ended.path)!r}) does the runs that are missing",
+        )
+
+
+def checked(
+    planned: PlannedExperiment,
+    on: GivenHosts | None,
+    *,
+    calibration: bool,
+    say: Callable[[str], None] = lambda _: None,
+) -> RunMaker | None:
+    """Refuse what cannot be done, and return who makes the runs on hosts; None: they are made here."""
+    if (refused := planned.refused) is not None:
+        raise refused
+    prepared = planned.prepared
+    for wanted in prepared.nexts:
+        commands.check(wanted.workload)
+        schedulers.refuse(wanted.workload)
+    maker = experiment_maker(on, prepared, calibration=calibration, say_to=say)
+    if maker is None:
+        check_levels(prepared)
+    return maker
+
+
+def experiment_request(front_end: str, planned: PlannedExperiment, on: GivenHosts | None) -> dict[str, Any]:
+    """Return `request.json` of an experiment."""
+    options = planned.prepared.options
+    return request_of(
+        front_end,
+        {
+            "file": str(planned.prepared.path),
+            "set": dict(options.parameters),
+            "allow_exec": options.allow_exec,
+            **({} if on is None else on.document()),
+        },
+    )
+
+
+def run_planned_experiment(
+    planned: PlannedExperiment, means: StudyMeans, request: dict[str, Any]
+) -> Experiment:
+    """Do the runs that are missing, and analyse all."""
+    outcome = run_prepared(
+        planned.prepared,
+        out_dir=means.out,
+        request=request,
+        consent=means.consent,
+        means=ExperimentMeans(
+            progress=means.progress,
+            tell=means.say,
+            result=result_document,
+            around=lambda wanted: commands.around(wanted.workload, means.say),
+            maker=means.maker,
+        ),
+        watch=means.watch,
+        calibration=means.calibration,
+        stopped=planned.stopped,
+    )
+    runs, unread = measured_runs(outcome.study.done)
+    story = story_of(outcome.document, outcome.study.study, runs)
+    return Experiment(outcome.study.path, story, outcome, unread)
