@@ -9,6 +9,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,6 +20,9 @@ from loadstone.control.journal import Change
 from loadstone.control.model import Setting
 from loadstone.errors import InputError, RefusedError, RunError
 from tests.control import machine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 Places = tuple[Path, Path]
 
@@ -189,25 +193,34 @@ def test_a_reboot_undoes_settings_and_not_commands(places: Places, monkeypatch: 
     assert not mark.exists()
 
 
-def test_two_processes_do_not_change_the_same_setting(places: Places) -> None:
+@contextlib.contextmanager
+def another_process(does: Callable[[], object]) -> Iterator[int]:
+    """Have a process that did this and is alive while the block lasts; it is killed then."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:  # pragma: no cover - the other process
-        other = changing(places)
-        other.set("governor", "policy0", "performance")
-        os.write(writer, b"x")
-        os.read(os.open("/dev/zero", os.O_RDONLY), 0)
-        while os.getppid() != 1:
-            pass
-        os._exit(0)
+        try:
+            does()
+            os.write(writer, b"x")
+            signal.pause()
+        finally:
+            os._exit(1)
     try:
-        os.read(reader, 1)
-        with pytest.raises(RefusedError, match=f"process {child} has changed it and will put it back"):
+        os.close(writer)
+        assert os.read(reader, 1) == b"x"
+        yield child
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(reader)
+
+
+def test_two_processes_do_not_change_the_same_setting(places: Places) -> None:
+    other = changing(places)
+    with another_process(lambda: other.set("governor", "policy0", "performance")) as pid:
+        with pytest.raises(RefusedError, match=f"process {pid} uses it and will leave it as it was"):
             changing(places).set("governor", "policy0", "powersave")
         assert restore(machine.controls(places[0]), places[1]) == []
-    finally:
-        os.kill(child, 9)
-        os.waitpid(child, 0)
     [done] = restore(machine.controls(places[0]), places[1])
     assert str(done) == "governor of policy0: put back to powersave"
     assert done.outcome is ChangeOutcome.RESTORED
@@ -390,3 +403,33 @@ def test_an_order_that_cannot_be_read_keeps_nothing_else_from_being_put_back(pla
     assert "no order of a layout" in done["layout"].why
     [record] = journal.waiting(places[1])
     assert [change.setting.control for change in record.open_changes()] == ["layout"]
+
+
+def test_what_a_process_claimed_is_its_own_while_it_lives(places: Places) -> None:
+    governor, data = Setting("governor", "policy0"), Setting("", "/data")
+    other = changing(places)
+    with another_process(lambda: other.claim([governor, data])) as pid:
+        for refused in ([governor], [Setting("governor", "policy1"), data]):
+            with pytest.raises(RefusedError, match=f"^({governor}|/data): process {pid} uses it"):
+                changing(places).claim(refused)
+        with pytest.raises(RefusedError, match=f"process {pid} uses it"):
+            changing(places).set("governor", "policy0", "performance")
+        with changing(places) as changes:
+            changes.claim([Setting("", "/other")])
+    # Killed, it had changed nothing: nothing is left to put back, and its claim ended with it.
+    own = changing(places)
+    own.claim([governor, data])
+    with changing(places) as changes:
+        changes.set("governor", "policy0", "performance")
+    own.put_back()
+    assert restore(machine.controls(places[0]), places[1]) == []
+    assert not list(places[1].glob("*"))
+
+
+def test_a_claim_that_cannot_be_written_down_is_refused(places: Places) -> None:
+    def full(step: str) -> None:
+        if step == "fsync":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(RefusedError, match="cannot be written down: No space left on device"):
+        Changes(machine.controls(places[0]), places[1], full).claim([Setting("", "/data")])

@@ -7,6 +7,7 @@ control is good for. The kernel's own answer is what counts: a value that it did
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
 from dataclasses import dataclass
@@ -18,9 +19,10 @@ from loadstone.control.journal import Change, ChangeJournal
 from loadstone.control.model import Setting
 from loadstone.control.table import Controls
 from loadstone.errors import LoadstoneError, RefusedError, RunError
+from loadstone.messages import say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -129,6 +131,16 @@ class Changes:
         """What was changed, in order."""
         return self._journal.changes if self._journal else ()
 
+    def claim(self, settings: Collection[Setting]) -> None:
+        """Keep these from other processes until all is put back, also while they are as they were.
+
+        Raises RefusedError where another process has claimed or changed one of them.
+        """
+        journal.make(self._where)
+        with journal.exclusive(self._where):
+            self._refuse_held(settings)
+            self._opened().claim(settings)
+
     def set(self, control: str, subject: str, value: str) -> list[Change]:
         """Set a control of a subject (or of all, where none is named), and return what that changed.
 
@@ -204,30 +216,42 @@ class Changes:
         ]
         journal.make(self._where)
         with journal.exclusive(self._where):
-            self._refuse_held(setting)
-            if self._journal is None:
-                self._journal = ChangeJournal(self._where, self._step)
-            number, identity = len(self._journal.changes), kind.identity(setting.subject)
-            change = Change(number, setting, identity, before, value, beside)
-            self._journal.intend(change)
+            self._refuse_held([setting])
+            written = self._opened()
+            change = Change(
+                len(written.changes), setting, kind.identity(setting.subject), before, value, beside
+            )
+            written.intend(change)
         return change
 
-    def _refuse_held(self, setting: Setting) -> None:
-        """Refuse what another process has changed and will put back, or what one left changed."""
+    def _opened(self) -> ChangeJournal:
+        if self._journal is None:
+            self._journal = ChangeJournal(self._where, self._step)
+        return self._journal
+
+    def _refuse_held(self, settings: Collection[Setting]) -> None:
+        """Refuse what another process keeps to itself or has changed, or what one left changed."""
         own = self._journal.path if self._journal else None
         for record in journal.held(self._where):
-            if record.path != own and any(change.setting == setting for change in record.open_changes()):
-                raise RefusedError(
-                    f"{setting}: process {record.pid} has changed it and will put it back",
-                    hint=f"wait for it: {' '.join(record.command)}",
-                )
+            if record.path == own:
+                continue
+            changed = {change.setting for change in record.open_changes()}
+            kept = changed if record.pid == os.getpid() else changed | record.claims
+            for setting in settings:
+                if setting in kept:
+                    raise RefusedError(
+                        say("refusals.held.refusal", what=str(setting), pid=record.pid),
+                        hint=say("refusals.held.hint", command=" ".join(record.command)),
+                    )
         for record in journal.waiting(self._where):
             if damaged := damage_of(record):
                 raise RefusedError(damaged[0].what, hint=DAMAGE_REMEDY)
-            if any(change.setting == setting for change in record.open_changes()):
-                raise RefusedError(
-                    f"{setting}: a run that was killed has left it changed", hint="loadstone restore"
-                )
+            changed = {change.setting for change in record.open_changes()}
+            for setting in settings:
+                if setting in changed:
+                    raise RefusedError(
+                        f"{setting}: a run that was killed has left it changed", hint="loadstone restore"
+                    )
 
 
 def restore(

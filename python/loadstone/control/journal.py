@@ -26,7 +26,7 @@ from loadstone.errors import RefusedError
 from loadstone.frozen_model import FrozenModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 SUFFIX: Final = ".jsonl"
@@ -59,6 +59,8 @@ class Record:
     start_ticks: int | None
     pid_namespace: str
     command: list[str]
+    claims: set[Setting] = field(default_factory=set)
+    """What it keeps to itself, changed or not."""
     changes: list[Change] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
     """Lines that cannot be read, from 1; nobody knows what they changed."""
@@ -107,8 +109,14 @@ class ChangeJournal:
             self._write({"begin": _self()})
             part.rename(self.path)
             _sync_folder(where)
-        except OSError as error:
-            raise _unwritable(where, error) from None
+        except (OSError, RefusedError) as error:
+            with contextlib.suppress(OSError):
+                part.unlink(missing_ok=True)
+            raise error if isinstance(error, RefusedError) else _unwritable(where, error) from None
+
+    def claim(self, settings: Iterable[Setting]) -> None:
+        """Write down what nobody else may change or use until this record is closed."""
+        self._write({"claim": [[one.control, one.subject] for one in settings]})
 
     def intend(self, change: Change) -> None:
         """Write down a change before it is made."""
@@ -237,6 +245,10 @@ class _Begun(_Line):
     begin: _Process
 
 
+class _Claimed(_Line):
+    claim: list[tuple[str, str]]
+
+
 class _Intended(_Line):
     change: int
     control: str
@@ -256,7 +268,8 @@ class _Over(_Line):
     over: int
 
 
-_LATER: Final[TypeAdapter[_Intended | _Made | _Over]] = TypeAdapter(_Intended | _Made | _Over)
+_Later = _Claimed | _Intended | _Made | _Over
+_LATER: Final[TypeAdapter[_Later]] = TypeAdapter(_Later)
 """What a line may say after the first."""
 
 
@@ -279,8 +292,11 @@ def read(path: Path) -> Record:
     return record
 
 
-def _take(record: Record, line: _Intended | _Made | _Over) -> None:
+def _take(record: Record, line: _Later) -> None:
     """Add what a line says. Raises LookupError where it is about no change of this record."""
+    if isinstance(line, _Claimed):
+        record.claims |= {Setting(control, subject) for control, subject in line.claim}
+        return
     if isinstance(line, _Intended):
         record.changes.append(
             Change(

@@ -16,13 +16,16 @@ from loadstone.errors import RefusedError
 
 @dataclass(frozen=True, slots=True, order=True)
 class Setting:
-    """One thing that can be set: a control's name, and of what (`sda`, `policy0`; empty: the host's)."""
+    """One thing that can be set: a control's name, and of what (`sda`, `policy0`; empty: the host's).
+
+    Without a control it is the thing itself, as somebody claims it.
+    """
 
     control: str
     subject: str
 
     def __str__(self) -> str:
-        return f"{self.control} of {self.subject}" if self.subject else self.control
+        return " of ".join(filter(None, (self.control, self.subject)))
 
 
 class Control(abc.ABC):

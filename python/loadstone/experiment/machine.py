@@ -28,10 +28,11 @@ from loadstone.experiment.file import level_name
 from loadstone.experiment.ledger import BudgetLedger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from loadstone.control.changes import Restored
     from loadstone.control.journal import Change
+    from loadstone.control.model import Setting
     from loadstone.experiment.file import ExperimentFile
     from loadstone.experiment.levels import Asked, CacheDrop
 
@@ -82,14 +83,20 @@ class Machine:
     _all: Changes | None = None
     _layout: tuple[str, LayoutOrder, Changes, int] | None = None
 
+    def claim(self, settings: Collection[Setting]) -> None:
+        """Keep these from others until the end. Raises RefusedError where another process has one of them."""
+        changes = self._for_all()
+        try:
+            changes.claim(settings)
+        except BaseException:
+            changes.put_back()
+            raise
+
     def begin(self) -> None:
         """Set what is for all runs."""
-        if not self.whole.settings:
-            return
-        self._all = self._changes()
         for one in self.whole.settings:
             self._count_fill(one.control, one.subject, level_name(one.value))
-            made = self._all.set(one.control, one.subject, level_name(one.value))
+            made = self._for_all().set(one.control, one.subject, level_name(one.value))
             self.for_all += [_record(change) for change in made]
 
     def end(self) -> None:
@@ -226,6 +233,11 @@ class Machine:
             self.for_all[at] = self.for_all[at].model_copy(update={"outcome": "none"})
             return
         self.for_all[at] = self._put_back(changes, [self.for_all[at]])[0]
+
+    def _for_all(self) -> Changes:
+        if self._all is None:
+            self._all = self._changes()
+        return self._all
 
     def _changes(self) -> Changes:
         return Changes(self.controls, self.where, self.step)

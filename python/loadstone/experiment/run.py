@@ -25,7 +25,7 @@ from loadstone.bundle.write import BundleWriter
 from loadstone.control.layout.build import SeenDevice
 from loadstone.engine.interrupts import Interrupts
 from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, Where
-from loadstone.experiment import allocation
+from loadstone.experiment import allocation, claims
 from loadstone.experiment.controller import ExperimentController
 from loadstone.experiment.ledger import BudgetLedger
 from loadstone.experiment.machine import Machine, order_of
@@ -111,6 +111,7 @@ def run_experiment(
     consent = _check_devices(prepared, consent)
     session = _Session(prepared, out_dir, consent, means, stopped)
     session.machine.agreed = agreed
+    session.claim()
     try:
         outcome = run_study(
             session.controller,
@@ -362,6 +363,14 @@ class _Session:
 
         with self.machine.around(asked, prepares, record), self._means.around(wanted):
             yield
+
+    def claim(self) -> None:
+        """Keep from others what the runs change and use. Raises RefusedError where one of them has it."""
+        prepared, machine = self._prepared, self.machine
+        used = [str(self._out_dir), *layout_devices(prepared)]
+        if self._means.maker is None:
+            used += claims.targets(prepared, self._means.resolve or prepared.resolve)
+        machine.claim([*claims.settings(prepared, machine.controls), *claims.things(used)])
 
     def _begin(self) -> None:
         """Set what is for all runs; without it none is begun."""
