@@ -47,6 +47,8 @@ SIGNS: Final = {"iops": -1.0}
 """Of metrics that fall where latencies rise."""
 RUN_S: Final = 70.0
 TOGETHER: Final = 20
+STATED: Final = ((0.0, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 0.95), (0.95, 1.01))
+"""Chances that are counted together."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,11 @@ class StudyOutcome:
     width: float
     found: bool
     wrong_way: bool
-    stated: float
+    stated: float | None
+    """The chance to find the planted effect; None where the study was asked for another."""
+    interaction_stated: float | None
+    """The same of the planted interaction."""
+    interaction_contrasts: int
     nulls: int
     raw_false: int
     family_false: bool
@@ -183,8 +189,11 @@ def judge(kind: str, seeds: Sequence[int]) -> list[StudyOutcome]:
 def outcome(kind: str, made: PlantedStudy, seed: int, metrics: Sequence[str] = (METRIC,)) -> StudyOutcome:
     """Analyse a study, and hold what was said against what was planted; the first metric is what it is about."""
     real = truth(made, PLANTED, "2", "1")
-    # The study is asked for its chance to find a change as large as the planted one.
-    said = analyse(made.table, seed=seed, margin=math.expm1(abs(real)) or MARGIN)
+    # The study is asked for its chance to find a change as large as a planted one: the effect, or in every
+    # second study that has one the interaction.
+    asks_pair = bool(made.interaction) and seed % 2 == 1
+    asked = made.interaction if asks_pair else abs(real)
+    said = analyse(made.table, seed=seed, margin=math.expm1(asked) or MARGIN)
     first = [one for one in said.effects if one.metric == metrics[0]]
     main = next(one for one in first if (one.factor, one.level, one.against) == (PLANTED, "2", "1"))
     others = [one for one in said.effects if one is not main]
@@ -210,7 +219,9 @@ def outcome(kind: str, made: PlantedStudy, seed: int, metrics: Sequence[str] = (
         width=math.log((main.change.high or math.inf) / (main.change.low or 1)),
         found=found,
         wrong_way=found and real != 0 and (main.change.ratio > 1) != (sign * real > 0),
-        stated=(main.power or 0.0) if real else 0.0,
+        stated=None if asks_pair or not real else main.power or 0.0,
+        interaction_stated=planted.power or 0.0 if asks_pair else None,
+        interaction_contrasts=math.prod(len(one.levels) - 1 for one in made.table.factors[:2]),
         nulls=len(raw),
         raw_false=sum(one < said.alpha for one in raw),
         family_false=any(one.judgement in ("better", "worse") for one in nulls) or any(one.found for one in pairs),
@@ -328,6 +339,7 @@ def page(found: Sequence[StudyOutcome], command: str) -> str:
         "",
         "The stated chance holds for the strictest step of Holm's correction; the step that an effect meets may be easier.",
         "",
+        *interaction_power_section(found),
         "## By the number of repeats",
         "",
         "| repeats | studies | planted effect in its interval | width of the interval, median | any null effect told apart |",
@@ -335,6 +347,20 @@ def page(found: Sequence[StudyOutcome], command: str) -> str:
         *_repeats(found),
     ]
     return "\n".join(told) + "\n"
+
+
+def interaction_power_section(found: Sequence[StudyOutcome]) -> list[str]:
+    """Return the section about the chance to find an interaction."""
+    return [
+        "## The chance to find an interaction, as stated and as it was",
+        "",
+        "The planted one is one combination that differs from what the two factors let expect of it.",
+        "",
+        "| stated | two levels each: studies | stated on average | found | more levels: studies | stated on average | found |",
+        "|---:|---:|---:|---:|---:|---:|---:|",
+        *interaction_powers(found),
+        "",
+    ]
 
 
 def _interactions(tuned: Sequence[StudyOutcome], held: Sequence[StudyOutcome]) -> list[str]:
@@ -353,12 +379,35 @@ def _interactions(tuned: Sequence[StudyOutcome], held: Sequence[StudyOutcome]) -
 
 def _powers(tuned: Sequence[StudyOutcome], held: Sequence[StudyOutcome]) -> list[str]:
     made = []
-    for low, high in ((0.0, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 0.95), (0.95, 1.01)):
+    for low, high in STATED:
         cells = []
         for every in (tuned, held):
-            mine = [one for one in every if one.effect > 0 and low <= one.stated < high]
-            stated_on_average = f"{100 * float(np.mean([one.stated for one in mine])):.0f} %" if mine else "–"
-            cells += [str(len(mine)), stated_on_average, share(sum(one.found for one in mine), len(mine))]
+            mine = [
+                one for one in every if one.effect > 0 and one.stated is not None and low <= one.stated < high
+            ]
+            cells += _stated_and_found([(one.stated or 0.0, one.found) for one in mine])
+        made.append(f"| {100 * low:.0f} to {min(100, 100 * high):.0f} % | {' | '.join(cells)} |")
+    return made
+
+
+def _stated_and_found(studies: Sequence[tuple[float, bool]]) -> list[str]:
+    """Return their number, the chance as stated on average, and how many found what was planted."""
+    on_average = f"{100 * float(np.mean([stated for stated, _ in studies])):.0f} %" if studies else "–"
+    return [str(len(studies)), on_average, share(sum(found for _, found in studies), len(studies))]
+
+
+def interaction_powers(found: Sequence[StudyOutcome]) -> list[str]:
+    """Return the rows of the chance to find an interaction, with one contrast and with several."""
+    made = []
+    for low, high in STATED:
+        cells = []
+        for single in (True, False):
+            mine = [
+                (one.interaction_stated, one.interaction_found)
+                for one in found
+                if one.interaction_stated is not None and (one.interaction_contrasts == 1) is single
+            ]
+            cells += _stated_and_found([pair for pair in mine if low <= pair[0] < high])
         made.append(f"| {100 * low:.0f} to {min(100, 100 * high):.0f} % | {' | '.join(cells)} |")
     return made
 

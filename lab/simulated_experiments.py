@@ -206,14 +206,14 @@ def _powers(found: Sequence[StudyOutcome]) -> list[str]:
                 if one.effect == effect and one.interaction == 0 and low < one.noise <= high
             ]
             if mine:
-                stated = float(np.mean([one.stated for one in mine]))
+                stated = float(np.mean([one.stated or 0.0 for one in mine]))
                 cells = (f"{100 * math.expm1(effect):.0f} %", name, str(len(mine)), f"{100 * stated:.1f} %")
                 made.append(
                     f"| {' | '.join(cells)} | {experiments.share(sum(one.found for one in mine), len(mine))} |"
                 )
     every = [one for one in found if one.effect > 0 and one.interaction == 0]
     if every:
-        stated = 100 * float(np.mean([one.stated for one in every]))
+        stated = 100 * float(np.mean([one.stated or 0.0 for one in every]))
         made.append(
             f"| any | any | {len(every)} | {stated:.1f} % | {experiments.share(sum(one.found for one in every), len(every))} |"
         )
@@ -267,6 +267,7 @@ def page(found: Sequence[StudyOutcome], command: str) -> str:
             "",
             "The stated chance holds for the strictest step of Holm's correction; the step that an effect meets may be easier.",
             "",
+            *experiments.interaction_power_section(found),
         ]
     )
 

@@ -146,6 +146,8 @@ def test_an_interaction_is_found_and_the_factors_depend_on_each_other() -> None:
     assert pair.largest is not None
     assert pair.largest.change.ratio == pytest.approx(math.exp(0.2), rel=0.03)
     at = {one.at: one.change.ratio for one in pair.simple}
+    assert pair.smallest_seen is not None
+    assert 0 < pair.smallest_seen < math.expm1(0.2)
     assert at["on"] == pytest.approx(1.0, abs=0.03)
     assert at["off"] == pytest.approx(math.exp(0.2), rel=0.03)
     assert effect(found, "governor").depends_on == ["cache"]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from loadstone.effects import diagnostics, fit
+from loadstone.effects.joint_test import JointTest
 
 
 def two_groups(sizes: tuple[int, int]) -> np.ndarray:
@@ -45,7 +46,7 @@ def test_pooled_errors_of_two_groups_are_students(first: int, second: int, seed:
     assert error is not None
     found = stats.ttest_ind(b, a)
     assert (b.mean() - a.mean()) / error.error == pytest.approx(found.statistic)
-    assert fit.f_test(fitted, [1]) == pytest.approx(found.pvalue, abs=1e-12)
+    assert JointTest(fitted, (1,), (), 0.0, 1.0).p == pytest.approx(found.pvalue, abs=1e-12)
 
 
 @settings(max_examples=60)
@@ -56,10 +57,42 @@ def test_fishers_f_is_scipys(value: float, first: int, second: int) -> None:
     )
 
 
+@settings(max_examples=60)
+@given(st.floats(0.001, 0.2), st.integers(1, 8), st.integers(2, 60), st.floats(0.01, 500))
+def test_fishers_f_with_something_to_find_is_scipys(
+    share: float, first: int, second: int, shift: float
+) -> None:
+    beyond = stats.ncf.sf(stats.f.isf(share, first, second), first, second, shift)
+    assert fit.f_beyond(share, first, second, shift) == pytest.approx(beyond, rel=1e-5, abs=1e-7)
+    assert fit.f_beyond(share, first, second, 0.0) == pytest.approx(share, rel=1e-6)
+
+
+def in_blocks(levels: list[int], blocks: int) -> np.ndarray:
+    runs = len(levels)
+    return np.column_stack(
+        [np.ones(runs * blocks), np.tile(levels, blocks), np.repeat(np.eye(blocks), runs, axis=0)[:, 1:]]
+    )
+
+
+def test_a_group_is_as_noisy_as_it_is_although_its_blocks_are_shared_with_another() -> None:
+    chance, found = np.random.default_rng(5), []
+    group = np.tile([0, 0, 1], 60)
+    for _ in range(40):
+        values = chance.normal(0, 1, 180) * np.where(group, 5.0, 1.0)
+        noise = fit.GroupNoise.of(fit.fit(in_blocks([0, 0, 1], 60), values), group)
+        assert noise is not None
+        found.append(noise.unmixed @ noise.squares)
+    assert np.mean(found, axis=0) == pytest.approx((1.0, 25.0), rel=0.15)
+
+
+def test_two_runs_in_each_block_do_not_tell_which_is_the_noisy_one() -> None:
+    fitted = fit.fit(in_blocks([0, 1], 8), np.random.default_rng(6).normal(0, 1, 16))
+    assert fit.GroupNoise.of(fitted, np.tile([0, 1], 8)) is None
+
+
 def test_without_repeats_there_is_no_error() -> None:
     fitted = fit.fit(np.eye(3), np.array([1.0, 2.0, 3.0]))
     assert fit.pooled_error(fitted, np.array([1.0, -1.0, 0.0])) is None
-    assert fit.f_test(fitted, [1]) is None
 
 
 def test_huber_is_least_squares_where_nothing_is_far_and_stays_where_one_run_is() -> None:

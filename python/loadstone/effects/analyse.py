@@ -47,7 +47,7 @@ def analyse(
     pair_ps = [[next(ps) for _ in one.pairs] for one in studied]
     strictest = tests_together.strictest(tests, alpha)
     interactions = [
-        interaction(one, pair, p, alpha, observations)
+        interaction(one, pair, p, limits=(alpha, margin, strictest[one.runs.first]), table=observations)
         for one, found in zip(studied, pair_ps, strict=True)
         for pair, p in zip(one.pairs, found, strict=True)
     ]

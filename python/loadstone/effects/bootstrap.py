@@ -36,19 +36,16 @@ class DrawnFits:
         return float(np.quantile(sizes, level))
 
 
-def draw(
-    fitted: LinearFit, values: Numbers, chance: np.random.Generator, scales: Numbers | None = None
-) -> DrawnFits:
+def draw(fitted: LinearFit, values: Numbers, chance: np.random.Generator, noisy: Numbers) -> DrawnFits:
     """Draw the experiments; `fitted` is the fit of Huber's values, `values` what was measured.
 
-    `scales`: how noisy each run's level is, where levels differ in that.
+    `noisy`: of each run how noisy its level is.
     """
     room = np.diag(fitted.maker)
     residuals = values - fitted.matrix @ fitted.coefficients
     used = room > NO_ROOM
-    noisy = np.ones(len(values)) if scales is None else scales
     enlarged = residuals[used] / np.sqrt(room[used]) / noisy[used]
     drawn = chance.choice(enlarged - enlarged.mean(), size=(len(values), DRAWS)) * noisy[:, None]
-    coefficients, made = huber(fitted.matrix, drawn)
+    coefficients, made = huber(fitted.matrix, drawn, noisy)
     left = made - fitted.matrix @ coefficients
     return DrawnFits(fitted.solver, coefficients, np.sqrt((left**2).sum(axis=0) / fitted.freedom))

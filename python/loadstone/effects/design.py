@@ -118,6 +118,17 @@ class Design:
             row[list(term.columns)] = _outer(codes)
         return row
 
+    def departures(self, first: int, second: int) -> list[Numbers]:
+        """Return for each combination of two factors the interaction where it alone departs, by 1."""
+        sizes = len(self.levels[first]), len(self.levels[second])
+        made = []
+        for place in np.ndindex(*sizes):
+            values = np.zeros(sizes)
+            values[place] = 1.0
+            own = values - values.mean(axis=0) - values.mean(axis=1, keepdims=True) + values.mean()
+            made.append(own[:-1, :-1].ravel())
+        return made
+
     def _contrast(self, differences: dict[int, tuple[str, str]]) -> Numbers | None:
         ordered = tuple(sorted(differences))
         term = self.term(*ordered)

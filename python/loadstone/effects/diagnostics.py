@@ -43,7 +43,7 @@ class ErrorShape:
     furthest_p: float | None
     expected: float | None
     """What the other runs let expect of the furthest one."""
-    scales: Numbers | None
+    noisy: Numbers | None
     """Of each run how noisy its level is, of the factor whose levels differ most in that."""
 
 
@@ -63,25 +63,22 @@ def shape(fitted: LinearFit, groups: Sequence[NDArray[np.int64]], chance: np.ran
     scaled /= np.sqrt((every**2).sum(axis=1, keepdims=True) / fitted.freedom)
     groups = [group for group in groups if len(np.unique(group)) > 1]
     unequal = [_spread(scaled, group) for group in groups]
-    equal_noise_p = _least(unequal) if unequal else None
-    part, scales = scaled[:, used], np.ones(len(room))
-    normal_p = _normal_p(part)
-    if normal_p < NOT_NORMAL and groups:
-        # Levels that differ in noise look like far runs together: normal is asked of each by itself then.
+    part, noisy = scaled[:, used], np.ones(len(room))
+    if groups:
+        # Runs of a noisy level beside those of an even one look like far runs: each is asked by itself.
         resistant = _resistant(fitted, drawn)[:, used]
-        noisy, noisy_p = _noisy_levels(resistant, [group[used] for group in groups])
-        if noisy_p < UNEQUAL:
-            part, scales[used] = resistant / noisy, noisy[0]
-            normal_p, equal_noise_p = _normal_p(part), noisy_p
+        levels, spread = _noisy_levels(resistant, [group[used] for group in groups])
+        part, noisy[used] = resistant / levels, levels[0]
+        unequal.append(spread)
     far = np.abs(part).max(axis=1)
     at = int(np.flatnonzero(used)[np.abs(part[0]).argmax()])
     return ErrorShape(
-        normal_p=normal_p,
-        equal_noise_p=equal_noise_p,
+        normal_p=_normal_p(part),
+        equal_noise_p=_least(unequal) if unequal else None,
         furthest=at,
         furthest_p=float((far >= far[0] - 1e-12).mean()),
         expected=float(fitted.values[at] - fitted.residuals[at] / room[at]),
-        scales=scales,
+        noisy=noisy,
     )
 
 
@@ -98,8 +95,8 @@ def _resistant(fitted: LinearFit, drawn: Numbers) -> Numbers:
     return np.asarray((values - fitted.matrix @ coefficients).T)
 
 
-def _noisy_levels(scaled: Numbers, groups: Sequence[NDArray[np.int64]]) -> tuple[Numbers, float]:
-    """Return how noisy each run's level is, and the p-value of levels that are equally noisy.
+def _noisy_levels(scaled: Numbers, groups: Sequence[NDArray[np.int64]]) -> tuple[Numbers, Numbers]:
+    """Return how noisy each run's level is, and how unequal the levels are, in each set.
 
     By medians, which one far run does not move; of the factor whose levels differ most, in each set.
     """
@@ -109,7 +106,7 @@ def _noisy_levels(scaled: Numbers, groups: Sequence[NDArray[np.int64]]) -> tuple
     most = np.argmax(spreads, axis=0)
     for number, one in enumerate(medians):
         made[most == number] = one[most == number]
-    return made, _least([spreads.max(axis=0)])
+    return made, np.asarray(spreads.max(axis=0))
 
 
 def _medians(scaled: Numbers, group: NDArray[np.int64]) -> Numbers:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from loadstone.effects import fit
+from loadstone.effects.contrast import KnownContrast
 from loadstone.effects.design import MAX_INFLATION, line_of
-from loadstone.effects.metric_model import KnownContrast
 from loadstone.messages import say
 
 if TYPE_CHECKING:

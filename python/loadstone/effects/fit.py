@@ -28,6 +28,8 @@ BETA: Final = 0.7102
 """Mean of the square of a normal value that is cut off at `TUNING`."""
 ROUNDS: Final = 40
 NO_ROOM: Final = 1e-9
+MIXED: Final = 100.0
+"""Above this condition number residuals do not tell apart how noisy groups are."""
 MANY: Final = 1e9
 """Degrees of freedom of an error of zero."""
 
@@ -81,31 +83,39 @@ def pooled_error(fitted: LinearFit, contrast: Numbers, floor: float = 0.0) -> Co
 
 @dataclass(frozen=True, slots=True)
 class GroupNoise:
-    """How noisy each group of runs is by itself: its variance, and the degrees of freedom behind it."""
+    """How noisy each group of runs is by itself.
+
+    A run's residual holds a part of the noise of every run that its blocks and levels are shared with, so
+    that an even group looks noisier than it is, and a noisy one more even. The squares of each group are
+    what all variances together let expect, and are solved for them (C. R. Rao's MINQUE for equal variances,
+    Journal of Multivariate Analysis 1, 1971).
+    """
 
     group: NDArray[np.int64]
-    variances: Numbers
-    freedoms: Numbers
+    maker: Numbers
+    squares: Numbers
+    """Of the residuals of each group, summed."""
+    unmixed: Numbers
+    """Takes these sums to the variances."""
 
     @classmethod
     def of(cls, fitted: LinearFit, group: NDArray[np.int64]) -> GroupNoise | None:
-        """Take it from the residuals of each group; None where the fit leaves one of them none."""
-        variances, freedoms = [], []
-        for number in range(int(group.max()) + 1):
-            mine = np.flatnonzero(group == number)
-            maker = fitted.maker[np.ix_(mine, mine)]
-            room = float(np.trace(maker))
-            if room < NO_ROOM:
-                return None
-            variances.append(float(fitted.residuals[mine] @ fitted.residuals[mine]) / room)
-            freedoms.append(room**2 / float((maker**2).sum()))
-        return cls(group, np.array(variances), np.array(freedoms))
+        """Take it from the residuals of each group; None where these do not tell the groups apart."""
+        member = np.equal.outer(np.arange(int(group.max()) + 1), group).astype(np.float64)
+        mixed = member @ fitted.maker**2 @ member.T
+        if np.linalg.cond(mixed) > MIXED:
+            return None
+        unmixed = np.asarray(np.linalg.inv(mixed), dtype=np.float64)
+        return cls(group, fitted.maker, member @ fitted.residuals**2, unmixed)
 
     def error(self, weights: Numbers, floor: float = 0.0) -> ContrastError:
         """Return the error of a contrast with these weights of runs."""
-        parts = np.bincount(self.group, weights**2) * np.maximum(self.variances, floor**2)
-        whole = float(parts.sum())
-        beneath = float((parts**2 / self.freedoms).sum())
+        parts = np.bincount(self.group, weights**2)
+        variances = np.maximum(self.unmixed @ self.squares, floor**2)
+        whole = float(parts @ variances)
+        inner = self.maker @ ((parts @ self.unmixed)[self.group][:, None] * self.maker)
+        inner = inner * variances[self.group]
+        beneath = float((inner * inner.T).sum())
         return ContrastError(math.sqrt(whole), max(1.0, whole**2 / beneath) if beneath else MANY)
 
 
@@ -145,48 +155,52 @@ def between_plots(fitted: LinearFit, contrast: Numbers, plots: NDArray[np.int64]
     return float((sums[counts > 0] ** 2 / counts[counts > 0]).sum() / max(float(weights @ weights), 1e-300))
 
 
-def f_test(fitted: LinearFit, columns: list[int], floor: float = 0.0, *, wider: float = 1.0) -> float | None:
-    """Return the p-value of some coefficients being zero together; `wider`: than the pooled error."""
-    if fitted.freedom < 1:
-        return None
-    part = fitted.coefficients[columns]
-    covariance = (fitted.solver @ fitted.solver.T)[np.ix_(columns, columns)]
-    variance = max(fitted.variance, floor**2) * wider**2
-    if variance == 0:
-        return 0.0 if np.abs(part).max() > 0 else 1.0
-    size = float(part @ np.linalg.solve(covariance, part)) / variance
-    return f_upper(size / len(columns), len(columns), fitted.freedom)
-
-
 def f_upper(value: float, first: float, second: float) -> float:
     """Return how often Fisher's F with so many degrees of freedom is above a value (DLMF 8.17)."""
     return beta_share(second / 2, first / 2, second / (second + first * value)) if value > 0 else 1.0
 
 
-def huber(matrix: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
+def f_beyond(share: float, first: float, second: float, shift: float) -> float:
+    """Return how often F goes beyond what it passes by chance in `share` of cases (DLMF 8.17).
+
+    `shift`: its noncentrality, what the truth adds to its sum of squares.
+    """
+    low, high = 0.0, 1.0  # Of second / (second + first * F), which falls as F grows.
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if beta_share(second / 2, first / 2, middle) < share else (low, middle)
+    half, found = shift / 2, 0.0
+    reach = 10 * math.sqrt(half) + 20
+    for step in range(max(0, math.floor(half - reach)), math.ceil(half + reach)):
+        weight = math.exp(step * math.log(half) - half - math.lgamma(step + 1)) if half else float(step == 0)
+        found += weight * beta_share(second / 2, first / 2 + step, high)
+    return found
+
+
+def huber(matrix: Numbers, values: Numbers, noisy: Numbers | None = None) -> tuple[Numbers, Numbers]:
     """Return coefficients that far runs pull little, and values for least squares that have their errors.
 
     P. J. Huber, Robust Statistics, 1981, sections 7.6 to 7.10: the scale by his proposal 2; the
     values are the fit plus the cut residuals over the mean of their slope. `values` has a column
-    for each set of data.
+    for each set of data; `noisy`: of each run how noisy its level is, so that far is far for its level.
     """
     count, size = matrix.shape
+    spread = np.ones((count, 1)) if noisy is None else noisy[:, None]
     solver = np.linalg.pinv(matrix)
     coefficients = solver @ values
-    residuals = values - matrix @ coefficients
+    residuals = (values - matrix @ coefficients) / spread
     scale = np.sqrt((residuals**2).sum(axis=0) / (count - size))
     # Begin where half of the residuals are, so that one far run does not hide itself.
     near = np.median(np.abs(residuals), axis=0) / 0.6745 * np.sqrt(count / (count - size))
     scale = np.where(near > 0, np.minimum(scale, near), scale)
     for _ in range(ROUNDS):
         limit = TUNING * scale
-        cut = np.clip(residuals, -limit, limit)
-        coefficients = coefficients + solver @ cut
-        residuals = values - matrix @ coefficients
+        coefficients = coefficients + solver @ (np.clip(residuals, -limit, limit) * spread)
+        residuals = (values - matrix @ coefficients) / spread
         cut = np.clip(residuals, -limit, limit)
         scale = np.sqrt((cut**2).sum(axis=0) / ((count - size) * BETA))
     inside = np.abs(residuals) < TUNING * scale
     slope = np.maximum(inside.mean(axis=0), 1 / count)
     # Huber's correction of small samples (1981, equation 7.6.12).
     slope = slope / (1 + size / count * (1 - slope) / slope)
-    return coefficients, matrix @ coefficients + cut / slope
+    return coefficients, matrix @ coefficients + cut * spread / slope

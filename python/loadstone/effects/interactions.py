@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+from loadstone.effects import power
 from loadstone.effects.aliases import aliases_of
 from loadstone.effects.model import Interaction, InteractionContrast, SimpleEffect
 from loadstone.messages import say
 
 if TYPE_CHECKING:
-    from loadstone.effects.metric_model import KnownContrast
+    from loadstone.effects.contrast import KnownContrast
     from loadstone.effects.observations import Observations
     from loadstone.effects.studied_metric import PairContrasts, StudiedMetric
 
 
 def interaction(
-    one: StudiedMetric, pair: PairContrasts, p: float | None, alpha: float, table: Observations
+    one: StudiedMetric,
+    pair: PairContrasts,
+    p: float | None,
+    *,
+    limits: tuple[float, float, float],
+    table: Observations,
 ) -> Interaction:
-    """Return what is said of an interaction; `p` is the corrected one."""
+    """Return what is said of an interaction.
+
+    `p` is the corrected one; `limits`: alpha, the margin, and the alpha of the strictest step.
+    """
+    alpha, margin, each = limits
     design = one.model.design
     names = tuple(table.factors[at].name for at in pair.factors)
     first, second = names
@@ -31,6 +42,8 @@ def interaction(
             why = say("effects.interaction.aliased", others=", ".join(aliases))
         else:
             why = say(f"effects.interaction.{'pooled' if pooled else 'missing_cells'}")
+    known = pair.p is not None
+    least = power.smallest(lambda size: _found(pair, size, each)) if known else None
     return Interaction(
         pattern=one.runs.pattern,
         metric=one.runs.metric,
@@ -54,9 +67,17 @@ def interaction(
         ],
         first=one.runs.first,
         again=one.runs.again,
+        smallest_seen=None if least is None else math.expm1(least),
+        power=None if not known else _found(pair, math.log1p(margin), each),
         aliased_with=aliases,
         why=why,
     )
+
+
+def _found(pair: PairContrasts, size: float, alpha: float) -> float:
+    """Return how often one combination that departs by so much is seen, in the combination hardest to see."""
+    found = [pair.test.found(size * one, alpha) for one in pair.departures] if pair.test else []
+    return min((one for one in found if one is not None), default=0.0)
 
 
 def _clearness(known: KnownContrast) -> float:

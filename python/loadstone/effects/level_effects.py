@@ -18,7 +18,7 @@ from loadstone.messages import say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.effects.metric_model import KnownContrast
+    from loadstone.effects.contrast import KnownContrast
     from loadstone.effects.observations import Observations
     from loadstone.effects.studied_metric import MainContrast, StudiedMetric
 
@@ -112,7 +112,8 @@ def _could(
     """Return the least change found, the chance to find the margin, and the repeats to add for that."""
     if known.error is None or known.freedom is None:
         return None, None, None
-    least = power.smallest(known.error, known.freedom, each)
+    error, freedom = known.error, known.freedom
+    least = power.smallest(lambda size: power.power(size, error, freedom, each))
     cells = len({tuple(row.levels.items()) for row in one.runs.rows})
     repeats = max(1, round(len(one.runs.rows) / cells))
     needed = None

@@ -10,17 +10,17 @@ the pooled error.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from loadstone.analysis.statistics.distributions import t_quantile, t_upper
+from loadstone.analysis.statistics.distributions import t_quantile
 from loadstone.effects import bootstrap, diagnostics, fit
+from loadstone.effects.contrast import LEVEL, KnownContrast
 from loadstone.effects.diagnostics import NOT_NORMAL, UNEQUAL
 from loadstone.effects.fit import GroupNoise
-from loadstone.effects.model import RatioInterval
+from loadstone.effects.joint_test import JointTest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,41 +35,9 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-LEVEL: Final = 0.95
 BOOTSTRAP_FREEDOM: Final = 6
 BETWEEN: Final = 0.05
 """Above this share between plots the error of a contrast is that of plots."""
-
-
-@dataclass(frozen=True, slots=True)
-class KnownContrast:
-    """A contrast of logarithms. `error` is scaled so that Student's t with `freedom` gives the interval."""
-
-    log: float
-    error: float | None
-    freedom: float | None
-
-    @property
-    def p(self) -> float | None:
-        """Chance of a contrast at least as far from zero when there is none."""
-        if self.error is None or self.freedom is None:
-            return None
-        if self.error == 0:
-            return 1.0 if self.log == 0 else 0.0
-        return 2 * t_upper(abs(self.log) / self.error, self.freedom)
-
-    def interval(self, level: float = LEVEL) -> tuple[float, float] | None:
-        """Return the ends of its interval, as logarithms."""
-        if self.error is None or self.freedom is None:
-            return None
-        reach = t_quantile(0.5 + level / 2, self.freedom) * self.error
-        return self.log - reach, self.log + reach
-
-    def ratio(self, p: float | None = None) -> RatioInterval:
-        """Return it as a ratio; `p` is the corrected one."""
-        ends = self.interval()
-        low, high = (None, None) if ends is None else (_exp(ends[0]), _exp(ends[1]))
-        return RatioInterval(ratio=_exp(self.log), low=low, high=high, p=p, raw_p=self.p)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,18 +82,18 @@ class MetricModel:
         widest = max((pooled, *(one.error(weights, self.floor) for one in self.noises)), key=_reach)
         return KnownContrast(log, widest.error, widest.freedom)
 
-    def together(self, columns: Sequence[int], contrasts: Sequence[Numbers]) -> float | None:
-        """Return the p-value of several coefficients being zero: pooled, less what `contrasts` are wider."""
+    def together(self, columns: Sequence[int], contrasts: Sequence[Numbers]) -> JointTest | None:
+        """Return the test of several coefficients, which make these contrasts; None without an error."""
+        if self.fitted.freedom < 1 or not contrasts:
+            return None
         plots = self.design.plots
         across = plots is not None and any(
             fit.between_plots(self.fitted, one, plots) > BETWEEN for one in contrasts
         )
-        known = [self.known(one) for one in contrasts]
-        if len(columns) > 1 and self.drawn is None and not across:
-            wider = max((self._wider(*pair) for pair in zip(contrasts, known, strict=True)), default=1.0)
-            return fit.f_test(self.fitted, list(columns), self.floor, wider=wider)
-        ps = [p for one in known if (p := one.p) is not None]
-        return min(1.0, len(ps) * min(ps)) if ps else None
+        known = tuple((one, self.known(one)) for one in contrasts)
+        shared = len(columns) > 1 and self.drawn is None and not across
+        wider = max(self._wider(*pair) for pair in known) if shared else None
+        return JointTest(self.fitted, tuple(columns), known, self.floor, wider)
 
     def _wider(self, contrast: Numbers, known: KnownContrast) -> float:
         """Return how many times wider the interval of a contrast is than with the pooled error."""
@@ -147,10 +115,10 @@ def make(
     found = diagnostics.shape(fitted, groups, chance)
     odd = found.normal_p is not None and found.normal_p < NOT_NORMAL
     unequal = found.equal_noise_p is not None and found.equal_noise_p < UNEQUAL
-    if odd and fitted.freedom >= BOOTSTRAP_FREEDOM:
-        _, made = fit.huber(design.matrix, logs[:, None])
+    if odd and found.noisy is not None and fitted.freedom >= BOOTSTRAP_FREEDOM:
+        _, made = fit.huber(design.matrix, logs[:, None], found.noisy)
         resistant = fit.fit(design.matrix, made[:, 0])
-        drawn = bootstrap.draw(resistant, logs, chance, found.scales if unequal else None)
+        drawn = bootstrap.draw(resistant, logs, chance, found.noisy)
         return MetricModel(
             design, resistant, logs, "bootstrap", found, floor, drawn, _noises(resistant, groups)
         )
@@ -175,7 +143,3 @@ def _groups(design: Design) -> list[NDArray[np.int64]]:
         np.unique(design.matrix[:, list(term.columns)], axis=0, return_inverse=True)[1].ravel()
         for term in mains
     ]
-
-
-def _exp(log: float) -> float:
-    return math.exp(min(log, 700.0))

@@ -86,6 +86,11 @@ class Interaction(FrozenModel):
     simple: list[SimpleEffect] = Field(description="effects of each of the two at each level of the other")
     first: bool
     again: bool
+    smallest_seen: float | None = Field(
+        description="by how much, as a share, one combination has to differ from what the two factors let "
+        "expect of it for 80 of 100 such experiments to find it; null: none"
+    )
+    power: float | None = Field(description="chance to find one that differs by the margin")
     aliased_with: list[str]
     why: str | None
 

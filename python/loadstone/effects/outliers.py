@@ -45,8 +45,8 @@ def outlier_runs(studied: Sequence[StudiedMetric]) -> list[OutlierRun]:
 def far_p(model: MetricModel, at: int) -> float:
     """Return the p-value of one run's residual with an error that it has no part in (Student's t)."""
     residuals = model.fitted.maker @ model.measured
-    if model.unequal and model.shape.scales is not None:
-        residuals = residuals / model.shape.scales
+    if model.unequal and model.shape.noisy is not None:
+        residuals = residuals / model.shape.noisy
     room = float(model.fitted.maker[at, at])
     freedom = model.fitted.freedom - 1
     whole, own = float(residuals @ residuals), float(residuals[at] ** 2) / room

@@ -7,9 +7,12 @@ the number of repeats; the degrees of freedom grow with it.
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from loadstone.comparison.gate import ENOUGH, chance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LARGEST: Final = math.log(11.0)
 MOST_REPEATS: Final = 1000
@@ -22,14 +25,17 @@ def power(change: float, error: float, freedom: float, alpha: float) -> float:
     return chance(change, error, freedom, alpha)
 
 
-def smallest(error: float, freedom: float, alpha: float) -> float | None:
-    """Return the least change of the logarithm found in 80 of 100 cases; None: none below eleven times."""
+def smallest(found: Callable[[float], float]) -> float | None:
+    """Return the least change of the logarithm found in 80 of 100 cases; None: none below eleven times.
+
+    `found`: how often a change of this size is.
+    """
     low, high = 0.0, LARGEST
-    if chance(high, error, freedom, alpha) < ENOUGH:
+    if found(high) < ENOUGH:
         return None
     while high - low > max(1e-3 * high, FINEST):
         middle = (low + high) / 2
-        low, high = (middle, high) if chance(middle, error, freedom, alpha) < ENOUGH else (low, middle)
+        low, high = (middle, high) if found(middle) < ENOUGH else (low, middle)
     return high
 
 

@@ -22,8 +22,10 @@ from loadstone.effects.tests_together import MadeTest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from loadstone.effects.contrast import KnownContrast
     from loadstone.effects.drift import DriftLine
-    from loadstone.effects.metric_model import KnownContrast, MetricModel
+    from loadstone.effects.joint_test import JointTest
+    from loadstone.effects.metric_model import MetricModel
     from loadstone.effects.observations import Observations
     from loadstone.effects.runs_of import MetricRuns
 
@@ -53,12 +55,19 @@ class SimpleContrast:
 
 @dataclass(frozen=True, slots=True)
 class PairContrasts:
-    """An interaction before anything is said of it; `terms` None where the model does not have it."""
+    """An interaction before anything is said of it; no contrasts where the model does not have it."""
 
     factors: tuple[int, int]
-    p: float | None
+    test: JointTest | None
+    departures: tuple[Numbers, ...]
+    """Of each combination: its interaction where it alone departs from the rest."""
     contrasts: tuple[tuple[tuple[str, str], tuple[str, str], KnownContrast], ...]
     simple: tuple[SimpleContrast, ...]
+
+    @property
+    def p(self) -> float | None:
+        """Chance of an interaction at least as large when there is none."""
+        return None if self.test is None else self.test.p
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +110,7 @@ def _pair(model: MetricModel, factors: tuple[int, int]) -> PairContrasts:
     first, second = factors
     term = made.term(first, second)
     if term is None:
-        return PairContrasts(factors, None, (), ())
+        return PairContrasts(factors, None, (), (), ())
     ups, acrosses = ([(b, a) for a, b in combinations(made.levels[at], 2)] for at in factors)
     rows = [(up, across, made.interaction(first, up, second, across)) for up in ups for across in acrosses]
     simple = [
@@ -112,8 +121,8 @@ def _pair(model: MetricModel, factors: tuple[int, int]) -> PairContrasts:
         if (row := made.simple(factor, levels, other, at)) is not None
     ]
     contrasts = [(up, across, model.known(row)) for up, across, row in rows if row is not None]
-    p = model.together(term.columns, [row for *_, row in rows if row is not None])
-    return PairContrasts(factors, p, tuple(contrasts), tuple(simple))
+    test = model.together(term.columns, [row for *_, row in rows if row is not None])
+    return PairContrasts(factors, test, tuple(made.departures(*factors)), tuple(contrasts), tuple(simple))
 
 
 def made_test(one: StudiedMetric, p: float | None) -> MadeTest:

@@ -310,7 +310,7 @@ def interactions(story: ExperimentStory) -> list[str]:
             said = (
                 "no dependence told apart" if one.found is False else f"not known: {one.why or 'no repeats'}"
             )
-            others.setdefault((one.pattern, said.rstrip(".")), []).append(" and ".join(one.factors))
+            others.setdefault((one.pattern, said.rstrip(".")), []).append(words.pair_of_factors(one))
     return lines + [
         (f"{pattern}: " if several else "") + f"{'; '.join(pairs)}: {said}."
         for (pattern, said), pairs in others.items()

@@ -222,6 +222,14 @@ def drift(one: DriftFound) -> str:
     return f"{found} {change(one.change)} over the experiment; taken out {TAKEN[one.taken_out]}"
 
 
+def pair_of_factors(one: Interaction) -> str:
+    """Name two factors, and how far one combination of theirs would have to be off for it to be seen."""
+    names = " and ".join(one.factors)
+    if one.found is not False or one.smallest_seen is None:
+        return names
+    return f"{names} (one combination off by {percent(one.smallest_seen)} would have been seen)"
+
+
 def interaction(one: Interaction) -> str:
     """Write how one factor's effect depends on another, where it does."""
     a, b = one.factors
