@@ -82,9 +82,10 @@ def write(path: Path, mib: int) -> Path:
 
 
 class Stage:
-    """Parts of one scenario in a folder of its own; `close` takes all of it down."""
+    """Parts of one scenario in a folder of its own; `close` takes all of it down. `options`: of every run."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: Sequence[str] = ()) -> None:
+        self._options = options
         self._stack = contextlib.ExitStack()
         self.folder = Path(tempfile.mkdtemp(prefix="loadstone-lab-", dir="/dev/shm"))
         self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
@@ -288,6 +289,13 @@ class Stage:
         call("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", device)
         return self._mount(device, "ext4", options)
 
+    def xfs(self, device: str) -> Path:
+        """A new XFS on a device of at least 300 MiB, mounted."""
+        if shutil.which("mkfs.xfs") is None:
+            raise MissingPartError("not installed: mkfs.xfs")
+        call("mkfs.xfs", "-q", "-f", device)
+        return self._mount(device, "xfs")
+
     def btrfs(self, device: str, *more: str, options: str = "noatime", data: str = "single") -> Path:
         """A new btrfs on one or several devices, with a profile for its data, mounted."""
         call("mkfs.btrfs", "--quiet", "--force", "--data", data, device, *more)
@@ -374,7 +382,17 @@ class Stage:
         file, bundle = self.folder / f"job{self._bundles}.fio", self.folder / f"bundle{self._bundles}"
         file.write_text(job.format(*targets))
         consent = [word for one in targets for word in ("--i-accept-data-loss", str(one))]
-        words = ["run", str(file), "--out", str(bundle), "--no-progress", "--no-report", *consent, *options]
+        words = [
+            "run",
+            str(file),
+            "--out",
+            str(bundle),
+            "--no-progress",
+            "--no-report",
+            *consent,
+            *options,
+            *self._options,
+        ]
         command = [sys.executable, "-m", "loadstone.cli.main", *words]
         if cpus is not None:
             command = ["taskset", "-c", cpus, *command]

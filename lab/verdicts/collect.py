@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 from lab.parts import missing
 from lab.probes.rows import read, said_of
 from lab.rules_digest import rules_digest
-from lab.verdicts.drawn import scenario
+from lab.verdicts.drawn import kind_of, scenario, spinning
 from lab.verdicts.score import score, score_bundle
 
 if TYPE_CHECKING:
     from lab.verdicts.score import Scored
 
 
-def line(seed: int, one: Scored) -> dict[str, Any]:
+def line(seed: int, one: Scored, spinning: int) -> dict[str, Any]:
     """Return what is kept of a run."""
     said = one.verdict
     rests = one.findings
@@ -34,6 +34,7 @@ def line(seed: int, one: Scored) -> dict[str, Any]:
         "expected": one.scenario.expected,
         "also": list(one.scenario.also),
         "busy": one.busy,
+        "spinning": spinning,
         "absent": one.absent,
         "verdict": said.kind if said is not None else None,
         "confidence": said.confidence if said is not None else None,
@@ -49,16 +50,26 @@ def line(seed: int, one: Scored) -> dict[str, Any]:
     }
 
 
-def anew(seed: int, known: dict[str, Any] | None, bundles: Path | None) -> dict[str, Any]:
+def anew(
+    seed: int,
+    known: dict[str, Any] | None,
+    bundles: Path | None,
+    *,
+    honest_only: bool = False,
+    probe: str | None = None,
+) -> dict[str, Any]:
     """Return the line of a seed by the present rules: from its bundle, or staged."""
     bundle = bundles / str(seed) if bundles else None
-    one = scenario(seed)
+    # A table that has grown since stands for other kinds.
+    one = scenario(seed, known["kind"] if known else kind_of(seed, honest_only=honest_only))
+    beside = spinning(seed) if honest_only else 0
+    options = (f"--probe={probe}",) if probe else ()
     try:
         if bundle is not None and bundle.exists():
             if known is not None and not known["absent"]:
-                return line(seed, score_bundle(one, bundle, busy=known["busy"]))
+                return line(seed, score_bundle(one, bundle, busy=known["busy"]), known.get("spinning", 0))
             shutil.rmtree(bundle)
-        return line(seed, score(one, bundle))
+        return line(seed, score(one, bundle, spinning=beside, options=options), beside)
     except RuntimeError as error:
         return {"seed": seed, "rules": rules_digest(), "kind": one.name, "absent": str(error)}
 
@@ -69,6 +80,12 @@ def main() -> int:
     options.add_argument("--seeds", default="1:60")
     options.add_argument("--keep", type=Path, required=True)
     options.add_argument("--bundles", type=Path, help="folder that keeps the bundles")
+    options.add_argument(
+        "--honest",
+        action="store_true",
+        help="honest runs only, programs that use up CPUs beside half of them",
+    )
+    options.add_argument("--probe", help="budget of probes after each run, like 10s")
     asked = options.parse_args()
     absent = missing()
     if absent is not None:
@@ -82,7 +99,7 @@ def main() -> int:
         before = known.get(seed)
         if before is not None and before.get("rules") == rules_digest():
             continue
-        row = anew(seed, before, asked.bundles)
+        row = anew(seed, before, asked.bundles, honest_only=asked.honest, probe=asked.probe)
         with asked.keep.open("a") as file:
             file.write(json.dumps(row) + "\n")
         sys.stderr.write(f"{seed} {row['kind']}: {row.get('verdict')} {row.get('findings')}\n")

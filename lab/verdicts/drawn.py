@@ -33,12 +33,24 @@ def kind(expected: RuleName | None, *also: RuleName) -> Callable[[Drawn], Drawn]
     return add
 
 
-def scenario(seed: int) -> Scenario:
-    """Return the run of a seed: kind after kind, every second one honest."""
+def kind_of(seed: int, *, honest_only: bool = False) -> str:
+    """Return the kind that a seed stands for: kind after kind, every second one honest, or all."""
     lies = [name for name, (_, expected, _) in KINDS.items() if expected is not None]
     honest = [name for name in KINDS if name not in lies]
+    if honest_only:
+        return honest[seed % len(honest)]
     names = lies if seed % 2 else honest
-    name = names[seed // 2 % len(names)]
+    return names[seed // 2 % len(names)]
+
+
+def spinning(seed: int) -> int:
+    """Return how many programs use up CPUs beside the run of a seed: none beside half of them, or up to 2."""
+    chance = random.Random(f"spinning {seed}")
+    return chance.choice((1, 2)) if chance.random() < 0.5 else 0
+
+
+def scenario(seed: int, name: str) -> Scenario:
+    """Return the run of a seed, of this kind."""
     stage, expected, also = KINDS[name]
 
     def staged(parts: Stage) -> Path:
@@ -380,3 +392,34 @@ def honest_raid(stage: Stage, chance: random.Random) -> Path:
     one, other = slow(stage, chance, 256), slow(stage, chance, 256)
     folder = stage.btrfs(one, other, options="nodatacow,noatime", data="raid1")
     return stage.run(job(shape(chance)), written(folder, 48))
+
+
+@kind(None, *CPU)
+def honest_zram(stage: Stage, chance: random.Random) -> Path:
+    device = stage.zram()
+    call("dd", "if=/dev/urandom", f"of={device}", "bs=1M", "oflag=direct", "count=128", "status=none")
+    return stage.run(job(shape(chance)), device)
+
+
+@kind(None, *CPU)
+def honest_disk_in_memory(stage: Stage, chance: random.Random) -> Path:
+    return stage.run(job(f"{shape(chance, chance.choice(('randread', 'read')))}"), stage.loop())
+
+
+@kind(None)
+def honest_xfs(stage: Stage, chance: random.Random) -> Path:
+    file = written(stage.xfs(slow(stage, chance, 400)), 96)
+    drop_cache(file)
+    return stage.run(job(shape(chance)), file)
+
+
+@kind(None)
+def honest_fsync(stage: Stage, chance: random.Random) -> Path:
+    file = written(stage.ext4(slow(stage, chance)), 32)
+    return stage.run(job("rw=randwrite; bs=4k; iodepth=1; fsync=1; refill_buffers=1"), file)
+
+
+@kind(None)
+def honest_two_disks(stage: Stage, chance: random.Random) -> Path:
+    one, other = slow(stage, chance), slow(stage, chance)
+    return stage.run(job(shape(chance)).replace("{0}", "{0}:{1}"), one, other)

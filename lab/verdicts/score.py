@@ -17,7 +17,7 @@ from loadstone.audit.run import audit
 from loadstone.bundle.read import Bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from lab.verdicts.scenarios import Scenario
@@ -78,11 +78,17 @@ class Scored:
         return None if self.busy and cause.rule in UNREST else False
 
 
-def score(scenario: Scenario, keep: Path | None = None) -> Scored:
-    """Stage a scenario, run it, judge it, and take it down. `keep`: where its bundle stays."""
-    busy = busy_share() >= BUSY
+def score(
+    scenario: Scenario, keep: Path | None = None, *, spinning: int = 0, options: Sequence[str] = ()
+) -> Scored:
+    """Stage a scenario, run it, judge it, and take it down. `keep`: where its bundle stays.
+
+    `spinning`: programs beside it that use up CPUs; `options`: of its runs.
+    """
     try:
-        with Stage() as stage:
+        with Stage(options) as stage:
+            stage.spin(spinning)
+            busy = busy_share() >= BUSY
             bundle = scenario.stage(stage)
             if keep is not None:
                 shutil.copytree(bundle, keep)
