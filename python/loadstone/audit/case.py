@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import polars as pl
 
+    from loadstone.analysis.contention import Contention
     from loadstone.analysis.histogram import Histogram
     from loadstone.analysis.time_structure import FineRates
     from loadstone.audit.watched_hosts import Watched
@@ -315,6 +316,8 @@ class Case:
     host_cpu_percent: float | None = None
     """Of the whole generating host."""
     host_cpus: int | None = None
+    contention: Contention | None = None
+    """What others on the host's processors could take; None: it was not watched."""
     share_of_ceiling: float | None = None
     """Part of what the generator can do at most on this host without a device."""
     queue_depth: float | None = None

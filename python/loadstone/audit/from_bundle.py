@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from loadstone.analysis import commit, fine_rates
+from loadstone.analysis.contention import contention
 from loadstone.analysis.series import series
 from loadstone.audit import case as shape
 from loadstone.audit import (
@@ -34,6 +35,7 @@ from loadstone.path.spec import Spec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loadstone.analysis.contention import Contention
     from loadstone.analysis.latency import Latency
     from loadstone.analysis.measurement import MeasuredLine, Measurement
     from loadstone.analysis.summary import Summary
@@ -98,7 +100,9 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
     every_load = _with_those_beside(rates, used, beside)
     requests = _requests(made, jobs)
     layers = _layers(monitor_readings.inside(every, bounds), every_load, used)
-    probed = _probed(made, _number(total), _host_percent(host))
+    cpus = made.bundle.environment.get("host", {}).get("cpu", {}).get("online")
+    contended = contention(host, cpus)
+    probed = _probed(made, _number(total), contended, _host_percent(host))
     return shape.Case(
         name=_name(jobs, total),
         source="bundle",
@@ -129,7 +133,8 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
         problems=tuple(_problems(made, total)),
         generator_cpu_percent=_engine_percent(host),
         host_cpu_percent=_host_percent(host),
-        host_cpus=made.bundle.environment.get("host", {}).get("cpu", {}).get("online"),
+        host_cpus=cpus,
+        contention=contended,
         share_of_ceiling=_share(made, total),
         same_sequence_before=_again(measurement, total.line),
         job_facts=job_facts(requests, used),
@@ -153,10 +158,12 @@ def _layers(
     return layer_flows.flows(rows, asked, monitor_readings.load(rates, rows, "sync").ios, used)
 
 
-def _probed(made: Summary, stage: int, busy_percent: float | None) -> Probed | None:
-    """Return what probes measured of a stage; None where none ran.
+def _probed(
+    made: Summary, stage: int, contended: Contention | None, busy_percent: float | None
+) -> Probed | None:
+    """Return what probes measured of a stage, with the doubt that others on the CPUs cast on it; None: none.
 
-    Of moments in which nothing happened a busy host tells nothing: they are as likely its own.
+    Where it is not known what those took, moments in which nothing happened on a busy host are left out.
     """
     told = made.bundle.probed
     if told is None:
@@ -164,6 +171,8 @@ def _probed(made: Summary, stage: int, busy_percent: float | None) -> Probed | N
     found = Probed.model_validate(told)
     if found.stage != stage:
         return None
+    if contended is not None:
+        return found.beside_others(contended.share)
     is_busy = busy_percent is not None and busy_percent >= case_queries.HOST_BUSY_PERCENT
     return found.without(MOMENTS) if is_busy else found
 

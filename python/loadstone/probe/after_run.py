@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from loadstone.analysis import fine_rates
+from loadstone.analysis import contention, fine_rates
 from loadstone.analysis.summary import summarise
 from loadstone.bundle import layout
 from loadstone.bundle.read import Bundle
@@ -82,7 +82,13 @@ def base_from(measurement: Measurement, budget_s: float) -> Base | None:
     if not measured:
         return None
     stage, longest = max(measured, key=lambda pair: pair[1].seconds)
-    return Base(plan, stage, _closely(measurement, lines[stage], longest), budget_s)
+    main = _closely(measurement, lines[stage], longest)
+    return Base(plan, stage, main, budget_s, _taken(measurement.bundle))
+
+
+def _taken(bundle: Bundle) -> float | None:
+    found = contention.of_bundle(bundle)
+    return None if found is None else round(found.share, 4)
 
 
 def _closely(measurement: Measurement, line: MeasuredLine, figures: Figures) -> Figures:
@@ -129,8 +135,9 @@ def made_of_a_plan(probe: Probe) -> Workload:
 
 def ran(outcome: Outcome, relative: str) -> session.Ran:
     """Return what a probe's run left."""
-    samples = Bundle.open(outcome.bundle_path).samples().select(COLUMNS)
-    return session.Ran(samples, relative, outcome.status == "complete")
+    bundle = Bundle.open(outcome.bundle_path)
+    samples = bundle.samples().select(COLUMNS)
+    return session.Ran(samples, relative, outcome.status == "complete", _taken(bundle))
 
 
 def document(bundle: Bundle) -> dict[str, Any]:

@@ -29,12 +29,16 @@ MOST_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What probes start from. `main`: the figures of the phase. `budget_s`: for all probes together."""
+    """What probes start from. `main`: the figures of the phase. `budget_s`: for all probes together.
+
+    `taken`: what others on this host's CPUs could take of the rate meanwhile; None: it was not watched.
+    """
 
     plan: Plan
     stage: int
     main: Figures
     budget_s: float
+    taken: float | None = None
 
     @property
     def facts(self) -> JobFacts:

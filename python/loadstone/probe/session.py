@@ -14,8 +14,17 @@ import numpy as np
 
 from loadstone.errors import LoadstoneError
 from loadstone.explanations.choice import LEAST_BITS, Candidate, worth
-from loadstone.explanations.readings import NO_TIME, LeftOut, Probed, ProbeReading, Tried
+from loadstone.explanations.readings import (
+    AGAINST_RUN,
+    NO_TIME,
+    LeftOut,
+    Probed,
+    ProbeReading,
+    Tried,
+    unlike,
+)
 from loadstone.explanations.weigh import cause_named, hypotheses_of, text
+from loadstone.messages import say
 from loadstone.probe.arms import plan_of
 from loadstone.probe.figures import issuing_ns, of_stage
 from loadstone.probe.probe import Measured
@@ -49,6 +58,8 @@ class Ran:
     samples: pl.DataFrame
     bundle: str
     complete: bool
+    taken: float | None = None
+    """What others on this host's CPUs could take of a rate meanwhile."""
 
 
 class Runner(Protocol):
@@ -152,7 +163,8 @@ def probe(
             ended = INTERRUPTED
             break
         left_s = base.budget_s - (clock() - began)
-        best = ranked(base, offered, so_far, found, overhead_s, without=without)
+        weighed = so_far.beside_others(base.taken)
+        best = ranked(base, offered, weighed, found, overhead_s, without=without)
         within = [one for one in best if one.candidate.seconds <= left_s]
         if not within:
             ended = NO_TIME if best else NOTHING_LEFT
@@ -209,10 +221,20 @@ def _tried(base: Base, offer: Offer, ran: Ran, seconds: float) -> Tried:
         bundle=ran.bundle,
         seconds=round(seconds, 3),
         written_bytes=written,
-        result=". ".join(text(one) for one in readings) or "it measured too little to tell anything",
+        result=_result(readings, unlike_run=unlike(ran.taken, base.taken)),
         readings=tuple(readings),
         complete=ran.complete,
+        taken=ran.taken,
     )
+
+
+def _result(readings: Sequence[ProbeReading], *, unlike_run: bool) -> str:
+    if not readings:
+        return "it measured too little to tell anything"
+    told = ". ".join(text(one) for one in readings)
+    if unlike_run and any(one.name in AGAINST_RUN for one in readings):
+        return f"{told}. {say('verdict.probe.unlike')}"
+    return told
 
 
 def _drift(turns: Sequence[Figures]) -> list[ProbeReading]:

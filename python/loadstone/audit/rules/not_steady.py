@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from loadstone.analysis.statistics.steady import MAX_RANGE, MAX_SLOPE, MIN_TREND, ROUNDS, SteadyCheck, steady
-from loadstone.audit import case_queries, timeline
+from loadstone.audit import beside_others, case_queries, timeline
 from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
 from loadstone.messages import say
 
@@ -52,7 +52,10 @@ def _judge(case: Case) -> Answer:
     fine = timeline.load_timeline(case, windows, skip_ns=filling_ns)
     trend = steady(list(fine.values)).trend_p if fine is not None and len(fine.values) >= MIN_TREND else None
     changed = _stalled(case) or _ramp(rounds) or (fine and _levels(fine)) or _drift(found, trend)
-    return (_changed(case, rounds, found, trend, changed) if changed else _noise(case, rounds, found, trend),)
+    told = _changed(case, rounds, found, trend, changed) if changed else _noise(case, rounds, found, trend)
+    low, high = float(rounds.values.min()), float(rounds.values.max())
+    can = beside_others.can_change(case, low, high, rounds.seconds * 1e9)
+    return (beside_others.told(case, told) if can else told,)
 
 
 def _changed(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from loadstone.analysis import time_structure
-from loadstone.audit import case_queries, timeline
+from loadstone.audit import beside_others, case_queries, timeline
 from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
 from loadstone.messages import say
 from loadstone.verdict import Chart
@@ -66,16 +66,16 @@ def _over_time(case: Case) -> list[Finding]:
         return [_stalled(case, rates, stalls)]
     comb = time_structure.comb(rates)
     if comb is not None and not _own_rhythm(case, comb.period_ns):
-        return [
-            _finding(
-                case,
-                COMB,
-                say("audit.time_structure.comb.text", period_ns=comb.period_ns),
-                {"period_ns": round(comb.period_ns), "chance_p": float(f"{comb.p:.1e}")},
-                say("audit.time_structure.comb.advice"),
-                "comb",
-            )
-        ]
+        found = _finding(
+            case,
+            COMB,
+            say("audit.time_structure.comb.text", period_ns=comb.period_ns),
+            {"period_ns": round(comb.period_ns), "chance_p": float(f"{comb.p:.1e}")},
+            say("audit.time_structure.comb.advice"),
+            "comb",
+        )
+        can = beside_others.can_stop(case, comb.period_ns, 0.0)
+        return [beside_others.told(case, found) if can else found]
     begin_ns = float(rates.ends_ns[0] - rates.lengths_ns[0]) + timeline.filling_ns(case)
     levels = time_structure.levels(rates.within(begin_ns, math.inf))
     return [] if levels is None else [_levels(case, rates, levels)]
@@ -105,7 +105,9 @@ def _stalled(case: Case, rates: FineRates, stalls: Stalls) -> Finding:
         evidence["period_ns"] = round(stalls.period_ns)
     advice = say("audit.time_structure.stalls.advice")
     confidence = 0.95 if stalls.share > MUCH else 0.85
-    return _finding(case, confidence, text, evidence, advice, "stalls")
+    found = _finding(case, confidence, text, evidence, advice, "stalls")
+    can = beside_others.can_stop(case, stalls.longest_ns, stalls.share)
+    return beside_others.told(case, found) if can else found
 
 
 def _levels(case: Case, rates: FineRates, levels: Levels) -> Finding:
@@ -135,6 +137,9 @@ def _levels(case: Case, rates: FineRates, levels: Levels) -> Finding:
         say("audit.time_structure.levels.advice"),
         levels.shape,
     )
+    shortest_ns = min(one.end_ns - one.begin_ns for one in levels.every)
+    if beside_others.can_change(case, low, high, shortest_ns):
+        return beside_others.told(case, found)
     return replace(found, effect="note") if _settles(levels) else found
 
 
@@ -176,7 +181,12 @@ def _kinds(case: Case) -> list[Finding]:
         told = time_structure.modes(histogram)
         if len(told) > 1 and told[-1].latency_ns - told[0].latency_ns > FAR_NS and not _own(case):
             made = _of_modes(op, told)
-            found.append(replace(made, effect="note") if _by_waiting(case, op, told) else made)
+            apart_ns = told[-1].latency_ns - told[0].latency_ns
+            if _by_waiting(case, op, told):
+                made = replace(made, effect="note")
+            elif beside_others.can_stop(case, apart_ns, 0.0):
+                made = beside_others.told(case, made)
+            found.append(made)
     return found
 
 

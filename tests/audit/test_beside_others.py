@@ -1,0 +1,94 @@
+"""What others on the host's processors can have made is told and decides nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from loadstone.analysis.contention import Contention, contention
+from loadstone.analysis.time_structure import FineRates
+from loadstone.audit.case import LatencyFigures
+from loadstone.audit.rules import not_steady, time_structure
+from tests.audit.cases import one, run
+
+SAMPLE_NS = 10_000_000
+CROWDED = Contention(waiting=0.9, runnable=16.0, cpus=2)
+QUIET = Contention(waiting=0.05, runnable=1.0, cpus=2)
+
+
+def rows(waiting: float, runnable: float) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "dt_ns": [10**9] * 4,
+            "pressure.cpu.some_ns": [int(waiting * 1e9)] * 4,
+            "tasks.runnable": [runnable] * 4,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("waiting", "runnable", "cpus", "share", "wait_ns"),
+    [
+        (0.0, 1, 2, 0.0, 0.0),
+        (0.5, 2, 2, 0.0, 0.0),  # both run
+        (1.0, 4, 2, 0.5, 20e6),
+        (0.8, 16, 2, 0.7, 140e6),
+        (0.8, 16, 64, 0.0, 0.0),
+    ],
+)
+def test_others_take_all_but_a_fair_share_while_somebody_waits(
+    waiting: float, runnable: float, cpus: int, share: float, wait_ns: float
+) -> None:
+    found = contention(rows(waiting, runnable), cpus)
+    assert found is not None
+    assert found.share == pytest.approx(share)
+    assert found.wait_ns == pytest.approx(wait_ns)
+
+
+def test_what_was_not_watched_is_not_known() -> None:
+    assert contention(None, 2) is None
+    assert contention(rows(0.5, 4), None) is None
+    assert contention(rows(0.5, 4).drop("tasks.runnable"), 2) is None
+    assert contention(rows(0.5, 4).clear(), 2) is None
+
+
+def course(levels: list[float]) -> tuple[list[float], FineRates]:
+    """Ten seconds of these rates, in tenths of a second and in samples."""
+    each = np.repeat(levels, 100 // len(levels))
+    ops = np.random.default_rng(3).poisson(np.repeat(each, 10) / 100).astype(np.float64)
+    ends = ((np.arange(1000) + 1) * SAMPLE_NS).astype(np.float64)
+    return list(each), FineRates(ends, np.full(1000, SAMPLE_NS, np.float64), ops)
+
+
+@pytest.mark.parametrize(
+    ("high", "low", "who", "effect"),
+    [
+        (4000.0, 1500.0, CROWDED, "note"),
+        (4000.0, 200.0, CROWDED, "suspect"),  # more than they can take
+        (4000.0, 1500.0, QUIET, "suspect"),
+        (4000.0, 1500.0, None, "suspect"),
+    ],
+)
+def test_a_change_that_others_can_make_is_no_evidence_about_the_storage(
+    high: float, low: float, who: Contention | None, effect: str
+) -> None:
+    rates, fine = course([high, low])
+    case = run(rates, fine=fine, contention=who)
+    assert [one(rule, case).effect for rule in (time_structure.RULE, not_steady.RULE)] == [effect] * 2
+    assert ("stood ready" in one(time_structure.RULE, case).text) == (effect == "note")
+
+
+@pytest.mark.parametrize(
+    ("length", "who", "effect"), [(10, CROWDED, "note"), (120, CROWDED, "suspect"), (10, QUIET, "suspect")]
+)
+def test_a_stall_no_longer_than_a_thread_waits_its_turn_may_be_that(
+    length: int, who: Contention, effect: str
+) -> None:
+    rates, fine = course([4000.0])
+    fine.ops[500 : 500 + length] = 0
+    case = run(rates, fine=fine, contention=who)
+    case = replace(case, total=replace(case.total, latency=LatencyFigures(1e6, "lat", 40_000)))
+    assert one(time_structure.RULE, case).effect == effect
