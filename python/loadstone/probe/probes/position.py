@@ -21,6 +21,8 @@ LEAST_BLOCKS: Final = 1024
 
 
 def _turns(base: Base) -> Turns | str:
+    if not base.facts.partial:
+        return "the run uses all of its targets: what their parts do is in its number"
     size = max(4096, base.block_bytes)
     if any(base.size_bytes(target) * SHARE < LEAST_BLOCKS * size for target in base.targets):
         return f"its targets are shorter than {LEAST_BLOCKS} blocks at each of three places"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from loadstone.probe import changes
@@ -26,33 +27,30 @@ def _turns(base: Base) -> Turns | str:
     if not any(writes(stream) for stream in base.streams):
         return "it would write, and the run was not allowed to"
     unit = max(4096, base.block_bytes)
-    # What the first arm fills at the run's own rate, so that the other reads nothing that it left out.
+    # What the arm that fills does at the run's own rate, so that the other reads nothing that it left out.
     filled = base.main.rate * base.arm_s * unit
 
-    def small(stream: Stream) -> Stream:
+    def part(stream: Stream, number: int) -> Stream:
+        """Return it on one of two parts of the same length: a short span alone changes a rate, too."""
         wanted = max(LEAST_BYTES, min(ROUNDS * stream.iodepth * unit, int(filled)))
-        files = tuple(
-            use.model_copy(update={"length_bytes": max(unit, min(use.length_bytes, wanted) // unit * unit)})
-            for use in stream.files
-        )
-        return stream.model_copy(update={"files": files})
+        files = []
+        for use in stream.files:
+            length = max(unit, min(use.length_bytes // 2, wanted) // unit * unit)
+            offset = use.offset_bytes + min(number * length, use.length_bytes - length)
+            files.append(use.model_copy(update={"offset_bytes": offset, "length_bytes": length}))
+        return stream.model_copy(update={"files": tuple(files)})
 
     def fill(stream: Stream) -> Stream:
         return changes.in_order(
-            changes.content(changes.only_writes(changes.unpaced(small(stream))), "unique")
+            changes.content(changes.only_writes(changes.unpaced(part(stream, 0))), "unique")
         )
 
-    def read_written(stream: Stream) -> Stream:
-        return changes.only_reads(small(stream))
+    def read(stream: Stream, number: int) -> Stream:
+        return changes.only_reads(part(stream, number))
 
-    order = (
-        ArmPlan("before", changes.only_reads),
-        ArmPlan("fill", fill, writes, share=2.0),
-        ArmPlan("written", read_written, writes),
-        ArmPlan("before", changes.only_reads),
-        ArmPlan("written", read_written, writes),
-    )
-    return Turns(order, base.arm_s)
+    before = ArmPlan("before", partial(read, number=1), writes)
+    written = ArmPlan("written", partial(read, number=0), writes)
+    return Turns((before, ArmPlan("fill", fill, writes, share=2.0), written, before, written), base.arm_s)
 
 
 def _read(measured: Measured, _: Base) -> list[ProbeReading]:
