@@ -44,13 +44,13 @@ def fitted(every: Sequence[Row], hashed: str) -> Fitted:
         findings=model.fit_findings(every),
         untried=model.fit_untried(every),
         probed=probed,
-        strange=model.fit_strange(sample, weights, probed),
+        strange=model.fit_strange(sample),
     )
 
 
 def ranges(seeds: Sequence[int]) -> Iterator[str]:
-    """Yield what seeds lie between, a range for each hundred thousand."""
-    for _, part in itertools.groupby(sorted(seeds), key=lambda seed: seed // 100_000):
+    """Yield what seeds lie between, a range for each ten thousand."""
+    for _, part in itertools.groupby(sorted(seeds), key=lambda seed: seed // 10_000):
         mine = list(part)
         yield f"{mine[0]}:{mine[-1]}"
 

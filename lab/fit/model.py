@@ -15,7 +15,6 @@ from lab.probes import rows as lines
 from scipy.optimize import minimize
 
 from loadstone.audit.belief import MOST, features, finding_key, of_probes
-from loadstone.audit.judge import CREDIBLE
 from loadstone.explanations.strangeness import FAR, strangeness
 from loadstone.explanations.weights import Logistic, Weights
 
@@ -71,8 +70,12 @@ class Sample:
 
 
 def sample(rows: Sequence[Row]) -> Sample:
-    """Return the lines the weights can be fitted on: those whose device does what their kind says."""
-    used = tuple(row for row in rows if simulated(row))
+    """Return the lines the weights can be fitted on: those whose device does what their kind says.
+
+    Each is there twice: as it was measured, and as it would have been beside others on the CPUs.
+    """
+    alone = [row for row in rows if simulated(row)]
+    used = (*alone, *(lines.beside_others(row) for row in alone))
     return Sample(
         used,
         tuple(evidence.of(row) for row in used),
@@ -201,29 +204,12 @@ def fit_probed(of: Sample, weights: Weights, leave: Callable[[Row], bool] | None
     return regression(told, [lines.kind_row(of.rows[at]).honest for at in used])
 
 
-def fit_strange(
-    of: Sample, weights: Weights, probed: Logistic, leave: Callable[[Row], bool] | None = None
-) -> float:
-    """Return how often a number that the regression believes, with a reading far off, measured the storage.
-
-    Lies whose explanation was taken out of the list count among the others: there nothing else tells.
-    """
-    listed, removed = _measuring(of, weights), evidence.table(of.removed).measuring(weights)
-
-    def believed(at: int, measures: float) -> bool:
-        told = row_features(of.rows[at]) | of_probes(measures, of.strange[at])
-        return probed.probability(told) >= CREDIBLE
-
-    far = [at for at, strange in enumerate(of.strange) if strange >= FAR and undecided(of.rows[at])]
-    used = [at for at in far if leave is None or not leave(of.rows[at])]
-    honest = {at for at in used if lines.kind_row(of.rows[at]).honest}
-    right = sum(believed(at, float(listed[at])) for at in honest)
-    wrong = sum(
-        max(believed(at, float(listed[at])), UNKNOWN_WEIGHT * believed(at, float(removed[at])))
-        for at in used
-        if at not in honest
-    )
-    return round((right + 1) / (right + wrong + 2), 3)
+def fit_strange(of: Sample, leave: Callable[[Row], bool] | None = None) -> float:
+    """Return how often a number with a reading far off measured the storage, where no rule decided."""
+    far = [row for row, strange in zip(of.rows, of.strange, strict=True) if strange >= FAR and undecided(row)]
+    used = [row for row in far if leave is None or not leave(row)]
+    honest = sum(lines.kind_row(row).honest for row in used)
+    return round((honest + 1) / (len(used) + 2), 3)
 
 
 def regression(told: Sequence[dict[str, float]], honest: Sequence[bool]) -> Logistic:

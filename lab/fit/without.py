@@ -51,6 +51,6 @@ def _without(every: Sequence[Row], sample: Sample, whole: Fitted, leave: Callabl
             "findings": model.fit_findings(every, leave),
             "untried": model.fit_untried(every, leave),
             "probed": probed,
-            "strange": model.fit_strange(sample, weights, probed, leave),
+            "strange": model.fit_strange(sample, leave),
         }
     )

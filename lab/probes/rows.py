@@ -6,6 +6,8 @@ Knows the shape of a line, and how a line is weighed again when the weights are 
 from __future__ import annotations
 
 import json
+import math
+import random
 import shutil
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +22,7 @@ from loadstone.audit.judge import CREDIBLE, as_found, told
 from loadstone.audit.rules import RULES
 from loadstone.bundle.read import Bundle
 from loadstone.explanations.job_facts import JobFacts
-from loadstone.explanations.readings import Probed
+from loadstone.explanations.readings import CONTENDED, OF_OTHERS, Probed, left
 from loadstone.explanations.weigh import weigh
 
 if TYPE_CHECKING:
@@ -31,9 +33,11 @@ if TYPE_CHECKING:
 
     from loadstone.audit.case import Case
     from loadstone.audit.rule import Rule
+    from loadstone.explanations.readings import ProbeReading
     from loadstone.verdict import Verdict
 
 Row = dict[str, Any]
+MOST_TAKEN: Final = 0.95
 LEAST_CHANGE: Final = 0.0953
 """ln 1.1: a cause that changes the number by less is no cause of it."""
 
@@ -141,6 +145,28 @@ def weighable(row: Row, *, probed: bool = True, without: bool = False) -> Weigha
         {rule: sure for rule, sure, effect in plain["causes"] if effect != "note"},
         tuple(plain["checked"]),
     )
+
+
+def beside_others(row: Row) -> Row:
+    """Return a line as its probes would have been beside others on the CPUs: what those took is drawn."""
+    chance = random.Random(f"beside others {row['seed']}")
+    taken = 1 - math.exp(chance.uniform(math.log(1 - MOST_TAKEN), math.log(1 - CONTENDED)))
+
+    def disturbed(reading: ProbeReading) -> ProbeReading:
+        off = chance.gauss(0.0, OF_OTHERS * -left(taken))
+        return reading.model_copy(update={"value": reading.value + off})
+
+    def seen(tried: Row | None) -> Row | None:
+        if tried is None:
+            return None
+        probed = Probed.model_validate(tried).beside_others(taken)
+        every = [
+            one.model_copy(update={"readings": tuple(disturbed(told) for told in one.readings)})
+            for one in probed.tried
+        ]
+        return probed.model_copy(update={"tried": tuple(every)}).model_dump(mode="json")
+
+    return row | {name: seen(row.get(name)) for name in ("tried", "tried_without")}
 
 
 def kind_row(row: Row) -> Kind:

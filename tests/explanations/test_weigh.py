@@ -10,7 +10,7 @@ from loadstone.explanations.job_facts import JobFacts
 from loadstone.explanations.names import EXPLANATIONS, UNEXPLAINED, possible
 from loadstone.explanations.predictions import ANY_DEPTH, IN_REGIMES, PLENTY, READINGS, REGIMES
 from loadstone.explanations.readings import Probed, ProbeReading, Tried
-from loadstone.explanations.strangeness import strangeness
+from loadstone.explanations.strangeness import FAR, strangeness
 from loadstone.explanations.weigh import cause_named, hypotheses_of, weigh
 
 READER = JobFacts(
@@ -174,3 +174,32 @@ def test_every_prediction_is_a_distribution_and_of_an_explanation_there_is() -> 
 def test_nothing_is_said_of_work_on_files_by_name() -> None:
     assert possible(replace(READER, in_tree=True)) == ()
     assert weigh(replace(READER, in_tree=True)) == []
+
+
+def test_others_on_the_cpus_cast_doubt_on_every_reading_of_a_probe() -> None:
+    told = probed(("size.twice", -0.6, 0.02), ("turns.drift", 0.4, 0.02), ("run.dips", -1.0, 0.3))
+    beside = with_taken(told, 0.8).beside_others(0.8)
+    errors = {one.name: one.error for one in beside.tried[0].readings}
+    assert errors.keys() == {"size.twice", "turns.drift"}
+    assert errors["size.twice"] > 0.4 / 2  # what differs between its own ends differs between its arms
+    assert with_taken(told, 0.0).beside_others(0.0) == with_taken(told, 0.0)
+    assert strangeness(READER, told) > strangeness(READER, beside)
+
+
+def test_a_probe_on_another_host_than_the_run_is_not_held_against_the_run() -> None:
+    told = probed(("again.now", -0.9, 0.02), ("again.second", 0.0, 0.02))
+    alike, other = (with_taken(told, taken).beside_others(0.1) for taken in (0.1, 0.8))
+    assert [one.name for one in alike.tried[0].readings] == ["again.now", "again.second"]
+    assert [one.name for one in other.tried[0].readings] == ["again.second"]
+
+
+def with_taken(told: Probed, taken: float) -> Probed:
+    return told.model_copy(update={"tried": (told.tried[0].model_copy(update={"taken": taken}),)})
+
+
+def test_one_reading_that_the_storage_does_not_make_is_strange_however_many_it_does() -> None:
+    usual = [("depth.twice", 0.3, 0.02), ("again.own", 0.01, 0.03), ("longer.drop", 0.0, 0.02)]
+    assert strangeness(READER, probed(*usual)) == 0
+    for name, value in (("again.own", 0.5), ("written.read", -1.5), ("again.tiny", -1.5), ("run.dips", -0.7)):
+        assert strangeness(READER, probed(*usual, (name, value, 0.03))) >= FAR, name
+    assert strangeness(READER, probed(*usual, ("run.dips", -8.0, 0.3))) == 0

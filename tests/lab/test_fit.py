@@ -30,7 +30,7 @@ def test_the_fit_gives_the_weights_that_are_kept() -> None:
     for name in model.BOUNDS:
         assert getattr(again, name) == pytest.approx(getattr(FITTED.weights, name), rel=0.1), name
     assert model.fit_probed(sample, FITTED.weights) == FITTED.probed
-    assert model.fit_strange(sample, FITTED.weights, FITTED.probed) == FITTED.strange
+    assert model.fit_strange(sample) == FITTED.strange
 
 
 def test_the_quick_sums_are_those_of_the_product() -> None:
