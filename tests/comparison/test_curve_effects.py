@@ -45,3 +45,7 @@ def test_a_side_without_a_valid_load_sets_no_level_and_is_compared_in_nothing() 
     twice, broken = names(curve(10_000), curve(20_000), curve(900_000, valid=False))
     assert twice == ["maximum IOPS", "latency at 6.30k IOPS", "IOPS at 220 µs"]
     assert broken == []
+
+
+def test_curves_without_any_valid_load_are_compared_in_nothing() -> None:
+    assert names(curve(10_000, valid=False), curve(20_000, valid=False)) == [[]]

@@ -77,7 +77,7 @@ def effects(found: Sequence[Curves], first_row: int) -> Iterator[Effect]:
         base, *others = one.each
         known = [curve for curve in one.each if curve is not None and sound(curve)]
         # The levels hold for every side, or else a row would have another meaning for each.
-        load, latency = _equal_load(known), _equal_latency(known)
+        load, latency = (_equal_load(known), _equal_latency(known)) if known else (None, None)
         for side, curve in enumerate(others, 1):
             if base is not None and curve is not None:
                 yield from _pair(one.name, first_row + at, side, (base, curve), load=load, latency=latency)
