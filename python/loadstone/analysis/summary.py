@@ -5,7 +5,7 @@ Knows how the parts of the analysis make one document. Knows no screen.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -60,7 +60,17 @@ class Summary:
     def totals(self, by: By) -> list[Total]:
         """Return the lines of a grouping, in the Plan's order."""
         if by not in self._totals:
-            self._totals[by] = totals(self.measurement, by)
+            lines = self.measurement.lines(by)
+            cells = [line.cells for line in lines]
+            # A run of one job has the same figures by job, target and stage.
+            same = next(
+                (known for known in self._totals.values() if [one.line.cells for one in known] == cells), None
+            )
+            self._totals[by] = (
+                totals(self.measurement, by)
+                if same is None
+                else [replace(one, line=line) for one, line in zip(same, lines, strict=True)]
+            )
         return self._totals[by]
 
     @property

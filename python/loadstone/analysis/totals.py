@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from loadstone.analysis.measurement import By, MeasuredLine, Measurement
 
 PERCENTILES: Final = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
+OF_INTERVALS: Final = (
+    pl.col("stage").min(),
+    *(pl.col(f"{kind}_{name}").sum() for kind in LATENCIES for name in ("sum_ns", "samples")),
+)
+"""What the errors of means and rates are made of; an hour of many jobs has half a million of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +74,15 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
     rows = measurement.rows(by)
     if rows["ramp"].any():
         rows = rows.filter(~pl.col("ramp"))
-    stage = (pl.col("stage").min(),)
-    intervals = added_up(rows, ("key", "op"), LATENCIES, more=stage, over="interval")
+    intervals = added_up(rows, ("key", "op"), more=OF_INTERVALS, over="interval")
     whole = {
         (row["key"], row["op"]): row for row in added_up(rows, ("key", "op"), LATENCIES).iter_rows(named=True)
     }
-    of_asked = rows.filter(is_requested(measurement.plan))
+    asked = is_requested(measurement.plan)
     moved: dict[int, list[int]] = {}
-    for key, op in of_asked.select("key", "op").unique().sort("key", "op").iter_rows():
+    # Lazily: rows have many columns, and two are wanted.
+    pairs = rows.lazy().filter(asked).select("key", "op").unique().sort("key", "op").collect()
+    for key, op in pairs.iter_rows():
         moved.setdefault(key, []).append(op)
     histograms = {latency: _histograms(measurement, by, latency) for latency in LATENCIES}
     parts: dict[int, dict[int, pl.DataFrame]] = {}
@@ -97,8 +103,8 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
         alone = len(moving) == 1 and not measurement.plan.trees
         data = found[moving[0]] if alone else None
         if moving and not alone:
-            counted = of_asked.filter(pl.col("key") == line.key)
-            together = added_up(counted, ("key",), LATENCIES, more=stage, over="interval")
+            counted = rows.filter(asked & (pl.col("key") == line.key))
+            together = added_up(counted, ("key",), more=OF_INTERVALS, over="interval")
             wanted = requested(measurement.plan, line.cells)
             added = {kind: _added(measurement, kind, wanted) for kind in LATENCIES}
             known = {kind: histogram for kind, histogram in added.items() if histogram is not None}

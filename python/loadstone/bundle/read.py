@@ -58,6 +58,7 @@ class Bundle:
         self.altered = altered
         self.faults: list[str] = []
         self._host_was_read = False
+        self._footers: tables.Footers = {}
 
     @classmethod
     def open(cls, path: Path, *, unverified: bool = False) -> Bundle:
@@ -268,7 +269,7 @@ class Bundle:
         """Yield what the histograms come to (`bundle.sums`), a piece at a time."""
         needed = [*columns, *(name for name in tables.NAMED if name not in columns)]
         possible = tables.named_by(self._known_plan)
-        for piece in tables.pieces(self.path, layout.SUMS, sums.SCHEMA, needed):
+        for piece in tables.pieces(self.path, layout.SUMS, sums.SCHEMA, needed, known=self._footers):
             yield tables.mended(piece.filter(possible).select(columns))[0]
 
     def ios(self) -> pl.DataFrame | None:
@@ -337,7 +338,7 @@ class Bundle:
         try:
             if members.exists(self.path, sealed):
                 counted = pl.Schema({**schema, **layout.COUNTED})
-                for piece in tables.pieces(self.path, sealed, counted, columns):
+                for piece in tables.pieces(self.path, sealed, counted, columns, known=self._footers):
                     yield piece.select(columns)
             else:
                 for piece in arrows.pieces(self.path / stream, schema, self._say):

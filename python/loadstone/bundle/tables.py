@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from loadstone.plan.model import Plan
 
+    Footers = dict[tuple[int, ...], parquet_footer.Footer]
+    """By what changes with a file."""
+
 PIECE_ROWS: Final = 8192
 MOST_EXPANDED: Final = 1000
 """Our tables take a tenth of their size; a file that promises more than this is made to fill memory."""
@@ -39,15 +42,23 @@ BUCKETS: Final = 2496
 
 
 def pieces(
-    directory: Path, name: str, schema: pl.Schema, columns: Collection[str] | None = None
+    directory: Path,
+    name: str,
+    schema: pl.Schema,
+    columns: Collection[str] | None = None,
+    *,
+    known: Footers | None = None,
 ) -> Iterator[pl.DataFrame]:
     """Yield a sealed table a piece at a time, with the columns of a schema or some of them.
 
-    Raises `BundleError` for what is no such table.
+    `known` are the footers of files that were looked at before, and gets this one's. Raises
+    `BundleError` for what is no such table.
     """
     wanted = pl.Schema({key: kind for key, kind in schema.items() if columns is None or key in columns})
     path = directory / name
-    for piece in _pieces(directory, name, lambda there: [key for key in there.names() if key in wanted]):
+    for piece in _pieces(
+        directory, name, lambda there: [key for key in there.names() if key in wanted], known
+    ):
         yield exactly(piece, wanted, path)
 
 
@@ -63,12 +74,17 @@ def whole(directory: Path, name: str, chosen: Callable[[Sequence[str]], list[str
     return pl.concat(found) if found else pl.DataFrame()
 
 
-def _pieces(directory: Path, name: str, chosen: Callable[[pl.Schema], list[str]]) -> Iterator[pl.DataFrame]:
+def _pieces(
+    directory: Path,
+    name: str,
+    chosen: Callable[[pl.Schema], list[str]],
+    known: Footers | None = None,
+) -> Iterator[pl.DataFrame]:
     """Yield the chosen columns of a table; one piece without rows where it has none."""
     path = directory / name
     with members.open_member(directory, name) as file:
         try:
-            footer = _footer(file, path)
+            footer = _checked(file, path, known)
             table = pl.scan_parquet(file, glob=False)
             schema = table.collect_schema()
             columns = chosen(schema)
@@ -80,6 +96,17 @@ def _pieces(directory: Path, name: str, chosen: Callable[[pl.Schema], list[str]]
             if members.is_shortage(error):
                 raise
             raise BundleError(f"{path}: cannot be read: {_first_line(error)}") from error
+
+
+def _checked(file: BinaryIO, path: Path, known: Footers | None) -> parquet_footer.Footer:
+    """Return a footer that was checked, once for each file of those that know theirs."""
+    if known is None:
+        return _footer(file, path)
+    found = os.fstat(file.fileno())
+    of = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    if of not in known:
+        known[of] = _footer(file, path)
+    return known[of]
 
 
 def _footer(file: BinaryIO, path: Path) -> parquet_footer.Footer:
