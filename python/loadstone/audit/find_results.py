@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -27,12 +26,16 @@ from loadstone.bundle.read import Bundle
 from loadstone.bundle.study import bundle_of, is_study
 from loadstone.bundle.study import read as read_study
 from loadstone.errors import InputError, LoadstoneError, Where
+from loadstone.helpers import cpus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from loadstone.bundle.study import Point
+    from loadstone.helpers import Helpers
 
+MANY_RUNS: Final = 40
+"""So many take longer to read than a process takes to start."""
 LIMIT: Final = 20_000
 """Names in directories that are looked at in all, unless told otherwise."""
 OF_A_BUNDLE: Final = (layout.MANIFEST, layout.PLAN, layout.WORKLOAD, layout.REQUEST, layout.EVENTS)
@@ -56,6 +59,8 @@ class SearchProgress:
     limit: int = LIMIT
     unverified: bool = False
     """Read bundles that are not as they were sealed, too."""
+    helpers: Helpers | None = None
+    """Where many runs of a study are read; None: here, one after the other."""
     tell: Callable[[SearchProgress, Path], None] | None = None
     files: int = 0
     """Names in directories, of files and of directories."""
@@ -111,9 +116,8 @@ def _study(path: Path, looked: SearchProgress) -> Iterator[Found]:
     if not points:
         raise InputError("no run of the study has measured anything", where=Where(str(path)))
     read = []
-    for point in points:
+    for point, found in zip(points, _runs(path, points, looked), strict=True):
         run = path / str(point.bundle)
-        found = _tried(run, partial(_of_study, path, point, looked))
         if isinstance(found, PassedOver):
             yield found
         else:
@@ -123,8 +127,24 @@ def _study(path: Path, looked: SearchProgress) -> Iterator[Found]:
         yield run, replace(one, cases=known)
 
 
-def _of_study(path: Path, point: Point, looked: SearchProgress, _run: Path) -> ForeignResults:
-    opened = bundle_of(path, point, unverified=looked.unverified)
+def _runs(
+    path: Path, points: Sequence[Point], looked: SearchProgress
+) -> Iterator[ForeignResults | PassedOver]:
+    """Read runs of a study, many of them by helpers."""
+    if looked.helpers is None or len(points) < MANY_RUNS or cpus() == 1:
+        for point in points:
+            yield _of_study(path, point, looked.unverified)
+        return
+    asked = [looked.helpers.do(_of_study, path, point, looked.unverified) for point in points]
+    yield from (one.result() for one in asked)
+
+
+def _of_study(path: Path, point: Point, unverified: bool) -> ForeignResults | PassedOver:  # it travels
+    return _tried(path / str(point.bundle), lambda _: _opened(path, point, unverified=unverified))
+
+
+def _opened(path: Path, point: Point, *, unverified: bool) -> ForeignResults:
+    opened = bundle_of(path, point, unverified=unverified)
     return ForeignResults("bundle", ()) if opened is None else bundle(opened)
 
 

@@ -16,6 +16,7 @@ from loadstone.comparison.differences import Difference, differences, environmen
 from loadstone.comparison.phase import with_tails
 from loadstone.comparison.side import Side, named, side
 from loadstone.errors import InputError
+from loadstone.helpers import Helpers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -106,7 +107,9 @@ def compare(
             same = f"{path} is given twice" if first == path else f"{first} and {path} are the same result"
             raise InputError(same, hint="keep one of the two")
         seen[path.resolve()] = path
-    return beside(named([side(path, unverified=unverified) for path in paths]), alpha=alpha)
+    with Helpers() as helpers:
+        sides = [side(path, unverified=unverified, helpers=helpers) for path in paths]
+    return beside(named(sides), alpha=alpha)
 
 
 def beside(sides: tuple[Side, ...], *, alpha: float = matrix.ALPHA) -> ComparisonTable:

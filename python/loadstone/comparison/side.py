@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.summary import Summary
     from loadstone.bundle.study import Point, StudyRecord
+    from loadstone.helpers import Helpers
     from loadstone.verdict import Kind
 
 ROLES: Final = ("measure", "maximum")
@@ -73,14 +74,17 @@ class Side:
         )
 
 
-def side(path: Path, *, unverified: bool = False) -> Side:
-    """Read everything under a path. Raises `InputError` or `BundleError` when it holds no result."""
+def side(path: Path, *, unverified: bool = False, helpers: Helpers | None = None) -> Side:
+    """Read everything under a path. Raises `InputError` or `BundleError` when it holds no result.
+
+    `helpers` read the runs of a large study.
+    """
     read = _Read(unverified=unverified)
     found: list[ComparedPhase] = []
     runs: list[ComparedRun] = []
     passed: list[PassedOver] = []
     verified: list[bool | None] = []
-    for one in find(path, SearchProgress(unverified=unverified)):
+    for one in find(path, SearchProgress(unverified=unverified, helpers=helpers)):
         if isinstance(one, PassedOver):
             passed.append(one)
             continue
