@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone import units
 from loadstone.report import templates
 from loadstone.report.comparison import charts, words
-from loadstone.report.pictures import chart_images
+from loadstone.report.pictures.drawer import Drawer
 from loadstone.report.run.summary_text import in_unit
 from loadstone.report.verdict.words import NAMES
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from loadstone.comparison.metric import Metric
     from loadstone.comparison.watched import WatchedRow
     from loadstone.report.pictures.charts import Spec
+    from loadstone.report.pictures.drawer import Svg
 
 COLUMNS: Final = 3
 """So many sides are columns of the matrix; more are its rows, so that it stays within the page."""
@@ -28,6 +29,11 @@ COLUMNS: Final = 3
 
 def page(made: ComparisonTable) -> str:
     """Return the page."""
+    with Drawer() as drawer:
+        return _rendered(made, drawer)
+
+
+def _rendered(made: ComparisonTable, drawer: Drawer) -> str:
     forest = charts.forest(made)
     small = [spec for spec in charts.over_time(made) if spec is not None]
     return templates.render(
@@ -43,10 +49,10 @@ def page(made: ComparisonTable) -> str:
         matrix=_matrix(made),
         legend=words.legend(made),
         excluded=made.excluded,
-        forest=_drawn(forest) if forest is not None else None,
-        curves=[_drawn(spec) for spec in charts.curves(made)],
-        small=[_drawn(spec) for spec in small],
-        distributions=[_drawn(spec) for spec in charts.distributions(made)],
+        forest=_drawn(drawer, forest) if forest is not None else None,
+        curves=[_drawn(drawer, spec) for spec in charts.curves(made)],
+        small=[_drawn(drawer, spec) for spec in small],
+        distributions=[_drawn(drawer, spec) for spec in charts.distributions(made)],
         warnings=made.warnings,
         jobs=[_job(row, before) for row, before in zip(made.rows, [None, *made.rows], strict=False)],
         differences=made.differences,
@@ -73,9 +79,9 @@ def _sentences(phase: Any) -> str:
     return str(phase.verdict.sentences)
 
 
-def _drawn(spec: Spec) -> tuple[str, str]:
+def _drawn(drawer: Drawer, spec: Spec) -> tuple[str, Svg]:
     title = spec["title"]
-    return str(title if isinstance(title, str) else title["text"]), chart_images.svg(spec)
+    return str(title if isinstance(title, str) else title["text"]), drawer.svg(spec)
 
 
 def _matrix(made: ComparisonTable) -> list[dict[str, Any]]:

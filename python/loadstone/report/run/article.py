@@ -135,12 +135,17 @@ def _result(made: Summary) -> list[Block]:
 
 def _findings(audited: Audited) -> list[Block]:
     causes = verdict.page(audited, json.dumps)["causes"]
-    rows = [[f"{one['title']} ({one['confidence']})", str(one["text"]), str(one["advice"])] for one in causes]
+    rows = [[f"{one['title']} ({one['confidence']})", _found(one), str(one["advice"])] for one in causes]
     return (
         [Heading("Why"), ArticleTable(["finding", "what was found", "what to change"], rows, names=3)]
         if rows
         else []
     )
+
+
+def _found(cause: dict[str, Any]) -> str:
+    more = len(cause["more"])
+    return f"{cause['text']} And {more} more like it." if more else str(cause["text"])
 
 
 def _charts(made: Summary) -> list[Block]:

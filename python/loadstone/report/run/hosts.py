@@ -12,9 +12,10 @@ from loadstone import units
 if TYPE_CHECKING:
     from loadstone.analysis.summary import Summary
     from loadstone.bundle.hosts import HostPart
+    from loadstone.report.pictures.drawer import Svg
 
 
-def page(made: Summary, charts: list[tuple[str, str]]) -> dict[str, Any]:
+def page(made: Summary, charts: list[tuple[str, Svg]]) -> dict[str, Any]:
     """Return what the page shows of the hosts besides their results."""
     record = made.bundle.hosts
     parts = record.hosts if record is not None else ()

@@ -17,6 +17,7 @@ from loadstone.analysis.watched import document as documents
 from loadstone.errors import InputError
 from loadstone.report import templates
 from loadstone.report.pictures import chart_images, charts, watched
+from loadstone.report.pictures.drawer import Drawer
 from loadstone.report.run import answer, data_sheet, hosts, path_chart, path_diagram, summary_text
 from loadstone.report.run.sections import SECTIONS
 from loadstone.report.run.summary_text import cost, monitors, of_verified, per_second
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import Total
     from loadstone.report.pictures.charts import Spec
+    from loadstone.report.pictures.drawer import Svg
     from loadstone.verdict import Audited
 
 MAX_SECTIONS: Final = 6
@@ -54,6 +56,11 @@ NOTHING: Final = "Nothing was measured: the run ended before the first sample th
 
 def render(made: Summary, audited: Audited | None = None) -> str:
     """Return the page as HTML, the verdict at its top when there is one."""
+    with Drawer() as drawer:
+        return _rendered(made, audited, drawer)
+
+
+def _rendered(made: Summary, audited: Audited | None, drawer: Drawer) -> str:
     bundle = made.bundle
     other = charts.iops(made) if large(made) else charts.bandwidth(made)
     whole = (other, charts.spread(made), charts.distribution(made))
@@ -64,31 +71,33 @@ def render(made: Summary, audited: Audited | None = None) -> str:
         doubt=bundle.doubt,
         status_text=STATUS[bundle.status],
         title=title(made),
-        verdict=verdict.page(audited, chart_images.svg) if audited is not None else None,
+        verdict=verdict.page(audited, drawer.svg) if audited is not None else None,
         facts=facts(made),
         answer=answer.answer(made, audited),
-        picture=_picture_of_answer(made),
+        picture=_picture_of_answer(made, drawer),
         headline=headline(made),
         jobs=table(made.totals("job"), made) if len(made.totals("job")) > MAX_HEADLINE else [],
         targets=table(made.totals("target"), None) if len(made.totals("target")) > 1 else [],
-        hosts=hosts.page(made, _drawn(charts.iops_by_host(made))) if made.bundle.hosts is not None else None,
+        hosts=hosts.page(made, _drawn(drawer, charts.iops_by_host(made)))
+        if made.bundle.hosts is not None
+        else None,
         host_rows=table(made.totals("host"), None),
         rates=rates(made),
         path=_path(made, audited),
         sheet=[data_sheet.cells(row) for row in made.spec],
         table_sections=[blocks for section in SECTIONS if (blocks := section(made))],
-        overview=_drawn(*whole),
+        overview=_drawn(drawer, *whole),
         sections=[
             {
                 "name": "All jobs" if by == "all" else total.line.name,
                 "about": about(made, total),
-                "charts": _drawn(*of_line(made, by, total)),
+                "charts": _drawn(drawer, *of_line(made, by, total)),
             }
             for by, total in sections(made)
         ],
         monitors=monitors(made.tool),
-        host=_drawn(charts.host_cpu(made), charts.host_memory(made)),
-        lanes=[(name, chart_images.svg(spec)) for name, spec in watched.lanes(made)],
+        host=_drawn(drawer, charts.host_cpu(made), charts.host_memory(made)),
+        lanes=[(name, drawer.svg(spec)) for name, spec in watched.lanes(made)],
         watched=[_watched(name, one) for name, one in documents(made.measurement).items()],
         notes=[(KINDS.get(note.kind, note.kind), note.text, note.where) for note in made.notes],
         problems=made.problems,
@@ -114,9 +123,9 @@ def _watched(name: str, one: ResultWatched) -> dict[str, Any]:
     }
 
 
-def _picture_of_answer(made: Summary) -> tuple[str, str] | None:
+def _picture_of_answer(made: Summary, drawer: Drawer) -> tuple[str, Svg] | None:
     """Return the rate that matters over time; the charts below do not show it again."""
-    drawn = _drawn(rate_over_time(made))
+    drawn = _drawn(drawer, rate_over_time(made))
     return drawn[0] if drawn else None
 
 
@@ -176,9 +185,9 @@ def of_line(made: Summary, by: By, total: Total) -> tuple[Spec | None, Spec | No
     return charts.latency(made, by, key), charts.latency_heatmap(made, by, key)
 
 
-def _drawn(*specs: Spec | None) -> list[tuple[str, str]]:
+def _drawn(drawer: Drawer, *specs: Spec | None) -> list[tuple[str, Svg]]:
     """Return what each chart shows, and its SVG."""
-    return [(str(spec["title"]), chart_images.svg(spec)) for spec in specs if spec is not None]
+    return [(str(spec["title"]), drawer.svg(spec)) for spec in specs if spec is not None]
 
 
 def title(made: Summary) -> str:

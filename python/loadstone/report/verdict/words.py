@@ -146,10 +146,10 @@ def _remaining(verdict: Verdict) -> int:
     return sum(one.probability >= LIKELY for one in verdict.explanations)
 
 
-def page(audited: Audited, draw: Callable[[Spec], str]) -> dict[str, Any]:
+def page(audited: Audited, draw: Callable[[Spec], object]) -> dict[str, Any]:
     """Return what the page's template shows; `draw` makes an SVG of a chart."""
     verdict, several = audited.verdict, len(audited.phases) > 1
-    causes = [_cause(cause, draw, several=several) for cause in verdict.causes]
+    causes = _together([_cause(cause, draw, several=several) for cause in verdict.causes])
     return {
         "kind": verdict.kind,
         "headline": headline(verdict),
@@ -197,7 +197,22 @@ def not_checked(verdict: Verdict) -> str | None:
     return say("verdict.page.not_checked", rules="; ".join(told)) if told else None
 
 
-def _cause(cause: Cause, draw: Callable[[Spec], str], *, several: bool) -> dict[str, Any]:
+def _together(causes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return causes of which each has its `more`: those after it that one rule says of other jobs or phases.
+
+    What has a picture stands alone.
+    """
+    found: dict[object, dict[str, Any]] = {}
+    for number, cause in enumerate(causes):
+        of = number if cause["svg"] is not None else (cause["rule"], cause["effect"], cause["advice"])
+        if of in found:
+            found[of]["more"].append(cause)
+        else:
+            found[of] = {**cause, "more": []}
+    return list(found.values())
+
+
+def _cause(cause: Cause, draw: Callable[[Spec], object], *, several: bool) -> dict[str, Any]:
     return {
         "rule": cause.rule,
         "title": title(cause.rule),
