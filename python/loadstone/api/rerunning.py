@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone.analysis.steady_start import OPTION
 from loadstone.api import exporting
+from loadstone.api.jobs.changes import PYTHON
 from loadstone.api.on_hosts import given_hosts, rerun_on_hosts
 from loadstone.api.one_run import HowRun, consent_of, request_of, run_once, watched
 from loadstone.api.place import default_directory
+from loadstone.api.probed import ProbedFigures, budget_s, on_this_host
 from loadstone.api.results import Result
 from loadstone.bundle import layout, members
 from loadstone.bundle import study as on_disk
@@ -40,6 +42,7 @@ def rerun(
     *,
     accept_data_loss: Sequence[Path | str] | Consent = (),
     calibration: bool = True,
+    probe: str | float | None = None,
     out: Path | str | None = None,
     hosts: str | None = None,
     watch: Sequence[str | WatchedAddress] = (),
@@ -50,23 +53,32 @@ def rerun(
     """Run the Plan of a bundle again, into a new one; commands of its job file are not run.
 
     Arguments are those of `run`; `unverified` takes the Plan of a bundle that was altered. A run on hosts
-    needs `hosts` of the same names. `rerun_study` runs a study again. Raises `BundleError` for what is no
-    bundle.
+    needs `hosts` of the same names, and has no `probe`. `rerun_study` runs a study again. Raises
+    `BundleError` for what is no bundle.
     """
     directory = Path(out) if out is not None else default_directory("rerun")
     consent = consent_of(accept_data_loss)
+    seconds = None if probe is None else budget_s(probe, PYTHON.at("probe"))
     return rerun_bundle(
         _opened(bundle, "rerun", unverified=unverified),
         given_hosts(hosts, divide=False),
         HowRun(directory, consent, calibration=calibration, progress=progress, check=check),
         watched(watch),
+        None if seconds is None else ProbedFigures(seconds, on_this_host(consent)),
     )
 
 
-def rerun_bundle(old: Bundle, on: GivenHosts | None, settings: HowRun, watch: Watched) -> Result:
+def rerun_bundle(
+    old: Bundle,
+    on: GivenHosts | None,
+    settings: HowRun,
+    watch: Watched,
+    figures: ProbedFigures | None = None,
+) -> Result:
     """Run the Plan of a bundle again, or each of its hosts' Plans on the host of that name."""
     sheet, consent = old.environment.get("spec"), settings.consent
     request = rerun_request(old.path, consent, old.request)
+    request["options"]["probe"] = None if figures is None else figures.budget_s
     if on is not None:
         request["options"] |= on.document()
     asked = RunRequest(
@@ -78,11 +90,12 @@ def rerun_bundle(old: Bundle, on: GivenHosts | None, settings: HowRun, watch: Wa
         watch=watch,
     )
     if old.hosts is not None:
+        PYTHON.refuse("a run on hosts that is run again", probe=figures)
         return rerun_on_hosts(on, old, asked, settings)
     if on is not None:
         on.refuse("a run of one host that is run again")
     check_consent(consent, [old.plan])
-    return run_once(forget_identities(old.plan), asked, settings)
+    return run_once(forget_identities(old.plan), asked, settings, figures)
 
 
 def is_study(path: Path) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
@@ -29,6 +29,7 @@ from loadstone.audit.planned import jobs_of_units, planned
 from loadstone.audit.requested import DueRates, request
 from loadstone.audit.spec_case import with_spec
 from loadstone.bundle.earlier_runs import sequence
+from loadstone.explanations.not_probed import why_not_probed
 from loadstone.explanations.readings import MOMENTS, NO_TIME, Probed
 from loadstone.path.spec import Spec
 
@@ -44,6 +45,13 @@ if TYPE_CHECKING:
 
 MORE: Final = 3
 """Times the budget that probes used up before all was told."""
+
+
+AGAIN: Final = 3
+"""Runs that show how far they lie apart."""
+SEVERAL: Final = ("repeat", "until", "more")
+"""Options with which a command line is of several runs."""
+CONSENT: Final = "--i-accept-data-loss"
 
 
 def cases(made: Summary, beside: Sequence[shape.LoadBeside] = ()) -> list[shape.Case]:
@@ -140,7 +148,7 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
         job_facts=job_facts(requests, used),
         probed=probed,
         watched=watched_hosts.of_phase(measurement, bounds, _own_disks(layers, used)),
-        probe_command=_probe_command(made.bundle.request, probed),
+        probe_command=_probe_command(measurement, total.line, probed),
         beside=tuple(beside),
     )
 
@@ -177,13 +185,25 @@ def _probed(
     return found.without(MOMENTS) if is_busy else found
 
 
-def _probe_command(request: dict[str, Any], probed: Probed | None) -> str | None:
-    """Return the command that would try what was not tried; None where all was, or it was no command."""
-    words = [str(word) for word in request.get("argv", ())][1:]
-    was_asked = request.get("options", {}).get("probe") is not None
-    in_vain = was_asked and (probed is None or probed.ended != NO_TIME)
-    if request.get("front_end") != "run" or not words or in_vain:
+def _probe_command(measurement: Measurement, line: MeasuredLine, probed: Probed | None) -> str | None:
+    """Return the command that would try what was not tried; None where all was.
+
+    What no probe can repeat is run again as a whole: runs that agree are evidence, too.
+    """
+    bundle, plan = measurement.bundle, measurement.plan
+    options = bundle.request.get("options", {})
+    can = why_not_probed(plan, [plan.streams[index] for index in line.streams]) is None
+    if can and options.get("probe") is not None and (probed is None or probed.ended != NO_TIME):
         return None
+    words = [str(word) for word in bundle.request.get("argv", ())][1:]
+    # Of a run among several its own Plan alone is run again; a program has no command line of ours.
+    is_command = bundle.request.get("front_end") == "run" and words[:1] in (["run"], ["probe"])
+    several = any(options.get(name) for name in SEVERAL)
+    if not is_command or several:
+        if bundle.hosts is not None:
+            return None
+        consent = [word for path in options.get("i_accept_data_loss") or () for word in (CONSENT, str(path))]
+        words = ["rerun", str(bundle.path.absolute()), *consent]
     option = "--budget" if words[0] == "probe" else "--probe"
     # A bundle is never written over: the next run gets a directory of its own.
     kept = [
@@ -191,6 +211,9 @@ def _probe_command(request: dict[str, Any], probed: Probed | None) -> str | None
         for before, word in zip(["", *words], words, strict=False)
         if before not in ("--out", "--budget") and not word.startswith(("--out", option))
     ]
+    if not can:
+        again = [] if words[0] == "rerun" else [f"--repeat={AGAIN}"]
+        return shlex.join(["loadstone", *kept, *again])
     asked = option if probed is None else f"{option}={MORE * probed.budget_s:g}s"
     return shlex.join(["loadstone", *kept, asked])
 

@@ -75,7 +75,7 @@ def run(words: Sequence[str]) -> int:
         # Standard input as the job: the parser takes a lone dash for an option unless told otherwise.
         words = [words[0], *words[2:], "--", "-"]
     # An option whose value may be left out: the parser knows none.
-    words = [f"{word}=20s" if word == "--probe" and words[0] == "run" else word for word in words]
+    words = [f"{word}=20s" if word == "--probe" and words[0] in {"run", "rerun"} else word for word in words]
     try:
         result = app(list(words))
     except CycloptsError as error:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from loadstone.explanations.not_probed import why_not_probed
 from loadstone.plan.derived import asked_operations
-from loadstone.plan.model import TargetKind
 from loadstone.probe.planned_facts import block_sizes, job_facts, streams_of
 from loadstone.probe.sample_size import seconds_per_arm
 
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from loadstone.probe.figures import Figures
 
 MIB: Final = 1 << 20
-BACKENDS: Final = frozenset({"io_uring", "libaio", "psync", "sim"})
-KINDS: Final = frozenset({TargetKind.FILE, TargetKind.BLOCK, TargetKind.VIRTUAL})
-MOST_FILES: Final = 64
-MOST_STREAMS: Final = 256
 LEAST_S: Final = 0.25
 MOST_S: Final = 2.0
 
@@ -93,37 +89,7 @@ class Base:
 
     def why_not(self) -> str | None:
         """Say why nothing can be probed here; None when it can."""
-        streams = self.streams
-        targets = [self.plan.targets[index] for index in self.targets]
-        backends = {self.plan.workers[stream.worker].backend.type for stream in streams}
-        reasons = (
-            (
-                any(stream.tree is not None for stream in streams),
-                "operations on files by name cannot be probed",
-            ),
-            (
-                any(stream.pattern.trim_percent or stream.pattern.trim_then_write for stream in streams),
-                "a load that trims cannot be probed: trims cannot be undone",
-            ),
-            (
-                any(stream.headers is not None or stream.pattern.rows is not None for stream in streams),
-                "a load of verified headers or of rows cannot be probed",
-            ),
-            (bool(backends - BACKENDS), f"a load on {', '.join(sorted(backends))} cannot be probed"),
-            (
-                any(target.unlink for target in targets),
-                "the files of the run are gone: it removes them (unlink=1)",
-            ),
-            (
-                any(target.kind not in KINDS for target in targets),
-                "only files and block devices can be probed",
-            ),
-            (
-                any(len(stream.files) > MOST_FILES for stream in streams) or len(streams) > MOST_STREAMS,
-                "so many files or clones cannot be probed: name one section with --section",
-            ),
-        )
-        return next((why for holds, why in reasons if holds), None)
+        return why_not_probed(self.plan, self.streams)
 
 
 def writes(stream: Stream) -> bool:

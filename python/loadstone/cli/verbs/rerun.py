@@ -17,6 +17,7 @@ def rerun(
     bundle: Path,
     /,
     *,
+    probe: str | None = None,
     unverified: Unverified = False,
     run_options: RunOptions = RunOptions(),
 ) -> int:
@@ -29,30 +30,43 @@ def rerun(
     ----------
     bundle
         Directory of the run or the study to do again.
+    probe
+        After the run, tell by short extra runs what lies behind its number, for so long at most:
+        --probe or --probe=60s [default: 20s]. They read, and write only where the run does.
     """
     import loadstone
     from loadstone.api.one_run import HowRun
     from loadstone.api.rerunning import is_study, rerun_bundle
     from loadstone.cli.display import run_summary
+    from loadstone.cli.options.arguments import SHELL
+    from loadstone.cli.running import probing
     from loadstone.cli.running.consent import consent
 
     if is_study(bundle):
+        SHELL.refuse("a study", probe=probe)
         return _study(bundle, run_options, unverified=unverified)
     old = loadstone.open_bundle(bundle, unverified=unverified)
     if old.altered is not None:
         console.doubts([f"the Plan is of a bundle that is {old.altered}"])
+    if old.bundle.hosts is not None:
+        SHELL.refuse("a run on hosts that is run again", probe=probe)
+    agreed = consent(run_options.i_accept_data_loss)
+    figures = None
+    if probe is not None:
+        figures = probing.figures(probing.read_budget(probe), agreed, progress=run_options.progress)
     result = rerun_bundle(
         old.bundle,
         run_options.on_hosts(),
         HowRun(
             run_options.directory("rerun"),
-            consent(run_options.i_accept_data_loss),
+            agreed,
             calibration=run_options.calibration,
             progress=run_summary.live(wanted=run_options.progress),
             check=False,
             say=console.say,
         ),
         run_options.watched(),
+        figures,
     )
     return run_summary.tell(result, run_options, require_valid=run_options.require_valid)
 

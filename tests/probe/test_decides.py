@@ -1,0 +1,108 @@
+"""The command that a verdict names would decide: of each explanation, and of each way to make a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+
+import loadstone
+from loadstone.cli.main import main
+from loadstone.explanations.choice import LEAST_BITS, Candidate, worth
+from loadstone.explanations.names import BY_NAME, EXPLANATIONS, UNEXPLAINED, possible
+from loadstone.explanations.weigh import hypotheses_of
+from loadstone.probe.session import offers
+from tests.e2e.program import needs_engine
+from tests.probe.test_arms import MIB, base
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+READS: dict[str, object] = {"rw": "randread", "bs": "8k", "iodepth": 16, "size": "64m"}
+WRITES = {**READS, "rw": "randwrite", "zero_buffers": 1}
+JOBS: dict[str, dict[str, object]] = {
+    "reads": READS,
+    "writes": WRITES,
+    "mix": {**READS, "rw": "randrw"},
+    "paced": {**READS, "rate_iops": 100},
+    "off the grid": {**READS, "bs": "8k", "offset": 512},
+    "in order": {**READS, "rw": "read"},
+    "two targets": READS,
+}
+NOT_BY_READING = {"unwritten"}
+"""What was never written is told by writing it only: a run that reads is not probed with writes."""
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_every_explanation_is_told_from_the_storage_by_a_probe_of_the_command(
+    tmp_path: Path, job: str
+) -> None:
+    options = dict(JOBS[job])
+    if job == "two targets":
+        (tmp_path / "other").write_bytes(b"")
+        os.truncate(tmp_path / "other", 256 * MIB)
+        options["filename"] = f"{tmp_path / 'target'}:{tmp_path / 'other'}"
+    start = base(tmp_path, options, size=256 * MIB, written_bytes=10**8)
+    made, _ = offers(start)
+    every = {one.name for one in possible(start.facts)}
+    storage = "job_rate" if start.facts.paced else "medium"
+    for name in sorted(every - {storage, "job_depth", UNEXPLAINED}):
+        cells = hypotheses_of(start.facts, None, {}, (), without=frozenset(every - {storage, name}))
+        best = worth(
+            cells, [Candidate(one.probe.name, one.turns.seconds, one.probe.readings) for one in made]
+        )
+        decides = max(one.bits for one in best) >= LEAST_BITS
+        assert decides or (name in NOT_BY_READING and not start.facts.writes), name
+
+
+def test_the_jobs_of_these_tests_are_of_all_explanations(tmp_path: Path) -> None:
+    found = set[str]()
+    for options in JOBS.values():
+        found |= {one.name for one in possible(base(tmp_path, dict(options)).facts)}
+    assert found | {"shared_limit"} == BY_NAME.keys()
+    assert all(one.advice for one in EXPLANATIONS)
+
+
+@pytest.mark.parametrize(
+    ("made_by", "expected"),
+    [
+        ("program", "loadstone rerun {path} --probe"),
+        ("repeats", "loadstone rerun {path}/runs/001-repeat-1 --probe"),
+        ("trims", "loadstone run {job} --i-accept-data-loss {target} --no-report --repeat=3"),
+    ],
+)
+def test_a_run_without_probes_names_a_command_that_is_taken(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    made_by: str,
+    expected: str,
+) -> None:
+    needs_engine()
+    target, file, out = tmp_path / "target", tmp_path / "job.fio", tmp_path / "run"
+    target.write_bytes(os.urandom(MIB) * 16)
+    kind = "randtrim" if made_by == "trims" else "randread"
+    file.write_text(
+        f"[job]\nioengine=io_uring\nrw={kind}\nbs=4k\nruntime=300ms\ntime_based=1\nfilename={target}\n"
+    )
+    if made_by == "program":
+        verdict = loadstone.run(file, out=out, calibration=False, check=False).document()["verdict"]
+    else:
+        words = ["run", str(file), "--out", str(out), "--no-report"]
+        words[2:2] = ["--i-accept-data-loss", str(target)] if made_by == "trims" else ["--repeat=2"]
+        monkeypatch.setattr("sys.argv", ["loadstone", *words])
+        assert main(words) == 0
+        member = out if made_by == "trims" else out / "runs" / "001-repeat-1"
+        verdict = json.loads((member / "result.json").read_text())["verdict"]
+    assert verdict["to_decide"] == expected.format(path=out, job=file, target=target)
+    again = shlex.split(verdict["to_decide"])[1:]
+    monkeypatch.setattr("sys.argv", ["loadstone", *again])
+    again = ["--probe=2s" if word == "--probe" else word for word in again]
+    assert main([*again, "--out", str(tmp_path / "again")]) == 0
+    capsys.readouterr()
+    if made_by != "trims":
+        told = json.loads((tmp_path / "again" / "result.json").read_text())["verdict"]
+        assert told["probes"]
