@@ -7,13 +7,14 @@ import errno
 import json
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.control import commands, journal
+from loadstone.control import commands, journal, orphans
 from loadstone.control.block import NrRequests
 from loadstone.control.changes import ChangeOutcome, Changes, DamagedLine, Restored, restore
 from loadstone.control.journal import Change
@@ -433,3 +434,24 @@ def test_a_claim_that_cannot_be_written_down_is_refused(places: Places) -> None:
 
     with pytest.raises(RefusedError, match="cannot be written down: No space left on device"):
         Changes(machine.controls(places[0]), places[1], full).claim([Setting("", "/data")])
+
+
+def test_a_command_that_cannot_be_undone_is_kept_until_somebody_says_to_forget_it(places: Places) -> None:
+    changes = changing(places)
+    changes.run("mark", "true", "echo no way >&2; exit 3")
+    abandon(changes)
+    for _ in range(2):
+        [done] = restore(machine.controls(places[0]), places[1])
+        assert done.outcome is ChangeOutcome.FAILED
+        assert str(done).endswith("ended with 3: no way")
+    [done] = restore(machine.controls(places[0]), places[1], force=True)
+    assert done.is_well
+    assert str(done).endswith("forgotten, not put back: mark: `echo no way >&2; exit 3` ended with 3: no way")
+    assert restore(machine.controls(places[0]), places[1]) == []
+
+
+def test_a_command_that_is_given_up_takes_what_it_started_with_it() -> None:
+    with pytest.raises(subprocess.TimeoutExpired):
+        orphans.run(["/bin/sh", "-c", "(sleep 300); true"], "test-given-up", timeout=0.5)
+    assert orphans.wait_until_gone("test-given-up", 5.0)
+    orphans.forget("test-given-up")

@@ -82,8 +82,9 @@ def restore_settings(*, force: bool = False) -> list[Restored | DamagedLine]:
     """Put back what killed runs left changed on this machine, and return what became of each change.
 
     Each has a `setting`, its value `before`, an `outcome`, and `is_well` where nothing is left of it. With
-    `force` also what somebody else has set since. What is not put back stays in the journal, and so does a
-    line that cannot be read: it has a `path`, a `line` and the outcome `damaged`.
+    `force` also what somebody else has set since, and a command whose second one fails is forgotten. What
+    is not put back stays in the journal, and so does a line that cannot be read: it has a `path`, a `line`
+    and the outcome `damaged`.
     """
     return changes.restore(where=journal.folder(), force=force)
 

@@ -42,7 +42,7 @@ class ChangeOutcome(StrEnum):
     REBOOTED = "rebooted"
     """A reboot has undone it."""
     GONE = "gone"
-    """The device, mount or group is gone."""
+    """The device, mount or group is gone, or somebody said to forget it."""
     CHANGED_BY_OTHERS = "changed_by_others"
     """It has a value that is neither the one before nor the one that was set."""
     FAILED = "failed"
@@ -72,7 +72,7 @@ class Restored:
             case ChangeOutcome.REBOOTED:
                 text = f"{self.setting}: the reboot has undone it"
             case ChangeOutcome.GONE:
-                text = f"{self.setting}: is gone, and the change with it"
+                text = f"{self.setting}: {self.why or 'is gone, and the change with it'}"
             case ChangeOutcome.CHANGED_BY_OTHERS:
                 text = f"{self.setting}: NOT put back to {self.before}: {self.why}"
             case ChangeOutcome.FAILED:
@@ -300,8 +300,7 @@ def _put_back(
         if kind.volatile and not same_boot:
             outcome, why = ChangeOutcome.REBOOTED, ""
         elif not kind.readable:
-            kind.write(change.setting.subject, change.before)
-            outcome, why = ChangeOutcome.RESTORED, ""
+            outcome, why = _undo(kind, change, force=force)
         else:
             outcome, why = _put_back_value(kind, change, force=force)
         if outcome in (ChangeOutcome.RESTORED, ChangeOutcome.UNCHANGED):
@@ -316,6 +315,16 @@ def _put_back(
     if done.is_well:
         record.over(change)
     return done
+
+
+def _undo(kind: Control, change: Change, *, force: bool) -> tuple[ChangeOutcome, str]:
+    try:
+        kind.write(change.setting.subject, change.before)
+    except LoadstoneError as error:
+        if not (force and kind.forgettable):
+            raise
+        return ChangeOutcome.GONE, f"forgotten, not put back: {error}"
+    return ChangeOutcome.RESTORED, ""
 
 
 def in_words(shown: Callable[[str], str], value: str) -> str:

@@ -25,7 +25,7 @@ class CommandPair(Control):
 
     by_name = True
     name, title, source = "command", "a command and the one that undoes it", "sh(1)"
-    volatile, readable = False, False
+    volatile, readable, forgettable = False, False, True
 
     def subjects(self) -> list[str]:
         """Return none: they are whatever the user wrote."""

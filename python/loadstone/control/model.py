@@ -41,6 +41,8 @@ class Control(abc.ABC):
     """It has a value; else what puts it back is written, whatever is there."""
     moves: ClassVar[bool] = False
     """Its value changes with what the run does: a third value is nobody else's setting."""
+    forgettable: ClassVar[bool] = False
+    """`loadstone restore --force` forgets it where what undoes it fails: only its user knows what is left."""
     by_name: ClassVar[bool] = False
     """Its subjects are not listed: the user names one."""
     takes: ClassVar[tuple[str, str]] = (".*", "any value")

@@ -44,6 +44,8 @@ def run(
     """Run a program that does not outlive this process; `lock`: the name under which it is waited for.
 
     What it says goes to files in memory: a program that it leaves in the background would hold a pipe open.
+    One that takes too long, or during which somebody asks for the end, is killed with all that it started:
+    what is left of it would hold up what puts it back.
     """
     with contextlib.ExitStack() as stack:
         kept: tuple[int, ...] = ()
@@ -53,19 +55,24 @@ def run(
             fcntl.flock(file, fcntl.LOCK_SH)
             kept = (file,)
         out, err = (stack.enter_context(os.fdopen(os.memfd_create(name), "w+b")) for name in ("out", "err"))
-        done = subprocess.run(
+        with subprocess.Popen(
             command,
-            preexec_fn=_die_with_parent,
-            check=False,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 - one call of a library that is there
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
-            timeout=timeout,
             env=env,
             pass_fds=kept,
-        )
+            process_group=0,
+        ) as started:
+            try:
+                code = started.wait(timeout)
+            except BaseException:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(started.pid, signal.SIGKILL)
+                raise
         said = (_said(one) for one in (out, err))
-        return subprocess.CompletedProcess(command, done.returncode, *said)
+        return subprocess.CompletedProcess(command, code, *said)
 
 
 def _said(file: BinaryIO) -> str:

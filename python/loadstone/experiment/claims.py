@@ -28,7 +28,7 @@ STORED: Final = (TargetKind.FILE, TargetKind.BLOCK, TargetKind.NVME, TargetKind.
 
 def things(paths: Iterable[str]) -> list[Setting]:
     """Return claims of files, devices and directories themselves, whatever they are called."""
-    return [Setting("", os.path.realpath(one)) for one in paths]
+    return [Setting("", one) for one in dict.fromkeys(map(os.path.realpath, paths))]
 
 
 def settings(prepared: PreparedExperiment, controls: Controls) -> list[Setting]:

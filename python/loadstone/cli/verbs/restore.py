@@ -34,7 +34,7 @@ def restore(
         Only say what is changed.
     force
         Put back also what somebody else has set to a third value since, and forget a fill whose file
-        system is gone.
+        system is gone and a command whose second one fails again.
     json
         Print one JSON document.
     """
