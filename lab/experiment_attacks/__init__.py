@@ -1,0 +1,1 @@
+"""Experiments as people get them wrong."""
