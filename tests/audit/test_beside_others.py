@@ -92,3 +92,16 @@ def test_a_stall_no_longer_than_a_thread_waits_its_turn_may_be_that(
     case = run(rates, fine=fine, contention=who)
     case = replace(case, total=replace(case.total, latency=LatencyFigures(1e6, "lat", 40_000)))
     assert one(time_structure.RULE, case).effect == effect
+
+
+def test_what_has_an_order_in_time_is_not_made_by_others() -> None:
+    rates, fine = course([4000.0])
+    for begin in range(100, 1000, 100):
+        fine.ops[begin : begin + 10] = 0
+    stalls = run(rates, fine=fine, contention=CROWDED)
+    stalls = replace(stalls, total=replace(stalls.total, latency=LatencyFigures(1e6, "lat", 40_000)))
+    assert one(time_structure.RULE, stalls).effect == "suspect"
+    rates, fine = course([8000.0 / 1.4**level for level in range(10)])
+    assert one(time_structure.RULE, run(rates, fine=fine, contention=CROWDED)).effect == "suspect"
+    up_and_down, fine = course([4000.0, 2500.0, 4100.0, 2000.0, 3900.0])
+    assert one(time_structure.RULE, run(up_and_down, fine=fine, contention=CROWDED)).effect == "note"

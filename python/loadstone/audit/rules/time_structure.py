@@ -44,6 +44,9 @@ NEARLY_ALL: Final = 0.85
 are nearer to each other, or one that has nearly all I/Os."""
 COMB: Final = 0.75
 """Of 14 situations with a comb (the same seeds) 3 were honest: even latencies make one, too."""
+IN_ORDER: Final = ("falling", "rising")
+MANY_LEVELS: Final = 5
+"""Levels that others on the CPUs make come in any order: of five, 1 in 60 times in this or the other."""
 FAR_NS: Final = 1e6
 """Modes nearer to each other than this may be the host's own (a sleeping processor)."""
 
@@ -106,7 +109,8 @@ def _stalled(case: Case, rates: FineRates, stalls: Stalls) -> Finding:
     advice = say("audit.time_structure.stalls.advice")
     confidence = 0.95 if stalls.share > MUCH else 0.85
     found = _finding(case, confidence, text, evidence, advice, "stalls")
-    can = beside_others.can_stop(case, stalls.longest_ns, stalls.share)
+    # Others come and go; they do not come at regular times.
+    can = stalls.period_ns is None and beside_others.can_stop(case, stalls.longest_ns, stalls.share)
     return beside_others.told(case, found) if can else found
 
 
@@ -138,7 +142,8 @@ def _levels(case: Case, rates: FineRates, levels: Levels) -> Finding:
         levels.shape,
     )
     shortest_ns = min(one.end_ns - one.begin_ns for one in levels.every)
-    if beside_others.can_change(case, low, high, shortest_ns):
+    ordered = levels.shape in IN_ORDER and len(levels.every) >= MANY_LEVELS
+    if not ordered and beside_others.can_change(case, low, high, shortest_ns):
         return beside_others.told(case, found)
     return replace(found, effect="note") if _settles(levels) else found
 
