@@ -73,12 +73,13 @@ test:
 
 # What it says is shown when it has ended: the tests beside it tell how far they are.
 # Cargo is given none of this make's jobs, and says so where it is told of them.
-test-rust: export LOADSTONE_SEEDS ?= 2500
+test-rust: export LOADSTONE_SEEDS ?= 1500
+test-rust: export LOADSTONE_DAMAGES ?= 50
 test-rust:
 	@mkdir -p target
 	@echo '$(CARGO) test $(QUIET) --locked --workspace'
 	@MAKEFLAGS= $(CARGO) test $(QUIET) --locked --workspace > target/test-rust.txt 2>&1; ended=$$?; cat target/test-rust.txt; exit $$ended
-	@echo "ran $$LOADSTONE_SEEDS simulated Plans of crates/cli/tests/seeds; make nightly runs all"
+	@echo "ran $$LOADSTONE_SEEDS simulated Plans of crates/cli/tests/seeds, and each kind of damage $$LOADSTONE_DAMAGES times; make nightly runs all"
 
 test-side-by-side: build
 	@# Once, or else each of the workers would compile every module of a fresh clone.
@@ -89,9 +90,10 @@ test-side-by-side: build
 robust: build
 	$(BIN)/python -m tests.support.under_load $(ROBUST)
 
-# What takes minutes: give a test the marker `nightly`. The second line starts an interpreter for every program.
+# What takes minutes: give a test the marker `nightly`. The last line starts an interpreter for every program.
 nightly: build
 	$(CARGO) test $(QUIET) --locked --package loadstone-engine --test seeds
+	$(CARGO) test $(QUIET) --locked --package loadstone-engine-core --lib every_kind_is_found
 	$(BIN)/python -m pytest -m nightly --timeout 7200 $(PYTEST)
 	LOADSTONE_TESTS_COLD=1 $(BIN)/python -m pytest -n $(JOBS) -m 'not nightly' --timeout 1800 tests/e2e tests/cli $(PYTEST)
 
