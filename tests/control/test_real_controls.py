@@ -139,3 +139,58 @@ def test_a_device_that_is_detached_takes_its_settings_along(tmp_path: Path) -> N
     done = subprocess.run(restore, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stdout
     assert done.stdout.splitlines()[-1].endswith(("is gone, and the change with it", "put back to 2560"))
+
+
+KILLED_AFTER = """
+import os, signal, sys
+from loadstone.control.changes import Changes
+words = iter(sys.argv[1:])
+changes = Changes()
+for control, subject, value in zip(words, words, words):
+    changes.set(control, subject, value)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def killed_and_restored(settings: list[tuple[str, str, str]], state: Path) -> None:
+    """Set these on this machine in a process that is killed, and see them put back."""
+    controls = Controls()
+    before = [controls.named(control).read(subject) for control, subject, _ in settings]
+    environment = os.environ | {"LOADSTONE_STATE": str(state)}
+    words = [word for one in settings for word in one]
+    killed = subprocess.run([sys.executable, "-c", KILLED_AFTER, *words], check=False, env=environment)
+    changed = [controls.named(control).read(subject) for control, subject, _ in settings]
+    restore = [sys.executable, "-m", "loadstone", "restore"]
+    done = subprocess.run(restore, capture_output=True, text=True, check=False, env=environment)
+    assert killed.returncode == -signal.SIGKILL
+    assert changed == [value for *_, value in settings]
+    assert done.returncode == 0, done.stdout
+    assert [controls.named(control).read(subject) for control, subject, _ in settings] == before
+
+
+def others(control: str, subject: str) -> list[tuple[str, str, str]]:
+    """Return a setting of the control to a value that it does not have; none where it cannot be set here."""
+    kind = Controls().named(control)
+    now = kind.read(subject) if subject in kind.subjects() else None
+    value = next((one for one in kind.choices(subject) if one != now), None)
+    return [] if now is None or value is None else [(control, subject, value)]
+
+
+@pytest.mark.serial
+@pytest.mark.parametrize(("control", "subject"), [("transparent_huge_pages", ""), ("idle_states", "cpu0")])
+def test_a_setting_of_the_host_is_put_back_after_a_kill(control: str, subject: str, tmp_path: Path) -> None:
+    settings = others(control, subject)
+    if os.geteuid() != 0 or not settings:
+        pytest.skip(f"needs root, and a host that has {control}")
+    killed_and_restored(settings, tmp_path)
+
+
+def test_every_setting_of_a_queue_is_put_back_after_a_kill(mounted: tuple[str, Path], tmp_path: Path) -> None:
+    disk = mounted[0].removeprefix("/dev/")
+    settings = [*others("nomerges", disk), *others("rq_affinity", disk)]
+    sectors = Controls().named("max_sectors_kb").read(disk)
+    if sectors is not None:
+        settings.append(("max_sectors_kb", disk, str(int(sectors) // 2)))
+    if not settings:
+        pytest.skip("this kernel's loop devices have no such setting")
+    killed_and_restored(settings, tmp_path)

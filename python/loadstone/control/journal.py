@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 SUFFIX: Final = ".jsonl"
+PART: Final = ".part"
 
 
 @dataclass(slots=True)
@@ -103,7 +104,7 @@ class ChangeJournal:
         self.damaged: list[int] = []
         make(where)
         stem = f"{time.time_ns()}-{os.getpid()}"
-        part, self.path = where / f"{stem}.part", where / f"{stem}{SUFFIX}"
+        part, self.path = where / f"{stem}{PART}", where / f"{stem}{SUFFIX}"
         try:
             self._file = os.open(part, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             self._write({"begin": _self()})
@@ -188,6 +189,9 @@ def left_behind(where: Path, step: Callable[[str], None] = lambda _: None) -> It
         yield []
         return
     with exclusive(where):
+        for unbegun in where.glob(f"*{PART}"):
+            # Of a process that was killed before it changed anything: records are begun under this lock.
+            unbegun.unlink(missing_ok=True)
         taken = [LeftChanges(record, step) for record in reversed(waiting(where))]
         try:
             yield taken
