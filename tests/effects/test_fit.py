@@ -67,29 +67,6 @@ def test_fishers_f_with_something_to_find_is_scipys(
     assert fit.f_beyond(share, first, second, 0.0) == pytest.approx(share, rel=1e-6)
 
 
-def in_blocks(levels: list[int], blocks: int) -> np.ndarray:
-    runs = len(levels)
-    return np.column_stack(
-        [np.ones(runs * blocks), np.tile(levels, blocks), np.repeat(np.eye(blocks), runs, axis=0)[:, 1:]]
-    )
-
-
-def test_a_group_is_as_noisy_as_it_is_although_its_blocks_are_shared_with_another() -> None:
-    chance, found = np.random.default_rng(5), []
-    group = np.tile([0, 0, 1], 60)
-    for _ in range(40):
-        values = chance.normal(0, 1, 180) * np.where(group, 5.0, 1.0)
-        noise = fit.GroupNoise.of(fit.fit(in_blocks([0, 0, 1], 60), values), group)
-        assert noise is not None
-        found.append(noise.unmixed @ noise.squares)
-    assert np.mean(found, axis=0) == pytest.approx((1.0, 25.0), rel=0.15)
-
-
-def test_two_runs_in_each_block_do_not_tell_which_is_the_noisy_one() -> None:
-    fitted = fit.fit(in_blocks([0, 1], 8), np.random.default_rng(6).normal(0, 1, 16))
-    assert fit.GroupNoise.of(fitted, np.tile([0, 1], 8)) is None
-
-
 def test_without_repeats_there_is_no_error() -> None:
     fitted = fit.fit(np.eye(3), np.array([1.0, 2.0, 3.0]))
     assert fit.pooled_error(fitted, np.array([1.0, -1.0, 0.0])) is None

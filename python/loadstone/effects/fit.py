@@ -28,8 +28,6 @@ BETA: Final = 0.7102
 """Mean of the square of a normal value that is cut off at `TUNING`."""
 ROUNDS: Final = 40
 NO_ROOM: Final = 1e-9
-MIXED: Final = 100.0
-"""Above this condition number residuals do not tell apart how noisy groups are."""
 MANY: Final = 1e9
 """Degrees of freedom of an error of zero."""
 
@@ -83,39 +81,31 @@ def pooled_error(fitted: LinearFit, contrast: Numbers, floor: float = 0.0) -> Co
 
 @dataclass(frozen=True, slots=True)
 class GroupNoise:
-    """How noisy each group of runs is by itself.
-
-    A run's residual holds a part of the noise of every run that its blocks and levels are shared with, so
-    that an even group looks noisier than it is, and a noisy one more even. The squares of each group are
-    what all variances together let expect, and are solved for them (C. R. Rao's MINQUE for equal variances,
-    Journal of Multivariate Analysis 1, 1971).
-    """
+    """How noisy each group of runs is by itself: its variance, and the degrees of freedom behind it."""
 
     group: NDArray[np.int64]
-    maker: Numbers
-    squares: Numbers
-    """Of the residuals of each group, summed."""
-    unmixed: Numbers
-    """Takes these sums to the variances."""
+    variances: Numbers
+    freedoms: Numbers
 
     @classmethod
     def of(cls, fitted: LinearFit, group: NDArray[np.int64]) -> GroupNoise | None:
-        """Take it from the residuals of each group; None where these do not tell the groups apart."""
-        member = np.equal.outer(np.arange(int(group.max()) + 1), group).astype(np.float64)
-        mixed = member @ fitted.maker**2 @ member.T
-        if np.linalg.cond(mixed) > MIXED:
-            return None
-        unmixed = np.asarray(np.linalg.inv(mixed), dtype=np.float64)
-        return cls(group, fitted.maker, member @ fitted.residuals**2, unmixed)
+        """Take it from the residuals of each group; None where the fit leaves one of them none."""
+        variances, freedoms = [], []
+        for number in range(int(group.max()) + 1):
+            mine = np.flatnonzero(group == number)
+            maker = fitted.maker[np.ix_(mine, mine)]
+            room = float(np.trace(maker))
+            if room < NO_ROOM:
+                return None
+            variances.append(float(fitted.residuals[mine] @ fitted.residuals[mine]) / room)
+            freedoms.append(room**2 / float((maker**2).sum()))
+        return cls(group, np.array(variances), np.array(freedoms))
 
     def error(self, weights: Numbers, floor: float = 0.0) -> ContrastError:
         """Return the error of a contrast with these weights of runs."""
-        parts = np.bincount(self.group, weights**2)
-        variances = np.maximum(self.unmixed @ self.squares, floor**2)
-        whole = float(parts @ variances)
-        inner = self.maker @ ((parts @ self.unmixed)[self.group][:, None] * self.maker)
-        inner = inner * variances[self.group]
-        beneath = float((inner * inner.T).sum())
+        parts = np.bincount(self.group, weights**2) * np.maximum(self.variances, floor**2)
+        whole = float(parts.sum())
+        beneath = float((parts**2 / self.freedoms).sum())
         return ContrastError(math.sqrt(whole), max(1.0, whole**2 / beneath) if beneath else MANY)
 
 
