@@ -11,7 +11,9 @@ from loadstone import exitcodes
 from loadstone.api.comparing import Comparison
 from loadstone.bundle import study as on_disk
 from loadstone.cli.verbs.compare import compare as verb
+from loadstone.comparison import pairing
 from loadstone.comparison.compare import JobRow, compare
+from loadstone.comparison.side import side as read_side
 from loadstone.errors import InputError
 from loadstone.report.comparison.words import headline
 from tests.support import runs
@@ -128,6 +130,24 @@ def test_repeats_that_scatter_hide_a_difference_that_single_runs_would_show(tmp_
     assert found["IOPS"].cells[1].judgement == "same"
     single = rows([base / "runs" / "1", other / "runs" / "1"])
     assert single["IOPS"].cells[1].judgement == "worse"
+
+
+def test_repeats_of_a_paced_job_are_repeats_though_no_two_had_as_much_due(tmp_path: Path) -> None:
+    for number, seconds in enumerate((9.9, 10.0, 10.3)):
+        runs.make(
+            tmp_path / str(number), Job("a", {"read": 1000.0}, paced=True), seconds=seconds, seed=number
+        )
+    found = read_side(tmp_path)
+    due = {phase.case.jobs[0].rate_iops for phase in found.phases}
+    assert len(due) > 1
+    (cell,) = pairing.cells(found)
+    assert len(cell.valid) == 3
+
+
+def test_runs_at_two_rates_are_no_repeats(tmp_path: Path) -> None:
+    for rate in (1000.0, 2000.0):
+        runs.make(tmp_path / str(rate), Job("a", {"read": rate}, paced=True))
+    assert len(pairing.cells(read_side(tmp_path))) == 2
 
 
 def test_copies_of_a_run_are_no_repeats_that_agree(tmp_path: Path) -> None:

@@ -55,19 +55,15 @@ def _factors(phase: ComparedPhase) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((name, str(value)) for name, value in phase.factors.items()))
 
 
-def _rate(phase: ComparedPhase) -> tuple[float | None, ...]:
-    return tuple(job.rate_iops for job in phase.case.jobs)
-
-
 def _same(phase: ComparedPhase) -> Hashable:
     names = phase.name if phase.case.source != "bundle" and phase.number > 1 else ""
     return (
-        phase.pattern, phase.depth, _rate(phase), phase.number, phase.label, _factors(phase), names,
+        phase.pattern, phase.depth, phase.asked, phase.number, phase.label, _factors(phase), names,
     )  # fmt: skip
 
 
 LIKENESS: Final[tuple[Callable[[ComparedPhase], Hashable], ...]] = (
-    lambda one: (one.pattern, one.depth, _rate(one), one.label, _factors(one), one.names, one.number),
+    lambda one: (one.pattern, one.depth, one.asked, one.label, _factors(one), one.names, one.number),
     lambda one: (one.pattern, one.label, _factors(one), one.names, one.number),
     lambda one: (one.pattern, one.depth, _factors(one), one.number),
     lambda one: (one.pattern, one.depth, one.number),

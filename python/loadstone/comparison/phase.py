@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.analysis.summary import Summary
+    from loadstone.analysis.totals import Total
     from loadstone.audit.case import Case
     from loadstone.audit.foreign.reader import ForeignResults
     from loadstone.bundle.study import Factor, Point
@@ -61,6 +62,8 @@ class ComparedPhase:
     jobs: Mapping[OfJob, Value] = field(default_factory=dict)
     tail: tuple[tuple[float, float], ...] = ()
     """1 / (share of I/Os beyond), and the latency there in ns."""
+    asked: tuple[float, float] = (0.0, 0.0)
+    """Operations and bytes per second that all jobs together were to do at most; 0: no limit."""
     summary: Summary | None = None
     """Of a bundle: what it was made of."""
     stage: int = 0
@@ -155,9 +158,22 @@ def _of_summary(made: Summary) -> Iterator[dict[str, Any]]:
             "tail": tuple((1 / beyond, float(ns)) for beyond, ns in lat.histogram.tail() if beyond > 0)
             if lat is not None
             else (),
+            "asked": _asked(made, total),
             "summary": made,
             "stage": total.line.key,
         }
+
+
+def _asked(made: Summary, total: Total) -> tuple[float, float]:
+    """Return what the Plan says: what was due in the measured time is never the same twice."""
+    by_unit = {"ops": 0.0, "bytes": 0.0}
+    for index in total.line.streams:
+        stream = made.measurement.plan.streams[index]
+        pace, tree = stream.pace, stream.tree
+        for rate in (pace.read, pace.write, pace.trim, tree.rate if tree is not None else None):
+            if rate is not None:
+                by_unit[rate.amount.unit] += rate.amount.per_second
+    return by_unit["ops"], by_unit["bytes"]
 
 
 def with_tails(phase: ComparedPhase) -> ComparedPhase:
@@ -180,7 +196,11 @@ def _of_case(case: Case) -> dict[str, Any]:
         # Its figure is the mean of runs that were all printed.
         scale = rate.value / (sum(known) / len(known)) if sum(known) else 1.0
         found[IOPS] = statistics.of_runs([Sample(one * scale, None, None) for one in known])
-    return {"values": found, "jobs": values.of_case_jobs(case)}
+    asked = (
+        sum(job.rate_iops or 0.0 for job in case.jobs),
+        sum(job.rate_bytes_per_s or 0.0 for job in case.jobs),
+    )
+    return {"values": found, "jobs": values.of_case_jobs(case), "asked": asked}
 
 
 def course(phase: ComparedPhase) -> tuple[tuple[float, float], ...]:
