@@ -48,7 +48,7 @@ class StudyPattern:
     @property
     def valid(self) -> int:
         """How many of its runs anything may rest on."""
-        return sum(run.valid for run, _ in self.each)
+        return sum(line.valid for _, line in self.each)
 
 
 def patterns(runs: Sequence[RunFigures], *, alike: bool = False) -> list[StudyPattern]:
@@ -81,7 +81,7 @@ def _pattern(name: str, job: str, op: str, runs: Sequence[RunFigures]) -> StudyP
         op=op,
         runs=tuple(runs),
         measured=pooled([line for _, line in found]),
-        sound=pooled([line for run, line in found if run.valid]),
+        sound=pooled([line for _, line in found if line.valid]),
     )
 
 

@@ -6,14 +6,19 @@ Knows neither other runs nor how they are compared.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, get_args
 
 from loadstone.analysis.spec import nearest
 from loadstone.analysis.summary import summarise
 from loadstone.analysis.tail import percentile_intervals
+from loadstone.bundle import layout, members
+from loadstone.errors import BundleError
+from loadstone.verdict import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.histogram import Histogram
     from loadstone.analysis.latency import Latency
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
 PERCENTILES: Final = (50.0, 95.0, 99.0, 99.9)
 ALL_OPS: Final = "all"
 WHOLE: Final = "total"
+KINDS: Final[dict[str, Kind]] = {kind: kind for kind in get_args(Kind)}
 LARGE_BLOCK_BYTES: Final = 64 << 10
 """From this mean size on bandwidth says more than IOPS."""
 
@@ -54,6 +60,13 @@ class LineFigures:
     held: bool | None
     sheet_share: Estimate | None = None
     """Of the data sheet's figure it came nearest to; None without one, and for the lines of single jobs."""
+    verdict: Kind | None = None
+    """Of its run, or of its phase where the run has several."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether anything may rest on its numbers."""
+        return self.verdict != "not_valid"
 
     @property
     def large_blocks(self) -> bool:
@@ -80,8 +93,21 @@ class RunFigures:
 
     @property
     def valid(self) -> bool:
-        """Whether its numbers may be built upon; False: the audit found that they are not what they say."""
+        """Whether all of its numbers may be built upon; its lines say which, where it ran in phases."""
         return self.point.verdict != "not_valid"
+
+
+def sound(runs: Sequence[RunFigures]) -> list[RunFigures]:
+    """Return what of some runs may be built upon: their valid lines; runs without one are left out."""
+    kept = [
+        replace(
+            one,
+            whole=one.whole if one.valid else None,
+            lines=tuple(line for line in one.lines if line.valid),
+        )
+        for one in runs
+    ]
+    return [one for one in kept if one.lines]
 
 
 def run(point: Point, summary: Summary | None) -> RunFigures:
@@ -89,7 +115,7 @@ def run(point: Point, summary: Summary | None) -> RunFigures:
     if summary is None:
         return RunFigures(point, None, ())
     silent = tuple(total.line.name for total in summary.totals("job") if not total.ops)
-    return RunFigures(point, _whole(summary), tuple(_lines(summary)), summary, silent)
+    return RunFigures(point, _whole(point, summary), tuple(_lines(point, summary)), summary, silent)
 
 
 def runs(opened: Opened) -> list[RunFigures]:
@@ -98,7 +124,25 @@ def runs(opened: Opened) -> list[RunFigures]:
     return [run(point, None if bundle is None else summarise(bundle)) for point, bundle in found]
 
 
-def _whole(summary: Summary) -> LineFigures | None:
+def _verdicts(point: Point, summary: Summary) -> dict[int, Kind | None]:
+    """Return the verdict on each job, by its line: that of its phase, as the run's result has it."""
+    jobs, stages = summary.totals("job"), summary.totals("stage")
+    found: dict[int, Kind | None] = dict.fromkeys((job.line.key for job in jobs), point.verdict)
+    if point.verdict is None or len(stages) < 2:
+        return found
+    try:
+        told = members.document(summary.bundle.path, layout.RESULT)
+        kinds = [KINDS[one["verdict"]["kind"]] for one in told["phases"]]
+    except (BundleError, LookupError, TypeError, ValueError):
+        return found  # A run that was killed has no result: all of it is what its study says.
+    if len(kinds) == len(stages):
+        for stage, kind in zip(stages, kinds, strict=True):
+            mine = (job for job in jobs if set(job.line.streams) <= set(stage.line.streams))
+            found |= dict.fromkeys((job.line.key for job in mine), kind)
+    return found
+
+
+def _whole(point: Point, summary: Summary) -> LineFigures | None:
     total = summary.total
     if total.data is None or not total.data.operations or len(summary.measurement.stages_of(total.line)) > 1:
         return None
@@ -116,11 +160,13 @@ def _whole(summary: Summary) -> LineFigures | None:
         held=all(row.held for row in asked) if paced else None,
         intervals_ns=intervals,
         sheet_share=nearest(summary.spec),
+        verdict=point.verdict,
     )
 
 
-def _lines(summary: Summary) -> list[LineFigures]:
+def _lines(point: Point, summary: Summary) -> list[LineFigures]:
     made = []
+    verdicts = _verdicts(point, summary)
     for total in summary.totals("job"):
         for op, stats in total.ops.items():
             row = next((r for r in summary.pacing if r.job_key == total.line.key and r.op == op), None)
@@ -132,6 +178,7 @@ def _lines(summary: Summary) -> list[LineFigures]:
                     stats,
                     ops.asked_per_s if ops else None,
                     held=row.held if row else None,
+                    verdict=verdicts[total.line.key],
                 )
             )
     return made
@@ -144,6 +191,7 @@ def _measured(
     asked_iops: float | None,
     *,
     held: bool | None,
+    verdict: Kind | None,
     intervals_ns: dict[float, tuple[int, int] | None] | None = None,
     sheet_share: Estimate | None = None,
 ) -> LineFigures:
@@ -164,4 +212,5 @@ def _measured(
         asked_iops=asked_iops,
         held=held,
         sheet_share=sheet_share,
+        verdict=verdict,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.analysis.study import repeats
+from loadstone.analysis.study import repeats, run_figures
 from loadstone.analysis.study.curve import curves
 from loadstone.analysis.study.patterns import patterns
 from loadstone.analysis.study.rounds import rounds
@@ -82,7 +82,7 @@ def _of_repeats(runs: Sequence[RunFigures]) -> str:
     sound = [one for one in found if one.sound is not None]
     if not sound:
         return say("report.study.no_run_valid", runs=len(runs))
-    valid = [run for run in runs if run.valid]
+    valid = run_figures.sound(runs)
     lines = repeats.lines(valid)
     apart = any(line.rate is not None and line.rate.differ for line in lines)
     told = "; ".join(_pattern(one, with_name=len(sound) > 1) for one in sound[:NAMED])

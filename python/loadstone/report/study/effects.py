@@ -33,12 +33,12 @@ def passes(found: Sequence[StudyPattern]) -> Spec | None:
     points: list[Spec] = []
     bars: list[Spec] = []
     for one in [each for each in found if each.sound is not None and each.valid > 1][:MAX_ROWS]:
-        lines = [line for run, line in one.each if run.valid]
+        lines = [line for _, line in one.each if line.valid]
         rates = [line.rate for line in lines if line.rate is not None]
         told = repeats.repeated([rate.value for rate in rates], [rate.error for rate in rates], "")
         if told is None or not told.mean.value:
             continue
-        numbers = [int(run.point.factors.get(repeats.REPEAT) or 0) for run, _ in one.each if run.valid]
+        numbers = [int(run.point.factors.get(repeats.REPEAT) or 0) for run, line in one.each if line.valid]
         points += [
             {"line": one.name, "v": 100 * (value / told.mean.value - 1), "n": str(number or at)}
             for at, (value, number) in enumerate(zip(told.values, numbers, strict=True), start=1)

@@ -70,7 +70,7 @@ def matrix(
 
 def _pattern(one: StudyPattern) -> list[TableCell | str]:
     found = one.sound or one.measured
-    kinds = [run.point.verdict for run, _ in one.each]
+    kinds = [line.verdict for _, line in one.each]
     worst = next((kind for kind in WORST_FIRST if kind in kinds), None)
     return [
         one.name,
@@ -85,9 +85,9 @@ def _each(one: StudyPattern) -> str:
     if not 1 < len(one.each) <= MAX_EACH:
         return ""
     told = []
-    for run, line in one.each:
+    for _, line in one.each:
         rate = units.figure(line.rate, "binary" if line.large_blocks else "count")
-        told.append(rate if run.valid or one.sound is None else f"{rate} (not valid)")
+        told.append(rate if line.valid or one.sound is None else f"{rate} (not valid)")
     return " · ".join(told)
 
 

@@ -232,8 +232,7 @@ def _parts(whole: StudyPage) -> list[PageSection]:
     if study.kind == "list":
         specs = _some(study_charts.rate_of_runs(runs), study_charts.latency_of_runs(runs))
         made.append(PageSection("Runs side by side", [], [], specs))
-        sound = [run for run in runs if run.valid]
-        if found_repeats := repeats.by_run(sound):
+        if found_repeats := repeats.by_run(run_figures.sound(runs)):
             said = [one for run, lines in found_repeats.items() for one in apart(lines, run)]
             rows = [row for run, lines in found_repeats.items() for row in repeated_rows(lines, run)]
             drawn = _some(study_effects.passes(patterns(runs)))
@@ -301,7 +300,7 @@ def _rounds(whole: StudyPage) -> list[PageSection]:
 
 
 def _repeats(runs: Sequence[RunFigures]) -> PageSection:
-    lines = repeats.lines([run for run in runs if run.valid])
+    lines = repeats.lines(run_figures.sound(runs))
     specs = [study_charts.rate_of_repeats(line) for line in lines]
     tables = [ArticleTable(REPEATED, repeated_rows(lines), names=2)] if lines else []
     specs.append(study_charts.latency_of_runs(runs))
@@ -357,10 +356,11 @@ def _course(whole: StudyPage) -> list[Block]:
     specs = _some(*(study_charts.over_time(one) for one in found[:MAX_SMALL]))
     if not specs:
         return []
-    few = say("report.study.first_of", count=MAX_SMALL, patterns=len(found)) if len(found) > MAX_SMALL else ""
+    what = "runs" if len(found) == len(whole.runs) else "patterns"
+    few = say("report.study.first_of", count=MAX_SMALL, of=len(found), what=what)
     return [
         Heading("Over time"),
-        *([Paragraph(few, "soft")] if few else []),
+        *([Paragraph(few, "soft")] if len(found) > MAX_SMALL else []),
         Drawings([drawing(spec) for spec in specs], 3),
     ]
 
@@ -408,7 +408,7 @@ def _rows(whole: StudyPage, run: RunFigures, *, sheet: bool, linked: bool) -> li
         return [[name, told, *empty, *reached], *silent]
     rows: list[list[TableCell | str]] = []
     for at, line in enumerate(lines):
-        texts = [TableCell(text, struck=not run.valid) for text in cells(line)]
+        texts = [TableCell(text, struck=not line.valid) for text in cells(line)]
         job = TableCell(f"{line.job} {line.op}") if len(lines) > 1 else name
         rows.append([job, told if not at else "", *texts, *(reached if not at else [""] * len(reached))])
     whole_run: list[list[TableCell | str]] = [[name]] if len(lines) > 1 else []

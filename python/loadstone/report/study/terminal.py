@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from loadstone import units
-from loadstone.analysis.study import repeats
+from loadstone.analysis.study import repeats, run_figures
 from loadstone.analysis.study.curve import curves
 from loadstone.analysis.study.slo import slo_of
 from loadstone.analysis.study.sweep import sweep
@@ -55,7 +55,7 @@ def summary(study: StudyRecord, runs: Sequence[RunFigures], console: Console) ->
         console.print(Text("latency from the intended start to the end; ± is one standard error", "dim"))
     else:
         console.print("nothing was measured")
-    sound = [run for run in runs if run.valid]
+    sound = run_figures.sound(runs)
     if study.kind == "repeat" and sound:
         _repeats({"": repeats.lines(sound)}, console)
     elif study.kind == "list" and (found := repeats.by_run(sound)):
