@@ -313,7 +313,7 @@ def test_values_are_written_in_the_unit_of_their_name() -> None:
         "busy_share": (0.663, "66 %"),
         "off_percent": (2.14, "2.1 %"),
         "limit_percent": (5.0, "5 %"),
-        "little_percent": (0.0456, "0.046 %"),
+        "little_percent": (0.0456, "less than 0.1 %"),
         "total_iops": (12_300.0, "12.3k IOPS"),
         "done_ios": (1, "1 I/O"),
         "clones": (4, "4"),

@@ -48,6 +48,17 @@ def digits(value: float) -> str:
     return f"{value:.3f}"
 
 
+def percent(value: float) -> str:
+    """Percents with the digits that tell something: two below 10, none of what is next to nothing."""
+    size = abs(value)
+    if 0 < size < 0.1:
+        return f"<0.1{THIN}%" if value > 0 else f">-0.1{THIN}%"
+    text = (
+        f"{value:.0f}" if size >= 9.95 or value == 0 else f"{value:.1f}" if size >= 0.95 else f"{value:.2g}"
+    )
+    return f"{text.removesuffix('.0')}{THIN}%"
+
+
 def _scaled(value: float, steps: _Steps) -> tuple[float, str]:
     # 0.9995 so that 999.96 becomes 1.00 of the next unit and not 1000 of this one.
     return next(((size, unit) for size, unit in steps if abs(value) >= size * 0.9995), steps[-1])

@@ -31,15 +31,8 @@ Value = str | float | None
 
 
 def _percent(value: float) -> str:
-    size = abs(value)
-    text = (
-        f"{value:.0f}"
-        if size >= 10 or value == 0
-        else f"{value:.1f}".removesuffix(".0")
-        if size >= 0.95
-        else f"{value:.2g}"
-    )
-    return f"{text} %"
+    # In a sentence, which is searched for as it is typed.
+    return units.percent(value).replace("<", "less than ").replace(units.THIN, " ")
 
 
 WRITERS: Final[tuple[tuple[str, Callable[[float], str]], ...]] = (

@@ -115,7 +115,7 @@ def in_unit(value: float, unit: str) -> str:
     """Write a quantity of a watched host."""
     match unit:
         case "percent":
-            return f"{value:.0f} %" if value >= 10 or value == 0 else f"{value:.2g} %"
+            return units.percent(value)
         case "bytes_per_s":
             return units.bandwidth(value)
         case "bytes":
@@ -144,6 +144,6 @@ def of_watched(one: ResultWatched) -> str:
         )
         parts.append(f"its clock is {offset} ± {error} {way}")
     costs = [(one.cpu_share_here, "here"), (one.cpu_share_there, "there")]
-    told = [f"{100 * share:.2g} % of a CPU {where}" for share, where in costs if share is not None]
+    told = [f"{units.percent(100 * share)} of a CPU {where}" for share, where in costs if share is not None]
     parts += [f"watching took {' and '.join(told)}"] if told else []
     return "; ".join(parts) + "."
