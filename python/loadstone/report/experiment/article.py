@@ -88,7 +88,7 @@ def _choices(story: ExperimentStory) -> list[VerdictLine]:
             VerdictLine(
                 words.sentence(words.aim(one)) + (f", {one.pattern}" if several else ""),
                 "measures_storage" if one.levels is not None else "cannot_tell",
-                words.choice(one),
+                words.choice(story.effects, one),
                 f"It also changes {costs}." if costs else "",
             )
         )

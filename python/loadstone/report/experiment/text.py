@@ -66,7 +66,7 @@ def _choices(story: ExperimentStory, console: Console) -> None:
     for one in story.effects.recommendations:
         where = f", {one.pattern}" if several else ""
         line = Text(f"{words.aim(one)}{where}: ")
-        line.append(words.choice(one), "green" if one.levels is not None else "yellow")
+        line.append(words.choice(story.effects, one), "green" if one.levels is not None else "yellow")
         costs = words.costs(story, one)
         console.print(line.append(f" (also changes {costs})" if costs else "", "dim"))
 

@@ -73,7 +73,7 @@ def percent(share: float | None) -> str:
     """Write a share with two digits."""
     if share is None:
         return units.NONE
-    return f"{100 * share:.2g}{units.THIN}%" if share < 0.1 else f"{100 * share:.0f}{units.THIN}%"
+    return units.percent(100 * share)
 
 
 def p_value(p: float | None) -> str:
@@ -183,10 +183,14 @@ def aim(one: Recommendation) -> str:
     return f"{most} {name_of(one.metric)}{limit}"
 
 
-def choice(one: Recommendation) -> str:
-    """Write what to choose, or why nothing can be recommended."""
+def choice(effects: Effects, one: Recommendation) -> str:
+    """Write what to choose, or why nothing can be recommended: a choice rests on what was told apart."""
     if one.levels is None:
         return one.why or "nothing can be recommended"
+    mine = [each for each in effects.effects if (each.pattern, each.metric) == (one.pattern, one.metric)]
+    apart = one.change is not None or any(each.judgement in ("better", "worse") for each in mine)
+    if one.as_good and not apart:
+        return _no_choice(effects, one, mine)
     said = f"{levels(one.levels)}: {value(one.value, one.metric)}"
     if one.change is not None and one.against is not None:
         said += f", {change(one.change)} against {levels(one.against)}"
@@ -199,6 +203,23 @@ def choice(one: Recommendation) -> str:
     if one.does_not_matter:
         said += f"; any level of {' and '.join(one.does_not_matter)} is as good"
     return f"{said}."
+
+
+def _no_choice(effects: Effects, one: Recommendation, found: Sequence[LevelEffect]) -> str:
+    """Say that nothing was told apart, and how many more repeats would tell a difference that matters."""
+    margin = percent(effects.margin)
+    if found and all(each.judgement == "alike" for each in found):
+        return f"any of the {len(one.as_good) + 1} combinations: no level makes a difference above {margin}."
+    undecided = [each.more_repeats for each in found if each.judgement == "open"]
+    known = [number for number in undecided if number is not None]
+    several = f"{len(one.as_good)} other combinations are" if len(one.as_good) > 1 else "the other one is"
+    said = f"no choice: {several} not told apart from {levels(one.levels or {})}"
+    if not undecided:
+        return f"{said}."
+    if len(known) < len(undecided):
+        return f"{said}; more than a thousand repeats would show a difference of {margin}."
+    most = max(known)
+    return f"{said}; {most} more repeat{'' if most == 1 else 's'} would show a difference of {margin}."
 
 
 def costs(story: ExperimentStory, one: Recommendation) -> str:
