@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from loadstone.report.pictures.charts import Spec
     from loadstone.report.pictures.drawer import Svg
 
-COLUMNS: Final = 3
+COLUMNS: Final = 2
 """So many sides are columns of the matrix; more are its rows, so that it stays within the page."""
 
 

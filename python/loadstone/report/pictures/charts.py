@@ -31,6 +31,7 @@ COLOURS: Final = (
 )  # fmt: skip
 MAX_LINES: Final = len(COLOURS)
 DASHES: Final = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3])
+SHAPES: Final = ("circle", "square", "triangle-up", "diamond")
 PER_COLUMN: Final = 2
 """Windows in a column of a heat map, which has half as many, so that the histograms are read once."""
 MAX_SECONDS: Final = 600
@@ -291,7 +292,7 @@ def spread(summary: Summary) -> Spec | None:
             },
             {
                 "mark": {"type": "point", "filled": True, "size": 110, "opacity": 1},
-                "encoding": {"y": y, "x": x, "color": colour("p", shown)},
+                "encoding": {"y": y, "x": x, "color": colour("p", shown), "shape": shaped("p", shown)},
             },
         ],
     }
@@ -492,7 +493,11 @@ def _time_chart(
     few = len(rows) < 60 * len(names)
     line: Spec = {
         "mark": {"type": "line", "strokeWidth": 1.8, "clip": True, "point": {"size": 14} if few else False},
-        "encoding": {"x": time_axis(span_s, "t"), "color": colour(field, names)},
+        "encoding": {
+            "x": time_axis(span_s, "t"),
+            "color": colour(field, names),
+            "strokeDash": dashed(field, names),
+        },
     }
     return {**base(title, rows), "layer": [*_ramps(summary, span_s), line]}
 
@@ -591,6 +596,11 @@ def dashed(field: str, names: list[str], every: Sequence[str] = ()) -> Spec:
     return told | {
         "scale": {"domain": domain, "range": [DASHES[at % len(DASHES)] for at in range(len(domain))]}
     }
+
+
+def shaped(field: str, names: list[str]) -> Spec:
+    """Return a shape per name, by which points are told apart in grey; the legend is that of `colour`."""
+    return colour(field, names) | {"scale": {"domain": names, "range": list(SHAPES[: len(names)])}}
 
 
 def _middle_s(row: Spec) -> float:

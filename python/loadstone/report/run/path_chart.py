@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 LINE_HEIGHT: Final = 26
 MAX_LABEL: Final = 210
 MAX_NAME: Final = 26
+LETTER: Final = 8
 
 
 def path(paths: Paths, limited_by: str | None = None) -> Spec | None:
@@ -43,6 +44,8 @@ def path(paths: Paths, limited_by: str | None = None) -> Spec | None:
                 }
             )
     names = {row["line"]: row["name"] for row in rows}
+    # Room for a wider font than the one the chart is laid out with.
+    room = min(MAX_LABEL, LETTER * max(map(len, names.values())))
     expression = " : ".join(f"datum.value == '{line}' ? '{_quoted(name)}'" for line, name in names.items())
     y = {
         "field": "line",
@@ -51,6 +54,7 @@ def path(paths: Paths, limited_by: str | None = None) -> Spec | None:
             "title": None,
             "labelExpr": f"{expression} : ''",
             "labelLimit": MAX_LABEL,
+            "minExtent": room,
             "ticks": False,
             "domain": False,
         },
@@ -62,7 +66,7 @@ def path(paths: Paths, limited_by: str | None = None) -> Spec | None:
         "axis": {"title": "percent of a ceiling, or of the time", "tickCount": 5},
     }
     return {
-        **base("Data path", rows),
+        **base(f"Data path of {paths.phase}" if paths.phase else "Data path", rows),
         "height": {"step": LINE_HEIGHT},
         "layer": [
             {

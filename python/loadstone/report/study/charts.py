@@ -17,6 +17,7 @@ from loadstone.report.pictures.charts import (
     bandwidth_unit,
     base,
     colour,
+    dashed,
     latency_axis,
 )
 from loadstone.report.study.sweep import TITLES, value, written
@@ -37,6 +38,8 @@ SMALL: Final = (360, 220)
 MAX_PASSES: Final = 8
 WIDE: Final = 4.0
 """Intervals wider than this factor are cut at the edge of the chart."""
+DARK: Final = 1.1
+"""Beyond the middle of a scale by this much a colour is too dark for black letters."""
 POINT: Final[Spec] = {"type": "point", "filled": True, "size": 45, "opacity": 1}
 SHAPE: Final[Spec] = {"condition": {"test": "!datum.valid", "value": "cross"}, "value": "circle"}
 INK: Final[Spec] = {"condition": {"test": "!datum.valid", "value": "#a33c00"}, "value": "#0072B2"}
@@ -50,22 +53,25 @@ def map_of_sweep(sweep: Sweep, fixed: Sequence[Factor], what: str) -> Spec | Non
     """
     down, across = sweep.axes[-2:]
     rows: list[Spec] = []
-    for row, column in itertools.product(down.values, across.values):
-        found = sweep.cell([*fixed, row, column])
+    for line, column in itertools.product(down.values, across.values):
+        found = sweep.cell([*fixed, line, column])
         if found is not None:
-            place = {"x": shown(across.name, column), "y": shown(down.name, row)}
+            place = {"x": shown(across.name, column), "y": shown(down.name, line)}
             rows.append({**place, "v": value(found, what), "text": written(found, what)})
     known = [row["v"] for row in rows if row["v"] is not None]
     if not known:
         return None
-    middle = (min(known) * max(known)) ** 0.5
+    # Half of the largest is light at least, so that what hardly differs is drawn as much alike.
+    most, least = max(known), min(*known, max(known) / 2)
+    for row in rows:
+        row["dark"] = least > 0 and row["v"] is not None and row["v"] > DARK * (most * least) ** 0.5
     title = ", ".join([TITLES[what], *_fixed(sweep, fixed)])
     places: Spec = {
         "x": _ordinal("x", across.name, [shown(across.name, value) for value in across.values]),
         "y": _ordinal("y", down.name, [shown(down.name, value) for value in down.values]),
     }
     scheme = "oranges" if what == "p99" else "blues"
-    ink = {"condition": {"test": f"datum.v > {middle * 1.6}", "value": "white"}, "value": "#222"}
+    ink = {"condition": {"test": "datum.dark", "value": "white"}, "value": "#222"}
     return base(title, rows) | {
         "layer": [
             {
@@ -75,7 +81,12 @@ def map_of_sweep(sweep: Sweep, fixed: Sequence[Factor], what: str) -> Spec | Non
                     "color": {
                         "field": "v",
                         "type": "quantitative",
-                        "scale": {"type": "log" if min(known) > 0 else "linear", "scheme": scheme},
+                        "scale": {
+                            "type": "log" if least > 0 else "linear",
+                            "scheme": scheme,
+                            "domain": [least, most],
+                            "nice": False,
+                        },
                         "legend": None,
                     }
                 },
@@ -114,13 +125,15 @@ def lines_of_sweep(sweep: Sweep, fixed: Sequence[Factor], what: str) -> Spec | N
             row.update({key: row[key] / size for key in ("v", "low", "high")})
         y = _from_zero()
     x = _ordinal("x", last.name, [shown(last.name, step) for step in last.values])
-    who: Spec = {"color": colour("line", list(dict.fromkeys(row["line"] for row in rows)))} if others else {}
+    lines = list(dict.fromkeys(row["line"] for row in rows))
+    who: Spec = {"color": colour("line", lines)} if others else {}
+    dashes: Spec = {"strokeDash": dashed("line", lines)} if others else {}
     rule = {"type": "rule", "opacity": 0.6, "clip": True}
     mark = {"type": "line", "strokeWidth": 1.8, "point": {"size": 34}, "clip": True}
     return base(", ".join([title, *_fixed(sweep, fixed)]), rows) | {
         "layer": [
             {"mark": rule, "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}} | who},
-            {"mark": mark, "encoding": {"x": x, "y": y} | who},
+            {"mark": mark, "encoding": {"x": x, "y": y} | who | dashes},
         ]
     }
 
@@ -191,7 +204,7 @@ def latency_of_runs(runs: Sequence[RunFigures]) -> Spec | None:
             for percent in (50.0, 99.0):
                 value = line.percentiles_ns[percent]
                 if value is not None:
-                    shown_as = {"series": f"p{percent:g}", "valid": run.valid}
+                    shown_as = {"series": f"p{percent:g}", "valid": line.valid}
                     rows.append({"x": run.point.name, "v": float(value), **shown_as})
     if not rows:
         return None
@@ -208,7 +221,7 @@ def rate_of_runs(runs: Sequence[RunFigures]) -> Spec | None:
         for line in [run.whole] if run.whole is not None else run.lines:
             if line.iops is not None and line.op != "sync":
                 within = bounds(line.iops) or (line.iops.value, line.iops.value)
-                ends = {"low": within[0], "high": within[1], "valid": run.valid}
+                ends = {"low": within[0], "high": within[1], "valid": line.valid}
                 rows.append({"x": run.point.name, "v": line.iops.value, **ends})
     if not rows:
         return None
