@@ -50,5 +50,5 @@ def test_what_makes_no_difference_is_told_as_such() -> None:
 
 def test_a_choice_that_rests_on_a_difference_stays_one() -> None:
     better = RatioInterval(ratio=1.5, low=1.2, high=1.8, p=0.01, raw_p=0.01)
-    assert words.choice(effects(("open", 3)), chosen(change=better)).startswith("log=none: 100 IOPS, ")
-    assert words.choice(effects(("worse", None)), chosen()).startswith("log=none: 100 IOPS, as it was")
+    assert words.choice(effects(("open", 3)), chosen(change=better)).startswith("log=none: 100, ")
+    assert words.choice(effects(("worse", None)), chosen()).startswith("log=none: 100, as it was")
