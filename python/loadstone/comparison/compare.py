@@ -219,7 +219,7 @@ def _differences(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) -> 
         for one, phase in zip(sides, phases, strict=True)
     ]
     environments = [environment_of(bundle, phase.case) for bundle, phase in zip(bundles, phases, strict=True)]
-    return differences(environments, [phase.case for phase in phases])
+    return differences(environments, phases)
 
 
 def _excluded(sides: Sequence[Side]) -> Iterable[Excluded]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from loadstone.audit.case import Case, JobRequest, Source
     from loadstone.bundle.read import Bundle
+    from loadstone.comparison.phase import ComparedPhase
 
 Place = Literal["environment", "plan"]
 
@@ -142,11 +143,13 @@ class Difference:
     values: tuple[str, ...]
 
 
-def differences(environments: Sequence[dict[str, Any] | None], cases: Sequence[Case]) -> list[Difference]:
-    """Return what differs between one case of each side: jobs by their settings, hosts by their facts."""
+def differences(
+    environments: Sequence[dict[str, Any] | None], phases: Sequence[ComparedPhase]
+) -> list[Difference]:
+    """Return what differs between one phase of each side: jobs by their settings, hosts by their facts."""
     known = [] if any(one is None for one in environments) else [_facts(one or {}) for one in environments]
     told = list(_differing("environment", known, [words for _, words in WORDS])) if known else []
-    jobs = [_settings(case) for case in cases]
+    jobs = [_settings(phase) for phase in phases]
     settings = _differing("plan", jobs, JOB_WORDS, both=True)
     every = [*settings, *told]
     first = dict.fromkeys((*SUSPECTS, *JOB_WORDS, *(words for _, words in WORDS)))
@@ -240,8 +243,9 @@ def _leaves(tree: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path, tree
 
 
-def _settings(case: Case) -> dict[str, str]:
-    """Return what the jobs of a case asked for; what none of them tells is left out."""
+def _settings(phase: ComparedPhase) -> dict[str, str]:
+    """Return what the jobs of a phase asked for; what none of them tells is left out."""
+    case = phase.case
     found: dict[str, dict[str, None]] = {}
     for job in case.jobs:
         for key, value in _of_job(job):
@@ -249,6 +253,11 @@ def _settings(case: Case) -> dict[str, str]:
                 found.setdefault(key, {})[value] = None
     told = {key: _first(values) for key, values in found.items()}
     told["measured by"] = MEASURED_BY[case.source]
+    ops, moved = phase.asked
+    rates = [f"{units.count(ops)} IOPS"] if ops else []
+    rates += [units.bandwidth(moved)] if moved else []
+    if rates:
+        told["rate"] = " and ".join(rates)
     fill = _fill(case)
     if fill is not None:
         told["fill of the target"] = fill
@@ -266,7 +275,6 @@ def _of_job(job: JobRequest) -> Iterator[tuple[str, str | None]]:
     yield "synchronous writes", _yes(job.synchronous)
     yield "fsync at the end", _yes(job.end_fsync)
     yield "I/O backend", job.backend
-    yield "rate", None if job.rate_iops is None else f"{units.count(job.rate_iops)} IOPS"
     yield "size of the tested range", None if not job.size_bytes else units.size(job.size_bytes)
     yield "written data", None if job.payload is None else _payload(job)
     for target in job.targets:
