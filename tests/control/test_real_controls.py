@@ -194,3 +194,28 @@ def test_every_setting_of_a_queue_is_put_back_after_a_kill(mounted: tuple[str, P
     if not settings:
         pytest.skip("this kernel's loop devices have no such setting")
     killed_and_restored(settings, tmp_path)
+
+
+def test_a_remount_that_outlives_the_kill_is_waited_for(mounted: tuple[str, Path], tmp_path: Path) -> None:
+    """The kernel goes on with a remount although mount(8) was killed: here something else does, later."""
+    point, begun = mounted[1], tmp_path / "begun"
+    slow = tmp_path / "bin" / "mount"
+    slow.parent.mkdir()
+    slow.write_text(
+        f'#!/bin/sh\nsetsid sh -c \'sleep 2; {shutil.which("mount")} "$@"\' sh "$@" &\ntouch {begun}\nwait\n'
+    )
+    slow.chmod(0o755)
+    before = Controls().named("mount_options").read(str(point))
+    environment = os.environ | {"LOADSTONE_STATE": str(tmp_path / "state")}
+    words = [sys.executable, "-c", KILLED_AFTER, "mount_options", str(point), "noatime"]
+    child = subprocess.Popen(words, env=environment | {"PATH": f"{slow.parent}:{environment['PATH']}"})
+    deadline = time.monotonic() + 60
+    while not begun.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    child.kill()
+    child.wait()
+    restore = [sys.executable, "-m", "loadstone", "restore"]
+    done = subprocess.run(restore, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stdout
+    assert f"mount_options of {point}: put back to" in done.stdout
+    assert Controls().named("mount_options").read(str(point)) == before

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 
-from loadstone.control import journal
+from loadstone.control import journal, orphans
 from loadstone.control.journal import Change, ChangeJournal
 from loadstone.control.model import Setting
 from loadstone.control.table import Controls
@@ -297,6 +297,8 @@ def _put_back(
     try:
         kind = controls.named(change.setting.control)
         shown = kind.shown
+        if kind.by_program:
+            orphans.settle(orphans.lock_of(kind.name, change.setting.subject), str(change.setting))
         if kind.volatile and not same_boot:
             outcome, why = ChangeOutcome.REBOOTED, ""
         elif not kind.readable:

@@ -7,7 +7,6 @@ allowed commands is asked by whoever reads them.
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 from typing import Final
 
@@ -16,8 +15,6 @@ from loadstone.control.model import Control
 from loadstone.errors import RefusedError
 
 PATIENCE_S: Final = 600
-SETTLE_S: Final = 30
-"""So long what a killed process's command started is waited for; the other command may be what ends it."""
 
 
 class CommandPair(Control):
@@ -42,8 +39,9 @@ class CommandPair(Control):
     def write(self, subject: str, value: str) -> None:
         """Run a command. Raises RefusedError where it fails, or where what was left by another goes on."""
         # What runs to its end forgets its lock: it is there after a kill only.
-        lock = f"command-{hashlib.sha256(subject.encode()).hexdigest()[:16]}"
-        is_settled = orphans.wait_until_gone(lock, SETTLE_S)
+        lock = orphans.lock_of(self.name, subject)
+        # The other command may be what ends it.
+        is_settled = orphans.wait_until_gone(lock, orphans.SETTLE_S)
         try:
             done = orphans.run(["/bin/sh", "-c", value], lock, timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:

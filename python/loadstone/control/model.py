@@ -43,6 +43,8 @@ class Control(abc.ABC):
     """Its value changes with what the run does: a third value is nobody else's setting."""
     forgettable: ClassVar[bool] = False
     """`loadstone restore --force` forgets it where what undoes it fails: only its user knows what is left."""
+    by_program: ClassVar[bool] = False
+    """A program sets it, which may go on where who started it was killed: it is waited for (`orphans`)."""
     by_name: ClassVar[bool] = False
     """Its subjects are not listed: the user names one."""
     takes: ClassVar[tuple[str, str]] = (".*", "any value")

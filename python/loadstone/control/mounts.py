@@ -41,6 +41,7 @@ class MountOptions(Control):
     """The options of a mount: `noatime,commit=30` are added, or take the place of their opposites."""
 
     name, title, source = "mount_options", "mount options", "mount(8)"
+    by_program = True
 
     def subjects(self) -> list[str]:
         """Return the mount points of block devices and network file systems."""
@@ -64,7 +65,9 @@ class MountOptions(Control):
             return
         command = ["mount", "-o", f"remount,{options}", subject]
         environment = os.environ | {"LC_ALL": "C"}
-        done = orphans.run(command, timeout=PATIENCE_S, env=environment)
+        lock = orphans.lock_of(self.name, subject)
+        done = orphans.run(command, lock, timeout=PATIENCE_S, env=environment)
+        orphans.forget(lock)
         if done.returncode != 0:
             words = " ".join((done.stderr or done.stdout).split()) or f"mount ended with {done.returncode}"
             raise RefusedError(f"remounting {subject} with {options} failed: {words}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import hashlib
 import os
 import signal
 import subprocess
@@ -18,12 +19,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+from loadstone.errors import RefusedError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _PR_SET_PDEATHSIG: Final = 1
 _LIBC: Final = ctypes.CDLL(None)
 LOOK_S: Final = 0.05
+SETTLE_S: Final = 30
+"""So long what a killed process started is waited for."""
 MOST_SAID_BYTES: Final = 1 << 20
 
 
@@ -98,6 +103,20 @@ def wait_until_gone(lock: str, patience_s: float) -> bool:
                 return True
     finally:
         os.close(file)
+
+
+def lock_of(kind: str, subject: str) -> str:
+    """Return the name under which the program that sets one thing is waited for."""
+    return f"{kind}-{hashlib.sha256(subject.encode()).hexdigest()[:16]}"
+
+
+def settle(lock: str, what: str) -> None:
+    """Wait until what a killed process left has ended: it might still set what is read now."""
+    if not wait_until_gone(lock, SETTLE_S):
+        raise RefusedError(
+            f"{what}: what set it before the kill still runs", hint="end it, then `loadstone restore`"
+        )
+    forget(lock)
 
 
 def forget(lock: str) -> None:

@@ -11,6 +11,7 @@ import shlex
 import subprocess
 from typing import Final
 
+from loadstone.control import orphans
 from loadstone.control.model import Control
 from loadstone.errors import RefusedError
 
@@ -30,7 +31,7 @@ class RemoteFile(Control):
 
     by_name = True
     name, title, source = "remote_file", "kernel file of another host, through ssh", "ssh(1)"
-    volatile = False
+    volatile, by_program = False, True
 
     def subjects(self) -> list[str]:
         """Return none: the user names host and file."""
@@ -62,7 +63,9 @@ class RemoteFile(Control):
     def write(self, subject: str, value: str) -> None:
         """Set it. Raises RefusedError where the host does not take it."""
         host, path = _parts(subject)
-        done = over_ssh(host, f"printf %s {shlex.quote(value)} > {shlex.quote(path)}")
+        lock = orphans.lock_of(self.name, subject)
+        done = over_ssh(host, f"printf %s {shlex.quote(value)} > {shlex.quote(path)}", lock)
+        orphans.forget(lock)
         if done.returncode != 0:
             raise RefusedError(f"{host}: {path} does not take {value!r}: {_words(done)}")
 
@@ -87,14 +90,11 @@ def drop_page_cache(host: str) -> None:
         )
 
 
-def over_ssh(host: str, command: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of a shell on another host."""
+def over_ssh(host: str, command: str, lock: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command of a shell on another host; `lock`: the name under which it is waited for."""
     words = ["ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={PATIENCE_S // 3}", "--", host, command]
     try:
-        return subprocess.run(
-            words, capture_output=True, text=True, errors="replace", check=False, timeout=PATIENCE_S,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        return orphans.run(words, lock, timeout=PATIENCE_S)
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(words, 255, "", f"no answer for {PATIENCE_S} s")
     except OSError as error:
