@@ -15,8 +15,18 @@ if TYPE_CHECKING:
 
 
 def effects(*judged: tuple[str, int | None]) -> Effects:
+    change = RatioInterval(ratio=2.5, low=1.6, high=4.2, p=0.01, raw_p=0.01)
     found = [
-        SimpleNamespace(pattern="p", metric="iops", judgement=judgement, more_repeats=more)
+        SimpleNamespace(
+            pattern="p",
+            metric="iops",
+            factor="log",
+            level="ssd",
+            against="none",
+            change=change,
+            judgement=judgement,
+            more_repeats=more,
+        )
         for judgement, more in judged
     ]
     return cast("Effects", SimpleNamespace(effects=found, margin=0.05))
@@ -52,3 +62,8 @@ def test_a_choice_that_rests_on_a_difference_stays_one() -> None:
     better = RatioInterval(ratio=1.5, low=1.2, high=1.8, p=0.01, raw_p=0.01)
     assert words.choice(effects(("open", 3)), chosen(change=better)).startswith("log=none: 100, ")
     assert words.choice(effects(("worse", None)), chosen()).startswith("log=none: 100, as it was")
+
+
+def test_a_level_that_is_better_is_named_where_no_combination_is() -> None:
+    told = words.choice(effects(("better", None)), chosen()).replace("\N{NO-BREAK SPACE}", " ")
+    assert told.startswith("log=ssd: +150 % (+60 to +320), averaged over the other factors; ")

@@ -191,6 +191,11 @@ def choice(effects: Effects, one: Recommendation) -> str:
     apart = one.change is not None or any(each.judgement in ("better", "worse") for each in mine)
     if one.as_good and not apart:
         return _no_choice(effects, one, mine)
+    stays = one.levels if one.change is None and one.limit_metric is None else {}
+    better = [each for each in mine if each.judgement == "better" and stays.get(each.factor) == each.against]
+    if better:
+        told = ", ".join(f"{each.factor}={each.level}: {change(each.change)}" for each in better)
+        return f"{told}, averaged over the other factors; which combination is best is not told apart."
     said = f"{levels(one.levels)}: {value(one.value, one.metric)}"
     if one.change is not None and one.against is not None:
         said += f", {change(one.change)} against {levels(one.against)}"
