@@ -74,10 +74,10 @@ class LiveProgress:
             return
         over = self._board.event(event)
         if over is not None:
-            self._console.print(Text(_finished(self._board, over), "dim"), soft_wrap=True)
+            self._say(self._live, Text(_finished(self._board, over), "dim"))
         self._stopping = self._stopping or event.get("type") == "stop"
         for note in self._board.notes[self._told :]:
-            self._console.print(f"note: {note}", markup=False, style="dim")
+            self._say(self._live, Text(f"note: {note}", "dim"))
         self._told = len(self._board.notes)
         now_s = time.monotonic()
         if event.get("type") in {"tick", "layout"} and now_s - self._drawn_s >= DRAW_EVERY_S:
@@ -85,18 +85,33 @@ class LiveProgress:
             self._draw(self._live, self._picture(self._board))
 
     def _draw(self, live: Live, picture: RenderableType) -> None:
-        """Draw anew; what a narrower terminal has broken into more lines goes, too."""
+        """Draw anew."""
+        self._gather()
+        live.update(picture, refresh=True)
+        self._measure(live)
+
+    def _say(self, live: Live, text: Text) -> None:
+        """Print a line that stays, above what is drawn, which is drawn again below it."""
+        self._gather()
+        self._console.print(text, soft_wrap=True)
+        self._measure(live)
+
+    def _gather(self) -> None:
+        """Take away what a narrower terminal has broken into more lines, of which no library knows."""
         width = self._console.width
         more = sum(max(0, -(-one // width) - 1) for one in self._lengths) if width else 0
         for _ in range(more):
             self._console.control(Control((ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1)))
-        live.update(picture, refresh=True)
-        lines = self._console.render_lines(picture, pad=False)
+        self._lengths = []
+
+    def _measure(self, live: Live) -> None:
+        lines = self._console.render_lines(live.renderable, pad=False)
         self._lengths = [Segment.get_line_length(one) for one in lines]
 
     def finish(self) -> None:
         """Stop drawing and leave the screen as it was."""
         if self._live is not None:
+            self._gather()
             self._live.stop()
 
     def _picture(self, board: ProgressTable) -> RenderableType:
