@@ -389,7 +389,7 @@ def drill(points: int, wholes: int, seed: int, parameter: str) -> dict[str, Any]
             if number % 10 == 9:
                 print(f"{number + 1} points, {killed} killed, {lost} lost power", file=sys.stderr, flush=True)
     return {
-        "points": points + wholes,
+        "points": number + 1,
         "killed": killed,
         "lost_power": lost,
         "came_up_without_the_filled_file_system": unmounted,

@@ -193,6 +193,13 @@ def test_work_of_the_storages_own() -> None:
     assert trimmed.evidence["trimmed_bytes"] == 200e6
     elsewhere = calm | {"disk.sdb.trim_bytes": 20e6, "disk.sdb.read_bytes": 1e5}
     assert isinstance(asks(background_work, case, host(elsewhere)), Clear)
+    # Somebody works on another disk: in one second it moves a good part of what the load does in all.
+    made = host(calm | {"disk.sdb.trim_bytes": 0, "disk.sdb.read_bytes": 0})
+    once = pl.when(pl.int_range(pl.len()) == 3)
+    burst = made.rows.with_columns(
+        once.then(90_000_000).otherwise(0).alias(f"disk.sdb.{what}_bytes") for what in ("trim", "read")
+    )
+    assert isinstance(asks(background_work, case, replace(made, rows=burst)), Clear)
     written = one(asks(background_work, case, host(calm | {"disk.sda.write_bytes": 30e6})))
     assert "only read" in written.text
     assert isinstance(asks(background_work, case, host(calm, kind="snmp")), CannotTell)
