@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 import resource
 import subprocess
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from loadstone.errors import RefusedError, RunError
+from loadstone.experiment import allocation
+from loadstone.plan.anchors import MARK
 from loadstone.plan.model import TargetKind
 from loadstone.plan.safety import content_evidence, guard, in_use, marker, run_targets, seen
+from tests.support.plans import layout
 
 from .plans import plan, target
+from .test_trees import plan as tree_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 MINE = b"somebody's" * 1000
+LAYOUT = layout(8192)
+FORMAT = ",format=yes"
 
 
 def moved_over(path: Path) -> None:
@@ -239,3 +248,147 @@ def test_a_job_may_have_more_files_than_this_process_may_open(tmp_path: Path) ->
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert all(one.identity is not None for one in found.targets)
+
+
+def somebodys_tree(place: Path) -> None:
+    place.mkdir()
+    (place / "vdb_control.file").write_bytes(MINE)
+    (place / "vdb_f0001.file").write_bytes(MINE)
+
+
+def kept(place: Path) -> bool:
+    """Whether a tree of somebody's is as it was."""
+    names = {one.name for one in place.iterdir()}
+    return names == {"vdb_control.file", "vdb_f0001.file"} and all(
+        one.read_bytes() == MINE for one in place.iterdir()
+    )
+
+
+@pytest.mark.parametrize("was_there", [True, False])
+def test_a_directory_that_took_the_place_of_an_anchor_is_not_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, was_there: bool
+) -> None:
+    """Found by reading: its mark was written and vdbench's control file removed by name."""
+    anchor = tmp_path / "t"
+    if was_there:
+        anchor.mkdir()
+    real = guard.secured
+
+    def late(*words: object, **named: object) -> object:
+        found = real(*words, **named)  # type: ignore[arg-type] # as it is called
+        if was_there:
+            anchor.rename(tmp_path / "away")
+        somebodys_tree(anchor)
+        return found
+
+    monkeypatch.setattr(guard, "secured", late)
+    with pytest.raises((RefusedError, RunError), match=r"something else stands|File exists"):
+        run_targets.hold(tree_plan(anchor, "write", FORMAT), guard.Consent())
+    assert kept(anchor)
+
+
+def test_a_directory_that_took_the_place_of_an_anchor_is_not_sealed(tmp_path: Path) -> None:
+    anchor = tmp_path / "t"
+    held = run_targets.hold(tree_plan(anchor, "write", FORMAT), guard.Consent())
+    anchor.rename(tmp_path / "away")
+    somebodys_tree(anchor)
+    (anchor / MARK).write_bytes((tmp_path / "away" / MARK).read_bytes())
+    before = (anchor / MARK).read_bytes()
+    held.seal()
+    assert (anchor / MARK).read_bytes() == before
+
+
+def test_a_file_that_takes_a_name_while_its_length_is_looked_at_is_not_laid_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by reading: the first was long enough and so nobody's business, the second was noted."""
+    path = tmp_path / "x"
+    path.write_bytes(bytes(8192))
+    number = path.stat().st_ino
+    (tmp_path / "other").write_bytes(b"short")
+    real = guard.layout_changes
+
+    def late(*words: object) -> bool:
+        found = real(*words)  # type: ignore[arg-type] # as it is called
+        path.rename(tmp_path / "away")
+        (tmp_path / "other").rename(path)
+        return found
+
+    monkeypatch.setattr(guard, "layout_changes", late)
+    one = target(str(path), size_bytes=8192, read_only=True, layout=LAYOUT)
+    held = run_targets.hold(plan(one, read=100, write=0), guard.Consent())
+    [identity] = [one.identity for one in held.plan.targets]
+    assert identity is not None
+    assert identity.inode == number, "the engine would lay out what nobody looked at"
+
+
+def test_a_file_that_takes_a_name_during_the_layout_is_not_marked_as_laid_out(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    held = run_targets.hold(
+        plan(target(str(path), create=True, size_bytes=8192, layout=LAYOUT)), guard.Consent()
+    )
+    path.rename(tmp_path / "away")
+    path.write_bytes(MINE)
+    if not marker.write(path, marker.Mark("writing", laid_out=False)):
+        pytest.skip("this file system keeps no attributes")
+    held.prepared()
+    held.seal()
+    found = marker.read(path)
+    assert found == marker.Mark("writing", laid_out=False)
+
+
+@pytest.mark.parametrize("change", [moved_over, made_anew])
+def test_what_takes_the_name_of_a_target_while_somebody_is_asked_is_not_prepared(
+    tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    """Found by reading: it was removed by its name, and what came then was sealed by it."""
+    path = tmp_path / "x"
+    path.write_bytes(b"may be lost" * 1000)
+
+    def asked(named: str, _evidence: list[str]) -> str:
+        change(path)
+        return named
+
+    with pytest.raises(RunError, match="another file stands there now"):
+        allocation.prepare(
+            plan(target(str(path), size_bytes=8192)), "preallocated", guard.Consent(ask=asked), lambda: False
+        )
+    assert path.read_bytes() == MINE
+    assert marker.read(path) is None
+    assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
+
+
+@pytest.mark.drawn(3)
+@pytest.mark.parametrize("seed", range(12))
+def test_names_that_change_places_at_drawn_moments_lend_nobody_a_mark(tmp_path: Path, seed: int) -> None:
+    drawn = random.Random(seed)
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "here" / "x").write_bytes(bytes(8192))
+    (tmp_path / "there" / "x").write_bytes(MINE)
+    somebodys_tree(tmp_path / "there" / "t")
+    file = target(str(tmp_path / "here" / "x"), size_bytes=8192, create=True, layout=LAYOUT)
+    made = [plan(file), tree_plan(tmp_path / "here" / "t", "write", FORMAT)]
+    over = threading.Event()
+
+    def exchanged() -> None:
+        while not over.wait(drawn.random() * 0.002):
+            for old, new in (("here", "third"), ("there", "here"), ("third", "there")):
+                with contextlib.suppress(OSError):  # A file and the directories above it are made.
+                    (tmp_path / old).rename(tmp_path / new)
+
+    other = threading.Thread(target=exchanged)
+    other.start()
+    try:
+        for one in made * 4:
+            with contextlib.suppress(RefusedError, RunError):
+                held = run_targets.hold(one, guard.Consent())
+                held.prepared()
+                held.seal()
+    finally:
+        over.set()
+        other.join()
+    theirs = next(one for one in tmp_path.iterdir() if (one / "t" / "vdb_f0001.file").exists())
+    assert kept(theirs / "t")
+    assert (theirs / "x").read_bytes() == MINE
+    assert marker.read(theirs / "x") is None

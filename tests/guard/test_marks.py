@@ -342,7 +342,7 @@ def test_many_files_are_sealed_in_no_time(tmp_path: Path) -> None:
         held.seal()
     assert len(slept) <= 1
     assert sum(slept) < 1.0
-    assert guard.secured(many, guard.Consent())[1] == set(range(200))
+    assert guard.secured(many, guard.Consent()).own == set(range(200))
 
 
 @pytest.mark.parametrize(

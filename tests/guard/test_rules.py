@@ -178,5 +178,5 @@ def test_virtual_targets_are_nobodys() -> None:
 
 
 def test_the_content_of_files_can_be_left_unseen_but_makes_them_nobodys(tmp_path: Path) -> None:
-    _, own = guard.secured(plan(target(full(tmp_path / "x"))), NO, content=False)
+    own = guard.secured(plan(target(full(tmp_path / "x"))), NO, content=False).own
     assert own == frozenset()

@@ -7,7 +7,6 @@ back: a target's content was given up by whoever consented to the run.
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import struct
@@ -18,8 +17,9 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import RefusedError, RunError
 from loadstone.messages import say
 from loadstone.plan.model import TargetKind
-from loadstone.plan.safety import guard, marker
+from loadstone.plan.safety import guard, marker, seen
 from loadstone.plan.safety.content import BlockReader
+from loadstone.plan.safety.held import held, remove, way_to
 from loadstone.plan.safety.in_use import Snapshot
 
 if TYPE_CHECKING:
@@ -65,45 +65,45 @@ def prepare(plan: Plan, state: str, consent: guard.Consent, give_up: Callable[[]
         raise RefusedError(f"allocation {state!r}: {why}")
     host = Snapshot()
     for target in plan.targets:
-        found = guard.examine(target, host, consent)
-        if found.refused:
-            raise RefusedError(
-                f"{say('refusals.in_use.refusal')}: {target.path}: {'; '.join(found.refused)}",
-                hint=say("refusals.in_use.hint"),
-            )
-        if found.needs_consent and not consent.given(target.path, found.needs_consent):
-            raise RefusedError(
-                f"{say('refusals.consent.refusal')}: {target.path}: {'; '.join(found.needs_consent)}",
-                hint=f"--i-accept-data-loss {target.path}",
-            )
-        try:
-            _prepare(target, plan, state, consent, give_up)
-        except OSError as error:
-            raise RunError(f"{target.path} cannot be made {state!r}: {error.strerror}") from error
+        with held(target.path) as looked_at:
+            found = guard.examine(target, host, consent, pinned=looked_at)
+            if found.refused:
+                raise RefusedError(
+                    f"{say('refusals.in_use.refusal')}: {target.path}: {'; '.join(found.refused)}",
+                    hint=say("refusals.in_use.hint"),
+                )
+            if found.needs_consent and not consent.given(target.path, found.needs_consent):
+                raise RefusedError(
+                    f"{say('refusals.consent.refusal')}: {target.path}: {'; '.join(found.needs_consent)}",
+                    hint=f"--i-accept-data-loss {target.path}",
+                )
+            try:
+                if target.kind is TargetKind.BLOCK:
+                    _prepare_device(looked_at or Path(target.path), _size_bytes(target, plan), state, give_up)
+                    guard.remember(target, consent.left)
+                else:
+                    # A new inode, not an old one cut: what a file system kept of the old one is gone with it.
+                    if looked_at is not None:
+                        remove(Path(target.path), seen.look(looked_at)[1])
+                    if state not in ("new", "first pass"):
+                        _make_file(target.path, _size_bytes(target, plan), state, consent, give_up)
+            except OSError as error:
+                raise RunError(f"{target.path} cannot be made {state!r}: {error.strerror}") from error
 
 
-def _prepare(
-    target: Target, plan: Plan, state: str, consent: guard.Consent, give_up: Callable[[], bool]
-) -> None:
-    path = Path(target.path)
-    size = _size_bytes(target, plan)
-    if target.kind is TargetKind.BLOCK:
-        file = os.open(path, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
-        try:
-            if state != "later pass":
-                fcntl.ioctl(file, _BLKDISCARD, struct.pack("QQ", 0, os.lseek(file, 0, os.SEEK_END)))
-            else:
-                _write(file, size, give_up)
-                os.fsync(file)
-        finally:
-            os.close(file)
-        guard.remember(target, consent.left)
-        return
-    # A new inode, not an old one cut: what a file system kept of the old one is gone with it.
-    with contextlib.suppress(FileNotFoundError):
-        path.unlink()
-    if state in ("new", "first pass"):
-        return
+def _prepare_device(device: Path, size: int, state: str, give_up: Callable[[], bool]) -> None:
+    file = os.open(device, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
+    try:
+        if state != "later pass":
+            fcntl.ioctl(file, _BLKDISCARD, struct.pack("QQ", 0, os.lseek(file, 0, os.SEEK_END)))
+        else:
+            _write(file, size, give_up)
+            os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _make_file(path: str, size: int, state: str, consent: guard.Consent, give_up: Callable[[], bool]) -> None:
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         os.ftruncate(file, size)
@@ -114,11 +114,11 @@ def _prepare(
         os.fsync(file)
         # Its pages would make the first reads hits.
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        with BlockReader(way_to(file)) as reader:
+            sealed = marker.seal(reader, laid_out=True, digest_until_s=time.monotonic() + DIGEST_S)
+            status = os.fstat(file)
     finally:
         os.close(file)
-    with BlockReader(path) as reader:
-        sealed = marker.seal(reader, laid_out=True, digest_until_s=time.monotonic() + DIGEST_S)
-        status = os.fstat(reader.descriptor)
     consent.left.files[status.st_dev, status.st_ino] = sealed
     marker.settle([sealed])
 

@@ -12,7 +12,6 @@ import contextlib
 import difflib
 import os
 import stat
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -27,12 +26,13 @@ from loadstone.plan.model import BackendMoveExtents, BackendNames, Plan, Target,
 from loadstone.plan.safety import content_evidence, in_use, marker, tree_mark, writable
 from loadstone.plan.safety.content import BlockReader
 from loadstone.plan.safety.device_seal import DeviceSeal
+from loadstone.plan.safety.held import held
 from loadstone.plan.safety.in_use import Snapshot
 from loadstone.plan.safety.seen import Seen, change
 from loadstone.plan.special_engines import REMOVING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 HARMLESS_CHARS: Final = frozenset({(1, 3), (1, 5), (1, 7)})
 """/dev/null, /dev/zero, /dev/full (Linux Documentation/admin-guide/devices.txt)."""
@@ -111,9 +111,27 @@ class TargetFinding:
         return self.forbidden + self.in_use
 
 
+@dataclass(frozen=True, slots=True)
+class Secured:
+    """A Plan that may be run."""
+
+    plan: Plan
+    """With the identity of every target."""
+    own: frozenset[int]
+    """Targets that hold nothing but what is Loadstone's."""
+    written: frozenset[int]
+    """Targets that are written, removed or laid out."""
+
+
 def written(plan: Plan) -> set[int]:
     """Return the indices of targets whose content the Plan may change, by I/O or by preparing them."""
-    changed = {index for index, target in enumerate(plan.targets) if target.unlink or layout_changes(target)}
+    laid_out = {index for index, target in enumerate(plan.targets) if layout_changes(target)}
+    return _changed_by_load(plan) | {index for index in laid_out if _is_real(plan.targets[index])}
+
+
+def _changed_by_load(plan: Plan) -> set[int]:
+    """Return the indices of targets that are changed whatever they hold now."""
+    changed = {index for index, target in enumerate(plan.targets) if target.unlink}
     for stream in plan.streams:
         if stream.headers is not None and stream.headers.only:
             continue  # Its writes are only remembered, and its targets are opened for reading.
@@ -147,7 +165,7 @@ def examine(
     if reason is not None:
         return TargetFinding(target.path, forbidden=[reason])
     if target.kind is TargetKind.TREE:
-        return _examine_tree(path, host)
+        return _examine_tree(target.path, pinned or path, host)
     return _examine(target.path, pinned or path, host, consent, content=content)
 
 
@@ -193,7 +211,7 @@ def _examine_char(name: str, number: int, host: Snapshot, consent: Consent) -> T
     beside = None if block is None else namesake_of(block)
     if block is None or beside is None:
         return TargetFinding(name, in_use=[say("refusals.target.no_namespace")])
-    with _pinned(beside.path) as pinned:
+    with held(beside.path) as pinned:
         return examine_device(name, pinned or Path(beside.path), block.number, host, consent)
 
 
@@ -226,24 +244,23 @@ def secure(plan: Plan, consent: Consent, *, content: bool = True) -> Plan:
     Devices that will be written are opened exclusively, so that the kernel refuses one that came
     into use since.
     """
-    return secured(plan, consent, content=content)[0]
+    return secured(plan, consent, content=content).plan
 
 
-def secured(plan: Plan, consent: Consent, *, content: bool = True) -> tuple[Plan, frozenset[int]]:
-    """Do as `secure`; return also the targets that hold nothing but what is Loadstone's."""
-    to_write = written(plan)
+def secured(plan: Plan, consent: Consent, *, content: bool = True) -> Secured:
+    """Do as `secure`; say also which targets are written, and which hold only what is Loadstone's."""
+    by_load = _changed_by_load(plan)
     host = Snapshot()
     # What is written later is what was looked at, and as it was then.
-    before = {
-        index: Seen.of(Path(target.path)) for index, target in enumerate(plan.targets) if _is_real(target)
-    }
+    before: dict[int, Seen | None] = {}
     found: list[tuple[int, TargetFinding]] = []
-    for index in sorted(to_write):
-        target = plan.targets[index]
-        with _pinned(target.path) if target.kind is not TargetKind.TREE else nullcontext() as pinned:
-            if pinned is not None:
-                before[index] = Seen.of(pinned)
-            found.append((index, examine(target, host, consent, content=content, pinned=pinned)))
+    for index, target in enumerate(plan.targets):
+        if not _is_real(target):
+            continue
+        with held(target.path) as pinned:
+            before[index] = None if pinned is None else Seen.of(pinned)
+            if index in by_load or layout_changes(target, pinned):
+                found.append((index, examine(target, host, consent, content=content, pinned=pinned)))
     _refuse_forbidden({one.path: one.forbidden for _, one in found if one.forbidden})
     _refuse_used({one.path: one.in_use for _, one in found if one.in_use})
     lost = [one for _, one in found if one.needs_consent]
@@ -251,13 +268,14 @@ def secured(plan: Plan, consent: Consent, *, content: bool = True) -> tuple[Plan
         {one.path: one.needs_consent for one in lost if not consent.given(one.path, one.needs_consent)},
         consent,
     )
-    _refuse_changed(
+    refuse_changed(
         {
             one.path: told
             for index, one in found
             if (told := change(before[index], Seen.of(Path(one.path)))) is not None
         }
     )
+    to_write = frozenset(index for index, _ in found)
     targets = tuple(
         identified(target, before.get(index), written=index in to_write)
         for index, target in enumerate(plan.targets)
@@ -267,47 +285,34 @@ def secured(plan: Plan, consent: Consent, *, content: bool = True) -> tuple[Plan
         target = plan.targets[index]
         if target.kind in (TargetKind.BLOCK, TargetKind.NVME):
             remember(target, consent.left)
-    return plan.model_copy(update={"targets": targets}), own
-
-
-@contextlib.contextmanager
-def _pinned(path: str) -> Iterator[Path | None]:
-    """Give a way to the file or device that stands at a path now, and does not open it; None for nothing.
-
-    Names may change places between two looks and back: what was read would not be what is written.
-    One at a time: a job may have more files than this process may open.
-    """
-    try:
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:
-        yield None
-        return
-    try:
-        yield Path(f"/proc/{os.getpid()}/fd/{descriptor}")
-    finally:
-        os.close(descriptor)
+    return Secured(plan.model_copy(update={"targets": targets}), own, to_write)
 
 
 def remember(target: Target, left: Left) -> None:
     """Remember what a device holds, so that it is known to be Loadstone's when it is written next."""
     node = target if target.namesake is None else target.namesake
-    path, identity = Path(node.path), node.identity
-    with contextlib.suppress(OSError):
+    identity = node.identity
+    with contextlib.suppress(OSError), held(node.path) as path:
+        if path is None:
+            return
         status = path.stat()
         if stat.S_ISBLK(status.st_mode) and (identity is None or identity.special == status.st_rdev):
             left.devices[status.st_rdev] = DeviceSeal.of(path, status.st_rdev)
 
 
-def layout_changes(target: Target) -> bool:
-    """Tell whether preparing the file writes into it or changes its length."""
+def layout_changes(target: Target, file: Path | None = None) -> bool:
+    """Tell whether preparing the file writes into it or changes its length.
+
+    `file` is what is held of it; without it whatever stands at its path now is looked at.
+    """
     if target.layout is None:
         return False
-    path = Path(target.path)
+    file = Path(target.path) if file is None else file
     try:
-        size_bytes = path.stat().st_size
+        size_bytes = file.stat().st_size
     except OSError:
         return True
-    mark = marker.read(path)
+    mark = marker.read(file)
     return (
         (mark is not None and not mark.laid_out)
         or target.layout.size_bytes > size_bytes
@@ -356,9 +361,12 @@ def _telling(consent: Consent, path: str) -> Callable[[float], None] | None:
     return None if tell is None else lambda share: tell(path, share)
 
 
-def _examine_tree(anchor: Path, host: Snapshot) -> TargetFinding:
+def _examine_tree(name: str, anchor: Path, host: Snapshot) -> TargetFinding:
     """Look at a tree that would be changed: one that nobody marked may hold anything."""
-    name = str(anchor)
+
+    def named(told: Sequence[str]) -> list[str]:
+        return [one.replace(str(anchor), name) for one in told]
+
     try:
         found = look_below(anchor)
         if not found.exists:
@@ -367,13 +375,13 @@ def _examine_tree(anchor: Path, host: Snapshot) -> TargetFinding:
     except OSError as error:
         return TargetFinding(name, in_use=[say("refusals.target.unreadable", reason=error.strerror)])
     if used := in_use.tree_uses(anchor, host):
-        return TargetFinding(name, in_use=used)
+        return TargetFinding(name, in_use=named(used))
     if walked.unfit:
-        return TargetFinding(name, forbidden=walked.unfit)
+        return TargetFinding(name, forbidden=named(walked.unfit))
     if found.is_empty or walked.changed is None:
         return TargetFinding(name, needs_consent=_doubts(anchor))
     key = "refusals.target.tree_files" if found.has_files else "refusals.target.tree_directories"
-    return TargetFinding(name, needs_consent=[say(key, change=walked.changed)])
+    return TargetFinding(name, needs_consent=named([say(key, change=walked.changed)]))
 
 
 def identified(target: Target, seen: Seen | None, *, written: bool) -> Target:
@@ -392,7 +400,8 @@ def _is_real(target: Target) -> bool:
     return target.kind is not TargetKind.VIRTUAL
 
 
-def _refuse_changed(changed: Mapping[str, str]) -> None:
+def refuse_changed(changed: Mapping[str, str]) -> None:
+    """Raise `RefusedError` for paths of which something is told."""
     if changed:
         raise RefusedError(
             say("refusals.changed.refusal") + _listing({path: [told] for path, told in changed.items()}),

@@ -21,6 +21,7 @@ from loadstone.plan.anchors import Structure
 from loadstone.plan.model import Identity, Plan, Target, TargetKind
 from loadstone.plan.safety import guard, in_use, marker, seen, tree_mark
 from loadstone.plan.safety.content import BlockReader
+from loadstone.plan.safety.held import held, held_as_checked, is_checked, way_to
 from loadstone.plan.safety.in_use import Snapshot
 from loadstone.plan.safety.seen import Seen
 
@@ -50,8 +51,11 @@ class RunTargets:
         """Mark all files as laid out."""
         for index in self.own:
             target = self.plan.targets[index]
-            if target.layout is not None and (mark := marker.read(Path(target.path))) is not None:
-                marker.write(Path(target.path), marker.Mark("writing", laid_out=True, seal=mark.seal))
+            if target.layout is None:
+                continue
+            with held_as_checked(target) as file:
+                if file is not None and (mark := marker.read(file)) is not None:
+                    marker.write(file, marker.Mark("writing", laid_out=True, seal=mark.seal))
 
     def seal(self) -> guard.Left:
         """Vouch for what the run left behind, when the engine has ended, however it did."""
@@ -61,8 +65,9 @@ class RunTargets:
             target = self.plan.targets[index]
             with contextlib.suppress(OSError, ValueError):
                 if target.kind is TargetKind.TREE:
-                    if not in_use.tree_uses(Path(target.path), Snapshot(), most=1):
-                        tree_mark.seal(Path(target.path))
+                    with held_as_checked(target) as anchor:
+                        if anchor is not None and not in_use.tree_uses(anchor, Snapshot(), most=1):
+                            tree_mark.seal(anchor)
                 elif target.kind is TargetKind.FILE:
                     seals += self._sealed(target, until_s)
                 else:
@@ -76,13 +81,14 @@ class RunTargets:
         host = Snapshot()
         for index in self.own:
             target = self.plan.targets[index]
-            path = Path(target.path)
-            if target.kind is TargetKind.FILE and in_use.file_uses(path, host):
-                with contextlib.suppress(OSError):
-                    status = path.stat()
+            if target.kind is not TargetKind.FILE:
+                continue
+            with contextlib.suppress(OSError), held_as_checked(target) as file:
+                if file is not None and in_use.file_uses(file, host):
+                    status = file.stat()
                     self.left.files.pop((status.st_dev, status.st_ino), None)
-                    if (mark := marker.read(path)) is not None:
-                        marker.write(path, marker.Mark("writing", mark.laid_out))
+                    if (mark := marker.read(file)) is not None:
+                        marker.write(file, marker.Mark("writing", mark.laid_out))
 
     def _sealed(self, target: Target, until_s: float) -> list[marker.Seal]:
         with BlockReader(Path(target.path)) as reader:
@@ -101,16 +107,16 @@ def hold(plan: Plan, consent: guard.Consent, *, content: bool = True) -> RunTarg
 
     Raises RefusedError as the check does, and RunError when something cannot be made.
     """
-    plan, own = guard.secured(plan, consent, content=content)
-    to_write = guard.written(plan)
+    checked = guard.secured(plan, consent, content=content)
+    plan, own = checked.plan, checked.own
     trees = {tree.target: tree for tree in plan.trees}
     targets = []
     made: dict[str, Identity] = {}
     for index, target in enumerate(plan.targets):
         if target.kind is TargetKind.TREE:
-            targets.append(_claimed_tree(target, trees[index], own=index in own))
+            targets.append(_claimed_tree(target, trees[index], made, own=index in own))
         elif target.kind is TargetKind.FILE:
-            targets.append(_claimed(target, made, own=index in own, written=index in to_write))
+            targets.append(_claimed(target, made, own=index in own, written=index in checked.written))
         else:
             targets.append(target)
     cleared = frozenset(tree.target for tree in plan.trees if tree.clear)
@@ -136,7 +142,9 @@ def _claimed(target: Target, made: dict[str, Identity], *, own: bool, written: b
             # The length an unfinished layout left behind would pass for data.
             os.ftruncate(descriptor, 0)
         if own:
-            done = laid_out and (target.layout is None or not guard.layout_changes(target))
+            done = laid_out and (
+                target.layout is None or not guard.layout_changes(target, way_to(descriptor))
+            )
             marker.write(descriptor, marker.Mark("writing", done))
         else:
             marker.remove(descriptor)
@@ -167,17 +175,42 @@ def _is(target: Target, descriptor: int) -> bool:
     )
 
 
-def _claimed_tree(target: Target, tree: Tree, *, own: bool) -> Target:
+def _claimed_tree(target: Target, tree: Tree, made: dict[str, Identity], *, own: bool) -> Target:
     """Make an anchor that is missing, and mark the tree that will be changed there."""
-    path = Path(target.path)
-    if target.create and not path.exists():
-        try:
-            path.mkdir(parents=True)
-        except OSError as error:
-            raise RunError(f"{target.path} cannot be made: {error.strerror}") from error
-    if not target.read_only:
-        tree_mark.begin(path, Structure.of_tree(tree), tree.first_file, shared=not own)
-    return guard.identified(target, Seen.of(path), written=True)
+    if target.create and target.identity is None:
+        real = os.path.realpath(target.path)
+        if real not in made:
+            made[real] = _made_anchor(target)
+        target = target.model_copy(update={"identity": made[real]})
+    with held(target.path) as anchor:
+        if anchor is None:
+            return target  # The engine says why.
+        if not is_checked(target, anchor):
+            guard.refuse_changed({target.path: seen.REPLACED})
+        if not target.read_only:
+            try:
+                tree_mark.begin(anchor, Structure.of_tree(tree), tree.first_file, shared=not own)
+            except OSError as error:
+                raise RunError(
+                    f"the mark of a tree cannot be written to {target.path}: {error.strerror}",
+                    hint="choose an anchor that can be written",
+                ) from error
+        return guard.identified(target, Seen.of(anchor), written=True)
+
+
+def _made_anchor(target: Target) -> Identity:
+    """Make the anchor of a tree; what came there since it was looked at is somebody's."""
+    try:
+        Path(target.path).mkdir(parents=True)
+        descriptor = os.open(target.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise RunError(f"{target.path} cannot be made: {error.strerror}") from error
+    try:
+        if any(way_to(descriptor).iterdir()):
+            guard.refuse_changed({target.path: seen.REPLACED})
+        return seen.identity(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _created(target: Target) -> Identity:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loadstone.path.block import SYS
 from loadstone.plan.model import Identity
@@ -18,6 +18,9 @@ from loadstone.plan.safety import inode
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+REPLACED: Final = "something else stands at its path since it was looked at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ def change(before: Seen | None, now: Seen | None) -> str | None:
     if now is None:
         return "it is gone since it was looked at"
     if (before.identity, before.mode) != (now.identity, now.mode):
-        return "something else stands at its path since it was looked at"
+        return REPLACED
     return "it was changed while it was looked at" if not now.is_device else "another disk has its number now"
 
 

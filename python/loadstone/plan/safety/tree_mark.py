@@ -16,15 +16,14 @@ import os
 import stat
 import time
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.errors import RunError
 from loadstone.path.mounts import mounts
 from loadstone.plan.anchors import CONTROL_FILE, DIRECTORY, FILE, MARK, Structure, read_mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 FORMAT: Final = 2
 _TICK_NS: Final = 20_000_000
@@ -51,23 +50,32 @@ def look(anchor: Path, tell: Callable[[int], None] | None = None) -> Walked:
         f"{point} is mounted below it: a tree stays on one file system" for point in _mounted(anchor)
     ]
     sealed_ns, found.changed = _sealed(anchor)
-    device = anchor.stat().st_dev
-    left = [anchor]
-    while left:
-        with os.scandir(left.pop()) as entries:
-            for entry in entries:
-                is_directory = DIRECTORY.fullmatch(entry.name) is not None
-                if not is_directory and FILE.fullmatch(entry.name) is None:
+    top = os.open(anchor, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        device = os.fstat(top).st_dev
+        for place, directories, files, here in os.fwalk(".", dir_fd=top, onerror=_raise):
+            entered = []
+            for name in (*directories, *files):
+                is_directory = DIRECTORY.fullmatch(name) is not None
+                if not is_directory and FILE.fullmatch(name) is None:
                     continue
-                status = entry.stat(follow_symlinks=False)
+                status = os.stat(name, dir_fd=here, follow_symlinks=False)
                 if is_directory and stat.S_ISDIR(status.st_mode) and status.st_dev == device:
-                    left.append(Path(entry.path))
+                    entered.append(name)
                     continue
-                _judge(found, entry.path, status, is_directory=is_directory, sealed_ns=sealed_ns)
+                path = str(anchor / place / name)
+                _judge(found, path, status, is_directory=is_directory, sealed_ns=sealed_ns)
                 found.files += 1
                 if tell is not None and found.files % _TOLD_FILES == 0:
                     tell(found.files)
+            directories[:] = entered
+    finally:
+        os.close(top)
     return found
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _judge(
@@ -88,20 +96,14 @@ def _judge(
 
 
 def begin(anchor: Path, structure: Structure, first_file: int, *, shared: bool = False) -> None:
-    """Mark a tree as one that is being changed. `shared`: not all of it is Loadstone's. Raises RunError."""
+    """Mark a tree as one that is being changed. `shared`: not all of it is Loadstone's. Raises OSError."""
     told = {"format": FORMAT, "first_file": first_file, "structure": asdict(structure), "shared": shared}
-    try:
-        (anchor / MARK).unlink(missing_ok=True)
-        descriptor = os.open(
-            anchor / MARK, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
-        )
-        _write(descriptor, told)
-        (anchor / CONTROL_FILE).unlink(missing_ok=True)
-    except OSError as error:
-        raise RunError(
-            f"the mark of a tree cannot be written to {anchor}: {error.strerror}",
-            hint="choose an anchor that can be written",
-        ) from error
+    (anchor / MARK).unlink(missing_ok=True)
+    descriptor = os.open(
+        anchor / MARK, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
+    )
+    _write(descriptor, told)
+    (anchor / CONTROL_FILE).unlink(missing_ok=True)
 
 
 def seal(anchor: Path) -> None:
