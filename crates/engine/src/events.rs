@@ -337,6 +337,7 @@ pub fn hint_for(errno: i32) -> &'static str {
         libc::EOPNOTSUPP => "the target does not support this operation (polling, discard or direct I/O)",
         libc::EDQUOT => "the quota is used up: raise it or lower the size",
         libc::EFBIG => "it is longer than the file system or the limit on file sizes allows (ulimit -f)",
+        libc::ESTALE => "another file took its place: see who works there, and run again",
         libc::ENODEV | libc::ENXIO => "the device went away",
         _ => "",
     }

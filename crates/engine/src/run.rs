@@ -7,6 +7,7 @@
 mod fine_samples;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,9 +21,11 @@ use crate::clock::{monotonic_ns, unix_ns, Calibration, Clock};
 use crate::control::{Control, Gate, Message, StageStart, Stop};
 use crate::events::{describe_errno, Event, IoFailure, Speaker};
 use crate::layout;
+use crate::name::{Name, Parents};
 use crate::ops::OpKind;
 use crate::plan::{Backend, Plan, SimBehaviour, Worker};
 use crate::priority;
+use crate::removal;
 use crate::report::Reporter;
 use crate::run_error::RunError;
 use crate::setup::{self, Hand, Stage};
@@ -68,6 +71,7 @@ struct Run {
     media: Arc<Vec<Arc<Medium>>>,
     states: Arc<Vec<Remembered>>,
     trees: Arc<Trees>,
+    names: Arc<BTreeMap<u32, Name>>,
     /// By target: an I/O on it never came back.
     hung: Vec<bool>,
     /// An I/O never came back, in any stage: the journal has no clean end.
@@ -119,6 +123,7 @@ pub fn run(
         reporter,
         targets: Vec::new(),
         trees: Arc::default(),
+        names: Arc::default(),
         inbox,
         out,
         engine_start_ns,
@@ -167,6 +172,8 @@ impl Run {
             self.targets.push(target::open(target)?);
         }
         let began = monotonic_ns();
+        let removed = removal::removed_by_load(&plan);
+        let (mut parents, mut names) = (Parents::default(), BTreeMap::new());
         for (index, (target, open)) in (0..).zip(plan.targets.iter().zip(&mut self.targets)) {
             let speaker = &mut self.speaker;
             let mut report = |event: Event| {
@@ -177,6 +184,13 @@ impl Run {
                 return Ok(false);
             }
             if target.named.is_some() {
+                if removed.contains(&index) {
+                    let held = parents.hold(&target.path, open.identity());
+                    let held = held.map_err(|error| {
+                        RunError::target(&target.path, "its directory cannot be held", &error)
+                    })?;
+                    names.insert(index, held);
+                }
                 open.let_go();
             }
         }
@@ -188,6 +202,7 @@ impl Run {
         let Some(trees) = Trees::prepare(&plan, &self.targets, &mut report)? else {
             return Ok(false);
         };
+        self.names = Arc::new(names);
         self.trees = Arc::new(trees);
         self.layout_ns = monotonic_ns() - began;
         for (index, (target, open)) in (0..).zip(plan.targets.iter().zip(&self.targets)) {
@@ -228,6 +243,7 @@ impl Run {
             gate: Arc::new(Gate::default()),
             clock: self.clock,
             files: Arc::new(self.targets.iter().map(OpenTarget::view).collect()),
+            names: self.names.clone(),
             verify_tables: self.verify_tables.clone(),
             media: self.media.clone(),
             states: self.states.clone(),
@@ -605,7 +621,7 @@ impl Run {
     fn end(mut self) -> Result<(), RunError> {
         self.say_signal();
         if !self.lost {
-            for text in target::unlink_all(&self.plan, &self.targets) {
+            for text in removal::unlink_all(&self.plan, &self.targets) {
                 self.speaker.say(&Event::Note {
                     text,
                     worker: None,

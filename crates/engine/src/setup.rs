@@ -20,6 +20,7 @@ use crate::clock::Clock;
 use crate::control::{Control, Gate, Message};
 use crate::events::{hint_for, Event};
 use crate::memory::Mapping;
+use crate::name::Name;
 use crate::plan::{self, Plan};
 use crate::priority;
 use crate::record::Table;
@@ -48,6 +49,8 @@ pub struct Stage {
     pub clock: Clock,
     /// Open targets, in the Plan's order.
     pub files: Arc<Vec<OpenFile>>,
+    /// Names that the load removes, by target.
+    pub names: Arc<BTreeMap<u32, Name>>,
     /// What verified blocks may hold.
     pub verify_tables: Arc<VerifyTables>,
     /// Content of simulated devices, in the Plan's order.

@@ -1,20 +1,17 @@
-//! Targets: opened, checked, prepared and removed.
+//! Targets: opened, checked and prepared.
 //!
 //! Knows `open(2)` and what the Plan says of a target. Knows no stream. Nothing is
 //! written to anything but what the Plan names, after its identity was checked.
 
-use std::ffi::CString;
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
-use std::time::UNIX_EPOCH;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
 
 use crate::backend::nvme::namespace::Namespace;
 use crate::backend::OpenFile;
-use crate::plan::{Advice, Identity, Named, OpenSync, Plan, Target, TargetKind};
+use crate::directory::Found;
+use crate::plan::{Advice, Identity, Named, OpenSync, Target, TargetKind};
 use crate::run_error::RunError;
 
 /// An open target; virtual ones have no file.
@@ -38,6 +35,12 @@ impl OpenTarget {
     /// Closes it: from now on it is used by its name.
     pub fn let_go(&mut self) {
         (self.file, self.view.fd) = (None, -1);
+    }
+
+    /// What was opened, for whoever meets its name later; none where nothing was.
+    #[must_use]
+    pub fn identity(&self) -> Option<&Identity> {
+        self.identity.as_ref()
     }
 
     /// The file; none for a virtual target.
@@ -254,10 +257,7 @@ fn check_identity(target: &Target, file: &File) -> Result<(), RunError> {
 
 /// Refuses a file that is not the one the safety check saw.
 fn is_same(path: &str, file: &File, expected: &Identity) -> Result<(), RunError> {
-    let found = file
-        .metadata()
-        .map_err(|error| RunError::target(path, "cannot stat", &error))?;
-    match difference(&found, expected) {
+    match found(path, file)?.difference(expected) {
         None => Ok(()),
         Some(what) => Err(RunError::Target {
             path: path.into(),
@@ -270,42 +270,20 @@ fn is_same(path: &str, file: &File, expected: &Identity) -> Result<(), RunError>
 /// Tells one file from another by number; not when it was made, which no file system need tell
 /// twice alike.
 fn identity_of(path: &str, file: &File) -> Result<Identity, RunError> {
-    let found = file
-        .metadata()
-        .map_err(|error| RunError::target(path, "cannot stat", &error))?;
+    let found = found(path, file)?;
     Ok(Identity {
-        device: found.dev(),
-        inode: found.ino(),
-        special: found.rdev(),
         born_ns: None,
+        ..found.identity
     })
 }
 
-/// Says what tells a file from the one that is expected; none where it is that one.
-fn difference(found: &Metadata, expected: &Identity) -> Option<String> {
-    let seen = (found.dev(), found.ino(), found.rdev());
-    if seen != (expected.device, expected.inode, expected.special) {
-        return Some(format!(
-            "device {}, inode {}, special {} instead of {}, {}, {}",
-            seen.0, seen.1, seen.2, expected.device, expected.inode, expected.special
-        ));
-    }
-    match (expected.born_ns, born_ns(found)) {
-        (Some(then), Some(now)) if then != now => Some(format!(
-            "a file made later has its inode number, {}",
-            seen.1
-        )),
-        _ => None,
-    }
+fn found(path: &str, file: &File) -> Result<Found, RunError> {
+    Found::of(file).map_err(|errno| {
+        RunError::target(path, "cannot stat", &io::Error::from_raw_os_error(errno))
+    })
 }
 
 const REPLACED: &str = "somebody replaced it between the safety check and the run: run again";
-
-/// When a file was made; none where the file system does not tell.
-fn born_ns(found: &std::fs::Metadata) -> Option<u64> {
-    let since = found.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    u64::try_from(since.as_nanos()).ok()
-}
 
 /// Drops a block device's cached pages; `_IO(0x12, 97)` of `linux/fs.h`.
 const BLKFLSBUF: libc::c_ulong = 0x1261;
@@ -357,70 +335,6 @@ fn fadvise(target: &Target, file: &File, advice: i32, note: &mut dyn FnMut(Strin
     }
 }
 
-/// Removes the files the Plan wants removed, and nothing else that stands at their paths by
-/// now; gives what was left.
-#[must_use]
-pub fn unlink_all(plan: &Plan, targets: &[OpenTarget]) -> Vec<String> {
-    // What was never opened was not made either.
-    plan.targets
-        .iter()
-        .zip(targets)
-        .filter(|(target, _)| target.unlink && target.kind == TargetKind::File)
-        .filter_map(|(target, open)| match unlink(target, open) {
-            Err(error) if target.named.is_none() || error.kind() != io::ErrorKind::NotFound => {
-                Some(format!("{}: could not be removed: {error}", target.path))
-            }
-            _ => None,
-        })
-        .collect()
-}
-
-/// Removes a target from the directory that its path leads to now, which is held meanwhile.
-fn unlink(target: &Target, open: &OpenTarget) -> io::Result<()> {
-    let path = Path::new(&target.path);
-    let parent = path.parent().filter(|parent| *parent != Path::new(""));
-    let held = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_CLOEXEC | libc::O_DIRECTORY | libc::O_PATH)
-        .open(parent.unwrap_or(Path::new(".")))?;
-    let name = CString::new(path.file_name().unwrap_or_default().as_bytes())?;
-    // A target may be named by a link to it; a file that the run made by its name is no link.
-    let follows = if open.identity.is_some() {
-        0
-    } else {
-        libc::O_NOFOLLOW
-    };
-    let flags = libc::O_CLOEXEC | libc::O_PATH | follows;
-    // SAFETY: the directory is open, and the name is a text with its end.
-    let found = unsafe { libc::openat(held.as_raw_fd(), name.as_ptr(), flags) };
-    if found < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just opened and nobody else has it.
-    let found = unsafe { File::from_raw_fd(found) }.metadata()?;
-    let other = match &open.identity {
-        Some(expected) => difference(&found, expected),
-        // What operations by name make is empty; a directory is removed only when it is.
-        None if found.is_dir() || (found.is_file() && found.len() == 0) => None,
-        None => Some(format!("it has {} bytes", found.len())),
-    };
-    if let Some(what) = other {
-        return Err(io::Error::other(format!(
-            "another file stands there now: {what}"
-        )));
-    }
-    let removes = if found.is_dir() {
-        libc::AT_REMOVEDIR
-    } else {
-        0
-    };
-    // SAFETY: as above.
-    match unsafe { libc::unlinkat(held.as_raw_fd(), name.as_ptr(), removes) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 /// Raises the limit of open files where the Plan needs it, and has the kernel make room
 /// for them at once. To be called before there is a second thread: from then on each time
 /// the table of descriptors doubles waits for every CPU (`synchronize_rcu`), which
@@ -468,125 +382,5 @@ fn make_room(needed: u64) {
         if room >= 0 {
             libc::close(room);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::os::unix::fs::symlink;
-    use std::path::PathBuf;
-
-    use super::*;
-    use crate::plan::{plain, Backend};
-
-    /// A directory of its own, gone when dropped.
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir()
-                .join(format!("loadstone-unlink-{}-{name}", std::process::id()));
-            fs::create_dir(&path).unwrap();
-            Self(path)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
-
-    fn removed_after_the_run(path: &Path) -> Plan {
-        let mut plan = plain::plan(Backend::Psync {}, vec![]);
-        let target = plain::target(path.to_str().unwrap(), TargetKind::File, 4096);
-        plan.targets = vec![Target {
-            create: true,
-            unlink: true,
-            ..target
-        }];
-        plan
-    }
-
-    fn opened(plan: &Plan) -> Vec<OpenTarget> {
-        plan.targets.iter().map(|one| open(one).unwrap()).collect()
-    }
-
-    #[test]
-    fn a_file_of_the_run_is_removed() {
-        let folder = Folder::new("own");
-        let plan = removed_after_the_run(&folder.0.join("f"));
-        let targets = opened(&plan);
-        assert_eq!(unlink_all(&plan, &targets), [""; 0]);
-        assert!(!folder.0.join("f").exists());
-    }
-
-    #[test]
-    fn a_link_that_named_the_target_is_removed_and_the_file_is_not() {
-        let folder = Folder::new("link");
-        fs::write(folder.0.join("f"), "kept").unwrap();
-        symlink("f", folder.0.join("l")).unwrap();
-        let plan = removed_after_the_run(&folder.0.join("l"));
-        let targets = opened(&plan);
-        assert_eq!(unlink_all(&plan, &targets), [""; 0]);
-        assert!(!folder.0.join("l").is_symlink() && folder.0.join("f").exists());
-    }
-
-    #[test]
-    fn a_file_that_took_the_name_meanwhile_stays() {
-        let folder = Folder::new("other");
-        let path = folder.0.join("f");
-        let plan = removed_after_the_run(&path);
-        let targets = opened(&plan);
-        fs::write(folder.0.join("g"), "somebody's").unwrap();
-        fs::rename(folder.0.join("g"), &path).unwrap();
-        let told = unlink_all(&plan, &targets);
-        assert!(
-            told[0].contains("another file stands there now"),
-            "{told:?}"
-        );
-        assert_eq!(fs::read(path).unwrap(), b"somebody's");
-    }
-
-    #[test]
-    fn a_file_in_a_directory_that_took_the_place_of_the_targets_stays() {
-        let folder = Folder::new("directory");
-        let (here, there) = (folder.0.join("here"), folder.0.join("there"));
-        fs::create_dir(&here).unwrap();
-        fs::create_dir(&there).unwrap();
-        fs::write(there.join("f"), "somebody's").unwrap();
-        let plan = removed_after_the_run(&here.join("f"));
-        let targets = opened(&plan);
-        fs::rename(&here, folder.0.join("away")).unwrap();
-        symlink(&there, &here).unwrap();
-        assert_eq!(unlink_all(&plan, &targets).len(), 1);
-        assert_eq!(fs::read(there.join("f")).unwrap(), b"somebody's");
-        assert!(folder.0.join("away").join("f").exists());
-    }
-
-    #[test]
-    fn of_names_only_what_is_empty_is_removed() {
-        let folder = Folder::new("names");
-        let path = folder.0.join("f");
-        let mut plan = removed_after_the_run(&path);
-        plan.targets[0].named = Some(Named::AsFound);
-        let targets = opened(&plan);
-        assert_eq!(unlink_all(&plan, &targets), [""; 0], "it was never made");
-        fs::write(&path, "").unwrap();
-        assert_eq!(unlink_all(&plan, &targets), [""; 0]);
-        assert!(!path.exists());
-        fs::write(&path, "somebody's").unwrap();
-        assert_eq!(unlink_all(&plan, &targets).len(), 1);
-        assert!(path.exists());
-    }
-
-    #[test]
-    fn what_was_never_opened_stays() {
-        let folder = Folder::new("unopened");
-        let path = folder.0.join("f");
-        fs::write(&path, "").unwrap();
-        assert_eq!(unlink_all(&removed_after_the_run(&path), &[]), [""; 0]);
-        assert!(path.exists());
     }
 }

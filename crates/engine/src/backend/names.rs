@@ -4,25 +4,26 @@
 //! the operation on its target, whatever bytes it stands for. A file that is made is closed
 //! again within the I/O.
 
-use std::ffi::CString;
 use std::mem::MaybeUninit;
 
-use super::special_engines::{retried, Call};
+use super::special_engines::Call;
 use super::{Io, Outcome};
+use crate::directory::{done, retried};
+use crate::name::Name;
 use crate::plan::NameOperation;
 
 /// The operation, and the names of the worker's targets.
 #[derive(Debug)]
 pub struct Names {
     operation: NameOperation,
-    paths: Vec<CString>,
+    names: Vec<Name>,
 }
 
 impl Names {
-    /// One of `paths`, in the order in which [`Io::file`] counts them.
+    /// One of `names`, in the order in which [`Io::file`] counts them.
     #[must_use]
-    pub fn new(operation: NameOperation, paths: Vec<CString>) -> Self {
-        Self { operation, paths }
+    pub fn new(operation: NameOperation, names: Vec<Name>) -> Self {
+        Self { operation, names }
     }
 }
 
@@ -31,40 +32,38 @@ impl Call for Names {
         if io.op.is_sync() {
             return Outcome::moved(0); // There is nothing to be written back.
         }
-        let path = self.paths[io.file as usize].as_ptr();
-        // SAFETY: the path is a text with its end; what is filled is as large as the kernel
-        // fills it.
-        let result = retried(|| unsafe {
-            match self.operation {
-                NameOperation::Create => {
-                    let flags = libc::O_CREAT | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-                    libc::open(path, flags, 0o600) as isize
-                }
-                NameOperation::Stat => {
-                    libc::stat(path, MaybeUninit::uninit().as_mut_ptr()) as isize
-                }
-                NameOperation::Lstat => {
-                    libc::lstat(path, MaybeUninit::uninit().as_mut_ptr()) as isize
-                }
-                NameOperation::Statx => {
-                    let mut found = MaybeUninit::uninit();
-                    let found = found.as_mut_ptr();
-                    libc::statx(libc::AT_FDCWD, path, 0, libc::STATX_ALL, found) as isize
-                }
-                NameOperation::Delete => libc::unlink(path) as isize,
-                NameOperation::Mkdir => libc::mkdir(path, 0o700) as isize,
-                NameOperation::Rmdir => libc::rmdir(path) as isize,
-            }
-        });
-        let opened = match result {
-            Ok(opened) => opened,
-            Err(errno) => return Outcome::failed(errno),
+        let at = &self.names[io.file as usize];
+        let (directory, name) = (at.directory(), at.name());
+        let (here, text) = (directory.number(), name.as_ptr());
+        // SAFETY: a name is a text with its end, here and below; what is filled is as large as
+        // the kernel fills it.
+        let stat = |flags| {
+            done(retried(|| unsafe {
+                libc::fstatat(here, text, MaybeUninit::uninit().as_mut_ptr(), flags)
+            }))
         };
-        if self.operation == NameOperation::Create {
-            // SAFETY: the descriptor was just opened and nobody else has it.
-            unsafe { libc::close(opened as i32) };
+        let outcome = match self.operation {
+            NameOperation::Create => {
+                let flags = libc::O_CREAT | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+                directory.open(name, flags, 0o600).map(drop)
+            }
+            NameOperation::Stat => stat(0),
+            NameOperation::Lstat => stat(libc::AT_SYMLINK_NOFOLLOW),
+            NameOperation::Statx => {
+                let mut found = MaybeUninit::uninit();
+                let found = found.as_mut_ptr();
+                done(retried(|| unsafe {
+                    libc::statx(here, text, 0, libc::STATX_ALL, found)
+                }))
+            }
+            NameOperation::Delete => at.delete(),
+            NameOperation::Mkdir => directory.mkdir(name, 0o700),
+            NameOperation::Rmdir => directory.rmdir(name),
+        };
+        match outcome {
+            Ok(()) => Outcome::moved(io.len),
+            Err(errno) => Outcome::failed(errno),
         }
-        Outcome::moved(io.len)
     }
 }
 
@@ -72,13 +71,14 @@ impl Call for Names {
 mod tests {
     use super::super::Op;
     use super::*;
+    use crate::name::Parents;
 
     #[test]
     fn each_operation_does_what_it_says() {
-        use std::os::unix::ffi::OsStrExt;
-
         let place = std::env::temp_dir().join(format!("loadstone-names-{}", std::process::id()));
-        let name = CString::new(place.as_os_str().as_bytes()).unwrap();
+        let name = Parents::default()
+            .hold(place.to_str().unwrap(), None)
+            .unwrap();
         let io = Io {
             slot: 0,
             op: Op::Write,
@@ -107,5 +107,38 @@ mod tests {
         assert!(place.is_dir());
         assert_eq!(does(NameOperation::Rmdir), Outcome::moved(4096));
         assert!(!place.exists());
+    }
+
+    #[test]
+    fn only_what_was_opened_or_is_empty_is_deleted_and_only_in_the_directory_that_is_held() {
+        use std::fs;
+        use std::os::unix::fs::symlink;
+
+        use crate::directory::Found;
+
+        let place = std::env::temp_dir().join(format!("loadstone-deleted-{}", std::process::id()));
+        let (here, there) = (place.join("here"), place.join("there"));
+        for directory in [&here, &there] {
+            fs::create_dir_all(directory).unwrap();
+            fs::write(directory.join("f"), "somebody's").unwrap();
+        }
+        let ours = Found::of(&fs::File::open(here.join("f")).unwrap()).unwrap();
+        let path = here.join("f");
+        let name = Parents::default()
+            .hold(path.to_str().unwrap(), Some(&ours.identity))
+            .unwrap();
+        // Another file stands in the directory that took the place of the one that is held.
+        fs::rename(&here, place.join("away")).unwrap();
+        symlink(&there, &here).unwrap();
+        assert_eq!(name.delete(), Ok(()));
+        assert!(there.join("f").exists() && !place.join("away/f").exists());
+        assert_eq!(name.delete(), Err(libc::ENOENT));
+        // What came under the name since stays, unless there is nothing in it.
+        fs::rename(there.join("f"), place.join("away/f")).unwrap();
+        assert_eq!(name.delete(), Err(libc::ESTALE));
+        assert_eq!(fs::read(place.join("away/f")).unwrap(), b"somebody's");
+        fs::write(place.join("away/f"), "").unwrap();
+        assert_eq!(name.delete(), Ok(()));
+        fs::remove_dir_all(place).unwrap();
     }
 }

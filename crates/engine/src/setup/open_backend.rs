@@ -3,11 +3,10 @@
 //! Knows which file has which backend and what each needs to be opened. What a backend can do
 //! is in its row ([`plan::BACKENDS`]); how it does it, in its own file.
 
-use std::ffi::CString;
 use std::io;
 use std::sync::mpsc::Sender;
 
-use super::{conduct, drive, Kit, Local};
+use super::{conduct, drive, Kit, Local, Stage};
 use crate::backend::discard::{ring_discards, Discarding};
 use crate::backend::extents::{Falloc, MoveExtents};
 use crate::backend::force_async::Forced;
@@ -25,7 +24,8 @@ use crate::backend::{Backend, OpenFile};
 use crate::clock::Clock;
 use crate::control::Message;
 use crate::events::Event;
-use crate::plan::{self, Plan};
+use crate::name::Name;
+use crate::plan;
 use crate::tree::worker::FileWorker;
 
 /// Buffers up to this size are registered. Pinning touches and zeroes every page before the
@@ -102,7 +102,7 @@ pub(super) fn run(kit: Kit, local: &Local) {
             });
         }
         plan::Backend::Names { operation } => {
-            open.call(|_| names(*operation, &plan, &local.targets));
+            open.call(|open| names(*operation, &open.kit.stage, &local.targets));
         }
         plan::Backend::Falloc {} => open.call(|open| Ok(Falloc::new(&open.files))),
         plan::Backend::Splice {} => open.call(|open| Splice::new(&open.files)),
@@ -238,12 +238,12 @@ fn ring_is_missing(error: &io::Error) -> String {
 }
 
 /// An operation on the names of a worker's targets.
-fn names(operation: plan::NameOperation, plan: &Plan, targets: &[u32]) -> io::Result<Names> {
-    let paths = targets
-        .iter()
-        .map(|&target| CString::new(plan.targets[target as usize].path.as_bytes()))
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(Names::new(operation, paths))
+fn names(operation: plan::NameOperation, stage: &Stage, targets: &[u32]) -> io::Result<Names> {
+    let names = targets.iter().map(|target| match stage.names.get(target) {
+        Some(held) => Ok(held.clone()),
+        None => Name::unheld(&stage.plan.targets[*target as usize].path),
+    });
+    Ok(Names::new(operation, names.collect::<io::Result<_>>()?))
 }
 
 /// True when buffers are to be registered: they are few enough to be pinned soon, and used for

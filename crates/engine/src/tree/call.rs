@@ -6,13 +6,14 @@
 //! (`openat2(2)`), and never its last one; names are the tree's own, and what was found below
 //! the anchor before the run had no link among them.
 
-use std::os::fd::RawFd;
+use std::ffi::CStr;
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use super::names::MAX_PATH_BYTES;
+use crate::directory::{done, result, retried, Directory};
 use crate::plan::{OpenSync, Target};
 
-/// A result, or an error number.
-pub type Outcome<T> = Result<T, i32>;
+pub use crate::directory::Outcome;
 
 /// `RESOLVE_NO_XDEV`, `RESOLVE_NO_MAGICLINKS`, `RESOLVE_NO_SYMLINKS` and `RESOLVE_BENEATH`
 /// of `linux/openat2.h`.
@@ -29,7 +30,7 @@ struct OpenHow {
 /// The directory everything is below, and how files there are opened.
 #[derive(Debug, Clone, Copy)]
 pub struct Anchor {
-    fd: RawFd,
+    here: Directory,
     flags: i32,
     openat2: bool,
     /// What is cached of a file is dropped when it is opened.
@@ -50,7 +51,7 @@ pub enum Access {
 impl Anchor {
     /// The anchor of an open target.
     #[must_use]
-    pub fn new(fd: RawFd, target: &Target) -> Self {
+    pub fn new(opened: &impl AsRawFd, target: &Target) -> Self {
         let direct = if target.direct { libc::O_DIRECT } else { 0 };
         let sync = match target.sync {
             OpenSync::None => 0,
@@ -58,27 +59,14 @@ impl Anchor {
             OpenSync::Dsync => libc::O_DSYNC,
         };
         let mut this = Self {
-            fd,
+            here: Directory::held(opened),
             flags: direct | sync | libc::O_CLOEXEC | libc::O_NOFOLLOW,
             openat2: true,
             clears_cache: target.invalidate,
         };
-        let probed = this.open2(
-            c".".to_bytes_with_nul(),
-            libc::O_RDONLY | libc::O_DIRECTORY,
-            0,
-        );
-        match probed {
-            Ok(fd) => drop(close(fd)),
-            Err(_) => this.openat2 = false,
-        }
+        let probed = this.open2(c".", libc::O_RDONLY | libc::O_DIRECTORY, 0);
+        this.openat2 = probed.is_ok();
         this
-    }
-
-    /// Its descriptor.
-    #[must_use]
-    pub fn fd(&self) -> RawFd {
-        self.fd
     }
 
     /// Opens a file, and drops what is cached of it where that is asked for.
@@ -104,23 +92,27 @@ impl Anchor {
             Access::Create => (libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o644),
         };
         let flags = flags | self.flags;
-        if self.openat2 {
-            return self.open2(path, flags, mode);
-        }
-        // SAFETY: the path ends with a zero byte.
-        retried(|| unsafe { libc::openat(self.fd, text(path), flags, mode) })
+        let opened = if self.openat2 {
+            self.open2(text(path), flags, mode)
+        } else {
+            self.here.open(text(path), flags, mode)
+        };
+        opened.map(OwnedFd::into_raw_fd)
     }
 
-    fn open2(&self, path: &[u8], flags: i32, mode: libc::mode_t) -> Outcome<RawFd> {
+    fn open2(&self, path: &CStr, flags: i32, mode: libc::mode_t) -> Outcome<OwnedFd> {
         let how = OpenHow {
             flags: flags as u64,
             mode: u64::from(mode),
             resolve: RESOLVE,
         };
         let (how, bytes) = (std::ptr::from_ref(&how), size_of::<OpenHow>());
-        let path = text(path);
+        let (here, path) = (self.here.number(), path.as_ptr());
         // SAFETY: the path ends with a zero byte; the kernel reads so many bytes at `how`.
-        retried(|| unsafe { libc::syscall(libc::SYS_openat2, self.fd, path, how, bytes) } as i32)
+        let call = || unsafe { libc::syscall(libc::SYS_openat2, here, path, how, bytes) };
+        let fd = retried(|| call() as i32)?;
+        // SAFETY: the descriptor was just opened and nobody else has it.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 
     /// Makes a call with the directory a path leads to, and its last name there. The directory
@@ -128,116 +120,85 @@ impl Anchor {
     fn in_parent(
         &self,
         path: &[u8],
-        call: impl FnOnce(RawFd, *const libc::c_char) -> Outcome<()>,
+        call: impl FnOnce(Directory, &CStr) -> Outcome<()>,
     ) -> Outcome<()> {
         let last = path.iter().rposition(|&byte| byte == b'/');
         let Some(last) = last.filter(|_| self.openat2) else {
-            return call(self.fd, text(path));
+            return call(self.here, text(path));
         };
         let mut parent = [0; MAX_PATH_BYTES];
         parent[..last].copy_from_slice(&path[..last]);
         let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
-        let held = self.open2(&parent[..=last], flags, 0)?;
-        let outcome = call(held, text(&path[last + 1..]));
-        let _ = close(held);
-        outcome
+        let held = self.open2(text(&parent[..=last]), flags, 0)?;
+        call(Directory::held(&held), text(&path[last + 1..]))
     }
 
-    /// The same with a system call, until no signal interrupts it.
-    fn by_name(
-        &self,
-        path: &[u8],
-        call: impl Fn(RawFd, *const libc::c_char) -> i32,
-    ) -> Outcome<()> {
-        self.in_parent(path, |parent, name| done(retried(|| call(parent, name))))
-    }
-
-    /// `mkdirat(2)`.
+    /// Makes a directory.
     ///
     /// # Errors
-    /// Its error number or that of opening the directory it is in, as of all that follow.
+    /// The error number of the system call or that of opening the directory it is in, as of all
+    /// that follow.
     pub fn mkdir(&self, path: &[u8]) -> Outcome<()> {
-        // SAFETY: the name ends with a zero byte, here and below.
-        self.by_name(path, |parent, name| unsafe {
-            libc::mkdirat(parent, name, 0o755)
-        })
+        self.in_parent(path, |parent, name| parent.mkdir(name, 0o755))
     }
 
-    /// `unlinkat(2)` of a directory.
+    /// Removes a directory.
     ///
     /// # Errors
     /// As above.
     pub fn rmdir(&self, path: &[u8]) -> Outcome<()> {
-        // SAFETY: as above.
-        self.by_name(path, |parent, name| unsafe {
-            libc::unlinkat(parent, name, libc::AT_REMOVEDIR)
-        })
+        self.in_parent(path, Directory::rmdir)
     }
 
-    /// `unlinkat(2)` of a file.
+    /// Removes a file.
     ///
     /// # Errors
     /// As above.
     pub fn delete(&self, path: &[u8]) -> Outcome<()> {
-        // SAFETY: as above.
-        self.by_name(path, |parent, name| unsafe {
-            libc::unlinkat(parent, name, 0)
-        })
+        self.in_parent(path, Directory::unlink)
     }
 
-    /// `fstatat(2)`: the size of a regular file.
+    /// The size of a regular file.
     ///
     /// # Errors
     /// As above; `ELOOP` and the like when it is something else.
     pub fn getattr(&self, path: &[u8]) -> Outcome<u64> {
-        // SAFETY: a zeroed stat is valid and is filled by the call.
-        let mut found: libc::stat = unsafe { std::mem::zeroed() };
-        let flags = libc::AT_SYMLINK_NOFOLLOW;
-        // SAFETY: as above.
-        retried(|| unsafe { libc::fstatat(self.fd, text(path), &mut found, flags) })?;
-        match found.st_mode & libc::S_IFMT {
-            libc::S_IFREG => Ok(found.st_size as u64),
-            libc::S_IFLNK => Err(libc::ELOOP),
-            libc::S_IFDIR => Err(libc::EISDIR),
-            _ => Err(libc::EINVAL),
+        let found = self.here.look(text(path), libc::AT_SYMLINK_NOFOLLOW)?;
+        if found.is_file() {
+            return Ok(found.size_bytes);
         }
+        Err(if found.is_link() {
+            libc::ELOOP
+        } else if found.is_directory() {
+            libc::EISDIR
+        } else {
+            libc::EINVAL
+        })
     }
 
-    /// `utimensat(2)`: both times are now.
+    /// Sets both times to the present one.
     ///
     /// # Errors
     /// As above.
     pub fn setattr(&self, path: &[u8]) -> Outcome<()> {
-        let (now, flags) = (std::ptr::null(), libc::AT_SYMLINK_NOFOLLOW);
-        // SAFETY: as above; no times mean the present one.
-        self.by_name(path, |parent, name| unsafe {
-            libc::utimensat(parent, name, now, flags)
-        })
+        self.in_parent(path, Directory::touch)
     }
 
-    /// `faccessat(2)`: whether it may be read. By the system call itself: the C library
-    /// makes two of it for some flags.
+    /// Asks whether a file may be read.
     ///
     /// # Errors
     /// As above.
     pub fn access(&self, path: &[u8]) -> Outcome<()> {
-        let path = text(path);
-        // SAFETY: as above.
-        let call = || unsafe { libc::syscall(libc::SYS_faccessat, self.fd, path, libc::R_OK) };
-        done(retried(|| call() as i32))
+        self.here.access(text(path))
     }
 
-    /// `renameat(2)` to another anchor; what is there is replaced.
+    /// Moves a file to another anchor; what is there is replaced.
     ///
     /// # Errors
     /// As above.
     pub fn rename(&self, path: &[u8], to: &Self, to_path: &[u8]) -> Outcome<()> {
-        // SAFETY: as above.
-        let call = |(from, name), (into, other)| unsafe { libc::renameat(from, name, into, other) };
         self.in_parent(path, |from, name| {
-            to.in_parent(to_path, |into, other| {
-                done(retried(|| call((from, name), (into, other))))
-            })
+            to.in_parent(to_path, |into, other| from.rename(name, into, other))
         })
     }
 }
@@ -271,38 +232,16 @@ fn drop_cache(fd: RawFd) -> Outcome<()> {
     }
 }
 
-fn text(path: &[u8]) -> *const libc::c_char {
+/// A path as the kernel takes it.
+fn text(path: &[u8]) -> &CStr {
     debug_assert_eq!(path.last(), Some(&0));
-    path.as_ptr().cast()
-}
-
-fn done(outcome: Outcome<i32>) -> Outcome<()> {
-    outcome.map(|_| ())
-}
-
-fn result(returned: i32) -> Outcome<i32> {
-    if returned >= 0 {
-        return Ok(returned);
-    }
-    let error = std::io::Error::last_os_error();
-    Err(error.raw_os_error().unwrap_or(libc::EIO))
-}
-
-/// Makes a call until no signal interrupts it.
-#[inline]
-fn retried(mut call: impl FnMut() -> i32) -> Outcome<i32> {
-    loop {
-        match result(call()) {
-            Err(libc::EINTR) => {}
-            outcome => return outcome,
-        }
-    }
+    // SAFETY: all paths of a tree are made with a zero byte at their end and none before it.
+    unsafe { CStr::from_bytes_with_nul_unchecked(path) }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::fd::AsRawFd;
     use std::os::unix::fs::symlink;
     use std::path::PathBuf;
 
@@ -332,7 +271,7 @@ mod tests {
         symlink(&outside, tree.join("link")).unwrap();
         let opened = fs::File::open(&tree).unwrap();
         let target = plain::target("tree", TargetKind::File, 0);
-        let anchor = Anchor::new(opened.as_raw_fd(), &target);
+        let anchor = Anchor::new(&opened, &target);
         if !anchor.openat2 {
             return eprintln!("skipped: this kernel has no openat2(2) (needs Linux 5.6)");
         }

@@ -241,7 +241,6 @@ fn prepare_one(
     file: &std::fs::File,
     report: &mut dyn FnMut(Event) -> bool,
 ) -> Result<Tree, Halt> {
-    use std::os::fd::AsRawFd;
     let tree = &plan.trees[index as usize];
     let target = &plan.targets[tree.target as usize];
     let shape = Shape::new(tree).map_err(|_| {
@@ -288,7 +287,7 @@ fn prepare_one(
     walk::scan(file, &shape, &registry, &mut looking)?;
     Ok(Tree {
         target: tree.target,
-        anchor: Anchor::new(file.as_raw_fd(), target),
+        anchor: Anchor::new(file, target),
         shape,
         registry,
         used_files,

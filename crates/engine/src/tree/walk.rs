@@ -6,13 +6,14 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use super::names::{parse_directory, parse_file, Shape};
 use super::registry::Registry;
+use crate::directory::{Directory, Outcome};
 
 /// Time between two reports of progress.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
@@ -144,7 +145,7 @@ impl<'a> Walk<'a> {
             match entry(name, level) {
                 Entry::File(_) => {
                     self.size(here, name)?;
-                    self.remove(here, name, 0)?;
+                    self.removed(name, Directory::held(here).unlink(name))?;
                     self.count_file()?;
                 }
                 Entry::Directory(_) => {
@@ -152,7 +153,7 @@ impl<'a> Walk<'a> {
                         let below = walk.open(here, name)?;
                         walk.clear(&below, level + 1)
                     })?;
-                    self.remove(here, name, libc::AT_REMOVEDIR)?;
+                    self.removed(name, Directory::held(here).rmdir(name))?;
                     self.directories += 1;
                 }
                 Entry::Foreign => {}
@@ -198,13 +199,8 @@ impl<'a> Walk<'a> {
     /// Opens a directory here.
     fn open(&self, here: &File, name: &CString) -> Result<File, Halt> {
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-        // SAFETY: the name ends with a zero byte.
-        let fd = unsafe { libc::openat(here.as_raw_fd(), name.as_ptr(), flags) };
-        if fd < 0 {
-            return Err(self.failed(name, "a directory"));
-        }
-        // SAFETY: the descriptor was just opened and belongs to nobody else.
-        let file = unsafe { File::from_raw_fd(fd) };
+        let opened = Directory::held(here).open(name, flags, 0);
+        let file = File::from(opened.map_err(|errno| self.failed(name, errno))?);
         match file.metadata() {
             Ok(found) if found.dev() == self.device => Ok(file),
             Ok(_) => Err(Halt::Unfit(
@@ -218,43 +214,40 @@ impl<'a> Walk<'a> {
 
     /// Size of a regular file here.
     fn size(&self, here: &File, name: &CString) -> Result<u64, Halt> {
-        // SAFETY: a zeroed stat is valid and is filled by the call.
-        let mut found: libc::stat = unsafe { std::mem::zeroed() };
-        let (fd, flags) = (here.as_raw_fd(), libc::AT_SYMLINK_NOFOLLOW);
-        // SAFETY: the name ends with a zero byte.
-        if unsafe { libc::fstatat(fd, name.as_ptr(), &mut found, flags) } != 0 {
-            return Err(Halt::Error(self.place(name), io::Error::last_os_error()));
+        let found = Directory::held(here).look(name, libc::AT_SYMLINK_NOFOLLOW);
+        let found = found.map_err(|errno| self.broken(name, errno))?;
+        if found.is_link() {
+            return Err(self.link(name));
         }
-        match found.st_mode & libc::S_IFMT {
-            libc::S_IFREG => Ok(found.st_size as u64),
-            libc::S_IFLNK => Err(self.link(name)),
-            _ => Err(self.other(name, "a regular file")),
+        if !found.is_file() {
+            return Err(self.other(name, "a regular file"));
         }
+        Ok(found.size_bytes)
     }
 
-    fn remove(&self, here: &File, name: &CString, flags: i32) -> Result<(), Halt> {
-        // SAFETY: the name ends with a zero byte.
-        if unsafe { libc::unlinkat(here.as_raw_fd(), name.as_ptr(), flags) } == 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        Err(match error.raw_os_error() {
-            Some(libc::ENOTEMPTY | libc::EEXIST) => Halt::Unfit(
+    /// Judges a removal.
+    fn removed(&self, name: &CString, outcome: Outcome<()>) -> Result<(), Halt> {
+        outcome.map_err(|errno| match errno {
+            libc::ENOTEMPTY | libc::EEXIST => Halt::Unfit(
                 self.place(name),
                 "cannot be removed: it holds something that is not a tree's".into(),
                 "look what it is, and move or remove it yourself",
             ),
-            _ => Halt::Error(self.place(name), error),
+            _ => self.broken(name, errno),
         })
     }
 
-    fn failed(&self, name: &CString, expected: &str) -> Halt {
-        let error = io::Error::last_os_error();
-        match error.raw_os_error() {
-            Some(libc::ELOOP) => self.link(name),
+    fn broken(&self, name: &CString, errno: i32) -> Halt {
+        Halt::Error(self.place(name), io::Error::from_raw_os_error(errno))
+    }
+
+    /// A directory that could not be opened.
+    fn failed(&self, name: &CString, errno: i32) -> Halt {
+        match errno {
+            libc::ELOOP => self.link(name),
             // What of the two a link gives depends on the flags.
-            Some(libc::ENOTDIR) => self.other(name, expected),
-            _ => Halt::Error(self.place(name), error),
+            libc::ENOTDIR => self.other(name, "a directory"),
+            _ => self.broken(name, errno),
         }
     }
 
