@@ -28,12 +28,12 @@ from loadstone.bundle import earlier_runs
 from loadstone.bundle.disk import Disk, reason, remedy
 from loadstone.bundle.write import BundleWriter
 from loadstone.engine.calibrate import calibrate
-from loadstone.engine.exit_cause import Deaths
 from loadstone.engine.interrupts import Interrupts
 from loadstone.engine.process import EngineProcess
 from loadstone.engine.run_state import Began, Instruction, Kill, Leave, RunState, Tell, how_it_ended
 from loadstone.engine.suspend import Pauses
 from loadstone.errors import BundleError, EngineError, LoadstoneError, RunError
+from loadstone.exit_cause import Deaths
 from loadstone.monitor import files
 from loadstone.monitor.sampler import Sampler, Under
 from loadstone.path.child import NoAnswerError, answering, ask_parent, run_in_child

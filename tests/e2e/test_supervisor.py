@@ -45,14 +45,14 @@ def test_who_kills_the_parent_kills_the_working_process_and_the_engine(tmp_path:
 
 def test_a_signal_before_there_is_a_run_ends_both_by_it(tmp_path: Path) -> None:
     running = start("run", "-", cwd=tmp_path)
-    worker = until(lambda: _worker_or_none(running.pid), "the working process")
+    worker = until(lambda: worker_or_none(running.pid), "the working process")
     os.kill(running.pid, signal.SIGTERM)
     done = finish(running)
     assert done.code in (-signal.SIGTERM, 2), done
     until(lambda: not alive(worker), "the end of the working process")
 
 
-def _worker_or_none(pid: int) -> int | None:
+def worker_or_none(pid: int) -> int | None:
     try:
         return worker_of(pid)
     except (OSError, AssertionError):

@@ -11,8 +11,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from loadstone import exitcodes
-from loadstone.engine import exit_cause
+from loadstone import exit_cause, exitcodes
 from loadstone.errors import EngineError, InputError, LoadstoneError, RunError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadstone.engine import exit_cause
+from loadstone import exit_cause
 from loadstone.engine.binary import find, not_started
 from loadstone.errors import EngineError
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.engine import exit_cause
+from loadstone import exit_cause
 from loadstone.engine.completeness import PlannedStreams
 from loadstone.engine.event_summary import EventSummary, RunEnding
 from loadstone.engine.partial_result import PartialResult

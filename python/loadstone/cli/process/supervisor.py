@@ -16,7 +16,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from loadstone import crash_note, exitcodes
+from loadstone import crash_note, exit_cause, exitcodes
+from loadstone.exit_cause import Deaths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,6 +80,7 @@ class _Waiting:
     asked_s: float = 0.0
 
     def to_the_end(self) -> int:
+        deaths = Deaths.now()
         while True:
             found = signal.sigtimedwait((*FORWARDED, signal.SIGCHLD), 1.0)
             # After a stop and SIGCONT Python may return a number that nobody sent.
@@ -86,7 +88,7 @@ class _Waiting:
                 self._pass_on(signal.Signals(found.si_signo), found.si_code)
             ended, status = os.waitpid(self.pid, os.WNOHANG)
             if ended:
-                return _told(status)
+                return _told(status, deaths)
             if self.requests > 1 and time.monotonic() - self.asked_s > PATIENCE_S:
                 return self._leave()
 
@@ -111,7 +113,7 @@ class _Waiting:
         return exitcodes.INTERRUPTED
 
 
-def _told(status: int) -> int:
+def _told(status: int, deaths: Deaths) -> int:
     if os.WIFEXITED(status):
         return os.WEXITSTATUS(status)
     number = os.WTERMSIG(status)
@@ -120,13 +122,15 @@ def _told(status: int) -> int:
         signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (number,))
         os.kill(os.getpid(), number)
-    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
-    _say(f"the program was killed by {name}{_why(number)}")
+    oom = Deaths.now().since(deaths)
+    ended = exit_cause.of_exit(-number, oom=oom, cpu_s=0.0, cpu_limit_s=None)
+    _say(f"the program {ended}{_why(number, counted=bool(deaths.counts))}")
     return exitcodes.FAILED
 
 
-def _why(number: int) -> str:
-    if number == signal.SIGKILL:
+def _why(number: int, *, counted: bool) -> str:
+    """Say what may have ended it. `counted`: the kernel tells whom it kills for want of memory."""
+    if number == signal.SIGKILL and not counted:
         return ", perhaps by the OOM killer: the kernel's log (dmesg) names it"
     if number in (signal.SIGABRT, signal.SIGTRAP, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL):
         return ": a library broke off, as they do without memory (ulimit -v, memory.max)"

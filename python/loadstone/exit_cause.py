@@ -40,9 +40,13 @@ class Deaths:
         return cls(found)
 
     def since(self, before: Deaths) -> str | None:
-        """Return whose count grew: `host`, or a control group, whose limit it then was."""
+        """Return whose count grew: `host`, or a control group, whose limit it then was.
+
+        The host also counts what other groups lost: it is asked only where no group of ours is counted.
+        """
         grown = [name for name, count in self.counts.items() if count > before.counts.get(name, count)]
-        return next((name for name in grown if name != "host"), grown[0] if grown else None)
+        own = [name for name in self.counts if name != "host"]
+        return next((name for name in grown if name in own or not own), None)
 
 
 def _groups(proc: Path, cgroups: Path) -> list[tuple[str, list[Path]]]:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadstone.engine import exit_cause
-from loadstone.engine.exit_cause import Deaths
+from loadstone import exit_cause
+from loadstone.exit_cause import Deaths
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +69,12 @@ def test_a_death_for_want_of_memory_is_found_where_it_is_counted(tmp_path: Path,
     assert before.counts == {"/job": 2, "host": 5}
     assert at(2, 5).since(before) is None
     assert at(3, 6).since(before) == "/job"
-    assert at(2, 6).since(before) == "host"
+    assert at(2, 6).since(before) is None, "another group's, or another process of the host"
+    place.unlink()
+    (proc / "vmstat").write_text("oom_kill 5\n")
+    before = Deaths.now(proc, groups)
+    (proc / "vmstat").write_text("oom_kill 6\n")
+    assert Deaths.now(proc, groups).since(before) == "host"
 
 
 def test_a_host_that_counts_nothing_knows_nothing(tmp_path: Path) -> None:
