@@ -15,6 +15,7 @@ from loadstone.comparison import pairing
 from loadstone.comparison.compare import JobRow, compare
 from loadstone.comparison.side import side as read_side
 from loadstone.errors import InputError
+from loadstone.report.comparison import words
 from loadstone.report.comparison.words import headline
 from tests.support import runs
 from tests.support.runs import Job
@@ -312,3 +313,10 @@ def test_a_copy_of_a_result_is_no_repeat_of_it(tmp_path: Path) -> None:
     assert {phase.run for phase in made.sides[0].phases} == {"a.json", "c.json"}
     assert f"before: b.json: is a copy of {before / 'a.json'}" in made.warnings
     assert not any("b.json" in one.what for one in made.alone)
+
+
+def test_a_valid_figure_is_not_called_invalid_because_of_the_first_side(tmp_path: Path) -> None:
+    broken, fine = made(tmp_path / "a", errors=7), made(tmp_path / "b")
+    (first,) = {words.told(one) for one in compare([broken, fine]).effects}
+    (second,) = {words.told(one) for one in compare([fine, broken]).effects}
+    assert (first, second) == ("first side not valid", "not valid")

@@ -78,8 +78,11 @@ def _bounded(share: float, places: int) -> str:
 
 def told(one: Effect) -> str:
     """Write an effect: its change with its mark, or why there is none."""
-    if not one.before.valid or not one.after.valid:
+    if not one.after.valid:
         return "not valid"
+    if not one.before.valid:
+        # Beside a figure that is valid itself.
+        return "first side not valid"
     text = change(one.contrast)
     mark = MARKS[one.judgement]
     return f"{text} {mark}".rstrip()
