@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lab.probes.tables import Scored
 
 COMMAND = "make lab-full"
-REAL = 310
+REAL = 300
 """Runs with real parts that it asks for."""
 DOCS = Path(__file__).parents[2] / "docs"
 MOST_ACCUSED = 0.06
@@ -54,6 +54,7 @@ def main() -> int:
     options.add_argument("--bundles", type=Path, help="folder that keeps their bundles, to judge them again")
     options.add_argument("--from", dest="more", type=Path, nargs="*", default=[], help="collected elsewhere")
     options.add_argument("--real", type=Path, help="lines of lab.verdicts.collect, for the page of verdicts")
+    options.add_argument("--honest", type=Path, help="the same of honest runs with probes (--honest --probe)")
     options.add_argument("--cost", type=Path, help="lines of lab.verdicts.cost, for the same page")
     options.add_argument("--write", choices=("probes", "verdicts"), nargs="*", default=[])
     options.add_argument("--whole", action="store_true", help="leave no kind out: that takes minutes")
@@ -77,7 +78,7 @@ def main() -> int:
     if "probes" in asked.write:
         (DOCS / "probes-tried.md").write_text(page.probes(scored, FITTED, drawn))
     if "verdicts" in asked.write:
-        real = rows.read(asked.real) if asked.real else []
+        real = page.RealLines(*(rows.read(path) if path else [] for path in (asked.real, asked.honest)))
         costs = cost.read(asked.cost) if asked.cost else []
         (DOCS / "verdicts.md").write_text(page.verdicts(scored, FITTED, drawn, real, costs))
     sys.stdout.write("\n".join([*tables.summary(scored), "", *tables.by_kind(scored), ""]))

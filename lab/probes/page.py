@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lab.probes import tables
+from lab.probes import judged, tables
 from lab.probes.draw import FAMILIES, HONEST_KINDS, LIES
 from lab.rules_digest import rules_digest, weights_digest
 
@@ -60,15 +60,24 @@ class Drawn:
         )
 
 
+@dataclass(frozen=True)
+class RealLines:
+    """Lines of runs with real parts: `plain` without probes, `honest` with them."""
+
+    plain: Sequence[dict[str, Any]]
+    honest: Sequence[dict[str, Any]]
+
+
 def verdicts(
     every: Sequence[Scored],
     fitted: Fitted,
     drawn: Drawn,
-    real: Sequence[dict[str, Any]],
+    real: RealLines,
     costs: Sequence[Cost],
 ) -> str:
     """Return the page of verdicts."""
-    return "\n".join([*_verdicts(every, fitted, drawn, real), *_cost(costs), ""])
+    parts = (_verdicts(every, fitted, drawn, real.plain), _honest(real.honest), _cost(costs))
+    return "\n".join([*(line for part in parts for line in part), ""])
 
 
 def _verdicts(
@@ -235,6 +244,56 @@ def _real(every: Sequence[dict[str, Any]], drawn: Drawn) -> Iterator[str]:
     if absent:
         yield ""
         yield "Not staged: " + ", ".join(f"{name} ({count})" for name, count in absent.items()) + "."
+
+
+def _honest(every: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield what was said of honest runs with probes, nothing left out."""
+    staged = [row for row in every if not row["absent"]]
+    if not staged:
+        return
+    yield from (
+        "",
+        "## Honest runs on real parts, with probes",
+        "",
+        "`python -m lab.verdicts.collect --honest --probe 10s --seeds "
+        f"{min(row['seed'] for row in every)}:{max(row['seed'] for row in every)}`: loop devices, zram, "
+        "ext4, XFS, btrfs RAID, overlay, FUSE and devices served from user space; beside half of them one or "
+        "two programs that use up CPUs, which is drawn, too. Each run counts, however busy the host was. "
+        f"{judged_by(every)}",
+        "",
+        "| beside it | runs | accused | said to measure | with 80 % and more | its own settings named |",
+        "|---|---|---|---|---|---|",
+    )
+    parts = {
+        "nothing of ours": [row for row in staged if not row["spinning"]],
+        "1 program that spins": [row for row in staged if row["spinning"] == 1],
+        "2 programs that spin": [row for row in staged if row["spinning"] == 2],
+        "all": staged,
+    }
+    for name, mine in parts.items():
+        measures = [row for row in mine if row["verdict"] == "measures_storage"]
+        own = [row for row in mine if _own_settings(row)]
+        accused = len(mine) - len(measures) - len(own)
+        sure = sum(row["confidence"] >= judged.BELIEVED for row in measures)
+        share = tables.share(accused, len(mine))
+        yield f"| {name} | {len(mine)} | {share} | {len(measures)} | {sure} | {len(own)} |"
+    told = [row for row in staged if row["verdict"] != "measures_storage" and not _own_settings(row)]
+    if told:
+        yield ""
+        yield (
+            "Accused: "
+            + "; ".join(
+                f"{row['kind'].replace('_', ' ')} (seed {row['seed']}): {row['verdict'].replace('_', ' ')}, "
+                + ", ".join(f"`{rule}` {sure:.0%}" for rule, sure in row["findings"])
+                for row in told
+            )
+            + "."
+        )
+
+
+def _own_settings(row: dict[str, Any]) -> bool:
+    """Tell whether an honest run is rightly said to be limited by what is true beside."""
+    return row["verdict"] == "limited" and all(rule in row["also"] for rule, _ in row["findings"])
 
 
 def probes(every: Sequence[Scored], fitted: Fitted, drawn: Drawn) -> str:
