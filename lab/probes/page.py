@@ -76,7 +76,7 @@ def verdicts(
     costs: Sequence[Cost],
 ) -> str:
     """Return the page of verdicts."""
-    parts = (_verdicts(every, fitted, drawn, real.plain), _honest(real.honest), _cost(costs))
+    parts = (_verdicts(every, fitted, drawn, real.plain), honest_lines(real.honest), _cost(costs))
     return "\n".join([*(line for part in parts for line in part), ""])
 
 
@@ -246,7 +246,7 @@ def _real(every: Sequence[dict[str, Any]], drawn: Drawn) -> Iterator[str]:
         yield "Not staged: " + ", ".join(f"{name} ({count})" for name, count in absent.items()) + "."
 
 
-def _honest(every: Sequence[dict[str, Any]]) -> Iterator[str]:
+def honest_lines(every: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Yield what was said of honest runs with probes, nothing left out."""
     staged = [row for row in every if not row["absent"]]
     if not staged:
