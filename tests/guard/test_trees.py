@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.errors import RefusedError
+from loadstone.errors import RefusedError, RunError
 from loadstone.formats.vdbench import ParameterText, expand, lower, read
 from loadstone.plan import anchors
 from loadstone.plan.anchors import CONTROL_FILE, MARK
@@ -55,6 +55,12 @@ def test_reading_it_needs_none(tmp_path: Path) -> None:
     assert guard.written(made) == set()
     hold(made, guard.Consent())
     assert not (tmp_path / "t" / MARK).exists()
+
+
+def test_a_mark_that_cannot_be_written_is_an_error_and_names_the_anchor(tmp_path: Path) -> None:
+    (tmp_path / "t" / MARK).mkdir(parents=True)
+    with pytest.raises(RunError, match=f"cannot be written to {tmp_path}/t: Is a directory"):
+        hold(plan(tmp_path / "t", "write", ",format=yes"), guard.Consent())
 
 
 def sealed(anchor: Path) -> Path:

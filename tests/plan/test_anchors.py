@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.errors import RunError
 from loadstone.plan import anchors
 from loadstone.plan.anchors import CONTROL_FILE, MARK, Structure, forbidden, look
 from loadstone.plan.safety import tree_mark
@@ -102,11 +101,6 @@ def test_our_mark_replaces_the_control_file(tmp_path: Path) -> None:
     found = look(tmp_path)
     assert (found.maker, found.structure, found.first_file) == ("Loadstone", STRUCTURE, 0)
     assert json.loads((tmp_path / MARK).read_text())["format"] == tree_mark.FORMAT
-
-
-def test_a_mark_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="cannot be written"):
-        begin(tmp_path / "missing", STRUCTURE, 1)
 
 
 def test_differences_are_said_in_words() -> None:
