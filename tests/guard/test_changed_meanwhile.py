@@ -337,6 +337,16 @@ def test_a_file_that_takes_a_name_during_the_layout_is_not_marked_as_laid_out(tm
     assert found == marker.Mark("writing", laid_out=False)
 
 
+def test_what_the_planner_saw_and_nobody_looked_at_is_refused(tmp_path: Path) -> None:
+    """Found by drawn races: its names led elsewhere during the look, and to somebody's files again after."""
+    path = tmp_path / "x"
+    path.write_bytes(MINE)
+    identity = seen.look(path)[1].model_dump(mode="json")
+    path.rename(tmp_path / "away")
+    with pytest.raises(RefusedError, match="it is gone since it was looked at"):
+        guard.secure(plan(target(str(path), identity=identity)), guard.Consent())
+
+
 @pytest.mark.parametrize("change", [moved_over, made_anew])
 def test_what_takes_the_name_of_a_target_while_somebody_is_asked_is_not_prepared(
     tmp_path: Path, change: Callable[[Path], None]

@@ -28,7 +28,7 @@ from loadstone.plan.safety.content import BlockReader
 from loadstone.plan.safety.device_seal import DeviceSeal
 from loadstone.plan.safety.held import held
 from loadstone.plan.safety.in_use import Snapshot
-from loadstone.plan.safety.seen import Seen, change
+from loadstone.plan.safety.seen import GONE, Seen, change
 from loadstone.plan.special_engines import REMOVING
 
 if TYPE_CHECKING:
@@ -273,6 +273,14 @@ def secured(plan: Plan, consent: Consent, *, content: bool = True) -> Secured:
             one.path: told
             for index, one in found
             if (told := change(before[index], Seen.of(Path(one.path)))) is not None
+        }
+    )
+    # What the planner saw and nobody looked at would be opened unchecked, were it back by then.
+    refuse_changed(
+        {
+            one.path: GONE
+            for index, one in found
+            if before[index] is None and plan.targets[index].identity is not None
         }
     )
     to_write = frozenset(index for index, _ in found)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+GONE: Final = "it is gone since it was looked at"
 REPLACED: Final = "something else stands at its path since it was looked at"
 
 
@@ -86,7 +87,7 @@ def change(before: Seen | None, now: Seen | None) -> str | None:
     if before is None:
         return "it was not there when it was looked at, and is now"
     if now is None:
-        return "it is gone since it was looked at"
+        return GONE
     if (before.identity, before.mode) != (now.identity, now.mode):
         return REPLACED
     return "it was changed while it was looked at" if not now.is_device else "another disk has its number now"
