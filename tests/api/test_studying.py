@@ -48,6 +48,13 @@ def test_job_files_run_one_after_the_other_and_repeats_have_numbers(tmp_path: Pa
     assert repeated.points()["run"].to_list() == ["repeat-1", "repeat-2"]
 
 
+def test_a_curve_of_a_job_with_a_rate_is_refused_before_the_first_run(tmp_path: Path) -> None:
+    with pytest.raises(loadstone.RefusedError, match="a curve sets the rates itself") as refused:
+        loadstone.curve(JOB, out=tmp_path / "curve")
+    assert refused.value.hint == "remove rate_iops"
+    assert not (tmp_path / "curve").exists()
+
+
 def test_a_curve_measures_shares_of_the_maximum(tmp_path: Path) -> None:
     job = JOB.replace("rate_iops=2k\n", "thinktime=100\n")
     study = loadstone.curve(job, points="50,100", repeat=1, out=tmp_path / "curve", calibration=False)

@@ -35,6 +35,20 @@ def stages(workload: Workload) -> list[tuple[str, Workload]]:
     return made
 
 
+def refuse_own_rates(workload: Workload) -> None:
+    """Refuse jobs with a rate of their own, where the study sets the rates. Raises RefusedError."""
+    for job in workload.jobs:
+        asked = {"pacing.rate_iops": job.pacing.rate_iops, "pacing.rate_bytes": job.pacing.rate_bytes}
+        if job.tree is not None:
+            asked["work.rate_ops"] = (job.tree.rate_ops, None, None)
+        if (found := next((name for name, values in asked.items() if any(values)), None)) is not None:
+            raise RefusedError(
+                say("study.own_rate", job=job.name),
+                where=job.at(found),
+                hint=say("study.own_rate_hint", rate=job.option(found)),
+            )
+
+
 def check_one_stage(plan: Plan, jobs: Workload) -> None:
     """Refuse a Plan with several stages: reading back what was written is one."""
     if len({worker.stage for worker in plan.workers}) > 1:

@@ -17,7 +17,7 @@ from loadstone.plan.model import RateProcess
 from loadstone.study.curve import MAX_PERCENT, VDBENCH_PERCENTS, CurveController, CurveOptions
 from loadstone.study.run import StudyRequest
 from loadstone.study.run_list import ListController
-from loadstone.study.stages import check_one_stage, stages
+from loadstone.study.stages import check_one_stage, refuse_own_rates, stages
 
 if TYPE_CHECKING:
     from loadstone.analysis.study.slo import Slo
@@ -57,6 +57,7 @@ def prepare_curve(
     )
     changes.refuse(("interval", "warmup"), "a curve")
     asked_for = workload(job, changes)
+    refuse_own_rates(asked_for)
     parts = stages(asked_for)
     controller = ListController(
         [
