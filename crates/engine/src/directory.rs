@@ -114,6 +114,7 @@ impl Directory {
     pub fn look(self, name: &CStr, flags: i32) -> Outcome<Found> {
         let wanted = libc::STATX_BASIC_STATS | libc::STATX_BTIME;
         let mut found = MaybeUninit::<libc::statx>::zeroed();
+        // SAFETY: as above.
         retried(|| unsafe {
             libc::statx(self.0, name.as_ptr(), flags, wanted, found.as_mut_ptr())
         })?;
@@ -139,6 +140,7 @@ impl Directory {
     /// # Errors
     /// As above.
     pub fn mkdir(self, name: &CStr, mode: libc::mode_t) -> Outcome<()> {
+        // SAFETY: as above.
         done(retried(|| unsafe {
             libc::mkdirat(self.0, name.as_ptr(), mode)
         }))
@@ -149,6 +151,7 @@ impl Directory {
     /// # Errors
     /// As above.
     pub fn unlink(self, name: &CStr) -> Outcome<()> {
+        // SAFETY: as above.
         done(retried(|| unsafe {
             libc::unlinkat(self.0, name.as_ptr(), 0)
         }))
@@ -160,6 +163,7 @@ impl Directory {
     /// As above.
     pub fn rmdir(self, name: &CStr) -> Outcome<()> {
         let flags = libc::AT_REMOVEDIR;
+        // SAFETY: as above.
         done(retried(|| unsafe {
             libc::unlinkat(self.0, name.as_ptr(), flags)
         }))
@@ -184,6 +188,7 @@ impl Directory {
     /// As above.
     pub fn access(self, name: &CStr) -> Outcome<()> {
         let (number, name) = (libc::SYS_faccessat, name.as_ptr());
+        // SAFETY: as above.
         done(retried(
             || unsafe { libc::syscall(number, self.0, name, libc::R_OK) } as i32,
         ))
@@ -195,6 +200,7 @@ impl Directory {
     /// As above.
     pub fn rename(self, name: &CStr, to: Self, other: &CStr) -> Outcome<()> {
         let (name, other) = (name.as_ptr(), other.as_ptr());
+        // SAFETY: as above.
         done(retried(|| unsafe {
             libc::renameat(self.0, name, to.0, other)
         }))
@@ -208,8 +214,10 @@ impl Directory {
     pub fn rename_to_new(self, name: &CStr, new: &CStr) -> Outcome<()> {
         let (from, to) = (name.as_ptr(), new.as_ptr());
         let (number, flags) = (libc::SYS_renameat2, libc::RENAME_NOREPLACE);
+        // SAFETY: as above.
         match retried(|| unsafe { libc::syscall(number, self.0, from, self.0, to, flags) } as i32) {
             Err(libc::EINVAL | libc::ENOSYS) => {
+                // SAFETY: as above.
                 retried(|| unsafe { libc::linkat(self.0, from, self.0, to, 0) })?;
                 self.unlink(name)
             }

@@ -43,7 +43,7 @@ impl Name {
     #[must_use]
     pub fn directory(&self) -> Directory {
         let held = self.directory.as_ref();
-        held.map_or(Directory::WORKING, |held| Directory::held(held))
+        held.map_or(Directory::WORKING, Directory::held)
     }
 
     /// Itself, in that directory.

@@ -35,9 +35,8 @@ impl Call for Names {
         let at = &self.names[io.file as usize];
         let (directory, name) = (at.directory(), at.name());
         let (here, text) = (directory.number(), name.as_ptr());
-        // SAFETY: a name is a text with its end, here and below; what is filled is as large as
-        // the kernel fills it.
         let stat = |flags| {
+            // SAFETY: a name is a text with its end; what is filled is as large as the kernel fills it.
             done(retried(|| unsafe {
                 libc::fstatat(here, text, MaybeUninit::uninit().as_mut_ptr(), flags)
             }))
@@ -52,6 +51,7 @@ impl Call for Names {
             NameOperation::Statx => {
                 let mut found = MaybeUninit::uninit();
                 let found = found.as_mut_ptr();
+                // SAFETY: as above.
                 done(retried(|| unsafe {
                     libc::statx(here, text, 0, libc::STATX_ALL, found)
                 }))
