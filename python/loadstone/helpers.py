@@ -85,7 +85,7 @@ class Helpers:
             code = process.wait()
             raise RunError(
                 f"a process that was started for a part of the work ended with {code}",
-                hint="the kernel's log (dmesg) says whether memory ran out",
+                hint="free memory, or raise the limit on it (ulimit -v, memory.max of the control group)",
             ) from error
         if not done:
             raise answer

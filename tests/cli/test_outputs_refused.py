@@ -166,7 +166,7 @@ def words(verb: str, bundle: Path) -> list[str]:
     return [str(one) for one in given.get(verb, [job])]
 
 
-@pytest.mark.drawn(60)
+@pytest.mark.drawn(30)
 @pytest.mark.parametrize("kind", HAZARDS)
 @pytest.mark.parametrize(("verb", "option"), OPTIONS)
 def test_nothing_is_written_over(
@@ -189,7 +189,7 @@ def test_nothing_is_written_over(
 KINDS = ("fio-json", "csv", "parquet", "prometheus", "markdown", "iometer-csv")
 
 
-@pytest.mark.drawn(28)
+@pytest.mark.drawn(14)
 @pytest.mark.parametrize("kind", HAZARDS)
 @pytest.mark.parametrize("export", KINDS)
 def test_no_export_is_written_over(export: str, kind: str, bundle: Path, tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_every_log_of_fio_is_tried() -> None:
     assert set(LOGS) == set(SUFFIX)
 
 
-@pytest.mark.drawn(26)
+@pytest.mark.drawn(14)
 @pytest.mark.parametrize("kind", [one for one in HAZARDS if "name in" not in one])
 @pytest.mark.parametrize("option", LOGS)
 def test_no_log_of_fio_is_written_over_and_nothing_runs(
@@ -244,7 +244,7 @@ def test_no_log_of_fio_is_written_over_and_nothing_runs(
     assert "Starting" not in capfd.readouterr().out
 
 
-@pytest.mark.drawn(60)
+@pytest.mark.drawn(30)
 @pytest.mark.parametrize("kind", HAZARDS)
 @pytest.mark.parametrize("option", sorted(name for name, takes in OWN_OPTIONS.items() if takes == REQUIRED))
 def test_no_own_option_of_fio_writes_over(

@@ -139,7 +139,7 @@ def test_every_verb_has_rows_or_only_prints() -> None:
 
 
 @pytest.mark.root
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("tried", range(len(AGAIN)), ids=["key", "xfs", "changed", "link", "kernel"])
 def test_some_of_them_again(tried: int) -> None:
     """In a process of its own: what pytest has about warnings, threads and limits is not on trial."""

@@ -79,13 +79,13 @@ def test_the_knee_is_where_theory_has_it(tmp_path: Path) -> None:
     assert sum(70 < percent < 100 for percent in percents) > sum(10 < percent < 50 for percent in percents)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("text", "rho"),
     [
         ("mean<200us", 2 / 3),
         ("p99<500us", highest_rho(0.99, 4.0)),
-        # The same search as for p99, over 22 runs.
-        pytest.param("p95<350us", highest_rho(0.95, 2.5), marks=pytest.mark.nightly),
+        ("p95<350us", highest_rho(0.95, 2.5)),
     ],
 )
 def test_the_highest_load_that_keeps_a_limit_is_found_between_the_rungs(
