@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lab.probes import judged, tables
-from lab.probes.draw import FAMILIES, HONEST_KINDS, LIES
+from lab.probes.draw import FAMILIES, LIES
+from lab.probes.host_kinds import HONEST_KINDS
 from lab.rules_digest import rules_digest, weights_digest
 
 if TYPE_CHECKING:

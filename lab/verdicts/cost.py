@@ -63,7 +63,7 @@ def _sampling(bundle: Bundle) -> float:
     host = bundle.host("engine.")
     (column,) = (one for one in host.columns if re.fullmatch(rf"engine\.{first}-.*\.on_cpu_ns", one))
     known = host.select("dt_ns", column).drop_nulls()
-    return round(float(known[column].sum() / known["dt_ns"].sum()), 5)
+    return round(float(known[column].sum()) / float(known["dt_ns"].sum()), 5)
 
 
 def _cpu_s() -> float:
