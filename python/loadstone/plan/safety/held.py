@@ -70,6 +70,13 @@ def remove(path: Path, expected: Identity) -> None:
             if seen.is_same(expected, seen.look(aside)[1]):
                 aside.unlink()
                 return
-            name.hardlink_to(aside)
+            try:
+                name.hardlink_to(aside)
+            except OSError as error:
+                # Its name was taken once more, or it is a directory: it must be found again.
+                where = path.with_name(aside.name)
+                raise FileExistsError(
+                    17, f"another file stood there, and is kept as {where}", str(path)
+                ) from error
             aside.unlink()
     raise FileExistsError(17, "another file stands there now", str(path))
