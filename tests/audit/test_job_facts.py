@@ -1,23 +1,22 @@
-"""What decides which explanations hold is the same from what was asked for and from the Plan of it."""
+"""What decides which explanations hold for a job is what its options ask for."""
 
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.audit.case import TargetState
 from loadstone.audit.job_facts import job_facts
-from loadstone.audit.planned import planned
-from loadstone.audit.requested import DueRates, request
+from loadstone.explanations.job_facts import JobFacts
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.plan.resolve import resolve
-from loadstone.probe import planned_facts
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from loadstone.plan.model import Plan
+    from loadstone.workload.model import Job
 
 CHOICES = {
     "rw": ("read", "write", "randread", "randwrite", "rw", "randrw"),
@@ -35,8 +34,32 @@ CHOICES = {
 }
 
 
+def asked(text: str) -> tuple[Plan, tuple[Job, ...]]:
+    workload = read_jobfiles([TextSource(text.encode(), name="job.fio")])
+    return resolve(workload).plan, workload.jobs
+
+
+def expected(options: dict[str, str | None]) -> JobFacts:
+    direction = str(options["rw"])
+    writes = direction not in {"read", "randread"}
+    sizes = options["bsrange"] or options["bs"] or ""
+    scrambled = options["zero_buffers"] is None and options["buffer_compress_percentage"] is None
+    return JobFacts(
+        reads=direction not in {"write", "randwrite"},
+        writes=writes,
+        in_order=not direction.startswith("rand"),
+        paced=options["rate_iops"] is not None or options["thinktime"] is not None,
+        depth=int(options["iodepth"] or 0) * int(options["numjobs"] or 0),
+        targets=1,
+        partial=options["size"] == "1m",
+        off_grid="512" in sizes.split("-")[0] or options["offset"] == "1k",
+        repeats_payload=writes and not scrambled,
+        in_tree=False,
+    )
+
+
 @pytest.mark.parametrize("seed", range(30))
-def test_a_request_tells_what_its_plan_tells(seed: int, tmp_path: Path) -> None:
+def test_facts_are_what_the_options_ask_for(seed: int, tmp_path: Path) -> None:
     file = tmp_path / "target"
     with file.open("wb") as made:
         made.truncate(4 << 20)
@@ -44,18 +67,18 @@ def test_a_request_tells_what_its_plan_tells(seed: int, tmp_path: Path) -> None:
     options = {name: chance.choice(values) for name, values in CHOICES.items()}
     lines = [f"{name}={value}" for name, value in options.items() if value is not None]
     text = "\n".join(["[job]", "ioengine=io_uring", f"filename={file}", *lines, ""])
-    workload = read_jobfiles([TextSource(text.encode(), name="job.fio")])
-    plan = resolve(workload).plan
-    asked = request("job", workload.jobs, planned(plan, plan.streams), DueRates({}, {}))
-    targets = [TargetState(target.path, size_bytes=target.size_bytes, kind="file") for target in plan.targets]
-    told, of_plan = job_facts([asked], targets), planned_facts.job_facts(plan, 0)
-    assert told is not None
-    if not of_plan.writes:
-        # Nobody asks what a load that only reads would write.
-        assert not told.repeats_payload
-        of_plan = replace(of_plan, repeats_payload=False)
-    assert told == of_plan, text
+    plan, jobs = asked(text)
+    assert job_facts(plan, jobs, plan.streams) == expected(options), text
 
 
-def test_nothing_is_told_of_jobs_that_nobody_knows() -> None:
-    assert job_facts([], []) is None
+def test_nothing_is_said_of_jobs_that_are_not_known(tmp_path: Path) -> None:
+    plan, jobs = asked(f"[job]\nrw=read\nsize=1m\nfilename={tmp_path / 'target'}\n")
+    assert job_facts(plan, jobs, ()) is None
+    assert job_facts(plan, (), plan.streams) is None
+    assert job_facts(plan, jobs, plan.streams) is not None
+
+
+def test_what_two_jobs_of_one_name_do_is_not_known(tmp_path: Path) -> None:
+    target = f"size=1m\nfilename={tmp_path / 'target'}\n"
+    plan, jobs = asked(f"[job]\nrw=read\n{target}[job]\nrw=write\n{target}")
+    assert job_facts(plan, jobs, plan.streams) is None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from loadstone.audit.job_facts import job_facts
 from loadstone.errors import RefusedError
 from loadstone.explanations.predictions import READINGS
 from loadstone.formats.fio.read import TextSource, read_jobfiles
@@ -22,6 +23,9 @@ from loadstone.probe.session import offers
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from loadstone.plan.model import Plan
+    from loadstone.workload.model import Job
 
 MIB = 1 << 20
 
@@ -46,7 +50,7 @@ def measured(**changed: Any) -> Figures:
     return Figures(**{**fields, **changed})
 
 
-def base(path: Path, options: dict[str, object], *, size: int = 256 * MIB, **figures: Any) -> Base:
+def planned(path: Path, options: dict[str, object], size: int = 256 * MIB) -> tuple[Plan, tuple[Job, ...]]:
     file = path / "target"
     if not file.exists():
         with file.open("wb") as made:
@@ -60,8 +64,14 @@ def base(path: Path, options: dict[str, object], *, size: int = 256 * MIB, **fig
         **options,
     }
     text = "[job]\n" + "\n".join(f"{name}={value}" for name, value in given.items()) + "\n"
-    plan = resolve(read_jobfiles([TextSource(text.encode(), name="job.fio")])).plan
-    return Base(plan, 0, measured(**figures), 20.0)
+    workload = read_jobfiles([TextSource(text.encode(), name="job.fio")])
+    return resolve(workload).plan, workload.jobs
+
+
+def base(path: Path, options: dict[str, object], *, size: int = 256 * MIB, **figures: Any) -> Base:
+    plan, jobs = planned(path, options, size)
+    facts = job_facts(plan, jobs, plan.streams)
+    return Base(plan, 0, facts, measured(**figures), 20.0)
 
 
 def test_a_run_that_reads_is_probed_without_a_single_write(tmp_path: Path) -> None:
@@ -153,9 +163,17 @@ def test_what_cannot_be_probed_says_why(tmp_path: Path, options: dict[str, objec
 
 
 def test_a_forecast_tells_time_and_wear_before(tmp_path: Path) -> None:
-    start = base(tmp_path, {"rw": "randwrite", "bs": "4k", "iodepth": 8})
-    told = forecast(start.plan, 20.0)
+    told = forecast(*planned(tmp_path, {"rw": "randwrite", "bs": "4k", "iodepth": 8}), 20.0)
     writing = {one["name"] for one in told["probes"] if one["most_written_bytes"]}
     assert {"depth", "first_pass", "longer", "flushes"} <= writing
     assert all(0 < one["seconds"] <= 20 for one in told["probes"])
     assert {one["name"] for one in told["left_out"]} >= {"same_again", "two_targets"}
+
+
+def test_jobs_that_are_not_known_are_not_probed(tmp_path: Path) -> None:
+    plan, _ = planned(tmp_path, {"rw": "randread", "bs": "4k"})
+    told = forecast(plan, (), 20.0)
+    assert told["probes"] == []
+    assert {one["why"] for one in told["left_out"]} == {
+        "what its jobs do is not known: give each job a name of its own"
+    }

@@ -95,7 +95,7 @@ class PlannedJob:
         """Return which probes would follow the run within so many seconds, and what each would write."""
         from loadstone.probe.forecast import forecast
 
-        return forecast(self.resolved.plan, seconds)
+        return forecast(self.resolved.plan, self.asked.jobs, seconds)
 
 
 class PlannedRuns:

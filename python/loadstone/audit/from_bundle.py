@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from loadstone.analysis.measurement import MeasuredLine, Measurement
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import OpTotals, Total
+    from loadstone.explanations.job_facts import JobFacts
     from loadstone.verdict import LayerFlow
 
 MORE: Final = 3
@@ -106,7 +107,6 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
     asked = rates.filter(pl.col("op").is_in(total.requested)) if measurement.plan.trees else rates
     used = [targets.with_stored(one, every) for one in used]
     every_load = _with_those_beside(rates, used, beside)
-    requests = _requests(made, jobs)
     layers = _layers(monitor_readings.inside(every, bounds), every_load, used)
     cpus = made.bundle.environment.get("host", {}).get("cpu", {}).get("online")
     contended = contention(host, cpus)
@@ -114,7 +114,7 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
     return shape.Case(
         name=_name(jobs, total),
         source="bundle",
-        jobs=requests,
+        jobs=_requests(made, jobs),
         total=measured(total.data),
         ops={op: measured(total.ops[op]) for op in OPS if op in total.ops},
         seconds=total.measured_ns / 1e9 or None,
@@ -145,7 +145,7 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
         contention=contended,
         share_of_ceiling=_share(made, total),
         same_sequence_before=_again(measurement, total.line),
-        job_facts=job_facts(requests, used),
+        job_facts=phase_facts(measurement, total.line),
         probed=probed,
         watched=watched_hosts.of_phase(measurement, bounds, _own_disks(layers, used)),
         probe_command=_probe_command(measurement, total.line, probed),
@@ -316,6 +316,13 @@ def _latency(latency: Latency | None) -> shape.LatencyFigures | None:
         stddev_ns=latency.stddev_ns,
         percentiles_ns={percent: float(value) for percent, value in known.items() if value is not None},
     )
+
+
+def phase_facts(measurement: Measurement, line: MeasuredLine) -> JobFacts | None:
+    """Return what decides which explanations can hold for a phase; None where its jobs are not known."""
+    workload = measurement.bundle.known_workload
+    streams = [measurement.plan.streams[index] for index in line.streams]
+    return job_facts(measurement.plan, () if workload is None else workload.jobs, streams)
 
 
 def _requests(made: Summary, jobs: Sequence[Total]) -> tuple[shape.JobRequest, ...]:

@@ -1,43 +1,69 @@
 """What of a phase's jobs decides which explanations can hold for it, from what was asked of them.
 
-Knows requests and the targets' sizes; no Plan and no sample.
+Knows requests and what a Plan makes of them; no sample. The audit of a run and the probes after it, or
+before it, take the facts from here.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loadstone.audit.planned import jobs_of_units, planned
+from loadstone.audit.requested import DueRates, request
 from loadstone.explanations.job_facts import GRID_BYTES, WHOLE, JobFacts
+from loadstone.plan.derived import cells_of
+from loadstone.plan.model import TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.audit.case import JobRequest, PayloadProperties, TargetState
+    from loadstone.audit.case import JobRequest, PayloadProperties
+    from loadstone.plan.model import Plan, Stream
+    from loadstone.workload.model import Job
 
 
-def job_facts(jobs: Sequence[JobRequest], targets: Sequence[TargetState]) -> JobFacts | None:
-    """Return the facts of the jobs of a phase; None where it is not known what one of them does."""
-    if not jobs or any(not job.operations or job.depth is None for job in jobs):
+def job_facts(plan: Plan, jobs: Sequence[Job], streams: Sequence[Stream]) -> JobFacts | None:
+    """Return the facts of a phase with these streams; None where it is not known what one of them does."""
+    asked = _requests(plan, jobs, streams)
+    if not asked or any(not job.operations or job.depth is None for job in asked):
         return None
-    does = frozenset[str]().union(*(job.operations for job in jobs))
-    ranges = [one for job in jobs for clone in job.ranges for one in clone]
+    does = frozenset[str]().union(*(job.operations for job in asked))
+    ranges = [one for job in asked for clone in job.ranges for one in clone]
     used = dict.fromkeys((one.target for one in ranges), 0)
     for one in ranges:
         used[one.target] = max(used[one.target], one.length_bytes)
-    whole = sum(target.size_bytes or 0 for target in targets if target.path in used)
-    sizes = [size for job in jobs for size in job.block_bytes]
+    whole = sum(target.size_bytes for target in plan.targets if target.path in used)
+    trees = {target.path for target in plan.targets if target.kind is TargetKind.TREE}
+    sizes = [size for job in asked for size in job.block_bytes]
     return JobFacts(
         reads="read" in does,
         writes="write" in does,
-        in_order=any(job.random_percent is not None and job.random_percent < 100 for job in jobs),
-        paced=any(job.paced for job in jobs),
-        depth=sum(job.depth or 0 for job in jobs),
+        in_order=any(job.random_percent is not None and job.random_percent < 100 for job in asked),
+        paced=any(job.paced for job in asked),
+        depth=sum(job.depth or 0 for job in asked),
         targets=len(used),
         partial=sum(used.values()) < WHOLE * whole,
         off_grid=any(number % GRID_BYTES for number in (*sizes, *(one.start_bytes for one in ranges))),
-        repeats_payload=any(_repeats(job.payload) for job in jobs if job.payload is not None),
-        in_tree=any(target.kind == "tree" for target in targets),
+        repeats_payload=any(_repeats(job.payload) for job in asked if job.payload is not None),
+        in_tree=any(path in trees for job in asked for path in job.targets),
     )
+
+
+def _requests(plan: Plan, jobs: Sequence[Job], streams: Sequence[Stream]) -> list[JobRequest]:
+    """Return what was asked of the jobs of these streams. No rate is measured here, only asked for."""
+    number_of = jobs_of_units(plan, jobs)
+    working: dict[tuple[str, int], list[Stream]] = {}
+    asked: dict[tuple[str, int], dict[int, Job]] = {}
+    for stream in streams:
+        for unit in sorted({plan.cells[cell].unit for cell in cells_of(stream)}):
+            line = (plan.units[unit].name, plan.units[unit].group)
+            working.setdefault(line, []).append(stream)
+            if unit in number_of:
+                asked.setdefault(line, {})[number_of[unit]] = jobs[number_of[unit]]
+    return [
+        request(line[0], list(asked.get(line, {}).values()), planned(plan, works), DueRates({}, {}))
+        for line, works in working.items()
+    ]
 
 
 def _repeats(payload: PayloadProperties) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone.analysis import contention, fine_rates
 from loadstone.analysis.summary import summarise
+from loadstone.audit.from_bundle import phase_facts
 from loadstone.bundle import layout
 from loadstone.bundle.read import Bundle
 from loadstone.engine.interrupts import Interrupts
@@ -83,7 +84,8 @@ def base_from(measurement: Measurement, budget_s: float) -> Base | None:
         return None
     stage, longest = max(measured, key=lambda pair: pair[1].seconds)
     main = _closely(measurement, lines[stage], longest)
-    return Base(plan, stage, main, budget_s, _taken(measurement.bundle))
+    facts = phase_facts(measurement, lines[stage])
+    return Base(plan, stage, facts, main, budget_s, _taken(measurement.bundle))
 
 
 def _taken(bundle: Bundle) -> float | None:

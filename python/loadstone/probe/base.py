@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.explanations.not_probed import why_not_probed
 from loadstone.plan.derived import asked_operations
-from loadstone.probe.planned_facts import block_sizes, job_facts, streams_of
+from loadstone.plan.model import SizesFixed, SizesRange
 from loadstone.probe.sample_size import seconds_per_arm
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from loadstone.explanations.job_facts import JobFacts
-    from loadstone.plan.model import FileUse, Plan, Stream
+    from loadstone.plan.model import FileUse, Plan, Sizes, Stream
     from loadstone.probe.figures import Figures
 
 MIB: Final = 1 << 20
@@ -27,19 +29,23 @@ MOST_S: Final = 2.0
 class Base:
     """What probes start from. `main`: the figures of the phase. `budget_s`: for all probes together.
 
+    `known_facts`: what decides which explanations can hold; None: what its jobs do is not known.
     `taken`: what others on this host's CPUs could take of the rate meanwhile; None: it was not watched.
     """
 
     plan: Plan
     stage: int
+    known_facts: JobFacts | None
     main: Figures
     budget_s: float
     taken: float | None = None
 
     @property
     def facts(self) -> JobFacts:
-        """What the Plan says of the phase."""
-        return job_facts(self.plan, self.stage)
+        """What decides which explanations can hold, of a phase that can be probed."""
+        if self.known_facts is None:
+            raise ValueError("a phase of unknown jobs cannot be probed")
+        return self.known_facts
 
     @property
     def streams(self) -> list[Stream]:
@@ -59,7 +65,7 @@ class Base:
     @property
     def block_bytes(self) -> int:
         """The largest size of its I/Os."""
-        return max((size for stream in self.streams for size in block_sizes(stream)), default=4096)
+        return largest_block(self.streams)
 
     @property
     def arm_s(self) -> float:
@@ -89,6 +95,8 @@ class Base:
 
     def why_not(self) -> str | None:
         """Say why nothing can be probed here; None when it can."""
+        if self.known_facts is None:
+            return "what its jobs do is not known: give each job a name of its own"
         return why_not_probed(self.plan, self.streams)
 
 
@@ -100,6 +108,31 @@ def writes(stream: Stream) -> bool:
 def reads(stream: Stream) -> bool:
     """Tell whether it reads."""
     return "read" in asked_operations(stream)
+
+
+def streams_of(plan: Plan, stage: int) -> list[Stream]:
+    """Return the streams of a stage."""
+    return [stream for stream in plan.streams if plan.workers[stream.worker].stage == stage]
+
+
+def block_sizes(stream: Stream) -> set[int]:
+    """Return the sizes of its reads and writes, of a range or a table the smallest and the largest."""
+    shares = (stream.pattern.read_percent, stream.pattern.write_percent)
+    ops = (stream.pattern.read, stream.pattern.write)
+    return set().union(*(_sizes(op.sizes) for share, op in zip(shares, ops, strict=True) if share))
+
+
+def largest_block(streams: Iterable[Stream]) -> int:
+    """Return the largest size of their I/Os."""
+    return max((size for stream in streams for size in block_sizes(stream)), default=4096)
+
+
+def _sizes(sizes: Sizes) -> set[int]:
+    if isinstance(sizes, SizesFixed):
+        return {sizes.bytes}
+    if isinstance(sizes, SizesRange):
+        return {sizes.min_bytes, sizes.max_bytes}
+    return {entry.bytes for entry in sizes.table}
 
 
 def _range(use: FileUse) -> tuple[int, int]:

@@ -1,27 +1,33 @@
 """What probes would be done after a run that has not run: how long they take and how much they write.
 
-Knows the Plan only, so it takes a guess at what the run will measure; the bounds hold whatever it measures.
+Knows the Plan and its jobs only, so it takes a guess at what the run will measure; the bounds hold
+whatever it measures.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.probe.base import Base, writes
+from loadstone.audit.job_facts import job_facts
+from loadstone.probe.base import Base, largest_block, streams_of, writes
 from loadstone.probe.figures import Figures
 from loadstone.probe.session import OVERHEAD_S, RuleFindings, offers, ranked
 
 if TYPE_CHECKING:
-    from loadstone.plan.model import Plan
+    from collections.abc import Sequence
+
+    from loadstone.plan.model import Plan, Stream
     from loadstone.probe.session import Offer
+    from loadstone.workload.model import Job
 
 GUESS_BYTES_PER_S: Final = 500e6
 
 
-def forecast(plan: Plan, budget_s: float) -> dict[str, Any]:
-    """Return the probes of a run in the order in which they would begin, and why others are left out."""
+def forecast(plan: Plan, jobs: Sequence[Job], budget_s: float) -> dict[str, Any]:
+    """Return the probes of these jobs in the order in which they would begin, and why others are left out."""
     stage = min((worker.stage for worker in plan.workers), default=0)
-    base = Base(plan, stage, _guess(plan, stage), budget_s)
+    streams = streams_of(plan, stage)
+    base = Base(plan, stage, job_facts(plan, jobs, streams), _guess(streams), budget_s)
     offered, left = offers(base)
     order = {one.candidate.name: one for one in ranked(base, offered, None, RuleFindings({}, ()), OVERHEAD_S)}
     by_name = {one.probe.name: one for one in offered}
@@ -52,10 +58,9 @@ def most_written(offer: Offer) -> int:
     )
 
 
-def _guess(plan: Plan, stage: int) -> Figures:
-    base = Base(plan, stage, None, 1.0)  # type: ignore[arg-type] # its sizes need no figures
-    rate = GUESS_BYTES_PER_S / base.block_bytes
-    written = GUESS_BYTES_PER_S if any(writes(stream) for stream in base.streams) else 0.0
+def _guess(streams: Sequence[Stream]) -> Figures:
+    rate = GUESS_BYTES_PER_S / largest_block(streams)
+    written = GUESS_BYTES_PER_S if any(writes(stream) for stream in streams) else 0.0
     return Figures(
         rate=rate,
         log_error=0.05,

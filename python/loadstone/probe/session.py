@@ -115,6 +115,8 @@ def ranked(
     Once a cause is named, an offer has to tell it from others. Until then any is worth its time: a cause
     that is in no list shows only where a probe meets it.
     """
+    if not offered:
+        return []
     cells = hypotheses_of(base.facts, so_far, found.rules, found.checked, without=without)
     candidates = [
         Candidate(one.probe.name, one.turns.seconds + overhead_s, _readings(base, one)) for one in offered

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.probe import changes
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
-from loadstone.probe.planned_facts import block_sizes
+from loadstone.probe.base import block_sizes
 from loadstone.probe.probe import Probe
 
 if TYPE_CHECKING:
