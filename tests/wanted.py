@@ -32,6 +32,7 @@ PROGRAMS = {
     "sqlite3": "sqlite3",
     "srun": "slurm-wlm",
     "sshd": "openssh-server",
+    "tmux": "tmux",
     "wipefs": "util-linux",
     "zstd": "zstd",
 }

@@ -1,4 +1,4 @@
-"""What is to be said of a run when this process cannot say it any more.
+"""What is to be said of a run when this process cannot say it any more, and what its terminal is owed.
 
 A page of memory that is shared with the process that waits for this one (`cli.supervisor`): a
 library that aborts, or the OOM killer, leaves it whole. Knows bytes only.
@@ -11,35 +11,57 @@ import struct
 from typing import Final
 
 SIZE_BYTES: Final = 16 << 10
+"""Of one text."""
 _LENGTH: Final = struct.Struct("<I")
+_FIGURES: Final = 0
+_OWED: Final = 1
 
 _page: mmap.mmap | None = None
-_text = ""
+_texts = ["", ""]
 """What was noted, where there is no page."""
 
 
 def share() -> None:
     """Make the page; processes that are forked from now on share it."""
     global _page  # noqa: PLW0603 # one per program
-    _page = mmap.mmap(-1, SIZE_BYTES)
+    _page = mmap.mmap(-1, 2 * SIZE_BYTES)
 
 
 def note(text: str) -> None:
-    """Keep a text in place of the one before."""
-    global _text  # noqa: PLW0603 # one per program
-    if _page is None:
-        _text = text
-        return
-    said = text.encode(errors="replace")[: SIZE_BYTES - _LENGTH.size]
-    # The length is 0 while the text changes: who is killed in between leaves nothing, not a mixture.
-    _LENGTH.pack_into(_page, 0, 0)
-    _page[_LENGTH.size : _LENGTH.size + len(said)] = said
-    _LENGTH.pack_into(_page, 0, len(said))
+    """Keep the figures of the run in place of those before."""
+    _keep(_FIGURES, text)
 
 
 def read() -> str:
-    """Return what was noted last; empty when nothing was."""
+    """Return the figures that were noted last; empty when none were."""
+    return _kept(_FIGURES)
+
+
+def owe(text: str) -> None:
+    """Keep what must still be written to the terminal, in place of what was owed before."""
+    _keep(_OWED, text)
+
+
+def owed() -> str:
+    """Return what must still be written to the terminal."""
+    return _kept(_OWED)
+
+
+def _keep(place: int, text: str) -> None:
     if _page is None:
-        return _text
-    (length,) = _LENGTH.unpack_from(_page, 0)
-    return bytes(_page[_LENGTH.size : _LENGTH.size + length]).decode(errors="replace")
+        _texts[place] = text
+        return
+    at = place * SIZE_BYTES
+    said = text.encode(errors="replace")[: SIZE_BYTES - _LENGTH.size]
+    # The length is 0 while the text changes: who is killed in between leaves nothing, not a mixture.
+    _LENGTH.pack_into(_page, at, 0)
+    _page[at + _LENGTH.size : at + _LENGTH.size + len(said)] = said
+    _LENGTH.pack_into(_page, at, len(said))
+
+
+def _kept(place: int) -> str:
+    if _page is None:
+        return _texts[place]
+    at = place * SIZE_BYTES
+    (length,) = _LENGTH.unpack_from(_page, at)
+    return bytes(_page[at + _LENGTH.size : at + _LENGTH.size + length]).decode(errors="replace")

@@ -1,97 +1,111 @@
-"""The live display of four phases and 128 jobs at four widths, resized on the way, as golden files.
+"""The live display of four phases and 128 jobs in tmux at four sizes, resized on the way, as golden files.
 
 To write them anew: LOADSTONE_WRITE_GENERATED=1 python -m pytest tests/cli/test_live_golden.py
 """
 
 from __future__ import annotations
 
-import io
 import os
-import re
+import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from rich.console import Console
 
-from loadstone.cli.display import console, live_progress
-from tests.support import runs
-from tests.support.runs import Job
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 GOLDEN = Path(__file__).parents[1] / "data" / "terminal"
-PHASES = ("4k-random-read", "4k-random-write", "128k-sequential-read", "128k-sequential-write")
-LUNS = 32
-HEIGHT = 24
-LINES_UP = re.compile(r"\x1b\[1A")
-CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+SIZES = ((60, 24), (80, 24), (120, 16), (200, 40))
+PATIENCE_S = 60.0
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+"""Without what would say the terminal's size, whatever it is resized to."""
+STAYS = """before
+bundle: runs/vostok
+phase 1 of 4 done: 4k-random-read-lun-00 and 31 more: 501k IOPS, 1.91 GiB/s
+phase 2 of 4 done: 4k-random-write-lun-00 and 31 more: 501k IOPS, 1.91 GiB/s
+phase 3 of 4 done: 128k-sequential-read-lun-00 and 31 more: 501k IOPS, 61.1 GiB/s
+after"""
+"""All that a terminal holds afterwards."""
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 
 
-def frames(monkeypatch: pytest.MonkeyPatch, widths: tuple[int, ...]) -> str:
-    """Draw four phases, the terminal as wide as it is told in each; return what stands at the end."""
-    out = io.StringIO()
-    screen = Console(file=out, force_terminal=True, width=widths[0], height=HEIGHT, color_system=None)
-    monkeypatch.setattr(console, "console", lambda: screen)
-    monkeypatch.setattr(live_progress, "DRAW_EVERY_S", 0.0)
-    ops = {name: "read" if name.endswith("read") else "write" for name in PHASES}
-    jobs = tuple(
-        Job(
-            f"{name}-lun-{lun:02d}", {"read" if name.endswith("read") else "write": 100.0}, stage=at, group=at
-        )
-        for at, name in enumerate(PHASES)
-        for lun in range(LUNS)
-    )
-    display = live_progress.LiveProgress()
-    display.begin(runs.plan_of(jobs, 1, 10.0, 500_000_000), Path("runs/vostok"))
-    display.event({"type": "start"})
-    for at, name in enumerate(PHASES):
-        if at:
-            display.event({"type": "stage", "t_ns": at * 10_000_000_000, "stage": at})
-        screen.width = widths[min(at, len(widths) - 1)]
-        size = 131072 if name.startswith("128k") else 4096
-        op = ops[name]
-        for second in (1, 2):
-            rows = [
-                {
-                    "cell": at * LUNS + lun,
-                    "op": op,
-                    "ramp": False,
-                    "ops": 11_000 + 300 * lun,
-                    "bytes": (11_000 + 300 * lun) * size,
-                    "errors": 0,
-                    "p50_ns": 310_000 + 9_000 * lun,
-                    "p99_ns": 8_200_000 + 170_000 * lun,
-                    "max_ns": 61_000_000 + lun,
-                    "inflight": 128,
-                }
-                for lun in range(LUNS)
-            ]
-            display.event({"type": "tick", "t_ns": (10 * at + second) * 1_000_000_000, "rows": rows})
-    drawn = out.getvalue()
-    display.finish()
-    last = drawn.rpartition("\x1b[1A")[2]
-    stay = re.findall(r"bundle: \S+|phase \d of \d done: [^\n]*", CONTROL.sub("", drawn))
-    kept = list(dict.fromkeys(line.rstrip() for line in stay))
-    text = "\n".join([*kept, *(line.rstrip() for line in CONTROL.sub("", last).splitlines())])
-    return text.replace("\N{NO-BREAK SPACE}", " ") + "\n"
+class Terminal:
+    """A terminal of tmux's, on a server of its own, in which the display runs."""
+
+    def __init__(self, place: Path, width: int, height: int) -> None:
+        self._socket, self._steps, self._done = place / "tmux", place / "steps", place / "done"
+        os.mkfifo(self._steps)
+        display = f"{sys.executable} -m tests.cli.live_display {self._steps} {self._done}"
+        self._tmux("-f", os.devnull, "new-session", "-d", "-x", str(width), "-y", str(height), "/bin/sh")
+        self._tmux("set-option", "-g", "remain-on-exit", "on")
+        self._tmux("respawn-pane", "-k", f"echo before; {display}; echo after; exec sleep {PATIENCE_S}")
+        self._file = self._steps.open("w")
+
+    def draw(self, phase: int, second: int) -> None:
+        """Have a phase drawn, and wait for it."""
+        step = f"{10 * phase + second}\n"
+        self._file.write(step)
+        self._file.flush()
+        self._until(lambda: self._done.exists() and self._done.read_text() == step, step)
+
+    def resize(self, width: int, height: int) -> None:
+        """Give the terminal another size; its program is told later, when the resizing is over."""
+        self._tmux("resize-window", "-x", str(width), "-y", str(height))
+        with Path(self._tmux("display-message", "-p", "#{pane_tty}").strip()).open() as tty:
+            self._until(lambda: os.get_terminal_size(tty.fileno()) == (width, height), "the new size")
+
+    def lines(self, *more: str) -> list[str]:
+        """What stands on the screen."""
+        text = self._tmux("capture-pane", "-p", *more)
+        return [line.rstrip().replace("\N{NO-BREAK SPACE}", " ") for line in text.rstrip().splitlines()]
+
+    def end(self) -> list[str]:
+        """Have the display end; return all that the terminal holds then, lines that it broke as one."""
+        self._file.close()
+        self._until(lambda: "after" in self.lines(), "after")
+        return self.lines("-J", "-S", "-")
+
+    def close(self) -> None:
+        self._file.close()
+        self._tmux("kill-server")
+
+    def _until(self, is_so: Callable[[], bool], wanted: str) -> None:
+        until_s = time.monotonic() + PATIENCE_S
+        while not is_so():
+            assert time.monotonic() < until_s, f"{wanted!r} did not come: {self.lines()}"
+            time.sleep(0.02)
+
+    def _tmux(self, *words: str) -> str:
+        asked = ["tmux", "-S", str(self._socket), *words]
+        return subprocess.run(asked, capture_output=True, check=True, text=True, env=ENVIRONMENT).stdout
 
 
-@pytest.mark.parametrize("width", [60, 80, 120, 200])
-def test_four_phases_and_128_jobs(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    found = frames(monkeypatch, (width,))
-    lines = found.splitlines()
-    assert sum(line.startswith("phase ") for line in lines) == 3
-    assert all(len(line) <= width for line in lines if not line.startswith("phase "))
-    # Broken in two by a narrower terminal, the picture and the line of the cursor still fit.
-    assert sum(not line.startswith(("phase ", "bundle: ")) for line in lines) < HEIGHT // 2
-    for part in ("IOPS", "bandwidth", "p99", "phase 4 of 4", "left", "█", "more"):
-        assert part in found, part
-    golden = GOLDEN / f"live-{width}.txt"
-    if os.environ.get("LOADSTONE_WRITE_GENERATED"):
-        golden.write_text(found)
-    assert found == golden.read_text()
-
-
-def test_a_terminal_that_is_resized_shows_what_one_of_that_width_shows(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("last", SIZES, ids=lambda size: str(size[0]))
+def test_four_phases_and_128_jobs_in_a_terminal_that_is_resized(
+    tmp_path: Path, last: tuple[int, int]
 ) -> None:
-    assert frames(monkeypatch, (80, 60, 120, 200)) == (GOLDEN / "live-200.txt").read_text()
-    assert frames(monkeypatch, (200, 120, 80, 60)) == (GOLDEN / "live-60.txt").read_text()
+    sizes = [*(one for one in reversed(SIZES) if one != last), last]
+    terminal = Terminal(tmp_path, *sizes[0])
+    try:
+        for phase, size in enumerate(sizes):
+            terminal.draw(phase, 1)
+            terminal.resize(*size)
+            terminal.draw(phase, 2)
+        found = terminal.lines()
+        golden = GOLDEN / f"live-{last[0]}.txt"
+        text = "\n".join(found) + "\n"
+        if os.environ.get("LOADSTONE_WRITE_GENERATED"):
+            golden.write_text(text)
+        assert text == golden.read_text()
+        assert len(found) <= last[1]
+        assert all(len(line) <= last[0] for line in found)
+        for part in ("IOPS", "bandwidth", "p99", "total", "phase 4 of 4", "left", "█", "phase 3 of 4 done"):
+            assert part in text, part
+        assert "\n".join(terminal.end()) == STAYS
+    finally:
+        terminal.close()

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from loadstone import crash_note
 from loadstone.api.jobs.progress_table import ProgressTable
 from loadstone.cli.display import console, live_progress
+from loadstone.cli.process import standard_output
 from loadstone.printable import standard_streams
 from tests.guard.plans import plan, target
 from tests.support import runs
@@ -20,6 +22,7 @@ from tests.support.runs import Job
 def shown(monkeypatch: pytest.MonkeyPatch, *events: dict[str, Any], height: int = 24) -> str:
     out = io.StringIO()
     screen = Console(file=out, force_terminal=True, width=100, height=height, color_system=None)
+    monkeypatch.setattr("sys.stderr", out)
     monkeypatch.setattr(console, "console", lambda: screen)
     monkeypatch.setattr(live_progress, "DRAW_EVERY_S", 0.0)
     display = live_progress.LiveProgress()
@@ -117,18 +120,23 @@ def test_what_is_drawn_goes_through_the_streams_that_let_only_printable_text_thr
     assert "\\x1b" not in out.getvalue()
 
 
-def test_lines_that_a_narrower_terminal_breaks_are_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_said_meanwhile_is_shown_and_printed_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
-    screen = Console(file=out, force_terminal=True, width=100, height=24, color_system=None)
-    monkeypatch.setattr(console, "console", lambda: screen)
+    out.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr("sys.stderr", standard_output.StandardError(out))
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(live_progress, "DRAW_EVERY_S", 0.0)
+    console.say("said before")
     display = live_progress.LiveProgress()
     display.begin(plan(target("/dev/a"), runtime_ns=90_000_000_000), Path("runs/1"))
     display.event({"type": "start"})
+    console.say("said meanwhile")
+    assert crash_note.owed() == f"{live_progress.LEAVE}said meanwhile\n"
     display.event({"type": "tick", "t_ns": 1_000_000_000, "rows": [ROW]})
-    drawn = len(out.getvalue())
-    screen.width = 40
-    display.event({"type": "tick", "t_ns": 2_000_000_000, "rows": [ROW]})
     display.finish()
-    # Three lines were on the screen, and three more where each was broken in two.
-    assert out.getvalue()[drawn:].count("\x1b[1A") >= 5
+    assert crash_note.owed() == ""
+    drawn, leave, after = out.getvalue().partition(live_progress.LEAVE)
+    assert leave
+    for part in ("said before", "bundle: runs/1", "said meanwhile", "12.3k"):
+        assert part in drawn.partition("\x1b[?1049h")[2]
+    assert after == "said meanwhile\n"

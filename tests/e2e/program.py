@@ -137,6 +137,11 @@ def engine_pid(bundle: Path) -> int:
     return int(hello[0]["pid"])
 
 
+def state(pid: int) -> str:
+    """The letter of what a process does: T for stopped."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
 def alive(pid: int) -> bool:
     """Whether the process exists and is more than an entry waiting to be reaped."""
     try:

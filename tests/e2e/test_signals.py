@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,12 +21,14 @@ from tests.e2e.program import (
     kinds,
     needs_engine,
     start,
+    state,
     ticks,
     until,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 PROGRAM = f"{sys.executable} -m loadstone.cli.main"
 FIO = (
@@ -154,10 +155,6 @@ def test_ctrl_z_stops_the_engine_too_and_both_go_on(tmp_path: Path) -> None:
     done = finish(running)
     assert done.code == 0, done
     assert any("was stopped for" in str(event.get("text")) for event in events(tmp_path / "b"))
-
-
-def state(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def ticks_of(bundle: Path) -> list[str]:

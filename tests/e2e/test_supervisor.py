@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 from pathlib import Path
+from typing import IO
 
 import pytest
 
-from .program import alive, engine_pid, finish, job, start, ticks, until
+from loadstone.cli.display.live_progress import LEAVE
+from tests.support.started import Started
+
+from .program import PATIENCE_S, alive, engine_pid, finish, job, needs_engine, start, state, ticks, until
 
 JOB = "[r]\nrw=randread\nbs=4k\nsize=4m\ntime_based\nruntime=60s\nfilename=data\nrate_iops=1k\n"
 
@@ -57,3 +62,30 @@ def worker_or_none(pid: int) -> int | None:
         return worker_of(pid)
     except (OSError, AssertionError):
         return None
+
+
+def test_the_terminal_is_given_back_when_the_program_is_stopped_and_when_it_is_killed(tmp_path: Path) -> None:
+    needs_engine()
+    held, given = pty.openpty()
+    words = ["run", str(job(tmp_path / "r.fio", JOB)), "--out", "b", "--no-report", "--no-calibration"]
+    running = Started(words, stderr=given, cwd=tmp_path, env={**os.environ, "TERM": "xterm"}, process_group=0)
+    os.close(given)
+    with os.fdopen(held, "rb", buffering=0) as terminal:
+        seen(terminal, b"IOPS")
+        worker = worker_of(running.pid)
+        os.kill(running.pid, signal.SIGTSTP)
+        seen(terminal, LEAVE.encode())
+        until(lambda: state(running.pid) == state(worker) == "T", "both to be stopped")
+        os.kill(running.pid, signal.SIGCONT)
+        seen(terminal, b"IOPS")
+        os.kill(worker, signal.SIGKILL)
+        assert LEAVE.encode() in seen(terminal, b"the program was killed by SIGKILL")
+    assert running.wait(PATIENCE_S) == 1
+
+
+def seen(terminal: IO[bytes], wanted: bytes) -> bytes:
+    """Read until it comes; a terminal that nobody holds any more ends that with an error."""
+    found = b""
+    while wanted not in found:
+        found += terminal.read(4096)
+    return found

@@ -1,29 +1,33 @@
-"""Live progress on a terminal: a small table that is drawn anew twice a second at most.
+"""Live progress on a terminal: what was said and a table, drawn anew twice a second at most.
 
-Knows rich and the terminal's height. What the rows mean is in `api.jobs.progress_table`. Off a terminal
-there is no live progress at all.
+Knows rich, the terminal's two screens and its size. What the rows mean is in
+`api.jobs.progress_table`. Off a terminal there is no live progress at all.
 """
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.cells import cell_len
 from rich.console import Group
-from rich.control import Control
-from rich.live import Live
-from rich.segment import ControlType, Segment
+from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
 from loadstone import units
 from loadstone.api.jobs.progress_table import PhaseTotals, ProgressRow, ProgressTable
 from loadstone.cli.display import console
+from loadstone.cli.process import standard_output
+from loadstone.printable import message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+    from types import FrameType
 
     from rich.console import RenderableType
 
@@ -35,101 +39,119 @@ SPARE: Final = ("in flight", "max", "p50", "errors")
 """Columns that go where there is no room, in this order; the others stay whole."""
 MIN_NAME: Final = 16
 """Characters of a job's name that are always shown."""
-AROUND: Final = 5
-"""Lines beside rows and watched hosts: heading, total, what is left out, bar, and that of the cursor."""
+AROUND: Final = 4
+"""Lines beside rows and watched hosts: heading, total, what is left out, and bar."""
+MAX_SAID: Final = 3
+"""What was said takes no more than one line in so many from a table that needs them."""
+LEAVE: Final = "\x1b[2J\x1b[H\x1b[?1049l\x1b[?25h"
+"""Takes the picture from the terminal and shows the cursor."""
 BAR: Final = 20
 MAX_BAR_SHARE: Final = 0.3
 """Of the width."""
 
 
 class LiveProgress:
-    """A `session.Progress` that draws on standard error."""
+    """A `session.Progress` that draws over the whole terminal.
+
+    On a screen of its own, which is put away at the end: of lines among the others, a terminal that is
+    made narrower breaks some in two and scrolls them away, and they stay for ever. What is said meanwhile
+    is shown above the table, and printed at the end.
+    """
 
     def __init__(self) -> None:
+        self._error = standard_output.standard_error()
         self._console = console.console()
-        self._live: Live | None = None
+        self._console.file = self._error.beneath
         self._board: ProgressTable | None = None
         self._drawn_s = 0.0
         self._told = 0
-        self._lengths: list[int] = []
-        """How long each line was that is on the screen."""
         self._stopping = False
         self._watched: dict[str, str] = {}
         """Name of a watched host to its line."""
+        self._stops: Any = signal.SIG_DFL
+        """What happened on Ctrl-Z before."""
 
     def begin(self, plan: Plan, bundle: Path) -> None:
         """Start drawing."""
         self._board = ProgressTable(plan)
-        self._console.print(f"bundle: {bundle}", markup=False, style="dim")
-        # Drawn only when there is something new: a clock of its own would cost CPU beside the engine.
-        self._live = Live(console=self._console, auto_refresh=False, transient=True)
-        self._live.start()
+        self._say(f"bundle: {bundle}")
+        self._enter()
+        if threading.current_thread() is threading.main_thread():
+            self._stops = signal.signal(signal.SIGTSTP, self._stopped)
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Take note of an event; draw if it is time."""
-        if self._board is None or self._live is None:
+        if self._board is None:
             return
         if event.get("type") == "watched":
             self._watched[str(event["text"]).partition(":")[0]] = str(event["text"])
             return
         over = self._board.event(event)
         if over is not None:
-            self._say(self._live, Text(_finished(self._board, over), "dim"))
+            self._say(_finished(self._board, over))
         self._stopping = self._stopping or event.get("type") == "stop"
         for note in self._board.notes[self._told :]:
-            self._say(self._live, Text(f"note: {note}", "dim"))
+            self._say(f"note: {note}")
         self._told = len(self._board.notes)
         now_s = time.monotonic()
         if event.get("type") in {"tick", "layout"} and now_s - self._drawn_s >= DRAW_EVERY_S:
             self._drawn_s = now_s
-            self._draw(self._live, self._picture(self._board))
-
-    def _draw(self, live: Live, picture: RenderableType) -> None:
-        """Draw anew."""
-        self._gather()
-        live.update(picture, refresh=True)
-        self._measure(live)
-
-    def _say(self, live: Live, text: Text) -> None:
-        """Print a line that stays, above what is drawn, which is drawn again below it."""
-        self._gather()
-        self._console.print(text, soft_wrap=True)
-        self._measure(live)
-
-    def _gather(self) -> None:
-        """Take away what a narrower terminal has broken into more lines, of which no library knows."""
-        width = self._console.width
-        more = sum(max(0, -(-one // width) - 1) for one in self._lengths) if width else 0
-        for _ in range(more):
-            self._console.control(Control((ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1)))
-        self._lengths = []
-
-    def _measure(self, live: Live) -> None:
-        lines = self._console.render_lines(live.renderable, pad=False)
-        self._lengths = [Segment.get_line_length(one) for one in lines]
+            self._console.update_screen(self._picture(self._board))
 
     def finish(self) -> None:
-        """Stop drawing and leave the screen as it was."""
-        if self._live is not None:
-            self._gather()
-            self._live.stop()
+        """Stop drawing, leave the screen as it was and print what was said."""
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTSTP, self._stops)
+        self._leave()
+
+    def _enter(self) -> None:
+        self._error.hold(LEAVE)
+        self._console.set_alt_screen()
+        self._console.show_cursor(show=False)
+
+    def _leave(self) -> None:
+        # A terminal that has no other screen keeps the picture unless it is wiped away.
+        self._console.clear()
+        self._console.set_alt_screen(enable=False)
+        self._console.show_cursor()
+        self._error.release()
+
+    def _stopped(self, number: int, frame: FrameType | None) -> None:
+        """Give the terminal back while the program is stopped."""
+        self._leave()
+        if callable(self._stops):
+            self._stops(number, frame)
+        else:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        self._enter()
+
+    def _say(self, text: str) -> None:
+        """Say what is to stay."""
+        self._error.write(f"{message(text)}\n")
 
     def _picture(self, board: ProgressTable) -> RenderableType:
+        height = self._console.height
+        said = self._console.render_lines(Text("\n").join(map(Text.from_ansi, self._error.recent)), pad=False)
+        below = self._below(board, room=height - min(len(said), height // MAX_SAID))
+        left = height - len(self._console.render_lines(below, pad=False))
+        return Group(*(Segments([*line, Segment.line()]) for line in said[-left:] if left > 0), below)
+
+    def _below(self, board: ProgressTable, room: int) -> RenderableType:
+        """Return what changes, in so many lines."""
         layout = board.layout()
         if layout is not None:
             share = layout.done_bytes / layout.total_bytes if layout.total_bytes else 1.0
             done, total = units.size(layout.done_bytes), units.size(layout.total_bytes)
             return Text(f"writing the test files: {done} of {total} ({share:.0%})")
         rows, total_row, errors = board.take()
-        # The total and what is left come first where there is no room for all. A terminal made narrower
-        # breaks each line in two: what no longer fitted its screen would scroll away, and stay.
-        room = max(1, self._console.height // 2 - AROUND - len(self._watched))
-        shown = [(_cells(row), "") for row in rows[:room]]
+        # The total and what is left come first where there is no room for all.
+        most = max(1, room - AROUND - len(self._watched))
+        shown = [(_cells(row), "") for row in rows[:most]]
         if total_row is not None and len(rows) > 1:
             shown.append((_cells(total_row), "bold"))
         caption = Text(self._caption(board, errors), no_wrap=True, overflow="ellipsis")
         table = drawn(shown, self._console.width)
-        more = [Text(f"… {len(rows) - room} more", "dim")] if len(rows) > room else []
+        more = [Text(f"… {len(rows) - most} more", "dim")] if len(rows) > most else []
         watched = [Text(one, "dim", no_wrap=True, overflow="ellipsis") for one in self._watched.values()]
         return Group(table, *more, *watched, caption)
 

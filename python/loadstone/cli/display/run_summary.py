@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 
 def live(*, wanted: bool) -> LiveProgress | None:
-    """Return a live display when it is wanted and standard error is a terminal."""
-    if not wanted or not sys.stderr.isatty():
+    """Return a live display when it is wanted and standard error is a terminal that can be drawn on."""
+    screen = console.console()
+    if not wanted or not sys.stderr.isatty() or not screen.is_terminal or screen.is_dumb_terminal:
         return None
     from loadstone.cli.display.live_progress import LiveProgress
 

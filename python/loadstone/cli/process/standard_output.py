@@ -1,7 +1,7 @@
 """Standard output that may be full, closed, or in an encoding without our letters.
 
-What it does not take goes to standard error, so that no figure is lost. Knows streams and letters;
-does not know what is printed.
+What it does not take goes to standard error, so that no figure is lost. Standard error waits while a
+display has the whole screen. Knows streams and letters; does not know what is printed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,11 @@ import codecs
 import contextlib
 import os
 import sys
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from loadstone import crash_note
+from loadstone.printable import unfiltered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +25,7 @@ PLAIN: Final = {
     "\N{THIN SPACE}": " ", "°": " deg ", "²": "2", "³": "3", "█": "#", "▏": "|",
 }  # fmt: skip
 """Letters we print, for encodings that have none of them."""
+RECENT_LINES: Final = 100
 
 
 class StandardOutput:
@@ -87,13 +92,36 @@ class StandardError:
     """Stands for `sys.stderr`: where nobody listens, what is said is lost and nothing else."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+        self.beneath = stream
+        """The stream itself, for a display that holds this one."""
+        self.recent: deque[str] = deque(maxlen=RECENT_LINES)
+        """The lines that were said last, with the colours they have."""
+        self._held: list[str] | None = None
+        self._leave = ""
 
     def write(self, text: str) -> int:
         """Write, if it can be."""
+        self.recent.extend(text.splitlines())
+        if self._held is not None:
+            self._held.append(text)
+            crash_note.owe(self._leave + "".join(self._held))
+            return len(text)
         with contextlib.suppress(OSError):
-            self._stream.write(text)
+            self.beneath.write(text)
         return len(text)
+
+    def hold(self, leave: str) -> None:
+        """Keep what is said until `release`. `leave`: takes the display from the screen if we are killed."""
+        self._held, self._leave = [], leave
+        crash_note.owe(leave)
+
+    def release(self) -> None:
+        """Write what was kept."""
+        held, self._held = self._held or [], None
+        crash_note.owe("")
+        with contextlib.suppress(OSError):
+            self.beneath.writelines(held)
+            self.beneath.flush()
 
     def writelines(self, lines: Iterable[str]) -> None:
         """Write each."""
@@ -103,10 +131,16 @@ class StandardError:
     def flush(self) -> None:
         """Bring it out, if it can be."""
         with contextlib.suppress(OSError):
-            self._stream.flush()
+            self.beneath.flush()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+        return getattr(self.beneath, name)
+
+
+def standard_error() -> StandardError:
+    """Return the one that stands for `sys.stderr`, or a new one where none does."""
+    found = unfiltered(sys.stderr)
+    return found if isinstance(found, StandardError) else StandardError(found)
 
 
 def guarded(*, closed: bool) -> StandardOutput:

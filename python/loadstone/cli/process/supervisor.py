@@ -24,17 +24,21 @@ if TYPE_CHECKING:
 
 ASKING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FORWARDED: Final = (*ASKING, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM)
+WAITED_FOR: Final = (*FORWARDED, signal.SIGTSTP, signal.SIGCHLD)
 SENT_BY_PROCESS: Final = 0
 """`si_code` of 0 and below: `kill(2)` and its like. What a terminal sends, the worker gets by itself."""
 PATIENCE_S: Final = 10.0
 """After the second request to end, before the worker is given up."""
 SAME_REQUEST_S: Final = 0.25
+STOPPING_S: Final = 1.0
+"""For the worker to stop by itself after Ctrl-Z, and again when asked to."""
+LOOK_S: Final = 0.01
 PR_SET_PDEATHSIG: Final = 1
 
 
 def run(work: Callable[[], int]) -> int:
     """Do `work` in a process of its own and return its exit code; without one where none can be had."""
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (*FORWARDED, signal.SIGCHLD))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, WAITED_FOR)
     crash_note.share()
     parent = os.getpid()
     told, tell = os.pipe2(os.O_CLOEXEC)
@@ -82,10 +86,12 @@ class _Waiting:
     def to_the_end(self) -> int:
         deaths = Deaths.now()
         while True:
-            found = signal.sigtimedwait((*FORWARDED, signal.SIGCHLD), 1.0)
+            found = signal.sigtimedwait(WAITED_FOR, 1.0)
             # After a stop and SIGCONT Python may return a number that nobody sent.
             if found is not None and found.si_signo in FORWARDED:
                 self._pass_on(signal.Signals(found.si_signo), found.si_code)
+            elif found is not None and found.si_signo == signal.SIGTSTP:
+                self._stop()
             ended, status = os.waitpid(self.pid, os.WNOHANG)
             if ended:
                 return _told(status, deaths)
@@ -102,12 +108,26 @@ class _Waiting:
         if code <= SENT_BY_PROCESS:
             os.kill(self.pid, number)
 
+    def _stop(self) -> None:
+        """Stop once the worker has: it gives the terminal back first, and the shell takes it when we stop."""
+        for is_asked in (False, True):
+            if is_asked:  # Whoever asked did not ask the whole group, as a terminal does.
+                os.kill(self.pid, signal.SIGTSTP)
+            until_s = time.monotonic() + STOPPING_S
+            while time.monotonic() < until_s:
+                if os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG) is not None:
+                    os.kill(os.getpid(), signal.SIGSTOP)
+                    os.kill(self.pid, signal.SIGCONT)
+                    return
+                time.sleep(LOOK_S)
+
     def _leave(self) -> int:
         os.write(self.tell, b"1")
         time.sleep(0.3)
         os.kill(self.pid, signal.SIGKILL)
         time.sleep(0.1)
         ended, _ = os.waitpid(self.pid, os.WNOHANG)
+        _give_terminal_back()
         waits = "" if ended else f"; process {self.pid} waits in the kernel for it and is left behind"
         _say(f"left: something did not answer{waits}")
         return exitcodes.INTERRUPTED
@@ -117,6 +137,7 @@ def _told(status: int, deaths: Deaths) -> int:
     if os.WIFEXITED(status):
         return os.WEXITSTATUS(status)
     number = os.WTERMSIG(status)
+    _give_terminal_back()
     if number in FORWARDED:
         # It was asked to die and had no reason not to: so do we, and the shell sees by what.
         signal.signal(number, signal.SIG_DFL)
@@ -126,6 +147,12 @@ def _told(status: int, deaths: Deaths) -> int:
     ended = exit_cause.of_exit(-number, oom=oom, cpu_s=0.0, cpu_limit_s=None)
     _say(f"the program {ended}{_why(number, counted=bool(deaths.counts))}")
     return exitcodes.FAILED
+
+
+def _give_terminal_back() -> None:
+    """Write what the worker did not: a display over the whole screen ends, what it held is said."""
+    with contextlib.suppress(OSError):
+        os.write(2, crash_note.owed().encode(errors="replace"))
 
 
 def _why(number: int, *, counted: bool) -> str:
