@@ -26,6 +26,19 @@ def test_a_rate_that_was_not_kept_is_the_storages() -> None:
     assert isinstance(own_limit.RULE.judge(case), Clear)
 
 
+@pytest.mark.parametrize(("reached", "limited"), [(295.0, True), (280.0, False)])
+def test_jobs_with_rates_are_held_to_them_together(reached: float, limited: bool) -> None:
+    """A part of few I/Os falls short of its own rate by chance."""
+    low, high = 0.9 * reached / 2, 1.1 * reached / 2
+    jobs = tuple(cases.job(job=name, rate_iops=150.0, paced=True) for name in ("low", "high"))
+    by_job = {
+        name: {"read": OpMeasurement(iops=Figure(rate))} for name, rate in (("low", low), ("high", high))
+    }
+    answer = own_limit.RULE.judge(cases.run(reached, jobs=jobs, by_job=by_job))
+    assert isinstance(answer, tuple)
+    assert [one.effect for one in answer] == (["limited"] * 2 if limited else ["note"])
+
+
 @pytest.mark.parametrize(("mean_ms", "limited"), [(9.0, False), (5.0, True)])
 def test_pauses_are_told_by_the_room_they_leave(mean_ms: float, limited: bool) -> None:
     thinking = cases.job(thinks=True, paced=True)

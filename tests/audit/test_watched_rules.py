@@ -95,10 +95,11 @@ def test_a_thread_that_is_always_busy_is_the_limit_unless_it_polls() -> None:
     assert generator_cpu.RULE.judge(run(extra={"engine.7-worker-0.on_cpu_ns": 940 * MS})) == Clear()
 
 
-@pytest.mark.parametrize(("busy", "effect"), [(79.0, None), (81.0, "suspect"), (93.0, "limited")])
-def test_a_busy_host_of_which_nothing_else_is_known(busy: float, effect: str | None) -> None:
+@pytest.mark.parametrize(("busy", "sure"), [(79.0, None), (81.0, 0.55), (93.0, 0.85)])
+def test_a_busy_host_of_which_nothing_else_is_known_is_a_suspicion(busy: float, sure: float | None) -> None:
     answer = generator_cpu.RULE.judge(run(host_cpu_percent=busy))
-    assert (answer[0].effect if isinstance(answer, tuple) else None) == effect
+    found = answer[0] if isinstance(answer, tuple) else None
+    assert (found and (found.effect, found.confidence)) == (sure and ("suspect", sure))
 
 
 @pytest.mark.parametrize(("busy", "effect"), [(85.0, "note"), (97.0, "suspect")])

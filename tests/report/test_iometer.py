@@ -12,10 +12,11 @@ from loadstone.analysis.histogram import BUCKETS, Histogram, lows_of
 from loadstone.audit import foreign
 from loadstone.bundle.read import Bundle
 from loadstone.cli.main import main
+from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.report import iometer
 from loadstone.workload.placement import Amount
 from tests.formats.iometer.files import made
-from tests.support import runs
+from tests.support import runs, simulated
 from tests.support.realised import SERVICE_NS, realised
 
 if TYPE_CHECKING:
@@ -216,6 +217,19 @@ def test_workers_of_one_name_are_two_rows(tmp_path: Path) -> None:
         for kind in ("MANAGER", "WORKER", "DISK"):
             parts = sum(float(row[column]) for row in rows if row["'Target Type"] == kind)
             assert parts == pytest.approx(float(rows[0][column]), rel=1e-6)
+
+
+@pytest.mark.parametrize(("depth", "told"), [(8, "4"), (3, iometer.AMBIGUOUS)])
+def test_the_depth_is_that_of_each_target(tmp_path: Path, depth: int, told: str) -> None:
+    """The audit takes depth times targets for what is outstanding."""
+    job = f"[j]\nrw=randread\nnrfiles=2\niodepth={depth}\ntime_based\nruntime=1\n"
+    run = simulated.run(read_jobfiles([TextSource(job, "a.fio")]), tmp_path / "run")
+    text = iometer.export(run)
+    assert {row["Queue Depth"] for row in apart(text) if row["'Target Type"] == "WORKER"} == {told}
+    (tmp_path / "a.csv").write_text(text)
+    (case,) = foreign.read(tmp_path / "a.csv").cases
+    assert case.jobs[0].iodepth == (None if told == iometer.AMBIGUOUS else depth)
+    assert case.host_cpu_percent is None  # The device's clock is not this host's.
 
 
 def test_the_layout_of_2008_has_56_columns(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from loadstone import temporary
 from loadstone.engine.process import EngineProcess
 from loadstone.errors import LoadstoneError
 from loadstone.plan import model
-from loadstone.plan.backends import BACKENDS
+from loadstone.plan.backends import on_virtual_clock
 from loadstone.plan.derived import cells_of
 from loadstone.plan.model import Pace
 
@@ -55,7 +55,7 @@ def calibrate(plan: Plan) -> dict[str, Any]:
 
 def _not_worth_it(plan: Plan) -> str | None:
     stages = {worker.stage for worker in plan.workers}
-    if any(BACKENDS[worker.backend.type].virtual_time for worker in plan.workers):
+    if on_virtual_clock(plan):
         return "the device is simulated and its time is not this host's"
     if plan.trees:
         return "operations on files cannot be done without a file system"

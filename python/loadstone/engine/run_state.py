@@ -16,7 +16,7 @@ from loadstone.engine.event_summary import EventSummary, RunEnding
 from loadstone.engine.partial_result import PartialResult
 from loadstone.engine.watchdog import Watchdog, WatchdogAction
 from loadstone.errors import EngineError, LoadstoneError
-from loadstone.plan.backends import BACKENDS
+from loadstone.plan.backends import on_virtual_clock
 
 if TYPE_CHECKING:
     from loadstone.plan.model import Plan
@@ -59,7 +59,7 @@ class RunState:
         self._streams = PlannedStreams(plan)
         self._ledger = EventSummary([target.path for target in plan.targets], self._streams)
         self._watch = Watchdog(plan.interval_ns / 1e9, plan.grace_ns / 1e9, now_s)
-        self._virtual = any(BACKENDS[worker.backend.type].virtual_time for worker in plan.workers)
+        self._virtual = on_virtual_clock(plan)
         self._killed: str | None = None
         self._error: LoadstoneError | None = None
         self._insisted = False

@@ -9,7 +9,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from loadstone.plan.model import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,11 @@ _OF_ENGINE: Final = {
     "libaio": "io_uring",
 }
 """Engines with another backend than that of their name."""
+
+
+def on_virtual_clock(plan: Plan) -> bool:
+    """Whether a run's seconds are a model's, so that nothing counted on this host is of the same time."""
+    return any(BACKENDS[worker.backend.type].virtual_time for worker in plan.workers)
 
 
 def of_engine(name: str) -> Capabilities:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
+import polars as pl
 
 from loadstone.analysis.histogram import Histogram, lows_of
 from loadstone.analysis.latency import Latency
@@ -21,14 +22,13 @@ from loadstone.analysis.summary import Summary, summarise
 from loadstone.bundle import study
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
+from loadstone.plan.backends import on_virtual_clock
 from loadstone.printable import cell
 from loadstone.report.exports import refuse_trees
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
-
-    import polars as pl
 
     from loadstone.analysis.totals import OpTotals, Total
     from loadstone.workload.model import Job, Workload
@@ -132,6 +132,7 @@ class _Part:
     start_sector: str
     max_sectors: str
     depth: str
+    """Of each target, all clones together: a worker has no more than one thread."""
     disks: int
     read: _Op
     write: _Op
@@ -221,7 +222,7 @@ def _rows(made: Summary, workload: Workload) -> Iterable[list[str]]:
     parts = _parts(made, workload)
     recorded = workload.global_options.get("record_results", "0")
     managers = list(dict.fromkeys(part.manager_id for part in parts))
-    host = made.bundle.host()
+    host = pl.DataFrame() if on_virtual_clock(made.measurement.plan) else made.bundle.host()
     cpu = _cpu(host, "all")
     yield _line("ALL", "All", parts, managers=len(managers), workers=_workers(parts), cpu=cpu)
     if recorded not in _RECORDED_MANAGERS:
@@ -262,7 +263,8 @@ def _part(made: Summary, total: Total, job: Job | None, host: str, number: int) 
     targets = list(
         dict.fromkeys(made.measurement.plan.targets[use.target].path for s in streams for use in s.files)
     )
-    depths = {str(stream.iodepth) for stream in streams}
+    outstanding = sum(stream.iodepth for stream in streams)
+    each = AMBIGUOUS if outstanding % len(targets) else str(outstanding // len(targets))
     return _Part(
         manager=said.get("manager", host),
         worker=said.get("worker", total.line.name),
@@ -271,7 +273,7 @@ def _part(made: Summary, total: Total, job: Job | None, host: str, number: int) 
         spec=said.get("access_specification", made.bundle.request.get("front_end", "")),
         start_sector=said.get("starting_sector", ""),
         max_sectors=said.get("maximum_size", ""),
-        depth=said.get("outstanding_ios", depths.pop() if len(depths) == 1 else AMBIGUOUS),
+        depth=said.get("outstanding_ios", each),
         disks=len(targets),
         read=_Op.of(total.ops.get("read")),
         write=_Op.of(total.ops.get("write")),

@@ -12,11 +12,13 @@ from loadstone.audit.case import JobRequest, PayloadProperties, Range, TargetSta
 from loadstone.errors import LoadstoneError, Where
 from loadstone.formats.fio.numbers import Reading
 from loadstone.formats.fio.table import BY_NAME
+from loadstone.workload.addresses import DIRECTIONS
 from loadstone.workload.block_sizes import FixedSize, SizeRange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from loadstone.workload.addresses import Direction
     from loadstone.workload.block_sizes import BlockSizes
     from loadstone.workload.placement import Amount
 
@@ -74,6 +76,7 @@ def asked(name: str, options: Mapping[str, str], clones: int | None) -> JobReque
     engine = (options.get("ioengine") or "psync").strip()
     targets, ranges, size, shared = _places(name, fields, clones)
     sizes = [_sizes(fields, direction) for direction in (0, 1)]
+    does = _directions(kind, read_percent)
     # Of random I/O that takes every block once, fio cuts what would reach into a block that is taken.
     whole = not kind.startswith("rand") or bool(fields.get("addresses.norandommap"))
     exact = [told if whole or len(told) == 1 else {} for told in sizes]
@@ -92,8 +95,8 @@ def asked(name: str, options: Mapping[str, str], clones: int | None) -> JobReque
         end_fsync=bool(fields.get("durability.end_fsync", False)),
         flushes=any(fields.get(f"durability.{name}") for name in FLUSHES),
         backend=engine,
-        rate_iops=_rate(fields.get("pacing.rate_iops"), clones),
-        rate_bytes_per_s=_rate(fields.get("pacing.rate_bytes"), clones),
+        rate_iops=_rate(fields.get("pacing.rate_iops", ()), does, clones),
+        rate_bytes_per_s=_rate(fields.get("pacing.rate_bytes", ()), does, clones),
         targets=targets,
         ranges=ranges,
         clones_share=shared,
@@ -101,7 +104,7 @@ def asked(name: str, options: Mapping[str, str], clones: int | None) -> JobReque
         payload=_payload(fields) if read_percent is not None and read_percent < 100 else None,
         runtime_s=_seconds(fields.get("limits.runtime_ns")),
         ramp_s=_seconds(fields.get("limits.ramp_ns")) or 0.0,
-        paced=bool(fields.get("pacing.thinktime_ns")),
+        paced=_paced(fields),
         thinks=bool(fields.get("pacing.thinktime_ns")),
     )
 
@@ -186,10 +189,23 @@ def _mixed(sizes: list[dict[int, float]], read_percent: float | None) -> dict[in
     return found
 
 
-def _rate(told: Any, clones: int | None) -> float | None:
-    """Return the rate of all clones together."""
-    rates = [float(one) for one in told or () if one]
-    return sum(rates[:1]) * (clones or 1) if rates else None
+def _paced(fields: Mapping[str, Any]) -> bool:
+    """Whether anything holds a job back: pauses, or a rate of one of its directions."""
+    rates = (*fields.get("pacing.rate_iops", ()), *fields.get("pacing.rate_bytes", ()))
+    return bool(fields.get("pacing.thinktime_ns")) or any(rates)
+
+
+def _directions(kind: str, read_percent: float | None) -> list[Direction]:
+    if "trim" in kind or read_percent is None:
+        return [op for op in DIRECTIONS if op in kind]
+    shares = zip(DIRECTIONS, (read_percent, 100 - read_percent), strict=False)
+    return [op for op, share in shares if share]
+
+
+def _rate(told: Sequence[float | None], does: Sequence[Direction], clones: int | None) -> float | None:
+    """Return the rate of all clones and directions together, None where one of them has none."""
+    rates = [rate for op, rate in zip(DIRECTIONS, told, strict=False) if op in does]
+    return sum(rate or 0.0 for rate in rates) * (clones or 1) if rates and all(rates) else None
 
 
 def _seconds(value_ns: Any) -> float | None:

@@ -2,7 +2,7 @@
 
 Signs, surest first: the engine's control group was stopped for its quota; its threads stood ready
 and had no CPU; a thread of it was busy all the time; a guest's own host took its CPUs away;
-the host as a whole was busy. Threads that
+the host as a whole was busy, which is a suspicion: others may have used it. Threads that
 spin for completions are busy whatever happens, and say nothing. While an I/O is at the device, no
 thread of the engine can hold it up: threads that waited while nearly all I/Os were there limited nothing.
 """
@@ -32,6 +32,8 @@ MUCH_OF_TIME: Final = 0.40
 OF_LATENCY: Final = 0.25
 THREAD_BUSY: Final = 0.95
 HOST_FULL_PERCENT: Final = 92.0
+UNTOLD: Final = 0.85
+"""CPUs that were all busy, and nobody knows with what: too much to believe a number, and no cause of it."""
 NEAR_CEILING: Final = 0.5
 STOLEN: Final = 0.05
 ABOVE: Final = 0.85
@@ -215,9 +217,9 @@ def _busy_host(case: Case) -> Finding | None:
             busy_percent=busy,
             limit_percent=case_queries.HOST_BUSY_PERCENT,
         ),
-        (0.6 if served else 0.8) if full else 0.55,
+        (0.6 if served else UNTOLD) if full else 0.55,
         {"host_cpu_percent": round(busy, 1)},
-        sure=full and not served,
+        sure=False,
     )
     # A paced load did what it was to do, whoever else was busy.
     told = case_queries.paced(case) or (served and not full)

@@ -15,10 +15,13 @@ from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_t
 from loadstone.messages import say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loadstone.audit.case import Case, JobRequest
 
 KEPT: Final = 0.98
-"""A rate is kept from this part of it on: less is a storage that was too slow for it."""
+"""A rate is kept from this part of it on: less is a storage that was too slow for it. Jobs that all have
+a rate are asked together: of few I/Os each, chance takes more than this from some of them."""
 PAUSED: Final = 0.2
 """Think time of this part of a job's time changes its rate."""
 
@@ -26,7 +29,8 @@ PAUSED: Final = 0.2
 def _judge(case: Case) -> Answer:
     if not case.jobs or case.total.iops is None or not case.total.iops.value:
         return cannot_tell("audit.own_limit.request")
-    found = [one for job in case.jobs if (one := _of(case, job)) is not None]
+    together = any(_kept(case.jobs, case.ops, unit) for unit in _UNITS)
+    found = [one for job in case.jobs if (one := _of(case, job, together=together)) is not None]
     if not found:
         unsaid = any(job.paced is None and job.rate_iops is None for job in case.jobs)
         return NotMine() if unsaid and case.source != "bundle" else Clear()
@@ -35,12 +39,11 @@ def _judge(case: Case) -> Answer:
     return tuple(found) if whole else tuple(_as_note(one) for one in found)
 
 
-def _of(case: Case, job: JobRequest) -> Finding | None:
+def _of(case: Case, job: JobRequest, *, together: bool) -> Finding | None:
     done = case.by_job.get(job.job, {}) if len(case.jobs) > 1 else case.ops
-    asked, reached, unit = job.rate_iops, _sum(done, "iops"), "iops"
-    if asked is None and job.rate_bytes_per_s is not None:
-        asked, reached, unit = job.rate_bytes_per_s, _sum(done, "bandwidth"), "bytes_per_s"
-    if asked and reached and reached >= KEPT * asked:
+    unit = "iops" if job.rate_iops is not None else "bytes_per_s"
+    asked, reached = _asked(job, unit), _sum(done, _UNITS[unit])
+    if asked and reached and (together or _kept([job], done, unit)):
         told = units.count(asked) + " IOPS" if unit == "iops" else units.bandwidth(asked)
         got = units.count(reached) if unit == "iops" else units.bandwidth(reached)
         return _finding(
@@ -60,6 +63,21 @@ def _of(case: Case, job: JobRequest) -> Finding | None:
             say("audit.own_limit.pauses.layer", job=job.job),
         )
     return None
+
+
+_UNITS: Final = {"iops": "iops", "bytes_per_s": "bandwidth"}
+"""What a rate may count, and the figure that it is held against."""
+
+
+def _asked(job: JobRequest, unit: str) -> float | None:
+    return job.rate_iops if unit == "iops" else job.rate_bytes_per_s
+
+
+def _kept(jobs: Sequence[JobRequest], done: dict, unit: str) -> bool:  # type: ignore[type-arg]
+    """Whether jobs that all have a rate in this unit did what they were to do together."""
+    rates = [_asked(job, unit) for job in jobs]
+    reached = _sum(done, _UNITS[unit])
+    return reached is not None and all(rates) and reached >= KEPT * sum(rate or 0.0 for rate in rates)
 
 
 def _paused(case: Case, job: JobRequest, done: dict) -> float | None:  # type: ignore[type-arg]

@@ -21,6 +21,7 @@ from loadstone.analysis.histogram import Histogram
 from loadstone.analysis.latency import Latency, summed
 from loadstone.analysis.measurement import Measurement
 from loadstone.bundle.layout import OPS
+from loadstone.plan.backends import on_virtual_clock
 from loadstone.plan.derived import asked_operations
 from loadstone.report.vdbench.wording import FORMAT
 
@@ -358,8 +359,8 @@ class Counted:
 
     @cached_property
     def processors(self) -> pl.DataFrame:
-        """What the CPUs did, as the monitors saw it."""
-        return self.bundle.host(*PROCESSORS)
+        """What the CPUs did, as the monitors saw it; nothing beside a clock that is not theirs."""
+        return pl.DataFrame() if on_virtual_clock(self.bundle.plan) else self.bundle.host(*PROCESSORS)
 
     @property
     def started_unix_ns(self) -> int | None:
