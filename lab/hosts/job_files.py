@@ -48,6 +48,17 @@ fsd=fsd_$host,anchor={d}/tree_$host,depth=1,width=2,files=4,size=16k
 fwd=fwd_$host,fsd=fsd_$host,host=$host,operation=read,xfersize=4k,fileio=random,threads=2
 rd=rd1,fwd=fwd*,fwdrate=200,format=yes,elapsed=3,interval=1
 """
+SHARED_TREE = """* One tree for all hosts, each with every fourth file.
+hd=default,shell=ssh,user=root
+hd=one,system={h1}
+hd=two,system={h2}
+hd=h_cl0,system={h3}
+hd=h_cl1,system={h4}
+fsd=fsd1,anchor={d}/tree_of_all,depth=2,width=2,files=6,size=16k,shared=yes
+fwd=fwd1,fsd=fsd1,operation=read,xfersize=4k,fileio=random,threads=8
+rd=make,fwd=fwd1,fwdrate=max,format=(restart,only)
+rd=rd1,fwd=fwd1,fwdrate=400,format=no,elapsed=3,interval=1
+"""
 FIO = "[r]\nioengine=psync\nrw=randread\nbs=4k\nsize=4m\nio_size=2m\nnumjobs=2\nfilename={d}/shared\n"
 MANAGER = """'Manager ID, manager name
 \t{at},{name}
@@ -107,6 +118,7 @@ def main() -> int:
         directory = Path(made)
         for name in ("one", "two", "alone", "shared"):
             (directory / name).write_bytes(os.urandom(4 << 20))
+        (directory / "tree_of_all").mkdir()
         addresses = {name: hosts.address(name) for name in hosts.names}
         managers = "".join(
             MANAGER.format(
@@ -120,6 +132,12 @@ def main() -> int:
         for title, file, text, hosts_of in (
             ("vdbench: four hosts", "four.parm", VDBENCH.format(d=directory, **addresses), clients),
             ("vdbench: a file system on each", "trees.parm", FILES.format(d=directory, **addresses), toml),
+            (
+                "vdbench: a file system of all",
+                "shared.parm",
+                SHARED_TREE.format(d=directory, **addresses),
+                toml,
+            ),
             ("Iometer: three managers", "three.icf", ICF.format(managers=managers), three),
             ("fio: each host does all of it", "job.fio", FIO.format(d=directory), toml),
         ):

@@ -69,6 +69,31 @@ def test_a_shared_file_that_the_run_would_lay_out_is_refused_even_divided() -> N
         agree(two, given(), divide=True)
 
 
+def test_hosts_with_files_of_their_own_share_a_tree_and_one_of_them_marks_it() -> None:
+    three = {name: [seen("/data", "nfs file 7", is_part=True)] for name in ("a", "b", "c")}
+    found = agree(three, given(), divide=False)
+    assert [(one.written, one.divided) for one in found.shared] == [(True, True)]
+    assert found.marked_for_all == {"a": ["/data"]}
+    assert found.marked_elsewhere == {"b": ["/data"], "c": ["/data"]}
+    assert agree(three, given(), divide=True).divisions == {}
+    # Nobody vouches for what nobody writes.
+    read = {name: [one[0].model_copy(update={"written": False})] for name, one in three.items()}
+    assert agree(read, given(), divide=False).marked_for_all == {}
+    # One whose job is about the whole tree would write over the others' files.
+    three["c"] = [seen("/data", "nfs file 7")]
+    with pytest.raises(RefusedError, match="would write what the others use"):
+        agree(three, given(), divide=False)
+
+
+def test_parts_of_trees_that_only_have_the_same_name_are_refused() -> None:
+    two = {name: [seen("/data", f"file {name}", is_part=True)] for name in ("a", "b")}
+    with pytest.raises(RefusedError, match=r"a:/data, b:/data are not one tree"):
+        agree(two, given(), divide=False)
+    # In this run one host alone works in each of two trees.
+    apart = {name: [seen(f"/data/{name}", None, is_part=True)] for name in ("a", "b")}
+    assert agree(apart, given(), divide=False).shared == ()
+
+
 def test_consent_for_what_no_host_writes_is_a_slip() -> None:
     with pytest.raises(InputError) as slip:
         agree({"a": [seen()]}, given("/dev/sdb"), divide=False)

@@ -97,8 +97,54 @@ def test_a_file_system_belongs_to_one_host() -> None:
         name: {f"/data/{name}"} for name in ("h1", "h2", "h3", "h4")
     }
     shared = f"{HOSTS}fsd=fsd1,anchor=/data,depth=1,width=1,files=2,size=4k\nfwd=fwd1,fsd=fsd1\n"
-    with pytest.raises(RefusedError, match="4 hosts would work in fsd=fsd1"):
+    with pytest.raises(RefusedError, match="4 hosts would work in fsd=fsd1, which is not shared"):
         lowered(f"{shared}rd=r,fwd=fwd1,fwdrate=max,format=no,elapsed=2\n")
+
+
+SHARED = f"""{HOSTS}fsd=fsd1,anchor=/data,depth=1,width=2,files=10,size=4k,shared=yes
+fwd=fwd1,fsd=fsd1,threads=8
+fwd=fwd2,fsd=fsd1,host=(h2,h3),threads=4
+"""
+
+
+def parts(run: str) -> dict[str, list[tuple[str, int | None, int, int]]]:
+    """Of each host the operations, threads and parts of the files."""
+    hosts = {f"h{at}": (f"h{at}",) for at in range(1, 5)}
+    return {
+        name: [
+            (job.tree.operation, job.schedule.numjobs, job.tree.part.index, job.tree.part.count)
+            for job in one.jobs
+            if job.tree is not None
+        ]
+        for name, one in spread(lowered(f"{SHARED}rd=r,elapsed=2,{run}\n"), hosts, WHERE).items()
+    }
+
+
+def test_a_shared_file_system_is_divided_by_files() -> None:
+    assert parts("fwd=fwd1,fwdrate=max,format=no") == {
+        f"h{at + 1}": [("transfer", 2, at, 4)] for at in range(4)
+    }
+    made = parts("fwd=fwd1,fwdrate=max,format=(restart,only)")
+    assert made == {f"h{at + 1}": [("mkdir", 2, at, 4), ("create", 2, at, 4)] for at in range(4)}
+
+
+def test_a_host_has_the_same_files_in_every_run_and_may_have_nothing_to_do_in_one() -> None:
+    assert parts("fwd=fwd2,fwdrate=max,format=no") == {
+        "h2": [("transfer", 2, 1, 4)],
+        "h3": [("transfer", 2, 2, 4)],
+    }
+    # What is removed may be a tree of another shape: one host removes all of it.
+    assert parts("fwd=fwd1,fwdrate=max,format=(clean,only)") == {
+        "h1": [("delete", 8, 0, 1), ("rmdir", 8, 0, 1)]
+    }
+
+
+@pytest.mark.parametrize("operation", ["rmdir", "copy,target=fsd2", "move,target=fsd2"])
+def test_what_has_no_part_for_each_host_is_refused_on_several(operation: str) -> None:
+    other = "fsd=fsd2,anchor=/other,depth=1,width=2,files=10,size=4k,shared=yes\n"
+    text = SHARED.replace("fwd=fwd1,", f"{other}fwd=fwd1,").replace("threads=8", f"operation={operation}")
+    with pytest.raises(RefusedError, match=f"operation={operation.partition(',')[0]} on several hosts"):
+        lowered(f"{text}rd=r,elapsed=2,fwd=fwd1,fwdrate=max,format=no\n")
 
 
 def test_hosts_that_the_file_and_the_command_line_do_not_share_are_told() -> None:

@@ -99,6 +99,7 @@ def test_the_target_is_the_anchor() -> None:
         seed=made.trees[0].seed,
         total_bytes=0,
         clear=False,
+        part=plan.FilePart(index=0, count=1),
     )
 
 

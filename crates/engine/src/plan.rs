@@ -31,7 +31,7 @@ pub use payload::{DedupeSet, Fill, Payload};
 pub use priority::{PriorityOp, PriorityShare};
 pub use rate::{Pace, Rate, RateAmount, RatePoint, RateProcess, Think};
 pub use sim::{ServiceTime, SimBehaviour, SimDevice, SimFaults, SimLimit};
-pub use tree::{FileOperation, FileSelect, FileSize, FileSizes, FileStop, Tree, TreeUse};
+pub use tree::{FileOperation, FilePart, FileSelect, FileSize, FileSizes, FileStop, Tree, TreeUse};
 
 /// The Plan version this engine reads.
 pub const PLAN_VERSION: u32 = 1;

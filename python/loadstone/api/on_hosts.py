@@ -294,7 +294,10 @@ def works_of_hosts(
     rate: TotalRate | None,
     calibration: bool,
 ) -> dict[str, HostWork]:
-    """Return what each host is asked to do: the same or its part, with random addresses of its own."""
+    """Return what hosts are asked to do: the same or their parts, with random addresses of their own.
+
+    A host that is idle in this run, and works in others of the same file, is left out.
+    """
     from loadstone.hosts.work import HostRate, HostWork
     from loadstone.study.random_seeds import own_sequence
 
@@ -306,7 +309,7 @@ def works_of_hosts(
     return {
         name: HostWork(
             workload=own_sequence(of_hosts[name], number),
-            rate=None if rate is None else HostRate.of(rate, 1 / len(named.host)),
+            rate=None if rate is None else HostRate.of(rate, 1 / len(of_hosts)),
             keep_ioengine=changes.keep_ioengine,
             journal=changes.journal,
             inputs=texts,
@@ -314,6 +317,7 @@ def works_of_hosts(
             calibration=calibration,
         )
         for number, name in enumerate(named.names, start=1)
+        if name in of_hosts
     }
 
 

@@ -36,6 +36,7 @@ from loadstone.messages import say
 from loadstone.path.child import run_in_child
 from loadstone.plan.resolve import Resolution, resolve
 from loadstone.plan.safety import guard
+from loadstone.plan.safety.run_targets import seal_again, sealed_ns
 from loadstone.session import Means, RunRequest, run_plan
 from loadstone.study.rerun import PlanAsRun
 from loadstone.version import __version__
@@ -75,6 +76,8 @@ class Agent:
         self._work: HostWork | None = None
         self._resolved: Resolution | PlanAsRun | None = None
         self._held: occupancy.Occupancy | None = None
+        self._seals: dict[str, int | None] = {}
+        """Of each tree that this host vouches for on behalf of all: until when before the run."""
 
     def run(self) -> int:
         """Serve the coordinator until it says so or is gone."""
@@ -110,6 +113,9 @@ class Agent:
                 self._check(order)
             case "arm":
                 self._arm(order)
+            case "seal":
+                for path, before_ns in self._seals.items():
+                    seal_again(path, before_ns)
             case "list":
                 self._list(order)
             case "doctor":
@@ -132,6 +138,7 @@ class Agent:
             with contextlib.suppress(OSError):
                 self._bundle.parent.rmdir()
         self._bundle = self._work = self._resolved = self._stops = None
+        self._seals = {}
         self._wanted_stops = 0
 
     # Orders.
@@ -202,6 +209,7 @@ class Agent:
             raise RefusedError(say("hosts.agent.there", path=str(bundle)), hint=say("hosts.agent.there_hint"))
         self._bundle = bundle
         self._bundle.parent.mkdir(parents=True, exist_ok=True)
+        self._seals = {path: sealed_ns(path) for path in order.get("marked_for_all", ())}
         self._running = True
         try:
             outcome = self._run(work, plan, order)
@@ -229,7 +237,10 @@ class Agent:
             ),
             out_dir=self._bundle,
             progress=_Forwarded(self),
-            consent=guard.Consent(frozenset(order.get("consent", ()))),
+            consent=guard.Consent(
+                frozenset(order.get("consent", ())),
+                marked_elsewhere=frozenset(order.get("marked_elsewhere", ())),
+            ),
             calibration=work.calibration,
             means=Means(engine=self._engine_that_waits, interrupts=self._interrupts),  # type: ignore[arg-type] # in the place of signals
         )

@@ -7,7 +7,7 @@ see `shared:PATH`.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +18,7 @@ from loadstone.hosts.work import Division
 from loadstone.messages import say
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
 
     from loadstone.hosts.hosts_file import SharedTarget
     from loadstone.hosts.work import SeenTarget
@@ -33,6 +33,10 @@ class Agreement:
 
     consent: dict[str, list[str]] = field(default_factory=dict)
     divisions: dict[str, Division] = field(default_factory=dict)
+    marked_for_all: dict[str, list[str]] = field(default_factory=dict)
+    """Trees of several hosts that this one marks and vouches for."""
+    marked_elsewhere: dict[str, list[str]] = field(default_factory=dict)
+    """Trees that another host vouches for."""
     shared: tuple[SharedSeen, ...] = ()
 
 
@@ -60,14 +64,23 @@ def agree(
         )
     found = Agreement()
     groups = shared_targets(seen, declared)
-    found.shared = tuple(one.model_copy(update={"divided": divide and one.written}) for one in groups)
+    parts = {(host, one.path) for host, targets in seen.items() for one in targets if one.is_part}
+    found.shared = tuple(
+        one.model_copy(update={"divided": one.written and (divide or _is_of_parts(one, parts))})
+        for one in groups
+    )
+    _check_parts(parts, found.shared)
     if not consent_is_checked:
         _check_given(seen, consent, groups)
     for group in found.shared:
-        if group.written:
+        if group.written and _is_of_parts(group, parts):
+            for at, (host, path) in enumerate(group.paths.items()):
+                marked = found.marked_elsewhere if at else found.marked_for_all
+                marked.setdefault(host, []).append(path)
+        elif group.written:
             _agree_on_shared(group, seen, consent, divide=divide)
     if divide:
-        found.divisions = _divisions(found.shared)
+        found.divisions = _divisions([one for one in found.shared if not _is_of_parts(one, parts)])
     _agree_on_content(seen, consent, found)
     return found
 
@@ -93,6 +106,23 @@ def shared_targets(
         for identity, hosts in groups.items()
         if len(hosts) > 1
     ]
+
+
+def _is_of_parts(group: SharedSeen, parts: Set[tuple[str, str]]) -> bool:
+    """Whether each host uses files of its own there, as its job says."""
+    return parts >= set(group.paths.items())
+
+
+def _check_parts(parts: Set[tuple[str, str]], groups: Sequence[SharedSeen]) -> None:
+    """Refuse parts of what is not one tree: each host would have but some of its files."""
+    together = {place for group in groups for place in group.paths.items()}
+    users = Counter(path for _, path in parts)
+    alone = sorted((host, path) for host, path in parts - together if users[path] > 1)
+    if alone:
+        raise RefusedError(
+            say("hosts.targets.parts", places=", ".join(f"{host}:{path}" for host, path in alone)),
+            hint=say("hosts.targets.parts_hint"),
+        )
 
 
 def _agree_on_shared(

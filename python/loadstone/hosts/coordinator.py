@@ -383,6 +383,8 @@ class _HostsRun:
                         "do": "arm",
                         "run": self._number,
                         "consent": agreement.consent.get(name, []),
+                        "marked_for_all": agreement.marked_for_all.get(name, []),
+                        "marked_elsewhere": agreement.marked_elsewhere.get(name, []),
                         "division": None if division is None else division.model_dump(mode="json"),
                     }
                 )
@@ -396,6 +398,7 @@ class _HostsRun:
                 self._inbox.put((name, {"type": "collected"}))
             case "collect":
                 self._watched.end()
+                self._hosts[name].link.tell({"do": "seal"})
                 threading.Thread(
                     target=self._collect, args=(name, self._bundle), name=f"{name} collect", daemon=True
                 ).start()

@@ -79,7 +79,12 @@ class RunsOnHosts:
         asked = {name: AskedHost(name, self.agents.link) for name in names}
         at_once(
             [
-                partial(self._look, asked[name], [(one, each[name]) for one, each in works], looked[name])
+                partial(
+                    self._look,
+                    asked[name],
+                    [(one, each[name]) for one, each in works if name in each],
+                    looked[name],
+                )
                 for name in names
             ]
         )
@@ -153,7 +158,8 @@ class RunsOnHosts:
             for one in checked["targets"]:
                 target = SeenTarget.model_validate(one)
                 before = looked.seen.get(target.path)
-                if before is None or (target.written and not before.written):
+                # What one host alone writes in a run is held against the others when that run begins.
+                if before is None or (target.written, target.is_part) > (before.written, before.is_part):
                     looked.seen[target.path] = target
 
     @staticmethod

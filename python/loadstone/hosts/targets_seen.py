@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 def look_at(plan: Plan, consent: guard.Consent) -> list[SeenTarget]:
     """Look at every target as the guard does, and change nothing."""
     host, written = Snapshot(), guard.written(plan)
+    parts = {tree.target for tree in plan.trees if tree.part.count > 1}
     seen = []
     for index, target in enumerate(plan.targets):
         if target.kind is TargetKind.VIRTUAL:
@@ -40,6 +41,7 @@ def look_at(plan: Plan, consent: guard.Consent) -> list[SeenTarget]:
                 in_use=tuple(found.in_use) if found else (),
                 needs_consent=tuple(found.needs_consent) if found else (),
                 laid_out_by_run=guard.layout_changes(target),
+                is_part=index in parts,
             )
         )
     return seen

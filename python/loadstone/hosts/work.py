@@ -67,6 +67,8 @@ class SeenTarget(FrozenModel):
     needs_consent: tuple[str, ...] = ()
     laid_out_by_run: bool = False
     """The run would write or lengthen it before the load."""
+    is_part: bool = False
+    """A tree of which this host uses only its own files."""
 
 
 class Division(FrozenModel):

@@ -254,6 +254,11 @@ FileOperation = TypeAliasType(
 )
 
 
+class FilePart(Part):
+    index: U32
+    count: U32
+
+
 class FileSelectRandom(Part):
     type: Literal["random"] = "random"
 
@@ -855,6 +860,7 @@ class Tree(Part):
     seed: U64
     total_bytes: U64
     clear: bool
+    part: FilePart
 
 
 class TreeUse(Part):

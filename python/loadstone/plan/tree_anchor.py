@@ -20,7 +20,7 @@ from loadstone.plan.targets import TargetUse
 if TYPE_CHECKING:
     from loadstone.plan.host import AnchorFacts
     from loadstone.workload.model import Job
-    from loadstone.workload.trees import TreeShape
+    from loadstone.workload.trees import HostFiles, TreeShape
 
 SIZES_SEED: Final = 0x7472_6565
 """Sizes are drawn with it: the same tree has the same files in every run."""
@@ -51,6 +51,7 @@ class Anchor:
     facts: AnchorFacts
     opening: Opening
     clear: bool
+    part: HostFiles
     removed_by_jobs: bool = False
     """Jobs do that, measured: what is there is the tree they work in, and nothing else."""
     written: bool = False
@@ -183,4 +184,5 @@ class Anchor:
             seed=SIZES_SEED,
             total_bytes=shape.total_bytes,
             clear=clear,
+            part=plan.FilePart(index=self.part.index, count=self.part.count),
         )

@@ -121,7 +121,8 @@ class Trees:
             known = next((one for one in self._anchors if one.path == path), None)
             if known is None:
                 known = self._new(path, job)
-            if known.shape != work_of(job).shape or known.opening != Opening.of(job):
+            work = work_of(job)
+            if (known.shape, known.part, known.opening) != (work.shape, work.part, Opening.of(job)):
                 raise RefusedError(
                     f"{known.job.name} works in {path} with another structure or other open flags",
                     where=job.at("placement.targets"),
@@ -139,7 +140,9 @@ class Trees:
                 where=where,
                 hint="choose a directory of your own; --map OLD=NEW redirects an anchor",
             )
-        made = Anchor(path, job, work.shape, self.host.anchor(path, where), Opening.of(job), work.clear)
+        made = Anchor(
+            path, job, work.shape, self.host.anchor(path, where), Opening.of(job), work.clear, work.part
+        )
         made.removed_by_jobs = work.removes and made.is_whole()
         if not made.clear:
             made.check_structure()

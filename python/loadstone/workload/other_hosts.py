@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.messages import say
 from loadstone.workload.placement import Amount
+from loadstone.workload.trees import HostFiles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,22 +39,27 @@ def spread(workload: Workload, hosts: Mapping[str, Sequence[str]], where: Where)
     """Return what each host does, by its name.
 
     `hosts`: what each is called, its address among it. Raises InputError for a host that the file names
-    and `where` does not, or the other way round, and RefusedError for a host without a part.
+    and `where` does not, or the other way round, and RefusedError for a host without a part. A host
+    that is idle in all jobs is left out.
     """
     found: dict[str, list[Job]] = {name: [] for name in hosts}
+    idle: set[str] = set()
     for job in workload.jobs:
         if not job.hosts:
             for jobs in found.values():
                 jobs.append(job)
             continue
         names = [_meant(place, hosts, where) for place in job.hosts]
-        for at, (name, place) in enumerate(zip(names, job.hosts, strict=True)):
-            part = _part(job, place, at, len(names))
+        working = [at for at, place in enumerate(job.hosts) if not place.idle]
+        idle.update(name for name, place in zip(names, job.hosts, strict=True) if place.idle)
+        for at, host in enumerate(working):
+            files = HostFiles(index=host, count=len(names))
+            part = _part(job, job.hosts[host], at, len(working), files)
             if part is not None:
-                found[name].append(part)
+                found[names[host]].append(part)
     named = {name for job in workload.jobs for place in job.hosts for name in place.names}
     for name, jobs in found.items():
-        if jobs:
+        if jobs or name in idle:
             continue
         if not named.intersection(hosts[name]):
             raise InputError(
@@ -64,7 +70,7 @@ def spread(workload: Workload, hosts: Mapping[str, Sequence[str]], where: Where)
             where=workload.jobs[0].at("engine.iodepth"),
             hint=say("hosts.file.no_part_hint"),
         )
-    return {name: workload.model_copy(update={"jobs": tuple(jobs)}) for name, jobs in found.items()}
+    return {name: workload.model_copy(update={"jobs": tuple(jobs)}) for name, jobs in found.items() if jobs}
 
 
 def _meant(place: HostPlace, hosts: Mapping[str, Sequence[str]], where: Where) -> str:
@@ -80,13 +86,18 @@ def _meant(place: HostPlace, hosts: Mapping[str, Sequence[str]], where: Where) -
     )
 
 
-def _part(job: Job, place: HostPlace, at: int, count: int) -> Job | None:
-    """Return the part of a job that host number `at` of `count` does; None: there is not enough for it."""
+def _part(job: Job, place: HostPlace, at: int, count: int, files: HostFiles) -> Job | None:
+    """Return the part of a job that host number `at` of `count` does; None: there is not enough for it.
+
+    `files`: those that are the host's, where the job is in a tree; what clears one clears all of it.
+    """
     update: dict[str, Any] = {"hosts": ()}
     if place.targets:
         update["placement.targets"] = place.targets
+    tree = job.tree
+    if tree is not None and not tree.clear:
+        update["work.part"] = files
     if count > 1:
-        tree = job.tree
         field = "engine.iodepth" if tree is None else "schedule.numjobs"
         whole = job.value(field) or 1
         mine = whole // count + (at < whole % count)

@@ -38,6 +38,8 @@ class HostPlace(FrozenModel):
     """The job's targets there, where they are others than elsewhere."""
     away: bool = True
     """It is another machine: its part is not done here."""
+    idle: bool = False
+    """It does nothing of this job, and works on the same files in others."""
 
 
 class FileService(FrozenModel):

@@ -86,6 +86,13 @@ class TreeShape(FrozenModel):
         return min(self.whole_bytes, self.total_bytes) if self.total_bytes else self.whole_bytes
 
 
+class HostFiles(FrozenModel):
+    """Every `count`-th file of a tree, from number `index` on: other hosts have the others."""
+
+    index: Annotated[int, Field(ge=0)] = 0
+    count: Annotated[int, Field(ge=1)] = 1
+
+
 class FileSelection(FrozenModel):
     """Which file or directory is next."""
 
@@ -125,6 +132,8 @@ class TreeWork(FrozenModel):
     """Before the run every file and directory of such a tree below the anchor is removed."""
     removes: bool = False
     """It does what `clear` asks for, measured; left out where what is there is not just this tree."""
+    part: HostFiles = HostFiles()
+    """The files that are this host's; directories are everybody's."""
     rate_ops: float | None = None
     """Operations per second of all clones together; None: a closed loop."""
 

@@ -176,3 +176,69 @@ fn the_first_files_of_a_tree_are_those_that_come_to_the_total() {
     );
     assert_eq!(outcome.ops("getattr"), 3);
 }
+
+#[test]
+fn several_engines_make_one_tree_and_each_uses_files_of_its_own() {
+    let dir = Scratch::new();
+    let anchor = dir.join("anchor");
+    std::fs::create_dir(&anchor).unwrap();
+    let count = 3;
+    let part = |index: u32| {
+        let mut plan = plan(&[&anchor], 2, 2, 5, 8192);
+        plan.trees[0].part = FilePart { index, count };
+        plan
+    };
+    let at_once = |plans: Vec<Plan>| -> Vec<Outcome> {
+        std::thread::scope(|scope| {
+            let running: Vec<_> = (plans.iter())
+                .map(|plan| scope.spawn(|| run(plan)))
+                .collect();
+            running.into_iter().map(|one| one.join().unwrap()).collect()
+        })
+    };
+    let formats = at_once(
+        (0..count)
+            .map(|index| {
+                let mut plan = part(index);
+                add_format(&mut plan, 0, 2);
+                plan
+            })
+            .collect(),
+    );
+    let done = |op: &str| -> Vec<u64> { formats.iter().map(|one| one.ops(op)).collect() };
+    assert!(formats.iter().all(|one| one.code == 0));
+    assert_eq!(done("create"), [7, 7, 6]);
+    // Each makes those that it does not find.
+    let directories = done("mkdir");
+    assert!(
+        directories.iter().all(|&made| made <= 6) && directories.iter().sum::<u64>() >= 6,
+        "{directories:?}"
+    );
+    assert_eq!(sizes(&anchor), [8192; 20]);
+    // Deletes: what one removes is missing, and what the others have is there.
+    let mut plan = part(1);
+    add(&mut plan, 0, FileOperation::Delete {})
+        .tree
+        .as_mut()
+        .unwrap()
+        .select = ONCE;
+    let outcome = run(&plan);
+    assert_eq!((outcome.code, outcome.ops("delete")), (0, 7));
+    assert_eq!(sizes(&anchor), [8192; 13]);
+    // A host too many has nothing to do, and says so before anything happens.
+    let mut plan = part(0);
+    plan.trees[0].part = FilePart {
+        index: 20,
+        count: 21,
+    };
+    add(&mut plan, 0, FileOperation::Getattr {}).limits.ops = 1;
+    let outcome = run(&plan);
+    assert_eq!(outcome.code, 3);
+    assert!(
+        outcome
+            .fatal()
+            .contains("has 20 files to use, divided among 21 hosts"),
+        "{}",
+        outcome.fatal()
+    );
+}

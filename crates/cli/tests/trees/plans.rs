@@ -44,6 +44,7 @@ pub fn plan(anchors: &[impl AsRef<Path>], depth: u32, width: u32, files: u32, by
         seed: 1,
         total_bytes: 0,
         clear: false,
+        part: FilePart { index: 0, count: 1 },
     };
     Plan {
         grace_ns: 5 * SECOND_NS,

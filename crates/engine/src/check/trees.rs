@@ -32,6 +32,11 @@ pub(super) fn check_trees(plan: &Plan) -> Checked {
             || format!("is {}, which another tree has", target.path),
         )?;
         check_shape(tree, &path)?;
+        need(
+            tree.part.index < tree.part.count,
+            || format!("{path}/part/index"),
+            || format!("is {}, must be below {}", tree.part.index, tree.part.count),
+        )?;
         check_sizes(tree, target, &path)?;
     }
     for (index, target) in plan.targets.iter().enumerate() {
@@ -321,6 +326,11 @@ fn check_operation(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &str) 
         }
         _ => {}
     }
+    need(
+        tree.part.count == 1 || !matches!(in_tree.operation, FileOperation::Rmdir {}),
+        || format!("{path}/tree/operation"),
+        || "removes directories, and other hosts use them".into(),
+    )?;
     let mut touched = Vec::new();
     match in_tree.operation {
         FileOperation::Transfer { .. } if reads == 100 => {}

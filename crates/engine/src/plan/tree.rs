@@ -36,6 +36,32 @@ pub struct Tree {
     /// Before the run remove every file and directory with such a name below the anchor,
     /// whatever tree it was of.
     pub clear: bool,
+    /// The files that are this engine's; directories are everybody's.
+    pub part: FilePart,
+}
+
+/// Every `count`-th file of a tree, by its number from 0: other hosts have the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FilePart {
+    /// Remainder of the numbers, below `count`.
+    pub index: u32,
+    /// Hosts that use the tree, at least 1.
+    pub count: u32,
+}
+
+impl FilePart {
+    /// How many of the first `files` are this engine's.
+    #[must_use]
+    pub fn of(self, files: u32) -> u32 {
+        files.saturating_sub(self.index).div_ceil(self.count)
+    }
+
+    /// The number of the file that is `at` among this engine's.
+    #[must_use]
+    pub fn number(self, at: u32) -> u32 {
+        at * self.count + self.index
+    }
 }
 
 /// Sizes of the files of a tree.

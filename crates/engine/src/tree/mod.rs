@@ -40,7 +40,7 @@ pub use transfer::SECTOR_BYTES;
 
 use crate::events::Event;
 use crate::pattern::Rng;
-use crate::plan::{FileOperation, FileSelect, FileStop, Plan, TreeUse, Verify};
+use crate::plan::{FileOperation, FilePart, FileSelect, FileStop, Plan, TreeUse, Verify};
 use crate::run_error::RunError;
 use crate::target::OpenTarget;
 use call::Anchor;
@@ -65,14 +65,19 @@ pub struct Tree {
     pub sizes: Sizes,
     /// What there is of it.
     pub registry: Registry,
-    /// Files that are ever used: the first ones.
+    /// Files that are ever used: the first ones, by this engine or another host's.
     pub used_files: u32,
+    /// Those that are this engine's.
+    pub part: FilePart,
     /// Transfers begin and end on multiples of this: sectors with direct I/O, verify blocks
     /// where it is verified.
     pub unit_bytes: u64,
     /// Where its files stand in the table of its target; none: it is not verified.
     pub starts: Option<Starts>,
 }
+
+/// All directories, or files.
+const EVERY: FilePart = FilePart { index: 0, count: 1 };
 
 /// State of a stream that looks for something to do.
 const BUSY: u64 = u64::MAX;
@@ -116,6 +121,7 @@ impl Trees {
                 Err(halt) => return Err(fault(&plan.targets[tree.target as usize].path, halt)),
             }
         }
+        refuse_empty_parts(plan, &trees)?;
         let mut this = Self {
             cursors: cursors(plan, &trees),
             queues: queues(plan),
@@ -169,6 +175,15 @@ impl Trees {
         choices(&self.trees[in_tree.tree as usize], in_tree)
     }
 
+    /// The part of them that a stream chooses from.
+    #[must_use]
+    pub fn part(&self, in_tree: &TreeUse) -> FilePart {
+        match in_tree.operation {
+            FileOperation::Mkdir {} | FileOperation::Rmdir {} => EVERY,
+            _ => self.trees[in_tree.tree as usize].part,
+        }
+    }
+
     /// The queue of a stream; none: its arrivals are its own.
     #[must_use]
     pub(crate) fn queue(&self, stream: u32) -> Option<Arc<Queue>> {
@@ -186,8 +201,29 @@ impl Trees {
 fn choices(tree: &Tree, in_tree: &TreeUse) -> u32 {
     match in_tree.operation {
         FileOperation::Mkdir {} | FileOperation::Rmdir {} => tree.shape.directory_count(),
-        _ => (tree.sizes).first_files(in_tree.working_set_bytes, tree.used_files),
+        _ => {
+            let files = (tree.sizes).first_files(in_tree.working_set_bytes, tree.used_files);
+            tree.part.of(files)
+        }
     }
+}
+
+/// Refuses a stream whose part of the tree has no file.
+fn refuse_empty_parts(plan: &Plan, trees: &[Tree]) -> Result<(), RunError> {
+    let mut uses = plan.streams.iter().filter_map(|one| one.tree.as_ref());
+    let Some(empty) = uses.find(|one| choices(&trees[one.tree as usize], one) == 0) else {
+        return Ok(());
+    };
+    let tree = &trees[empty.tree as usize];
+    let files = (tree.sizes).first_files(empty.working_set_bytes, tree.used_files);
+    Err(RunError::Target {
+        path: plan.targets[tree.target as usize].path.clone(),
+        message: format!(
+            "has {files} files to use, divided among {} hosts: none is left for this one",
+            tree.part.count
+        ),
+        hint: "use more files, a larger working set, or fewer hosts".into(),
+    })
 }
 
 /// True when somebody asks where transfers on a file go on.
@@ -291,6 +327,7 @@ fn prepare_one(
         shape,
         registry,
         used_files,
+        part: tree.part,
         unit_bytes: unit_bytes(target.direct, verify),
         starts: verify.map(|_| Starts::new(&sizes, used_files)),
         sizes,

@@ -253,7 +253,7 @@ fn parse_number(text: &[u8], digits: usize) -> Option<u32> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::plan::{FileSize, FileSizes};
+    use crate::plan::{FilePart, FileSize, FileSizes};
     use proptest::prelude::*;
 
     pub(crate) fn tree(depth: u32, width: u32, files: u32, everywhere: bool) -> Tree {
@@ -273,6 +273,7 @@ pub(crate) mod tests {
             seed: 1,
             total_bytes: 0,
             clear: false,
+            part: FilePart { index: 0, count: 1 },
         }
     }
 

@@ -133,7 +133,17 @@ impl FileWorker {
 
     fn mkdir(&mut self, index: u32, taken: &Taken, times: Times) {
         self.name_directory(index, taken.number);
-        let outcome = self.call(index, FileOp::Mkdir, Some(times), Anchor::mkdir);
+        // Of a tree of several hosts each makes all directories: the others found theirs made.
+        let divided = self.tree(index).part.count > 1;
+        let outcome = self.call(
+            index,
+            FileOp::Mkdir,
+            Some(times),
+            |anchor, path| match anchor.mkdir(path) {
+                Err(libc::EEXIST) if divided => Ok(()),
+                outcome => outcome,
+            },
+        );
         let tree = self.tree(index);
         match outcome {
             Ok(()) => tree.registry.give_directory(taken.number, true),

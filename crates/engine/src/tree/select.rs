@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::registry::Refused;
 use crate::pattern::Rng;
-use crate::plan::FileSelect;
+use crate::plan::{FilePart, FileSelect};
 
 /// Random choices before every one is looked at in turn.
 const TRIES: u64 = 64;
@@ -24,6 +24,7 @@ pub struct Cursor {
 #[derive(Debug)]
 pub struct Choice {
     count: u32,
+    part: FilePart,
     kind: Kind,
 }
 
@@ -66,9 +67,9 @@ pub struct Search {
 }
 
 impl Choice {
-    /// The choice of a stream; a sequential one goes by `cursor`.
+    /// The choice of a stream among `count` of `part`; a sequential one goes by `cursor`.
     #[must_use]
-    pub fn new(select: FileSelect, count: u32, cursor: Arc<Cursor>) -> Self {
+    pub fn new(select: FileSelect, count: u32, part: FilePart, cursor: Arc<Cursor>) -> Self {
         let kind = match select {
             FileSelect::Sequential { once, .. } => Kind::Sequential { cursor, once },
             FileSelect::Random {} => Kind::Random,
@@ -76,7 +77,7 @@ impl Choice {
                 Kind::Skewed(rate_for(midpoint_percent / 100.0))
             }
         };
-        Self { count, kind }
+        Self { count, part, kind }
     }
 
     /// How many there are to choose from.
@@ -85,7 +86,7 @@ impl Choice {
         self.count
     }
 
-    /// The next; none when each one's turn has come.
+    /// The next, counted from 0 among those of the part; none when each one's turn has come.
     fn next(&self, rng: &mut Rng) -> Option<u32> {
         let count = u64::from(self.count);
         match &self.kind {
@@ -138,10 +139,11 @@ impl Search {
             let Some(next) = next else {
                 return Found::Through;
             };
-            match take(next) {
+            let number = choice.part.number(next);
+            match take(number) {
                 Ok(()) => {
                     *self = Self::default();
-                    return Found::This(next);
+                    return Found::This(number);
                 }
                 Err(Refused::Busy) if once => {
                     self.held = Some(next);
@@ -200,6 +202,8 @@ mod tests {
         once: true,
     };
 
+    const EVERY: FilePart = FilePart { index: 0, count: 1 };
+
     fn all(choice: &Choice, search: &mut Search, count: usize) -> Vec<Found> {
         let mut rng = Rng::new(1);
         (0..count)
@@ -210,7 +214,7 @@ mod tests {
     #[test]
     fn streams_that_share_a_cursor_take_turns() {
         let shared = Cursor::new(2);
-        let [a, b] = [(); 2].map(|()| Choice::new(SEQUENTIAL, 4, shared.clone()));
+        let [a, b] = [(); 2].map(|()| Choice::new(SEQUENTIAL, 4, EVERY, shared.clone()));
         let (mut first, mut second) = (Search::default(), Search::default());
         assert_eq!(
             all(&a, &mut first, 3),
@@ -220,9 +224,28 @@ mod tests {
     }
 
     #[test]
+    fn every_file_is_one_hosts_whatever_their_number() {
+        for (files, count) in [(1, 1), (2, 3), (7, 3), (20, 7), (64, 64)] {
+            let mut taken: Vec<u32> = Vec::new();
+            for part in (0..count).map(|index| FilePart { index, count }) {
+                let own = part.of(files);
+                let choice = Choice::new(ONCE, own, part, Cursor::new(0));
+                for found in all(&choice, &mut Search::default(), own as usize) {
+                    let Found::This(number) = found else {
+                        panic!("{files} of {count}: {found:?}")
+                    };
+                    taken.push(number);
+                }
+            }
+            taken.sort_unstable();
+            assert_eq!(taken, (0..files).collect::<Vec<_>>(), "{files} of {count}");
+        }
+    }
+
+    #[test]
     fn once_is_once_also_for_what_is_busy() {
         let (choice, mut search, mut rng) = (
-            Choice::new(ONCE, 3, Cursor::new(1)),
+            Choice::new(ONCE, 3, EVERY, Cursor::new(1)),
             Search::default(),
             Rng::new(1),
         );
@@ -249,7 +272,7 @@ mod tests {
             midpoint_percent: 1.0,
         };
         for select in [SEQUENTIAL, FileSelect::Random {}, skewed] {
-            let choice = Choice::new(select, 10_000, Cursor::new(0));
+            let choice = Choice::new(select, 10_000, EVERY, Cursor::new(0));
             let mut look = |only: u32, refused| {
                 let mut search = Search::default();
                 loop {
@@ -273,6 +296,7 @@ mod tests {
             let choice = Choice::new(
                 FileSelect::Skewed { midpoint_percent },
                 1000,
+                EVERY,
                 Cursor::new(0),
             );
             let (mut below, mut first, mut last) = (0, 0, 0);

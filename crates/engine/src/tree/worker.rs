@@ -103,14 +103,14 @@ impl FileWorker {
                 unreachable!("the check of the Plan gives every stream of a files worker a tree")
             });
             let (read, write) = (&plan.pattern.read, &plan.pattern.write);
-            let choices = trees.choices(&in_tree);
+            let (choices, part) = (trees.choices(&in_tree), trees.part(&in_tree));
             Job {
                 id: stream.id,
                 number: 0,
                 read_percent: plan.pattern.read_percent,
                 sizes: [Sizes::new(&read.sizes), Sizes::new(&write.sizes)],
                 rng: Rng::new(mix(plan.seed ^ SALT)),
-                choice: Choice::new(in_tree.select, choices, trees.cursor(stream.id)),
+                choice: Choice::new(in_tree.select, choices, part, trees.cursor(stream.id)),
                 search: Search::default(),
                 changes: 0,
                 searched_ns: 0,

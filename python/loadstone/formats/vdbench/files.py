@@ -366,9 +366,6 @@ def _work(run: ParameterFileRun, work: FileWork, rate: float | None, note: Say) 
         )
     if "delete" in more and not delete:
         note(where, "delete changes nothing: only writes delete a file before", "harmless")
-    if system.shared:
-        shared_at = system.at.get("shared", system.where)
-        note(shared_at, "shared=yes changes nothing: one host does everything", "harmless")
     made = tree_shape.shape(system, run.turn)
     on_directories = operation in ("mkdir", "rmdir")
     return {

@@ -16,10 +16,12 @@ from loadstone.workload.model import Note
 from loadstone.workload.placement import HostPlace, TargetName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from loadstone.errors import Where
     from loadstone.formats.vdbench.expand import ParameterFileRun, Work
+    from loadstone.formats.vdbench.files import Say
+    from loadstone.formats.vdbench.filesystem import FileSystem, FileWorkload
     from loadstone.formats.vdbench.general import LoadHost
     from loadstone.formats.vdbench.read import ParameterFile
     from loadstone.formats.vdbench.storage import Storage
@@ -72,9 +74,7 @@ def away(file: ParameterFile) -> HostPlace | None:
     return HostPlace(names=_names(host), where=host.where) if host is not None and are_several(file) else None
 
 
-def placed(
-    file: ParameterFile, run: ParameterFileRun, jobs: Sequence[Job], note: Callable[[Where, str], None]
-) -> list[Job]:
+def placed(file: ParameterFile, run: ParameterFileRun, jobs: Sequence[Job], note: Say) -> list[Job]:
     """Return the jobs of a run with the hosts that do them, and say what becomes of hosts that are one."""
     if are_several(file):
         if run.file_works or run.formats is not None:
@@ -113,27 +113,61 @@ def _on_storage(file: ParameterFile, job: Job, work: Work) -> Job:
 
 
 def _on_files(file: ParameterFile, run: ParameterFileRun, job: Job) -> Job:
-    """Return a job on a file system with the one host that works there."""
+    """Return a job on a file system with the hosts that work there, each on files of its own.
+
+    A shared file system is divided among all hosts that use it anywhere in the file, so that each finds
+    in one run what it made in another. What removes a tree is done by the first of them: it may be
+    another's tree, of another shape.
+    """
     name = job.own_options["fsd"]
-    workloads = [work.workload for work in run.file_works if work.system.name == name]
-    if run.formats is not None or not workloads:
-        # A tree is made where it is used.
-        workloads = [one for one in file.file_workloads if any(_fits(word, name) for word in one.fsds)]
+    system = next(one for one in file.file_systems if one.name == name)
+    users = [one for one in file.file_workloads if any(_fits(word, name) for word in one.fsds)]
+    works = [work.workload for work in run.file_works if work.system.name == name]
+    # A tree is made where it is used.
+    mine = users if run.formats is not None or not works else works
+    found = _hosts_of(file, mine)
+    if len(found) == 1:
+        return _with_hosts(file, job, found, {})
+    if not system.shared:
+        raise RefusedError(
+            f"{len(found)} hosts would work in fsd={name}, which is not shared",
+            where=system.where,
+            hint="write shared=yes: each host then uses every nth file; or an fsd= for each: "
+            "fsd=fsd_$host,anchor=/DIR/$host",
+        )
+    _check_shared(job, system)
+    everywhere = found | _hosts_of(file, users)
+    if job.tree is not None and job.tree.clear:
+        found = set([host.name for host in file.hosts if host.name in everywhere][:1])
+    return _with_hosts(file, job, found, {}, idle=everywhere - found)
+
+
+def _hosts_of(file: ParameterFile, workloads: Sequence[FileWorkload]) -> set[str]:
+    """Return the hosts of some workloads; of none the file's default ones."""
     found: set[str] = set()
     for one in workloads or [file.default_file_workload]:
         found |= _hosts(file, one.hosts, one.at.get("hosts", one.where))
-    if len(found) > 1:
-        system = next(one for one in file.file_systems if one.name == name)
-        raise RefusedError(
-            f"{len(found)} hosts would work in fsd={name}: its files are not divided among them",
-            where=system.where,
-            hint="write an fsd= and an fwd= with host= for each: fsd=fsd_$host,anchor=/DIR/$host",
-        )
-    return _with_hosts(file, job, found, {})
+    return found
+
+
+def _check_shared(job: Job, system: FileSystem) -> None:
+    """Refuse what has no part for each host."""
+    tree = job.tree
+    if tree is None or tree.clear or tree.operation not in ("rmdir", "copy", "move"):
+        return
+    raise RefusedError(
+        f"operation={tree.operation} on several hosts is not supported: fsd={system.name} is shared",
+        where=job.at("work.operation"),
+        hint="write an fwd= with host= of one host, and an fsd= that only it uses",
+    )
 
 
 def _with_hosts(
-    file: ParameterFile, job: Job, names: set[str], targets: Mapping[str, tuple[TargetName, ...]]
+    file: ParameterFile,
+    job: Job,
+    names: set[str],
+    targets: Mapping[str, tuple[TargetName, ...]],
+    idle: Collection[str] = (),
 ) -> Job:
     places = tuple(
         HostPlace(
@@ -141,14 +175,15 @@ def _with_hosts(
             where=host.where,
             targets=targets.get(host.name, ()),
             away=not host.is_local,
+            idle=host.name in idle,
         )
         for host in file.hosts
-        if host.name in names
+        if host.name in names or host.name in idle
     )
     return job.changed({"hosts": places})
 
 
-def _say_what_is_here(file: ParameterFile, run: ParameterFileRun, note: Callable[[Where, str], None]) -> None:
+def _say_what_is_here(file: ParameterFile, run: ParameterFileRun, note: Say) -> None:
     hosts = file.hosts
     away = [host for host in hosts if not host.is_local]
     if away:
@@ -159,6 +194,9 @@ def _say_what_is_here(file: ParameterFile, run: ParameterFileRun, note: Callable
             f"{_listed([host.name for host in hosts])} run here as one: threads and rate of an "
             f"{'FWD' if run.file_works else 'SD'} are those of all its hosts together, as in vdbench",
         )
+    for system in {work.system.name: work.system for work in run.file_works if work.system.shared}.values():
+        at = system.at.get("shared", system.where)
+        note(at, "shared=yes changes nothing: one host does everything", "harmless")
 
 
 def meeting(file: ParameterFile, workload: WorkloadDefinition, storages: Sequence[Storage]) -> list[Storage]:

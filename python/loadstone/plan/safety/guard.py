@@ -12,7 +12,7 @@ import contextlib
 import difflib
 import os
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -72,6 +72,8 @@ class Consent:
     tell: Callable[[str, float], None] | None = None
     """Hears what share of a path was looked at, where that takes a while."""
     left: Left = field(default_factory=Left, compare=False)
+    marked_elsewhere: frozenset[str] = frozenset()
+    """Trees that another host of the run looked at, marks and vouches for."""
 
     def beforehand(self, path: str) -> bool:
         """Tell whether it was given for `path` without a look at it."""
@@ -165,7 +167,10 @@ def examine(
     if reason is not None:
         return TargetFinding(target.path, forbidden=[reason])
     if target.kind is TargetKind.TREE:
-        return _examine_tree(target.path, pinned or path, host)
+        found = _examine_tree(target.path, pinned or path, host)
+        if target.path in consent.marked_elsewhere:
+            return replace(found, needs_consent=[], unseen=True)
+        return found
     return _examine(target.path, pinned or path, host, consent, content=content)
 
 

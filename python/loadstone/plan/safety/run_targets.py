@@ -114,13 +114,32 @@ def hold(plan: Plan, consent: guard.Consent, *, content: bool = True) -> RunTarg
     made: dict[str, Identity] = {}
     for index, target in enumerate(plan.targets):
         if target.kind is TargetKind.TREE:
-            targets.append(_claimed_tree(target, trees[index], made, own=index in own))
+            marks = target.path not in consent.marked_elsewhere
+            targets.append(_claimed_tree(target, trees[index], made, own=index in own, marks=marks))
         elif target.kind is TargetKind.FILE:
             targets.append(_claimed(target, made, own=index in own, written=index in checked.written))
         else:
             targets.append(target)
     cleared = frozenset(tree.target for tree in plan.trees if tree.clear)
     return RunTargets(plan.model_copy(update={"targets": tuple(targets)}), own, consent.left, cleared)
+
+
+def sealed_ns(path: str) -> int | None:
+    """Return the ctime up to which a tree's mark vouches; None: it does not."""
+    with held(path) as anchor:
+        return None if anchor is None else tree_mark.sealed_until(anchor)[0]
+
+
+def seal_again(path: str, before_ns: int | None) -> None:
+    """Vouch for a tree that this run sealed: other hosts went on when this one had ended.
+
+    `before_ns`: what `sealed_ns` was before the run; while it is that, the run has not sealed it.
+    """
+    with contextlib.suppress(OSError, ValueError), held(path) as anchor:
+        if anchor is None or tree_mark.sealed_until(anchor)[0] in (None, before_ns):
+            return
+        if not in_use.tree_uses(anchor, Snapshot(), most=1):
+            tree_mark.seal(anchor)
 
 
 def _claimed(target: Target, made: dict[str, Identity], *, own: bool, written: bool) -> Target:
@@ -175,7 +194,7 @@ def _is(target: Target, descriptor: int) -> bool:
     )
 
 
-def _claimed_tree(target: Target, tree: Tree, made: dict[str, Identity], *, own: bool) -> Target:
+def _claimed_tree(target: Target, tree: Tree, made: dict[str, Identity], *, own: bool, marks: bool) -> Target:
     """Make an anchor that is missing, and mark the tree that will be changed there."""
     if target.create and target.identity is None:
         real = os.path.realpath(target.path)
@@ -187,7 +206,7 @@ def _claimed_tree(target: Target, tree: Tree, made: dict[str, Identity], *, own:
             return target  # The engine says why.
         if not is_checked(target, anchor):
             guard.refuse_changed({target.path: seen.REPLACED})
-        if not target.read_only:
+        if marks and not target.read_only:
             try:
                 tree_mark.begin(anchor, Structure.of_tree(tree), tree.first_file, shared=not own)
             except OSError as error:

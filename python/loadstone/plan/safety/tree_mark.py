@@ -49,7 +49,7 @@ def look(anchor: Path, tell: Callable[[int], None] | None = None) -> Walked:
     found.unfit += [
         f"{point} is mounted below it: a tree stays on one file system" for point in _mounted(anchor)
     ]
-    sealed_ns, found.changed = _sealed(anchor)
+    sealed_ns, found.changed = sealed_until(anchor)
     top = os.open(anchor, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         device = os.fstat(top).st_dev
@@ -133,7 +133,7 @@ def _write(descriptor: int, told: dict[str, Any]) -> None:
         file.write(json.dumps(told, indent=2) + "\n")
 
 
-def _sealed(anchor: Path) -> tuple[int | None, str | None]:
+def sealed_until(anchor: Path) -> tuple[int | None, str | None]:
     """Return the ctime up to which the mark vouches, or why it does not."""
     path = anchor / MARK
     try:
