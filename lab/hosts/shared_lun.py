@@ -15,17 +15,17 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from lab.hosts import namespaces
 from lab.hosts.namespaces import NamespaceHosts
+from lab.hosts.programs import Programs
 
 PROGRAMS: Final = {"nbdkit": "nbdkit", "nbdfuse": "libnbd-bin", "losetup": "mount"}
 SIZE_BYTES: Final = 8 << 20
-PATIENCE_S: Final = 120.0
 JOB: Final = """hd=default,shell=ssh,user=root
 {hosts}
 sd=sd1,host=({names}),lun=({devices}),threads=8,openflags=o_direct
@@ -58,31 +58,20 @@ def missing() -> str | None:
     )
 
 
-class SharedLun:
+class SharedLun(Programs):
     """While entered, `devices` has the path of the LUN on each host."""
 
     def __init__(self, hosts: NamespaceHosts, directory: Path) -> None:
+        super().__init__(directory)
         self.hosts = hosts
-        self.directory = directory
         self.devices: dict[str, str] = {}
-        self._processes: list[subprocess.Popen[bytes]] = []
-
-    def __enter__(self) -> SharedLun:
-        try:
-            self._begin()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
 
     def __exit__(self, *_: object) -> None:
         for device in self.devices.values():
             subprocess.run(["losetup", "-d", device], capture_output=True, check=False)
         for name in self.hosts.names:
             subprocess.run(["umount", "-l", self._file(name)], capture_output=True, check=False)
-        for process in reversed(self._processes):
-            process.terminate()
-            process.wait()
+        super().__exit__()
 
     @property
     def image(self) -> Path:
@@ -99,13 +88,13 @@ class SharedLun:
                 devices=",".join(self.devices[name] for name in names),
             )
         )
-        began = len(self._log())
+        began = len(self._server_log())
         out = Path(tempfile.mkdtemp(dir=self.directory)) / "out"
         run = [sys.executable, "-m", "loadstone", "run", str(job), "--hosts", str(self.hosts_file())]
         run += ["--out", str(out), "--no-report", "--no-calibration", *words]
         done = subprocess.run(run, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         written: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
-        for connection, offset, count in WRITE.findall(self._log()[began:]):
+        for connection, offset, count in WRITE.findall(self._server_log()[began:]):
             first = int(offset, 16)
             written[names[int(connection) - 1]].append((first, first + int(count, 16)))
         return Tried(done.returncode, done.stderr, written)
@@ -121,16 +110,20 @@ class SharedLun:
         self.image.write_bytes(bytes(range(1, 256)) * (SIZE_BYTES // 255 + 1))
         with self.image.open("r+b") as file:
             file.truncate(SIZE_BYTES)
-        self._start(
+        listening = self.directory / "nbdkit.pid"
+        self.start(
             "nbdkit", "--foreground", "--ipaddr", self.hosts.coordinator, "--port", "10809",
+            f"--pidfile={listening}",
             "--filter=log", "file", str(self.image), f"logfile={self.directory / 'nbd.log'}",
         )  # fmt: skip
+        self.wait_until(listening.exists, "nbdkit that listens")
         for name in self.hosts.names:
             # One connection each, in this order: so the server tells the hosts apart.
             Path(self._file(name)).touch()
             uri = f"nbd://{self.hosts.coordinator}:10809"
-            self._start(*self.hosts.argv(name), "nbdfuse", "-C", "1", self._file(name), uri)
-            self._await(Path(self._file(name)))
+            file = self._file(name)
+            self.start(*self.hosts.argv(name), "nbdfuse", "-C", "1", file, uri)
+            self.wait_until(partial(_is_as_large, Path(file)), f"LUN at {file}")
             attached = subprocess.run(
                 ["losetup", "-f", "--show", "--direct-io=on", self._file(name)],
                 capture_output=True, text=True, check=True,
@@ -140,25 +133,16 @@ class SharedLun:
     def _file(self, name: str) -> str:
         return str(self.directory / f"lun-{name}")
 
-    def _log(self) -> str:
+    def _server_log(self) -> str:
         with contextlib.suppress(FileNotFoundError):
             return (self.directory / "nbd.log").read_text()
         return ""
 
-    def _start(self, *words: str) -> None:
-        self._processes.append(
-            subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=None)
-        )
 
-    @staticmethod
-    def _await(file: Path) -> None:
-        until_s = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until_s:
-            with contextlib.suppress(OSError):
-                if file.stat().st_size == SIZE_BYTES:
-                    return
-            time.sleep(0.05)
-        raise TimeoutError(f"{file}: the LUN did not come up")
+def _is_as_large(file: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return file.stat().st_size == SIZE_BYTES
+    return False
 
 
 def wrong(lun: SharedLun) -> list[str]:

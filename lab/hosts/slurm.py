@@ -7,7 +7,6 @@ is below one directory and ends with this process.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -16,18 +15,17 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from lab.hosts import namespaces
 from lab.hosts.namespaces import NamespaceHosts
+from lab.hosts.programs import Programs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PROGRAMS = {"srun": "slurm-wlm", "slurmctld": "slurm-wlm", "slurmd": "slurm-wlm", "munged": "munge"}
-PATIENCE_S = 300.0
 JOB = "[readers]\nioengine=psync\nrw=randread\nbs=4k\nsize=1m\nio_size=4m\nfilename={file}\n"
 OPERATIONS = 1024
 """Of one host."""
@@ -44,61 +42,28 @@ def missing() -> str | None:
     return None
 
 
-class Slurm:
+class Slurm(Programs):
     """While entered, `srun` starts programs on the nodes."""
 
     def __init__(self, hosts: NamespaceHosts) -> None:
+        super().__init__(Path())
         self.hosts = hosts
-        self.directory = Path()
-        self._processes: list[subprocess.Popen[bytes]] = []
 
-    def __enter__(self) -> Slurm:
+    def __enter__(self) -> Self:
         self.directory = Path(tempfile.mkdtemp(prefix="loadstone-slurm-"))
-        try:
-            self._begin()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
+        return super().__enter__()
 
     def __exit__(self, *_: object) -> None:
-        for process in reversed(self._processes):
-            with contextlib.suppress(OSError):
-                os.killpg(process.pid, signal.SIGTERM)
-            try:
-                process.wait(5)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+        super().__exit__()
         shutil.rmtree(self.directory, ignore_errors=True)
 
     @property
     def environment(self) -> dict[str, str]:
         return {**os.environ, "SLURM_CONF": str(self.directory / "slurm.conf")}
 
-    def start(self, *words: str) -> subprocess.Popen[bytes]:
-        """Start something that ends with this Slurm."""
-        with (self.directory / "log").open("ab") as log:
-            process = subprocess.Popen(
-                words,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=self.environment,
-                start_new_session=True,
-            )
-        self._processes.append(process)
-        return process
-
-    def wait_for(self, what: str, words: Sequence[str], told: str) -> None:
-        """Ask until it is so. Raises `TimeoutError` with the daemons' words."""
-        until_s = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until_s:
-            done = subprocess.run(words, capture_output=True, text=True, env=self.environment, check=False)
-            if told in done.stdout:
-                return
-            time.sleep(0.2)
-        raise TimeoutError(f"{what}: {(self.directory / 'log').read_text(errors='replace')[-2000:]}")
+    def _answers(self, words: Sequence[str], told: str) -> bool:
+        done = subprocess.run(words, capture_output=True, text=True, env=self.environment, check=False)
+        return told in done.stdout
 
     def _begin(self) -> None:
         key, munge = self.directory / "munge.key", self.directory / "munge.socket"
@@ -127,12 +92,15 @@ class Slurm:
             f"--log-file={self.directory}/munge.log", f"--pid-file={self.directory}/munge.pid",
             f"--seed-file={self.directory}/munge.seed",
         )  # fmt: skip
-        self.wait_for("munged", ["munge", f"--socket={munge}", "--no-input"], "MUNGE:")
+        encode = ["munge", f"--socket={munge}", "--no-input"]
+        self.wait_until(lambda: self._answers(encode, "MUNGE:"), "munged")
         self.start("slurmctld", "-D")
         for name in self.hosts.names:
             inside = [*self.hosts.argv(name), "unshare", "--uts", "sh", "-c"]
             self.start(*inside, f"hostname {name}; exec slurmd -D -N {name}")
-        self.wait_for("nodes", ["sinfo", "--noheader", "--format=%D %t"], f"{len(self.hosts.names)} idle")
+        nodes_of = ["sinfo", "--noheader", "--format=%D %t"]
+        idle = f"{len(self.hosts.names)} idle"
+        self.wait_until(lambda: self._answers(nodes_of, idle), "nodes")
 
 
 def run_by_srun(slurm: Slurm, place: Path) -> dict[str, Any]:
@@ -172,7 +140,7 @@ def run_by_srun(slurm: Slurm, place: Path) -> dict[str, Any]:
     words += ["--out", str(place / "out"), "--no-report", "--no-calibration"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"{done.stderr}\n{(slurm.directory / 'log').read_text(errors='replace')[-3000:]}")
+        raise RuntimeError(f"{done.stderr}\n{slurm.said()[-3000:]}")
     told: dict[str, Any] = json.loads(done.stdout)
     return told
 

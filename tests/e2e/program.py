@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import pytest
 
 from loadstone.engine import binary
 from loadstone.errors import EngineError
-from tests.support.started import Started
+from tests.support.started import COMMAND, Started
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,11 +61,15 @@ def quick(words: list[str]) -> list[str]:
     return [*words, *(f"--no-{one}" for one in COSTLY if not {f"--{one}", f"--no-{one}"} & set(words))]
 
 
-def start(*words: str | Path, cwd: Path) -> subprocess.Popen[str]:
+def start(*words: str | Path, cwd: Path, control_group: Path | None = None) -> subprocess.Popen[str]:
     """Start `loadstone WORDS` with pipes, in a process group of its own; see `quick`."""
     needs_engine()
-    return Started(
-        quick([*map(str, words)]),
+    given = quick([*map(str, words)])
+    inside: Callable[..., subprocess.Popen[str]] = partial(Started, given)
+    if control_group is not None:
+        enter = f'echo $$ > "{control_group}/cgroup.procs" && exec "$@"'
+        inside = partial(subprocess.Popen, ["sh", "-c", enter, "sh", *COMMAND, *given])
+    return inside(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

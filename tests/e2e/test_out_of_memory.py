@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.bundle.read import Bundle
-from tests.support.started import COMMAND
 
-from .program import alive, engine_pid, finish, job, needs_engine, ticks, until
+from .program import alive, engine_pid, finish, job, start, ticks, until
 from .test_supervisor import worker_or_none
 
 if TYPE_CHECKING:
@@ -47,20 +46,6 @@ class Group:
         self.unlimited = "-1" if v1.is_dir() else "max"
         self.place.mkdir()
         self.used, self.limit, self.deaths = (self.place / name for name in names)
-
-    def start(self, *words: str, cwd: Path) -> subprocess.Popen[str]:
-        """Start `loadstone WORDS` in the group."""
-        inside = f'echo $$ > "{self.place}/cgroup.procs" && exec "$@"'
-        return subprocess.Popen(
-            ["sh", "-c", inside, "sh", *COMMAND, *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=cwd,
-            env={**os.environ, "NO_COLOR": "1"},
-            process_group=0,
-        )
 
     def run_out(self, victim: int) -> None:
         """Have the kernel kill a process of the group for want of memory."""
@@ -110,9 +95,8 @@ def group() -> Iterator[Group]:
 def test_who_was_killed_for_want_of_memory_is_named_and_the_figures_are_kept(
     tmp_path: Path, group: Group, who: str, seed: int
 ) -> None:
-    needs_engine()
     job(tmp_path / "r.fio", JOB)
-    running = group.start("run", "r.fio", "--out", "b", "--no-report", "--no-calibration", cwd=tmp_path)
+    running = start("run", "r.fio", "--out", "b", cwd=tmp_path, control_group=group.place)
     worker = until(lambda: worker_or_none(running.pid), "the working process")
     ticks(tmp_path / "b")
     time.sleep(random.Random(seed).random() * 3)

@@ -149,8 +149,6 @@ class TargetState:
     cached_bytes_after: int | None = None
     carriers: tuple[str, ...] = ()
     """The devices or mounts nearest under it, as prefixes of columns in `host` (`block.loop0`)."""
-    created: bool | None = None
-    """The run (its layout) made it."""
     rotational: bool | None = None
     reduces: str | None = None
     """The part of its path that compresses or deduplicates (`zram`, `btrfs compress=zstd`)."""

@@ -24,12 +24,11 @@ IN_MEMORY: Final = ("tmpfs", "ramfs", "hugetlbfs", "devtmpfs")
 """File systems that are the page cache and have nothing under them."""
 COPIES: Final = {"single": 1.0, "raid0": 1.0, "dup": 2.0, "raid1": 2.0, "raid10": 2.0, "raid1c3": 3.0}
 """Of btrfs by the profile of its data; with parity it depends on how much of a stripe is written."""
-LAID_OUT: Final = "layout"
 COUNTED: Final = ("block.", "nfs.")
 """Layers whose counters tell what reached the storage, by the prefix of their columns."""
 
 _States = dict[tuple[Any, Any], dict[str, Any]]
-"""Events by their target and when they tell of: `begin`, `end`, or `LAID_OUT`."""
+"""Events by their target and when they tell of: `begin` or `end`."""
 
 
 def targets(bundle: Bundle, line: MeasuredLine) -> list[TargetState]:
@@ -65,7 +64,6 @@ def _target(
         cached_bytes_before=begin.get("cached_bytes"),
         cached_bytes_after=end.get("cached_bytes"),
         carriers=_carriers(facts, layers),
-        created=(index, LAID_OUT) in states or "missing" in facts,
         rotational=_rotational(layers, devices),
         reduces=_reduces(layers),
         path_layers=layers,
@@ -89,8 +87,6 @@ def _states(bundle: Bundle) -> _States:
     for event in bundle.events:
         if event.get("type") == "target_state":
             found.setdefault((event["target"], event.get("when")), event)
-        elif event.get("type") == "layout":
-            found.setdefault((event.get("target"), LAID_OUT), event)
     return found
 
 

@@ -128,7 +128,6 @@ class Host:
     """How far it had come when it went."""
     status: str | None = None
     """How its own run ended."""
-    told_to_stop: bool = False
 
 
 @dataclass(slots=True)
@@ -339,7 +338,6 @@ class Phases:
                 self._set(host, HostPhase.GONE)
                 doing += [Ask(name, "leave"), Abandon(name)]
             elif host.phase < HostPhase.ENDED:
-                host.told_to_stop = True
                 doing.append(Ask(name, "stop"))
         self.since_s = now_s
         return doing + self._close(now_s)

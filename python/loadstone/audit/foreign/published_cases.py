@@ -201,7 +201,6 @@ def _targets(load: dict[str, Any], system: System | None) -> tuple[shape.TargetS
             kind="file" if load.get("new_file") is not None else None,
             allocated_bytes_before=0 if new else None,
             allocated_bytes_after=quantity.size_bytes(load["size"]) if new and "size" in load else None,
-            created=load.get("new_file"),
             rotational=system.rotational,
         ),
     )
