@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
+from lab.steady_device import steady_device
 
 from loadstone.bundle import arrows, host, layout, seal, sums
 from loadstone.bundle import study as on_disk
@@ -29,7 +30,7 @@ from loadstone.bundle.study import Point, StudyRecord
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.monitor.sampler import Sampler, Under
 from loadstone.plan.host import HostFacts
-from loadstone.plan.model import BackendSim, Plan, ServiceTime, SimDevice
+from loadstone.plan.model import BackendSim, Plan
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import resolve
 from loadstone.session import Means, RunRequest, run_plan
@@ -96,10 +97,7 @@ def run(path: Path, options: Sequence[str], jobs: Sequence[str], seed: int, inte
     # One thread: each has a virtual clock of its own.
     one = replace(here, cpus=here.cpus[:1])
     plan = resolve(workload, host=one, options=ResolveOptions(interval_ns=interval_ns)).plan
-    device = SimDevice(
-        seed=seed, servers=96, read_ns=6_000_000, write_ns=9_000_000, service=ServiceTime.EXPONENTIAL,
-        stall_every_ns=0, stall_ns=0, error_ppm=0, short_ppm=0, hang_ppm=0, faults=None, behaviour=None,
-    )  # fmt: skip
+    device = steady_device(6_000_000, seed=seed, servers=96, write_ns=9_000_000, service="exponential")
     backend = BackendSim(device=device)
     workers = tuple(worker.model_copy(update={"backend": backend}) for worker in plan.workers)
     asked = RunRequest(

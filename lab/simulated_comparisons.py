@@ -36,6 +36,7 @@ from lab.comparisons import (
     power_lines,
 )
 from lab.experiments import share
+from lab.steady_device import steady_device
 
 from loadstone.analysis.summary import summarise
 from loadstone.audit.from_bundle import cases
@@ -47,7 +48,7 @@ from loadstone.comparison.phase import ComparedPhase
 from loadstone.comparison.side import Side
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.plan.host import HostFacts
-from loadstone.plan.model import BackendSim, ServiceTime, SimBehaviour, SimDevice
+from loadstone.plan.model import BackendSim, SimBehaviour, SimDevice
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import resolve
 from loadstone.session import RunRequest, run_plan
@@ -141,14 +142,12 @@ def draw(seed: int) -> PlannedPair:
 def _device(one: PlannedPhase, seed: int) -> SimDevice:
     stalls = max(1, round(one.length_s / STALLED_S)) if one.stalled else 0
     length_ns = one.length_s * 10**9
-    return SimDevice(
-        seed=seed, servers=SERVERS, read_ns=round(one.service_ns), write_ns=round(one.service_ns),
-        service=ServiceTime.EXPONENTIAL,
+    return steady_device(
+        round(one.service_ns), seed=seed, servers=SERVERS, service="exponential",
         # So many stalls that the last is over before the end, whatever the length.
         stall_every_ns=round(length_ns / (stalls + 0.5)) if stalls else 0,
         stall_ns=round(one.stalled * length_ns / stalls) if stalls else 0,
-        error_ppm=0 if one.valid else FAILING_PPM, short_ppm=0, hang_ppm=0, faults=None,
-        behaviour=_behaviour(one) if one.drift else None,
+        error_ppm=0 if one.valid else FAILING_PPM, behaviour=_behaviour(one) if one.drift else None,
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from lab.steady_device import steady_device
 
 from lab import experiments
 from loadstone.analysis.study.run_figures import RunFigures
@@ -181,12 +182,7 @@ def _job_name(one: DrawnExperiment, following: Next) -> str:
 
 def device(service_ns: int, seed: int, number: int) -> SimDevice:
     """Return the device of a run."""
-    fields = {
-        "seed": seed * 1000 + number, "servers": SERVERS, "read_ns": service_ns, "write_ns": service_ns,
-        "service": "exponential", "stall_every_ns": 0, "stall_ns": 0, "error_ppm": 0, "short_ppm": 0,
-        "hang_ppm": 0, "faults": None, "behaviour": None,
-    }  # fmt: skip
-    return SimDevice.model_validate_json(json.dumps(fields))
+    return steady_device(service_ns, seed=seed * 1000 + number, servers=SERVERS, service="exponential")
 
 
 def judge(kind: str, seeds: Sequence[int]) -> list[StudyOutcome]:

@@ -465,34 +465,9 @@ def same_target_written(trial: Trial) -> None:
 
 
 def wrong_certificate(trial: Trial) -> None:
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "loadstone",
-            "hosts",
-            "certificates",
-            "h1,h2",
-            "--directory",
-            str(trial.directory / "certs"),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "loadstone",
-            "hosts",
-            "certificates",
-            "h1,h2",
-            "--directory",
-            str(trial.directory / "others"),
-        ],
-        check=True,
-        capture_output=True,
-    )
+    make = [sys.executable, "-m", "loadstone", "hosts", "certificates", "h1,h2", "--directory"]
+    for place in ("certs", "others"):
+        subprocess.run([*make, str(trial.directory / place)], check=True, capture_output=True)
     for ending in ("pem", "key"):
         source = trial.directory / "others" / f"h2.{ending}"
         (trial.directory / "certs" / f"h2.{ending}").write_text(source.read_text())

@@ -124,7 +124,7 @@ def laid(draw: Random, how: str, size: int) -> list[tuple[int, int]]:
     if how == "one piece":
         return [(draw.randrange(size - length + 1), length)]
     if how == "one run":
-        length = min(size, int(size * 2 ** draw.uniform(-12, -1)) or 1)
+        length = min(size, 64 << 20, int(size * 2 ** draw.uniform(-12, -1)) or 1)
         return [(draw.randrange(size - length + 1), length)]
     if how in ("at the end", "at the beginning"):
         return [(size - length if how == "at the end" else 0, length)]

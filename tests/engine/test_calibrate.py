@@ -5,11 +5,12 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from lab.steady_device import simulated
 
 from loadstone.engine.binary import find
 from loadstone.engine.calibrate import calibrate, null_plan
 from loadstone.plan.model import Plan
-from tests.pacing.simulated import device, rate
+from tests.pacing.simulated import rate
 from tests.support.plans import plan, stream, target, worker
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def test_it_tells_the_ceiling_of_each_stage(tmp_path: Path) -> None:
     [
         (stream(runtime_ns=1_000_000_000, time_based=True), None, "short"),
         (stream(bytes=1 << 20), None, "short"),
-        (stream(**LONG), device(1_000), "simulated"),
+        (stream(**LONG), simulated(1_000), "simulated"),
     ],
 )
 def test_it_is_skipped_where_it_would_not_help(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from lab.steady_device import simulated
 
 from tests.support.plans import NULL, plan, stream, target, worker
 
@@ -20,21 +21,7 @@ SECOND = 1_000_000_000
 
 def device(**changes: Any) -> dict[str, Any]:
     """A worker with a simulated device: one I/O at a time, each 1 ms."""
-    model = {
-        "seed": 1,
-        "servers": 1,
-        "read_ns": MILLISECOND,
-        "write_ns": MILLISECOND,
-        "service": "constant",
-        "stall_every_ns": 0,
-        "stall_ns": 0,
-        "error_ppm": 0,
-        "short_ppm": 0,
-        "hang_ppm": 0,
-        "faults": None,
-        "behaviour": None,
-    }
-    return worker({"type": "sim", "device": model | changes})
+    return worker(simulated(MILLISECOND, **changes))
 
 
 VIRTUAL = target("sim", "virtual", 1 << 30)

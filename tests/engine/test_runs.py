@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from lab.steady_device import simulated
 
 from loadstone.engine.binary import find
 from tests.support.plans import IO_URING, NULL, layout, plan, stream, target, worker
@@ -285,23 +286,10 @@ def test_a_bad_plan_is_refused_with_the_field(tmp_path: Path, changes: dict[str,
 
 
 def test_ios_that_never_come_back_are_reported_and_the_run_ends(tmp_path: Path) -> None:
-    device = {
-        "seed": 3,
-        "servers": 8,
-        "read_ns": 100_000,
-        "write_ns": 100_000,
-        "service": "constant",
-        "stall_every_ns": 0,
-        "stall_ns": 0,
-        "error_ppm": 0,
-        "short_ppm": 0,
-        "hang_ppm": 100,
-        "faults": None,
-        "behaviour": None,
-    }
+    device = simulated(100_000, seed=3, servers=8, hang_ppm=100)
     one = stream(runtime_ns=500_000_000, time_based=True, iodepth=64)
     virtual = target("", "virtual", 1 << 30)
-    outcome = run(plan([virtual], [one], [worker({"type": "sim", "device": device})]), tmp_path)
+    outcome = run(plan([virtual], [one], [worker(device)]), tmp_path)
     assert outcome.code == 0
     assert_conserved(outcome)
     hung = outcome.of("hung")
@@ -313,26 +301,13 @@ def test_ios_that_never_come_back_are_reported_and_the_run_ends(tmp_path: Path) 
 
 
 def test_the_simulation_repeats_exactly(tmp_path: Path) -> None:
-    device = {
-        "seed": 3,
-        "servers": 4,
-        "read_ns": 50_000,
-        "write_ns": 50_000,
-        "service": "exponential",
-        "stall_every_ns": 0,
-        "stall_ns": 0,
-        "error_ppm": 0,
-        "short_ppm": 0,
-        "hang_ppm": 0,
-        "faults": None,
-        "behaviour": None,
-    }
+    device = simulated(50_000, seed=3, servers=4, service="exponential")
     virtual = target("", "virtual", 1 << 30)
     one = stream(runtime_ns=2_000_000_000, time_based=True)
     outcomes = []
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
-        document = plan([virtual], [one], [worker({"type": "sim", "device": device})])
+        document = plan([virtual], [one], [worker(device)])
         outcomes.append(run(document, tmp_path / name))
     assert outcomes[0].rows == outcomes[1].rows
     # Four servers of 50 microseconds each: 80,000 per second.

@@ -64,5 +64,14 @@ def main(
     return 0
 
 
+def sometimes_damaged(data: bytes, rng: random.Random) -> bytes:
+    """Return the same bytes, or, one time in ten, with some of them changed."""
+    made = bytearray(data)
+    if rng.random() < 0.1 and data:
+        for _ in range(rng.randint(1, 8)):
+            made[rng.randrange(len(made))] = rng.randrange(256)
+    return bytes(made)
+
+
 def _too_long(_signal: int, _frame: FrameType | None) -> None:
     raise TimeoutError(f"one input took more than {SECONDS_PER_INPUT} s")

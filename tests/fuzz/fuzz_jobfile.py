@@ -56,13 +56,7 @@ def make(files: list[list[str]], rng: random.Random) -> bytes:
     lines = list(rng.choice(files)) if rng.random() < 0.7 else ["[job]"]
     for _ in range(rng.choice([1, 2, 3, 5, 20])):
         change(lines, files, rng)
-    data = "\n".join(lines).encode("utf-8", "replace")
-    if rng.random() < 0.1 and data:
-        damaged = bytearray(data)
-        for _ in range(rng.randint(1, 8)):
-            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
-        data = bytes(damaged)
-    return data
+    return driver.sometimes_damaged("\n".join(lines).encode("utf-8", "replace"), rng)
 
 
 def accepts(name: str, value: str) -> bool:

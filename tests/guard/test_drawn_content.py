@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from lab.safety.draws import LAYOUTS, laid
 
 from loadstone.plan.safety import content, sampling, structure_offsets
 from loadstone.plan.safety.content import look
@@ -42,33 +43,10 @@ def piece(draw: Random, length: int) -> bytes:
     return bytes(made)
 
 
-def laid(draw: Random, size: int) -> list[tuple[int, int]]:
-    """Where it lies, as (offset, length)."""
-    how = draw.choice(("one", "run", "scattered", "periodic", "clustered", "tail", "head"))
-    length = min(size, int(2 ** draw.uniform(0, 18)))
-    if how == "one":
-        return [(draw.randrange(size - length + 1), length)]
-    if how == "run":
-        length = min(size, 64 << 20, int(size * 2 ** draw.uniform(-12, -1)) or 1)
-        return [(draw.randrange(size - length + 1), length)]
-    if how == "tail":
-        return [(size - length, length)]
-    if how == "head":
-        return [(0, length)]
-    count = min(size, int(2 ** draw.uniform(1, 9)))
-    length = min(length, size // count)
-    if how == "periodic":
-        step, phase = size // count, draw.randrange(size // count - length + 1)
-        return [(number * step + phase, length) for number in range(count)]
-    low = draw.randrange(size) if how == "clustered" else 0
-    high = draw.randrange(low, size) + 1 if how == "clustered" else size
-    return [(min(draw.randrange(low, high), size - length), length) for _ in range(count)]
-
-
 def filled(path: Path, size: int, draw: Random) -> None:
     with path.open("wb") as file:
         file.truncate(size)
-        for offset, length in laid(draw, size):
+        for offset, length in laid(draw, draw.choice(LAYOUTS), size):
             file.seek(offset)
             file.write(piece(draw, length))
 

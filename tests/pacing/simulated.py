@@ -32,25 +32,6 @@ def rate(per_second: float, process: str = "linear", **changes: Any) -> dict[str
     } | changes
 
 
-def device(service_ns: int, **changes: Any) -> dict[str, Any]:
-    """A device of one server."""
-    model = {
-        "seed": 1,
-        "servers": 1,
-        "read_ns": service_ns,
-        "write_ns": service_ns,
-        "service": "constant",
-        "stall_every_ns": 0,
-        "stall_ns": 0,
-        "error_ppm": 0,
-        "short_ppm": 0,
-        "hang_ppm": 0,
-        "faults": None,
-        "behaviour": None,
-    }
-    return {"type": "sim", "device": model | changes}
-
-
 def run(
     directory: Path, backend: dict[str, Any], paces: list[dict[str, Any]], seconds: float, **changes: Any
 ) -> Summary:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import pytest
+from lab.steady_device import simulated
 from scipy import stats
 
-from tests.pacing.simulated import SECOND_NS, device, rate, run
+from tests.pacing.simulated import SECOND_NS, rate, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +25,7 @@ LEAST_P = 0.01
 
 def starts_s(directory: Path, paces: list[dict[str, Any]], seconds: float) -> NDArray[np.float64]:
     """When I/Os were handed to a device that is never busy, all streams together, ascending."""
-    made = run(directory, device(1_000, servers=64), paces, seconds, iodepth=64, log_ios=True)
+    made = run(directory, simulated(1_000, servers=64), paces, seconds, iodepth=64, log_ios=True)
     log = made.bundle.ios()
     assert log is not None
     assert log["wait_ns"].max() == 0

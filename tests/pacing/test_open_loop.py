@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 import pytest
+from lab.steady_device import simulated
 
-from tests.pacing.simulated import device, rate, run
+from tests.pacing.simulated import rate, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +26,7 @@ def test_a_stall_is_in_the_percentiles_as_it_is_in_the_truth(tmp_path: Path, iod
     Three stalls fall into the time, so the share q of the slowest I/Os, up to 9.375 %, is
     spread evenly: the latency that q exceed is 1 s (1 - q 400,000 / 37,500).
     """
-    backend = device(20_000, stall_every_ns=10_000 * MS, stall_ns=1_000 * MS)
+    backend = simulated(20_000, stall_every_ns=10_000 * MS, stall_ns=1_000 * MS)
     made = run(tmp_path, backend, [rate(10_000)], 40.0, iodepth=iodepth)
     latency = made.total.ops["read"].latencies["lat"]
     assert latency.count == 400_000
@@ -45,7 +46,7 @@ def test_a_stall_is_in_the_percentiles_as_it_is_in_the_truth(tmp_path: Path, iod
 
 def test_the_service_time_stands_beside_it(tmp_path: Path) -> None:
     """With one slot the device sees no queue: what a closed loop would call latency."""
-    backend = device(20_000, stall_every_ns=10_000 * MS, stall_ns=1_000 * MS)
+    backend = simulated(20_000, stall_every_ns=10_000 * MS, stall_ns=1_000 * MS)
     made = run(tmp_path, backend, [rate(10_000)], 40.0, iodepth=1)
     parts = made.total.ops["read"].latencies
     assert parts["clat"].percentile(99.9) == pytest.approx(20_000, rel=0.01)
@@ -59,7 +60,7 @@ def test_an_m_m_1_queue_has_its_textbook_latencies(tmp_path: Path, load: float, 
     """Response times of M/M/1 are exponential with mean 1 / (mu - lambda) (Kleinrock, Queueing
     Systems 1, 1975, section 3.2). The tolerance is of the run's length, not of the tool."""
     service_ns = 100_000
-    backend = device(service_ns, service="exponential")
+    backend = simulated(service_ns, service="exponential")
     made = run(tmp_path, backend, [rate(load * 1e9 / service_ns, "poisson")], 40.0, iodepth=4096)
     latency = made.total.ops["read"].latencies["lat"]
     mean = service_ns / (1 - load)
@@ -71,7 +72,7 @@ def test_an_m_m_1_queue_has_its_textbook_latencies(tmp_path: Path, load: float, 
 
 def test_a_rate_above_the_device_is_reported_as_not_held(tmp_path: Path) -> None:
     """2,000 a second of a device that does 1,000: half, and the last I/O is half the time late."""
-    made = run(tmp_path, device(1_000_000), [rate(2_000)], 10.0, iodepth=4)
+    made = run(tmp_path, simulated(1_000_000), [rate(2_000)], 10.0, iodepth=4)
     (row,) = made.pacing
     assert not row.held
     assert row.asked_per_s == pytest.approx(2_000, rel=0.001)
@@ -83,7 +84,7 @@ def test_a_rate_above_the_device_is_reported_as_not_held(tmp_path: Path) -> None
 
 
 def test_chance_is_not_a_rate_that_was_missed(tmp_path: Path) -> None:
-    made = run(tmp_path, device(1_000), [rate(100, "poisson")] * 2, 4.0)
+    made = run(tmp_path, simulated(1_000), [rate(100, "poisson")] * 2, 4.0)
     (row,) = made.pacing
     assert row.held
     assert row.process == "poisson"

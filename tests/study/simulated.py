@@ -7,8 +7,9 @@ machine is. A job with ioengine=null is resolved as for a user; only its device 
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import TYPE_CHECKING, Any
+
+from lab.steady_device import steady_device
 
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.plan.model import BackendSim, SimDevice
@@ -32,21 +33,7 @@ def workload(seconds: float = 10, **options: Any) -> Workload:
 
 
 def device(service_ns: int = 100_000, servers: int = 1, **changes: Any) -> SimDevice:
-    fields = {
-        "seed": 1,
-        "servers": servers,
-        "read_ns": service_ns,
-        "write_ns": service_ns,
-        "service": "constant",
-        "stall_every_ns": 0,
-        "stall_ns": 0,
-        "error_ppm": 0,
-        "short_ppm": 0,
-        "hang_ppm": 0,
-        "faults": None,
-        "behaviour": None,
-    } | changes
-    return SimDevice.model_validate_json(json.dumps(fields))
+    return steady_device(service_ns, servers=servers, **changes)
 
 
 def on(made: SimDevice | Callable[[Next], SimDevice]) -> Callable[[Next], Resolution]:

@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from lab.steady_device import steady_device
 from scipy.stats import chisquare
 
 from loadstone.bundle.read import Bundle
 from loadstone.plan import model as plan
 from loadstone.plan.host import HostFacts
-from loadstone.plan.model import ServiceTime, SimDevice
 from loadstone.plan.resolve import resolve
 from loadstone.session import RunRequest, run_plan
 from loadstone.workload.placement import Amount
@@ -64,20 +64,7 @@ def realised(
     here = HostFacts.here()
     # One thread: each has a virtual clock of its own.
     resolved = resolve(changed, host=replace(here, cpus=here.cpus[:1]))
-    device = SimDevice(
-        seed=1,
-        servers=64,
-        read_ns=SERVICE_NS,
-        write_ns=SERVICE_NS,
-        service=ServiceTime.CONSTANT,
-        stall_every_ns=0,
-        stall_ns=0,
-        error_ppm=0,
-        short_ppm=0,
-        hang_ppm=0,
-        faults=None,
-        behaviour=None,
-    )
+    device = steady_device(SERVICE_NS, servers=64)
     simulated = plan.BackendSim(device=device)
     workers = tuple(worker.model_copy(update={"backend": simulated}) for worker in resolved.plan.workers)
     asked = RunRequest(

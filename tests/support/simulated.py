@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lab.steady_device import steady_device
+
 from loadstone.plan import model as plan
 from loadstone.plan.host import HostFacts
-from loadstone.plan.model import ServiceTime, SimDevice
 from loadstone.plan.resolve import resolve
 from loadstone.session import RunRequest, run_plan
 from loadstone.workload.placement import Amount
@@ -19,22 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from loadstone.plan.model import SimDevice
     from loadstone.workload.model import Job, Workload
 
-DEVICE = SimDevice(
-    seed=1,
-    servers=16,
-    read_ns=2_000_000,
-    write_ns=4_000_000,
-    service=ServiceTime.CONSTANT,
-    stall_every_ns=0,
-    stall_ns=0,
-    error_ppm=0,
-    short_ppm=0,
-    hang_ppm=0,
-    faults=None,
-    behaviour=None,
-)
+DEVICE = steady_device(2_000_000, servers=16, write_ns=4_000_000)
 
 
 def run(

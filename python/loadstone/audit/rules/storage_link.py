@@ -57,10 +57,11 @@ def _host(case: Case, host: Watched) -> Answer:
     told_bits = link_bits_per_s(host.facts, name)
     full = max(found, key=lambda one: _share(host, one[0], one[2]))
     if NEAR <= _share(host, full[0], full[2]) <= OVER:
-        return (_known(host, *full),)
+        known_bits = link_bits_per_s(host.facts, full[0]) or 0
+        return (_full(host, *full, known_bits, guessed=False),)
     guessed = _common(most, reached_bits)
     if guessed is not None and not _otherwise_full(host):
-        return (_guessed(host, name, way, most, guessed),)
+        return (_full(host, name, way, most, guessed, guessed=True),)
     carried = case.total.bandwidth.value if case.total.bandwidth else None
     if told_bits is None and carried is not None and most.mean.value >= CARRIES * carried:
         return cannot_tell("audit.storage_link.rate", host=host.name, link=name)
@@ -90,55 +91,34 @@ def _otherwise_full(host: Watched) -> bool:
     return bool(full) or (limit is not None and limit.mean.value >= BUSY_PERCENT)
 
 
-def _known(host: Watched, name: str, way: str, track: Track) -> Finding:
-    bits_per_s = link_bits_per_s(host.facts, name) or 0
+def _full(host: Watched, name: str, way: str, track: Track, bits_per_s: float, *, guessed: bool) -> Finding:
+    """Say that a link is full, of its own rate or of a common one that nobody named."""
     words = "received" if way == "rx" else "sent"
+    used = 800 * track.mean.value / bits_per_s
+    share = {"of_a_common_link_percent": used}
+    advice = say("audit.storage_link.guessed.advice", host=host.name, link=name)
+    if not guessed:
+        share = {"of_the_link_percent": used, "link_bits_per_s": bits_per_s}
+        advice = say("audit.storage_link.full.advice", host=host.name)
     return Finding(
         effect="limited",
-        confidence=0.92,
+        confidence=0.75 if guessed else 0.92,
         text=say(
-            "audit.storage_link.full.text",
+            "audit.storage_link.guessed.text" if guessed else "audit.storage_link.full.text",
             host=host.name,
             link=name,
             way=words,
             reached_si_bytes_per_s=track.mean.value,
-            used_percent=800 * track.mean.value / bits_per_s,
+            used_percent=used,
             rate_gbit=f"{bits_per_s / 1e9:g} Gbit/s",
         ),
         evidence={
             "interface": name,
             f"{words}_bytes_per_s": track.mean.value,
-            "of_the_link_percent": 800 * track.mean.value / bits_per_s,
-            "link_bits_per_s": bits_per_s,
+            **share,
             "watched_s": host.seconds,
         },
-        advice=say("audit.storage_link.full.advice", host=host.name),
-        layer=f"link {name} of {host.name}",
-        chart=watched_hosts.chart(track, BYTES_PER_S, bits_per_s / 8, "link"),
-    )
-
-
-def _guessed(host: Watched, name: str, way: str, track: Track, bits_per_s: float) -> Finding:
-    words = "received" if way == "rx" else "sent"
-    return Finding(
-        effect="limited",
-        confidence=0.75,
-        text=say(
-            "audit.storage_link.guessed.text",
-            host=host.name,
-            link=name,
-            way=words,
-            reached_si_bytes_per_s=track.mean.value,
-            used_percent=800 * track.mean.value / bits_per_s,
-            rate_gbit=f"{bits_per_s / 1e9:g} Gbit/s",
-        ),
-        evidence={
-            "interface": name,
-            f"{words}_bytes_per_s": track.mean.value,
-            "of_a_common_link_percent": 800 * track.mean.value / bits_per_s,
-            "watched_s": host.seconds,
-        },
-        advice=say("audit.storage_link.guessed.advice", host=host.name, link=name),
+        advice=advice,
         layer=f"link {name} of {host.name}",
         chart=watched_hosts.chart(track, BYTES_PER_S, bits_per_s / 8, "link"),
     )

@@ -6,7 +6,7 @@ Knows their keywords, and how many files and directories a tree has. Creates non
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 from loadstone.errors import InputError
 from loadstone.formats.vdbench import common
@@ -24,6 +24,7 @@ from loadstone.formats.vdbench.values import (
     whole,
     yes,
 )
+from loadstone.workload.trees import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,21 +32,7 @@ if TYPE_CHECKING:
     from loadstone.errors import Where
     from loadstone.formats.vdbench.grammar import Parameter
 
-OPERATIONS: Final = (
-    "read",
-    "write",
-    "mkdir",
-    "rmdir",
-    "create",
-    "delete",
-    "open",
-    "close",
-    "getattr",
-    "setattr",
-    "access",
-    "copy",
-    "move",
-)
+OPERATIONS: Final = ("read", "write", *(one for one in get_args(Operation) if one != "transfer"))
 FORMATS: Final = ("no", "yes", "directories", "restart", "only", "once", "clean", "limited", "complete")
 MAX_FILES: Final = 10_000_000
 """In one directory, as in vdbench."""
