@@ -121,9 +121,9 @@ class SharedLun(Programs):
             # One connection each, in this order: so the server tells the hosts apart.
             Path(self._file(name)).touch()
             uri = f"nbd://{self.hosts.coordinator}:10809"
-            file = self._file(name)
-            self.start(*self.hosts.argv(name), "nbdfuse", "-C", "1", file, uri)
-            self.wait_until(partial(_is_as_large, Path(file)), f"LUN at {file}")
+            lun = self._file(name)
+            self.start(*self.hosts.argv(name), "nbdfuse", "-C", "1", lun, uri)
+            self.wait_until(partial(_is_as_large, Path(lun)), f"LUN at {lun}")
             attached = subprocess.run(
                 ["losetup", "-f", "--show", "--direct-io=on", self._file(name)],
                 capture_output=True, text=True, check=True,
