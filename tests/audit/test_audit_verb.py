@@ -101,6 +101,10 @@ def test_a_data_sheet_is_held_against_other_tools_results(
         ([], "nothing to audit"),
         (["/no/such/file"], "there is no such file or directory"),
         ([str(FIO / "shared.fio")], "is no result that is known"),
+        (
+            [str(FIO / "shared.fio"), __file__],
+            "shared.fio: is no result that is known; 1 more could not be read",
+        ),
         ([str(FIO / "shared.json"), "--json", "--markdown"], "exclude each other"),
     ],
 )

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import MISSING, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from loadstone.audit.case import Figure, LatencyFigures, OpMeasurement
+from loadstone.audit.find_results import bundle
 from loadstone.audit.judge import judge_case
+from loadstone.bundle.read import Bundle
+from loadstone.formats.fio.read import TextSource, read_jobfiles
 from tests.audit.cases import disk, file, job, run, writer
+from tests.support import runs, simulated
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from loadstone.audit.case import Case
 
 
@@ -64,3 +71,42 @@ def test_zeros_are_divided_by_nowhere() -> None:
         none = replace(case, total=zero, ops=dict.fromkeys(case.ops, zero), by_job={}, seconds=0.0)
         assert judge_case(none).sentences
         assert judge_case(replace(none, series=None, host=None, traffic=None)).sentences
+
+
+@pytest.mark.parametrize(
+    ("known", "reason"),
+    [
+        ({}, "no I/O completed in the measured time"),
+        ({"ramp_ios": 0}, "no I/O completed in the measured time"),
+        ({"ramp_ios": 414}, "it ended in its ramp, in which 414 I/Os completed, and nothing was measured"),
+        ({"began": False}, "it ended before this load began"),
+    ],
+)
+def test_why_there_is_no_number_is_told_and_nothing_beside_it(known: dict[str, Any], reason: str) -> None:
+    verdict = judge_case(replace(READS, total=OpMeasurement(), ops={}, traffic=None, **known))
+    assert verdict.sentences == f"Cannot tell whether {READS.name} measures the storage: {reason}."
+    assert verdict.explanations == ()
+
+
+def test_a_job_that_ends_in_its_ramp_has_done_something(tmp_path: Path) -> None:
+    text = "[a]\nrw=randread\nramp_time=5\nnumber_ios=100\n[b]\nstonewall\nrw=randread\nnumber_ios=100\n"
+    made = simulated.run(read_jobfiles([TextSource(text, "a.fio")]), tmp_path / "run")
+    first, second = bundle(Bundle.open(made)).cases
+    assert (first.began, first.ramp_ios, second.ramp_ios) == (True, 100, None)
+    assert "in which 100 I/Os completed" in judge_case(first).sentences
+
+
+def test_a_run_whose_samples_are_lost_may_have_begun(tmp_path: Path) -> None:
+    made = runs.make(tmp_path / "b", seconds=1, seal=None).path
+    (made / "samples.arrows").unlink()
+    (lost,) = bundle(Bundle.open(made)).cases
+    events = made / "events.jsonl"
+    events.write_text(
+        "".join(
+            line
+            for line in events.read_text().splitlines(keepends=True)
+            if json.loads(line)["type"] != "start"
+        )
+    )
+    (before,) = bundle(Bundle.open(made)).cases
+    assert (lost.began, before.began) == (True, False)

@@ -173,7 +173,7 @@ def _nothing(paths: Sequence[Path], passed: list[PassedOver], looked: SearchProg
             hint=hint,
         )
     first = passed[0]
-    if first.path == paths[0]:
-        return InputError(first.why, where=where)
     more = f"; {len(passed) - 1} more could not be read" if len(passed) > 1 else ""
+    if first.path in paths:
+        return InputError(f"{first.why}{more}", where=Where(str(first.path)))
     return InputError(f"{NO_RESULT}: {first.path}: {first.why}{more}", where=where)

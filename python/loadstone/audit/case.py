@@ -295,6 +295,10 @@ class Case:
     total: OpMeasurement
     ops: dict[Op, OpMeasurement]
     seconds: float | None = None
+    began: bool = True
+    """Whether any of its jobs began to do I/O."""
+    ramp_ios: int | None = None
+    """I/Os that completed in the ramp, where nothing was measured; None: not known."""
     by_job: dict[str, dict[Op, OpMeasurement]] = field(default_factory=dict)
     flush: OpMeasurement | None = None
     """Flushes that the jobs made (fsync, fdatasync): in no total, and outstanding like any I/O."""

@@ -122,6 +122,8 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
         commit_ns=commit.mean_ns(measurement, total),
         stops=tuple(one for one in stopped.times if one[1] > bounds[0] and one[0] < bounds[1]),
         stops_left_out=bool(stopped.left_out),
+        began=_began(measurement, total.line),
+        ramp_ios=None if total.data and total.data.operations else _ramp_ios(measurement, total.line),
         by_job={job.line.name: {op: measured(job.ops[op]) for op in OPS if op in job.ops} for job in jobs},
         targets=tuple(used),
         series=asked,
@@ -277,6 +279,18 @@ def _declared(made: Summary, case: shape.Case) -> shape.Case:
 def _series(measurement: Measurement, line: MeasuredLine, *, ramps: bool = False) -> pl.DataFrame:
     every = series(measurement, "stage", percentiles=()).filter(pl.col("name") == line.name)
     return every if ramps else every.filter(~pl.col("ramp"))
+
+
+def _began(measurement: Measurement, line: MeasuredLine) -> bool:
+    """Whether a stream is known to have run; of a run whose samples were lost, whether it did any I/O."""
+    if measurement.samples.is_empty():
+        return measurement.bundle.event("start") is not None
+    return any(measurement.spans[at][2] for at in line.streams)
+
+
+def _ramp_ios(measurement: Measurement, line: MeasuredLine) -> int:
+    rates = _series(measurement, line, ramps=True)
+    return int(rates.filter(pl.col("ramp"))["ops"].sum())
 
 
 def _with_those_beside(

@@ -9,6 +9,7 @@ result: the phase that is worst off decides, because a number nobody should use 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import belief
@@ -129,25 +130,37 @@ def as_found(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
     causes: list[Cause] = []
     missing: list[Missing] = []
     checked: list[RuleName] = []
-    if not case.total.operations and case.total.iops is None and case.total.bandwidth is None:
-        missing.append(
-            _missing("too_few_samples", cannot_tell("verdict.nothing_completed", essential=True), case)
-        )
-    for rule in rules:
+    nothing = _nothing_measured(case)
+    if nothing is not None:
+        missing.append(_missing("too_few_samples", nothing, case))
+    for rule in rules if case.began else ():
         if rule.of_hosts != (case.source == "hosts"):
             continue
         answer = rule.judge(case)
         if isinstance(answer, tuple):
             causes += [_cause(rule, finding, case) for finding in answer]
         elif isinstance(answer, CannotTell):
-            missing.append(_missing(rule.name, answer, case))
+            # Where nothing was measured, what else is missing follows from that.
+            essential = answer.essential and nothing is None
+            missing.append(_missing(rule.name, replace(answer, essential=essential), case))
         elif isinstance(answer, Clear):
             checked.append(rule.name)
     causes = _explained(causes)
     causes.sort(key=lambda cause: (_weight(cause), -cause.confidence))
     verdict = _verdict(case.name, causes, missing, tuple(checked))
     verdict = verdict.model_copy(update={"layers": case.layers, "time": case.time})
-    return with_explanations(verdict, case)
+    return verdict if nothing is not None else with_explanations(verdict, case)
+
+
+def _nothing_measured(case: Case) -> CannotTell | None:
+    """Return why there is no number at all; None where there is one."""
+    if case.total.operations or case.total.iops is not None or case.total.bandwidth is not None:
+        return None
+    if not case.began:
+        return cannot_tell("verdict.not_begun", essential=True)
+    if case.ramp_ios:
+        return cannot_tell("verdict.only_ramp", essential=True, ramp_ios=case.ramp_ios)
+    return cannot_tell("verdict.nothing_completed", essential=True)
 
 
 def judge(cases: Sequence[Case], rules: Sequence[Rule] = RULES) -> Audited:
