@@ -16,10 +16,12 @@ from loadstone.audit.rules import (
     storage_disk,
     storage_link,
     storage_memory_cache,
+    throttled,
     write_amplification,
 )
 from loadstone.audit.watched_hosts import Watched
 from tests.audit.cases import run
+from tests.audit.test_course_rules import loop, on_time
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
@@ -211,6 +213,15 @@ def test_the_disk_that_is_busy_is_a_note() -> None:
     )
     assert (found.effect, found.evidence["disk"], found.evidence["mean_queue"]) == ("note", "sda", 3.0)
     assert isinstance(asks(storage_disk, run(1000.0), host(disks(busy_ns=0.5 * S, read_bytes=1e6))), Clear)
+
+
+def test_the_limit_of_a_busy_disk_is_named_for_the_disk() -> None:
+    """`make watch` said "a limiter" of a server's disk that does one I/O after the other."""
+    found = []
+    for busy in (0.5, 0.98):
+        seen = host(disks(busy_ns=busy * S, read_bytes=1e6))
+        found += [one(throttled.RULE.judge(replace(loop(on_time(2e6, 200e3)), watched=(seen,))))]
+    assert [each.layer for each in found] == ["a limiter", "disk sda of nas"]
 
 
 def test_a_machine_watched_in_several_ways_is_one() -> None:

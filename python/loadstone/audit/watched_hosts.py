@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 LEAST_SHARE: Final = 0.5
 """A host that was watched for less of the time may have done anything in the rest."""
 LEAST_S: Final = 2.0
+DISK_BUSY_PERCENT: Final = 90.0
+"""A disk that is busy for more of the time always has something to do."""
 KNOWS_MOST: Final = ("ssh", "local", "http", "snmp")
 """Ways to watch a machine, the one that tells most first: a shell knows what lies on what."""
 
@@ -80,6 +82,13 @@ class Watched:
         found = watched.lowest_disks(self.things("disk"), self.facts)
         return [name for name in found if name not in self.own_disks]
 
+    @property
+    def disks_use(self) -> dict[str, Track]:
+        """How much of the time the lowest disks were busy, in percent, the busiest first."""
+        told = {disk: self.track(f"disk_{disk}_busy_percent") for disk in self.lowest_disks}
+        known = [(disk, track) for disk, track in told.items() if track is not None]
+        return dict(sorted(known, key=lambda one: -one[1].mean.value))
+
     def moved(self, what: str) -> float | None:
         """Return what the lowest disks did of something in all rows; None where that is not known."""
         if self._loops_unclear:
@@ -98,6 +107,15 @@ def of_phase(
         mine = own_disks if host.same_host else frozenset[str]()
         found.append(Watched(host.name, host.kind, host.facts, rows, host.same_host, tracks, mine))
     return tuple(found)
+
+
+def busy_disk(case: Case) -> str | None:
+    """Return the disk of a watched host that always had something to do, as a layer; None: none had."""
+    for host in case.watched:
+        for disk, track in host.disks_use.items():
+            if track.mean.value >= DISK_BUSY_PERCENT:
+                return f"disk {disk} of {host.name}"
+    return None
 
 
 def each(case: Case, judge: Callable[[Case, Watched], Answer]) -> Answer:

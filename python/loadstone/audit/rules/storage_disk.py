@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import watched_hosts
 from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.audit.watched_hosts import DISK_BUSY_PERCENT
 from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
     from loadstone.audit.watched_hosts import Watched
-
-BUSY_PERCENT: Final = 90.0
 
 
 def _judge(case: Case) -> Answer:
@@ -27,18 +26,13 @@ def _judge(case: Case) -> Answer:
 
 def _host(case: Case, host: Watched) -> Answer:
     del case
-    known = {
-        disk: track
-        for disk in host.lowest_disks
-        if (track := host.track(f"disk_{disk}_busy_percent")) is not None
-    }
+    known = host.disks_use
     if not known:
         return cannot_tell("audit.storage_disk.counters", host=host.name)
-    disk = max(known, key=lambda one: known[one].mean.value)
-    busy = known[disk]
-    if busy.mean.value < BUSY_PERCENT:
+    disk, busy = next(iter(known.items()))
+    if busy.mean.value < DISK_BUSY_PERCENT:
         return Clear()
-    full = [one for one in known if known[one].mean.value >= BUSY_PERCENT]
+    full = [one for one in known.values() if one.mean.value >= DISK_BUSY_PERCENT]
     queue = host.track(f"disk_{disk}_queue")
     evidence: dict[str, float | int | str] = {
         "disk": disk,

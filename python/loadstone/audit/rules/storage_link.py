@@ -85,8 +85,7 @@ def _common(track: Track, reached_bits: float) -> float | None:
 
 def _otherwise_full(host: Watched) -> bool:
     cpu = None if host.same_host else host.track("cpu_percent")
-    disks = [host.track(f"disk_{one}_busy_percent") for one in host.lowest_disks]
-    full = [one for one in (cpu, *disks) if one is not None and one.mean.value >= BUSY_PERCENT]
+    full = [one for one in (cpu, *host.disks_use.values()) if one and one.mean.value >= BUSY_PERCENT]
     limit = host.track("cpu_of_limit_percent")
     return bool(full) or (limit is not None and limit.mean.value >= BUSY_PERCENT)
 

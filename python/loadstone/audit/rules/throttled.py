@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from loadstone import units
-from loadstone.audit import case_queries, monitor_readings, rate_variation, timeline
+from loadstone.audit import case_queries, monitor_readings, rate_variation, timeline, watched_hosts
 from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
 from loadstone.messages import say
 
@@ -248,7 +248,7 @@ def _plateau(case: Case, found: rate_variation.RateVariation) -> Finding | None:
             "if_independent_share": float(f"{found.independent:.3g}"),
         },
         advice=say("audit.throttled.limit.advice"),
-        layer="a limiter",
+        layer=watched_hosts.busy_disk(case) or "a limiter",
         chart=timeline.chart(case, "IOPS over time", level=total.value, level_name="mean"),
     )
 
