@@ -88,6 +88,13 @@ def test_why_there_is_no_number_is_told_and_nothing_beside_it(known: dict[str, A
     assert verdict.explanations == ()
 
 
+def test_a_published_latency_without_a_rate_is_not_nothing() -> None:
+    """Of a table with latencies alone it was said that no I/O completed."""
+    latency = LatencyFigures(11e6, "lat")
+    verdict = judge_case(replace(READS, total=OpMeasurement(latency=latency), ops={}, traffic=None))
+    assert "a latency is given, and neither IOPS nor bandwidth" in verdict.sentences
+
+
 def test_a_job_that_ends_in_its_ramp_has_done_something(tmp_path: Path) -> None:
     text = "[a]\nrw=randread\nramp_time=5\nnumber_ios=100\n[b]\nstonewall\nrw=randread\nnumber_ios=100\n"
     made = simulated.run(read_jobfiles([TextSource(text, "a.fio")]), tmp_path / "run")

@@ -158,6 +158,8 @@ def _nothing_measured(case: Case) -> CannotTell | None:
         return None
     if not case.began:
         return cannot_tell("verdict.not_begun", essential=True)
+    if case.total.latency is not None:
+        return cannot_tell("verdict.no_rate", essential=True)
     if case.ramp_ios:
         return cannot_tell("verdict.only_ramp", essential=True, ramp_ios=case.ramp_ios)
     return cannot_tell("verdict.nothing_completed", essential=True)
