@@ -8,12 +8,15 @@ from __future__ import annotations
 import functools
 import tomllib
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from loadstone import units
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from loadstone.errors import Where
 
 ROOMS: Final = (
     "api",
@@ -27,7 +30,8 @@ ROOMS: Final = (
     "verdict",
     "watch",
 )
-Value = str | float | None
+Value = str | float | Path | None
+E = TypeVar("E", bound=Exception)
 
 
 def _percent(value: float) -> str:
@@ -55,6 +59,14 @@ def say(key: str, /, **values: Value) -> str:
     return template(key).format(**{name: written(name, value) for name, value in values.items()})
 
 
+def make_error(kind: Callable[..., E], key: str, /, *, where: Where | None = None, **values: Value) -> E:
+    """Return an error with the message `key` and, where the catalogue has one, the hint `key_hint`."""
+    given: dict[str, Any] = {} if where is None else {"where": where}
+    if f"{key}_hint" in templates():
+        given["hint"] = say(f"{key}_hint", **values)
+    return kind(say(key, **values), **given)
+
+
 def title(rule: str) -> str:
     """Return the short title of a rule."""
     return template(f"audit.{rule}.title")
@@ -69,8 +81,8 @@ def written(name: str, value: Value) -> str:
     """Write a value in the unit that its name ends with."""
     if value is None:
         return units.NONE
-    if isinstance(value, str):
-        return value
+    if isinstance(value, str | Path):
+        return str(value)
     writer = next((write for suffix, write in WRITERS if name.endswith(suffix)), None)
     if writer is not None:
         return writer(value)

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from loadstone import input_file, toml_text
 from loadstone.errors import InputError, Where
+from loadstone.messages import make_error
 from loadstone.units import digits
 
 if TYPE_CHECKING:
@@ -74,25 +75,24 @@ def addresses(
 ) -> tuple[WatchedAddress, ...]:
     """Read every `--watch`. Raises `InputError`."""
     if secrets is not None and not words:
-        raise InputError("has no effect without --watch", where=_at(SECRETS), hint=f"write {SHAPE}")
+        raise make_error(InputError, "watch.address.no_hosts", where=_at(SECRETS), shape=SHAPE)
     if not SHORTEST_S <= interval_s <= LONGEST_S:
-        raise InputError(
-            f"found {digits(interval_s)} s, expected 1 s to 1 h", where=_at("--watch-interval"),
-            hint="counters of a watched host tell nothing within a second",
-        )  # fmt: skip
+        raise make_error(
+            InputError, "watch.address.interval", where=_at("--watch-interval"), interval=digits(interval_s)
+        )
     told = _secrets(secrets) if secrets is not None else {}
     names = [word.partition("=")[0] for word in words]
     for name in told:
         if name not in names:
-            hint = f"names are {', '.join(names)}"
-            raise InputError(
-                f"{secrets} has [{name}], and no --watch has this name", where=_at(SECRETS), hint=hint
-            )
+            raise make_error(
+                InputError, "watch.address.secret_of_nobody", where=_at(SECRETS), secrets=secrets, name=name,
+                known=", ".join(names),
+            )  # fmt: skip
     found: dict[str, WatchedAddress] = {}
     for word in words:
         one = _address(word, told, interval_s, environment)
         if one.name in found:
-            raise InputError(f"{one.name} is given twice", where=_at(), hint="give each host its own name")
+            raise make_error(InputError, "watch.address.twice", where=_at(), name=one.name)
         found[one.name] = one
     return tuple(found.values())
 
@@ -102,13 +102,11 @@ def _address(
 ) -> WatchedAddress:
     name, equals, url = word.partition("=")
     if not equals or not url:
-        raise InputError(f"found {_harmless(word)!r}, expected {SHAPE}", where=_at())
-    if not NAME.fullmatch(name):
-        raise InputError(
-            f"found the name {_harmless(name)!r}, expected up to 32 letters, digits, - or _",
-            where=_at(),
-            hint="the name becomes a file of the bundle",
+        raise make_error(
+            InputError, "watch.address.shape", where=_at(), address=repr(_harmless(word)), shape=SHAPE
         )
+    if not NAME.fullmatch(name):
+        raise make_error(InputError, "watch.address.name", where=_at(), name=repr(_harmless(name)))
     made = _parsed(name, url)
     secrets = told.get(name, Secrets())
     if made.kind == "snmp":
@@ -125,24 +123,24 @@ def _parsed(name: str, url: str) -> WatchedAddress:
     kind = KINDS.get(parts.scheme)
     if kind is None:
         found = f"the scheme {parts.scheme!r}" if parts.scheme else f"{_harmless(url)!r}"
-        raise InputError(f"{name}: found {found}, expected {SHAPE}", where=_at())
+        raise make_error(InputError, "watch.address.scheme", where=_at(), name=name, found=found, shape=SHAPE)
     try:
         host, port = parts.hostname or "", parts.port
     except ValueError as error:
-        raise InputError(f"{name}: the port is no number from 1 to 65535", where=_at()) from error
+        raise make_error(InputError, "watch.address.port", where=_at(), name=name) from error
     if not host or host.startswith("-"):
-        raise InputError(f"{name}: the host is missing", where=_at(), hint=f"write {SHAPE}")
+        raise make_error(InputError, "watch.address.no_host", where=_at(), name=name, shape=SHAPE)
     user = unquote(parts.username) if parts.username else None
     if parts.password is not None or (kind == "http" and user is not None):
         raise _on_command_line(name, "a password")
     if user is not None and user.startswith("-"):
-        raise InputError(f"{name}: found the user {user!r}, expected a name", where=_at())
+        raise make_error(InputError, "watch.address.user", where=_at(), name=name, user=repr(user))
     place = parts.netloc.rpartition("@")[2]
     if kind == "snmp":
         return WatchedAddress(name, kind, f"snmp://{place}", host, port or SNMP_PORT, user)
     if kind == "ssh":
         if parts.path not in ("", "/"):
-            raise InputError(f"{name}: found the path {parts.path!r}, expected ssh://USER@HOST", where=_at())
+            raise make_error(InputError, "watch.address.path", where=_at(), name=name, path=repr(parts.path))
         return WatchedAddress(name, kind, f"ssh://{f'{user}@' if user else ''}{place}", host, port, user)
     query = f"?{parts.query}" if parts.query else ""
     return WatchedAddress(
@@ -158,19 +156,21 @@ def _community(made: WatchedAddress, secrets: Secrets, environment: Mapping[str,
         return secrets
     community = made.user or environment.get(COMMUNITY)
     if not community:
-        raise InputError(
-            f"{made.name}: no community is known",
+        raise make_error(
+            InputError,
+            "watch.address.no_community",
             where=_at(),
-            hint=f"set {COMMUNITY}, name it in the file of {SECRETS}, or write snmp://public@{made.host}",
+            name=made.name,
+            community=COMMUNITY,
+            secrets=SECRETS,
+            host=made.host,
         )
     return Secrets(community=community)
 
 
 def _on_command_line(name: str, what: str) -> InputError:
-    return InputError(
-        f"{name}: {what} on the command line can be read by every user of this host",
-        where=_at(),
-        hint=f"put it into a file that only you can read, and name that with {SECRETS} FILE",
+    return make_error(
+        InputError, "watch.address.secret_in_sight", where=_at(), name=name, what=what, secrets=SECRETS
     )
 
 
@@ -179,44 +179,55 @@ def _secrets(path: Path) -> dict[str, Secrets]:
     try:
         with input_file.opened(path) as file:
             if stat.S_IMODE(file.status.st_mode) & 0o077:
-                raise InputError(
-                    f"{path} can be read by other users",
-                    where=_at(SECRETS),
-                    hint=f"chmod 600 {path}",
-                )
+                raise make_error(InputError, "watch.secrets.readable", where=_at(SECRETS), path=path)
             tables = toml_text.parsed(file.read(input_file.MOST_BYTES).decode())
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}", where=_at(SECRETS)) from error
+        raise make_error(
+            InputError, "watch.secrets.unreadable", where=_at(SECRETS), path=path, reason=error.strerror
+        ) from error
     except ValueError as error:
         # The parser's own words may quote the line.
-        raise InputError(
-            f"{path} is not TOML", where=_at(SECRETS), hint='write [NAME], then lines of KEY = "VALUE"'
-        ) from error
+        raise make_error(InputError, "watch.secrets.not_toml", where=_at(SECRETS), path=path) from error
     return {name: _of_table(path, name, table) for name, table in tables.items()}
 
 
 def _of_table(path: Path, name: str, table: Any) -> Secrets:
     known = tuple(Secrets.__dataclass_fields__)
     if not isinstance(table, dict):
-        raise InputError(
-            f"{path}: {name} is no table", where=_at(SECRETS), hint=f"write [{name}] above its keys"
-        )
+        raise make_error(InputError, "watch.secrets.no_table", where=_at(SECRETS), path=path, name=name)
     for key, value in table.items():
         if key not in known:
-            raise InputError(f"{path}: [{name}] has {key!r}, expected {', '.join(known)}", where=_at(SECRETS))
+            raise make_error(
+                InputError,
+                "watch.secrets.unknown_key",
+                where=_at(SECRETS),
+                path=path,
+                name=name,
+                found=repr(key),
+                known=", ".join(known),
+            )
         if not isinstance(value, str) or not value:
-            raise InputError(f"{path}: [{name}] {key} is no text", where=_at(SECRETS))
+            raise make_error(
+                InputError, "watch.secrets.no_text", where=_at(SECRETS), path=path, name=name, option=key
+            )
     made = Secrets(**table)
     for value, allowed, key in (
         (made.authentication, AUTHENTICATIONS, "authentication"),
         (made.privacy, PRIVACIES, "privacy"),
     ):
         if value is not None and value not in allowed:
-            raise InputError(
-                f"{path}: [{name}] {key}: found {value!r}, expected {', '.join(allowed)}", where=_at(SECRETS)
+            raise make_error(
+                InputError,
+                "watch.secrets.unknown_value",
+                where=_at(SECRETS),
+                path=path,
+                name=name,
+                option=key,
+                value=repr(value),
+                allowed=", ".join(allowed),
             )
     if made.privacy_password and not made.auth_password:
-        raise InputError(f"{path}: [{name}] has privacy_password and no auth_password", where=_at(SECRETS))
+        raise make_error(InputError, "watch.secrets.privacy_alone", where=_at(SECRETS), path=path, name=name)
     return made
 
 

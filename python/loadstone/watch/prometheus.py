@@ -16,8 +16,9 @@ from urllib.parse import urlsplit
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from loadstone.messages import make_error
 from loadstone.version import __version__
-from loadstone.watch.source import Counters, HostReading, WallClock, WatchError
+from loadstone.watch.source import LASTING, Counters, HostReading, WallClock, WatchError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -83,7 +84,6 @@ NET: Final = {
     "node_network_transmit_drop_total": "tx_drops",
 }
 NFS: Final = ("read", "write", "commit", "getattr")
-EXPORTER: Final = "expected the metrics of node_exporter (node_cpu_seconds_total and others)"
 Row = tuple[str, dict[str, str], float]
 
 
@@ -108,9 +108,7 @@ class Prometheus:
         if not any(name == "node_cpu_seconds_total" for name, _, _ in rows):
             names = sorted({name for name, _, _ in rows})
             found = f"{len(names)} others such as {names[0]}" if names else "none"
-            raise WatchError(
-                f"found {found}, {EXPORTER}", hint="name the address of node_exporter", lasting=True
-            )
+            raise make_error(LASTING, "watch.prometheus.not_exporter", found=found)
         return facts(rows)
 
     def read(self) -> HostReading:
@@ -135,7 +133,7 @@ class Prometheus:
             # A server may close a connection that is kept; only the second time it says something.
             self.close()
             if not kept:
-                raise WatchError("it closed the connection without an answer") from None
+                raise make_error(WatchError, "watch.prometheus.closed") from None
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise _unreachable(error, self._parts.scheme) from error
@@ -162,18 +160,15 @@ class Prometheus:
         received_ns = time.monotonic_ns()
         data = answer.read(MOST_BYTES + 1)
         if answer.status in (401, 403):
-            raise WatchError(
-                f"it refuses the user or password (HTTP {answer.status})",
-                hint=f"put user and password under [{self._address.name}] in the file of --watch-secrets",
-                lasting=True,
+            raise make_error(
+                LASTING, "watch.prometheus.denied", status=answer.status, name=self._address.name
             )
         if answer.status != 200:
-            raise WatchError(
-                f"it answers HTTP {answer.status} {answer.reason}",
-                hint="look at the address: http://HOST:9100/metrics",
+            raise make_error(
+                WatchError, "watch.prometheus.status", status=answer.status, phrase=answer.reason
             )
         if len(data) > MOST_BYTES:
-            raise WatchError(f"it answers with more than {MOST_BYTES >> 20} MiB", lasting=True)
+            raise make_error(LASTING, "watch.prometheus.too_long", most_mib=MOST_BYTES >> 20)
         return data.decode(errors="replace"), answer.headers.get("Date"), sent_ns, received_ns
 
     def _headers(self) -> dict[str, str]:
@@ -190,19 +185,17 @@ class Prometheus:
 
 def _unreachable(error: Exception, scheme: str) -> WatchError:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return WatchError(
-            "its certificate is not trusted", hint="add its CA to this host's certificates", lasting=True
-        )
+        return make_error(LASTING, "watch.prometheus.certificate")
     if isinstance(error, ssl.SSLError):
-        return WatchError("it does not speak TLS", hint=f"{scheme}:// or http://", lasting=True)
+        return make_error(LASTING, "watch.prometheus.no_tls", scheme=scheme)
     if isinstance(error, ConnectionRefusedError):
-        return WatchError("nothing listens there", hint="start node_exporter, or look at the port (9100)")
+        return make_error(WatchError, "watch.prometheus.not_listening")
     if isinstance(error, TimeoutError):
-        return WatchError("it does not answer", hint="look at the network and its firewall")
+        return make_error(WatchError, "watch.prometheus.silent")
     if isinstance(error, OSError) and error.errno is not None and error.errno < 0:
-        return WatchError("its name is not known", hint="write its address, or look at DNS", lasting=True)
+        return make_error(LASTING, "watch.hosts.unknown_name")
     told = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-    return WatchError(f"it cannot be reached: {told}")
+    return make_error(WatchError, "watch.prometheus.unreachable", reason=told)
 
 
 def _rows(text: str) -> list[Row]:

@@ -14,9 +14,10 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone.messages import make_error
 from loadstone.watch import freebsd, illumos, linux
 from loadstone.watch.lines import whole
-from loadstone.watch.source import HostReading, WallClock, WatchError
+from loadstone.watch.source import LASTING, HostReading, WallClock, WatchError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,26 +72,18 @@ while read -r order; do
 done
 """
 UNKNOWN_SYSTEM: Final = "look_facts() { :; }\nlook_sample() { :; }"
-REFUSED: Final = "try `ssh {to} true`: it must need no password (ssh-copy-id, ssh-agent)"
-IDENTITY: Final = "name the key in ~/.ssh/config (IdentitiesOnly)"
-BY_HAND: Final = "connect once by hand: `ssh {to} true`"
 FAULTS: Final = (
-    ("Permission denied", "the key or the user was refused", REFUSED, True),
-    ("Too many authentication failures", "the keys were refused", IDENTITY, True),
-    ("Host key verification failed", "its host key is not known, or has changed", BY_HAND, True),
-    ("Could not resolve hostname", "its name is not known", "look at DNS and ~/.ssh/config", True),
-    (
-        "Connection refused",
-        "nothing listens there",
-        "start sshd, or name its port: ssh://USER@HOST:PORT",
-        False,
-    ),
-    ("timed out", "it does not answer", "look at the network and its firewall", False),
-    ("No route to host", "no route leads there", "look at the network", False),
-    ("Network is unreachable", "no route leads there", "look at the network", False),
-    ("Connection closed by", "it closed the connection", "look at the log of sshd there", False),
+    ("Permission denied", "denied", True),
+    ("Too many authentication failures", "too_many_keys", True),
+    ("Host key verification failed", "host_key", True),
+    ("Could not resolve hostname", "unknown_name", True),
+    ("Connection refused", "not_listening", False),
+    ("timed out", "silent", False),
+    ("No route to host", "no_route", False),
+    ("Network is unreachable", "no_route", False),
+    ("Connection closed by", "closed", False),
 )
-"""What OpenSSH's client says, what it means, what to do, and whether trying again is of no use."""
+"""What OpenSSH's client says, the message of it, and whether trying again is of no use."""
 
 
 class Shell:
@@ -118,10 +111,8 @@ class Shell:
                 start_new_session=True,
             )
         except OSError as error:
-            raise WatchError(
-                f"{command[0]} cannot be started: {error.strerror}",
-                hint="install openssh-client",
-                lasting=True,
+            raise make_error(
+                LASTING, "watch.shell.not_started", program=command[0], reason=error.strerror
             ) from error
         self._rest, self._reads = b"", 0
         functions = "\n".join(
@@ -132,10 +123,8 @@ class Shell:
         lines = self._answer_until("@@system", CONNECT_S)[0]
         system = lines[-1].partition(" ")[2].strip()
         if system not in SYSTEMS:
-            raise WatchError(
-                f"its system is {system or 'not known'}, expected {', '.join(SYSTEMS)}",
-                hint="watch it by SNMP or Prometheus instead",
-                lasting=True,
+            raise make_error(
+                LASTING, "watch.shell.system", found=system or "not known", known=", ".join(SYSTEMS)
             )
         self._system = SYSTEMS[system]
         text, _, _ = self._ask("facts", CONNECT_S)
@@ -180,7 +169,7 @@ class Shell:
     def _send(self, data: bytes) -> None:
         process = self._process
         if process is None or process.stdin is None:
-            raise WatchError("there is no connection")
+            raise make_error(WatchError, "watch.hosts.no_connection")
         try:
             process.stdin.write(data)
             process.stdin.flush()
@@ -191,7 +180,7 @@ class Shell:
         """Return the lines up to one that begins with a mark, it included, and when that came."""
         process = self._process
         if process is None or process.stdout is None:
-            raise WatchError("there is no connection")
+            raise make_error(WatchError, "watch.hosts.no_connection")
         until_s = time.monotonic() + timeout_s
         wanted = mark.encode()
         searched = 0
@@ -205,13 +194,13 @@ class Shell:
                 searched = max(0, self._rest.rfind(b"\n") - len(wanted) - 1)
                 left_s = until_s - time.monotonic()
                 if left_s <= 0 or not selector.select(left_s):
-                    raise WatchError(f"it did not answer for {timeout_s:.0f} s")
+                    raise make_error(WatchError, "watch.hosts.silent", timeout=f"{timeout_s:.0f}")
                 data = os.read(process.stdout.fileno(), 1 << 16)
                 if not data:
                     raise self._lost()
                 self._rest += data
                 if len(self._rest) > MOST_BYTES:
-                    raise WatchError("it answers with more than can be read", lasting=True)
+                    raise make_error(LASTING, "watch.shell.too_long")
 
     def _lost(self) -> WatchError:
         """Say why the shell is gone, by what it said."""
@@ -226,9 +215,9 @@ class Shell:
         else:
             code = None
         to = shlex.join(_to(self._address))
-        for words, means, hint, lasting in FAULTS:
+        for words, fault, lasting in FAULTS:
             if words in said:
-                return WatchError(means, hint=hint.format(to=to), lasting=lasting)
+                return make_error(LASTING if lasting else WatchError, f"watch.ssh.{fault}", to=to)
         last = (
             said.splitlines()[-1][:200]
             if said
@@ -236,7 +225,7 @@ class Shell:
             if code is not None
             else "no reason given"
         )
-        return WatchError(f"the connection ended: {last}")
+        return make_error(WatchError, "watch.shell.ended", reason=last)
 
 
 def _command(address: WatchedAddress) -> list[str]:

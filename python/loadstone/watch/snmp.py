@@ -13,14 +13,14 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.watch.source import Counters, HostReading, WallClock, WatchError
+from loadstone.messages import make_error
+from loadstone.watch.source import LASTING, Counters, HostReading, WallClock, WatchError
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Sequence
 
     from loadstone.watch.address import WatchedAddress
 
-INSTALL: Final = "python -m pip install 'loadstone[watch]'"
 UCD: Final = "1.3.6.1.4.1.2021"
 SYSTEM: Final = {"kernel": "1.3.6.1.2.1.1.1.0", "host": "1.3.6.1.2.1.1.5.0", "memory": "1.3.6.1.2.1.25.2.2.0"}
 DATE: Final = "1.3.6.1.2.1.25.1.2.0"
@@ -70,21 +70,17 @@ LAZY: Final = ("cpu", "net")
 """Groups that an agent that was asked cannot have left where they were: to answer takes both."""
 ROWS: Final = 24
 MOST_ROWS: Final = 4096
-SILENT: Final = (
-    "No SNMP response",
-    "it does not answer: nothing listens on UDP port {port}, or its community is not ours",
-    "an agent is silent about a wrong community: try `snmpget`, and look at the agent's access rules",
-)
+SILENT: Final = "No SNMP response"
 FAULTS: Final = (
-    ("unknownusername", "the user is not known there", "user"),
-    ("unknown usm user", "the user is not known there", "user"),
-    ("wrong digest", "the authentication password is wrong", "auth_password and authentication"),
-    ("wrong snmp pdu digest", "the authentication password is wrong", "auth_password and authentication"),
-    ("unsupported snmp security level", "the user may not ask so", "auth_password and privacy_password"),
-    ("decrypt", "the privacy password is wrong", "privacy_password and privacy"),
-    ("authorizationerror", "the user may not read this", "user"),
+    ("unknownusername", "user"),
+    ("unknown usm user", "user"),
+    ("wrong digest", "authentication"),
+    ("wrong snmp pdu digest", "authentication"),
+    ("unsupported snmp security level", "level"),
+    ("decrypt", "privacy"),
+    ("authorizationerror", "access"),
 )
-"""What the library says, what it means, and what of the secrets to look at."""
+"""What the library says, and the message of it."""
 
 
 class Snmp:
@@ -111,11 +107,7 @@ class Snmp:
         self._names = {"net": self._texts(NET_NAME), "disk": self._texts(DISK_NAME)}
         speeds = self._table([NET_SPEED]).get(NET_SPEED, {})
         if not self._get([*CPU]) and not self._table([LOADED]).get(LOADED):
-            raise WatchError(
-                "it gives nothing of CPUs, disks or memory",
-                hint="let us read UCD-SNMP-MIB and HOST-RESOURCES-MIB (rocommunity in snmpd.conf)",
-                lasting=True,
-            )
+            raise make_error(LASTING, "watch.snmp.nothing")
         memory = _number(known["memory"])
         return {
             "host": _text(known["host"]),
@@ -172,12 +164,12 @@ class Snmp:
     def _run(self, doing: Coroutine[Any, Any, Any]) -> Any:
         if self._loop is None:
             doing.close()
-            raise WatchError("there is no connection")
+            raise make_error(WatchError, "watch.hosts.no_connection")
         return self._loop.run_until_complete(doing)
 
     def _agent(self) -> _Agent:
         if self._ask is None:
-            raise WatchError("there is no connection")
+            raise make_error(WatchError, "watch.hosts.no_connection")
         return self._ask
 
     def _get(self, oids: Sequence[str]) -> dict[str, Any]:
@@ -294,17 +286,13 @@ async def _agent(address: WatchedAddress, timeout_s: float) -> _Agent:
     try:
         from pysnmp.hlapi.v3arch import asyncio as api  # noqa: PLC0415 - an extra, loaded where it is used
     except ImportError as error:
-        raise WatchError(
-            "SNMP needs a library that is not installed", hint=f"run {INSTALL}", lasting=True
-        ) from error
+        raise make_error(LASTING, "watch.snmp.no_library") from error
     try:
         transport = await api.UdpTransportTarget.create(
             (address.host, address.port or 161), timeout=timeout_s, retries=1
         )
     except Exception as error:
-        raise WatchError(
-            "its name is not known", hint="write its address, or look at DNS", lasting=True
-        ) from error
+        raise make_error(LASTING, "watch.hosts.unknown_name") from error
     return _Agent(api, api.SnmpEngine(), _access(api, address), transport, address.port)
 
 
@@ -339,13 +327,12 @@ def _access(api: Any, address: WatchedAddress) -> Any:
 
 
 def _fault(said: str, port: int | None) -> WatchError:
-    mark, message, hint = SILENT
-    if mark in said:
-        return WatchError(message.format(port=port), hint=hint)
-    for words, means, keys in FAULTS:
+    if SILENT in said:
+        return make_error(WatchError, "watch.snmp.silent", port=port)
+    for words, fault in FAULTS:
         if words in said.lower():
-            return WatchError(means, hint=f"look at {keys} in the file of --watch-secrets", lasting=True)
-    return WatchError(f"the agent says: {said[:200]}")
+            return make_error(LASTING, f"watch.snmp_access.{fault}")
+    return make_error(WatchError, "watch.snmp.agent", reason=said[:200])
 
 
 def _number(value: Any) -> int | None:

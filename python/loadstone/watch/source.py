@@ -6,7 +6,8 @@ Knows readings. Knows no protocol.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from loadstone.monitor.counters import Counters
 
@@ -22,6 +23,9 @@ class WatchError(Exception):
         self.message = message
         self.hint = hint
         self.lasting = lasting
+
+
+LASTING: Final = partial(WatchError, lasting=True)
 
 
 @dataclass(frozen=True, slots=True)

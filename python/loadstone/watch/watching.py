@@ -10,6 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import RunError, Where
+from loadstone.messages import make_error, say
 from loadstone.watch.display import line
 from loadstone.watch.shell import Shell
 from loadstone.watch.source import WatchError
@@ -68,13 +69,20 @@ class Watching:
         for thread, watcher in zip(threads, made._watchers, strict=True):
             thread.join(CONNECT_S)
             if thread.is_alive():
-                failed[watcher.address.name] = WatchError(f"it did not answer for {CONNECT_S:.0f} s")
+                failed[watcher.address.name] = make_error(
+                    WatchError, "watch.hosts.silent", timeout=f"{CONNECT_S:.0f}"
+                )
         for watcher in made._watchers:
             error = failed.get(watcher.address.name)
             if error is not None:
                 made.close()
                 raise RunError(
-                    f"{watcher.address.name} ({watcher.address.url}) cannot be watched: {error.message}",
+                    say(
+                        "watch.hosts.cannot",
+                        name=watcher.address.name,
+                        url=watcher.address.url,
+                        reason=error.message,
+                    ),
                     where=Where("command line", option="--watch"),
                     hint=error.hint,
                 )
