@@ -121,7 +121,7 @@ NOT_SPOKEN: Final = frozenset(("AssertionError", "AttributeError", "PydanticCust
 SPOKEN_AS: Final = frozenset(("hint", "text", "why", "reason", "remedy", "advice", "help"))
 """Exceptions, notes and arguments of these names are read by people, wherever their texts stand."""
 INLINE_DIALECT: Final = frozenset(DIALECT) - {"told", "wants", "wanted", "mend", "asked for"} | {"somebody"}
-IN_CATALOGUE: Final = frozenset(("hosts", "watch"))
+IN_CATALOGUE: Final = frozenset(("control", "hosts", "watch"))
 """Rooms whose texts are all in the catalogue. One that was moved there stays: the list only grows."""
 
 
@@ -223,11 +223,11 @@ def test_every_call_gives_the_values_its_template_names() -> None:
             continue
         if not node.args or node.func.id == "template" or any(one.arg is None for one in node.keywords):
             continue
-        place_of = {"cannot_tell": "essential", "make_error": "where"}.get(node.func.id)
-        given = {one.arg for one in node.keywords} - {place_of}
+        own = {"cannot_tell": {"essential"}, "make_error": {"where", "hint"}}.get(node.func.id, set())
+        given = {one.arg for one in node.keywords} - own
         for key in keys_of(node.args[SPEAKERS[node.func.id]]):
             parts = [f"{key}.missing", f"{key}.remedy"] if node.func.id == "cannot_tell" else [key]
-            if node.func.id == "make_error" and f"{key}_hint" in messages.templates():
+            if own and f"{key}_hint" in messages.templates():
                 parts.append(f"{key}_hint")
             named = {name for part in parts for name in fields(messages.template(part))}
             if named != given:

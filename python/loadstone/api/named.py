@@ -6,7 +6,7 @@ Knows no file of theirs; the catalogue does.
 from __future__ import annotations
 
 from loadstone.errors import InputError
-from loadstone.formats.suggest import nearest
+from loadstone.messages.suggest import nearest
 from loadstone.workload import catalogue
 
 NamedEntry = catalogue.CatalogueEntry

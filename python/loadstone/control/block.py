@@ -11,6 +11,7 @@ from pathlib import Path
 from loadstone.control.files import FileControl, bracketed, text, words
 from loadstone.control.model import NUMBER, Setting
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 from loadstone.path.underlying import under_path
 
 SOURCE = "Documentation/ABI/stable/sysfs-block"
@@ -27,15 +28,22 @@ class _QueueFile(FileControl):
     def resolve(self, asked: str) -> list[str]:
         """Return the disks meant. No disk is meant by itself: a setting for all of them is a mistake."""
         if not asked:
-            raise RefusedError(f"{self.name}: say of which device", hint=f"{self.name} of /dev/NAME")
+            raise make_error(RefusedError, "control.block.no_device_named", control=self.name)
         name = asked.removeprefix("/dev/")
         if not (self.root / "block" / name).exists():
             disks = [device.disk() for device in under_path(Path(asked))] if Path(asked).exists() else []
             if not disks:
-                raise RefusedError(f"{self.name}: there is no block device under {asked}")
+                raise make_error(RefusedError, "control.block.no_device", control=self.name, asked=asked)
             name = disks[0].name
         if self.read(name) is None:
-            raise RefusedError(f"{self.name}: {name} has no {self.file}", hint=f"see {SOURCE}")
+            raise make_error(
+                RefusedError,
+                "control.block.no_file",
+                control=self.name,
+                device=name,
+                file=self.file,
+                source=SOURCE,
+            )
         return [name]
 
     def identity(self, subject: str) -> str:
@@ -88,7 +96,7 @@ class SchedulerTunable(_QueueFile):
         """Return the tunable meant."""
         name = asked.removeprefix("/dev/")
         if name not in self.subjects():
-            raise RefusedError(f"{self.name}: there is no {asked}", hint="name it as DEVICE/TUNABLE")
+            raise make_error(RefusedError, "control.block.no_tunable", control=self.name, asked=asked)
         return [name]
 
     def identity(self, subject: str) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 from loadstone.control.files import put, text
 from loadstone.control.model import Control
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 
 WHOLE: Final = (
     "cpu.max",
@@ -51,13 +52,15 @@ class CgroupLimit(Control):
             path.is_absolute() and path.parts[:4] == ("/", "sys", "fs", "cgroup") and ".." not in path.parts
         )
         if not inside or path.name not in known:
-            raise RefusedError(
-                f"cgroup_limit: {asked} is no limit of a control group",
-                hint=f"/sys/fs/cgroup/GROUP/FILE, FILE one of {', '.join(WHOLE)}; "
-                f"with ' MAJOR:MINOR' one of {', '.join(BY_DEVICE)}",
+            raise make_error(
+                RefusedError,
+                "control.cgroup.no_limit",
+                asked=asked,
+                files=", ".join(WHOLE),
+                device_files=", ".join(BY_DEVICE),
             )
         if self.read(asked) is None:
-            raise RefusedError(f"cgroup_limit: there is no {path}", hint="make the group first")
+            raise make_error(RefusedError, "control.cgroup.no_group", path=path)
         return [asked]
 
     def read(self, subject: str) -> str | None:

@@ -19,7 +19,7 @@ from loadstone.control.journal import Change, ChangeJournal
 from loadstone.control.model import Setting
 from loadstone.control.table import Controls
 from loadstone.errors import LoadstoneError, RefusedError, RunError
-from loadstone.messages import say
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -190,22 +190,36 @@ class Changes:
     def _set(self, kind: Control, setting: Setting, value: str) -> Change | None:
         before = kind.read(setting.subject)
         if before is None:
-            raise RefusedError(f"{setting}: it cannot be read")
+            raise make_error(RefusedError, "control.change.unreadable", setting=str(setting))
         if kind.agrees(value, before):
             return None
         if why := kind.refuses(setting.subject, value):
-            raise RefusedError(f"{setting}: found {value!r}", hint=f"it {why}")
+            raise make_error(
+                RefusedError, "control.change.found", setting=str(setting), found=repr(value), reason=why
+            )
         change = self._intend(kind, setting, before, value)
         self._step("set")
         try:
             kind.write(setting.subject, value)
         except OSError as error:
-            raise RefusedError(f"{setting}: {value!r} is not taken: {error.strerror}") from None
+            raise make_error(
+                RefusedError,
+                "control.change.not_taken",
+                setting=str(setting),
+                value=repr(value),
+                reason=error.strerror,
+            ) from None
         self._step("read")
         after = kind.read(setting.subject)
         self._written.made(change, after)
         if after is None or not kind.agrees(value, after):
-            raise RunError(f"{setting}: set to {value!r}, and it is {after!r}")
+            raise make_error(
+                RunError,
+                "control.change.not_kept",
+                setting=str(setting),
+                value=repr(value),
+                found=repr(after),
+            )
         return change
 
     def _intend(self, kind: Control, setting: Setting, before: str, value: str) -> Change:
@@ -249,9 +263,7 @@ class Changes:
             changed = {change.setting for change in record.open_changes()}
             for setting in settings:
                 if setting in changed:
-                    raise RefusedError(
-                        f"{setting}: a run that was killed has left it changed", hint="loadstone restore"
-                    )
+                    raise make_error(RefusedError, "control.change.left_by_killed", setting=str(setting))
 
 
 def restore(
@@ -283,10 +295,7 @@ def damage_of(record: Record) -> list[DamagedLine]:
 
 def not_put_back(failed: Sequence[Restored]) -> RunError:
     """Return the error that says what is still changed on this machine."""
-    return RunError(
-        "STILL CHANGED on this machine: " + "; ".join(map(str, failed)),
-        hint="put it back by hand, or try `loadstone restore` again",
-    )
+    return make_error(RunError, "control.restore.still_changed", settings="; ".join(map(str, failed)))
 
 
 def _put_back(

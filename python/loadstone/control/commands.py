@@ -13,6 +13,7 @@ from typing import Final
 from loadstone.control import orphans
 from loadstone.control.model import Control
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 
 PATIENCE_S: Final = 600
 
@@ -45,13 +46,19 @@ class CommandPair(Control):
         try:
             done = orphans.run(["/bin/sh", "-c", value], lock, timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
-            raise RefusedError(f"{subject}: `{value}` took more than {PATIENCE_S} s") from None
+            raise make_error(
+                RefusedError, "control.commands.too_long", subject=subject, command=value, patience=PATIENCE_S
+            ) from None
         if not is_settled and not orphans.wait_until_gone(lock, 0):
-            raise RefusedError(
-                f"{subject}: what its command started before the kill still runs",
-                hint="end it, then `loadstone restore`",
-            )
+            raise make_error(RefusedError, "control.commands.still_runs", subject=subject)
         orphans.forget(lock)
         if done.returncode != 0:
             words = " ".join((done.stderr or done.stdout).split())[:500]
-            raise RefusedError(f"{subject}: `{value}` ended with {done.returncode}: {words}")
+            raise make_error(
+                RefusedError,
+                "control.commands.failed",
+                subject=subject,
+                command=value,
+                code=done.returncode,
+                output=words,
+            )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from loadstone.control.files import FileControl, HostFile, numbered, put, text, words
 from loadstone.control.model import NUMBER
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,8 +150,12 @@ class IdleStates(FileControl):
         states = self._states(subject)
         allowed = value.split(",") if value else []
         if unknown := [name for name in allowed if name not in states]:
-            raise RefusedError(
-                f"{subject} has no idle state {unknown[0]}", hint=f"it has {', '.join(states)}"
+            raise make_error(
+                RefusedError,
+                "control.cpu.no_state",
+                subject=subject,
+                state=unknown[0],
+                states=", ".join(states),
             )
         for name, file in states.items():
             put(file, "0" if name in allowed else "1")

@@ -15,6 +15,7 @@ from typing import Final
 from loadstone.control.file_system_name import label, stable_name
 from loadstone.control.model import Control
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 
 FILE: Final = ".loadstone-fill"
 NONE: Final = "as is"
@@ -39,7 +40,7 @@ class FillLevel(Control):
     def resolve(self, asked: str) -> list[str]:
         """Return the directory, as the kernel names it."""
         if not Path(asked).is_dir():
-            raise RefusedError(f"{self.name}: there is no directory {asked}")
+            raise make_error(RefusedError, "control.fill.no_directory", control=self.name, asked=asked)
         return [os.path.realpath(asked)]
 
     def read(self, subject: str) -> str | None:
@@ -83,7 +84,14 @@ class FillLevel(Control):
     def _fill(self, file: int, subject: str, percent: float) -> None:
         now = used_percent(subject)
         if now > percent + CLOSE_PERCENT:
-            raise RefusedError(f"{self.name}: {subject} is {now:.0f} % full already, more than {percent:g} %")
+            raise make_error(
+                RefusedError,
+                "control.fill.too_full",
+                control=self.name,
+                subject=subject,
+                now=f"{now:.0f}",
+                asked=f"{percent:g}",
+            )
         left, at = _missing_bytes(subject, percent), 0
         while at < left:
             piece = min(_PIECE_BYTES, left - at)
@@ -99,7 +107,7 @@ def missing_bytes(folder: str, value: str) -> int:
 def _percent(value: str) -> float:
     match = re.fullmatch(r"(\d{1,2}(?:\.\d+)?)\s*%", value)
     if match is None:
-        raise RefusedError(f"{FillLevel.name}: found {value!r}, expected a percentage below 100 %, as 80%")
+        raise make_error(RefusedError, "control.fill.not_percent", control=FillLevel.name, found=repr(value))
     return float(match[1])
 
 

@@ -24,6 +24,7 @@ from pydantic import ConfigDict, TypeAdapter
 from loadstone.control.model import Setting
 from loadstone.errors import RefusedError
 from loadstone.frozen_model import FrozenModel
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -358,10 +359,7 @@ def _refuse_others_folder(where: Path) -> None:
     """Refuse a directory that others may write to: what is put back is read from there."""
     status = where.stat()
     if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise RefusedError(
-            f"{where}: it is another user's, or others may write to it",
-            hint=f"chown and chmod 700 {where}, or set LOADSTONE_STATE to another directory",
-        )
+        raise make_error(RefusedError, "control.journal.not_alone", directory=where)
 
 
 def _sync_folder(where: Path) -> None:
@@ -373,7 +371,4 @@ def _sync_folder(where: Path) -> None:
 
 
 def _unwritable(where: Path, error: OSError) -> RefusedError:
-    return RefusedError(
-        f"{where}: what is changed cannot be written down: {error.strerror}",
-        hint="nothing more is changed then; set LOADSTONE_STATE to a directory that is kept over a reboot",
-    )
+    return make_error(RefusedError, "control.journal.not_written", directory=where, reason=error.strerror)

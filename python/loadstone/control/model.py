@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -69,11 +70,17 @@ class Control(abc.ABC):
         """
         known = self.subjects()
         if not known:
-            raise RefusedError(f"{self.name}: this host has none", hint=f"see {self.source}")
+            raise make_error(RefusedError, "control.subject.none", control=self.name, source=self.source)
         if not asked:
             return known
         if asked not in known:
-            raise RefusedError(f"{self.name}: there is no {asked}", hint=f"there are {', '.join(known)}")
+            raise make_error(
+                RefusedError,
+                "control.subject.unknown",
+                control=self.name,
+                asked=asked,
+                known=", ".join(known),
+            )
         return [asked]
 
     def choices(self, subject: str) -> tuple[str, ...]:  # noqa: ARG002 - others know them

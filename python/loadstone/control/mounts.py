@@ -13,6 +13,7 @@ from typing import Final
 from loadstone.control import orphans
 from loadstone.control.model import Control
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 from loadstone.path.mounts import Mount, mounts
 
 PATIENCE_S: Final = 120
@@ -59,7 +60,7 @@ class MountOptions(Control):
         """Remount with options added, or as it was (a value with a bar, as `read` gives it)."""
         mount = self._mount(subject)
         if mount is None:
-            raise RefusedError(f"nothing is mounted at {subject}")
+            raise make_error(RefusedError, "control.mount.not_mounted", subject=subject)
         options = _difference(mount, value) if "|" in value else value
         if not options:
             return
@@ -70,7 +71,9 @@ class MountOptions(Control):
         orphans.forget(lock)
         if done.returncode != 0:
             words = " ".join((done.stderr or done.stdout).split()) or f"mount ended with {done.returncode}"
-            raise RefusedError(f"remounting {subject} with {options} failed: {words}")
+            raise make_error(
+                RefusedError, "control.mount.failed", subject=subject, options=options, reason=words
+            )
 
     def agrees(self, asked: str, value: str) -> bool:
         """Return whether all options asked for are there; defaults are not shown by the kernel."""

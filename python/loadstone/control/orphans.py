@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -113,9 +114,7 @@ def lock_of(kind: str, subject: str) -> str:
 def settle(lock: str, what: str) -> None:
     """Wait until what a killed process left has ended: it might still set what is read now."""
     if not wait_until_gone(lock, SETTLE_S):
-        raise RefusedError(
-            f"{what}: what set it before the kill still runs", hint="end it, then `loadstone restore`"
-        )
+        raise make_error(RefusedError, "control.commands.still_set", what=what)
     forget(lock)
 
 

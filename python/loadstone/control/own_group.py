@@ -14,6 +14,7 @@ from typing import Final
 from loadstone.control.files import put, text
 from loadstone.control.model import Control
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 
 ROOT: Final = Path("/sys/fs/cgroup")
 NONE: Final = "as is"
@@ -37,7 +38,7 @@ class OwnGroup(Control):
     def resolve(self, asked: str) -> list[str]:
         """Return the group's name."""
         if not asked or "/" in asked or asked.startswith("."):
-            raise RefusedError(f"cgroup: {asked!r} is no name of a group")
+            raise make_error(RefusedError, "control.own_group.name", asked=repr(asked))
         return [asked]
 
     def read(self, subject: str) -> str | None:
@@ -84,7 +85,7 @@ class OwnGroup(Control):
 
     def _enter(self, subject: str, limits: dict[str, str]) -> None:
         if why := self.why_not(limits):
-            raise RefusedError(f"cgroup: {why}")
+            raise make_error(RefusedError, "control.own_group.failed", reason=why)
         roots = self._roots()
         used = list(dict.fromkeys(roots[file.partition(".")[0]] for file in limits))
         self._before[subject] = [folder for root in used if (folder := self._of_this_process(root))]
@@ -100,7 +101,7 @@ class OwnGroup(Control):
         for file, value in limits.items():
             path = roots[file.partition(".")[0]] / subject / file
             if not path.exists():
-                raise RefusedError(f"cgroup: this kernel has no {file}")
+                raise make_error(RefusedError, "control.own_group.no_file", file=file)
             put(path, value)
         for root in used:
             put(root / subject / "cgroup.procs", str(os.getpid()))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from loadstone.control.files import put
 from loadstone.control.remote import drop_page_cache
 from loadstone.errors import RefusedError, RunError
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,9 +36,7 @@ def drop(host: str | None = None, *, sync: bool = True) -> None:
     try:
         put(FILE, "1")
     except OSError as error:
-        raise RefusedError(
-            f"the page cache cannot be dropped: {error.strerror} ({FILE})", hint="it needs root"
-        ) from None
+        raise make_error(RefusedError, "control.page_cache.local", reason=error.strerror, file=FILE) from None
 
 
 @contextlib.contextmanager
@@ -65,4 +64,4 @@ def dropped_every(seconds: float, host: str | None = None) -> Iterator[None]:
         over.set()
         thread.join()
     if failed:
-        raise RunError(f"{len(failed)} times during the run: {failed[0]}")
+        raise make_error(RunError, "control.page_cache.during", times=len(failed), reason=failed[0])

@@ -14,6 +14,7 @@ from typing import Final
 from loadstone.control import orphans
 from loadstone.control.model import Control
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 
 PATIENCE_S: Final = 30
 DROP: Final = "sync; echo 1 > /proc/sys/vm/drop_caches"
@@ -42,12 +43,9 @@ class RemoteFile(Control):
         host, path = _parts(asked)
         allowed = any(re.fullmatch(one, path) for one in ALLOWED) and ".." not in path
         if not allowed or path in DOES_SOMETHING:
-            raise RefusedError(
-                f"remote_file: {path} is not set on {host}",
-                hint="below /proc/sys/vm, fs, net or sunrpc, /sys/block/*/queue, cpufreq, or nfsd's threads",
-            )
+            raise make_error(RefusedError, "control.remote.not_set", path=path, host=host)
         if self.read(asked) is None:
-            raise RefusedError(f"remote_file: {host} does not show {path}")
+            raise make_error(RefusedError, "control.remote.not_shown", host=host, path=path)
         return [asked]
 
     def read(self, subject: str) -> str | None:
@@ -67,7 +65,14 @@ class RemoteFile(Control):
         done = over_ssh(host, f"printf %s {shlex.quote(value)} > {shlex.quote(path)}", lock)
         orphans.forget(lock)
         if done.returncode != 0:
-            raise RefusedError(f"{host}: {path} does not take {value!r}: {_words(done)}")
+            raise make_error(
+                RefusedError,
+                "control.remote.not_taken",
+                host=host,
+                path=path,
+                value=repr(value),
+                reason=_words(done),
+            )
 
     def agrees(self, asked: str, value: str) -> bool:
         """Return whether it is what was asked for."""
@@ -77,7 +82,9 @@ class RemoteFile(Control):
         """Return the host's boot: after another one nothing of ours is left there."""
         done = over_ssh(_parts(subject)[0], "cat /proc/sys/kernel/random/boot_id")
         if done.returncode != 0:
-            raise RefusedError(f"{_parts(subject)[0]} does not answer: {_words(done)}")
+            raise make_error(
+                RefusedError, "control.remote.silent", host=_parts(subject)[0], reason=_words(done)
+            )
         return done.stdout.strip()
 
 
@@ -85,9 +92,7 @@ def drop_page_cache(host: str) -> None:
     """Write dirty pages and drop the page cache of another host. Raises RefusedError."""
     done = over_ssh(host, DROP)
     if done.returncode != 0:
-        raise RefusedError(
-            f"the page cache of {host} cannot be dropped: {_words(done)}", hint="it needs root there"
-        )
+        raise make_error(RefusedError, "control.page_cache.of_host", host=host, reason=_words(done))
 
 
 def over_ssh(host: str, command: str, lock: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -104,7 +109,7 @@ def over_ssh(host: str, command: str, lock: str | None = None) -> subprocess.Com
 def _parts(subject: str) -> tuple[str, str]:
     host, colon, path = subject.partition(":")
     if not colon or not host or host.startswith("-") or not path.startswith("/"):
-        raise RefusedError(f"remote_file: found {subject!r}, expected HOST:/PATH")
+        raise make_error(RefusedError, "control.remote.subject", found=repr(subject))
     return host, path
 
 

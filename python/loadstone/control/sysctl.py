@@ -11,6 +11,7 @@ from typing import Final
 
 from loadstone.control.files import FileControl
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 
 ALLOWED: Final = ("vm.", "fs.", "net.", "dev.", "sunrpc.", "kernel.sched_", "kernel.numa_balancing")
 REFUSED: Final = {
@@ -41,15 +42,15 @@ class Sysctl(FileControl):
     def resolve(self, asked: str) -> list[str]:
         """Return the parameter meant."""
         if not asked:
-            raise RefusedError("sysctl: say which parameter", hint="sysctl of vm.swappiness")
+            raise make_error(RefusedError, "control.sysctl.no_name")
         if why := next((why for name, why in REFUSED.items() if asked.startswith(name)), None):
-            raise RefusedError(f"sysctl: {asked} is not set: {why}")
+            raise make_error(RefusedError, "control.sysctl.not_set", asked=asked, reason=why)
         if not asked.startswith(ALLOWED) or ".." in asked or "\0" in asked:
-            raise RefusedError(
-                f"sysctl: {asked} is not set here", hint=f"it may begin with {', '.join(ALLOWED)}"
+            raise make_error(
+                RefusedError, "control.sysctl.not_allowed", asked=asked, allowed=", ".join(ALLOWED)
             )
         if self.read(asked) is None:
-            raise RefusedError(f"sysctl: this kernel has no {asked}, or does not show it")
+            raise make_error(RefusedError, "control.sysctl.no_parameter", asked=asked)
         return [asked]
 
     def read(self, subject: str) -> str | None:

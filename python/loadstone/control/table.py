@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,8 @@ from loadstone.control.own_group import OwnGroup
 from loadstone.control.remote import RemoteFile
 from loadstone.control.sysctl import Sysctl
 from loadstone.errors import InputError
+from loadstone.messages import make_error
+from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
     from loadstone.control.model import Control
@@ -50,7 +51,6 @@ class Controls:
     def named(self, name: str) -> Control:
         """Return one. Raises InputError with the nearest name where there is none."""
         if name not in self._by_name:
-            near = difflib.get_close_matches(name, self._by_name, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self._by_name)}"
-            raise InputError(f"there is no control {name!r}", hint=hint)
+            hint = nearest(name, self._by_name, limit=len(self._by_name))
+            raise make_error(InputError, "control.subject.no_control", hint=hint, name=repr(name))
         return self._by_name[name]

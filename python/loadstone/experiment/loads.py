@@ -15,7 +15,7 @@ from loadstone.formats import iometer, vdbench
 from loadstone.formats.fio.override import with_options
 from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read_jobfiles
 from loadstone.formats.recognise import Language, recognise
-from loadstone.formats.suggest import nearest
+from loadstone.messages.suggest import nearest
 from loadstone.workload import catalogue
 from loadstone.workload.placement import Amount
 

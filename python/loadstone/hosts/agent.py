@@ -268,7 +268,7 @@ class Agent:
         name = str(order["path"])
         try:
             if root is None or ".." in Path(name).parts or name.startswith("/"):
-                raise FileNotFoundError(2, "it is no file of the bundle")
+                raise FileNotFoundError(2, say("hosts.agent.no_file"))
             with (root / name).open("rb") as file:
                 file.seek(int(order["offset"]))
                 data = file.read(PIECE_BYTES)

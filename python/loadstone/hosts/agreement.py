@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.bundle.hosts import SharedSeen
 from loadstone.errors import InputError, RefusedError, Where
-from loadstone.formats.suggest import nearest
 from loadstone.hosts.work import Division
 from loadstone.messages import say
+from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set

@@ -13,9 +13,9 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from loadstone import input_file, toml_text
 from loadstone.errors import InputError, Where
-from loadstone.formats.suggest import nearest
 from loadstone.frozen_model import FrozenModel
 from loadstone.messages import say
+from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

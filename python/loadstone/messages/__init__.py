@@ -22,6 +22,7 @@ ROOMS: Final = (
     "api",
     "audit",
     "bundle",
+    "control",
     "effects",
     "hosts",
     "refusals",
@@ -59,10 +60,18 @@ def say(key: str, /, **values: Value) -> str:
     return template(key).format(**{name: written(name, value) for name, value in values.items()})
 
 
-def make_error(kind: Callable[..., E], key: str, /, *, where: Where | None = None, **values: Value) -> E:
-    """Return an error with the message `key` and, where the catalogue has one, the hint `key_hint`."""
-    given: dict[str, Any] = {} if where is None else {"where": where}
-    if f"{key}_hint" in templates():
+def make_error(
+    kind: Callable[..., E],
+    key: str,
+    /,
+    *,
+    where: Where | None = None,
+    hint: str | None = None,
+    **values: Value,
+) -> E:
+    """Return an error with the message `key`, and `hint` or the hint `key_hint` of the catalogue."""
+    given = {name: one for name, one in (("where", where), ("hint", hint)) if one is not None}
+    if hint is None and f"{key}_hint" in templates():
         given["hint"] = say(f"{key}_hint", **values)
     return kind(say(key, **values), **given)
 

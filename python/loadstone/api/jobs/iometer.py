@@ -15,7 +15,7 @@ from loadstone.api.jobs.run_list import RunList
 from loadstone.errors import InputError
 from loadstone.formats import iometer
 from loadstone.formats.recognise import Language
-from loadstone.formats.suggest import nearest
+from loadstone.messages.suggest import nearest
 from loadstone.study.controller import Next
 from loadstone.study.run_list import ListController
 from loadstone.workload.rows import RowWork, WorkloadRow

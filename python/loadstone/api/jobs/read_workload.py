@@ -17,7 +17,7 @@ from loadstone.errors import InputError, Where
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, amount, size, time_ns
 from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read_jobfiles
 from loadstone.formats.recognise import Language, recognise
-from loadstone.formats.suggest import nearest
+from loadstone.messages.suggest import nearest
 from loadstone.plan.model import RateProcess
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import Resolution, resolve

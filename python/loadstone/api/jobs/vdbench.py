@@ -17,8 +17,8 @@ from loadstone.api.jobs.vdbench_output import Output
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats import vdbench
 from loadstone.formats.recognise import Language
-from loadstone.formats.suggest import nearest
 from loadstone.formats.vdbench.values import Number
+from loadstone.messages.suggest import nearest
 from loadstone.plan.host import HostFacts
 from loadstone.report.vdbench.wording import run_line
 from loadstone.study.vdbench import ParameterFileController

@@ -16,8 +16,8 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from loadstone import toml_text
 from loadstone.audit.ceilings import TRANSPORTS
 from loadstone.audit.foreign import reader
-from loadstone.formats.suggest import nearest
 from loadstone.frozen_model import FrozenModel
+from loadstone.messages.suggest import nearest
 from loadstone.path import quantity
 from loadstone.path.ceilings import nearest_link, parse_link
 

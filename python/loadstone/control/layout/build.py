@@ -27,6 +27,7 @@ from loadstone.control.layout.steps import building, programs, taking_down
 from loadstone.control.model import Control
 from loadstone.errors import RefusedError
 from loadstone.frozen_model import FrozenModel
+from loadstone.messages import make_error
 from loadstone.path.mounts import mounts
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def read_order(value: str) -> tuple[str, LayoutOrder]:
     try:
         found = _Kept.model_validate_json(value)
     except ValidationError as error:
-        raise RefusedError("what was built there is written down as no order of a layout") from error
+        raise make_error(RefusedError, "control.layout.no_order") from error
     return found.action, found.order
 
 
@@ -213,7 +214,9 @@ def _build(name: str, order: LayoutOrder) -> None:
             time.sleep(LOOK_S)
             done, tries = _call(step.command, order.label), tries + 1
         if done.returncode != 0:
-            raise RefusedError(f"layout {name}: {_failed(step.command, done)}")
+            raise make_error(
+                RefusedError, "control.layout.failed", name=name, reason=_failed(step.command, done)
+            )
 
 
 def take_down(order: LayoutOrder) -> None:
@@ -225,7 +228,7 @@ def take_down(order: LayoutOrder) -> None:
     ours = frozenset(one for one in order.used if _is_ours(one, order))
     while left := _left_of(order, ours) or _left_folders(Path(order.base)):
         if time.monotonic() > until_s:
-            raise RefusedError(f"layout {order.name}: {left[0]}")
+            raise make_error(RefusedError, "control.layout.failed", name=order.name, reason=left[0])
         time.sleep(LOOK_S)
     orphans.forget(order.label)
 
@@ -332,7 +335,9 @@ def _call(command: Sequence[str], lock: str | None = None) -> subprocess.Complet
     try:
         return orphans.run(command, lock, timeout=PATIENCE_S, env=environment)
     except subprocess.TimeoutExpired:
-        raise RefusedError(f"`{' '.join(command)}` took more than {PATIENCE_S} s") from None
+        raise make_error(
+            RefusedError, "control.layout.too_long", command=" ".join(command), patience=PATIENCE_S
+        ) from None
     except OSError as error:
         return subprocess.CompletedProcess(command, 127, "", str(error.strerror))
 

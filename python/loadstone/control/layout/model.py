@@ -10,6 +10,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from loadstone.frozen_model import FrozenModel
+from loadstone.messages import make_error
 
 Manager = Literal["none", "md", "lvm", "btrfs", "zfs", "mount"]
 Raid = Literal["jbod", "0", "1", "10", "5", "6"]
@@ -50,15 +51,17 @@ class LayoutDescription(FrozenModel):
             given = getattr(self, key)
             default = type(self).model_fields[key].get_default(call_default_factory=True)
             if given != default and self.manager not in managers:
-                raise ValueError(f"{key} has no effect with manager {self.manager!r}")
+                raise make_error(
+                    ValueError, "control.layout.no_effect", option=key, manager=repr(self.manager)
+                )
         if self.manager in ("none", "mount") and self.raid != "jbod":
-            raise ValueError(f"raid {self.raid} needs a manager: md, lvm, btrfs or zfs")
+            raise make_error(ValueError, "control.layout.no_manager", raid=self.raid)
         if self.manager == "md" and self.raid == "jbod":
-            raise ValueError("md has no jbod here: manager = 'none', or raid = '0'")
+            raise make_error(ValueError, "control.layout.no_jbod")
         if self.manager == "mount" and self.source is None:
-            raise ValueError("a mount needs its source")
+            raise make_error(ValueError, "control.layout.no_source")
         if self.filesystem is not None and self.manager in ("btrfs", "zfs", "mount"):
-            raise ValueError(f"filesystem has no effect with {self.manager}, which brings its own")
+            raise make_error(ValueError, "control.layout.own_filesystem", manager=self.manager)
         return self
 
     @property

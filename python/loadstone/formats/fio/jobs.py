@@ -14,7 +14,7 @@ from loadstone.formats.fio.lower import lowered
 from loadstone.formats.fio.numbers import Reading
 from loadstone.formats.fio.table import BY_NAME
 from loadstone.formats.quote import UNSHOWN
-from loadstone.formats.suggest import nearest
+from loadstone.messages.suggest import nearest
 from loadstone.workload.model import Job, Note
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from loadstone.formats.fio import numbers, values
 from loadstone.formats.fio.numbers import Reading
-from loadstone.formats.suggest import nearest
+from loadstone.messages.suggest import nearest
 
 Verdict = Literal["honoured", "harmless", "refused"]
 Fields = dict[str, Any]

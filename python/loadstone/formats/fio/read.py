@@ -15,7 +15,7 @@ from loadstone.formats.fio import tokens
 from loadstone.formats.fio.grammar import COMMAND_LINE, Environment, Parser, decode
 from loadstone.formats.fio.jobs import JobReader
 from loadstone.formats.fio.table import BY_NAME
-from loadstone.formats.suggest import nearest
+from loadstone.messages.suggest import nearest
 from loadstone.workload.model import Workload
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from loadstone.formats.fio.option import (
     triplet,
     truth,
 )
-from loadstone.formats.suggest import nearest
+from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from loadstone.errors import InputError, Where
 from loadstone.formats.fio.grammar import COMMAND_LINE, Parser, Section
 from loadstone.formats.fio.table import BY_NAME
-from loadstone.formats.suggest import nearest
+from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from loadstone import input_file
 from loadstone.formats.fio import numbers
-from loadstone.formats.suggest import nearest
+from loadstone.messages.suggest import nearest
 from loadstone.workload.addresses import Distribution
 from loadstone.workload.block_sizes import BlockSizes, FixedSize, SizeRange, SizeShare, SizeTable
 from loadstone.workload.payload import MAX_PATTERN_BYTES

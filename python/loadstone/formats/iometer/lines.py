@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, Where
-from loadstone.formats.suggest import nearest
+from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -18,7 +18,7 @@ from loadstone.formats.iometer.access import SECTOR_BYTES
 from loadstone.formats.iometer.drive_names import check_mapping, place, short
 from loadstone.formats.iometer.managers import IometerTarget, IometerWorker, Manager
 from loadstone.formats.iometer.setup import RECORDED, TEST_TYPES
-from loadstone.formats.suggest import nearest
+from loadstone.messages.suggest import nearest
 from loadstone.workload.model import Job, Note, NoteKind, Workload
 from loadstone.workload.placement import Amount, HostPlace, TargetName
 from loadstone.workload.rows import RowWork, WorkloadRow

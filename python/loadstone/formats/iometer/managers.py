@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.iometer.lines import number, plain
-from loadstone.formats.suggest import nearest
+from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
     from loadstone.formats.iometer.lines import IcfLines, Pair

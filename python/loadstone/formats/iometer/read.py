@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import InputError, Where
 from loadstone.formats.iometer import access, managers, setup
 from loadstone.formats.iometer.lines import MAX_FILE_BYTES, IcfLines
-from loadstone.formats.suggest import nearest
+from loadstone.messages.suggest import nearest
 from loadstone.workload.model import Note
 
 if TYPE_CHECKING:

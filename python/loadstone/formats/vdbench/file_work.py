@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from loadstone.errors import InputError, RefusedError, Where
-from loadstone.formats.suggest import nearest
 from loadstone.formats.vdbench.common import Sizes
+from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone.errors import RefusedError
 from loadstone.formats.quote import UNSHOWN
-from loadstone.formats.suggest import nearest
+from loadstone.messages.suggest import nearest
 from loadstone.workload.model import Note
 
 if TYPE_CHECKING:

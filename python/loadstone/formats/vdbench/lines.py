@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import input_file
 from loadstone.errors import InputError, Where
-from loadstone.formats.suggest import nearest
+from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

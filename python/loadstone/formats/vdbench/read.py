@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats import quote
-from loadstone.formats.suggest import nearest
 from loadstone.formats.vdbench import filesystem, general, hosts, rundef, storage, workload
 from loadstone.formats.vdbench.filesystem import FileSystem, FileWorkload
 from loadstone.formats.vdbench.general import General, LoadHost
@@ -24,6 +23,7 @@ from loadstone.formats.vdbench.rundef import Loop, MaxData, RunDefinition
 from loadstone.formats.vdbench.storage import Storage
 from loadstone.formats.vdbench.values import name, names
 from loadstone.formats.vdbench.workload import WorkloadDefinition
+from loadstone.messages.suggest import nearest
 from loadstone.workload.model import Note
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from loadstone.formats.suggest import nearest
 from loadstone.formats.vdbench.grammar import DASH, MAX_VALUES, Parameter
+from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

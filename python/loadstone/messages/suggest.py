@@ -1,9 +1,11 @@
-"""The nearest valid name to a wrong one. Knows nothing else."""
+"""The nearest valid name to a wrong one, as a hint."""
 
 from __future__ import annotations
 
 import difflib
 from typing import TYPE_CHECKING
+
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,5 +16,5 @@ def nearest(name: str, valid: Iterable[str], *, limit: int = 12) -> str | None:
     choices = sorted(set(valid))
     close = difflib.get_close_matches(name[:64], choices, n=1, cutoff=0.6)
     if close:
-        return f"did you mean {close[0]!r}?"
-    return "valid are: " + ", ".join(choices) if 0 < len(choices) <= limit else None
+        return say("api.name.near", name=repr(close[0]))
+    return say("api.name.valid", names=", ".join(choices)) if 0 < len(choices) <= limit else None
