@@ -77,11 +77,13 @@ def volumes(stage: Stage, layout: Layout) -> list[Path]:
     return files
 
 
-def measure(stage: Stage, load: str, files: Sequence[Path], seconds: float, out: Path) -> dict[str, Any]:
+def measure(
+    stage: Stage, load: str, files: Sequence[Path], options: argparse.Namespace, out: Path
+) -> dict[str, Any]:
     """Measure one curve; return the curve of the study's document."""
     targets = [word for file in files for word in ("--target", file, "--i-accept-data-loss", file)]
     # Each point once: the picture shows how far the points scatter.
-    how = ("--points", PERCENTS, "--repeat", "1", "--runtime", f"{seconds:g}s", "--json")
+    how = ("--points", options.points, "--repeat", "1", "--runtime", f"{options.seconds:g}s", "--json")
     said = stage.loadstone(
         "curve", JOB, "--section", load, *targets, *how, "--no-progress", "--no-report", "--out", out
     )
@@ -94,6 +96,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="a folder for studies and pictures")
     parser.add_argument("--seconds", type=float, default=1.5, help="time of each point")
+    parser.add_argument("--points", default=PERCENTS, help="loads in percent of the maximum")
     parser.add_argument("--load", choices=LOADS, action="append", help="only this load (repeat for several)")
     options = parser.parse_args()
     loads = options.load or LOADS
@@ -106,7 +109,7 @@ def main() -> int:
             files = volumes(stage, layout)
             for load in loads:
                 study = options.out / load / layout.name
-                found[load, layout.name] = measure(stage, load, files, options.seconds, study)
+                found[load, layout.name] = measure(stage, load, files, options, study)
                 print(f"{layout.name}, {load}: {study}", file=sys.stderr, flush=True)
     for load in loads:
         studies = [options.out / load / layout.name for layout in LAYOUTS]

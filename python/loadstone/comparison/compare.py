@@ -258,8 +258,8 @@ def _warnings(
     ]
     if single:
         said.append(
-            f"one run each of {', '.join(single)}: the errors are from within a run and know nothing of how "
-            "much runs differ; --repeat 3 or more makes the comparison sure"
+            f"one valid run of some patterns of {', '.join(single)}: the errors are from within a run and "
+            "know nothing of how much runs differ; --repeat 3 or more makes the comparison sure"
         )
     mute = [
         f"{row.pattern} of {one.name}"

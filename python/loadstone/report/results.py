@@ -35,6 +35,7 @@ from loadstone.report.verdict.words import NAMES, confidence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from loadstone.comparison.metric import Metric
@@ -64,16 +65,19 @@ def write(found: Side, path: Path) -> None:
 def article(found: Side) -> Article:
     """Return what the report says."""
     cells = [*pairing.cells(found), *_loads(found)]
-    blocks: list[Block] = [Paragraph(_answer(cells), "answer")]
+    shared = frozenset(
+        name for name, count in Counter(cell.first.pattern for cell in cells).items() if count > 1
+    )
+    blocks: list[Block] = [Paragraph(_answer(cells, shared), "answer")]
     blocks += [Paragraph(doubt, "doubt") for doubt in found.doubts]
-    blocks.append(Verdicts(_worth(found)))
+    blocks.append(Verdicts(_worth(found, shared)))
     blocks.append(Facts(_facts(found)))
     blocks.append(ArticleTable(HEADINGS, [_row(cell) for cell in cells], matrix=True))
     blocks.append(Paragraph(say("report.results.errors"), "soft"))
     if found.passed:
         lines = [f"{one.path}: {one.why}" for one in found.passed]
         blocks += [Heading("Not read"), Bullets(lines)]
-    blocks += _findings(found)
+    blocks += _findings(found, shared)
     row_of = [pairing.PatternRow(cell.first.pattern, (cell,)) for cell in cells]
     courses = [
         spec for row in row_of[:MAX_SMALL] if (spec := charts.course_of([found.name], row)) is not None
@@ -92,29 +96,39 @@ def _loads(found: Side) -> list[Repeats]:
     return [pairing.Repeats((phase,)) for phase in found.phases if phase.on_a_curve]
 
 
-def _answer(cells: Sequence[Repeats]) -> str:
+def _name(phase: ComparedPhase, shared: AbstractSet[str]) -> str:
+    """Return what a phase is called: its pattern, or its own name where others have the pattern, too."""
+    return _own_name(phase) if phase.pattern in shared else phase.pattern
+
+
+def _own_name(phase: ComparedPhase) -> str:
+    return phase.label or phase.name
+
+
+def _answer(cells: Sequence[Repeats], shared: AbstractSet[str]) -> str:
     sound = [cell for cell in cells if cell.valid]
     if not sound:
         return say("report.study.none_valid", patterns=len(cells))
-    told = [_in_short(cell) for cell in sound[:NAMED]]
+    told = [_in_short(cell, shared) for cell in sound[:NAMED]]
     told += [say("report.study.more", patterns=len(sound) - NAMED)] if len(sound) > NAMED else []
-    broken = [cell.first.pattern for cell in cells if not cell.valid]
+    broken = [_name(cell.first, shared) for cell in cells if not cell.valid]
     if broken:
         names = ", ".join(broken[:NAMED]) + (", …" if len(broken) > NAMED else "")
         told.append(say("report.study.not_valid", names=names))
     return f"{'; '.join(told)}."
 
 
-def _in_short(cell: Repeats) -> str:
+def _in_short(cell: Repeats, shared: AbstractSet[str]) -> str:
+    name = _name(cell.first, shared)
     metric = matrix.first_metric(cell, cell)
     entry = matrix.entry(cell, metric) if metric is not None else None
     if metric is None or entry is None:
-        return cell.first.pattern
+        return name
     unit = " IOPS" if metric is IOPS else ""
-    return f"{cell.first.pattern} {words.value(entry.sample, metric.quantity)}{unit}"
+    return f"{name} {words.value(entry.sample, metric.quantity)}{unit}"
 
 
-def _worth(found: Side) -> list[VerdictLine]:
+def _worth(found: Side, shared: AbstractSet[str]) -> list[VerdictLine]:
     counts = Counter(phase.verdict.kind for phase in found.phases)
     order = [kind for kind in WORST_FIRST if counts[kind]]
     told = ", ".join(f"{counts[kind]} {NAMES[kind]}" for kind in order)
@@ -126,7 +140,7 @@ def _worth(found: Side) -> list[VerdictLine]:
         alike.setdefault((phase.verdict.kind, "" if decided is None else str(decided[0])), []).append(phase)
     for (kind, _), phases in sorted(alike.items(), key=lambda one: order.index(one[1][0].verdict.kind)):
         first = phases[0]
-        names = ", ".join(dict.fromkeys(phase.pattern for phase in phases[:NAMED]))
+        names = ", ".join(dict.fromkeys(_name(phase, shared) for phase in phases[:NAMED]))
         sure = confidence(first.verdict.confidence)
         lines.append(
             VerdictLine(NAMES[first.verdict.kind], kind, f"{names} ({sure})", str(first.verdict.sentences))
@@ -149,7 +163,7 @@ def _row(cell: Repeats) -> list[TableCell | str]:
     first = matrix.first_metric(cell, cell)
     kinds = [phase.verdict.kind for phase in cell.phases]
     worst = next(kind for kind in WORST_FIRST if kind in kinds)
-    name = cell.first.label or cell.first.name
+    name = _own_name(cell.first)
     pattern = cell.first.pattern
     return [
         TableCell(pattern, below=name if name != pattern else ""),
@@ -168,7 +182,7 @@ def _value(cell: Repeats, metric: Metric, *, strong: bool) -> TableCell:
     )
 
 
-def _findings(found: Side) -> list[Block]:
+def _findings(found: Side, shared: AbstractSet[str]) -> list[Block]:
     """Return what the audit found, each finding once, with what to change."""
     seen: dict[tuple[str, str], list[ComparedPhase]] = {}
     advice: dict[tuple[str, str], str] = {}
@@ -180,7 +194,7 @@ def _findings(found: Side) -> list[Block]:
     if not seen:
         return []
     rows = [
-        [", ".join(dict.fromkeys(phase.pattern for phase in phases[:3])), key[1], advice[key]]
+        [", ".join(dict.fromkeys(_name(phase, shared) for phase in phases[:3])), key[1], advice[key]]
         for key, phases in list(seen.items())[:MAX_REASONS]
     ]
     return [Heading("What was found"), ArticleTable(["in", "finding", "what to change"], rows, names=3)]

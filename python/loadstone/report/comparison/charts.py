@@ -17,8 +17,7 @@ from loadstone.report.pictures.charts import (
     Spec,
     bandwidth_unit,
     base,
-    colour,
-    dashed,
+    inked,
     latency_axis,
 )
 from loadstone.report.pictures.forest import forest as drawn
@@ -114,8 +113,7 @@ def course_of(sides: Sequence[str], row: PatternRow) -> Spec | None:
         "encoding": {
             "x": x,
             "y": y,
-            "color": colour("line", names, sides),
-            "strokeDash": dashed("line", names, sides),
+            **inked("line", names, sides),
             "detail": {"field": "run"},
         },
     }
@@ -168,8 +166,7 @@ def _distribution(made: ComparisonTable, row: PatternRow) -> Spec | None:
         "encoding": {
             "x": x,
             "y": latency_axis("ns", [row["ns"] for row in rows]),
-            "color": colour("line", names, every),
-            "strokeDash": dashed("line", names, every),
+            **inked("line", names, every),
             "detail": {"field": "run"},
         },
     }

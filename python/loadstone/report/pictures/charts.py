@@ -31,6 +31,8 @@ COLOURS: Final = (
 )  # fmt: skip
 MAX_LINES: Final = len(COLOURS)
 DASHES: Final = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3])
+STROKE: Final[Spec] = {"symbolType": "stroke", "symbolSize": 400}
+"""How a legend shows lines: of a point it would show the outline in dashes."""
 SHAPES: Final = ("circle", "square", "triangle-up", "diamond")
 PER_COLUMN: Final = 2
 """Windows in a column of a heat map, which has half as many, so that the histograms are read once."""
@@ -132,27 +134,32 @@ def latency(summary: Summary, by: By, key: int) -> Spec | None:
     table = table.filter((pl.col("key") == key) & (pl.col("ops") > 0) & (pl.col("op") != "sync"))
     names = {percentile_column(p): f"p{p:g}" for p in PERCENTILES} | {"max_ns": "max"}
     rows = [
-        {"t": _middle_s(row), "ns": row[column], "what": f"{row['op']} {name}", "op": row["op"], "p": name}
+        {"t": _middle_s(row), "ns": row[column], "op": row["op"], "p": name}
         for row in table.iter_rows(named=True)
         for column, name in names.items()
     ]
     # A gap within a line stays a gap; a line with nothing at all is no line.
-    known = {row["what"] for row in rows if row["ns"]}
-    rows = [row for row in rows if row["what"] in known]
-    if not rows:
+    known = {(row["op"], row["p"]) for row in rows if row["ns"]}
+    if not known:
         return None
-    shown = [name for name in names.values() if _any(rows, "p", name)]
+    shown = [name for name in names.values() if any(name == p for _, p in known)]
+    ops = list(dict.fromkeys(row["op"] for row in rows))
+    lines = {(op, p): f"{op} {p}" if len(ops) > 1 else p for op in ops for p in shown if (op, p) in known}
+    rows = [row | {"line": lines[row["op"], row["p"]]} for row in rows if (row["op"], row["p"]) in known]
     spec = _time_chart(
-        summary, "Latency over time", rows, field="p", names=shown, span_s=_span_s(summary, by, key)
+        summary,
+        "Latency over time",
+        rows,
+        field="line",
+        names=list(lines.values()),
+        span_s=_span_s(summary, by, key),
     )
     encoding = spec["layer"][-1]["encoding"]
     encoding["y"] = latency_axis("ns", [row["ns"] for row in rows if row["ns"]])
-    encoding["detail"] = {"field": "what"}
-    ops = list(dict.fromkeys(row["op"] for row in rows))
     if len(ops) > 1:
-        dashes = {"domain": ops, "range": [[1, 0], [5, 3], [2, 2]][: len(ops)]}
-        legend = {"symbolType": "stroke", "symbolSize": 400, "symbolStrokeColor": "#333"}
-        encoding["strokeDash"] = {"field": "op", "type": "nominal", "scale": dashes, "legend": legend}
+        # A colour for each percentile and a dash for each operation.
+        encoding["color"]["scale"]["range"] = [COLOURS[shown.index(p)] for _, p in lines]
+        encoding["strokeDash"]["scale"]["range"] = [DASHES[ops.index(op)] for op, _ in lines]
     return spec
 
 
@@ -495,8 +502,7 @@ def _time_chart(
         "mark": {"type": "line", "strokeWidth": 1.8, "clip": True, "point": {"size": 14} if few else False},
         "encoding": {
             "x": time_axis(span_s, "t"),
-            "color": colour(field, names),
-            "strokeDash": dashed(field, names),
+            **inked(field, names),
         },
     }
     return {**base(title, rows), "layer": [*_ramps(summary, span_s), line]}
@@ -589,13 +595,21 @@ def colour(field: str, names: list[str], every: Sequence[str] = ()) -> Spec:
     return {"field": field, "type": "nominal", "scale": scale, "legend": legend}
 
 
-def dashed(field: str, names: list[str], every: Sequence[str] = ()) -> Spec:
-    """Return dashes per name, by which lines are told apart in grey, too; the legend is that of `colour`."""
-    told = colour(field, names, every)
-    domain = told["scale"]["domain"]
-    return told | {
-        "scale": {"domain": domain, "range": [DASHES[at % len(DASHES)] for at in range(len(domain))]}
-    }
+def inked(field: str, names: list[str], every: Sequence[str] = (), **legend: Any) -> dict[str, Spec]:
+    """Return a colour and dashes per line, so that lines are told apart in grey, and a legend of both.
+
+    `legend`: what else is said of it.
+    """
+    who = colour(field, names, every)
+    domain = who["scale"]["domain"]
+    who["legend"] = who["legend"] | STROKE | legend
+    dashes = {"domain": domain, "range": [DASHES[at % len(DASHES)] for at in range(len(domain))]}
+    return {"color": who, "strokeDash": who | {"scale": dashes}}
+
+
+def without_legend(ink: dict[str, Spec]) -> dict[str, Spec]:
+    """Return the same for a chart that needs no legend."""
+    return {name: channel | {"legend": None} for name, channel in ink.items()}
 
 
 def shaped(field: str, names: list[str]) -> Spec:

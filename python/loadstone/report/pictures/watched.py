@@ -134,7 +134,10 @@ def _drawn(
     if not last:
         across["axis"] |= {"title": None, "labels": False}
     # Beside the strip's title: over the lines it would hide them.
-    legend: Spec = {"orient": "none", "direction": "horizontal", "legendX": LEGEND_AT, "legendY": -20}
+    beside: Spec = {"orient": "none", "direction": "horizontal", "legendX": LEGEND_AT, "legendY": -20}
+    ink = charts.inked("line", names, **beside)
+    if len(names) == 1:
+        ink = charts.without_legend(ink)
     return {
         "title": {"text": title, "fontSize": 12, "offset": -14 if len(names) > 1 else 4},
         "width": charts.WIDTH - AXIS_WIDTH - 14,
@@ -144,14 +147,6 @@ def _drawn(
         "encoding": {
             "x": across,
             "y": {"field": "v", "type": "quantitative", "scale": scale, "axis": axis},
-            "color": {
-                "field": "line",
-                "type": "nominal",
-                "scale": {
-                    "domain": names,
-                    "range": [charts.COLOURS[at % len(charts.COLOURS)] for at in range(len(names))],
-                },
-                "legend": legend if len(names) > 1 else None,
-            },
+            **ink,
         },
     }

@@ -17,8 +17,9 @@ from loadstone.report.pictures.charts import (
     bandwidth_unit,
     base,
     colour,
-    dashed,
+    inked,
     latency_axis,
+    without_legend,
 )
 from loadstone.report.study.sweep import TITLES, value, written
 
@@ -126,14 +127,14 @@ def lines_of_sweep(sweep: Sweep, fixed: Sequence[Factor], what: str) -> Spec | N
         y = _from_zero()
     x = _ordinal("x", last.name, [shown(last.name, step) for step in last.values])
     lines = list(dict.fromkeys(row["line"] for row in rows))
-    who: Spec = {"color": colour("line", lines)} if others else {}
-    dashes: Spec = {"strokeDash": dashed("line", lines)} if others else {}
+    ink = inked("line", lines) if others else {}
+    who = {name: channel for name, channel in ink.items() if name == "color"}
     rule = {"type": "rule", "opacity": 0.6, "clip": True}
     mark = {"type": "line", "strokeWidth": 1.8, "point": {"size": 34}, "clip": True}
     return base(", ".join([title, *_fixed(sweep, fixed)]), rows) | {
         "layer": [
             {"mark": rule, "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}} | who},
-            {"mark": mark, "encoding": {"x": x, "y": y} | who | dashes},
+            {"mark": mark, "encoding": {"x": x, "y": y} | ink},
         ]
     }
 
@@ -258,9 +259,9 @@ def over_time(found: StudyPattern) -> Spec | None:
     for row in rows:
         row["v"] /= size
     names = list(dict.fromkeys(row["line"] for row in rows))
-    who = colour("line", names)
+    ink = inked("line", names)
     if len(names) == 1:
-        who["legend"] = None
+        ink = without_legend(ink)
     x = {"field": "t", "type": "quantitative", "axis": {"title": "time, s", "grid": False, "tickCount": 5}}
     axis = {"title": unit, "labelExpr": COUNT_LABEL, "tickCount": 4}
     y = {"field": "v", "type": "quantitative", "scale": {"zero": True}, "axis": axis}
@@ -270,7 +271,7 @@ def over_time(found: StudyPattern) -> Spec | None:
         "width": SMALL[0],
         "height": SMALL[1],
         "mark": mark,
-        "encoding": {"x": x, "y": y, "color": who},
+        "encoding": {"x": x, "y": y, **ink},
     }
 
 

@@ -16,9 +16,9 @@ from loadstone.report.pictures.charts import (
     Spec,
     bandwidth_unit,
     base,
-    colour,
-    dashed,
+    inked,
     latency_axis,
+    without_legend,
 )
 from loadstone.report.study.charts import bounds, reach
 
@@ -146,10 +146,10 @@ def _curves(
     values, shown = [row["v"] for row in rows], [*reach(rows), *([limit["v"]] if limit else [])]
     y = latency_axis("v", [*values, *shown]) if logarithmic else _latency_y(values, shown)
     names = list(dict.fromkeys(row[field] for row in rows))
-    who, dashes = colour(field, names), dashed(field, names)
-    # Of all marks the line alone has both colour and dashes: the legend shows that.
-    legend = who["legend"] | {"symbolType": "stroke", "symbolSize": 400} if len(names) > 1 else None
-    who["legend"] = dashes["legend"] = legend
+    ink = inked(field, names)
+    if len(names) == 1:
+        ink = without_legend(ink)
+    who = ink["color"]
     places = {"x": x.channel("x"), "y": y}
     line: Spec = {"type": "line", "strokeWidth": 1.8, "clip": True, "point": {"size": 34}}
     # In the order of the rate asked for, so that a load that turns back is drawn as it was.
@@ -160,7 +160,7 @@ def _curves(
     layers: list[Spec] = [
         sound | {"mark": RULE, "encoding": vertical},
         sound | {"mark": RULE, "encoding": across},
-        sound | {"mark": line, "encoding": places | {"color": who, "strokeDash": dashes, "order": order}},
+        sound | {"mark": line, "encoding": places | ink | {"order": order}},
     ]
     if not all(row["valid"] for row in rows):
         layers.append(

@@ -12,7 +12,7 @@ from loadstone import units
 from loadstone.analysis.statistics.steady import MAX_RANGE, MAX_SLOPE, ROUNDS
 from loadstone.messages import say
 from loadstone.report.pictures import plot_3d
-from loadstone.report.pictures.charts import COUNT_LABEL, Spec, base, colour, latency_axis
+from loadstone.report.pictures.charts import COUNT_LABEL, Spec, base, inked, latency_axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +84,7 @@ def convergence(found: Rounds) -> Spec:
     names = [cell.name for cell in cells]
     return spec | {
         "mark": mark,
-        "encoding": {"x": _round(), "y": _axis(rows, found), "color": colour("line", names)},
+        "encoding": {"x": _round(), "y": _axis(rows, found), **inked("line", names)},
     }
 
 
@@ -115,7 +115,7 @@ def window(found: Rounds) -> Spec | None:
     if found.quantity == "mean_ns":
         y = latency_axis("v", [row["v"] for row in rows])
     mark = {"type": "line", "strokeWidth": 1.8, "point": {"size": 34}}
-    return spec | {"mark": mark, "encoding": {"x": _round(), "y": y, "color": colour("line", list(lines))}}
+    return spec | {"mark": mark, "encoding": {"x": _round(), "y": y, **inked("line", list(lines))}}
 
 
 def over_blocks(found: Rounds) -> Spec | None:
@@ -137,7 +137,7 @@ def over_blocks(found: Rounds) -> Spec | None:
     mark = {"type": "line", "strokeWidth": 1.8, "point": {"size": 30}}
     names = [f"{share} % read" for share in shares]
     spec = base(f"{TITLES[found.quantity]} by block size, means of the window", rows)
-    return spec | {"mark": mark, "encoding": {"x": x, "y": y, "color": colour("line", names)}}
+    return spec | {"mark": mark, "encoding": {"x": x, "y": y, **inked("line", names)}}
 
 
 def bars(found: Rounds) -> Spec | None:

@@ -169,7 +169,12 @@ def page(audited: Audited, draw: Callable[[Spec], object]) -> dict[str, Any]:
         "probes": [(one.name, one.bundle, one.result) for one in verdict.probes],
         "to_decide": to_decide(verdict),
         "phases": [
-            (phase.name, phase.verdict.kind, headline(phase.verdict), confidence(phase.verdict.confidence))
+            (
+                phase.name,
+                phase.verdict.kind,
+                headline(phase.verdict),
+                units.percent(100 * phase.verdict.confidence),
+            )
             for phase in audited.phases
         ]
         if len(audited.phases) > 1
@@ -271,7 +276,11 @@ def _in_unit(told: Chart) -> tuple[list[Spec], float | None, str]:
 
 
 def _beside(values: Sequence[Spec], level: float) -> int:
-    """Return where the name of a level stands: above it, or below where the line runs above it."""
+    """Return where the name of a level stands: above it, or below where the line runs above it.
+
+    Never below where that is the axis.
+    """
     last = values[-max(1, len(values) // 3) :]
     above = sum(one["y"] > level for one in last)
-    return LABEL_BELOW if 2 * above > len(last) else LABEL_ABOVE
+    has_room = level * CHART_HEIGHT > 2 * LABEL_BELOW * max(one["y"] for one in values)
+    return LABEL_BELOW if 2 * above > len(last) and has_room else LABEL_ABOVE
