@@ -188,7 +188,7 @@ def disk(data: bytes) -> None:
 
 def experiment_file(data: bytes) -> None:
     whole = read_file.parse(data, "x.toml")
-    assert whole.factors
+    assert whole.title
 
 
 def hosts_list(data: bytes) -> None:

@@ -227,6 +227,12 @@ def test_a_manager_is_a_host() -> None:
     }
 
 
+def test_names_of_many_hosts_are_longer_than_a_file_may_be_called() -> None:
+    """Found by fuzzing: they were looked for as a file, and the system call's refusal was the answer."""
+    names = [f"load-{number:02}.example.org" for number in range(20)]
+    assert read_hosts(",".join(names)).names == names
+
+
 def test_a_client_file_of_fio_names_hosts(tmp_path: Path) -> None:
     path = tmp_path / "clients"
     path.write_text("# the lab\nh1\nip4:10.0.0.2,8765\n\nip6:fe80::1\n")
