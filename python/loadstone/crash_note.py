@@ -1,5 +1,7 @@
 """What is to be said of a run when this process cannot say it any more, and what its terminal is owed.
 
+Also whether it is about something that is to be ended in its own order.
+
 A page of memory that is shared with the process that waits for this one (`cli.supervisor`): a
 library that aborts, or the OOM killer, leaves it whole. Knows bytes only.
 """
@@ -15,6 +17,7 @@ SIZE_BYTES: Final = 16 << 10
 _LENGTH: Final = struct.Struct("<I")
 _FIGURES: Final = 0
 _OWED: Final = 1
+_IN_ORDER: Final = 2 * SIZE_BYTES
 
 _page: mmap.mmap | None = None
 _texts = ["", ""]
@@ -24,7 +27,7 @@ _texts = ["", ""]
 def share() -> None:
     """Make the page; processes that are forked from now on share it."""
     global _page  # noqa: PLW0603 # one per program
-    _page = mmap.mmap(-1, 2 * SIZE_BYTES)
+    _page = mmap.mmap(-1, 2 * SIZE_BYTES + 1)
 
 
 def note(text: str) -> None:
@@ -45,6 +48,17 @@ def owe(text: str) -> None:
 def owed() -> str:
     """Return what must still be written to the terminal."""
     return _kept(_OWED)
+
+
+def end_in_order(needed: bool) -> None:
+    """Say whether what is being done is worth waiting for when somebody asks for its end."""
+    if _page is not None:
+        _page[_IN_ORDER] = needed
+
+
+def ends_in_order() -> bool:
+    """Whether a request to end is answered by whoever works, however long that takes."""
+    return _page is not None and bool(_page[_IN_ORDER])
 
 
 def _keep(place: int, text: str) -> None:

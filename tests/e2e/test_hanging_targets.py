@@ -10,6 +10,7 @@ import pytest
 
 from loadstone.bundle.read import Bundle
 from tests.engine.hanging import missing
+from tests.support import runs
 
 from .fuse_dir import mounted
 from .program import INTERRUPT, finish, job, kinds, run, start, ticks, until
@@ -121,6 +122,43 @@ def test_interrupts_end_a_run_whose_bundle_hangs_and_tell_the_figures(tmp_path: 
     assert done.code == 130, done
     assert "read: " in done.err
     assert "IOPS" in done.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "{there}/a.fio", "--out", "b"),
+        ("plan", "included.fio"),
+        ("run", "here.fio", "--spec", "{there}/spec.toml", "--out", "b"),
+        ("audit", "{there}/result.json"),
+        ("audit", "{there}/bundle"),
+        ("report", "{there}/bundle"),
+        ("runs", "{there}"),
+    ],
+    ids=lambda words: f"{words[0]} {words[1].partition('/')[2]}",
+)
+def test_ctrl_c_ends_what_reads_an_input_that_hangs(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """No child of ours reads them: whoever does waits in the kernel, where it hears nothing."""
+    text = "[a]\nrw=read\nsize=1m\nioengine=null\n"
+    job(tmp_path / "here.fio", text)
+    log = tmp_path / "log"
+    with mounted(tmp_path / "m", log=log) as there:
+        job(tmp_path / "included.fio", f"include {there.path}/a.fio\n")
+        for name in ("a.fio", "spec.toml", "result.json"):
+            (there.path / name).write_text(text)
+        made = runs.make(tmp_path / "made").path
+        (there.path / "bundle").mkdir()
+        for one in made.iterdir():
+            if one.is_file():
+                (there.path / "bundle" / one.name).write_bytes(one.read_bytes())
+        there.stop()
+        running = start(*(word.format(there=there.path) for word in words), cwd=tmp_path)
+        (worker,) = until(lambda: children(running.pid), "the working process")
+        until(lambda: f"{worker} " in log.read_text(), "a question of the working process")
+        running.send_signal(INTERRUPT)
+        done = finish(running)
+    assert done.code == 130, done
+    assert "did not answer" in done.err
 
 
 @pytest.mark.parametrize(

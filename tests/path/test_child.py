@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from loadstone import process_state
 from loadstone.errors import RefusedError, RunError, Where
-from loadstone.path import child
 from loadstone.path.child import NoAnswerError, answering, ask_parent, left_behind, run_in_child
 from tests.engine.hanging import hanging_file, missing
 
@@ -85,7 +85,7 @@ def test_a_silent_child_is_ended_and_told() -> None:
 
 def test_one_that_waits_for_a_cpu_is_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Found on a host where fifty processes wanted two CPUs: its storage was said not to answer."""
-    monkeypatch.setattr(child, "_progress", lambda _: ("it got no CPU",))
+    monkeypatch.setattr(process_state, "progress", lambda _: ("it got no CPU",))
 
     def compute() -> str:
         end_s = time.monotonic() + 1.5

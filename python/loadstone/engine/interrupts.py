@@ -10,6 +10,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from loadstone import crash_note
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
@@ -54,6 +56,7 @@ class Interrupts:
                     self._before[number] = signal.signal(number, self._caught)
             pending = self.pending()
             self._entered.append(self)
+            crash_note.end_in_order(needed=True)
             if pending and not self.count:
                 self._take()
         return self
@@ -61,6 +64,7 @@ class Interrupts:
     def __exit__(self, *_: object) -> None:
         if self in self._entered:
             self._entered.remove(self)
+            crash_note.end_in_order(needed=bool(self._entered))
         for number, before in self._before.items():
             signal.signal(number, before)
 

@@ -12,15 +12,15 @@ import os
 import resource
 import selectors
 import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadstone import exit_cause
+from loadstone import exit_cause, process_state
 from loadstone.engine.binary import find, not_started
 from loadstone.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 Event = dict[str, Any]
 """One JSON object of the engine's standard output (ARCHITECTURE.md lists the types)."""
@@ -140,10 +140,7 @@ class EngineProcess:
 
     def state(self) -> str | None:
         """State letter of /proc/PID/stat (`D`: waits in the kernel), `None` when it is gone."""
-        try:
-            return Path(f"/proc/{self.pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
-        except (OSError, IndexError):
-            return None
+        return process_state.state(self.pid) or None
 
     def __enter__(self) -> EngineProcess:
         return self

@@ -16,9 +16,9 @@ import sys
 import time
 import warnings
 from multiprocessing.connection import Connection, Pipe
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from loadstone import process_state
 from loadstone.errors import RunError
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class _Child:
         self._is_over = False
 
     def answer(self, doing: str, silent_s: float, give_up: Callable[[], bool]) -> Any:
-        seen, since_s = _progress(self._pid), time.monotonic()
+        seen, since_s = process_state.progress(self._pid), time.monotonic()
         while True:
             if self._way.poll(LOOK_S):
                 try:
@@ -192,8 +192,9 @@ class _Child:
                 if kind == "raised":
                     raise said[0]
                 return said[0]
-            now = _progress(self._pid)
-            if now != seen or _wants_cpu(self._pid):
+            now = process_state.progress(self._pid)
+            # On a host with too much to do a child that would run is no storage that hangs.
+            if now != seen or process_state.state(self._pid) == process_state.WANTS_CPU:
                 seen, since_s = now, time.monotonic()
             waited_s = time.monotonic() - since_s
             if waited_s >= silent_s or give_up():
@@ -233,23 +234,6 @@ def _reply(number: int, words: tuple[Any, ...]) -> tuple[bool, Any]:
         return True, _questions[number](*words)
     except Exception as error:  # noqa: BLE001 # raised again where it was asked
         return False, error
-
-
-def _progress(pid: int) -> tuple[str, ...]:
-    """Return what changes with all the child does: times, faults, and how often it waited."""
-    with contextlib.suppress(OSError, IndexError):
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        status = Path(f"/proc/{pid}/status").read_text(errors="replace")
-        waits = status.rpartition("voluntary_ctxt_switches:")[0].rpartition("voluntary_ctxt_switches:")[2]
-        return (fields[7], fields[9], fields[11], fields[12], waits.split()[0])
-    return ()
-
-
-def _wants_cpu(pid: int) -> bool:
-    """Whether it runs or would run: on a host with too much to do that is no storage that hangs."""
-    with contextlib.suppress(OSError, IndexError):
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] == "R"
-    return False
 
 
 def _reap() -> None:

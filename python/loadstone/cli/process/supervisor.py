@@ -2,7 +2,7 @@
 
 Whatever the working process meets (a library that aborts, the OOM killer, a bundle on storage that
 stopped answering), somebody is left to say it and to end. Knows signals and exits; imports little,
-touches no file and does no work.
+touches no file but procfs and does no work.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from loadstone import crash_note, exit_cause, exitcodes
+from loadstone import crash_note, exit_cause, exitcodes, process_state
 from loadstone.exit_cause import Deaths
 
 if TYPE_CHECKING:
@@ -29,7 +29,11 @@ SENT_BY_PROCESS: Final = 0
 """`si_code` of 0 and below: `kill(2)` and its like. What a terminal sends, the worker gets by itself."""
 PATIENCE_S: Final = 10.0
 """After the second request to end, before the worker is given up."""
+STANDS_STILL_S: Final = 1.0
+"""After a request to end, of a worker that waits in the kernel and has nothing to put in order."""
 SAME_REQUEST_S: Final = 0.25
+TICK_S: Final = 1.0
+TICK_ASKED_S: Final = 0.2
 STOPPING_S: Final = 1.0
 """For the worker to stop by itself after Ctrl-Z, and again when asked to."""
 LOOK_S: Final = 0.01
@@ -82,11 +86,14 @@ class _Waiting:
     """Whoever hears of it lets go of the terminal."""
     requests: int = 0
     asked_s: float = 0.0
+    progress: tuple[str, ...] = ()
+    moved_s: float = 0.0
+    """When the worker was last seen to do anything, since it was asked to end."""
 
     def to_the_end(self) -> int:
         deaths = Deaths.now()
         while True:
-            found = signal.sigtimedwait(WAITED_FOR, 1.0)
+            found = signal.sigtimedwait(WAITED_FOR, TICK_ASKED_S if self.requests else TICK_S)
             # After a stop and SIGCONT Python may return a number that nobody sent.
             if found is not None and found.si_signo in FORWARDED:
                 self._pass_on(signal.Signals(found.si_signo), found.si_code)
@@ -95,8 +102,20 @@ class _Waiting:
             ended, status = os.waitpid(self.pid, os.WNOHANG)
             if ended:
                 return _told(status, deaths)
-            if self.requests > 1 and time.monotonic() - self.asked_s > PATIENCE_S:
+            insisted = self.requests > 1 and time.monotonic() - self.asked_s > PATIENCE_S
+            if insisted or (self.requests and self._is_deaf()):
                 return self._leave()
+
+    def _is_deaf(self) -> bool:
+        """Whether the worker waits for what does not answer: it cannot hear what it is asked.
+
+        A run, which has figures to save, is left to end in its own order until somebody insists.
+        """
+        now = process_state.progress(self.pid)
+        if now != self.progress or crash_note.ends_in_order():
+            self.progress, self.moved_s = now, time.monotonic()
+        stood_s = time.monotonic() - self.moved_s
+        return stood_s > STANDS_STILL_S and process_state.waits_in_the_kernel(self.pid)
 
     def _pass_on(self, number: signal.Signals, code: int) -> None:
         now_s = time.monotonic()
