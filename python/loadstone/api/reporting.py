@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from loadstone.api.experimenting import open_experiment
 from loadstone.api.results import REPORT, open_bundle
 from loadstone.audit.find_results import is_bundle
 from loadstone.bundle import study as on_disk
+from loadstone.bundle.experiment import is_experiment
 from loadstone.errors import InputError
 from loadstone.output import check
 
@@ -32,14 +34,17 @@ class WrittenReport:
 def write_report(
     result: Path | str, *others: Path | str, output: Path | str | None = None, unverified: bool = False
 ) -> WrittenReport:
-    """Write the report of a run, a study, another tool's result, or a directory of any of these.
+    """Write the report of a run, a study, an experiment, another tool's result, or a directory of those.
 
     `others` are more studies, whose latency curves are laid over those of the first. `output` ends in
     .html, .md or .pdf, of runs and studies also in .svg or .png [default: report.html in a bundle or study;
     here curves.html for several studies, NAME-report.html for the rest]. Raises `InputError` for what cannot
-    be read or written, `BundleError` for a damaged bundle.
+    be read or written, `BundleError` for a damaged bundle. An experiment that may be `unverified` is reported
+    as the study that it is.
     """
     path, out = Path(result), None if output is None else Path(output)
+    if not others and not unverified and is_experiment(path):
+        return WrittenReport(open_experiment(path).report(out), ())
     if others or on_disk.is_study(path):
         return _studies([path, *map(Path, others)], out, unverified=unverified)
     if not is_bundle(path):

@@ -22,13 +22,13 @@ def report(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     unverified: Unverified = False,
 ) -> int:
-    """Write the report of a run, a study, or another tool's result.
+    """Write the report of a run, a study, an experiment, or another tool's result.
 
     Parameters
     ----------
     bundle
-        Directory of a run or a study, also of one that was killed; another tool's result (what `loadstone
-        audit` reads); or a directory of any of these.
+        Directory of a run, a study or an experiment, also of one that was killed; another tool's result
+        (what `loadstone audit` reads); or a directory of any of these.
     others
         More studies whose latency curves are laid over those of the first.
     output

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Final
 from loadstone.effects.names import name_of
 from loadstone.report.experiment import tables, words
 from loadstone.report.pictures import forest
-from loadstone.report.pictures.charts import COLOURS, COUNT_LABEL, TIME_LABEL, bandwidth_unit, base, colour
+from loadstone.report.pictures.charts import (
+    COLOURS,
+    COUNT_LABEL,
+    TIME_LABEL,
+    bandwidth_unit,
+    base,
+    colour,
+    log_marks,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +46,9 @@ HEIGHT: Final = 260
 SMALL: Final = (380, 230)
 WIDE: Final = 20.0
 """From so many times between the least and the largest value on an axis is logarithmic."""
+OFF_LABEL: Final = "datum.value == 0 ? '0 %' : format(datum.value * 100, '+,.3~r') + ' %'"
+SHARE_STEP: Final = 16
+"""Height of the bar of one share."""
 LEAST_REACH: Final = 0.01
 """Of an axis of differences, either way: what is closer than that is drawn as close."""
 
@@ -102,12 +113,13 @@ def _interaction(story: ExperimentStory, one: Interaction) -> Spec | None:
         "field": "x", "type": "ordinal", "sort": levels[across],
         "axis": {"title": across, "labelAngle": 0, "labelLimit": 110}, "scale": {"padding": 0.4},
     }  # fmt: skip
-    wide = max(row["high"] for row in rows) > WIDE * min(row["low"] for row in rows)
-    y = {
-        "type": "quantitative",
-        "scale": {"type": "log"} if wide else {"zero": False},
-        "axis": {"title": unit, "labelExpr": label, "tickCount": 5},
-    }
+    bottom, top = min(row["low"] for row in rows), max(row["high"] for row in rows)
+    y: Spec = {"type": "quantitative", "scale": {"zero": False}}
+    y["axis"] = {"title": unit, "labelExpr": label, "tickCount": 5}
+    if top > WIDE * bottom:
+        bottom, top, marks = log_marks(bottom, top)
+        y["scale"] = {"type": "log", "domain": [bottom, top], "nice": False}
+        y["axis"] |= {"values": marks}
     ink = colour("line", names)
     shape = {
         "field": "line", "type": "nominal", "legend": ink["legend"],
@@ -198,7 +210,7 @@ def _course(story: ExperimentStory, pattern: str) -> Spec | None:
     reach = max(LEAST_REACH, *(abs(row["off"]) for row in rows))
     y = {
         "field": "off", "type": "quantitative", "scale": {"domain": [-reach, reach], "nice": True},
-        "axis": {"title": f"{name_of(metric)} against its mean", "format": "+.2~%", "tickCount": 5},
+        "axis": {"title": f"{name_of(metric)} against its mean", "labelExpr": OFF_LABEL, "tickCount": 5},
     }  # fmt: skip
     none = {"data": {"values": [{"off": 0}]}, "mark": {"type": "rule", "color": "#999", "strokeDash": [3, 3]}}
     dots = {"type": "point", "filled": True, "size": 46, "opacity": 0.9}
@@ -228,37 +240,38 @@ def _main(story: ExperimentStory, pattern: str) -> str | None:
 
 
 def shares(story: ExperimentStory) -> Spec | None:
-    """Return for each pattern what explains the differences between runs."""
+    """Return for each pattern what explains the differences between runs.
+
+    A bar for each term, not one of all: where levels follow the time, or combinations were not measured
+    equally often, shares do not add up to 1.
+    """
     found = [one for one in story.effects.shares if one.metric == story.metric]
     if not found or not story.effects.factors:
         return None
     terms = tables.terms(story)
-    rows: list[Spec] = [
-        {"pattern": one.pattern, "term": one.term, "share": one.eta_squared, "place": terms.index(one.term)}
-        for one in found
-    ]
+    rows: list[Spec] = [{"pattern": one.pattern, "term": one.term, "share": one.eta_squared} for one in found]
     patterns = _patterns(rows)
-    # Shares of combinations that were not measured equally often do not add up to 1.
-    whole = max(1.0, *(sum(row["share"] for row in rows if row["pattern"] == one) for one in patterns))
-    room = min(240, 8 * max(len(pattern) for pattern in patterns))
-    names = {"title": None, "labelLimit": 240, "minExtent": room}
     greys = {"order in time": "#b8b8b8", "not explained": "#e2e2e2"}
     inks = [greys.get(term, COLOURS[at % len(COLOURS)]) for at, term in enumerate(terms)]
     return base(f"What explains the differences in {name_of(story.metric)}", rows) | {
         "width": 620,
-        "height": 100 + 30 * len(patterns),
-        "mark": {"type": "bar", "stroke": "white", "strokeWidth": 1.5},
+        "height": {"step": SHARE_STEP},
+        "mark": {"type": "bar"},
         "encoding": {
             "x": {
-                "field": "share", "type": "quantitative", "scale": {"domain": [0, whole]},
+                "field": "share", "type": "quantitative", "stack": None, "scale": {"domain": [0, 1]},
                 "axis": {"title": "share of the sum of squares", "format": "%", "tickCount": 5},
             },
-            "y": {"field": "pattern", "type": "nominal", "sort": patterns, "axis": names},
-            "color": {
-                "field": "term", "type": "nominal", "scale": {"domain": terms, "range": inks},
-                "legend": {"columns": 3, "labelLimit": 200},
+            "y": {
+                "field": "term", "type": "nominal", "sort": terms, "axis": {"title": None, "labelLimit": 240}
             },
-            "order": {"field": "place", "type": "quantitative"},
+            "row": {
+                "field": "pattern", "type": "nominal", "sort": patterns, "title": None, "spacing": 10,
+                "header": {"labelOrient": "top", "labelAnchor": "start", "labelFontWeight": "bold"},
+            },
+            "color": {
+                "field": "term", "type": "nominal", "scale": {"domain": terms, "range": inks}, "legend": None
+            },
         },
     }  # fmt: skip
 

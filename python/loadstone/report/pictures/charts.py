@@ -34,6 +34,8 @@ DASHES: Final = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3])
 STROKE: Final[Spec] = {"symbolType": "stroke", "symbolSize": 400}
 """How a legend shows lines: of a point it would show the outline in dashes."""
 SHAPES: Final = ("circle", "square", "triangle-up", "diamond")
+MAX_MARKS: Final = 9
+"""Of a logarithmic axis."""
 PER_COLUMN: Final = 2
 """Windows in a column of a heat map, which has half as many, so that the histograms are read once."""
 MAX_SECONDS: Final = 600
@@ -79,6 +81,8 @@ def config() -> Spec:
             "domainColor": "#999",
             "tickColor": "#999",
         },
+        # On paper the font is wider than the one that labels are measured with.
+        "axisY": {"titlePadding": 12},
         "legend": {
             "orient": "top",
             "title": None,
@@ -561,15 +565,20 @@ def time_axis(span_s: tuple[float, float], field: str) -> Spec:
     }
 
 
-def latency_axis(field: str, values_ns: Sequence[float]) -> Spec:
-    """Return a logarithmic axis over whole steps of 1, 2, 5; labelled where there is room."""
-    low, high = min(values_ns), max(values_ns)
-    marks = [step * 10.0**power for power in range(14) for step in (1, 2, 5)]
-    bottom = max([mark for mark in marks if mark <= low], default=1.0)
+def log_marks(low: float, high: float) -> tuple[float, float, list[float]]:
+    """Return the ends of a logarithmic axis, 1, 2 or 5 of a decade, and its marks, no more than have room."""
+    marks = [step * 10.0**power for power in range(-3, 14) for step in (1, 2, 5)]
+    bottom = max([mark for mark in marks if mark <= low], default=marks[0])
     top = min([mark for mark in marks if mark >= high and mark > bottom], default=high)
     inside = [mark for mark in marks if bottom <= mark <= top]
-    if len(inside) > 9:
+    if len(inside) > MAX_MARKS:
         inside = [mark for mark in inside if f"{mark:.0e}".startswith("1")]
+    return bottom, top, inside
+
+
+def latency_axis(field: str, values_ns: Sequence[float]) -> Spec:
+    """Return a logarithmic axis over whole steps of 1, 2, 5; labelled where there is room."""
+    bottom, top, inside = log_marks(min(values_ns), max(values_ns))
     return {
         "field": field,
         "type": "quantitative",
