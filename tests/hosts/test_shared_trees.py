@@ -51,3 +51,12 @@ def test_hosts_share_a_tree_and_each_has_its_own_files(
     assert run(tmp_path, "refused", DELETE) == 2
     assert "vdb_f" in capsys.readouterr().err
     assert files[7].read_text() == "mine"
+
+
+def test_a_host_tells_what_is_missing_in_the_words_of_the_job_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Seen: `have the tree made first (clear=yes)`, which is no option of vdbench."""
+    (tmp_path / "tree").mkdir()
+    assert run(tmp_path, "none", DELETE) == 2
+    assert "(format=yes)" in capsys.readouterr().err

@@ -309,6 +309,7 @@ def works_of_hosts(
     return {
         name: HostWork(
             workload=own_sequence(of_hosts[name], number),
+            vocabulary=of_hosts[name].jobs[0].vocabulary,
             rate=None if rate is None else HostRate.of(rate, 1 / len(of_hosts)),
             keep_ioengine=changes.keep_ioengine,
             journal=changes.journal,

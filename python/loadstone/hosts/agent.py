@@ -195,7 +195,7 @@ class Agent:
         """Return the Plan: resolved against this host, or one that ran before, as it is."""
         if work.plan is not None:
             return PlanAsRun(work.plan, ())
-        return resolve(work.workload, options=work.options(str(Path.home())))
+        return resolve(work.in_its_language(), options=work.options(str(Path.home())))
 
     def _arm(self, order: Mapping[str, Any]) -> None:
         if self._work is None or self._resolved is None:

@@ -33,6 +33,8 @@ class HostWork(FrozenModel):
     """What one host does in a run."""
 
     workload: Workload
+    vocabulary: dict[str, str] = Field(default_factory=dict)
+    """What the language of the job file calls a field: a host tells mistakes in it."""
     plan: Plan | None = None
     """A Plan that ran before, to be run as it is; None: the Workload is resolved there."""
     rate: HostRate | None = None
@@ -43,6 +45,11 @@ class HostWork(FrozenModel):
     request: dict[str, Any] = Field(default_factory=dict)
     calibration: bool = True
     notes: tuple[dict[str, Any], ...] = ()
+
+    def in_its_language(self) -> Workload:
+        """Return the Workload with the words of its language, which do not travel with its jobs."""
+        jobs = tuple(job.model_copy(update={"vocabulary": self.vocabulary}) for job in self.workload.jobs)
+        return self.workload.model_copy(update={"jobs": jobs})
 
     def options(self, directory: str) -> ResolveOptions:
         """Return how it is resolved; relative paths start from a directory."""
