@@ -15,6 +15,7 @@ use crate::record::Table;
 use crate::rows::Rows;
 use crate::run_error::RunError;
 use crate::samples::IoRecord;
+use crate::setup::spare_tables;
 use crate::slots::{Counters, Slot};
 use crate::state::{LOG_BLOCK, LOG_BLOCKS};
 use crate::stream::Use;
@@ -40,7 +41,7 @@ fn pattern_bytes(stream: &Stream) -> u64 {
 }
 
 /// Memory of a worker with these streams.
-fn worker_bytes(plan: &Plan, streams: &[u32]) -> u64 {
+fn worker_bytes(plan: &Plan, worker: u32, streams: &[u32]) -> u64 {
     let rows = Rows::new(plan, streams);
     let own = || streams.iter().map(|&id| &plan.streams[id as usize]);
     let ramps = |stream: &Stream| stream.limits.ramp_ns > 0 || stream.search.is_some();
@@ -49,7 +50,7 @@ fn worker_bytes(plan: &Plan, streams: &[u32]) -> u64 {
     } else {
         Table::bytes_without_ramp(rows.len())
     };
-    let mut bytes = 2 * table_bytes as u64;
+    let mut bytes = ((1 + spare_tables(plan, worker)) * table_bytes) as u64;
     let mut depth = 0u64;
     for stream in own() {
         let iodepth = u64::from(stream.iodepth);
@@ -84,8 +85,9 @@ fn worker_bytes(plan: &Plan, streams: &[u32]) -> u64 {
 #[must_use]
 pub fn memory_bytes(plan: &Plan) -> u64 {
     let mut stages = BTreeMap::<u32, u64>::new();
-    for (worker, streams) in plan.workers.iter().zip(plan.streams_by_worker()) {
-        *stages.entry(worker.stage).or_default() += worker_bytes(plan, &streams);
+    for (number, streams) in (0..).zip(plan.streams_by_worker()) {
+        let stage = plan.workers[number as usize].stage;
+        *stages.entry(stage).or_default() += worker_bytes(plan, number, &streams);
     }
     let largest = stages.into_values().max().unwrap_or(0);
     largest

@@ -16,8 +16,9 @@ use crate::rows::Rows;
 use crate::samples::{
     ios_batch, ios_schema, samples_batch, samples_schema, BatchFile, IoRecord, Key, Row,
 };
+use crate::setup::spare_tables;
 use crate::steady::{self, Watch};
-use crate::usage::{resident_bytes, Usage};
+use crate::usage::{Resident, Usage};
 
 /// Writer of samples and ticks.
 #[derive(Debug)]
@@ -28,9 +29,12 @@ pub struct Reporter {
     /// Rows of intervals not complete yet.
     pending: BTreeMap<u32, BTreeMap<Key, Row>>,
     origin_usage: Usage,
+    resident: Resident,
     total_ops: u64,
     last_ns: u64,
     steady: Vec<Watch>,
+    /// Intervals that are written together: as many as a worker may be ahead.
+    together: u32,
 }
 
 impl Reporter {
@@ -44,15 +48,22 @@ impl Reporter {
         let ios = logged
             .then(|| BatchFile::create(&dir.join("ios.arrows"), &ios_schema()))
             .transpose()?;
+        let workers = 0..plan.workers.len() as u32;
+        let together = workers
+            .map(|worker| spare_tables(plan, worker) as u32)
+            .min();
+        let together = together.unwrap_or(1);
         Ok(Self {
             samples: BatchFile::create(&dir.join("samples.arrows"), &samples_schema())?,
             ios,
             interval_ns: plan.interval_ns,
             pending: BTreeMap::new(),
             origin_usage: Usage::now(),
+            resident: Resident::open(),
             total_ops: 0,
             last_ns: 0,
             steady: steady::watches(plan),
+            together,
         })
     }
 
@@ -109,40 +120,56 @@ impl Reporter {
         }
     }
 
-    /// Writes the intervals that end by `complete_ns` and says a tick for each. Returns the
-    /// streams that are to end because they are steady.
+    /// Writes the intervals that end by `complete_ns`, some of them together, and says a
+    /// tick for each. Returns the streams that are to end because they are steady.
     ///
     /// # Errors
     /// Of the files.
     pub fn write_until(&mut self, complete_ns: u64, speaker: &mut Speaker) -> io::Result<Vec<u32>> {
         let mut steady = Vec::new();
-        while let Some((&interval, _)) = self.pending.first_key_value() {
-            if (u64::from(interval) + 1).saturating_mul(self.interval_ns) > complete_ns {
+        while let Some((&first, _)) = self.pending.first_key_value() {
+            let next = (first / self.together + 1).saturating_mul(self.together);
+            if self.end_ns(next - 1) > complete_ns {
                 break;
             }
-            let Some(rows) = self.pending.remove(&interval) else {
-                break;
-            };
-            let rows: Vec<Row> = rows.into_values().collect();
+            let later = self.pending.split_off(&next);
+            let complete = std::mem::replace(&mut self.pending, later);
+            let rows: Vec<Row> = complete
+                .into_values()
+                .flat_map(BTreeMap::into_values)
+                .collect();
             self.samples.write(&samples_batch(&rows)?)?;
-            let usage = self.usage();
-            speaker.say(&Event::Tick {
-                t_ns: rows.iter().map(|row| row.end_ns).max().unwrap_or(0),
-                interval,
-                cpu_user_ns: usage.cpu_user_ns,
-                cpu_system_ns: usage.cpu_system_ns,
-                rss_bytes: resident_bytes(),
-                rows: tick_rows(&rows),
-            });
-            let end_ns = (u64::from(interval) + 1).saturating_mul(self.interval_ns);
-            for watch in &mut self.steady {
-                if watch.see(&rows, self.interval_ns, end_ns) {
-                    speaker.say(&watch.describe(end_ns));
-                    steady.extend_from_slice(watch.streams());
-                }
+            for rows in rows.chunk_by(|one, next| one.key.interval == next.key.interval) {
+                self.tick(rows, speaker, &mut steady);
             }
         }
         Ok(steady)
+    }
+
+    /// Says what was done in an interval, and adds the streams that are steady with it.
+    fn tick(&mut self, rows: &[Row], speaker: &mut Speaker, steady: &mut Vec<u32>) {
+        let interval = rows[0].key.interval;
+        let usage = self.usage();
+        speaker.say(&Event::Tick {
+            t_ns: rows.iter().map(|row| row.end_ns).max().unwrap_or(0),
+            interval,
+            cpu_user_ns: usage.cpu_user_ns,
+            cpu_system_ns: usage.cpu_system_ns,
+            rss_bytes: self.resident.bytes(),
+            rows: tick_rows(rows),
+        });
+        let end_ns = self.end_ns(interval);
+        for watch in &mut self.steady {
+            if watch.see(rows, self.interval_ns, end_ns) {
+                speaker.say(&watch.describe(end_ns));
+                steady.extend_from_slice(watch.streams());
+            }
+        }
+    }
+
+    /// End of an interval on the grid.
+    fn end_ns(&self, interval: u32) -> u64 {
+        (u64::from(interval) + 1).saturating_mul(self.interval_ns)
     }
 
     /// Writes records of single I/Os.

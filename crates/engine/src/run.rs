@@ -28,11 +28,12 @@ use crate::priority;
 use crate::removal;
 use crate::report::Reporter;
 use crate::run_error::RunError;
-use crate::setup::{self, Hand, Stage};
+use crate::setup::{self, spare_tables, Hand, Stage};
 use crate::signals;
 use crate::stdin_commands;
 use crate::target::{self, OpenTarget};
 use crate::tree::Trees;
+use crate::usage::peak_bytes;
 use crate::verify::tables::{self, VerifyTables};
 use fine_samples::FineSamples;
 use watch::{stream_ends, Seen};
@@ -390,6 +391,10 @@ impl Run {
         let virtual_clock = hands.iter().any(|hand| self.is_virtual(hand));
         let mut fine = (!virtual_clock).then(|| FineSamples::new(stage, hands, start.offset_ns));
         let mut looked_up_ns = start.clock_ns;
+        let tables = hands
+            .iter()
+            .map(|hand| spare_tables(&self.plan, hand.worker));
+        let most_said: usize = tables.sum();
         while !seen.iter().all(Seen::has_ended) {
             let asleep_ns = self.clock.now_ns();
             let nap = fine.as_ref().map_or(LOOK_UP, |fine| {
@@ -412,7 +417,7 @@ impl Run {
             }
             looked_up_ns = now;
             // One look at all workers for what all of them say, not one for each message.
-            for _ in 1..hands.len() {
+            for _ in 1..most_said {
                 let Ok(message) = self.inbox.try_recv() else {
                     break;
                 };
@@ -647,7 +652,7 @@ impl Run {
             involuntary_switches: usage.involuntary_switches,
             major_faults: usage.major_faults,
             minor_faults: usage.minor_faults,
-            rss_peak_bytes: usage.rss_peak_bytes,
+            rss_peak_bytes: peak_bytes(),
             ops: self.reporter.total_ops(),
         });
         Ok(())

@@ -87,6 +87,8 @@ pub struct Hand {
     pub streams: Vec<u32>,
 }
 
+const SPARE_IN_VIRTUAL_TIME: usize = 4;
+
 /// What a worker's thread is given.
 struct Kit {
     stage: Stage,
@@ -98,6 +100,19 @@ struct Kit {
     buffers: Mapping,
     table: Box<Table>,
     lines: Lines,
+}
+
+/// How many tables a worker has beside the one it counts in. In virtual time it waits for
+/// one at each cut: with several it cuts that often before it does, and they are written
+/// together. What is steady is to end after the interval that shows it, not several later.
+#[must_use]
+pub fn spare_tables(plan: &Plan, worker: u32) -> usize {
+    let backend = &plan.workers[worker as usize].backend;
+    if backend.capabilities().virtual_time && plan.steady.is_empty() {
+        SPARE_IN_VIRTUAL_TIME
+    } else {
+        1
+    }
 }
 
 /// Allocates the memory of a worker and its streams and starts its thread, which then waits
@@ -117,7 +132,9 @@ pub fn start(stage: &Stage, worker: u32, streams: Vec<u32>) -> io::Result<Hand> 
     let counters = Arc::new(Shared::new(vec![Counters::default(); streams.len()]));
     let table = Box::new(Table::new(rows.len())?);
     let (tables, spare) = channel();
-    let _ = tables.send(Box::new(Table::new(rows.len())?));
+    for _ in 0..spare_tables(plan, worker) {
+        let _ = tables.send(Box::new(Table::new(rows.len())?));
+    }
     let (log_blocks, log_spare) = channel();
     let table_in_use = Arc::new(AtomicUsize::new(0));
     let fallback = Arc::new(OnceLock::new());

@@ -1,7 +1,10 @@
 //! What the process used: CPU time, memory, faults and switches.
 //!
 //! Knows `getrusage(2)` of the whole process, so the kernel's workers for this process
-//! are included, and `/proc/self/statm`. Knows no interval.
+//! are included, and `/proc/self/statm` and `status`. Knows no interval.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 
 /// Use of the whole process so far.
 #[derive(Debug, Clone, Copy, Default)]
@@ -13,7 +16,6 @@ pub struct Usage {
     pub involuntary_switches: u64,
     pub major_faults: u64,
     pub minor_faults: u64,
-    pub rss_peak_bytes: u64,
 }
 
 impl Usage {
@@ -33,11 +35,10 @@ impl Usage {
             involuntary_switches: usage.ru_nivcsw as u64,
             major_faults: usage.ru_majflt as u64,
             minor_faults: usage.ru_minflt as u64,
-            rss_peak_bytes: peak_bytes(),
         }
     }
 
-    /// Use since an earlier reading; the peak stays the peak.
+    /// Use since an earlier reading.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -47,26 +48,38 @@ impl Usage {
             involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
             major_faults: self.major_faults - earlier.major_faults,
             minor_faults: self.minor_faults - earlier.minor_faults,
-            rss_peak_bytes: self.rss_peak_bytes,
         }
     }
 }
 
-/// Resident memory now; 0 when `/proc` cannot be read.
-#[must_use]
-pub fn resident_bytes() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages: u64 = text
-        .split_whitespace()
-        .nth(1)
-        .and_then(|field| field.parse().ok())
-        .unwrap_or(0);
-    pages * crate::memory::PAGE_BYTES as u64
+/// Resident memory, read once for each interval: its file stays open.
+#[derive(Debug)]
+pub struct Resident(Option<File>);
+
+impl Resident {
+    /// Opens `/proc/self/statm`.
+    #[must_use]
+    pub fn open() -> Self {
+        Self(File::open("/proc/self/statm").ok())
+    }
+
+    /// Resident memory now; 0 when `/proc` cannot be read.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let mut text = [0; 128];
+        let read = self.0.as_ref().map(|file| file.read_at(&mut text, 0));
+        let text = &text[..read.and_then(Result::ok).unwrap_or(0)];
+        let pages = std::str::from_utf8(text)
+            .ok()
+            .and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
+        pages.unwrap_or(0) * crate::memory::PAGE_BYTES as u64
+    }
 }
 
 /// Most memory resident at one time. `ru_maxrss` would not do: it is inherited over
 /// `exec`, so it may be the parent's.
-fn peak_bytes() -> u64 {
+#[must_use]
+pub fn peak_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
