@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from lab.probes import rows as lines
 
+from loadstone.explanations.cells import cells_of, densities
 from loadstone.explanations.names import BY_NAME, UNEXPLAINED, possible
 from loadstone.explanations.predictions import READINGS
-from loadstone.explanations.weigh import cells_of, densities
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +63,7 @@ def of(row: Row, *, probed: bool = True, removed: bool = False) -> Evidence:
     checked = set(seen.checked)
 
     def of_cells(value: dict[str, float]) -> Floats:
-        return np.array([value[one.name] for one in cells], np.float64)
+        return np.array([value[one.name] for one in cells.every], np.float64)
 
     found = {
         one.name: tuple(math.log(max(1.0, seen.found[rule] / max(1e-6, 1 - seen.found[rule])))
@@ -72,15 +72,17 @@ def of(row: Row, *, probed: bool = True, removed: bool = False) -> Evidence:
     }  # fmt: skip
     most = max((len(one) for one in found.values()), default=0)
     return Evidence(
-        odds=np.log([one.chance for one in cells]),
+        odds=np.log(cells.odds),
         measures=of_cells({one.name: float(BY_NAME[one.name].effect == "measures") for one in every}),
         unknown=of_cells({one.name: float(one.name == UNEXPLAINED) for one in every}),
-        nearly=np.array([float(one.nearly) for one in cells]),
+        nearly=cells.nearly.astype(np.float64),
         right=of_cells({one.name: float(one.name in right) for one in every}),
         names=tuple(one.name for one in known),
-        told=np.stack([part[0][:, 0] for part in parts], axis=1) if parts else np.zeros((len(cells), 0)),
+        told=np.stack([part[0][:, 0] for part in parts], axis=1)
+        if parts
+        else np.zeros((len(cells.every), 0)),
         anything=np.array([part[1][0] for part in parts]),
-        found=np.array([[*found[one.name], *[0.0] * (most - len(found[one.name]))] for one in cells]),
+        found=np.array([[*found[one.name], *[0.0] * (most - len(found[one.name]))] for one in cells.every]),
         clear=of_cells(
             {one.name: float(sum(rule in checked - set(seen.found) for rule in one.rules)) for one in every}
         ),

@@ -13,13 +13,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from lab.probes.draw import KINDS, kind_of
-from lab.probes.simulate import attempt
+from lab.probes.simulate import answered, attempt
 from lab.rules_digest import rules_digest, weights_digest
 
 from loadstone.analysis.summary import summarise
 from loadstone.audit.from_bundle import cases
 from loadstone.audit.judge import CREDIBLE, as_found, told
-from loadstone.audit.rules import RULES
 from loadstone.bundle.read import Bundle
 from loadstone.explanations.job_facts import JobFacts
 from loadstone.explanations.readings import CONTENDED, OF_OTHERS, Probed, left
@@ -74,7 +73,7 @@ def row_of(seed: int, each: int = 1, bundles: Path | None = None) -> Row:
         "tried": _document(staged.probed),
         "tried_without": _document(staged.probed_without),
     }
-    return drawn | _judged(staged.case, staged.probed)
+    return drawn | _judged(staged.case, staged.rules, staged.probed)
 
 
 def _document(probed: Probed | None) -> Row | None:
@@ -84,20 +83,19 @@ def _document(probed: Probed | None) -> Row | None:
 def _judged_again(row: Row, bundle: Path) -> Row:
     """Return a line as the present rules judge its bundle; what was tried stays as it was chosen then."""
     (case,) = cases(summarise(Bundle.open(bundle)))
-    return row | _judged(case, Probed.model_validate(row["tried"]) if row["tried"] else None)
+    probed = Probed.model_validate(row["tried"]) if row["tried"] else None
+    return row | _judged(case, answered(case), probed)
 
 
-def _judged(case: Case, probed: Probed | None) -> Row:
-    # Each rule answers once: what would be said without one needs no other answers.
-    answered = [_answered(rule, case) for rule in RULES]
-    plain = as_found(case, answered)
+def _judged(case: Case, rules: Sequence[Rule], probed: Probed | None) -> Row:
+    plain = as_found(case, rules)
     assert case.job_facts is not None
     return {
         "rules": rules_digest(),
         "facts": asdict(case.job_facts),
         "plain": said_of(plain),
         "told": [told(plain).kind, told(plain).confidence],
-        "without_rule": _without_each(case, plain, answered),
+        "without_rule": _without_each(case, plain, rules),
         "probed": said_of(told(as_found(replace(case, probed=probed)))) if probed else None,
     }
 
@@ -113,11 +111,6 @@ def said_of(verdict: Verdict) -> Row:
         "checked": list(verdict.checked),
         "explanations": {one.name: one.probability for one in verdict.explanations},
     }
-
-
-def _answered(rule: Rule, case: Case) -> Rule:
-    answer = None if rule.of_hosts else rule.judge(case)
-    return rule if answer is None else replace(rule, judge=lambda _: answer)
 
 
 def _without_each(case: Case, plain: Verdict, rules: Sequence[Rule]) -> Row:

@@ -20,6 +20,8 @@ from lab.probes.situation import Healthy, Situation, device, workload_of
 
 from loadstone.analysis.summary import summarise
 from loadstone.audit.from_bundle import cases
+from loadstone.audit.judge import judge_case
+from loadstone.audit.rules import RULES
 from loadstone.engine.binary import find
 from loadstone.plan.host import HostFacts
 from loadstone.plan.model import BackendSim, Plan
@@ -33,8 +35,10 @@ if TYPE_CHECKING:
     from lab.probes.kind import Kind
 
     from loadstone.audit.case import Case
+    from loadstone.audit.rule import Rule
     from loadstone.explanations.readings import Probed
     from loadstone.probe.base import Base
+    from loadstone.verdict import Verdict
 
 BUDGET_S: Final = 20.0
 OVERHEAD_S: Final = 0.5
@@ -50,6 +54,8 @@ class Staged:
     """Logarithm of the rate, against that of the same device and job without the cause."""
     case: Case
     base: Base
+    rules: tuple[Rule, ...]
+    """Each with the answer that it gave of the case."""
     probed: Probed | None = None
     probed_without: Probed | None = None
     """Of a lie in the device: what is tried where its explanation is not in the list."""
@@ -130,15 +136,17 @@ def attempt(name: str, seed: int, *, probing: bool = True, keep: Path | None = N
         if base is None:
             raise RuntimeError("nothing was measured")
         base = replace(base, plan=plan)
-        made = Staged(situation, kind, watched.log_ratio(base.main.rate, before.rate), case, base)
+        change = watched.log_ratio(base.main.rate, before.rate)
+        made = Staged(situation, kind, change, case, base, answered(case))
         if not probing:
             return made
         after = Path(state).read_bytes() if Path(state).exists() else None
-        made = replace(made, probed=_probed(made))
+        plain = judge_case(case, made.rules)
+        made = replace(made, probed=_probed(base, plain))
         if kind.honest or not kind.in_device:
             return made
         _restore(Path(state), after)
-        return replace(made, probed_without=_probed(made, frozenset(kind.truth)))
+        return replace(made, probed_without=_probed(base, plain, frozenset(kind.truth)))
 
 
 def _restore(state: Path, kept: bytes | None) -> None:
@@ -149,11 +157,18 @@ def _restore(state: Path, kept: bytes | None) -> None:
         state.unlink(missing_ok=True)
 
 
-def _probed(made: Staged, without: frozenset[str] = frozenset()) -> Probed:
-    """Probe as the product does after a run with this verdict."""
-    from loadstone.audit.judge import judge_case  # noqa: PLC0415 # the tables of a run need none
+def answered(case: Case) -> tuple[Rule, ...]:
+    """Return the rules with their answers: what is said with and without one is weighed several times."""
+    return tuple(_answered(rule, case) for rule in RULES)
 
-    verdict = judge_case(made.case)
+
+def _answered(rule: Rule, case: Case) -> Rule:
+    answer = None if rule.of_hosts else rule.judge(case)
+    return rule if answer is None else replace(rule, judge=lambda _: answer)
+
+
+def _probed(base: Base, verdict: Verdict, without: frozenset[str] = frozenset()) -> Probed:
+    """Probe as the product does after a run with this verdict."""
     said = session.RuleFindings(
         {cause.rule: cause.confidence for cause in verdict.causes if cause.effect != "note"}, verdict.checked
     )
@@ -173,6 +188,4 @@ def _probed(made: Staged, without: frozenset[str] = frozenset()) -> Probed:
         spent[0] += whole / 1e9 + OVERHEAD_S
         return session.Ran(run(plan), f"probes/{number:03d}", complete=True)
 
-    return session.probe(
-        made.base, probe, said, clock=lambda: spent[0], overhead_s=OVERHEAD_S, without=without
-    )
+    return session.probe(base, probe, said, clock=lambda: spent[0], overhead_s=OVERHEAD_S, without=without)

@@ -41,12 +41,13 @@ def added_up(
     """
     every = [*keys, *([over] if over else [])]
     start, end = pl.col("start_ns"), pl.col("end_ns")
-    added = rows.group_by(every).agg(start.min(), end.max(), *sums(kinds, samples), *more).sort(every)
+    grouped_rows = rows.lazy().group_by(every)
+    added = grouped_rows.agg(start.min(), end.max(), *sums(kinds, samples), *more).sort(every)
     if over is None:
-        return added
+        return added.collect()
     before = end.cum_max().shift(1)
     own = pl.min_horizontal(pl.max_horizontal(start, before.over(keys) if keys else before), end)
-    return added.with_columns(own.alias("start_ns")).with_columns((end - start).alias("length_ns"))
+    return added.with_columns(own.alias("start_ns")).with_columns((end - start).alias("length_ns")).collect()
 
 
 def sums(kinds: Sequence[str], samples: str = OWN_SAMPLES) -> list[pl.Expr]:

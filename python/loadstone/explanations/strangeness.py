@@ -10,15 +10,15 @@ import math
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
+from loadstone.explanations.cells import cells_of, predicted
 from loadstone.explanations.names import BY_NAME, possible
 from loadstone.explanations.predictions import LEAST_ERROR, READINGS
 from loadstone.explanations.readings import MOMENTS
-from loadstone.explanations.weigh import cells_of, predicted
 
 if TYPE_CHECKING:
+    from loadstone.explanations.cells import Hypothesis
     from loadstone.explanations.job_facts import JobFacts
     from loadstone.explanations.readings import Probed, ProbeReading
-    from loadstone.explanations.weigh import Hypothesis
 
 USUAL: Final = 2.0
 """Deviations: of 378 honest situations of seeds 100001 to 101122, 9 in 10 have no reading further off."""
@@ -33,7 +33,7 @@ MOST: Final = 8.0
 
 def strangeness(job: JobFacts, probed: Probed | None) -> float:
     """Return by how many deviations more than usual the worst reading is off, in the best regime."""
-    storage = [one for one in cells_of(possible(job)) if BY_NAME[one.name].effect == "measures"]
+    storage = [one for one in cells_of(possible(job)).every if BY_NAME[one.name].effect == "measures"]
     readings = [
         one for tried in (probed.tried if probed else ()) for one in tried.readings if one.name in READINGS
     ]

@@ -14,30 +14,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from loadstone.explanations.cells import cells_of, likelihoods
 from loadstone.explanations.names import BY_NAME, UNEXPLAINED, possible
-from loadstone.explanations.predictions import (
-    ANY_DEPTH,
-    IN_REGIMES,
-    LEAST_ERROR,
-    READINGS,
-    REGIMES,
-)
+from loadstone.explanations.predictions import READINGS
 from loadstone.explanations.weights import FITTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import TypeAlias
 
-    from numpy.typing import NDArray
-
+    from loadstone.explanations.cells import Cells, Floats
     from loadstone.explanations.job_facts import JobFacts
     from loadstone.explanations.names import Explanation
-    from loadstone.explanations.predictions import Prediction
     from loadstone.explanations.readings import Probed, ProbeReading
     from loadstone.explanations.weights import Weights
     from loadstone.verdict import RuleName
-
-    Floats: TypeAlias = NDArray[np.float64]
 
 TELLS: Final = math.log(1.5)
 """Evidence below this factor is for and against nothing."""
@@ -74,8 +64,8 @@ def weigh(
         return []
     evidence = _of_rules(rows, found or {}, frozenset(checked), weights)
     readings = [] if probed is None else [one for tried in probed.tried for one in tried.readings]
-    cells = hypotheses(rows, readings, evidence, weights)
-    chances = np.array([sum(one.chance for one in cells if one.row == index) for index in range(len(rows))])
+    known = hypotheses(rows, readings, evidence, weights)
+    chances = known.cells.sums(known.each)
     evidence += _of_probes(rows, probed, weights)
     order = np.argsort(-chances, kind="stable")
     return [_weighed(rows[index], index, chances, evidence) for index in order]
@@ -103,23 +93,11 @@ def scaled(weighed: Sequence[Weighed], measures: float) -> list[Weighed]:
 
 
 @dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """An explanation in one regime: what readings depend on. `row`: the explanation's place."""
+class Chances:
+    """How probable each explanation is in each of its regimes, after some evidence."""
 
-    row: int
-    name: str
-    regime: str
-    chance: float
-    like: str
-    """Whose predictions hold; of something unexplained each of the named in turn."""
-    nearly: bool = False
-    """Something unexplained that differs from what it is like in little."""
-
-    def unlike(self, reading: str, weights: Weights) -> float:
-        """Return the share of this reading that its predictions do not hold for."""
-        if self.name != UNEXPLAINED:
-            return weights.surprise_of(reading)
-        return weights.fewer if self.nearly else weights.unlike
+    cells: Cells
+    each: Floats
 
 
 def hypotheses_of(
@@ -130,22 +108,18 @@ def hypotheses_of(
     weights: Weights = FITTED.weights,
     *,
     without: frozenset[str] = frozenset(),
-) -> list[Hypothesis]:
+) -> Chances:
     """Return the same after everything that was tried, for who chooses what to try next."""
     rows = [one for one in possible(job) if one.name not in without]
     readings = [] if probed is None else [one for tried in probed.tried for one in tried.readings]
-    if not rows:
-        return []
     return hypotheses(rows, readings, _of_rules(rows, found, frozenset(checked), weights), weights)
 
 
-def cause_named(cells: Sequence[Hypothesis]) -> bool:
+def cause_named(known: Chances) -> bool:
     """Tell whether the most probable is a cause with a name: neither the storage nor the unexplained."""
-    chances: dict[str, float] = {}
-    for one in cells:
-        chances[one.name] = chances.get(one.name, 0.0) + one.chance
-    best = max(chances, key=lambda name: chances[name])
-    return best != UNEXPLAINED and BY_NAME[best].effect != "measures"
+    best = int(np.argmax(known.cells.sums(known.each)))
+    name = next(one.name for one in known.cells.every if one.row == best)
+    return name != UNEXPLAINED and BY_NAME[name].effect != "measures"
 
 
 def hypotheses(
@@ -153,37 +127,20 @@ def hypotheses(
     readings: Sequence[ProbeReading],
     evidence: Sequence[_Evidence] = (),
     weights: Weights = FITTED.weights,
-) -> list[Hypothesis]:
+) -> Chances:
     """Return every explanation in every regime it can hold in, with its probability."""
     cells = cells_of(rows)
-    logs = np.array([math.log(one.chance) for one in cells])
-    logs += np.array([prior(one.name, weights) for one in cells])
+    if not rows:
+        return Chances(cells, cells.odds)
+    of_rows = np.array([prior(row.name, weights) for row in rows])
+    for source in evidence:
+        of_rows += source.factors
+    logs = np.log(cells.odds) + of_rows[cells.rows]
     for one in readings:
         if one.name in READINGS:
             told = likelihoods(cells, one.name, np.array([one.value]), one.error, weights)[:, 0]
             logs += weights.dependence * np.log(told)
-    logs += np.array([sum(float(one.factors[cell.row]) for one in evidence) for cell in cells])
-    chances = _normal(logs)
-    return [replace(cell, chance=float(chance)) for cell, chance in zip(cells, chances, strict=True)]
-
-
-def cells_of(rows: Sequence[Explanation]) -> list[Hypothesis]:
-    """Return every explanation in every regime with its odds before anything was tried."""
-    named = [
-        Hypothesis(index, row.name, regime, row.odds * weight, row.name)
-        for index, row in enumerate(rows)
-        for weight, regime in IN_REGIMES.get(row.name, ANY_DEPTH)
-        if row.name != UNEXPLAINED
-    ]
-    whole = sum(one.chance for one in named)
-    unknown = [
-        replace(one, row=index, name=UNEXPLAINED, chance=row.odds * one.chance / whole / 2, nearly=nearly)
-        for index, row in enumerate(rows)
-        if row.name == UNEXPLAINED
-        for nearly in (False, True)
-        for one in named
-    ]
-    return [*named, *unknown]
+    return Chances(cells, _normal(logs))
 
 
 def prior(explanation: str, weights: Weights) -> float:
@@ -249,52 +206,8 @@ def _factor(value: float) -> str:
 def _log_likelihoods(rows: Sequence[Explanation], reading: ProbeReading, weights: Weights) -> Floats:
     cells = cells_of(rows)
     told = likelihoods(cells, reading.name, np.array([reading.value]), reading.error, weights)[:, 0]
-    shares = np.array([one.chance for one in cells])
-    places = np.array([one.row for one in cells])
-    means = [
-        float((told * shares)[places == index].sum() / shares[places == index].sum())
-        for index in range(len(rows))
-    ]
-    factors: Floats = weights.dependence * np.log(np.array(means))
+    factors: Floats = weights.dependence * np.log(cells.sums(told * cells.odds) / cells.sums(cells.odds))
     return factors
-
-
-def likelihoods(
-    cells: Sequence[Hypothesis], reading: str, values: Floats, error: float, weights: Weights
-) -> Floats:
-    """Return the density of readings under each explanation in its regime: a row for each of them."""
-    told, anything = densities(cells, reading, values, error)
-    unlike = np.array([one.unlike(reading, weights) for one in cells])[:, None]
-    made: Floats = (1 - unlike) * told + unlike * anything[None, :]
-    return made
-
-
-def densities(
-    cells: Sequence[Hypothesis], reading: str, values: Floats, error: float
-) -> tuple[Floats, Floats]:
-    """Return what each predicts of readings, and the density of those that nothing predicts."""
-    mean, deviation = READINGS[reading].anything
-    own = math.hypot(error, LEAST_ERROR)
-    anything = _density(values, mean, math.hypot(deviation, error))
-    known: dict[Prediction, Floats] = {}
-
-    def of(parts: Prediction) -> Floats:
-        if parts not in known:
-            every = [weight * _density(values, m, math.hypot(d, own)) for weight, m, d in parts]
-            known[parts] = np.sum(every, axis=0)
-        return known[parts]
-
-    return np.stack([of(predicted(one.like, one.regime, reading)) for one in cells]), anything
-
-
-def predicted(explanation: str, regime: str, reading: str) -> Prediction:
-    """Return what is predicted of a reading."""
-    row = READINGS[reading]
-    return REGIMES[regime].get(reading) or row.under.get(explanation, row.others)
-
-
-def _density(values: Floats, mean: float, deviation: float) -> Floats:
-    return np.exp(-(((values - mean) / deviation) ** 2) / 2) / (deviation * math.sqrt(2 * math.pi))
 
 
 def _normal(logs: Floats) -> Floats:

@@ -17,7 +17,7 @@ from loadstone.bundle.read import Bundle
 from loadstone.engine.interrupts import Interrupts
 from loadstone.probe import session
 from loadstone.probe.base import Base
-from loadstone.probe.figures import COLUMNS, dips, issuing_ns, of_stage
+from loadstone.probe.figures import COLUMNS, dips, issuing_ns, of_stages
 from loadstone.session import RunRequest, run_plan
 from loadstone.workload.model import Workload
 
@@ -78,11 +78,10 @@ def base_from(measurement: Measurement, budget_s: float) -> Base | None:
     """Return it from a run that was read already."""
     plan, samples = measurement.plan, measurement.samples
     lines = {measurement.stages_of(line)[0]: line for line in measurement.lines("stage")}
-    figures = [(stage, of_stage(samples, stage, issuing_ns(plan, stage))) for stage in sorted(lines)]
-    measured = [(stage, one) for stage, one in figures if one is not None]
+    measured = of_stages(samples, {stage: issuing_ns(plan, stage) for stage in sorted(lines)})
     if not measured:
         return None
-    stage, longest = max(measured, key=lambda pair: pair[1].seconds)
+    stage, longest = max(sorted(measured.items()), key=lambda pair: pair[1].seconds)
     main = _closely(measurement, lines[stage], longest)
     facts = phase_facts(measurement, lines[stage])
     return Base(plan, stage, facts, main, budget_s, _taken(measurement.bundle))

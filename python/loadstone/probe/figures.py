@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
@@ -17,9 +17,14 @@ from loadstone.analysis.estimate import ratio
 from loadstone.analysis.latency import summed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import TypeAlias
+
+    from numpy.typing import NDArray
 
     from loadstone.plan.model import Plan
+
+    Floats: TypeAlias = NDArray[np.float64]
 
 MOVES: Final = 3
 """The first three operations move data: reads, writes, trims."""
@@ -68,24 +73,42 @@ def issuing_ns(plan: Plan, stage: int) -> int | None:
 
 
 def of_stage(samples: pl.DataFrame, stage: int, begins_ns: int | None = None) -> Figures | None:
-    """Add up one stage of a run; None when hardly anything completed.
+    """Add up one stage of a run; None when hardly anything completed."""
+    return of_stages(samples, {stage: begins_ns}).get(stage)
 
-    `begins_ns`: for how long it began I/Os. Behind that it waited for what was in flight: of a deep queue
+
+def of_stages(samples: pl.DataFrame, begins_ns: Mapping[int, int | None]) -> dict[int, Figures]:
+    """Add up stages of a run; those in which hardly anything completed are not there.
+
+    `begins_ns`: for how long each began I/Os. Behind that it waited for what was in flight: of a deep queue
     that is a time of its own, in which less and less was done.
     """
-    mine = samples.filter((pl.col("stage") == stage) & (pl.col("op") < MOVES))
-    rows = mine.filter(~pl.col("ramp"))
-    if begins_ns is not None and rows.height:
-        until_ns = int(mine["start_ns"].min()) + begins_ns + MILLISECOND_NS  # type: ignore[arg-type] # a number
-        loaded = rows.filter(pl.col("end_ns") <= until_ns)
-        rows = loaded if loaded["ops"].sum() >= LEAST_OPS else rows
-    windows = added_up(rows, (), over="interval")
-    whole = rows.select(sums(("lat",), "ops")).row(0, named=True)
+    of_stage, began = pl.col("stage"), pl.col("start_ns").min().over("stage")
+    until = {stage: None if ns is None else ns + MILLISECOND_NS for stage, ns in begins_ns.items()}
+    until_ns = began + of_stage.replace_strict(until, return_dtype=pl.UInt64)
+    moved = samples.lazy().filter(of_stage.is_in(list(begins_ns)) & (pl.col("op") < MOVES))
+    counted = moved.with_columns(in_time=(pl.col("end_ns") <= until_ns).fill_null(value=True))
+    counted = counted.filter(~pl.col("ramp"))
+    little = pl.col("ops").filter("in_time").sum().over("stage") < LEAST_OPS
+    rows = counted.filter(pl.col("in_time") | little).collect()
+    windows = added_up(rows, ("stage",), over="interval")
+    written = pl.col("bytes").filter(pl.col("op") == 1).sum().alias("written")
+    whole = rows.group_by("stage").agg(*sums(("lat",), "ops"), written)
+    lengths, ops = (windows[name].to_numpy().astype(np.float64) for name in ("length_ns", "ops"))
+    stages = windows["stage"].to_numpy()
+    found = {
+        int(row["stage"]): _figures(row, ops[mine], lengths[mine] / 1e9)
+        for row in whole.iter_rows(named=True)
+        for mine in (stages == row["stage"],)
+    }
+    return {stage: figures for stage, figures in found.items() if figures is not None}
+
+
+def _figures(whole: dict[str, Any], ops: Floats, lengths: Floats) -> Figures | None:
+    """Return the figures of a stage from its sums, and its windows' operations and seconds."""
     latency = summed(whole, "lat")
     if latency.count < LEAST_OPS:
         return None
-    lengths = windows["length_ns"].to_numpy().astype(np.float64) / 1e9
-    ops = windows["ops"].to_numpy().astype(np.float64)
     told = ratio(ops, lengths, np.zeros(len(ops), np.int64), "1/s")
     seconds = float(lengths.sum())
     if told is None or seconds <= 0:
@@ -109,14 +132,12 @@ def of_stage(samples: pl.DataFrame, stage: int, begins_ns: int | None = None) ->
         window_count=float(full.mean()) if len(full) else 0.0,
         correlation=_correlation(full),
         quarters=_quarters(ops, lengths),
-        written_bytes=int(rows.filter(pl.col("op") == 1)["bytes"].sum()),
+        written_bytes=int(whole["written"]),
         dips=dips(ops, lengths),
     )
 
 
-def dips(
-    ops: np.ndarray[tuple[int], np.dtype[np.float64]], lengths: np.ndarray[tuple[int], np.dtype[np.float64]]
-) -> float | None:
+def dips(ops: Floats, lengths: Floats) -> float | None:
     """Return the share of moments with less than half of the usual; `lengths` of samples in s."""
     if not ops.sum():
         return None
@@ -131,15 +152,13 @@ def dips(
     return (int((rates < np.median(rates) / 2).sum()) + 0.5) / number
 
 
-def _correlation(rates: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+def _correlation(rates: Floats) -> float:
     if len(rates) < 8 or rates.std() == 0:
         return 0.0
     return float(np.corrcoef(rates[:-1], rates[1:])[0, 1]) if rates[:-1].std() and rates[1:].std() else 0.0
 
 
-def _quarters(
-    ops: np.ndarray[tuple[int], np.dtype[np.float64]], lengths: np.ndarray[tuple[int], np.dtype[np.float64]]
-) -> tuple[float, float]:
+def _quarters(ops: Floats, lengths: Floats) -> tuple[float, float]:
     part = max(1, len(ops) // 4)
     first = float(ops[:part].sum() / max(1e-9, lengths[:part].sum()))
     last = float(ops[-part:].sum() / max(1e-9, lengths[-part:].sum()))

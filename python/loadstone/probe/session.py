@@ -26,7 +26,7 @@ from loadstone.explanations.readings import (
 from loadstone.explanations.weigh import cause_named, hypotheses_of, text
 from loadstone.messages import say
 from loadstone.probe.arms import plan_of
-from loadstone.probe.figures import issuing_ns, of_stage
+from loadstone.probe.figures import issuing_ns, of_stages
 from loadstone.probe.probe import Measured
 from loadstone.probe.probes import PROBES
 
@@ -117,14 +117,14 @@ def ranked(
     """
     if not offered:
         return []
-    cells = hypotheses_of(base.facts, so_far, found.rules, found.checked, without=without)
+    known = hypotheses_of(base.facts, so_far, found.rules, found.checked, without=without)
     candidates = [
         Candidate(one.probe.name, one.turns.seconds + overhead_s, _readings(base, one)) for one in offered
     ]
-    if not cells:
+    if not known.each.size:
         return []
-    least = LEAST_BITS if cause_named(cells) else 0.0
-    return [one for one in worth(cells, candidates) if one.bits >= least]
+    least = LEAST_BITS if cause_named(known) else 0.0
+    return [one for one in worth(known, candidates) if one.bits >= least]
 
 
 def _readings(base: Base, offer: Offer) -> tuple[str, ...]:
@@ -211,11 +211,12 @@ def _of_the_run(base: Base) -> list[Tried]:
 def _tried(base: Base, offer: Offer, ran: Ran, seconds: float) -> Tried:
     turns: dict[str, list[Figures]] = {}
     written = 0
+    begins_ns = {stage: issuing_ns(offer.plan, stage) for stage in range(len(offer.turns.order))}
+    measured = of_stages(ran.samples, begins_ns)
     for stage, arm in enumerate(offer.turns.order):
-        figures = of_stage(ran.samples, stage, issuing_ns(offer.plan, stage))
-        if figures is not None:
-            turns.setdefault(arm.name, []).append(figures)
-            written += figures.written_bytes
+        if stage in measured:
+            turns.setdefault(arm.name, []).append(measured[stage])
+            written += measured[stage].written_bytes
     readings = [one for one in offer.probe.read(Measured(turns), base) if _usable(one)]
     readings += _drift(turns.get("as_run", ()))
     return Tried(
