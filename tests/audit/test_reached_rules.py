@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loadstone.audit.case import Declared, PayloadProperties
+from loadstone.audit.case import Declared, PayloadProperties, Range
 from loadstone.audit.rule import CannotTell, Clear, NotMine, cannot_tell
 from loadstone.audit.rules import (
     first_pass_allocation,
@@ -136,6 +136,24 @@ def test_a_loop_device_over_holes_is_found_though_it_counts_the_reads(share: flo
     target = disk(unwritten_bytes_before=round(share * 128 * MIB))
     answer = unwritten_region.RULE.judge(run(targets=(target,)))
     assert (answer == Clear()) is clear
+
+
+@pytest.mark.parametrize(
+    ("used_mib", "unwritten_mib", "least_mib"), [(64, 64, 0), (64, 100, 36), (128, 64, 64), (64, 128, 64)]
+)
+def test_of_a_device_at_least_what_no_place_is_left_for_was_read_unwritten(
+    used_mib: int, unwritten_mib: int, least_mib: int
+) -> None:
+    part = job(ranges=((Range("/dev/loop0", 0, used_mib * MIB),),))
+    case = run(jobs=(part,), targets=(disk(unwritten_bytes_before=unwritten_mib * MIB),))
+    if not least_mib:
+        assert unwritten_region.RULE.judge(case) == cannot_tell(
+            "audit.unwritten_region.extents", where="/dev/loop0"
+        )
+        return
+    found = one(unwritten_region.RULE, case)
+    assert found.evidence["unwritten_bytes"] == least_mib * MIB
+    assert found.evidence["size_bytes"] == used_mib * MIB
 
 
 def test_a_device_that_tells_nothing_of_what_was_written_leaves_it_open() -> None:

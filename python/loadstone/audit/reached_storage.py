@@ -5,11 +5,13 @@ Knows a Case's traffic. Does not say why something did not arrive.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from loadstone.audit import case_queries
+from loadstone.audit.planned import union_bytes
 from loadstone.audit.rule import Finding
 from loadstone.messages import say
 from loadstone.verdict import BYTES_PER_S, Chart
@@ -44,15 +46,42 @@ def reduction_explains(case: Case, share: float) -> bool:
     return layer is not None and (share >= MOST_REDUCED or "deduplication" in layer)
 
 
+@dataclass(frozen=True, slots=True)
+class Unwritten:
+    """What was never written of the part of a target that the jobs use: between two bounds.
+
+    It is known how much of a whole target was never written, not where that lies.
+    """
+
+    used_bytes: int
+    least_bytes: int
+    most_bytes: int
+
+    @property
+    def may_matter(self) -> bool:
+        """Whether so much of it may be unwritten that it can be seen."""
+        return self.most_bytes > UNWRITTEN * self.used_bytes
+
+    @property
+    def matters(self) -> bool:
+        """Whether that is so wherever the unwritten parts lie."""
+        return self.least_bytes > UNWRITTEN * self.used_bytes
+
+
 def unwritten(case: Case) -> bool:
-    """Whether a part of a target that matters was never written before the run."""
-    return any((share or 0.0) > UNWRITTEN for share in map(unwritten_share, case.targets))
+    """Whether a part of a target that may matter was never written before the run."""
+    found = (unwritten_part(case, target) for target in case.targets)
+    return any(one.may_matter for one in found if one is not None)
 
 
-def unwritten_share(target: TargetState) -> float | None:
-    """Return the part of a target that was unwritten when the run began."""
+def unwritten_part(case: Case, target: TargetState) -> Unwritten | None:
+    """Return what was unwritten of a target when the run began, of the part that jobs use; None: unknown."""
     size, found = target.size_bytes, target.unwritten_bytes_before
-    return found / size if size and found is not None else None
+    if not size or found is None:
+        return None
+    own = [one for job in case.jobs for clone in job.ranges for one in clone if one.target == target.path]
+    used = min(size, union_bytes(own)) or size
+    return Unwritten(used, least_bytes=max(0, found - (size - used)), most_bytes=min(found, used))
 
 
 def memory(target: TargetState) -> Finding:

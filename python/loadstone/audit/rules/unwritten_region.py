@@ -25,7 +25,7 @@ def _judge(case: Case) -> Answer:
     found = tuple(finding for target in case.targets if (finding := _target(case, target)) is not None)
     if found:
         return found
-    unknown = [target.path for target in case.targets if reached_storage.unwritten_share(target) is None]
+    unknown = [target.path for target in case.targets if _is_open(case, target)]
     if unknown or not case.targets:
         return cannot_tell(
             "audit.unwritten_region.extents", where=case_queries.names(unknown) or "the target"
@@ -33,33 +33,40 @@ def _judge(case: Case) -> Answer:
     return Clear()
 
 
+def _is_open(case: Case, target: TargetState) -> bool:
+    """Tell whether what was read may have been written or not, for all that is known."""
+    part = reached_storage.unwritten_part(case, target)
+    return part is None or (part.may_matter and not part.matters and _arrived(case, target) is None)
+
+
+def _arrived(case: Case, target: TargetState) -> float | None:
+    """Return the part of what was read that reached the storage; of a device that cannot be seen."""
+    return case.traffic.share("read") if case.traffic is not None and not target.is_disk else None
+
+
 def _target(case: Case, target: TargetState) -> Finding | None:
-    share = reached_storage.unwritten_share(target)
-    if share is None or share <= reached_storage.UNWRITTEN:
+    part = reached_storage.unwritten_part(case, target)
+    if part is None:
         return None
-    arrived = case.traffic.share("read") if case.traffic is not None else None
-    direct_to_device = target.is_disk
-    if arrived is not None and not direct_to_device and arrived >= reached_storage.enough(case):
-        # What was read lies in the written part.
+    arrived = _arrived(case, target)
+    if (
+        not part.matters
+        if arrived is None
+        else not part.may_matter or arrived >= reached_storage.enough(case)
+    ):
+        # What was read lies in the written part, or may lie there.
         return None
-    evidence = reached_storage.evidence(case, "read") | {
-        "unwritten_bytes": target.unwritten_bytes_before or 0,
-        "size_bytes": target.size_bytes or 0,
-    }
-    seen = arrived is not None and not direct_to_device
-    told = {
-        "unwritten_bytes": target.unwritten_bytes_before,
-        "size_bytes": target.size_bytes,
-        "target": target.path,
-        "unwritten_share": share,
-    }
+    unwritten_bytes = part.least_bytes if arrived is None else part.most_bytes
+    share = unwritten_bytes / part.used_bytes
+    numbers = {"unwritten_bytes": unwritten_bytes, "size_bytes": part.used_bytes}
+    told: dict[str, str | float] = {**numbers, "target": target.path, "unwritten_share": share}
     return Finding(
         effect="not_valid",
-        confidence=0.97 if seen else (0.9 if share > MOSTLY else 0.7),
-        text=say("audit.unwritten_region.seen.text", **told, arrived_share=min(arrived or 0.0, 1.0))
-        if seen
-        else say("audit.unwritten_region.unseen.text", **told),
-        evidence=evidence,
+        confidence=0.97 if arrived is not None else (0.9 if share > MOSTLY else 0.7),
+        text=say("audit.unwritten_region.unseen.text", **told)
+        if arrived is None
+        else say("audit.unwritten_region.seen.text", **told, arrived_share=min(arrived, 1.0)),
+        evidence=reached_storage.evidence(case, "read") | numbers,
         advice=say("audit.unwritten_region.seen.advice"),
         layer="unwritten space",
     )
