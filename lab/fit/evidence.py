@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -89,6 +90,16 @@ def of(row: Row, *, probed: bool = True, removed: bool = False) -> Evidence:
     )
 
 
+@dataclass
+class Sort:
+    """Explanations whose readings depend on the same weights, and what these made of them last."""
+
+    places: tuple[NDArray[np.intp], NDArray[np.intp]]
+    """Situation and explanation of each."""
+    told: Floats
+    known: tuple[tuple[float, ...], Floats] | None = None
+
+
 @dataclass(frozen=True)
 class Table:
     """Many situations, padded to one shape: situation, explanation in its regime, reading."""
@@ -106,24 +117,49 @@ class Table:
     found: Floats
     clear: Floats
 
+    @cached_property
+    def sorts(self) -> dict[str, Sort]:
+        """The sorts of explanations: the named ones, and the two of the unexplained."""
+        nearly, unknown = self.nearly > 0, self.unknown > 0
+        masks = {"named": ~unknown, "unlike": unknown & ~nearly, "nearly": unknown & nearly}
+        places = {name: np.nonzero(mask) for name, mask in masks.items()}
+        return {name: Sort((at[0], at[1]), self.told[at]) for name, at in places.items()}
+
     def logs(self, weights: Weights) -> Floats:
         """Return the logarithm of each chance."""
-        surprises = np.array([weights.surprise_of(name) for name in READING_NAMES])[self.names]
-        unknown = np.where(self.nearly > 0, weights.fewer, weights.unlike)
-        unlike = np.where(self.unknown[:, :, None] > 0, unknown[:, :, None], surprises[:, None, :])
-        density = (1 - unlike) * self.told + unlike * self.anything[:, None, :]
-        told = (np.log(np.maximum(density, 1e-300)) * self.used[:, None, :]).sum(axis=2)
         logs = (
             self.odds
             + self.measures * math.log(weights.measures_odds)
             + self.unknown * math.log(weights.unexplained_odds)
-            + weights.dependence * told
+            + weights.dependence * self._told(weights)
             + np.minimum(self.found, math.log(weights.most_odds)).sum(axis=2)
             + self.clear * math.log(weights.clear)
         )
         logs -= logs.max(axis=1, keepdims=True)
         found: Floats = logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
         return found
+
+    def _told(self, weights: Weights) -> Floats:
+        """Return what all readings of a situation say together of each of its explanations.
+
+        Of each sort of explanation that depends on other weights: a step of a fit changes one, and what
+        the others leave as it is has been worked out.
+        """
+        named = tuple(weights.surprise_of(name) for name in READING_NAMES)
+        whole = np.empty(self.odds.shape)
+        for sort, shares in (
+            ("named", named),
+            ("unlike", (weights.unlike,) * len(READING_NAMES)),
+            ("nearly", (weights.fewer,) * len(READING_NAMES)),
+        ):
+            part = self.sorts[sort]
+            if part.known is None or part.known[0] != shares:
+                unlike = np.array(shares)[self.names[part.places[0]]]
+                density = (1 - unlike) * part.told + unlike * self.anything[part.places[0]]
+                logs = np.log(np.maximum(density, 1e-300)) * self.used[part.places[0]]
+                part.known = (shares, logs.sum(axis=1))
+            whole[part.places] = part.known[1]
+        return whole
 
     def surprised(self, weights: Weights) -> dict[str, tuple[float, float]]:
         """Return of each reading how many nothing predicted that is right, and how many there were."""
