@@ -38,6 +38,14 @@ def test_an_error_comes_back_whole() -> None:
     assert (str(caught.value), caught.value.message, caught.value.hint) == ("a:3: no", "no", "yes")
 
 
+def test_what_vanished_is_told_with_what_was_done(tmp_path: Path) -> None:
+    """A directory that went while a Plan was made came out as a bare `FileNotFoundError`."""
+    with pytest.raises(RunError) as caught:
+        run_in_child((tmp_path / "gone").stat, doing="looking at the targets of a")
+    assert caught.value.message == f"looking at the targets of a: {tmp_path}/gone: No such file or directory"
+    assert caught.value.hint
+
+
 def test_an_error_that_cannot_travel_is_told_in_words() -> None:
     class OddError(Exception):
         def __init__(self, one: int, two: int) -> None:

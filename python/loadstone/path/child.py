@@ -52,6 +52,8 @@ def run_in_child(
 ) -> T:
     """Do `work` in a child and return what it returns, or raise what it raises.
 
+    What the system refused it, as where a target vanishes meanwhile, is raised as `RunError`.
+
     It sees all that this process sees, and changes nothing in this process. Raises `NoAnswerError`
     once it did nothing for `silent_s`, and as soon as `give_up` says so; the child is then killed
     and not waited for. `doing` begins the message: "looking at /dev/sdb". Nothing of the terminal
@@ -71,7 +73,7 @@ def run_in_child(
             hint="raise the limit on processes (ulimit -u, or pids.max of the control group), or free memory",
         ) from error
     if pid == 0:
-        _serve(work, theirs)
+        _serve(work, theirs, doing)
     theirs.close()
     child = _Child(pid, ours)
     try:
@@ -125,7 +127,7 @@ def _fork() -> int:
         return os.fork()
 
 
-def _serve(work: Callable[[], object], parent: Connection) -> None:
+def _serve(work: Callable[[], object], parent: Connection, doing: str) -> None:
     """Do the work and leave, whatever happens: nothing of the parent's may be run here."""
     global _to_parent  # noqa: PLW0603 # one per process, set where the process begins
     code = 1
@@ -134,12 +136,22 @@ def _serve(work: Callable[[], object], parent: Connection) -> None:
         _to_parent = parent
         try:
             answer: tuple[str, Any] = ("done", work())
+        except OSError as error:
+            answer = ("raised", _refused(doing, error))
         except BaseException as error:  # noqa: BLE001 # whatever it is, it is the parent's
             answer = ("raised", error)
         parent.send_bytes(_pickled(answer))
         code = 0
     finally:
         os._exit(code)
+
+
+def _refused(doing: str, error: OSError) -> RunError:
+    what = f"{error.filename}: " if error.filename is not None else ""
+    return RunError(
+        f"{doing}: {what}{error.strerror or error}",
+        hint="see who removes, replaces or withholds it, and start again",
+    )
 
 
 def _let_go(keep: int) -> None:
