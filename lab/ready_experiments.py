@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import inspect
-import json
 import os
 import platform
 import shutil
@@ -33,6 +32,8 @@ from lab.parts import JOIN, Stage, call, missing
 import loadstone
 from loadstone.bundle.experiment import is_experiment
 from loadstone.experiment.observe import observations
+from loadstone.experiment.told import story_on_disk
+from loadstone.report.experiment import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -279,12 +280,17 @@ On a machine with {os.cpu_count()} CPUs ({platform.platform(terse=True)}).
 
 
 def answer(out: Path) -> str:
-    """Return what an experiment's page says first."""
-    command = (sys.executable, "-m", "loadstone", "experiment", "report", out, "--json")
-    told = json.loads(call(*command))
-    chosen = [one["levels"] for one in told["effects"]["recommendations"] if one["levels"]]
-    best = "; ".join(", ".join(f"{name}={level}" for name, level in one.items()) for one in chosen)
-    return told["answer"] + (f" It recommends {best}." if best else "")
+    """Return what an experiment's page says first, and what it recommends."""
+    story = story_on_disk(out)
+    if story is None:
+        return "No run completed."
+    several = len(story.effects.patterns) > 1
+    chosen = [
+        f"{words.sentence(words.aim(one))}{f', {one.pattern}' if several else ''}: "
+        f"{words.choice(story.effects, one)}"
+        for one in story.effects.recommendations
+    ]
+    return " ".join([words.headline(story), *chosen])
 
 
 def section(name: str, out: Path, truths: Sequence[Truth]) -> list[str]:

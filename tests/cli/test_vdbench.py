@@ -13,6 +13,7 @@ from loadstone.bundle.read import Bundle
 from loadstone.cli.app import run as command
 from loadstone.cli.options.arguments import LoadOptions
 from loadstone.errors import InputError, LoadstoneError
+from loadstone.messages import say
 from loadstone.report.vdbench import lines
 from loadstone.report.vdbench.interval_totals import Counted
 from tests.e2e import program
@@ -166,6 +167,19 @@ def test_one_run_of_a_file_is_a_workload_for_other_verbs(file: Path) -> None:
     assert [target.path for target in chosen.jobs[0].placement.targets] == ["x"]
     with pytest.raises(InputError, match="has 2 runs, one is needed"):
         read_workload.workload(str(file), LoadOptions(set=["xfer=8k"], section=["first"]).changes())
+
+
+def test_a_format_is_not_the_run_that_other_verbs_take(tmp_path: Path) -> None:
+    file = tmp_path / "trees.parm"
+    file.write_text(
+        f"fsd=f,anchor={tmp_path}/tree,depth=1,width=1,files=2,size=4k\n"
+        "fwd=w,fsd=f,operation=read\nrd=a,fwd=w,fwdrate=max,format=yes,elapsed=2\n"
+    )
+    chosen = read_workload.workload(str(file), LoadOptions().changes())
+    assert [job.name for job in chosen.jobs] == ["w.f"]
+    assert [note.text for note in chosen.notes if note.kind == "changed"] == [
+        say("api.vdbench.formatted_before")
+    ]
 
 
 def test_options_for_parameter_files_are_refused_elsewhere(tmp_path: Path) -> None:

@@ -62,4 +62,4 @@ def test_a_load_that_may_only_read(tmp_path: Path) -> None:
 
 def test_a_tree_that_is_not_there(tmp_path: Path) -> None:
     asked = of_tree(f"anchor={tmp_path}", "operation=read,xfersize=4k")
-    assert hint_of(asked) == "have the tree made first (format=yes)"
+    assert hint_of(asked) == "have the tree made first: run a job with format=yes"

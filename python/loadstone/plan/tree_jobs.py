@@ -269,7 +269,7 @@ def _check_there(job: Job, mine: list[Anchor]) -> None:
         raise InputError(
             f"there are no {needed} of a tree in {missing.path}, and nothing in this run makes any",
             where=job.at("placement.targets"),
-            hint=f"have the tree made first ({job.setting('work.clear', 'yes')})",
+            hint=f"have the tree made first: run a job with {job.setting('work.clear', 'yes')}",
         )
 
 

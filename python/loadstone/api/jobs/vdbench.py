@@ -18,10 +18,12 @@ from loadstone.errors import InputError, RefusedError
 from loadstone.formats import vdbench
 from loadstone.formats.recognise import Language
 from loadstone.formats.vdbench.values import Number
+from loadstone.messages import say
 from loadstone.messages.suggest import nearest
 from loadstone.plan.host import HostFacts
 from loadstone.report.vdbench.wording import run_line
 from loadstone.study.vdbench import ParameterFileController
+from loadstone.workload.model import Note
 from loadstone.workload.other_hosts import elsewhere
 
 if TYPE_CHECKING:
@@ -101,14 +103,20 @@ def single(job: Job, changes: JobChanges) -> Workload:
         raise RefusedError(
             "journal= is for `loadstone run`", where=file.general.at["journal"], hint="remove it here"
         )
-    runs = _chosen(vdbench.expand(file), changes)
+    chosen = _chosen(vdbench.expand(file), changes)
+    formats = [run for run in chosen if run.is_format]
+    runs = [run for run in chosen if not run.is_format] or formats
     if len(runs) != 1:
         raise InputError(
             f"{job} has {len(runs)} runs, one is needed",
             where=changes.caller.at(),
             hint=f"choose a run definition without loops and curve: --section {runs[0].definition.name}",
         )
-    return vdbench.lower(file, runs[0], vdbench.Given(allow_exec=changes.allow_exec))
+    workload = vdbench.lower(file, runs[0], vdbench.Given(allow_exec=changes.allow_exec))
+    if formats in ([], runs):
+        return workload
+    note = Note(where=runs[0].definition.where, text=say("api.vdbench.formatted_before"), kind="changed")
+    return workload.model_copy(update={"notes": (*workload.notes, note)})
 
 
 def _file(jobs: Sequence[Job], changes: JobChanges) -> ParameterFile:

@@ -105,6 +105,11 @@ class ParameterFileRun:
         return f"{self.name} {self.loops}".rstrip()
 
     @property
+    def is_format(self) -> bool:
+        """Whether it makes what the runs after it work on."""
+        return self.formats is not None or self.definition.name == FORMAT
+
+    @property
     def is_controlled(self) -> bool:
         """Whether the shares of the workloads are held: a share or a priority was asked for."""
         return any(
