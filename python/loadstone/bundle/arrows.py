@@ -18,6 +18,7 @@ from polars.io.plugins import register_io_source
 
 from loadstone.bundle import layout, members
 from loadstone.errors import BundleError
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -196,8 +197,19 @@ def exactly(table: pl.DataFrame, schema: pl.Schema, path: Path) -> pl.DataFrame:
     for name, kind in schema.items():
         found = there.get(name)
         if found != kind:
-            what = "is missing" if found is None else f"has type {found}"
-            raise BundleError(f"{path}: column {name!r} {what}, expected {kind}")
+            what = (
+                say("bundle.samples.missing")
+                if found is None
+                else say("bundle.samples.type", found=str(found))
+            )
+            raise make_error(
+                BundleError,
+                "bundle.samples.column",
+                path=path,
+                name=repr(name),
+                found=what,
+                expected=str(kind),
+            )
     return table.select(schema.names())
 
 
@@ -214,15 +226,15 @@ def _messages(file: BinaryIO, size: int, at: int = 0) -> Iterator[bytes]:
         if mark != CONTINUATION or metadata_bytes == 0 or at + 8 + metadata_bytes > size:
             return
         if metadata_bytes > MOST_METADATA_BYTES:
-            raise DamagedError(f"{at}: {metadata_bytes} bytes describe one message")
+            raise make_error(DamagedError, "bundle.samples.metadata", at=at, length=metadata_bytes)
         metadata = file.read(metadata_bytes)
         try:
             body_bytes = _body_bytes(metadata)
         except (struct.error, IndexError) as error:
-            raise DamagedError(f"{at}: a message does not say how long it is") from error
+            raise make_error(DamagedError, "bundle.samples.no_length", at=at) from error
         length = 8 + metadata_bytes + body_bytes
         if not 0 <= body_bytes <= MOST_BODY_BYTES:
-            raise DamagedError(f"{at}: a message says that it has {body_bytes} bytes")
+            raise make_error(DamagedError, "bundle.samples.length", at=at, length=body_bytes)
         if at + length > size:
             return
         yield head + metadata + file.read(body_bytes)

@@ -10,39 +10,25 @@ import errno
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from loadstone.messages import say, templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_REMEDIES: Final = {
-    errno.ENOSPC: "free space there, or name another file system with --out",
-    errno.EDQUOT: "the quota there is used up: free some of it, or name another place with --out",
-    errno.EFBIG: "raise the limit on file sizes (ulimit -f unlimited)",
-    errno.EMFILE: "raise the limit on open files (ulimit -n 65536)",
-    errno.ENFILE: "raise the host's limit on open files (sysctl fs.file-max)",
-    errno.EROFS: "the file system is read-only, perhaps since an error: see dmesg, or use --out",
-    errno.EACCES: "name a directory you may write to with --out",
-    errno.EPERM: "name a directory you may write to with --out; lsattr -d tells whether it is immutable",
-    errno.ENOENT: "the directory was removed or renamed: leave it where it is until the run is over",
-    errno.EIO: "the storage under the bundle fails: see dmesg, and use --out",
-    errno.ENOMEM: "free memory, or raise the limit on it (ulimit -v, memory.max of the control group)",
-    errno.ENAMETOOLONG: "give a shorter name with --out",
-}
-
 
 def remedy(error: BaseException) -> str:
     """Return what to do about an error of a bundle's files."""
-    if isinstance(error, MemoryError):
-        return _REMEDIES[errno.ENOMEM]
-    number = _number(error)
-    return _REMEDIES.get(number or 0, "name another directory with --out")
+    number = errno.ENOMEM if isinstance(error, MemoryError) else _number(error)
+    key = f"bundle.remedy.{errno.errorcode.get(number or 0, 'other').lower()}"
+    return say(key if key in templates() else "bundle.remedy.other")
 
 
 def reason(error: BaseException) -> str:
     """Return an error in words, with the file it is about."""
     if isinstance(error, MemoryError):
-        return "out of memory"
+        return say("bundle.file.no_memory")
     if isinstance(error, OSError) and error.strerror:
         name = f" ({Path(os.fsdecode(error.filename)).name})" if error.filename else ""
         return f"{error.strerror}{name}"

@@ -15,6 +15,7 @@ from loadstone.bundle import members, seal
 from loadstone.bundle.study import write_sealed
 from loadstone.errors import BundleError
 from loadstone.frozen_model import FrozenModel
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -180,18 +181,16 @@ def is_experiment(path: Path) -> bool:
 def read(path: Path) -> ExperimentDocument:
     """Read `experiment.json` of a study's directory. Raises `BundleError` for what is none."""
     if not is_experiment(path):
-        raise BundleError(f"{path}: not an experiment: it has no {FILE}")
+        raise make_error(BundleError, "bundle.experiment.none", path=path, file=FILE)
     document = members.document(path, FILE)
     if seal.own_difference(document, FILE, required=True):
-        raise BundleError(f"{path / FILE} is not as it was written", hint="restore it from a copy")
+        raise make_error(BundleError, "bundle.experiment.changed", path=path / FILE)
     try:
         return ExperimentDocument.model_validate(
             {name: value for name, value in document.items() if name != seal.DIGEST}
         )
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise BundleError(f"{path / FILE}: {where}: {first['msg']}") from error
+        raise members.malformed(path / FILE, error) from error
 
 
 def write(path: Path, experiment: ExperimentDocument) -> None:

@@ -14,6 +14,7 @@ from loadstone.bundle import layout, members, tables
 from loadstone.bundle.json_lines import read_lines
 from loadstone.bundle.schemas import TEN_YEARS_NS
 from loadstone.errors import BundleError
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -53,7 +54,9 @@ def host_rows(
         table = _table(rows) if rows else pl.DataFrame(schema=dict.fromkeys(TIMES, pl.Int64))
         table = table.select(_chosen(table.columns, starts))
     if not set(TIMES) <= set(table.columns):
-        raise BundleError(f"{directory / sealed}: columns {' and '.join(TIMES)} are missing")
+        raise make_error(
+            BundleError, "bundle.host.columns", path=directory / sealed, columns=" and ".join(TIMES)
+        )
     right = table.filter(
         (pl.col("t_ns") >= 0) & (pl.col("t_ns") <= TEN_YEARS_NS) & pl.col("dt_ns").is_between(1, TEN_YEARS_NS)
     )

@@ -17,17 +17,19 @@ from pydantic_core import from_json
 
 from loadstone import file_kind
 from loadstone.errors import BundleError
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import BufferedReader
     from pathlib import Path
 
+    from pydantic import ValidationError
+
 MOST_BYTES: Final = 1 << 28
 """A document larger than this is none of ours: it is refused before it is read."""
 LARGEST: Final = 2**64
 """Numbers beyond it, or that are not finite, stand in no document of ours."""
-HINT_FOREIGN: Final = "a bundle holds regular files only; look at where this one comes from"
 
 
 def is_inside(name: str) -> bool:
@@ -60,9 +62,13 @@ def open_member(directory: Path, name: str) -> BufferedReader:
             raise
         hint = None
         if error.errno == errno.ENOENT:
-            hint = "the run may have been killed before it began"
-        raise BundleError(
-            f"{directory / name}: cannot be read: {error.strerror or error}", hint=hint
+            hint = say("bundle.file.killed")
+        raise make_error(
+            BundleError,
+            "bundle.file.unreadable",
+            hint=hint,
+            path=directory / name,
+            reason=error.strerror or str(error),
         ) from error
 
 
@@ -76,32 +82,41 @@ def check_directory(directory: Path, name: str) -> None:
         except OSError as error:
             if is_shortage(error):
                 raise
-            raise BundleError(f"{at}: cannot be read: {error.strerror}") from error
+            raise make_error(BundleError, "bundle.file.unreadable", path=at, reason=error.strerror) from error
         if not is_inside(name) or not stat.S_ISDIR(found):
-            raise BundleError(
-                f"{at}: is {file_kind.words(found)}, not a directory below {directory}", hint=HINT_FOREIGN
+            raise make_error(
+                BundleError,
+                "bundle.file.no_directory",
+                path=at,
+                found=file_kind.words(found),
+                directory=directory,
             )
 
 
 def _descriptor(directory: Path, name: str) -> int:
     path = directory / name
     if not is_inside(name):
-        raise BundleError(f"{path}: the name leads out of {directory}", hint=HINT_FOREIGN)
+        raise make_error(BundleError, "bundle.file.outside", path=path, directory=directory)
     at = directory
     for part in PurePosixPath(name).parts:
         at /= part
         found = at.lstat().st_mode
         wanted = stat.S_ISREG if at == path else stat.S_ISDIR
         if not wanted(found):
-            raise BundleError(
-                f"{at}: is {file_kind.words(found)}, not a file of the bundle", hint=HINT_FOREIGN
-            )
+            raise make_error(BundleError, "bundle.file.other", path=at, found=file_kind.words(found))
     # Without O_NONBLOCK the opening of a pipe that came in between would wait for ever.
     number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
-        raise BundleError(f"{path}: is not a file of the bundle", hint=HINT_FOREIGN)
+        raise make_error(BundleError, "bundle.file.not_regular", path=path)
     return number
+
+
+def malformed(path: Path, error: ValidationError) -> BundleError:
+    """Return the error of a document that has another shape than its model."""
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    return BundleError(f"{path}: {place}: {first['msg']}")
 
 
 def content(directory: Path, name: str) -> bytes:
@@ -114,11 +129,10 @@ def content(directory: Path, name: str) -> bytes:
         except OSError as error:
             if is_shortage(error):
                 raise
-            raise BundleError(f"{directory / name}: cannot be read: {error.strerror}") from error
-    raise BundleError(
-        f"{directory / name}: has {size} bytes; at most {MOST_BYTES} are read of such a file",
-        hint="no run writes one of this size: the file is damaged or not Loadstone's",
-    )
+            raise make_error(
+                BundleError, "bundle.file.unreadable", path=directory / name, reason=error.strerror
+            ) from error
+    raise make_error(BundleError, "bundle.file.too_large", path=directory / name, size=size, most=MOST_BYTES)
 
 
 def document(directory: Path, name: str) -> Any:
@@ -126,7 +140,9 @@ def document(directory: Path, name: str) -> Any:
     try:
         return decoded(content(directory, name))
     except ValueError as error:
-        raise BundleError(f"{directory / name}: not JSON: {error}") from error
+        raise make_error(
+            BundleError, "bundle.file.not_json", path=directory / name, reason=str(error)
+        ) from error
 
 
 def decoded(data: bytes) -> Any:
@@ -134,7 +150,7 @@ def decoded(data: bytes) -> Any:
     found = from_json(data, allow_inf_nan=False)
     for value in _numbers(found):
         if not -LARGEST <= value <= LARGEST:
-            raise ValueError("a number is out of all bounds")
+            raise make_error(ValueError, "bundle.file.number")
     return found
 
 

@@ -14,6 +14,8 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone.messages import make_error
+
 if TYPE_CHECKING:
     from typing import BinaryIO
 
@@ -54,16 +56,16 @@ def read(file: BinaryIO, most_values: int) -> Footer:
     """
     size = os.fstat(file.fileno()).st_size
     if size < 12:
-        raise ValueError("it is too short")
+        raise make_error(ValueError, "bundle.parquet.short")
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         length, magic = struct.unpack("<I4s", data[-8:])
         if magic != MAGIC or not 0 < length <= size - 12:
-            raise ValueError("it does not end as a Parquet file does")
+            raise make_error(ValueError, "bundle.parquet.end")
         try:
             # A copy: its bytes are gone through one by one, and those of a map are slow.
             return _checked(_Compact(data[size - 8 - length : size - 8]).struct(), data, most_values)
         except (IndexError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError("its footer cannot be read") from error
+            raise make_error(ValueError, "bundle.parquet.unreadable") from error
 
 
 def _checked(told: dict[int, Any], data: mmap.mmap, most_values: int) -> Footer:
@@ -72,17 +74,17 @@ def _checked(told: dict[int, Any], data: mmap.mmap, most_values: int) -> Footer:
     for group in told.get(ROW_GROUPS, ()):
         chunks = [chunk[CHUNK_META] for chunk in group[GROUP_COLUMNS]]
         if len(chunks) != len(leaves):
-            raise ValueError(f"a row group has {len(chunks)} columns of {len(leaves)}")
+            raise make_error(ValueError, "bundle.parquet.columns", found=len(chunks), columns=len(leaves))
         count = _amount(group[GROUP_ROWS])
         rows += count
         bytes_ = max(_amount(group[GROUP_BYTES]), sum(_amount(meta[META_EXPANDED]) for meta in chunks))
         expanded, largest = expanded + bytes_, max(largest, bytes_)
         for meta, lists in zip(chunks, leaves, strict=True):
             if not count <= meta[META_VALUES] <= count * (most_values if lists else 1):
-                raise ValueError(f"{count} rows have {meta[META_VALUES]} values")
+                raise make_error(ValueError, "bundle.parquet.values", rows=count, values=meta[META_VALUES])
             _check_pages(meta, data)
     if rows != told[NUM_ROWS]:
-        raise ValueError(f"its groups have {rows} rows, the file says {told[NUM_ROWS]}")
+        raise make_error(ValueError, "bundle.parquet.rows", rows=rows, expected=told[NUM_ROWS])
     return Footer(rows, columns, expanded, largest)
 
 
@@ -91,7 +93,7 @@ def _check_pages(meta: dict[int, Any], data: mmap.mmap) -> None:
     at = min(meta[META_DATA_AT], meta.get(META_DICTIONARY_AT) or meta[META_DATA_AT])
     end = at + _amount(meta[META_BYTES])
     if not 4 <= at <= end <= len(data):
-        raise ValueError("a column lies outside the file")
+        raise make_error(ValueError, "bundle.parquet.column_outside")
     values, expanded = meta[META_VALUES], meta[META_EXPANDED]
     while at < end:
         reader = _Compact(data, at)
@@ -100,7 +102,7 @@ def _check_pages(meta: dict[int, Any], data: mmap.mmap) -> None:
         expanded -= _amount(page[PAGE_EXPANDED])
         if PAGE_DICTIONARY in page:
             if not 0 <= page[PAGE_DICTIONARY][PAGE_VALUES] <= meta[META_VALUES]:
-                raise ValueError("a dictionary has more entries than there are values")
+                raise make_error(ValueError, "bundle.parquet.dictionary")
             continue
         head = page[PAGE_V2] if PAGE_V2 in page else page[PAGE_V1]
         values -= _amount(head[PAGE_VALUES])
@@ -108,9 +110,9 @@ def _check_pages(meta: dict[int, Any], data: mmap.mmap) -> None:
             levels = _amount(head[V2_DEFINITION_BYTES]) + _amount(head[V2_REPETITION_BYTES])
             counts = (head[V2_NULLS], head[V2_ROWS])
             if levels > page[PAGE_BYTES] or not all(0 <= one <= head[PAGE_VALUES] for one in counts):
-                raise ValueError("the header of a page contradicts itself")
+                raise make_error(ValueError, "bundle.parquet.page_header")
     if at != end or values or expanded < 0:
-        raise ValueError("the pages of a column are not those its footer tells of")
+        raise make_error(ValueError, "bundle.parquet.pages")
 
 
 def _columns(elements: list[dict[int, Any]]) -> tuple[tuple[str, ...], list[bool]]:
@@ -135,13 +137,13 @@ def _columns(elements: list[dict[int, Any]]) -> tuple[tuple[str, ...], list[bool
         else:
             leaves.append(lists)
     if any(left for left, _ in open_):
-        raise ValueError("its schema ends too early")
+        raise make_error(ValueError, "bundle.parquet.schema")
     return tuple(names), leaves
 
 
 def _amount(value: int) -> int:
     if value < 0:
-        raise ValueError("an amount is below zero")
+        raise make_error(ValueError, "bundle.parquet.below_zero")
     return value
 
 
@@ -154,7 +156,7 @@ class _Compact:
 
     def struct(self, deep: int = 0) -> dict[int, Any]:
         if deep > MOST_DEEP:
-            raise ValueError("its footer is nested too deeply")
+            raise make_error(ValueError, "bundle.parquet.too_deep")
         # Written out where a call would do: a table has thousands of these, a study hundreds of tables.
         data, number = self._data, 0
         found: dict[int, Any] = {}
@@ -187,7 +189,7 @@ class _Compact:
             return self._byte()
         if kind == DOUBLE:
             return struct.unpack("<d", self._take(8))[0]
-        raise ValueError(f"its footer has a field of type {kind}")
+        raise make_error(ValueError, "bundle.parquet.field_type", found=kind)
 
     def _list(self, deep: int) -> list[Any]:
         head = self._byte()
@@ -196,7 +198,7 @@ class _Compact:
             count = self._varint()
         # Each takes a byte at least, so a list of more cannot be there.
         if count > len(self._data) - self.at:
-            raise ValueError("its footer has a list longer than itself")
+            raise make_error(ValueError, "bundle.parquet.list_length")
         kind = head & 15
         return [self.struct(deep + 1) if kind == STRUCT else self._value(kind, deep) for _ in range(count)]
 
@@ -207,7 +209,7 @@ class _Compact:
 
     def _take(self, count: int) -> bytes:
         if count > len(self._data) - self.at:
-            raise ValueError("its footer has a text longer than itself")
+            raise make_error(ValueError, "bundle.parquet.text_length")
         self.at += count
         return self._data[self.at - count : self.at]
 
@@ -219,7 +221,7 @@ class _Compact:
             at += 1
             shift += 7
             if shift > 63:
-                raise ValueError("its footer has a number longer than 64 bits")
+                raise make_error(ValueError, "bundle.parquet.number_length")
         self.at = at + 1
         return value | byte << shift
 

@@ -22,7 +22,7 @@ from loadstone.bundle.host import TIMES, host_rows, watched_files
 from loadstone.bundle.hosts import HOSTS, HostPart, HostsRecord, shifted_ios, shifted_samples
 from loadstone.bundle.json_lines import read_lines
 from loadstone.errors import BundleError
-from loadstone.messages import say
+from loadstone.messages import make_error, say
 from loadstone.plan.model import Plan
 from loadstone.workload.model import Workload
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 PIECE_ROWS: Final = tables.PIECE_ROWS
 MOST_NAMED: Final = 5
 """Of more files that differ the first are named."""
-NO_BUNDLE: Final = "name the directory `loadstone run` printed after 'bundle:'"
 
 
 class Bundle:
@@ -76,10 +75,7 @@ class Bundle:
         else:
             altered = seal.differences(path, document, manifest)
         if altered and not unverified:
-            raise BundleError(
-                f"{path} is not as it was sealed: {in_short(altered)}",
-                hint="restore it from a copy, or add --unverified to read it as it is, marked as such",
-            )
+            raise make_error(BundleError, "bundle.seal.changed", path=path, altered=in_short(altered))
         verified = False if unverified else (None if manifest.files is None else True)
         return cls(path, document, verified=verified, altered=tuple(altered))
 
@@ -100,12 +96,12 @@ class Bundle:
         try:
             plan = Plan.model_validate_json(members.content(self.path, layout.PLAN))
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise BundleError(f"{self.path / layout.PLAN}: {where}: {first['msg']}") from error
+            raise members.malformed(self.path / layout.PLAN, error) from error
         wrong = plan_consistency.contradiction(plan)
         if wrong is not None:
-            raise BundleError(f"{self.path / layout.PLAN}: {wrong}", hint="the Plan of no run: it is damaged")
+            raise make_error(
+                BundleError, "bundle.plan.contradiction", path=self.path / layout.PLAN, reason=wrong
+            )
         return plan
 
     @cached_property
@@ -116,9 +112,7 @@ class Bundle:
         try:
             return HostsRecord.model_validate_json(members.content(self.path, HOSTS))
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise BundleError(f"{self.path / HOSTS}: {where}: {first['msg']}") from error
+            raise members.malformed(self.path / HOSTS, error) from error
 
     def of_host(self, part: HostPart) -> Bundle | None:
         """Return the bundle of one host; None where it did not come or cannot be read."""
@@ -147,9 +141,7 @@ class Bundle:
         try:
             return Workload.model_validate_json(members.content(self.path, layout.WORKLOAD))
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise BundleError(f"{self.path / layout.WORKLOAD}: {where}: {first['msg']}") from error
+            raise members.malformed(self.path / layout.WORKLOAD, error) from error
 
     @cached_property
     def known_workload(self) -> Workload | None:
@@ -168,9 +160,7 @@ class Bundle:
                 mode="json"
             )
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise BundleError(f"{self.path / layout.WORKLOAD}: {where}: {first['msg']}") from error
+            raise members.malformed(self.path / layout.WORKLOAD, error) from error
 
     @cached_property
     def request(self) -> dict[str, Any]:
@@ -325,7 +315,7 @@ class Bundle:
         """
         document, manifest = _manifest(self.path)
         if manifest.files is None:
-            raise BundleError(f"{self.path}: a partial bundle has no hashes to verify")
+            raise make_error(BundleError, "bundle.seal.none", path=self.path)
         return seal.differences(self.path, document, manifest)
 
     def _pieces(self, stream: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -389,8 +379,8 @@ STATUSES: Final = frozenset({"complete", "interrupted", "failed"})
 def doubt(altered: Sequence[str]) -> str:
     """Say of what is read with `--unverified` why it may not be what was measured."""
     if altered:
-        return f"NOT VERIFIED: {in_short(altered)}."
-    return "NOT VERIFIED: --unverified was given; no difference from the seal was found."
+        return say("bundle.seal.not_verified", altered=in_short(altered))
+    return say("bundle.seal.unverified")
 
 
 def in_short(altered: Sequence[str]) -> str:
@@ -403,24 +393,22 @@ def _manifest(path: Path) -> tuple[dict[str, Any], seal.Manifest]:
     try:
         found = path.stat().st_mode
     except OSError as error:
-        why = "there is no such directory" if error.errno == errno.ENOENT else str(error.strerror)
-        raise BundleError(f"{path}: not a bundle: {why}", hint=NO_BUNDLE) from error
+        why = say("bundle.directory.not_there") if error.errno == errno.ENOENT else str(error.strerror)
+        raise make_error(BundleError, "bundle.directory.unreadable", path=path, reason=why) from error
     if not stat.S_ISDIR(found):
-        raise BundleError(f"{path}: not a bundle: it is {file_kind.words(found)}", hint=NO_BUNDLE)
+        raise make_error(BundleError, "bundle.directory.other", path=path, found=file_kind.words(found))
     if not members.exists(path, layout.MANIFEST):
-        raise BundleError(f"{path}: not a bundle: it has no {layout.MANIFEST}", hint=NO_BUNDLE)
+        raise make_error(BundleError, "bundle.directory.no_manifest", path=path, file=layout.MANIFEST)
     where = path / layout.MANIFEST
     document = members.document(path, layout.MANIFEST)
     if not isinstance(document, dict) or not isinstance(document.get("format"), int):
-        raise BundleError(f"{where}: not the manifest of a bundle: no 'format'")
+        raise make_error(BundleError, "bundle.directory.no_format", path=where)
     if document["format"] != layout.FORMAT:
         raise _of_another_format(path, document)
     try:
         return document, seal.Manifest.model_validate(document)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise BundleError(f"{where}: {place}: {first['msg']}") from error
+        raise members.malformed(where, error) from error
 
 
 def _of_another_format(path: Path, document: dict[str, Any]) -> BundleError:

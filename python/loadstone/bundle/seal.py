@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from loadstone.bundle import layout, members
 from loadstone.errors import BundleError
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,7 +35,7 @@ MOST_ADDED: Final = 100_000
 
 def _inside(name: str) -> str:
     if not members.is_inside(name):
-        raise ValueError("leads out of the bundle")
+        raise make_error(ValueError, "bundle.file.name_outside")
     return name
 
 
@@ -93,7 +94,9 @@ def hash_of(directory: Path, name: str) -> tuple[int, str]:
         except OSError as error:
             if members.is_shortage(error):
                 raise
-            raise BundleError(f"{directory / name}: cannot be read: {error.strerror}") from error
+            raise make_error(
+                BundleError, "bundle.file.unreadable", path=directory / name, reason=error.strerror
+            ) from error
 
 
 def differences(directory: Path, document: Mapping[str, Any], manifest: Manifest) -> list[str]:

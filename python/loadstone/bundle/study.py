@@ -20,6 +20,7 @@ from loadstone.bundle.read import Bundle, doubt, in_short
 from loadstone.bundle.write import input_files
 from loadstone.errors import BundleError
 from loadstone.frozen_model import FrozenModel
+from loadstone.messages import make_error
 from loadstone.verdict import Kind as VerdictKind
 from loadstone.verdict import RuleName
 
@@ -112,7 +113,9 @@ def begin(path: Path, study: StudyRecord, inputs: Mapping[str, bytes]) -> StudyR
 
 def unwritten(path: Path, error: OSError) -> BundleError:
     """Return the error of a file of a study that cannot be written."""
-    return BundleError(f"{path}: the study cannot be written: {reason(error)}", hint=remedy(error))
+    return make_error(
+        BundleError, "bundle.study.not_written", hint=remedy(error), path=path, reason=reason(error)
+    )
 
 
 def is_study(path: Path) -> bool:
@@ -145,28 +148,23 @@ class Opened:
 def read(path: Path, *, unverified: bool = False) -> StudyRecord:
     """Read `study.json`; raises `BundleError` for what is not a study of this version, or not as it was."""
     if not is_study(path):
-        raise BundleError(f"{path}: not a study: it has no {STUDY}")
+        raise make_error(BundleError, "bundle.study.none", path=path, file=STUDY)
     document = members.document(path, STUDY)
     try:
         found = StudyRecord.model_validate(document)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise BundleError(f"{path / STUDY}: {where}: {first['msg']}") from error
+        raise members.malformed(path / STUDY, error) from error
     if found.format != FORMAT:
-        raise BundleError(f"{path}: the study has format {found.format}; this version reads {FORMAT}")
+        raise make_error(BundleError, "bundle.study.format", path=path, found=found.format, readable=FORMAT)
     names = [point.name for point in found.points]
     if len(set(names)) != len(names):
-        raise BundleError(f"{path / STUDY}: two runs have one name")
+        raise make_error(BundleError, "bundle.study.one_name", path=path / STUDY)
     outside = [name for name in _places(found) if not members.is_inside(name)]
     if outside:
-        raise BundleError(f"{path / STUDY}: {outside[0]!r} leads out of the study", hint=members.HINT_FOREIGN)
+        raise make_error(BundleError, "bundle.study.outside", path=path / STUDY, name=repr(outside[0]))
     altered = _altered(path, found, document)
     if altered and not unverified:
-        raise BundleError(
-            f"{path} is not as it was written: {in_short(altered)}",
-            hint="restore it from a copy, or add --unverified to read it as it is, marked as such",
-        )
+        raise make_error(BundleError, "bundle.study.changed", path=path, altered=in_short(altered))
     # The hash is of the file, not of what it says.
     return found.model_copy(update={"blake3": None})
 
@@ -266,9 +264,8 @@ def bundle_of(path: Path, point: Point, *, unverified: bool = False) -> Bundle |
     bundle = Bundle.open(path / point.bundle, unverified=unverified)
     if point.seal is not None and bundle.manifest.get(seal.DIGEST) != point.seal:
         if not unverified:
-            raise BundleError(
-                f"{path / point.bundle} is not the bundle of {point.name}: the study was made with another",
-                hint="restore it from a copy, or add --unverified to read it as it is, marked as such",
+            raise make_error(
+                BundleError, "bundle.study.other_bundle", path=path / point.bundle, name=point.name
             )
         bundle.altered = (*bundle.altered, "it is not the bundle that the study was made with")
     return bundle

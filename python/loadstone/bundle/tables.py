@@ -15,6 +15,7 @@ from loadstone.bundle import layout, members, parquet_footer
 from loadstone.bundle.arrows import UNREADABLE, exactly
 from loadstone.bundle.schemas import TEN_YEARS_NS
 from loadstone.errors import BundleError
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -36,7 +37,6 @@ ROWS_PER_BYTE: Final = 1
 FREE_ROWS: Final = 1 << 16
 MOST_AMOUNT: Final = 2**52
 """Operations or bytes of one row: more than any storage does in an interval, and rows can be added up."""
-MADE_TO_FILL: Final = "no run writes such a table: the file is damaged or made to fill the memory"
 BUCKETS: Final = 2496
 """Of the engine's histograms (`histogram.rs`)."""
 
@@ -95,7 +95,9 @@ def _pieces(
         except UNREADABLE as error:
             if members.is_shortage(error):
                 raise
-            raise BundleError(f"{path}: cannot be read: {_first_line(error)}") from error
+            raise make_error(
+                BundleError, "bundle.file.unreadable", path=path, reason=_first_line(error)
+            ) from error
 
 
 def _checked(file: BinaryIO, path: Path, known: Footers | None) -> parquet_footer.Footer:
@@ -115,24 +117,30 @@ def _footer(file: BinaryIO, path: Path) -> parquet_footer.Footer:
     except (OSError, ValueError) as error:
         if members.is_shortage(error):
             raise
-        raise BundleError(f"{path}: not a table: {_first_line(error)}") from error
+        raise make_error(BundleError, "bundle.table.none", path=path, reason=_first_line(error)) from error
     if len(set(footer.columns)) != len(footer.columns):
-        raise BundleError(f"{path}: not a table: a column is there twice")
+        raise make_error(BundleError, "bundle.table.twice", path=path)
     bytes_ = file.seek(0, os.SEEK_END)
     file.seek(0)
     if (
         footer.expanded_bytes > FREE_BYTES + MOST_EXPANDED * bytes_
         or footer.rows > FREE_ROWS + ROWS_PER_BYTE * bytes_
     ):
-        raise BundleError(
-            f"{path}: {bytes_} bytes promise {footer.rows} rows of {footer.expanded_bytes} bytes in all",
-            hint=MADE_TO_FILL,
+        raise make_error(
+            BundleError,
+            "bundle.table.promises",
+            path=path,
+            size=bytes_,
+            rows=footer.rows,
+            expanded=footer.expanded_bytes,
         )
     if footer.largest_group_bytes > MOST_GROUP_BYTES:
-        raise BundleError(
-            f"{path}: a group of its rows takes {footer.largest_group_bytes >> 20} MiB, "
-            f"and {MOST_GROUP_BYTES >> 20} MiB may be read at a time",
-            hint=MADE_TO_FILL,
+        raise make_error(
+            BundleError,
+            "bundle.table.group",
+            path=path,
+            group_mib=footer.largest_group_bytes >> 20,
+            most_mib=MOST_GROUP_BYTES >> 20,
         )
     return footer
 

@@ -23,6 +23,7 @@ from loadstone.bundle.disk import Disk, reason, remedy
 from loadstone.bundle.host import host_to_parquet, that_fit, watched_files
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
+from loadstone.messages import make_error, say, templates
 from loadstone.path.child import run_in_child
 from loadstone.version import __version__
 
@@ -79,6 +80,7 @@ class BundleWriter:
         say, or pydantic models. Raises `BundleError` when the directory cannot be used.
         """
         _check(directory)
+        templates()  # What is said where memory is short is read before.
         disk = disk or Disk()
         try:
             disk.mkdir(directory)
@@ -216,11 +218,8 @@ class BundleWriter:
         with contextlib.suppress(BundleError):
             if members.document(self._directory, layout.MANIFEST)["status"] == self._manifest["status"]:
                 # Only bringing the directory's entry to disk is left after it.
-                return f"the bundle is sealed, and may be lost in a power failure: {reason(error)}"
-        return (
-            f"the bundle cannot be sealed: {reason(error)}; what was measured is still there and opens as "
-            "a partial run"
-        )
+                return say("bundle.seal.not_lasting", reason=reason(error))
+        return say("bundle.seal.failed", reason=reason(error))
 
     def _complete(self, document: dict[str, Any] | None, failed: BaseException | None) -> None:
         if failed is not None:
@@ -285,32 +284,35 @@ class BundleWriter:
 
 
 def _unwritten(directory: Path, error: OSError | MemoryError) -> BundleError:
-    return BundleError(f"{directory}: the bundle cannot be written: {reason(error)}", hint=remedy(error))
+    return make_error(
+        BundleError,
+        "bundle.directory.not_written",
+        hint=remedy(error),
+        directory=directory,
+        reason=reason(error),
+    )
 
 
 def _gone(directory: Path) -> BundleError:
     hint = remedy(FileNotFoundError(errno.ENOENT, ""))
-    return BundleError(f"{directory}: the bundle is gone: it was removed during the run", hint=hint)
+    return make_error(BundleError, "bundle.directory.gone", hint=hint, directory=directory)
 
 
 def _check(directory: Path) -> None:
     there = directory.absolute()
     try:
         if directory.is_dir() and any(directory.iterdir()):
-            raise BundleError(
-                f"{directory}: the directory for the run is not empty",
-                hint="name a new one with --out; a run never writes over another",
-            )
+            raise make_error(BundleError, "bundle.directory.not_empty", directory=directory)
         while not there.exists() and there != there.parent:
             there = there.parent
         if there.is_dir():
             # Asking for permission is not enough: root has it on file systems that take no files.
             with tempfile.TemporaryFile(dir=there):
                 return
-        why, hint = f"{there} is not a directory", "name a directory you may write to with --out"
+        why, hint = say("bundle.directory.no_directory", path=there), say("bundle.remedy.eacces")
     except OSError as error:
         why, hint = f"{there}: {error.strerror}", remedy(error)
-    raise BundleError(f"{directory}: the bundle cannot be written: {why}", hint=hint)
+    raise make_error(BundleError, "bundle.directory.not_written", hint=hint, directory=directory, reason=why)
 
 
 def input_files(inputs: Mapping[str, bytes]) -> dict[str, str]:
