@@ -121,7 +121,7 @@ NOT_SPOKEN: Final = frozenset(("AssertionError", "AttributeError", "PydanticCust
 SPOKEN_AS: Final = frozenset(("hint", "text", "why", "reason", "remedy", "advice", "help"))
 """Exceptions, notes and arguments of these names are read by people, wherever their texts stand."""
 INLINE_DIALECT: Final = frozenset(DIALECT) - {"told", "wants", "wanted", "mend", "asked for"} | {"somebody"}
-IN_CATALOGUE: Final = frozenset(("bundle", "control", "hosts", "watch"))
+IN_CATALOGUE: Final = frozenset(("bundle", "control", "experiment", "hosts", "watch"))
 """Rooms whose texts are all in the catalogue. One that was moved there stays: the list only grows."""
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError, RunError
-from loadstone.messages import say
+from loadstone.messages import make_error, say
 from loadstone.plan.model import TargetKind
 from loadstone.plan.safety import guard, marker, seen
 from loadstone.plan.safety.content import BlockReader
@@ -62,7 +62,7 @@ def written_bytes(plan: Plan, state: str) -> int:
 def prepare(plan: Plan, state: str, consent: guard.Consent, give_up: Callable[[], bool]) -> None:
     """Bring every target into a state. Raises RefusedError without consent, RunError where it fails."""
     if why := why_not(plan, state):
-        raise RefusedError(f"allocation {state!r}: {why}")
+        raise make_error(RefusedError, "experiment.allocation.cannot", state=repr(state), reason=why)
     host = Snapshot()
     for target in plan.targets:
         with held(target.path) as looked_at:
@@ -75,7 +75,7 @@ def prepare(plan: Plan, state: str, consent: guard.Consent, give_up: Callable[[]
             if found.needs_consent and not consent.given(target.path, found.needs_consent):
                 raise RefusedError(
                     f"{say('refusals.consent.refusal')}: {target.path}: {'; '.join(found.needs_consent)}",
-                    hint=f"--i-accept-data-loss {target.path}",
+                    hint=say("experiment.allocation.consent_hint", path=target.path),
                 )
             try:
                 if target.kind is TargetKind.BLOCK:
@@ -88,7 +88,13 @@ def prepare(plan: Plan, state: str, consent: guard.Consent, give_up: Callable[[]
                     if state not in ("new", "first pass"):
                         _make_file(target.path, _size_bytes(target, plan), state, consent, give_up)
             except OSError as error:
-                raise RunError(f"{target.path} cannot be made {state!r}: {error.strerror}") from error
+                raise make_error(
+                    RunError,
+                    "experiment.allocation.failed",
+                    path=target.path,
+                    state=repr(state),
+                    reason=error.strerror,
+                ) from error
 
 
 def _prepare_device(device: Path, size: int, state: str, give_up: Callable[[], bool]) -> None:
@@ -144,7 +150,7 @@ def _write(file: int, size: int, give_up: Callable[[], bool], *, every_second: b
     step = HOLE_BYTES if every_second else PIECE_BYTES
     while at < size:
         if give_up():
-            raise RunError("interrupted while the target was prepared")
+            raise make_error(RunError, "experiment.allocation.interrupted")
         start = (number * 4099) % (7 * PIECE_BYTES)
         os.pwrite(file, memoryview(pool)[start : start + min(step, size - at)], at)
         at += 2 * step if every_second else step

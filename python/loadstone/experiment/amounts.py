@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from loadstone.messages import make_error
 from loadstone.path import quantity
 
 _TIME_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -18,7 +19,7 @@ def time_s(text: str) -> float:
     """Read a time. Raises ValueError."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", text)
     if match is None or match[2] not in _TIME_S or float(match[1]) <= 0:
-        raise ValueError(f"found {text[:40]!r}, expected a time with its unit, such as 30s or 5m")
+        raise make_error(ValueError, "experiment.amount.time", found=repr(text[:40]))
     return float(match[1]) * _TIME_S[match[2]]
 
 
@@ -26,7 +27,7 @@ def size_bytes(text: str) -> int:
     """Read a size; `k` is 1024. Raises ValueError."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", text.lower())
     if match is None or not float(match[1]):
-        raise ValueError(f"found {text[:40]!r}, expected a size such as 4k or 10g")
+        raise make_error(ValueError, "experiment.amount.size", found=repr(text[:40]))
     return int(float(match[1]) * _SIZE[match[2]])
 
 
@@ -40,5 +41,5 @@ def metric_value(metric: str, given: str | float) -> float:
         return quantity.bandwidth_bytes_per_s(given)
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(k|m|)\s*", given.lower())
     if match is None:
-        raise ValueError(f"found {given[:40]!r}, expected a number such as 20000 or 20k")
+        raise make_error(ValueError, "experiment.amount.number", found=repr(given[:40]))
     return float(match[1]) * {"": 1, "k": 1e3, "m": 1e6}[match[2]]

@@ -20,6 +20,7 @@ from loadstone.experiment.levels import applies
 from loadstone.experiment.machine import order_of
 from loadstone.experiment.read_file import with_lines
 from loadstone.experiment.run import device_evidence, layout_devices
+from loadstone.messages import make_error
 from loadstone.plan.safety import guard
 
 if TYPE_CHECKING:
@@ -148,11 +149,12 @@ def _refuse_without_effect(prepared: PreparedExperiment, plans: dict[str, Plan])
         twins = list(_twins(prepared, plans, factor))
         if twins and all(one == other for one, other in twins):
             names = ", ".join(map(level_name, factor.levels))
-            raise InputError(
-                f"{factor.option or factor.parameter or 'cache_share'} = {names} makes no difference: "
-                "the Plans of these runs are the same",
+            raise make_error(
+                InputError,
+                "experiment.factor.no_difference",
                 where=Where(str(prepared.path), option=f"factors.{factor.name}"),
-                hint="vary something that the load uses, or leave the factor out",
+                what=factor.option or factor.parameter or "cache_share",
+                levels=names,
             )
 
 
@@ -185,10 +187,12 @@ def _refuse_allocations(prepared: PreparedExperiment, plans: dict[str, Plan]) ->
         if state is None or run.name not in plans or run.block:
             continue
         if why := allocation.why_not(plans[run.name], state):
-            raise RefusedError(
-                f"run {run.name}: {why}",
+            raise make_error(
+                RefusedError,
+                "experiment.factor.not_of_run",
                 where=Where(str(prepared.path), option="factors"),
-                hint="say for which patterns the factor is: patterns = [...]",
+                name=run.name,
+                reason=why,
             )
 
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from loadstone.messages import make_error
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -42,7 +44,7 @@ def full(levels: Sequence[int]) -> Combinations:
     """Return every combination, the last factor running fastest. Raises ValueError for too many."""
     count = math.prod(levels)
     if count > MOST_ROWS:
-        raise ValueError(f"{count} combinations are too many, at most {MOST_ROWS}")
+        raise make_error(ValueError, "experiment.design.too_many", combinations=count, most=MOST_ROWS)
     return Combinations(tuple(itertools.product(*(range(n) for n in levels))), count)
 
 
@@ -69,9 +71,7 @@ def fraction(levels: Sequence[int], most: int, names: Sequence[str], seed: int) 
     if most >= every.full:
         return every
     if most < least_rows(levels):
-        raise ValueError(
-            f"{most} combinations are too few for the main effects: {least_rows(levels)} are needed"
-        )
+        raise make_error(ValueError, "experiment.design.too_few", combinations=most, least=least_rows(levels))
     candidates = np.array(every.rows, dtype=int)
     chosen = _exchanged(candidates, levels, most, seed)
     rows = tuple(sorted(tuple(int(level) for level in candidates[at]) for at in chosen))

@@ -6,7 +6,6 @@ a job file asks for, is found later. `contract/experiment.schema.json` is made f
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable  # noqa: TC003 - pydantic reads annotations
 from typing import Annotated, Final, Literal, Self, get_args
 
@@ -17,6 +16,8 @@ from loadstone.control.layout.model import LayoutDescription
 from loadstone.effects.observations import MetricName
 from loadstone.experiment.amounts import metric_value, size_bytes, time_s
 from loadstone.frozen_model import FrozenModel
+from loadstone.messages import make_error, say
+from loadstone.messages.suggest import nearest
 from loadstone.verdict import RULE_NAMES
 
 AS_IS: Final = "as is"
@@ -57,9 +58,8 @@ Size = Annotated[str, _readable(size_bytes)]
 
 def _rule(name: str) -> str:
     if name not in RULE_NAMES:
-        near = difflib.get_close_matches(name, RULE_NAMES, 1)
-        hint = f": did you mean {near[0]!r}?" if near else ", a rule of docs/rules.md"
-        raise ValueError(f"found {name!r}{hint}")
+        hint = nearest(name, RULE_NAMES, limit=0) or say("experiment.factor.rules")
+        raise make_error(ValueError, "experiment.factor.rule", name=repr(name), nearest=hint)
     return name
 
 
@@ -147,26 +147,28 @@ class ExperimentFactor(FrozenModel):
     def _is_one_kind(self) -> Self:
         told = [one for one in ("option", "parameter", "control") if getattr(self, one) is not None]
         if len(told) > 1:
-            raise ValueError(f"has {' and '.join(told)}: one factor varies one thing")
+            raise make_error(ValueError, "experiment.factor.several", found=" and ".join(told))
         if not told and self.kind is None:
-            raise ValueError("says not what it varies: give it option, parameter, control or kind")
+            raise make_error(ValueError, "experiment.factor.nothing")
         if self.kind is not None and told and told != [self.kind]:
-            raise ValueError(f"has kind {self.kind!r} and {told[0]}: one factor varies one thing")
+            raise make_error(
+                ValueError, "experiment.factor.kind_and_other", what=repr(self.kind), other=told[0]
+            )
         if self.kind in ("option", "parameter", "control") and not told:
-            raise ValueError(f"is of kind {self.kind!r}: name it, as {self.kind} = ...")
+            raise make_error(ValueError, "experiment.factor.unnamed", found=repr(self.kind), what=self.kind)
         return self
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
         what, names = self.what, self.level_names
         if twice := next((name for name in names if names.count(name) > 1), None):
-            raise ValueError(f"has the level {twice!r} twice")
+            raise make_error(ValueError, "experiment.level.twice", level=repr(twice))
         if self.subject and what != "control":
-            raise ValueError("has a subject, which only a control has")
+            raise make_error(ValueError, "experiment.factor.subject")
         if self.of is not None and what not in ("cache_share", "fill_level"):
-            raise ValueError("has `of`, which only cache_share and fill_level have")
+            raise make_error(ValueError, "experiment.factor.of")
         if what == "fill_level" and self.of is None:
-            raise ValueError("does not say what is filled: of = a directory on that file system")
+            raise make_error(ValueError, "experiment.factor.nothing_filled")
         for one in self.levels:
             if isinstance(one, ExperimentLevel):
                 _check_level(what, one)
@@ -178,14 +180,15 @@ class ExperimentFactor(FrozenModel):
 def _check_word(what: str, level: Scalar) -> None:
     """Refuse a plain level where only some words mean anything."""
     if what == "command" and level != AS_IS:
-        raise ValueError(f"the level {level!r} has no commands: {{name = ..., do = ..., undo = ...}}")
+        raise make_error(ValueError, "experiment.level.no_commands", level=repr(level))
     if what == "cgroup" and level != AS_IS:
-        raise ValueError(f"the level {level!r} has no limits: {{name = ..., limits = {{...}}}}")
+        raise make_error(ValueError, "experiment.level.no_limits_table", level=repr(level))
     words = _WORDS.get(what)
     if words is not None and level not in words:
-        near = difflib.get_close_matches(str(level), words, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"found the level {level!r}, expected {', '.join(words)}{hint}")
+        key = "experiment.level.word"
+        raise make_error(
+            ValueError, key, level=repr(level), nearest=str(nearest(str(level), words, limit=len(words)))
+        )
 
 
 def level_name(level: Scalar | ExperimentLevel) -> str:
@@ -209,13 +212,15 @@ _OF_LEVEL: Final = {"do": "command", "undo": "command", "limits": "cgroup", "eve
 def _check_level(what: str, level: ExperimentLevel) -> None:
     for key, kind in _OF_LEVEL.items():
         if getattr(level, key) and what != kind:
-            raise ValueError(f"the level {level.name!r} has {key}, which only a {kind} has")
+            raise make_error(
+                ValueError, "experiment.level.foreign_key", level=repr(level.name), option=key, what=kind
+            )
     if what == "command" and (level.do is None or level.undo is None):
-        raise ValueError(f"the level {level.name!r} needs both do and undo")
+        raise make_error(ValueError, "experiment.level.do_and_undo", level=repr(level.name))
     if what == "cgroup" and not level.limits:
-        raise ValueError(f"the level {level.name!r} has no limits")
+        raise make_error(ValueError, "experiment.level.no_limits", level=repr(level.name))
     if what not in ("command", "cgroup", "page_cache") and level.value is None:
-        raise ValueError(f"the level {level.name!r} has no value")
+        raise make_error(ValueError, "experiment.level.no_value", level=repr(level.name))
 
 
 class ExperimentPattern(FrozenModel):
@@ -239,13 +244,13 @@ class ExperimentPattern(FrozenModel):
     @model_validator(mode="after")
     def _is_one(self) -> Self:
         if self.job is not None and self.workload is not None:
-            raise ValueError("has a job file and a named workload: one of the two")
+            raise make_error(ValueError, "experiment.pattern.two_loads")
         if self.job is None and self.workload is None and not self.options:
-            raise ValueError("has no load: give it job, workload or options")
+            raise make_error(ValueError, "experiment.pattern.no_load")
         if self.set and self.workload is None and self.job is None:
-            raise ValueError("has `set`, which only a named workload and a vdbench file have")
+            raise make_error(ValueError, "experiment.pattern.set")
         if self.section and self.job is None:
-            raise ValueError("has `section`, which only a job file has")
+            raise make_error(ValueError, "experiment.pattern.section")
         return self
 
 
@@ -269,9 +274,9 @@ class ExperimentAims(FrozenModel):
     @model_validator(mode="after")
     def _is_one(self) -> Self:
         if (self.most is None) == (self.least is None):
-            raise ValueError("needs one of most and least")
+            raise make_error(ValueError, "experiment.aims.one")
         if (self.limit is None) != (self.at_most is None):
-            raise ValueError("needs limit and at_most together, or neither")
+            raise make_error(ValueError, "experiment.aims.limit")
         if self.limit is not None and self.at_most is not None:
             metric_value(self.limit, self.at_most)
         return self
@@ -337,13 +342,14 @@ class ExperimentFile(FrozenModel):
         ):
             for at, name in enumerate(names):
                 if name in names[:at]:
-                    raise _located(f"two {kind}s are called {name!r}", f"{kind}s", at, "name")
+                    text = say(f"experiment.{kind}.called_twice", name=repr(name))
+                    raise _located(text, f"{kind}s", at, "name")
         known = [one.name for one in self.patterns]
         for at, factor in enumerate(self.factors):
             if unknown := next((one for one in factor.patterns if one not in known), None):
-                near = difflib.get_close_matches(unknown, known, 1)
-                hint = f": did you mean {near[0]!r}?" if near else f": there are {', '.join(known)}"
-                raise _located(f"{unknown!r} is no pattern{hint}", "factors", at, "patterns")
+                hint = str(nearest(unknown, known, limit=len(known)))
+                text = say("experiment.factor.no_pattern", name=repr(unknown), nearest=hint)
+                raise _located(text, "factors", at, "patterns")
         return self
 
     @model_validator(mode="after")
@@ -352,37 +358,37 @@ class ExperimentFile(FrozenModel):
             for other in self.factors[:at]:
                 apart = factor.patterns and other.patterns and not set(factor.patterns) & set(other.patterns)
                 if not apart and _same_thing(factor, other):
-                    what = f"varies what the factor {other.name!r} varies: one would undo the other"
+                    what = say("experiment.factor.varied_twice", name=repr(other.name))
                     raise _located(what, "factors", at, factor.told_by)
             for one in self.settings:
                 if factor.control == one.control and _overlap(factor.subject, one.subject):
-                    what = f"varies {one.control}, which `settings` sets for all runs"
+                    what = say("experiment.factor.set_for_all", control=one.control)
                     raise _located(what, "factors", at, "control")
         for at, one in enumerate(self.settings):
             for before in self.settings[:at]:
                 if before.control == one.control and _overlap(before.subject, one.subject):
-                    raise _located(f"sets {one.control} again", "settings", at, "control")
+                    text = say("experiment.setting.again", control=one.control)
+                    raise _located(text, "settings", at, "control")
         return self
 
     @model_validator(mode="after")
     def _layouts_are_used(self) -> Self:
         varied = [at for at, factor in enumerate(self.factors) if factor.what == "layout"]
         if len(varied) > 1:
-            text = "is a second factor of layouts: the devices carry one at a time"
+            text = say("experiment.layout.second_factor")
             raise _located(text, "factors", varied[1], "kind")
         named = {layout_of(level): at for at in varied for level in self.factors[at].levels}
         if unknown := sorted(set(named) - set(self.layouts)):
-            near = difflib.get_close_matches(unknown[0], self.layouts, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self.layouts) or 'none'}"
-            text = f"there is no [layouts.{unknown[0]}]: {hint}"
+            hint = nearest(unknown[0], self.layouts, limit=len(self.layouts)) or say("experiment.layout.none")
+            text = say("experiment.layout.unknown", name=unknown[0], nearest=hint)
             raise _located(text, "factors", named[unknown[0]], "levels")
         if unused := sorted(set(self.layouts) - set(named)):
-            raise _located("has no effect: no factor has it as a level", "layouts", unused[0])
+            raise _located(say("experiment.layout.unused"), "layouts", unused[0])
         if self.devices and not self.layouts:
-            raise _located("has no effect without layouts: name devices in targets", "devices")
+            raise _located(say("experiment.layout.devices_alone"), "devices")
         uses = [*self.targets, *(text for one in self.patterns for text in one.targets)]
         if self.layouts and not any("{volume}" in text or "{file}" in text for text in uses):
-            text = "has no effect: no target is on {volume} or {file}"
+            text = say("experiment.layout.no_target")
             raise _located(text, "layouts", min(self.layouts))
         return self
 

@@ -14,6 +14,7 @@ from loadstone.errors import InputError, LoadstoneError, Where
 from loadstone.experiment.amounts import size_bytes, time_s
 from loadstone.experiment.file import AS_IS, layout_of
 from loadstone.formats.fio.override import with_options
+from loadstone.messages import make_error
 from loadstone.workload.placement import Amount
 
 if TYPE_CHECKING:
@@ -178,5 +179,5 @@ def _share(text: str, where: Where) -> float:
     except ValueError:
         share = 0.0
     if not text.endswith("%") or share <= 0:
-        raise InputError(f"found {text!r}, expected a share such as 50% or 200%", where=where)
+        raise make_error(InputError, "experiment.amount.share", where=where, found=repr(text))
     return share

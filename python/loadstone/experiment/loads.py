@@ -15,6 +15,7 @@ from loadstone.formats import iometer, vdbench
 from loadstone.formats.fio.override import with_options
 from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read_jobfiles
 from loadstone.formats.recognise import Language, recognise
+from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 from loadstone.workload import catalogue
 from loadstone.workload.placement import Amount
@@ -85,9 +86,8 @@ def _read(
     if pattern.workload is not None:
         entry = catalogue.load(pattern.workload)
         if entry.is_procedure and not _is_one_run(pattern, entry):
-            raise InputError(
-                f"{pattern.workload} is {len(entry.runs())} runs, and a pattern is one",
-                hint="set the parameter it runs over, or make that a factor of its own pattern",
+            raise make_error(
+                InputError, "experiment.pattern.procedure", name=pattern.workload, runs=len(entry.runs())
             )
         if entry.is_procedure:
             (only,) = entry.runs(given)
@@ -110,10 +110,7 @@ def _read(
 
 def _refuse_parameters(given: Mapping[str, str]) -> None:
     for name in given:
-        raise InputError(
-            f"the parameter {name!r} has no effect: only named workloads and vdbench's files have some",
-            hint="say for which patterns the factor is: patterns = [...], or use option",
-        )
+        raise make_error(InputError, "experiment.parameters.no_effect", name=repr(name))
 
 
 def _is_one_run(pattern: ExperimentPattern, entry: catalogue.CatalogueEntry) -> bool:
@@ -158,11 +155,17 @@ def _of_iometer(pattern: ExperimentPattern, path: Path, content: bytes, targets:
 def _check_sections(pattern: ExperimentPattern, known: set[str], path: Path, kind: str) -> None:
     for name in pattern.section:
         if name not in known:
-            raise InputError(f"{path} has no {kind} {name!r}", hint=nearest(name, known))
+            raise make_error(
+                InputError,
+                "experiment.pattern.no_section",
+                hint=nearest(name, known),
+                path=path,
+                what=kind,
+                name=repr(name),
+            )
 
 
 def _several(path: Path, names: Sequence[str]) -> InputError:
-    return InputError(
-        f"{path} is {len(names)} runs, and a pattern is one: {', '.join(names[:6])}",
-        hint="choose one with section = [...]",
+    return make_error(
+        InputError, "experiment.pattern.several", path=path, runs=len(names), names=", ".join(names[:6])
     )

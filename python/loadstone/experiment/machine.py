@@ -26,6 +26,7 @@ from loadstone.control.table import Controls
 from loadstone.errors import RefusedError
 from loadstone.experiment.file import level_name
 from loadstone.experiment.ledger import BudgetLedger
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -201,9 +202,7 @@ class Machine:
         for device in order.used:
             before = self.agreed.get(device)
             if before is not None and (why := before.change(SeenDevice.of(device))) is not None:
-                raise RefusedError(
-                    f"{device}: {why}", hint="begin the experiment anew: it looks at its devices and asks"
-                )
+                raise make_error(RefusedError, "experiment.layout.device_changed", device=device, reason=why)
 
     def _sync(self, order: LayoutOrder, written: int) -> str:
         """Wait for the initial sync, as far as the budget goes; `written` by the devices before."""

@@ -33,6 +33,7 @@ from loadstone.experiment.file import AS_IS, layout_of, level_name, studied_rule
 from loadstone.experiment.machine import new_label, order_of
 from loadstone.experiment.order import ordered
 from loadstone.experiment.read_file import line_given, line_of, read_file, with_lines
+from loadstone.messages import make_error, say
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import resolve
 from loadstone.study.controller import Next
@@ -157,11 +158,7 @@ def _prepared(
     if whole.layouts and not any(factor.what == "layout" for factor in factors):
         varied = {factor.name for factor in whole.factors if factor.what == "layout"}
         why = "; ".join(f"{one.level}: {one.why}" for one in unset if one.factor in varied)
-        raise RefusedError(
-            f"no layout can be built here: {why}",
-            where=where.at("layouts"),
-            hint="nothing can be measured then",
-        )
+        raise make_error(RefusedError, "experiment.layout.cannot", where=where.at("layouts"), reason=why)
     label = new_label()
     here = whole.model_copy(update={"factors": factors})
     maker = _Maker(here, path, label, options, where)
@@ -195,15 +192,17 @@ def why_refused(prepared: PreparedExperiment) -> RefusedError | None:
         return None
     first = prepared.unset[0]
     words = "; ".join(f"{one.factor} = {one.level}: {one.why}" for one in prepared.unset)
+    several = len(prepared.unset) > 1
+    text = say("experiment.level.cannot_several", levels=len(prepared.unset), reason=words)
     return RefusedError(
-        f"{len(prepared.unset)} level{'s' if len(prepared.unset) > 1 else ''} cannot be set here: {words}",
+        text if several else say("experiment.level.cannot_one", reason=words),
         where=line_given(
             Where(str(prepared.path), option=f"factors.{first.factor}"),
             prepared.path,
             prepared.content,
             prepared.whole,
         ),
-        hint="--leave-out-unset measures the others",
+        hint=say("experiment.level.cannot_hint"),
     )
 
 
@@ -221,10 +220,11 @@ class _Located:
 def _refuse_commands(whole: ExperimentFile, where: _Located, options: ReadOptionsOfExperiment) -> None:
     for at, factor in enumerate(whole.factors):
         if factor.what == "command" and not options.allow_exec:
-            raise RefusedError(
-                f"would run {factor.level(factor.level_names[-1]).do!r}",
+            raise make_error(
+                RefusedError,
+                "experiment.factor.would_run",
                 where=where.at("factors", at, "levels"),
-                hint="add --allow-exec to permit them",
+                command=repr(factor.level(factor.level_names[-1]).do),
             )
 
 
@@ -233,10 +233,8 @@ def _refuse_settings(whole: ExperimentFile, where: _Located) -> None:
     for at, one in enumerate(whole.settings):
         kind = _control(one.control, where.at("settings", at, "control"))
         if why := _why_not_control(kind, one.subject, level_name(one.value)):
-            raise RefusedError(
-                f"cannot be set here: {why}",
-                where=where.at("settings", at, "value"),
-                hint="it is for all runs: leave it out, or take another value",
+            raise make_error(
+                RefusedError, "experiment.setting.cannot", where=where.at("settings", at, "value"), reason=why
             )
 
 
@@ -394,20 +392,14 @@ def _combinations(whole: ExperimentFile, maker: _Maker, where: _Located) -> Comb
 def _fits(whole: ExperimentFile, maker: _Maker, where: _Located) -> int:
     """Return how many combinations fit into the budget of time."""
     if whole.budget.time is None:
-        raise InputError(
-            "a fraction is chosen for a budget of time, and there is none",
-            where=where.at("design"),
-            hint='add [budget] with time = "30m"',
-        )
+        raise make_error(InputError, "experiment.design.no_budget", where=where.at("design"))
     first = {factor.name: factor.level_names[0] for factor in whole.factors}
     each = 0.0
     for pattern in whole.patterns:
         length = load_s(maker.workload(first, pattern.name))
         if length is None:
-            raise InputError(
-                f"the pattern {pattern.name!r} ends by its bytes, so the length of a run is not known",
-                where=where.at("design"),
-                hint='give runtime = "30s" for all, or choose design = "full"',
+            raise make_error(
+                InputError, "experiment.design.no_length", where=where.at("design"), name=repr(pattern.name)
             )
         each += length + BESIDE_S + (time_s(whole.pause) if whole.pause else 0.0)
     return int(time_s(whole.budget.time) / (each * whole.repeats))

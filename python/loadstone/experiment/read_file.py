@@ -7,7 +7,6 @@ near. Reads no job file.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +24,8 @@ from loadstone.experiment.file import (
     ExperimentPattern,
     ExperimentSetting,
 )
+from loadstone.messages import make_error, say
+from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -52,14 +53,16 @@ def read_file(path: Path, given: Mapping[str, str] | None = None) -> tuple[Exper
 def parse(content: bytes, name: str, given: Mapping[str, str] | None = None) -> ExperimentFile:
     """Read the text of a file. Raises `InputError` with line, key, what was found and what is near."""
     if len(content) > MOST_BYTES:
-        raise InputError(f"is larger than {MOST_BYTES} bytes", where=Where(name))
+        raise make_error(InputError, "experiment.file.too_large", where=Where(name), most=MOST_BYTES)
     try:
         text = content.decode()
         document = toml_text.parsed(text)
     except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text", where=Where(name)) from error
+        raise make_error(InputError, "experiment.file.not_text", where=Where(name)) from error
     except toml_text.TomlError as error:
-        raise InputError(f"is not TOML: {error}", where=Where(name, error.line)) from error
+        raise make_error(
+            InputError, "experiment.file.not_toml", where=Where(name, error.line), reason=str(error)
+        ) from error
     document = _with_parameters(document, given or {}, name, text)
     try:
         return ExperimentFile.model_validate(document)
@@ -76,12 +79,10 @@ def _with_parameters(
         return document
     for key in given:
         if key not in own:
-            near = difflib.get_close_matches(key, own, 1)
-            known = ", ".join(own) or "none"
-            raise InputError(
-                f"the experiment has no parameter {key!r}",
-                where=Where("command line", option="--set"),
-                hint=f"did you mean {near[0]!r}?" if near else f"it has: {known}",
+            where = Where("command line", option="--set")
+            hint = nearest(key, own, limit=len(own)) or say("experiment.parameters.none")
+            raise make_error(
+                InputError, "experiment.parameters.not_had", where=where, hint=hint, name=repr(key)
             )
     values = {key: _given(given[key], default) if key in given else default for key, default in own.items()}
     used: set[str] = set()
@@ -91,7 +92,7 @@ def _with_parameters(
     }
     if unused := [key for key in values if key not in used]:
         place = _KeyPlace(name, text, ("parameters", unused[0]))
-        raise InputError("has no effect: nothing refers to it", where=place.where())
+        raise make_error(InputError, "experiment.parameters.unused", where=place.where())
     return filled | ({"parameters": values} if own else {})
 
 
@@ -132,8 +133,8 @@ def _filled(value: Any, values: Mapping[str, Any], used: set[str], place: _KeyPl
     def one(match: re.Match[str]) -> str:
         found = _value(match, values, used, place)
         if isinstance(found, list):
-            raise InputError(
-                f"${match[1] or match[2]} is a list and cannot stand inside a text", where=place.where()
+            raise make_error(
+                InputError, "experiment.parameters.list", where=place.where(), name=match[1] or match[2]
             )
         return str(found)
 
@@ -148,12 +149,9 @@ def _spread(item: Any, was: Any) -> list[Any]:
 def _value(match: re.Match[str], values: Mapping[str, Any], used: set[str], place: _KeyPlace) -> Any:
     name = match[1] or match[2]
     if name not in values:
-        near = difflib.get_close_matches(name, values, 1)
-        known = ", ".join(values) or "none"
-        raise InputError(
-            f"there is no parameter {name!r}",
-            where=place.where(),
-            hint=f"did you mean {near[0]!r}?" if near else f"[parameters] has: {known}",
+        hint = nearest(name, values, limit=len(values)) or say("experiment.parameters.none")
+        raise make_error(
+            InputError, "experiment.parameters.unknown", where=place.where(), hint=hint, name=repr(name)
         )
     used.add(name)
     return values[name]
@@ -174,11 +172,10 @@ def _explained(name: str, text: str, error: ValidationError) -> InputError:
     if first["type"] == "extra_forbidden":
         model = _model(loc[:-1])
         key = str(loc[-1])
-        near = difflib.get_close_matches(key, model.model_fields, 1, 0.5)
-        hint = f"did you mean {near[0]!r}?" if near else "valid are: " + ", ".join(model.model_fields)
-        return InputError("is no key here", where=place.where(), hint=hint)
+        hint = nearest(key, model.model_fields, limit=len(model.model_fields))
+        return make_error(InputError, "experiment.file.no_key", where=place.where(), hint=hint)
     if first["type"] == "missing":
-        return InputError("is missing", where=place.where(), hint="docs/experiments.md has every key")
+        return make_error(InputError, "experiment.file.missing", where=place.where())
     message = str(first["msg"]).removeprefix("Value error, ")
     given = first.get("input")
     if isinstance(given, (str, int, float)) and repr(given)[:40] not in message:
@@ -186,8 +183,7 @@ def _explained(name: str, text: str, error: ValidationError) -> InputError:
     nearer = None
     if first["type"] == "literal_error" and isinstance(given, str):
         valid = re.findall(r"'([^']+)'", str(first["msg"]))
-        near = difflib.get_close_matches(given, valid, 1, 0.5)
-        nearer = f"did you mean {near[0]!r}?" if near else None
+        nearer = nearest(given, valid, limit=0)
     return InputError(message[0].lower() + message[1:], where=place.where(), hint=nearer)
 
 

@@ -30,7 +30,7 @@ from loadstone.experiment.controller import ExperimentController
 from loadstone.experiment.ledger import BudgetLedger
 from loadstone.experiment.machine import Machine, order_of
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, load_s, prepare
-from loadstone.messages import say
+from loadstone.messages import make_error, say
 from loadstone.path.child import answering, run_in_child
 from loadstone.plan.safety import guard
 from loadstone.plan.safety.in_use import Snapshot
@@ -152,23 +152,19 @@ def open_stopped(path: Path, prepared: PreparedExperiment) -> StoppedExperiment:
     """Open an experiment that ended before its last run. Raises InputError where its file changed since."""
     document = on_disk.read(path)
     if blake3(prepared.content).hexdigest() != document.file_blake3:
-        raise InputError(
-            "is not what the experiment began with",
-            where=Where(str(prepared.path)),
-            hint=f"{path}/input has it as it was; begin another experiment for a changed one",
+        raise make_error(
+            InputError, "experiment.again.other_file", where=Where(str(prepared.path)), path=path
         )
     study = study_on_disk.read(path)
     for name, file in study.inputs.items():
         now = prepared.inputs.get(name)
         if now is not None and now != members.content(path, file):
-            raise InputError("was changed since the experiment began", where=Where(name))
+            raise make_error(InputError, "experiment.again.other_input", where=Where(name))
     planned, here = {run.name for run in document.runs}, {run.name for run in prepared.document.runs}
     if planned != here:
         lost = min(planned ^ here)
-        raise InputError(
-            f"other runs than then would be done, as {lost}: other levels can be set here now",
-            where=Where(str(prepared.path)),
-            hint="begin another experiment",
+        raise make_error(
+            InputError, "experiment.again.other_runs", where=Where(str(prepared.path)), name=lost
         )
     known = tuple(_with_bundle(path, number, point) for number, point in enumerate(study.points, start=1))
     document = document.model_copy(update={"sessions": _sessions(path, document, known)})
@@ -298,7 +294,7 @@ def device_evidence(device: str, consent: guard.Consent) -> guard.TargetFinding:
     """Look at a device that a layout would be built on. Raises RefusedError where it is none."""
     path = Path(device)
     if not path.is_block_device():
-        raise RefusedError(f"{device} is no block device", hint="layouts are built on block devices")
+        raise make_error(RefusedError, "experiment.layout.no_device", device=device)
     return guard.examine_device(device, path, path.stat().st_rdev, Snapshot(), consent)
 
 

@@ -24,6 +24,7 @@ ROOMS: Final = (
     "bundle",
     "control",
     "effects",
+    "experiment",
     "hosts",
     "refusals",
     "report",

@@ -7,7 +7,6 @@ measured number. What the file does not say is not known and gives no ceiling.
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -22,6 +21,7 @@ from pydantic import (
 from loadstone import input_file, toml_text
 from loadstone.errors import InputError, Where
 from loadstone.frozen_model import FrozenModel
+from loadstone.messages.suggest import nearest
 from loadstone.path import quantity
 from loadstone.path.ceilings import nearest_link, parse_link
 from loadstone.path.layers import Ceiling, DataPath, Layer
@@ -261,8 +261,7 @@ def _explained(path: Path, content: str, error: ValidationError) -> InputError:
         ".".join(part for part in loc if not part.isdecimal()) or None,
     )
     if first["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(key, model.model_fields, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else "valid are: " + ", ".join(model.model_fields)
+        hint = nearest(key, model.model_fields, limit=len(model.model_fields))
         return InputError("is no key here", where=where, hint=hint)
     if first["type"] == "missing":
         return InputError("is missing", where=where, hint="docs/spec.md shows a whole file")
