@@ -121,8 +121,12 @@ NOT_SPOKEN: Final = frozenset(("AssertionError", "AttributeError", "PydanticCust
 SPOKEN_AS: Final = frozenset(("hint", "text", "why", "reason", "remedy", "advice", "help"))
 """Exceptions, notes and arguments of these names are read by people, wherever their texts stand."""
 INLINE_DIALECT: Final = frozenset(DIALECT) - {"told", "wants", "wanted", "mend", "asked for"} | {"somebody"}
-IN_CATALOGUE: Final = frozenset(("bundle", "control", "experiment", "hosts", "watch"))
+IN_CATALOGUE: Final = frozenset(("bundle", "cli", "control", "experiment", "hosts", "watch"))
 """Rooms whose texts are all in the catalogue. One that was moved there stays: the list only grows."""
+BESIDE_THE_CODE: Final = {
+    "cli/main.py": "said where a part of the program cannot be loaded, or there is no memory",
+    "cli/options/arguments.py": "the help of options, which stands in the docstrings of the verbs, too",
+}
 
 
 def said_by(node: ast.AST) -> Iterator[ast.expr]:
@@ -329,7 +333,8 @@ def test_texts_beside_the_code_keep_to_the_style_too() -> None:
 
 @pytest.mark.parametrize("room", sorted(IN_CATALOGUE))
 def test_texts_of_a_room_are_in_the_catalogue(room: str) -> None:
-    assert [(at, text) for at, text in inline() if re.match(rf"{room}(/|\.py:)", at)] == []
+    here = [(at, text) for at, text in inline() if re.match(rf"{room}(/|\.py:)", at)]
+    assert [(at, text) for at, text in here if at.partition(":")[0] not in BESIDE_THE_CODE] == []
 
 
 def test_a_text_is_found_wherever_an_error_may_take_it_from() -> None:

@@ -22,6 +22,7 @@ ROOMS: Final = (
     "api",
     "audit",
     "bundle",
+    "cli",
     "control",
     "effects",
     "experiment",
@@ -72,7 +73,7 @@ def make_error(
 ) -> E:
     """Return an error with the message `key`, and `hint` or the hint `key_hint` of the catalogue."""
     given = {name: one for name, one in (("where", where), ("hint", hint)) if one is not None}
-    if hint is None and f"{key}_hint" in templates():
+    if hint is None and f"{key}_hint" in _room(key.partition(".")[0]):
         given["hint"] = say(f"{key}_hint", **values)
     return kind(say(key, **values), **given)
 
@@ -84,7 +85,7 @@ def title(rule: str) -> str:
 
 def template(key: str) -> str:
     """Return the text of a message before its values are in it."""
-    return templates()[key]
+    return _room(key.partition(".")[0])[key]
 
 
 def written(name: str, value: Value) -> str:
@@ -101,14 +102,16 @@ def written(name: str, value: Value) -> str:
     return str(value)
 
 
-@functools.cache
 def templates() -> dict[str, str]:
     """Return every message by its key."""
-    found: dict[str, str] = {}
-    for room in ROOMS:
-        text = (resources.files(__name__) / f"{room}.toml").read_text(encoding="utf-8")
-        found |= _flat(tomllib.loads(text), room)
-    return found
+    return {key: text for room in ROOMS for key, text in _room(room).items()}
+
+
+@functools.cache
+def _room(room: str) -> dict[str, str]:
+    """Return the messages of a room: what says little reads few."""
+    text = (resources.files(__name__) / f"{room}.toml").read_text(encoding="utf-8")
+    return _flat(tomllib.loads(text), room)
 
 
 def _flat(table: dict[str, Any], prefix: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError, Where
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -145,10 +146,14 @@ def parse(words: Sequence[str]) -> FioArguments:
         name, takes, text = _taken_apart(word)
         if takes == REQUIRED and text is None:
             if not waiting:
-                raise InputError("requires an argument", where=Where(COMMAND_LINE, option=f"--{name}"))
+                raise make_error(
+                    InputError, "cli.fio.argument_missing", where=Where(COMMAND_LINE, option=f"--{name}")
+                )
             text = waiting.pop(0)
         if takes == NONE and text is not None:
-            raise InputError("doesn't allow an argument", where=Where(COMMAND_LINE, option=f"--{name}"))
+            raise make_error(
+                InputError, "cli.fio.argument_given", where=Where(COMMAND_LINE, option=f"--{name}")
+            )
         if name in OWN_OPTIONS:
             _own(asked, name, text)
         else:
@@ -190,7 +195,9 @@ def _resolve(word: str, given: str) -> tuple[str, int]:
     names = [name for name in (*OWN_OPTIONS, *BY_NAME) if given and name.startswith(given)]
     if len({BY_NAME[n].name if n in BY_NAME else n for n in names}) == 1:
         return _resolve(word, names[0])
-    raise InputError(f"unrecognized option '{word}'", hint=_nearest(given, (*OWN_OPTIONS, *BY_NAME)))
+    raise make_error(
+        InputError, "cli.fio.unknown_option", hint=_nearest(given, (*OWN_OPTIONS, *BY_NAME)), option=word
+    )
 
 
 def _nearest(name: str, valid: Collection[str]) -> str | None:
@@ -202,8 +209,11 @@ def _nearest(name: str, valid: Collection[str]) -> str | None:
 
 def _own(asked: FioArguments, name: str, text: str | None) -> None:
     if name in REFUSED:
-        raise RefusedError(
-            "is not supported", where=Where(COMMAND_LINE, option=f"--{name}"), hint=REFUSED[name]
+        raise make_error(
+            RefusedError,
+            "cli.fio.not_supported",
+            where=Where(COMMAND_LINE, option=f"--{name}"),
+            hint=REFUSED[name],
         )
     _ACTIONS[name](asked, text or "")
 
@@ -213,8 +223,8 @@ def _formats(asked: FioArguments, text: str) -> None:
     for word in text.split(","):
         if word not in FORMATS:
             raise InputError(
-                f"invalid output format {word}",
-                hint=_nearest(word, FORMATS) or f"valid are {', '.join(FORMATS)}",
+                say("cli.fio.output_format", found=word),
+                hint=_nearest(word, FORMATS) or say("cli.fio.valid", names=", ".join(FORMATS)),
             )
         asked.formats |= FORMATS[word]
 
@@ -225,13 +235,13 @@ def _minimal(asked: FioArguments, _: str) -> None:
 
 def _terse_version(asked: FioArguments, text: str) -> None:
     if text not in {"2", "3", "4", "5"}:
-        raise InputError(f"bad terse version format {text!r}", hint="valid are 2, 3, 4 and 5")
+        raise make_error(InputError, "cli.fio.terse_version", found=repr(text))
     asked.terse_version = int(text)
 
 
 def _eta(asked: FioArguments, text: str) -> None:
     if text not in _ETA:
-        raise InputError(f"--eta: found {text!r}", hint=f"valid are {', '.join(_ETA)}")
+        raise make_error(InputError, "cli.fio.eta", found=repr(text), names=", ".join(_ETA))
     asked.eta = text
 
 
@@ -242,14 +252,14 @@ def seconds(option: str, text: str, least_s: float) -> float:
     digits = len(text) - len(text.lstrip("0123456789"))
     unit = units.get(text[digits:].strip().lower())
     if not digits or unit is None:
-        raise InputError(
-            f"failed parsing time {text!r}",
-            where=Where(COMMAND_LINE, option=option),
-            hint="write 10 or 500ms",
+        raise make_error(
+            InputError, "cli.fio.time", where=Where(COMMAND_LINE, option=option), found=repr(text)
         )
     found_s = int(text[:digits]) * unit
     if found_s < least_s:
-        raise InputError(f"is too short (at least {least_s:g} s)", where=Where(COMMAND_LINE, option=option))
+        raise make_error(
+            InputError, "cli.fio.time_short", where=Where(COMMAND_LINE, option=option), least=f"{least_s:g}"
+        )
     return found_s
 
 
@@ -267,7 +277,7 @@ def _status_interval(asked: FioArguments, text: str) -> None:
 
 def _section(asked: FioArguments, text: str) -> None:
     if text == "global":
-        raise InputError("can't use global as only section")
+        raise make_error(InputError, "cli.fio.only_global")
     asked.sections.append(text)
 
 
@@ -282,7 +292,8 @@ def _debug(asked: FioArguments, text: str) -> None:
         area = next((a for a in DEBUG_AREAS if word.startswith(a)), None)
         if area is None:
             raise InputError(
-                f"debug mask {word} not found", hint=_nearest(word, DEBUG_AREAS) or "see --debug=help"
+                say("cli.fio.debug_area", found=word),
+                hint=_nearest(word, DEBUG_AREAS) or say("cli.fio.debug_help"),
             )
         asked.debug.add(area)
 
@@ -308,8 +319,8 @@ def _output(asked: FioArguments, text: str) -> None:
 def _idle_prof(asked: FioArguments, text: str) -> None:
     if text not in _IDLE:
         raise InputError(
-            f"incorrect idle-prof option: {text}",
-            hint=_nearest(text, _IDLE) or f"valid are {', '.join(_IDLE)}",
+            say("cli.fio.idle_prof", found=text),
+            hint=_nearest(text, _IDLE) or say("cli.fio.valid", names=", ".join(_IDLE)),
         )
     if text == "calibrate":
         asked.question = ("idle-prof", text)

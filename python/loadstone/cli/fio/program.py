@@ -12,8 +12,10 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
+from loadstone import messages
 from loadstone.cli.fio import args as fio_args
 from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
+from loadstone.messages import make_error
 from loadstone.printable import message
 
 if TYPE_CHECKING:
@@ -77,10 +79,12 @@ def read(asked: FioArguments, given: Sequence[Source]) -> Workload:
 
     allow_exec = os.environ.get(ALLOW_EXEC) == "1"
     if asked.trigger and not allow_exec:
-        raise RefusedError(
-            f"would run {asked.trigger!r}",
+        raise make_error(
+            RefusedError,
+            "cli.fio.trigger",
             where=Where("command line", option="--trigger"),
-            hint=f"remove it, or set {ALLOW_EXEC}=1 in the environment to permit it",
+            command=repr(asked.trigger),
+            variable=ALLOW_EXEC,
         )
     workload = read_jobfiles(
         given,
@@ -90,13 +94,10 @@ def read(asked: FioArguments, given: Sequence[Source]) -> Workload:
     if asked.read_only:
         for job in workload.jobs:
             if job.blocks is not None and job.blocks.mix.rw not in ("read", "randread"):
-                raise RefusedError(
-                    f"job <{job.name}> has write or trim bit set, but fio is in read-only mode",
-                    where=job.at("mix.rw"),
-                )
+                raise make_error(RefusedError, "cli.fio.read_only_job", where=job.at("mix.rw"), name=job.name)
     traps = [note for note in workload.notes if note.kind == "trap"]
     if asked.warnings_fatal and traps:
-        raise InputError(traps[0].text, where=traps[0].where, hint="--warnings-fatal makes this an error")
+        raise InputError(traps[0].text, where=traps[0].where, hint=messages.say("cli.fio.warnings_fatal"))
     return workload
 
 
@@ -188,10 +189,7 @@ def _inflate(name: str) -> int:
             sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
     except FileNotFoundError:
-        raise InputError(f"{name}: no such file") from None
+        raise make_error(InputError, "cli.fio.no_file", path=name) from None
     except (OSError, zlib.error) as error:
-        raise InputError(
-            f"{name}: not a compressed log of loadstone ({error})",
-            hint="logs that fio itself compressed are read by fio --inflate-log",
-        ) from None
+        raise make_error(InputError, "cli.fio.no_log", path=name, reason=str(error)) from None
     return DONE

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone import exitcodes, file_name, output, temporary
+from loadstone import exitcodes, file_name, messages, output, temporary
 from loadstone.api.jobs import commands, schedulers
 from loadstone.cli.display import console
 from loadstone.cli.fio import names as fio_names
@@ -32,6 +32,7 @@ from loadstone.cli.fio.results import FioResults
 from loadstone.cli.fio.state import save_state
 from loadstone.cli.fio.trigger import Trigger
 from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, RunError
+from loadstone.messages import make_error
 from loadstone.plan.model import HeaderLayout
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import resolve
@@ -150,7 +151,9 @@ def _options(asked: FioArguments, workload: Workload) -> ResolveOptions:
 
 def _layout(version: str) -> HeaderLayout:
     if version not in _LAYOUTS:
-        raise InputError(f"{VERIFY} is {version!r}", hint=f"valid are {' and '.join(_LAYOUTS)}")
+        raise make_error(
+            InputError, "cli.fio.version", variable=VERIFY, found=repr(version), names=" and ".join(_LAYOUTS)
+        )
     return _LAYOUTS[version]
 
 
@@ -159,11 +162,9 @@ def _refuse_changes(uses: Sequence[TargetUse]) -> None:
     for use in uses:
         what = "removed" if use.unlinks else "extended" if use.exists else "made"
         raise RefusedError(
-            f"{use.path} would be {what}, but fio is in read-only mode",
+            messages.say("cli.fio.read_only", path=use.path, change=what),
             where=use.jobs[0][1],
-            hint="remove unlink"
-            if use.unlinks
-            else "use no more than is there, or run it without --readonly",
+            hint=messages.say("cli.fio.remove_unlink") if use.unlinks else messages.say("cli.fio.no_more"),
         )
 
 

@@ -16,6 +16,7 @@ from cyclopts import Parameter
 from loadstone.api.jobs.changes import Caller, JobChanges, JobText, job_at
 from loadstone.cli.options import suggestions
 from loadstone.errors import InputError, Where
+from loadstone.messages import make_error
 
 COMMAND_LINE = "command line"
 STANDARD_INPUT: Final = "-"
@@ -146,8 +147,10 @@ def pairs(words: list[str], option: str, shape: str) -> dict[str, str]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name or not value:
-            raise InputError(f"{word!r} is not {shape}", where=where, hint=f"write {option} {shape}")
+            raise make_error(
+                InputError, "cli.option.pair", where=where, found=repr(word), shape=shape, option=option
+            )
         if name in found:
-            raise InputError(f"{name} is given twice", where=where, hint="keep one of the two")
+            raise make_error(InputError, "cli.option.name_twice", where=where, name=name)
         found[name] = value
     return found

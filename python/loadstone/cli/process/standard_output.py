@@ -14,6 +14,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from loadstone import crash_note
+from loadstone.messages import say
 from loadstone.printable import unfiltered
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class StandardOutput:
     def write(self, text: str) -> int:
         """Write, or say it on standard error."""
         if self._closed and self.failed is None:
-            self._fail(OSError(0, "it is closed"))
+            self._fail(OSError(0, say("cli.output.closed")))
         if self.failed is not None:
             sys.stderr.write(text)
             return len(text)

@@ -18,6 +18,7 @@ from loadstone.cli.display import console
 from loadstone.cli.display.run_summary import validity
 from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Unverified
 from loadstone.errors import InputError, Where
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,13 +57,11 @@ def audit(
         Files to look at in directories at most; 20000 if not given.
     """
     if not results:
-        hint = "name a bundle, a file or a directory"
-        raise InputError("nothing to audit", where=Where(COMMAND_LINE), hint=hint)
+        raise make_error(InputError, "cli.audit.nothing", where=Where(COMMAND_LINE))
     if json and markdown:
-        hint = "keep one of the two"
-        raise InputError("--json and --markdown exclude each other", where=Where(COMMAND_LINE), hint=hint)
+        raise make_error(InputError, "cli.option.exclude_markdown", where=Where(COMMAND_LINE))
     if limit is not None and limit < 1:
-        raise InputError("--limit is below 1", where=Where(COMMAND_LINE), hint="give a number of files")
+        raise make_error(InputError, "cli.audit.limit", where=Where(COMMAND_LINE))
     with _shown() as tell:
         audited = loadstone.audit_results(*results, spec=spec, limit=limit, unverified=unverified, tell=tell)
     if json:

@@ -17,6 +17,7 @@ from loadstone import exitcodes
 from loadstone.cli.display import console
 from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Unverified
 from loadstone.errors import InputError, Where
+from loadstone.messages import make_error
 
 
 def compare(
@@ -60,12 +61,9 @@ def compare(
     looked_for = None if detect is None else _share(detect, "--detect", "5%", 0.0)
     level = _share(alpha, "--alpha", "5%", 0.05)
     if looked_for is not None and looked_for <= allowed:
-        raise InputError(
-            "is not above --tolerance: what is tolerated cannot be detected",
-            where=Where(COMMAND_LINE, option="--detect"),
-        )
+        raise make_error(InputError, "cli.compare.detect", where=Where(COMMAND_LINE, option="--detect"))
     if markdown and json:
-        raise InputError("--markdown and --json exclude each other", where=Where(COMMAND_LINE))
+        raise make_error(InputError, "cli.option.exclude_markdown", where=Where(COMMAND_LINE))
     files = [*(output or []), *([html] if html is not None else [])]
     from loadstone.api import comparing
 
@@ -97,13 +95,13 @@ def _share(text: str | None, option: str, example: str, default: float, *, gate:
         return default
     where = Where(COMMAND_LINE, option=option)
     if not gate:
-        raise InputError("has no effect without --gate", where=where)
+        raise make_error(InputError, "cli.compare.no_gate", where=where)
     match = re.fullmatch(r"(\d+(?:\.\d+)?)%", text) or re.fullmatch(r"(0?\.\d+)", text)
     if match is None:
-        raise InputError(f"found {text!r}, expected a percentage such as {example}", where=where)
+        raise make_error(InputError, "cli.compare.percentage", where=where, found=repr(text), example=example)
     share = float(match[1]) / (100 if text.endswith("%") else 1)
     if option == "--alpha" and not 0 < share <= 0.5:
-        raise InputError(f"found {text!r}, expected more than 0% and at most 50%", where=where)
+        raise make_error(InputError, "cli.compare.half", where=where, found=repr(text))
     if option == "--detect" and not 0 < share < 1:
-        raise InputError(f"found {text!r}, expected more than 0% and less than 100%", where=where)
+        raise make_error(InputError, "cli.compare.whole", where=where, found=repr(text))
     return share

@@ -17,6 +17,7 @@ from loadstone.cli.display import console
 from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Repeat, pairs
 from loadstone.cli.options.run_options import RunOptions
 from loadstone.errors import InputError, Where
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from loadstone.api.experimenting import Experiment, PlannedExperiment
@@ -75,7 +76,9 @@ def _refuse_given(action: str, **given: Any) -> None:
     for name, value in given.items():
         if value:
             option = f"--{name.replace('_', '-')}"
-            raise InputError(f"has no effect on {action}", where=Where(COMMAND_LINE, option=option))
+            raise make_error(
+                InputError, "cli.option.no_effect_on", where=Where(COMMAND_LINE, option=option), action=action
+            )
 
 
 def _plan(planned: PlannedExperiment, *, json: bool) -> int:
@@ -98,15 +101,10 @@ def _rest(path: Path, run_options: RunOptions, *, allow_exec: bool) -> PlannedEx
 
     directory = path if path.is_dir() else run_options.out
     if directory is None:
-        raise InputError(
-            "says not which experiment goes on",
-            where=Where(COMMAND_LINE, option="resume"),
-            hint="name its directory: loadstone experiment resume DIRECTORY, or FILE --out DIRECTORY",
-        )
+        raise make_error(InputError, "cli.experiment.which", where=Where(COMMAND_LINE, option="resume"))
     if path.is_dir() and run_options.out is not None:
-        raise InputError(
-            "has no effect: an experiment goes on in its own directory",
-            where=Where(COMMAND_LINE, option="--out"),
+        raise make_error(
+            InputError, "cli.experiment.own_directory", where=Where(COMMAND_LINE, option="--out")
         )
     return plan_rest(directory, None if path.is_dir() else path, allow_exec=allow_exec)
 

@@ -15,6 +15,7 @@ from loadstone.api.export_formats import Kind, Layout  # noqa: TC001 - the argum
 from loadstone.cli.display import console
 from loadstone.cli.options.arguments import Unverified  # noqa: TC001 - the argument parser reads it
 from loadstone.errors import InputError, Where
+from loadstone.messages import make_error
 
 
 def export(
@@ -44,12 +45,10 @@ def export(
         Columns of iometer-csv: of Iometer 1.1, or the 56 of 2008 and 2006 [default: 1.1].
     """
     if where is not None and output is not None:
-        raise InputError("is given twice", where=Where("command line", option="--output"))
+        raise make_error(InputError, "cli.option.twice", where=Where("command line", option="--output"))
     if layout is not None and kind != "iometer-csv":
-        raise InputError(
-            f"does not change {kind}",
-            where=Where("command line", option="--layout"),
-            hint="it is for iometer-csv; vdbench has vdbench-50406 beside vdbench",
+        raise make_error(
+            InputError, "cli.export.layout", where=Where("command line", option="--layout"), format=kind
         )
     from loadstone.api import exporting
 

@@ -16,6 +16,7 @@ from loadstone import exitcodes
 from loadstone.cli.display import console
 from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Repeat
 from loadstone.errors import InputError, Where
+from loadstone.messages import make_error
 
 
 def hosts(
@@ -56,7 +57,9 @@ def hosts(
     wrong["--directory"] = directory is not None and action != "certificates"
     for option, given in wrong.items():
         if given:
-            raise InputError(f"has no effect on `{action}`", where=Where(COMMAND_LINE, option=option))
+            raise make_error(
+                InputError, "cli.option.no_effect_on", where=Where(COMMAND_LINE, option=option), action=action
+            )
     if action == "check":
         return _check(hosts, target, as_json=json)
     if action == "install":

@@ -13,6 +13,7 @@ from loadstone.cli.display import console
 from loadstone.cli.options.arguments import COMMAND_LINE, SHELL, Flag, Job, LoadOptions, Sheet, job_of
 from loadstone.cli.options.run_options import RunOptions
 from loadstone.errors import InputError, Where
+from loadstone.messages import make_error
 
 
 def run(
@@ -78,11 +79,7 @@ def run(
         return study.execute(listed, run_options)
     SHELL.refuse("what is no parameter file of vdbench", vdbench_output=vdbench_output)
     if dry_run and probe is None:
-        raise InputError(
-            "has no effect without --probe",
-            where=Where(COMMAND_LINE, option="--dry-run"),
-            hint="`loadstone plan JOB` prints what the run itself would do",
-        )
+        raise make_error(InputError, "cli.run.dry_run", where=Where(COMMAND_LINE, option="--dry-run"))
     if repeat is not None or until is not None:
         SHELL.refuse("several runs", probe=probe)
         repeated = prepare_repeats(
