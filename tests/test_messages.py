@@ -121,7 +121,12 @@ NOT_SPOKEN: Final = frozenset(("AssertionError", "AttributeError", "PydanticCust
 SPOKEN_AS: Final = frozenset(("hint", "text", "why", "reason", "remedy", "advice", "help"))
 """Exceptions, notes and arguments of these names are read by people, wherever their texts stand."""
 INLINE_DIALECT: Final = frozenset(DIALECT) - {"told", "wants", "wanted", "mend", "asked for"} | {"somebody"}
-IN_CATALOGUE: Final = frozenset(("bundle", "cli", "control", "experiment", "hosts", "watch"))
+IN_CATALOGUE: Final = frozenset(
+    (
+        "bundle", "cli", "comparison", "control", "engine", "experiment", "hosts", "path", "probe", "report",
+        "watch", "workload",
+    )
+)  # fmt: skip
 """Rooms whose texts are all in the catalogue. One that was moved there stays: the list only grows."""
 BESIDE_THE_CODE: Final = {
     "cli/main.py": "said where a part of the program cannot be loaded, or there is no memory",
@@ -162,14 +167,14 @@ def plain(text: ast.Constant | ast.JoinedStr, value: str) -> str:
 def inline() -> list[tuple[str, str]]:
     """Every text that an error, a note or a help carries itself, with its place and X for each value.
 
-    What has no word of its own ("{path}: {reason}") is no text to translate.
+    What has no word of its own ("{path}: {reason}") is no text to translate, and one word is a name.
     """
     return [
         (f"{name}:{text.lineno}", plain(text, "X"))
         for name, node in code()
         for expression in said_by(node)
         for text in texts_in(expression)
-        if re.search(r"[a-zA-Z]{2}", plain(text, ""))
+        if re.search(r"[a-zA-Z]{2}", plain(text, "")) and " " in plain(text, "X")
     ]
 
 

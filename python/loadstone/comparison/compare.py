@@ -17,6 +17,7 @@ from loadstone.comparison.phase import with_tails
 from loadstone.comparison.side import Side, named, side
 from loadstone.errors import InputError
 from loadstone.helpers import Helpers
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -98,14 +99,14 @@ def compare(
     common to compare.
     """
     if len(paths) < 2:
-        hint = "name two or more bundles, studies, other tools' results or directories of those"
-        raise InputError("one result alone cannot be compared", hint=hint)
+        raise make_error(InputError, "comparison.sides.one")
     seen: dict[Path, Path] = {}
     for path in paths:
         first = seen.get(path.resolve())
         if first is not None:
-            same = f"{path} is given twice" if first == path else f"{first} and {path} are the same result"
-            raise InputError(same, hint="keep one of the two")
+            if first == path:
+                raise make_error(InputError, "comparison.sides.twice", path=path)
+            raise make_error(InputError, "comparison.sides.same", path=path, other=first)
         seen[path.resolve()] = path
     with Helpers() as helpers:
         sides = [side(path, unverified=unverified, helpers=helpers) for path in paths]
@@ -119,7 +120,7 @@ def beside(sides: tuple[Side, ...], *, alpha: float = matrix.ALPHA) -> Compariso
     curves = curve_effects.of_sides(sides)
     of_curves = list(curve_effects.effects(curves, len(pairs)))
     if not pairs and not of_curves:
-        raise InputError("the results have no job and no pattern in common", hint=_held(sides))
+        raise make_error(InputError, "comparison.sides.nothing_common", hint=_held(sides))
     return ComparisonTable(
         sides=sides,
         pairs=tuple(pairs),

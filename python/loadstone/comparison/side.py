@@ -15,6 +15,7 @@ from loadstone.audit.judge import WORST_FIRST
 from loadstone.bundle import study as on_disk
 from loadstone.comparison.phase import ComparedPhase, phases
 from loadstone.errors import BundleError, InputError, Where
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,11 +148,10 @@ class _Read:
 def _nothing(path: Path, passed: Sequence[PassedOver]) -> InputError:
     if passed:
         first = passed[0]
-        return InputError(
-            f"holds no result that can be compared: {first.path}: {first.why}", where=Where(str(path))
+        return make_error(
+            InputError, "comparison.sides.cannot", where=Where(str(path)), at=first.path, reason=first.why
         )
-    hint = "name a bundle, a study, another tool's result or a directory of those"
-    return InputError("holds no result that is known", where=Where(str(path)), hint=hint)
+    return make_error(InputError, "comparison.sides.unknown", where=Where(str(path)))
 
 
 def named(sides: Sequence[Side]) -> tuple[Side, ...]:

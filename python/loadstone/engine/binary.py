@@ -13,6 +13,7 @@ import sysconfig
 from pathlib import Path
 
 from loadstone.errors import EngineError
+from loadstone.messages import make_error
 
 NAME = "loadstone-engine"
 OVERRIDE = "LOADSTONE_ENGINE"
@@ -42,8 +43,9 @@ def find() -> Path:
     if override:
         if _runs(Path(override)):
             return Path(override)
-        message = f"{OVERRIDE}={override} is not an executable file"
-        raise EngineError(message, hint=f"unset {OVERRIDE}, or set it to a built {NAME}")
+        raise make_error(
+            EngineError, "engine.binary.override", variable=OVERRIDE, path=override, program=NAME
+        )
     places = _places()
     for place in places:
         if _runs(place):
@@ -52,8 +54,7 @@ def find() -> Path:
     if on_path:
         return Path(on_path)
     looked = ", ".join(str(place) for place in places)
-    message = f"{NAME} is not installed (looked at {looked} and PATH)"
-    raise EngineError(message, hint="install the package with `pip install .`, or run `make build`")
+    raise make_error(EngineError, "engine.binary.not_installed", program=NAME, places=looked)
 
 
 def find_static() -> Path | None:
@@ -70,25 +71,32 @@ def find_static() -> Path | None:
     found = next((place for place in places if _runs(place)), None)
     if found is None:
         if override:
-            raise EngineError(
-                f"{STATIC_OVERRIDE}={override} is not an executable file", hint="unset it, or `make static`"
+            raise make_error(
+                EngineError, "engine.binary.static_override", variable=STATIC_OVERRIDE, path=override
             )
         return None
     if _schema(found) != _schema(find()):
-        raise EngineError(f"{found} is of another version than {find()}", hint="build it again: make static")
+        raise make_error(EngineError, "engine.binary.other_version", static=found, engine=find())
     return found
 
 
 def not_started(program: Path | str, error: OSError) -> EngineError:
     """Return the error of a program that could not be started."""
-    message = f"the engine {program} cannot be started: {error.strerror}"
-    return EngineError(message, hint=_REMEDIES.get(error.errno or 0))
+    hint = _REMEDIES.get(error.errno or 0)
+    return make_error(
+        EngineError, "engine.binary.not_started", hint=hint, program=program, reason=error.strerror
+    )
 
 
 def _schema(engine: Path) -> bytes:
     done = subprocess.run([engine, "schema", "plan"], capture_output=True, check=False, timeout=60)
     if done.returncode:
-        raise EngineError(f"{engine} does not run here: {done.stderr.decode(errors='replace').strip()}")
+        raise make_error(
+            EngineError,
+            "engine.binary.cannot_run",
+            engine=engine,
+            reason=done.stderr.decode(errors="replace").strip(),
+        )
     return done.stdout
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadstone import exit_cause, exitcodes
 from loadstone.errors import EngineError, InputError, LoadstoneError, RunError
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,7 +127,7 @@ class EventSummary:
         if self.failed_ios or self._problems:
             return RunError(self._listing(self._failures()))
         if self.ended == "failed":
-            return RunError("the engine reports that the run failed")
+            return make_error(RunError, "engine.run.failed")
         return None
 
     def _death(self, code: int | None, how: str | None) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.engine.binary import find, not_started
 from loadstone.errors import EngineError, InputError
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from loadstone.plan.model import Plan
@@ -32,8 +33,8 @@ def memory_bytes(plan: Plan) -> int:
     except OSError as error:
         raise not_started(program, error) from error
     if done.returncode not in {ACCEPTED, REFUSED}:
-        raise EngineError(
-            f"the engine's check ended with code {done.returncode}: {done.stderr.decode().strip()}"
+        raise make_error(
+            EngineError, "engine.check.code", code=done.returncode, reason=done.stderr.decode().strip()
         )
     told = json.loads(done.stdout)
     if done.returncode == REFUSED:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from loadstone import exit_cause, process_state
 from loadstone.engine.binary import find, not_started
 from loadstone.errors import EngineError
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -164,12 +165,15 @@ def probe(*, program: Path | None = None, timeout_s: float = 20.0) -> dict[str, 
     try:
         done = subprocess.run(argv, capture_output=True, timeout=timeout_s, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise EngineError(f"{argv[0]} probe did not work: {error}") from error
+        raise make_error(EngineError, "engine.probe.failed", program=argv[0], reason=str(error)) from error
     if done.returncode != 0:
         text = done.stderr.decode(errors="replace").strip()
-        raise EngineError(
-            f"{argv[0]} probe "
-            f"{exit_cause.of_exit(done.returncode, oom=None, cpu_s=0.0, cpu_limit_s=None)}: {text}"
+        raise make_error(
+            EngineError,
+            "engine.probe.ended",
+            program=argv[0],
+            ending=exit_cause.of_exit(done.returncode, oom=None, cpu_s=0.0, cpu_limit_s=None),
+            reason=text,
         )
     return _event(done.stdout)
 
@@ -179,9 +183,9 @@ def _event(line: bytes) -> Event:
         event = json.loads(line)
     except ValueError as error:
         shown = line[:200].decode(errors="replace")
-        raise EngineError(f"the engine broke the contract: {shown!r} is not JSON") from error
+        raise make_error(EngineError, "engine.contract.not_json", found=repr(shown)) from error
     if not isinstance(event, dict):
-        raise EngineError(f"the engine broke the contract: {event!r} is not a JSON object")
+        raise make_error(EngineError, "engine.contract.no_object", found=repr(event))
     return event
 
 

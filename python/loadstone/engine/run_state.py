@@ -16,6 +16,7 @@ from loadstone.engine.event_summary import EventSummary, RunEnding
 from loadstone.engine.partial_result import PartialResult
 from loadstone.engine.watchdog import Watchdog, WatchdogAction
 from loadstone.errors import EngineError, LoadstoneError
+from loadstone.messages import make_error
 from loadstone.plan.backends import on_virtual_clock
 
 if TYPE_CHECKING:
@@ -73,12 +74,12 @@ class RunState:
         kind = str(event.get("type"))
         self._watch.heard(kind, now_s)
         if not isinstance(event.get("type"), str):
-            broken = EngineError(f"the engine broke the contract: {str(event)[:200]} has no type")
+            broken = make_error(EngineError, "engine.contract.no_type", found=str(event)[:200])
             return [Tell({"type": "talk", "text": str(event)[:200]}), *self.failed(broken, now_s)]
         try:
             return self._understood(kind, event, now_s)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            broken = EngineError(f"the engine broke the contract: event {kind!r}: {error}")
+            broken = make_error(EngineError, "engine.contract.event", name=repr(kind), reason=str(error))
             return [Tell(event), *self.failed(broken, now_s)]
 
     def _understood(self, kind: str, event: dict[str, Any], now_s: float) -> list[Instruction]:
@@ -87,7 +88,7 @@ class RunState:
         doing: list[Instruction] = [Tell(event)]
         if kind == "start":
             if self._has_begun:
-                raise ValueError("it comes a second time")
+                raise make_error(ValueError, "engine.contract.second")
             self._has_begun = True
             doing.append(Began(int(event["unix_ns"])))
         elif kind == "end":

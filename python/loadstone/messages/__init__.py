@@ -23,15 +23,20 @@ ROOMS: Final = (
     "audit",
     "bundle",
     "cli",
+    "comparison",
     "control",
     "effects",
+    "engine",
     "experiment",
     "hosts",
+    "path",
+    "probe",
     "refusals",
     "report",
     "study",
     "verdict",
     "watch",
+    "workload",
 )
 Value = str | float | Path | None
 E = TypeVar("E", bound=Exception)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from loadstone import process_state
 from loadstone.errors import RunError
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,10 +69,7 @@ def run_in_child(
     except OSError as error:
         ours.close()
         theirs.close()
-        raise RunError(
-            f"{doing}: no process can be started for it: {error.strerror}",
-            hint="raise the limit on processes (ulimit -u, or pids.max of the control group), or free memory",
-        ) from error
+        raise make_error(RunError, "path.child.not_started", doing=doing, reason=error.strerror) from error
     if pid == 0:
         _serve(work, theirs, doing)
     theirs.close()
@@ -196,7 +194,7 @@ class _Child:
                 try:
                     kind, *said = pickle.loads(self._way.recv_bytes())  # noqa: S301 # from our own child
                 except (EOFError, ConnectionError):
-                    raise RunError(f"{doing}: the process that did it {self._how()}") from None
+                    raise make_error(RunError, "path.child.ended", doing=doing, ending=self._how()) from None
                 if kind == "ask":
                     self._way.send(_reply(said[0], said[1]))
                     since_s = time.monotonic()
@@ -211,12 +209,9 @@ class _Child:
             waited_s = time.monotonic() - since_s
             if waited_s >= silent_s or give_up():
                 self.end()
-                what = f"{doing}: no answer for {waited_s:.0f} s"
-                if self._pid in _left:
-                    what += f"; process {self._pid} waits in the kernel for it and is left behind"
-                raise NoAnswerError(
-                    what, hint="see whether the device or server answers; the kernel's log (dmesg) may say"
-                )
+                key = "path.child.left_behind" if self._pid in _left else "path.child.no_answer"
+                what = say(key, doing=doing, waited=f"{waited_s:.0f}", process=self._pid)
+                raise NoAnswerError(what, hint=say("path.child.no_answer_hint"))
 
     def end(self) -> None:
         """Kill it unless it has ended; wait a moment, and never longer."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from loadstone.messages import make_error
+
 _NUMBER: Final = re.compile(r"\s*(\d[\d_]*(?:\.\d+)?)\s*([A-Za-zµ/]*)\s*")
 _BYTES: Final = {"B": 1} | {
     f"{letter}{suffix}": base**power
@@ -53,10 +55,16 @@ def unit(text: str) -> str:
 def _read(text: str, units: dict[str, int], expected: str) -> float:
     match = _NUMBER.fullmatch(text)
     if match is None:
-        raise ValueError(f"found {text[:40]!r}, expected {expected}")
+        raise make_error(ValueError, "path.quantity.number", found=repr(text[:40]), expected=expected)
     if match[2] not in units:
-        raise ValueError(f"found the unit {match[2]!r} in {text[:40]!r}, expected one of {', '.join(units)}")
+        raise make_error(
+            ValueError,
+            "path.quantity.unit",
+            unit=repr(match[2]),
+            found=repr(text[:40]),
+            units=", ".join(units),
+        )
     value = float(match[1].replace("_", "")) * units[match[2]]
     if not 0 < value <= MAX:
-        raise ValueError(f"found {text[:40]!r}, which no device has")
+        raise make_error(ValueError, "path.quantity.no_device", found=repr(text[:40]))
     return value

@@ -21,6 +21,7 @@ from pydantic import (
 from loadstone import input_file, toml_text
 from loadstone.errors import InputError, Where
 from loadstone.frozen_model import FrozenModel
+from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 from loadstone.path import quantity
 from loadstone.path.ceilings import nearest_link, parse_link
@@ -50,7 +51,7 @@ def _quantity(read: Callable[[str], float]) -> BeforeValidator:
 
 def _link(text: str) -> str:
     if parse_link(text) is None:
-        raise ValueError(f"found {text[:40]!r}, expected a link: {nearest_link(text)}")
+        raise make_error(ValueError, "path.spec.link", found=repr(text[:40]), nearest=nearest_link(text))
     return text
 
 
@@ -97,22 +98,20 @@ class Spec(FrozenModel):
     @model_validator(mode="after")
     def _makes_sense(self) -> Spec:
         if self.spindles and self.drives and self.spindles > self.drives:
-            raise ValueError(f"spindles is {self.spindles}, of {self.drives} drives")
+            raise make_error(ValueError, "path.spec.spindles", spindles=self.spindles, drives=self.drives)
         working, parity = self.working_drives, PARITY_DRIVES.get(self.raid or "", 0)
         if self.drive.any and working is None:
-            raise ValueError("[drive] says what one drive does: drives must say how many there are")
+            raise make_error(ValueError, "path.spec.no_drives")
         if self.drive.any and self.raid is None and (working or 0) > 1:
-            raise ValueError(f"raid is missing: {working} drives can be laid out in many ways")
+            raise make_error(ValueError, "path.spec.no_raid", drives=working)
         if working and parity and not parity + 2 <= (self.group_drives or working) <= working:
-            raise ValueError(
-                f"raid {self.raid} needs at least {parity + 2} drives in a group and no more than there are"
-            )
+            raise make_error(ValueError, "path.spec.group", raid=self.raid, least=parity + 2)
         if working and self.raid in {"1", "10"} and working % 2:
-            raise ValueError(f"raid {self.raid} mirrors pairs, and {working} drives are none")
+            raise make_error(ValueError, "path.spec.pairs", raid=self.raid, drives=working)
         if self.group_drives and not parity:
-            raise ValueError(f"group_drives has no effect with raid {self.raid}: it is for parity")
+            raise make_error(ValueError, "path.spec.group_drives", raid=self.raid)
         if not (self.links or self.drive.any or self.array.any or self.cache):
-            raise ValueError("says nothing that a result could be held against")
+            raise make_error(ValueError, "path.spec.nothing")
         return self
 
     @property
@@ -242,9 +241,11 @@ def parse(raw: bytes, path: Path) -> Spec:
         content = raw.decode()
         return Spec.model_validate(toml_text.parsed(content))
     except UnicodeDecodeError as error:
-        raise InputError("is not text", where=Where(str(path))) from error
+        raise make_error(InputError, "path.spec.not_text", where=Where(str(path))) from error
     except toml_text.TomlError as error:
-        raise InputError(f"is not TOML: {error}", where=Where(str(path), error.line)) from error
+        raise make_error(
+            InputError, "path.spec.not_toml", where=Where(str(path), error.line), reason=str(error)
+        ) from error
     except ValidationError as error:
         raise _explained(path, content, error) from error
 
@@ -262,9 +263,9 @@ def _explained(path: Path, content: str, error: ValidationError) -> InputError:
     )
     if first["type"] == "extra_forbidden":
         hint = nearest(key, model.model_fields, limit=len(model.model_fields))
-        return InputError("is no key here", where=where, hint=hint)
+        return make_error(InputError, "path.spec.no_key", where=where, hint=hint)
     if first["type"] == "missing":
-        return InputError("is missing", where=where, hint="docs/spec.md shows a whole file")
+        return make_error(InputError, "path.spec.missing", where=where)
     message = str(first["msg"]).removeprefix("Value error, ")
     given = first.get("input")
     if isinstance(given, (str, int, float)) and repr(given)[:40] not in message:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 from loadstone.plan import model
 from loadstone.probe.base import Base, writes
 
@@ -201,10 +202,12 @@ def _check_writes(base: Base, made: Plan) -> None:
             for use in stream.files:
                 if not _inside(use, allowed.get(use.target, [])):
                     path = made.targets[use.target].path
-                    raise RefusedError(
-                        f"{path}: a probe would write {use.length_bytes} bytes at {use.offset_bytes}, "
-                        "where the run was not allowed to write",
-                        hint="this is a mistake of ours: please report it",
+                    raise make_error(
+                        RefusedError,
+                        "probe.arm.elsewhere",
+                        path=path,
+                        length=use.length_bytes,
+                        offset=use.offset_bytes,
                     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.explanations.not_probed import why_not_probed
+from loadstone.messages import say
 from loadstone.plan.derived import asked_operations
 from loadstone.plan.model import SizesFixed, SizesRange
 from loadstone.probe.sample_size import seconds_per_arm
@@ -44,7 +45,7 @@ class Base:
     def facts(self) -> JobFacts:
         """What decides which explanations can hold, of a phase that can be probed."""
         if self.known_facts is None:
-            raise ValueError("a phase of unknown jobs cannot be probed")
+            raise AssertionError("a phase of unknown jobs cannot be probed")
         return self.known_facts
 
     @property
@@ -96,7 +97,7 @@ class Base:
     def why_not(self) -> str | None:
         """Say why nothing can be probed here; None when it can."""
         if self.known_facts is None:
-            return "what its jobs do is not known: give each job a name of its own"
+            return say("probe.base.unknown_jobs")
         return why_not_probed(self.plan, self.streams)
 
 

@@ -19,6 +19,7 @@ from loadstone.analysis.series import series
 from loadstone.analysis.summary import Summary, summarise
 from loadstone.bundle.layout import LATENCIES, OPS
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.report import fio
 from loadstone.report.fio import document
 from loadstone.report.run.terminal import cells
@@ -40,7 +41,7 @@ def export(bundle: Bundle, kind: str, out: Path | None) -> None:
     Raises `InputError` for another kind, or a path that cannot be written.
     """
     if kind not in KINDS:
-        raise InputError(f"no export is called {kind!r}; there are {', '.join(KINDS)}")
+        raise make_error(InputError, "report.export.unknown", name=repr(kind), known=", ".join(KINDS))
     out = out or DEFAULTS.get(kind)
     if kind.startswith("fio-"):
         refuse_trees(bundle, "fio's outputs have")
@@ -53,10 +54,7 @@ def export(bundle: Bundle, kind: str, out: Path | None) -> None:
 def refuse_trees(bundle: Bundle, what: str) -> None:
     """Raise InputError for operations on files by name, for which other tools' formats have no place."""
     if bundle.plan.trees:
-        raise InputError(
-            f"{bundle.path} worked in trees of files: {what} no place for that",
-            hint="use csv, parquet, markdown, prometheus or vdbench",
-        )
+        raise make_error(InputError, "report.export.trees", path=bundle.path, what=what)
 
 
 def put(text: str, out: Path | None) -> None:

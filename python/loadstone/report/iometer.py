@@ -22,6 +22,7 @@ from loadstone.analysis.summary import Summary, summarise
 from loadstone.bundle import study
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
+from loadstone.messages import make_error
 from loadstone.plan.backends import on_virtual_clock
 from loadstone.printable import cell
 from loadstone.report.exports import refuse_trees
@@ -152,7 +153,7 @@ def export(path: Path, layout: Layout = "1.1", *, unverified: bool = False) -> s
     measured = [point for point in opened.study.points if point.role == "measure"]
     bundles = [opened.bundles[point.name] for point in measured if point.name in opened.bundles]
     if not bundles:
-        raise BundleError(f"{path}: the study has no run with results")
+        raise make_error(BundleError, "report.iometer.no_results", path=path)
     return results(bundles, layout)
 
 

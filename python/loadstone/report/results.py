@@ -15,7 +15,7 @@ from loadstone.comparison import matrix, pairing
 from loadstone.comparison.differences import MEASURED_BY
 from loadstone.comparison.metric import BANDWIDTH, FAILED, IOPS, MEAN, P99
 from loadstone.errors import InputError
-from loadstone.messages import say
+from loadstone.messages import make_error, say
 from loadstone.report.article.blocks import (
     Article,
     ArticleTable,
@@ -58,7 +58,9 @@ def write(found: Side, path: Path) -> None:
     kind = path.suffix.lower()
     if kind not in ENDINGS:
         told = f"ends in {kind!r}" if kind else "has no ending"
-        raise InputError(f"{path}: {told}; a report of these results is one of {', '.join(ENDINGS)}")
+        raise make_error(
+            InputError, "report.files.results", path=path, found=told, endings=", ".join(ENDINGS)
+        )
     output.write(path, as_file(article(found), kind))
 
 

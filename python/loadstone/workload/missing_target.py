@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,10 +29,11 @@ def refuse_missing_target(jobs: Iterable[Job]) -> None:
         blank = not job.placement.targets and not job.placement.directories and not job.stem.startswith("/")
         if blank and job.placement.filename_format is None and job.engine.ioengine != "null":
             named, device = devices[0]
-            raise RefusedError(
-                f"the section [{job.stem}] has no filename, while others name devices "
-                f"([{named.name}]: {device}); "
-                f"it would use a file named {job.stem}.0.0 in the current directory",
+            raise make_error(
+                RefusedError,
+                "workload.target.no_filename",
                 where=job.where,
-                hint=f"add filename=... to [{job.stem}], or remove the section",
+                section=job.stem,
+                other=named.name,
+                device=device,
             )

@@ -16,6 +16,7 @@ from pydantic import Field
 from loadstone import units
 from loadstone.errors import InputError, Where
 from loadstone.frozen_model import FrozenModel
+from loadstone.messages import make_error, say
 from loadstone.workload.addresses import SeedRequests
 from loadstone.workload.blocks import BlockWork
 from loadstone.workload.engine_choice import Durability, EngineChoice
@@ -195,19 +196,20 @@ class Workload(FrozenModel):
                 if self.missing_targets == "refused":
                     # The name may be missing because a section forgot it: say that first.
                     refuse_missing_target(jobs)
-                known = ", ".join(sorted(names))
-                hint = f"the names in use are: {known}" if names else "no job names a file: use --target"
-                raise InputError(f"no job uses {old!r}", hint=hint)
+                hint = say("workload.target.no_file")
+                if names:
+                    hint = say("workload.target.in_use", names=", ".join(sorted(names)))
+                raise make_error(InputError, "workload.target.not_used", hint=hint, name=repr(old))
         return self._with(jobs, ", ".join(f"{old} is {new}" for old, new in mapping.items()))
 
     def with_targets(self, paths: Sequence[str]) -> Workload:
         """Let every job use these targets instead of its own. Raises InputError without effect."""
         if not paths:
-            raise InputError("no target is given")
+            raise make_error(InputError, "workload.target.none")
         if len(set(paths)) != len(paths):
-            raise InputError("a target is given twice")
+            raise make_error(InputError, "workload.target.twice")
         if all(job.engine.ioengine == "null" for job in self.jobs):
-            raise InputError("no job does I/O on a target (ioengine=null)", hint="leave --target out")
+            raise make_error(InputError, "workload.target.no_effect")
         targets = tuple(TargetName(path=path, written=path) for path in paths)
         update: dict[str, object] = {
             "placement.directories": (),
@@ -232,26 +234,28 @@ class Workload(FrozenModel):
     def with_runtime(self, runtime_ns: int) -> Workload:
         """Let every job run this long at most. Nanoseconds, above 0."""
         if runtime_ns <= 0:
-            raise InputError("the runtime is 0: expected a time such as 30s")
+            raise make_error(InputError, "workload.change.runtime")
         jobs = [job.changed({"limits.runtime_ns": runtime_ns}) for job in self.jobs]
         return self._with(jobs, f"every job runs at most {runtime_ns / 1e9:g} s")
 
     def with_size(self, size: Amount) -> Workload:
         """Let every job use this much of its targets. Raises InputError where it has no effect."""
         if not (size.bytes or size.percent):
-            raise InputError("the size is 0: expected a size such as 1g or 10%")
+            raise make_error(InputError, "workload.change.size")
         for job in self.jobs:
             if job.placement.filesize_bytes is not None:
-                raise InputError(
-                    f"[{job.name}] has filesize, so a size has no effect on its range",
+                raise make_error(
+                    InputError,
+                    "workload.change.filesize",
                     where=job.at("placement.filesize_bytes"),
+                    name=job.name,
                 )
         jobs = [job.changed({"placement.size": size, "limits.io_size": None}) for job in self.jobs]
         amount = f"{size.percent:g}%" if size.percent is not None else units.size(size.bytes)
         return self._with(jobs, f"every job uses {amount}")
 
     def _with(self, jobs: Sequence[Job], change: str) -> Workload:
-        note = Note(where=None, text=f"as asked: {change}", kind="changed")
+        note = Note(where=None, text=say("workload.change.note", change=change), kind="changed")
         return self.model_copy(update={"jobs": tuple(jobs), "notes": (*self.notes, note)})
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone import printable, units
 from loadstone.errors import RunError
+from loadstone.messages import make_error
 from loadstone.report.article.blocks import ArticleTable, Diagram, Drawings
 from loadstone.version import __version__
 
@@ -25,10 +26,7 @@ def pdf(article: Article) -> bytes:
     try:
         import typst
     except ImportError as error:
-        raise RunError(
-            "a PDF needs a typesetter that is not installed",
-            hint="run python -m pip install 'loadstone[pdf]'",
-        ) from error
+        raise make_error(RunError, "report.files.no_typesetter") from error
 
     layout = (resources.files("loadstone.report") / "article" / "article.typ").read_bytes()
     told = {

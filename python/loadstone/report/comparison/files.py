@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import output
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.report.article import paper
 from loadstone.report.comparison import page, text
 from loadstone.report.comparison.article import article
@@ -25,7 +26,9 @@ def check_ending(path: Path, *, any_ending: bool = False) -> None:
     """Raise `InputError` for an ending that says nothing; with `any_ending` it is a page then."""
     if path.suffix.lower() not in ENDINGS and not any_ending:
         found = f"ends in {path.suffix!r}" if path.suffix else "has no ending"
-        raise InputError(f"{path}: {found}; a comparison is one of {', '.join(ENDINGS)}")
+        raise make_error(
+            InputError, "report.files.comparison", path=path, found=found, endings=", ".join(ENDINGS)
+        )
 
 
 def write(made: ComparisonTable, path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from loadstone import output
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.report.article.files import ENDINGS, as_file
 from loadstone.report.experiment.article import article
 
@@ -19,7 +20,9 @@ def check_ending(path: Path) -> None:
     """Raise `InputError` for an ending that says nothing."""
     if path.suffix.lower() not in ENDINGS:
         found = f"ends in {path.suffix!r}" if path.suffix else "has no ending"
-        raise InputError(f"{path}: {found}; a report of an experiment is one of {', '.join(ENDINGS)}")
+        raise make_error(
+            InputError, "report.files.experiment", path=path, found=found, endings=", ".join(ENDINGS)
+        )
 
 
 def write(story: ExperimentStory, path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import BundleError
 from loadstone.formats.fio.grammar import COMMAND_LINE
 from loadstone.formats.fio.table import BY_NAME
+from loadstone.messages import make_error
 from loadstone.plan.backends import of_engine
 from loadstone.plan.derived import reads_back
 from loadstone.plan.large_blocks import MAX_MOVED_BYTES
@@ -86,7 +87,7 @@ def _job_named(jobs: Iterator[Job], name: str) -> Job:
     for job in jobs:
         if job.name == name:
             return job
-    raise BundleError(f"the Plan has a unit {name!r} that no job of the workload stands for")
+    raise make_error(BundleError, "report.fio.unit", name=repr(name))
 
 
 def group_members(plan: Plan, everyone: Sequence[Member]) -> list[list[Member]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import output
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.report.article.files import as_file
 from loadstone.report.run import page
 from loadstone.report.run.article import article
@@ -31,7 +32,7 @@ def write(made: Summary, path: Path, audited: Audited | None = None) -> None:
     kind = path.suffix.lower()
     if kind not in FORMATS:
         found = f"ends in {kind!r}" if kind else "has no ending"
-        raise InputError(f"{path}: {found}; a report is one of {', '.join(FORMATS)}")
+        raise make_error(InputError, "report.files.run", path=path, found=found, endings=", ".join(FORMATS))
     output.write(path, _content(made, path, audited, kind))
 
 

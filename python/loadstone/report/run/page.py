@@ -15,6 +15,7 @@ from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
 from loadstone.analysis.verification import verified
 from loadstone.analysis.watched import document as documents
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.report import templates
 from loadstone.report.pictures import chart_images, charts, watched
 from loadstone.report.pictures.drawer import Drawer
@@ -172,7 +173,7 @@ def picture(made: Summary, audited: Audited | None, kind: str, path: Path) -> by
     """Return all charts as one picture; raises `InputError` when there is nothing to draw."""
     specs = pictures(made, audited)
     if not any(total.ops for total in made.totals("job")):
-        raise InputError(f"{path}: the run measured nothing, so there is nothing to draw")
+        raise make_error(InputError, "report.files.run_empty", path=path)
     spec = charts.together(specs, made.bundle.doubt)
     if kind == ".svg":
         return chart_images.svg(spec).encode()

@@ -19,7 +19,7 @@ from loadstone.analysis.study.sweep import sweep
 from loadstone.bundle import members
 from loadstone.bundle import study as on_disk
 from loadstone.errors import BundleError, InputError
-from loadstone.messages import say
+from loadstone.messages import make_error, say
 from loadstone.report.article.blocks import (
     Article,
     ArticleTable,
@@ -136,7 +136,7 @@ def write(studies: Sequence[StudyPage], path: Path) -> None:
     kind = path.suffix.lower()
     if kind not in ENDINGS:
         found = f"ends in {kind!r}" if kind else "has no ending"
-        raise InputError(f"{path}: {found}; a report is one of {', '.join(ENDINGS)}")
+        raise make_error(InputError, "report.files.run", path=path, found=found, endings=", ".join(ENDINGS))
     if kind in PICTURES:
         doubt = next((one.doubts[0] for one in studies if one.doubts), None)
         output.write(path, _picture(_evidence(studies), kind, path, doubt))
@@ -210,7 +210,7 @@ def _evidence(studies: Sequence[StudyPage]) -> list[PageSection]:
 def _picture(parts: Sequence[PageSection], kind: str, path: Path, doubt: str | None) -> bytes:
     specs = [spec for part in parts for spec in part.charts]
     if not specs:
-        raise InputError(f"{path}: the study measured nothing, so there is nothing to draw")
+        raise make_error(InputError, "report.files.study_empty", path=path)
     spec = charts.together(specs, doubt)
     if kind == ".svg":
         return chart_images.svg(spec).encode()
@@ -439,8 +439,5 @@ def _curves_of(whole: StudyPage) -> list[Curve]:
     """Return the curves of a study under names that tell them from those of others."""
     found = [one for one in curves(whole.runs, slo_of(whole.study)) if one.loads]
     if not found:
-        raise InputError(
-            f"{whole.path} has no curve; only curves are laid over each other",
-            hint="`loadstone compare` holds other results against each other",
-        )
+        raise make_error(InputError, "report.files.no_curve", path=whole.path)
     return [study_curve.renamed(one, _label(whole)) for one in found]

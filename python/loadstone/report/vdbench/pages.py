@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from loadstone.bundle import study
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
+from loadstone.messages import make_error
 from loadstone.report.vdbench import anchors, buckets, flatfile, flatfile_fs, lines, lines_fs
 from loadstone.report.vdbench.directory import Directory, Page, TaggedLine
 from loadstone.report.vdbench.interval_totals import (
@@ -53,7 +54,7 @@ def export(path: Path, out: Path, layout: Layout = "50407", *, unverified: bool 
     """
     pages = of(path, out.name, layout, unverified=unverified)
     if pages is None:
-        raise BundleError(f"{path}: no run has measured anything")
+        raise make_error(BundleError, "report.vdbench.no_results", path=path)
     Directory(out).settle(pages.all)
 
 

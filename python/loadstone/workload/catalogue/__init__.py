@@ -15,6 +15,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import InputError, Where
+from loadstone.messages import make_error, say
+from loadstone.messages.suggest import nearest
 from loadstone.workload.block_sizes import FixedSize
 from loadstone.workload.catalogue.procedure import (
     ProcedureRounds,
@@ -124,8 +126,9 @@ class CatalogueEntry:
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in given:
             if name not in known:
-                raise InputError(
-                    f"{self.name} has no parameter {name!r}", hint="it has: " + ", ".join(sorted(known))
+                hint = nearest(name, known, limit=len(known)) or say("workload.catalogue.no_parameters")
+                raise make_error(
+                    InputError, "workload.catalogue.parameter", hint=hint, workload=self.name, name=repr(name)
                 )
         values = {name: p.value(given.get(name, p.default)) for name, p in known.items()}
         where = Where(f"{self.name}.toml")
@@ -188,5 +191,6 @@ def names() -> list[str]:
 def load(name: str) -> CatalogueEntry:
     """Return the entry of one name. Raises InputError for an unknown one."""
     if name not in names():
-        raise InputError(f"there is no workload {name!r}", hint="there are: " + ", ".join(names()))
+        hint = nearest(name, names(), limit=len(names()))
+        raise make_error(InputError, "workload.catalogue.unknown", hint=hint, name=repr(name))
     return CatalogueEntry(name, (resources.files(__name__) / f"{name}.toml").read_text(encoding="utf-8"))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.workload.catalogue.values import size_bytes
 
 if TYPE_CHECKING:
@@ -103,4 +104,4 @@ def check_given(name: str, content: Mapping[str, Any], given: Mapping[str, str])
     }
     for key in given:
         if key in own:
-            raise InputError(f"the runs of {name} set {key} themselves", hint="leave it out")
+            raise make_error(InputError, "workload.catalogue.own_value", name=name, parameter=key)

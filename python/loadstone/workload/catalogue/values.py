@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.workload.placement import Amount
 
 if TYPE_CHECKING:
@@ -40,7 +41,14 @@ class WorkloadParameter:
         read, example = _TYPES[self.type]
         value = read(text.strip().lower())
         if value is None:
-            raise InputError(f"found {text!r} for {self.name}, expected {example}", hint=self.meaning)
+            raise make_error(
+                InputError,
+                "workload.catalogue.value",
+                hint=self.meaning,
+                found=repr(text),
+                name=self.name,
+                example=example,
+            )
         return value
 
 
