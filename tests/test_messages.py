@@ -14,7 +14,6 @@ import pytest
 from loadstone import messages
 from loadstone.audit.rules import RULES
 from loadstone.verdict import RULE_NAMES
-from loadstone.workload.engine_choice import EngineChoice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,12 +95,13 @@ def spoken() -> dict[str, list[str]]:
     """Every key that stands in the code, and where."""
     found: dict[str, list[str]] = {}
     rooms = "|".join(messages.ROOMS)
-    key_like = re.compile(rf"(?:{rooms})(?:\.\w+)+(?<!\.fio)(?<!\.html)(?<!\.json)(?<!\.toml)")
-    fields_of_jobs = {f"engine.{name}" for name in EngineChoice.model_fields}
+    # Fields of a job and of a host's row are named as `engine.direct`.
+    key_like = re.compile(
+        rf"(?!engine\.\w+$)(?:{rooms})(?:\.\w+)+(?<!\.fio)(?<!\.html)(?<!\.json)(?<!\.toml)"
+    )
     for name, node in code():
-        text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-        if key_like.fullmatch(text) and text not in fields_of_jobs:
-            found.setdefault(text, []).append(f"{name}:{node.lineno}")
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and key_like.fullmatch(node.value):
+            found.setdefault(node.value, []).append(f"{name}:{node.lineno}")
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "make_error":
             for key in keys_of(node.args[1]):
                 if f"{key}_hint" in messages.templates():
