@@ -17,6 +17,7 @@ from loadstone.audit.document import audited, document, overall
 from loadstone.audit.find_results import LIMIT, PassedOver, SearchProgress, find
 from loadstone.audit.spec_case import with_spec
 from loadstone.errors import InputError, LoadstoneError, Where
+from loadstone.messages import make_error, say
 from loadstone.path.spec import read as read_spec
 from loadstone.screen import Screen
 
@@ -36,7 +37,6 @@ VERDICTS: dict[str, pl.DataType] = {
     "causes": pl.List(pl.String()),
 }
 """Columns of `Audit.frame`."""
-NO_RESULT: Final = "holds no result that is known"
 ARGUMENTS: Final = "loadstone.audit_results"
 
 
@@ -128,12 +128,10 @@ def audit_results(
     nothing is found, and for a single result that cannot be read.
     """
     if not results:
-        raise InputError(
-            "nothing to audit", where=Where(ARGUMENTS), hint="name a bundle, a file or a directory"
-        )
+        raise make_error(InputError, "api.audit.nothing", where=Where(ARGUMENTS))
     if limit is not None and limit < 1:
         where = Where(ARGUMENTS, option="limit")
-        raise InputError(f"found {limit}, expected a number of files above 0", where=where)
+        raise make_error(InputError, "api.audit.limit", where=where, limit=limit)
     looked = SearchProgress(limit=limit or LIMIT, unverified=unverified, tell=tell)
     paths = [Path(one) for one in results]
     sheet = read_spec(Path(spec)) if spec is not None else None
@@ -165,15 +163,12 @@ def _found(path: Path, looked: SearchProgress, *, alone: bool) -> Iterator[Found
 def _nothing(paths: Sequence[Path], passed: list[PassedOver], looked: SearchProgress) -> InputError:
     """Say why there is no result at all."""
     where = Where(str(paths[0]) if len(paths) == 1 else "command line")
+    if not passed and not looked.files:
+        return make_error(InputError, "api.audit.none", where=where)
     if not passed:
-        hint = "a bundle has a manifest.json, an output of vdbench a flatfile.html"
-        return InputError(
-            f"holds no result that is known, in {looked.files} files" if looked.files else NO_RESULT,
-            where=where,
-            hint=hint,
-        )
+        return make_error(InputError, "api.audit.unknown", where=where, files=looked.files)
     first = passed[0]
-    more = f"; {len(passed) - 1} more could not be read" if len(passed) > 1 else ""
+    reason = first.why + (say("api.audit.more", files=len(passed) - 1) if len(passed) > 1 else "")
     if first.path in paths:
-        return InputError(f"{first.why}{more}", where=Where(str(first.path)))
-    return InputError(f"{NO_RESULT}: {first.path}: {first.why}{more}", where=where)
+        return InputError(reason, where=Where(str(first.path)))
+    return make_error(InputError, "api.audit.broken", where=where, path=first.path, reason=reason)

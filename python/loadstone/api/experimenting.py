@@ -25,6 +25,7 @@ from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare, why_
 from loadstone.experiment.run import ExperimentMeans, open_stopped, prepared_again
 from loadstone.experiment.run import run_experiment as run_prepared
 from loadstone.experiment.told import measured_runs, story_of, story_on_disk
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -177,7 +178,7 @@ class Experiment:
 
     def _found(self) -> ExperimentStory:
         if self._story is None:
-            raise BundleError(f"{self.path}: no run completed: there is nothing to report")
+            raise make_error(BundleError, "api.experiment.empty", path=self.path)
         return self._story
 
 
@@ -274,14 +275,11 @@ def _raise_what_went_wrong(ended: Experiment) -> None:
     """Raise what could not be put back first: it changes what is measured here from now on."""
     if ended.still_changed:
         names = ", ".join(one.control for one in ended.still_changed)
-        raise RunError(f"still changed on this machine: {names}", hint="restore_settings() tries again")
+        raise make_error(RunError, "api.experiment.still_changed", names=names)
     if ended.error is not None:
         raise ended.error
     if not ended.is_complete:
-        raise RunError(
-            "the experiment ended before its last run",
-            hint=f"resume_experiment({str(ended.path)!r}) does the runs that are missing",
-        )
+        raise make_error(RunError, "api.experiment.ended", path=repr(str(ended.path)))
 
 
 def checked(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
 from loadstone.errors import InputError
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from loadstone.api.export_formats import Kind, Layout
@@ -32,7 +33,7 @@ def write(
         exports.put(iometer.export(bundle, layout or "1.1", unverified=unverified), out)
         return []
     if layout is not None:
-        raise InputError(f"a layout does not change {kind}", hint="it is for iometer-csv")
+        raise make_error(InputError, "api.export.layout", format=kind)
     if kind in VDBENCH:
         from loadstone.report.vdbench import pages
 
@@ -69,7 +70,6 @@ def refuse_study(path: Path, verb: str) -> None:
         return
     points = on_disk.read(path, unverified=True).points
     bundles = [point.bundle for point in points if point.bundle is not None]
-    raise InputError(
-        f"{path} is a study of {len(bundles)} run{'s' if len(bundles) != 1 else ''}; {verb} takes one run",
-        hint=f"name one of them, as {path / bundles[0]}" if bundles else None,
-    )
+    key = "api.export.study_of_one" if len(bundles) == 1 else "api.export.study"
+    hint = say("api.export.name_one", first=path / bundles[0]) if bundles else None
+    raise make_error(InputError, key, hint=hint, path=path, runs=len(bundles), verb=verb)

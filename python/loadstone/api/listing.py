@@ -15,6 +15,7 @@ import polars as pl
 from loadstone.bundle import layout, members
 from loadstone.bundle import study as on_disk
 from loadstone.errors import BundleError, InputError
+from loadstone.messages import make_error
 
 RUNS: dict[str, pl.DataType] = {
     "path": pl.String(),
@@ -39,7 +40,7 @@ def list_runs(directory: Path | str) -> pl.DataFrame:
     """
     place = Path(directory)
     if not place.is_dir():
-        raise InputError(f"{place} is not a directory", hint="name the directory that runs were written to")
+        raise make_error(InputError, "api.listing.no_directory", path=place)
     found = [row for path in sorted(place.iterdir()) if path.is_dir() and (row := _row(path)) is not None]
     table = pl.DataFrame(found, schema=pl.Schema(RUNS), orient="row")
     return table.sort("started", "path", descending=[True, False], nulls_last=True)

@@ -6,6 +6,7 @@ Knows no file of theirs; the catalogue does.
 from __future__ import annotations
 
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 from loadstone.workload import catalogue
 
@@ -22,7 +23,7 @@ def named_workloads(name: str | None = None) -> list[NamedEntry]:
     known = catalogue.names()
     if name is not None and name not in known:
         hint = nearest(name, known) or "`loadstone workloads` lists them"
-        raise InputError(f"there is no workload {name!r}", hint=hint)
+        raise make_error(InputError, "api.job.no_workload", hint=hint, name=repr(name))
     return [catalogue.load(one) for one in ([name] if name else known)]
 
 

@@ -15,7 +15,7 @@ from loadstone.api.results import Result
 from loadstone.audit.run import SealedFigures
 from loadstone.errors import InputError, RunError
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, time_ns
-from loadstone.messages import say
+from loadstone.messages import make_error, say
 from loadstone.plan.safety.guard import Consent
 from loadstone.session import RunRequest, run_plan
 from loadstone.watch.address import addresses
@@ -70,9 +70,7 @@ def result_of(ended: Outcome, figures: SealedFigures, *, check: bool) -> Result:
     if check and ended.error is not None:
         raise ended.error
     if check and ended.status != "complete":
-        raise RunError(
-            f"the run was {ended.status}", hint=f"open_bundle({str(ended.bundle_path)!r}) has its figures"
-        )
+        raise make_error(RunError, "api.run.ended", status=ended.status, path=repr(str(ended.bundle_path)))
     return Result(ended.bundle_path, ended, figures)
 
 

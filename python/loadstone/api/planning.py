@@ -15,6 +15,7 @@ from loadstone.api.jobs.changes import JobArguments, JobChanges, job_of
 from loadstone.api.jobs.read_workload import resolution, workload
 from loadstone.engine.plan_check import memory_bytes
 from loadstone.errors import InputError, RefusedError
+from loadstone.messages import make_error
 from loadstone.path.child import run_in_child
 from loadstone.plan.derived import asked_operations, changes_trees, targets_of
 from loadstone.plan.safety import guard
@@ -164,7 +165,7 @@ def plan_runs(job: Path | str, *more: Path | str, **changes: Unpack[JobArguments
     """
     found = planned(job_of(job), JobChanges.of(changes), [job_of(one) for one in more])
     if isinstance(found, PlannedJob):
-        raise InputError(f"{job} is one run", hint="use plan_job")
+        raise make_error(InputError, "api.plan.one_run", job=job)
     return found
 
 

@@ -14,6 +14,7 @@ from loadstone.bundle.disk import Disk
 from loadstone.errors import InputError, Where
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, time_ns
 from loadstone.formats.fio.read import TextSource, read_jobfiles
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,8 +38,13 @@ def budget_s(given: str | float, where: Where) -> float:
         time_ns(given or DEFAULT, Reading(where), SECOND_NS) / 1e9 if isinstance(given, str) else float(given)
     )
     if not LEAST_S <= seconds <= MOST_S:
-        raise InputError(
-            f"found {given}, expected a time from {LEAST_S:g} s to {MOST_S / 60:g} min", where=where
+        raise make_error(
+            InputError,
+            "api.amount.budget",
+            where=where,
+            found=str(given),
+            least=f"{LEAST_S:g}",
+            most=f"{MOST_S / 60:g}",
         )
     return seconds
 

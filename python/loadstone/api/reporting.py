@@ -15,6 +15,7 @@ from loadstone.audit.find_results import is_bundle
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.experiment import is_experiment
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.output import check
 
 if TYPE_CHECKING:
@@ -58,10 +59,7 @@ def _studies(paths: Sequence[Path], output: Path | None, *, unverified: bool) ->
 
     for path in paths:
         if not on_disk.is_study(path):
-            raise InputError(
-                f"{path} is no study; only latency curves are laid over each other",
-                hint="`loadstone curve` makes them; `loadstone compare` holds runs against each other",
-            )
+            raise make_error(InputError, "api.report.no_study", path=path)
     where = output or (OVERLAY if len(paths) > 1 else paths[0] / REPORT)
     check(where)
     read = [study_page.read(path, unverified=unverified) for path in paths]

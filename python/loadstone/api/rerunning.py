@@ -21,6 +21,7 @@ from loadstone.bundle import layout, members
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError, InputError
+from loadstone.messages import make_error
 from loadstone.path.spec import Spec
 from loadstone.plan.safety.guard import check_consent
 from loadstone.plan.verification.journal import asked_back, read_back
@@ -137,13 +138,11 @@ def verify(
     wrote = _opened(bundle, "verify", unverified=unverified)
     path = wrote.path
     if wrote.plan.journal is None:
-        raise InputError(f"{path}: the run kept no journal", hint="run it with --journal")
+        raise make_error(InputError, "api.rerun.no_journal", path=path)
     journal = path / layout.JOURNAL
     plan = read_back(wrote.plan, journal)
     if not members.exists(path, layout.JOURNAL):
-        raise BundleError(
-            f"{journal}: there is no such file", hint="the run was killed before it began to write"
-        )
+        raise make_error(BundleError, "api.rerun.no_file", journal=journal)
     # The engine opens it by its name: no link, no device.
     members.open_member(path, layout.JOURNAL).close()
     asked = RunRequest(

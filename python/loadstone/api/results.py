@@ -20,7 +20,7 @@ from loadstone.bundle import study as on_disk
 from loadstone.bundle.disk import reason
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError, RunError
-from loadstone.messages import say
+from loadstone.messages import make_error, say
 from loadstone.screen import Screen
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def open_bundle(path: Path | str, *, unverified: bool = False) -> Result:
     A sealed run is held against its seal; `unverified` opens it although something was altered.
     """
     if on_disk.is_study(Path(path)):
-        raise BundleError(f"{path} is a study of several runs", hint="use open_study")
+        raise make_error(BundleError, "api.results.study", path=path)
     return Result(Bundle.open(Path(path), unverified=unverified))
 
 

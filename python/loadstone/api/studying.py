@@ -23,6 +23,7 @@ from loadstone.api.studies.prepared import StudyMeans, run_prepared
 from loadstone.api.studies.repeats import prepare_repeats
 from loadstone.api.studies.sweeps import FactorName, prepare_sweep
 from loadstone.errors import InputError, RunError
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from loadstone.api.jobs.data_sheet import DataSheet
@@ -71,7 +72,7 @@ def run_all(
     changes = _changes(given)
     found = run_list.read(job_of(job), changes, [job_of(one) for one in more], shuffle)
     if found is None:
-        raise InputError(f"{job} is one run", hint="use run, or repeat")
+        raise make_error(InputError, "api.study.one_run", job=job)
     request = _request(given, changes, job=str(job), more=[str(one) for one in more], repeat=repeat)
     output = None if vdbench_output is None else Path(vdbench_output)
     prepared = prepare_list(
@@ -93,7 +94,7 @@ def repeat(
     Raises as `run` does.
     """
     if times is None and until is None:
-        raise InputError("says not how often", where=PYTHON.at("repeat"), hint="give times, until or both")
+        raise make_error(InputError, "api.study.how_often", where=PYTHON.at("repeat"))
     changes = _changes(given)
     request = _request(given, changes, job=str(job), repeat=times, until=until)
     return _done(
@@ -243,8 +244,7 @@ def _done(prepared: PreparedStudy, given: HowArguments) -> Study:
         if outcome.error is not None:
             raise outcome.error
         if outcome.study.status != "complete":
-            raise RunError(
-                f"the study was {outcome.study.status}",
-                hint=f"open_study({str(outcome.path)!r}) has its runs",
+            raise make_error(
+                RunError, "api.study.ended", status=outcome.study.status, path=repr(str(outcome.path))
             )
     return open_study(outcome.path)

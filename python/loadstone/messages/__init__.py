@@ -74,9 +74,12 @@ def make_error(
     *,
     where: Where | None = None,
     hint: str | None = None,
-    **values: Value,
+    **values: str | int | Path | None,
 ) -> E:
-    """Return an error with the message `key`, and `hint` or the hint `key_hint` of the catalogue."""
+    """Return an error with the message `key`, and `hint` or the hint `key_hint` of the catalogue.
+
+    A number that was given, and not measured, is passed as the text that it was.
+    """
     given = {name: one for name, one in (("where", where), ("hint", hint)) if one is not None}
     if hint is None and f"{key}_hint" in _room(key.partition(".")[0]):
         given["hint"] = say(f"{key}_hint", **values)

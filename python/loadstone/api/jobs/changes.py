@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from loadstone.errors import InputError, LoadstoneError, Where
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +43,11 @@ class Caller:
         """Refuse arguments that would have no effect on something; None is not given."""
         for name, value in given.items():
             if value is not None:
-                raise InputError(f"has no effect on {what}", where=self.at(name), hint="leave it out")
+                raise InputError(
+                    say("api.option.no_effect_on", what=what),
+                    where=self.at(name),
+                    hint=say("api.option.leave_out"),
+                )
 
 
 PYTHON: Final = Caller("loadstone")

@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from loadstone.errors import RefusedError, RunError
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,16 +29,12 @@ def check(workload: Workload) -> None:
     walls = [index for index, job in enumerate(workload.jobs) if job.schedule.stonewall and index]
     for index, job in enumerate(workload.jobs):
         if job.process.exec_prerun is not None and walls and index >= walls[0]:
-            raise RefusedError(
-                f"[{job.name}] runs after a stonewall; its command would run before the first job",
-                where=job.at("process.exec_prerun"),
-                hint=f"run the stages apart: --section {job.name}",
+            raise make_error(
+                RefusedError, "api.command.before", where=job.at("process.exec_prerun"), name=job.name
             )
         if job.process.exec_postrun is not None and walls and index < walls[-1]:
-            raise RefusedError(
-                f"[{job.name}] runs before a stonewall; its command would run after the last job",
-                where=job.at("process.exec_postrun"),
-                hint=f"run the stages apart: --section {job.name}",
+            raise make_error(
+                RefusedError, "api.command.after", where=job.at("process.exec_postrun"), name=job.name
             )
 
 
@@ -68,4 +65,6 @@ def _run(command: str, where: Where, say: Callable[[str], None]) -> None:
     # A shell, as fio's system(3): the command is the user's own, permitted by --allow-exec.
     done = subprocess.run(["/bin/sh", "-c", command], stdout=sys.stderr, check=False)
     if done.returncode != 0:
-        raise RunError(f"{command!r} ended with exit code {done.returncode}", where=where)
+        raise make_error(
+            RunError, "api.command.failed", where=where, command=repr(command), code=done.returncode
+        )

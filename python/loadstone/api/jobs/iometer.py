@@ -15,6 +15,7 @@ from loadstone.api.jobs.run_list import RunList
 from loadstone.errors import InputError
 from loadstone.formats import iometer
 from loadstone.formats.recognise import Language
+from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 from loadstone.study.controller import Next
 from loadstone.study.run_list import ListController
@@ -70,10 +71,12 @@ def _kept(runs: Sequence[TestRun], changes: JobChanges) -> list[TestRun]:
     known = {str(run.factors["access_specification"]) for run in runs}
     for name in names:
         if name not in known:
-            raise InputError(
-                f"no run has the access specification {name!r}",
+            raise make_error(
+                InputError,
+                "api.job.no_specification",
                 where=changes.caller.at("sections"),
                 hint=nearest(name, known),
+                name=repr(name),
             )
     return [run for run in runs if not names or run.factors["access_specification"] in names]
 

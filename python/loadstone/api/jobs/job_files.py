@@ -17,6 +17,7 @@ from loadstone.api.jobs.changes import Job, JobChanges, JobText
 from loadstone.api.jobs.read_workload import language_of, source, workload
 from loadstone.errors import InputError, RefusedError, raise_all
 from loadstone.formats.recognise import Language
+from loadstone.messages import make_error
 from loadstone.study.controller import Next
 from loadstone.study.run_list import ChangedRuns, ListController
 
@@ -45,10 +46,12 @@ def files_of(jobs: Sequence[Job], changes: JobChanges) -> list[Job]:
             one for one in Path(str(job)).iterdir() if one.is_file() and one.suffix.lower() in SUFFIXES
         )
         if not inside:
-            raise InputError(
-                f"{job} has no job file",
+            raise make_error(
+                InputError,
+                "api.job.no_files",
                 where=changes.caller.at(),
-                hint=f"job files end in {', '.join(SUFFIXES)}; name others one by one",
+                path=str(job),
+                endings=", ".join(SUFFIXES),
             )
         found += [str(one) for one in inside]
     return found

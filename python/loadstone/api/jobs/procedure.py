@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone.api.jobs.read_workload import changed
 from loadstone.api.jobs.run_list import RunList
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.study.controller import Controller, Next
 from loadstone.study.rounds import RoundsController
 from loadstone.study.run_list import ListController
@@ -28,11 +29,7 @@ def read(name: str, changes: JobChanges) -> RunList:
     """Read an entry and everything it runs."""
     changes.refuse(_WITHOUT_EFFECT, "a named procedure")
     if changes.sections:
-        raise InputError(
-            "a named procedure runs whole: its runs prepare for each other and are reported together",
-            where=changes.caller.at("sections"),
-            hint="leave it out",
-        )
+        raise make_error(InputError, "api.job.procedure", where=changes.caller.at("sections"))
     entry = catalogue.load(name)
     runs = entry.runs(changes.parameters)
     nexts = [

@@ -17,6 +17,7 @@ from loadstone.errors import InputError, Where
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, amount, size, time_ns
 from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read_jobfiles
 from loadstone.formats.recognise import Language, recognise
+from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 from loadstone.plan.model import RateProcess
 from loadstone.plan.options import ResolveOptions
@@ -72,7 +73,7 @@ def nanoseconds(given: str | float, where: Where) -> int:
     if isinstance(given, str):
         return time_ns(given, Reading(where), SECOND_NS)
     if not 0 < given < 10**9:
-        raise InputError(f"found {given}, expected seconds above 0", where=where)
+        raise make_error(InputError, "api.amount.seconds", where=where, found=str(given))
     return round(given * SECOND_NS)
 
 
@@ -86,11 +87,7 @@ def resolution_at(found: Workload, changes: JobChanges, rate: TotalRate | None) 
     options = ResolveOptions(keep_ioengine=changes.keep_ioengine, rate=rate, journal=changes.journal)
     resolved = resolve(found, options=options)
     if changes.ramp_until_steady and len({worker.stage for worker in resolved.plan.workers}) > 1:
-        raise InputError(
-            "jobs that run one after the other have no load that could settle",
-            where=changes.caller.at("ramp_until_steady"),
-            hint="run the jobs apart: --section, or `loadstone sweep`, which takes them apart",
-        )
+        raise make_error(InputError, "api.job.no_settling", where=changes.caller.at("ramp_until_steady"))
     return resolved
 
 
@@ -100,7 +97,12 @@ def total_rate(changes: JobChanges) -> TotalRate | None:
     if changes.rate is None:
         for name in ("rate_process", "rate_profile"):
             if getattr(changes, name) is not None:
-                raise InputError(f"has no effect without {caller.name_of('rate')}", where=caller.at(name))
+                raise make_error(
+                    InputError,
+                    "api.option.no_effect_without",
+                    where=caller.at(name),
+                    option=caller.name_of("rate"),
+                )
         return None
     return TotalRate(
         iops=_per_second(changes.rate, caller.at("rate")),
@@ -118,9 +120,12 @@ def rate_process(changes: JobChanges, unless_given: RateProcess) -> RateProcess:
     if changes.rate_process is None:
         return unless_given
     if changes.rate_process not in known:
-        raise InputError(
-            f"found {changes.rate_process!r}, expected {' or '.join(known)}",
+        raise make_error(
+            InputError,
+            "api.amount.rate_process",
             where=changes.caller.at("rate_process"),
+            found=repr(changes.rate_process),
+            known=" or ".join(known),
         )
     return RateProcess(changes.rate_process)
 
@@ -128,7 +133,7 @@ def rate_process(changes: JobChanges, unless_given: RateProcess) -> RateProcess:
 def _per_second(given: str | float, where: Where) -> float:
     found = float(size(given, Reading(where, kb_base=1000))) if isinstance(given, str) else float(given)
     if not 0 < found < float("inf"):
-        raise InputError(f"found {given}, expected I/Os per second above 0, as 20000 or 20k", where=where)
+        raise make_error(InputError, "api.amount.rate", where=where, found=str(given))
     return found
 
 
@@ -139,12 +144,12 @@ def _profile(text: str, where: Where) -> tuple[tuple[int, float], ...]:
         time, colon, share = word.partition(":")
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)%\s*", share)
         if not colon or match is None:
-            raise InputError(f"found {word!r}, expected TIME:SHARE% such as 30s:100%", where=where)
+            raise make_error(InputError, "api.rate_course.point", where=where, found=repr(word))
         points.append((time_ns(time, Reading(where), SECOND_NS), float(match[1]) / 100))
     if points != sorted(points, key=lambda point: point[0]):
-        raise InputError("the times do not ascend", where=where)
+        raise make_error(InputError, "api.rate_course.order", where=where)
     if not any(share for _, share in points):
-        raise InputError("the share is 0% all the time: nothing would ever start", where=where)
+        raise make_error(InputError, "api.rate_course.zero", where=where)
     return tuple(points)
 
 
@@ -152,11 +157,7 @@ def language_of(job: Job, changes: JobChanges) -> Language | None:
     """Return the language of a job file, None for a named workload."""
     if (name := named(job)) is not None:
         if changes.language is not None:
-            raise InputError(
-                "has no effect on a named workload",
-                where=changes.caller.at("language"),
-                hint=f"{name} is one; leave it out",
-            )
+            raise make_error(InputError, "api.job.named", where=changes.caller.at("language"), name=name)
         return None
     if changes.language is not None:
         return _language(changes.language, changes)
@@ -172,10 +173,13 @@ def language_of(job: Job, changes: JobChanges) -> Language | None:
 def _language(text: str, changes: JobChanges) -> Language:
     known = [one.value for one in Language]
     if text not in known:
-        raise InputError(
-            f"found {text!r}, expected one of {', '.join(known)}",
+        raise make_error(
+            InputError,
+            "api.amount.one_of",
             where=changes.caller.at("language"),
             hint=nearest(text, known),
+            found=repr(text),
+            known=", ".join(known),
         )
     return Language(text)
 
@@ -202,7 +206,7 @@ def seconds(given: str | float | None, changes: JobChanges, name: str) -> int | 
     with changes.caller.given(name) as where:
         found = nanoseconds(given, where)
         if found % SECOND_NS:
-            raise InputError(f"{given} is not a whole number of seconds", where=where)
+            raise make_error(InputError, "api.amount.whole_seconds", where=where, found=str(given))
         return found // SECOND_NS
 
 
@@ -210,21 +214,15 @@ def _read(job: Job, changes: JobChanges) -> Workload:
     caller = changes.caller
     language = language_of(job, changes)
     if language not in (None, Language.FIO):
-        raise InputError(
-            f"{job} is a job file of {language}, which is a list of runs",
-            where=caller.at(),
-            hint=f"use `loadstone run {job}`, or `loadstone plan {job}` to list its runs",
+        raise make_error(
+            InputError, "api.job.list_of_runs", where=caller.at(), job=str(job), language=language
         )
     if (name := named(job)) is not None:
         changes.refuse(("allow_exec",), "a named workload")
         with caller.given("parameters"):
             return _sections(catalogue.load(name).workload(changes.parameters), changes)
     if changes.parameters:
-        raise InputError(
-            f"{job} is a job file and has no parameters",
-            where=caller.at("parameters"),
-            hint="they are for named workloads; in a job file use ${VARIABLE} and the environment",
-        )
+        raise make_error(InputError, "api.job.no_parameters", where=caller.at("parameters"), job=str(job))
     found = source(job, changes)
     given = TextSource(found.content, name=found.name) if isinstance(found, JobText) else FileSource(found)
     return read_jobfiles(
@@ -238,10 +236,17 @@ def _sections(found: Workload, changes: JobChanges) -> Workload:
     known = [job.name for job in found.jobs]
     for name in names:
         if name not in known:
-            raise InputError(f"{found.name} has no job {name!r}", where=where, hint=nearest(name, known))
+            raise make_error(
+                InputError,
+                "api.job.no_job",
+                where=where,
+                hint=nearest(name, known),
+                workload=found.name,
+                name=repr(name),
+            )
     jobs = tuple(job for job in found.jobs if not names or job.name in names)
     if names and len(jobs) == len(known):
-        raise InputError("keeps every job of the workload", where=where, hint="leave it out")
+        raise make_error(InputError, "api.job.keeps_all", where=where)
     return found.model_copy(update={"jobs": jobs})
 
 
@@ -251,9 +256,7 @@ def _neither(word: str, changes: JobChanges) -> InputError:
     files = [str(folder / entry.name) if str(folder) != "." else entry.name for entry in _entries(folder)]
     near = difflib.get_close_matches(word, [*catalogue.names(), *files], n=1)
     hint = f"did you mean {near[0]!r}?" if near else "`loadstone workloads` lists the named workloads"
-    return InputError(
-        f"{word!r} is neither a job file nor a named workload", where=changes.caller.at(), hint=hint
-    )
+    return make_error(InputError, "api.job.unknown", where=changes.caller.at(), hint=hint, found=repr(word))
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -14,6 +14,7 @@ from loadstone.api.jobs import job_files
 from loadstone.api.jobs.read_workload import language_of, named
 from loadstone.errors import InputError
 from loadstone.formats.recognise import Language
+from loadstone.messages import make_error
 from loadstone.study.run import StudyProgress
 from loadstone.workload import catalogue
 
@@ -98,11 +99,7 @@ def _of_file(job: Job, changes: JobChanges, more: Sequence[Job] = ()) -> RunList
 def _with_journal(found: RunList, changes: JobChanges) -> RunList:
     """Refuse a journal that nothing would be written to."""
     if changes.journal and not any(_verifies(wanted) for wanted in found.made().known()):
-        raise InputError(
-            "no run writes what it verifies: the journal would be empty",
-            where=changes.caller.at("journal"),
-            hint="leave it out",
-        )
+        raise make_error(InputError, "api.job.no_journal", where=changes.caller.at("journal"))
     return found
 
 

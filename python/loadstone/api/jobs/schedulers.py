@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from loadstone.control.changes import Changes
 from loadstone.control.table import Controls
 from loadstone.errors import LoadstoneError, RefusedError
+from loadstone.messages import make_error
 from loadstone.path.underlying import under_path
 
 if TYPE_CHECKING:
@@ -53,11 +54,7 @@ def refuse(workload: Workload) -> None:
     """Refuse a scheduler where many runs follow each other: it belongs to the host then."""
     for job in workload.jobs:
         if job.process.ioscheduler:
-            raise RefusedError(
-                "is not set for the runs of a study",
-                where=job.at("process.ioscheduler"),
-                hint="set it in /sys/block/*/queue/scheduler",
-            )
+            raise make_error(RefusedError, "api.job.scheduler", where=job.at("process.ioscheduler"))
 
 
 def _disks(plan: Plan) -> list[str]:

@@ -18,7 +18,7 @@ from loadstone.errors import InputError, RefusedError
 from loadstone.formats import vdbench
 from loadstone.formats.recognise import Language
 from loadstone.formats.vdbench.values import Number
-from loadstone.messages import say
+from loadstone.messages import make_error, say
 from loadstone.messages.suggest import nearest
 from loadstone.plan.host import HostFacts
 from loadstone.report.vdbench.wording import run_line
@@ -100,17 +100,18 @@ def single(job: Job, changes: JobChanges) -> Workload:
     """Read a parameter file of one run, for the verbs that make several of one."""
     file = _file([job], changes)
     if file.general.journal:
-        raise RefusedError(
-            "journal= is for `loadstone run`", where=file.general.at["journal"], hint="remove it here"
-        )
+        raise make_error(RefusedError, "api.vdbench.journal", where=file.general.at["journal"])
     chosen = _chosen(vdbench.expand(file), changes)
     formats = [run for run in chosen if run.is_format]
     runs = [run for run in chosen if not run.is_format] or formats
     if len(runs) != 1:
-        raise InputError(
-            f"{job} has {len(runs)} runs, one is needed",
+        raise make_error(
+            InputError,
+            "api.vdbench.several",
             where=changes.caller.at(),
-            hint=f"choose a run definition without loops and curve: --section {runs[0].definition.name}",
+            job=str(job),
+            runs=len(runs),
+            name=runs[0].definition.name,
         )
     workload = vdbench.lower(file, runs[0], vdbench.Given(allow_exec=changes.allow_exec))
     if formats in ([], runs):
@@ -140,10 +141,12 @@ def _chosen(runs: list[ParameterFileRun], changes: JobChanges) -> list[Parameter
     known = {run.definition.name for run in runs}
     for name in changes.sections:
         if name not in known:
-            raise InputError(
-                f"there is no run definition {name!r}",
+            raise make_error(
+                InputError,
+                "api.vdbench.no_run",
                 where=changes.caller.at("sections"),
                 hint=nearest(name, known),
+                name=repr(name),
             )
     return [run for run in runs if run.definition.name in changes.sections]
 

@@ -13,6 +13,7 @@ from loadstone.analysis.study import slo as limits
 from loadstone.api.jobs.read_workload import rate_process, resolution_at, workload
 from loadstone.api.studies.prepared import PreparedStudy, notes_of, times
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.plan.model import RateProcess
 from loadstone.study.curve import MAX_PERCENT, VDBENCH_PERCENTS, CurveController, CurveOptions
 from loadstone.study.run import StudyRequest
@@ -48,7 +49,7 @@ def prepare_curve(
     caller = changes.caller
     for name in ("rate", "rate_profile"):
         if getattr(changes, name) is not None:
-            raise InputError("a curve sets the rates itself", where=caller.at(name), hint="leave it out")
+            raise make_error(InputError, "api.curve.rates", where=caller.at(name))
     options = CurveOptions(
         percents=percents(points, caller),
         repeat=times(repeat, caller),
@@ -117,15 +118,16 @@ def percents(text: str | None, caller: Caller) -> tuple[float, ...] | None:
     for word in text.split(","):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%?\s*", word)
         if match is None or not 0 < float(match[1]) <= MAX_PERCENT:
-            raise InputError(
-                f"found {word.strip()!r}, expected percents from above 0 to {MAX_PERCENT:g}, as 10,50,100",
+            raise make_error(
+                InputError,
+                "api.curve.points",
                 where=where,
-                hint=f"or `{ADAPTIVE}`, for points where the curve bends",
+                found=repr(word.strip()),
+                most=f"{MAX_PERCENT:g}",
+                adaptive=ADAPTIVE,
             )
         if float(match[1]) in found:
-            raise InputError(
-                f"{word.strip()} is given twice", where=where, hint="--repeat repeats all of them"
-            )
+            raise make_error(InputError, "api.curve.twice", where=where, point=word.strip())
         found.append(float(match[1]))
     return tuple(found)
 

@@ -11,6 +11,7 @@ from loadstone.api.jobs.read_workload import resolution
 from loadstone.api.jobs.run_list import changes_of
 from loadstone.api.studies.prepared import PreparedStudy, times
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.study.run import StudyRequest
 from loadstone.study.run_list import RepeatedList
 
@@ -41,8 +42,8 @@ def prepare_list(
         caller.refuse("what is no parameter file of vdbench", vdbench_output=vdbench_output)
     repeats = times(repeat, caller)
     if repeats is not None and found.once:
-        raise InputError(
-            f"{found.name} cannot be repeated: {found.once}", where=caller.at("repeat"), hint="leave it out"
+        raise make_error(
+            InputError, "api.job.once", where=caller.at("repeat"), name=found.name, reason=found.once
         )
     controller = found.made() if repeats is None else RepeatedList(found.made, repeats)
     closing = found.closing

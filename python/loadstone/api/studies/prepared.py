@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone.api.jobs import commands, schedulers
 from loadstone.engine.plan_check import memory_bytes
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.plan.safety.guard import Consent
 from loadstone.study import random_seeds
 from loadstone.study.run import Hooks, run_study
@@ -127,7 +128,7 @@ def notes_of(asked_for: Workload, first: Resolution | None) -> list[dict[str, An
 def times(number: int | None, caller: Caller) -> int | None:
     """Read how many times; None without it."""
     if number is not None and not 1 <= number <= MAX_REPEATS:
-        raise InputError(
-            f"found {number}, expected a number from 1 to {MAX_REPEATS}", where=caller.at("repeat")
+        raise make_error(
+            InputError, "api.amount.repeats", where=caller.at("repeat"), found=number, most=MAX_REPEATS
         )
     return number

@@ -12,6 +12,7 @@ from loadstone.api.jobs.read_workload import nanoseconds, resolution, total_rate
 from loadstone.api.planning import asked_for
 from loadstone.api.studies.prepared import PreparedStudy, notes_of, times
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.study.controller import Next
 from loadstone.study.repeat import RepeatController, Until
 from loadstone.study.run import StudyRequest
@@ -78,10 +79,8 @@ def precision(text: str | None, caller: Caller) -> Until | None:
     share, comma, time = text.partition(",")
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", share)
     if match is None or not 0 < float(match[1]) < 100:
-        raise InputError(
-            f"found {share!r}, expected a share and perhaps a time, such as 2% or 2%,30m", where=where
-        )
+        raise make_error(InputError, "api.amount.until", where=where, found=repr(share))
     budget_s = nanoseconds(time, where) / 1e9 if comma else BUDGET_S
     if budget_s <= 0:
-        raise InputError(f"the time {time!r} is 0: expected a time such as 30m", where=where)
+        raise make_error(InputError, "api.amount.until_time", where=where, found=repr(time))
     return Until(float(match[1]) / 100, budget_s)

@@ -13,6 +13,7 @@ from loadstone.analysis.study.sweep import STAGE
 from loadstone.api.jobs.read_workload import resolution, total_rate, workload
 from loadstone.api.studies.prepared import PreparedStudy, notes_of, times
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.study import factors
 from loadstone.study.run import StudyRequest
 from loadstone.study.stages import check_one_stage, stages
@@ -48,10 +49,12 @@ def prepare_sweep(
     caller = changes.caller
     axes = _axes(values, caller)
     if gain is not None and not {"iodepth", "numjobs"} & {name for name, _ in axes}:
-        raise InputError(
-            f"has no effect without {caller.name_of('iodepth')} or {caller.name_of('numjobs')}",
+        raise make_error(
+            InputError,
+            "api.sweep.gain_alone",
             where=caller.at("gain"),
-            hint="it is for the depth that is recommended; leave it out",
+            depth=caller.name_of("iodepth"),
+            clones=caller.name_of("numjobs"),
         )
     gain_share = _gain(gain or GAIN, caller)
     changes.refuse(("interval", "warmup"), "a sweep")
@@ -109,14 +112,10 @@ def _axes(given: Mapping[FactorName, str | None], caller: Caller) -> list[tuple[
     ]
     if not axes:
         options = ", ".join(caller.name_of(name) for name in get_args(factors.Name))
-        raise InputError(
-            "there is nothing to sweep", where=caller.at(), hint=f"give one to three of {options}"
-        )
+        raise make_error(InputError, "api.sweep.nothing", where=caller.at(), options=options)
     if len(axes) > MAX_FACTORS:
-        raise InputError(
-            f"{len(axes)} factors at once are too many",
-            where=caller.at(),
-            hint=f"vary at most {MAX_FACTORS}: a picture cannot show more",
+        raise make_error(
+            InputError, "api.sweep.too_many", where=caller.at(), factors=len(axes), most=MAX_FACTORS
         )
     return axes
 
@@ -124,5 +123,7 @@ def _axes(given: Mapping[FactorName, str | None], caller: Caller) -> list[tuple[
 def _gain(text: str, caller: Caller) -> float:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", text)
     if match is None or not 0 < float(match[1]) < 100:
-        raise InputError(f"found {text!r}, expected a share such as {GAIN}", where=caller.at("gain"))
+        raise make_error(
+            InputError, "api.sweep.gain", where=caller.at("gain"), found=repr(text), example=GAIN
+        )
     return float(match[1]) / 100
