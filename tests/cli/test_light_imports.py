@@ -41,6 +41,7 @@ ROOMS = {
     "errors",
     "exitcodes",
     "file_name",
+    "messages",
     "printable",
     "screen",
     "uncaught",

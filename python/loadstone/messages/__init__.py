@@ -6,8 +6,6 @@ Knows how a value is written, by the unit at the end of its name. Knows no findi
 from __future__ import annotations
 
 import functools
-import tomllib
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -117,7 +115,10 @@ def templates() -> dict[str, str]:
 
 @functools.cache
 def _room(room: str) -> dict[str, str]:
-    """Return the messages of a room: what says little reads few."""
+    """Return the messages of a room: what says little reads few, and what says nothing loads no parser."""
+    import tomllib  # noqa: PLC0415 - a help says none of them, and is to be there at once
+    from importlib import resources  # noqa: PLC0415 - as above
+
     text = (resources.files(__name__) / f"{room}.toml").read_text(encoding="utf-8")
     return _flat(tomllib.loads(text), room)
 
