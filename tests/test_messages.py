@@ -126,8 +126,8 @@ SPOKEN_AS: Final = frozenset(("hint", "text", "why", "reason", "remedy", "advice
 INLINE_DIALECT: Final = frozenset(DIALECT) - {"told", "wants", "wanted", "mend", "asked for"} | {"somebody"}
 IN_CATALOGUE: Final = frozenset(
     (
-        "bundle", "cli", "comparison", "control", "engine", "experiment", "hosts", "path", "probe", "report",
-        "watch", "workload",
+        "bundle", "cli", "comparison", "control", "engine", "experiment", "hosts", "path", "plan", "probe",
+        "report", "watch", "workload",
     )
 )  # fmt: skip
 """Rooms whose texts are all in the catalogue. One that was moved there stays: the list only grows."""

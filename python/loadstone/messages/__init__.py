@@ -28,6 +28,7 @@ ROOMS: Final = (
     "experiment",
     "hosts",
     "path",
+    "plan",
     "probe",
     "refusals",
     "report",

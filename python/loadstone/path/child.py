@@ -146,10 +146,8 @@ def _serve(work: Callable[[], object], parent: Connection, doing: str) -> None:
 
 def _refused(doing: str, error: OSError) -> RunError:
     what = f"{error.filename}: " if error.filename is not None else ""
-    return RunError(
-        f"{doing}: {what}{error.strerror or error}",
-        hint="see who removes, replaces or withholds it, and start again",
-    )
+    reason = f"{what}{error.strerror or error}"
+    return make_error(RunError, "path.child.refused", doing=doing, reason=reason)
 
 
 def _let_go(keep: int) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loadstone.errors import InputError, RefusedError
+from loadstone.messages import make_error, say
 from loadstone.plan import model
 from loadstone.workload.block_sizes import FixedSize
 
@@ -59,19 +60,21 @@ def _regions(job: Job, length_bytes: int) -> Regions | None:
     repeats = region_blocks * asked.regions - blocks
     where = job.at("addresses.random_distribution")
     if repeats < 0:
-        raise InputError(
-            f"{asked.regions} regions for {blocks} blocks and {asked.over_provisioning:.0%} more "
-            "are too many",
+        raise make_error(
+            InputError,
+            "plan.aging.regions",
             where=where,
-            hint=f"give spr_num_regions={max(2, int(blocks * asked.over_provisioning))} or fewer",
+            regions=asked.regions,
+            blocks=blocks,
+            over=f"{asked.over_provisioning:.0%}",
+            most=max(2, int(blocks * asked.over_provisioning)),
         )
     if asked.cache_bytes > region_blocks * block_bytes:
         most = int(blocks * block_bytes * (1 + asked.over_provisioning)) // asked.cache_bytes
         raise InputError(
-            f"a region of {region_blocks * block_bytes} bytes is smaller than the cache of "
-            f"{asked.cache_bytes}",
+            say("plan.aging.region_size", region=region_blocks * block_bytes, cache=asked.cache_bytes),
             where=where,
-            hint=f"give spr_num_regions={most} or fewer" if most > 1 else "give a smaller spr_cs",
+            hint=say("plan.aging.fewer_regions", most=most) if most > 1 else say("plan.aging.smaller_cache"),
         )
     return Regions(block_bytes, region_blocks, _again(asked, repeats), at_the_end=asked.cache_bytes > 0)
 
@@ -94,17 +97,11 @@ def pass_bytes(job: Job, ranges: list[FileRange]) -> int | None:
     if found is None:
         return None
     if len(ranges) != 1:
-        raise InputError(
-            f"sprandom writes one file, found {len(ranges)}",
-            where=job.at("addresses.random_distribution"),
-            hint="write a job for each",
+        raise make_error(
+            InputError, "plan.aging.files", where=job.at("addresses.random_distribution"), files=len(ranges)
         )
     if job.limits.io_size is not None:
-        raise InputError(
-            "has no effect with sprandom, which writes as much as spr_op says",
-            where=job.at("limits.io_size"),
-            hint="remove it, or give size",
-        )
+        raise make_error(InputError, "plan.aging.no_effect", where=job.at("limits.io_size"))
     return found.total_bytes
 
 
@@ -121,11 +118,7 @@ def _block_bytes(job: Job, work: BlockWork) -> int:
     }
     found = next((field for field, is_wrong in wrong.items() if is_wrong), None)
     if found is not None or not isinstance(size, FixedSize):
-        raise RefusedError(
-            "does not go with sprandom, which writes blocks of one size at random places",
-            where=job.at(found or "sizes.bs"),
-            hint="remove it",
-        )
+        raise make_error(RefusedError, "plan.aging.no_size", where=job.at(found or "sizes.bs"))
     return size.bytes
 
 

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import Field, TypeAdapter
 
+from loadstone.messages import make_error
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -191,7 +193,7 @@ def _head(path: Path) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ValueError("it is no regular file")
+            raise make_error(ValueError, "plan.tree.not_regular")
         return file.read(_MOST_HEAD_BYTES)
 
 

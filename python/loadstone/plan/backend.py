@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from loadstone.errors import InputError, RefusedError
+from loadstone.messages import make_error, say
 from loadstone.plan import io_priority, passthrough, special_engines
 from loadstone.plan import model as plan
 from loadstone.plan.backends import of_engine
@@ -72,8 +73,8 @@ def drive(
         return Drive(plan.BackendLibaio(), iodepth, shared=True, cpus=cpus, nice=nice)
     if engine != NATIVE_ENGINE:
         if keep_ioengine:
-            raise RefusedError(
-                f"{engine} is not built in", where=job.at("engine.ioengine"), hint="let it run on io_uring"
+            raise make_error(
+                RefusedError, "plan.engine.not_built", where=job.at("engine.ioengine"), engine=engine
             )
         notes.changed(job, "engine.ioengine", f"{engine} runs on io_uring; --keep-ioengine keeps libaio")
     why = None if keep_ioengine else _why_in_the_caller(job, facts)
@@ -101,10 +102,8 @@ def _alone(job: Job, engine: str, donor: Callable[[Job], int]) -> plan.Backend:
 def _nice(job: Job, host: HostFacts) -> int:
     nice = job.process.nice or 0
     if nice < host.least_nice:
-        raise InputError(
-            f"nice {nice} is not permitted: {host.least_nice} is the lowest this process may take",
-            where=job.at("process.nice"),
-            hint="run as root, or raise the limit (ulimit -e)",
+        raise make_error(
+            InputError, "plan.engine.nice", where=job.at("process.nice"), nice=nice, least=host.least_nice
         )
     return nice
 
@@ -114,13 +113,15 @@ def _check_force(job: Job, engine: str) -> None:
     if not job.engine.force_async:
         return
     if engine != NATIVE_ENGINE:
-        raise RefusedError(
-            f"has no effect with ioengine={engine}",
+        raise make_error(
+            RefusedError,
+            "plan.engine.not_native",
             where=job.at("engine.force_async"),
-            hint=f"use ioengine={NATIVE_ENGINE}",
+            engine=engine,
+            native=NATIVE_ENGINE,
         )
     if shares(job)[2]:
-        raise RefusedError("trims are not forced", where=job.at("engine.force_async"), hint="remove it")
+        raise make_error(RefusedError, "plan.engine.force_trims", where=job.at("engine.force_async"))
 
 
 def _engine(job: Job, iodepth: int) -> str:
@@ -135,7 +136,7 @@ def _engine(job: Job, iodepth: int) -> str:
 def _ring(job: Job, kind: type[_Ring]) -> _Ring:
     direct = bool(job.engine.direct) or kind is plan.BackendIoUringCmd
     if job.engine.hipri and not direct:
-        raise RefusedError("polling needs direct I/O", where=job.at("engine.hipri"), hint="add direct=1")
+        raise make_error(RefusedError, "plan.engine.polling", where=job.at("engine.hipri"))
     return kind(
         registered_files=job.engine.registerfiles is not False,
         fixed_buffers=job.engine.fixedbufs is not False,
@@ -148,9 +149,7 @@ def _check_ring_options(job: Job, engine: str) -> None:
     """Refuse options of the ring with engines that have none."""
     for field in (*_RING_ONLY, "engine.hipri"):
         if job.value(field) and not of_engine(engine).polls:
-            raise RefusedError(
-                f"has no effect with ioengine={engine}", where=job.at(field), hint="use ioengine=io_uring"
-            )
+            raise make_error(RefusedError, "plan.engine.not_uring", where=job.at(field), engine=engine)
 
 
 def _why_in_the_caller(job: Job, facts: Sequence[TargetFacts]) -> str | None:
@@ -170,11 +169,10 @@ def _cpus(job: Job, host: HostFacts, notes: Notes) -> tuple[int, ...]:
     wanted = job.process.cpus_allowed or _of_nodes(job, host)
     missing = [cpu for cpu in wanted if cpu not in host.cpus]
     if missing:
-        raise InputError(
-            f"CPU {missing[0]} cannot be used here",
-            where=job.at("process.cpus_allowed"),
-            hint="usable are: " + ", ".join(map(str, host.cpus[:32])),
-        )
+        raise make_error(
+            InputError, "plan.engine.no_cpu", where=job.at("process.cpus_allowed"), cpu=missing[0],
+            usable=", ".join(map(str, host.cpus[:32])),
+        )  # fmt: skip
     if job.process.cpus_policy and not wanted:
         notes.trap(job, "process.cpus_policy", "cpus_allowed_policy has no effect without cpus_allowed")
     return wanted
@@ -186,11 +184,9 @@ def _of_nodes(job: Job, host: HostFacts) -> tuple[int, ...]:
         return ()
     for node in job.process.numa_nodes:
         if node not in host.nodes:
-            raise InputError(
-                f"there is no NUMA node {node}",
-                where=job.at("process.numa_nodes"),
-                hint="there is: " + (", ".join(map(str, host.nodes)) or "none"),
-            )
+            known = ", ".join(map(str, host.nodes)) or "none"
+            where = job.at("process.numa_nodes")
+            raise make_error(InputError, "plan.engine.no_node", where=where, node=node, known=known)
     cpus = {cpu for node in job.process.numa_nodes for cpu in host.nodes[node]}
     return tuple(sorted(cpus & set(host.cpus)))
 
@@ -202,10 +198,12 @@ def _check_memory_policy(job: Job, host: HostFacts) -> None:
         return
     if len(host.nodes) > 1 or asked.nodes not in ((0,), "all"):
         nodes = asked.nodes if asked.nodes == "all" else ", ".join(map(str, asked.nodes)) or "none"
-        raise RefusedError(
-            f"memory policy {asked.mode} with nodes {nodes} is not supported on this host",
+        raise make_error(
+            RefusedError,
+            "plan.engine.memory_policy",
             where=job.at("process.numa_memory"),
-            hint="remove it, and start loadstone under numactl",
+            mode=asked.mode,
+            nodes=nodes,
         )
 
 
@@ -217,18 +215,16 @@ def check_direct(job: Job, sizes: Sequence[int], ranges: Sequence[FileRange]) ->
     if not (job.engine.direct or commands) or own.keeps_data == "nothing":
         return
     if own.direct == "never":
-        raise RefusedError(
-            f"{engine} cannot be direct I/O", where=job.at("engine.direct"), hint="remove direct=1"
-        )
+        raise make_error(RefusedError, "plan.engine.not_direct", where=job.at("engine.direct"), engine=engine)
     facts = [part.facts for part in ranges if part.facts.kind is not TargetKind.CHAR]
     unit = max((fact.logical_block_bytes for fact in facts), default=1)
     numbers = [(size, "sizes.bs") for size in sizes]
     numbers += [(part.offset_bytes, "placement.offset") for part in ranges]
     for number, field in numbers:
         if number % unit:
-            raise InputError(
-                f"direct I/O on this target is done in multiples of {unit} bytes, not {number}",
-                where=job.at(field),
-                hint=f"use multiples of {unit}"
-                + ("" if commands else f", or {job.setting('engine.direct', 0)}"),
+            hint = say("plan.engine.multiple", unit=unit)
+            if not commands:
+                hint = say("plan.engine.multiple_or", unit=unit, setting=job.setting("engine.direct", 0))
+            raise make_error(
+                InputError, "plan.engine.no_multiple", where=job.at(field), hint=hint, unit=unit, found=number
             )

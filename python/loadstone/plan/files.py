@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
+from loadstone.messages import make_error
 from loadstone.plan import special_engines
 from loadstone.plan.aging import pass_bytes
 from loadstone.plan.model import TargetKind
@@ -113,7 +114,9 @@ def resolve_files(
     for path, fact in zip(paths, facts, strict=True):
         parent = Path(path).parent
         if job.placement.directories and not (fact.exists or path in host.known or parent.is_dir()):
-            raise InputError(f"there is no directory {parent}", where=job.at("placement.directories"))
+            raise make_error(
+                InputError, "plan.files.no_directory", where=job.at("placement.directories"), path=parent
+            )
     _check_size_known(job, facts)
     chance = random.Random(seed)  # noqa: S311 - a drawn size is no secret
     ranges = _ranges(job, clone, list(zip(paths, facts, strict=True)), chance, notes)
@@ -125,11 +128,15 @@ def resolve_files(
     size = min(asked, total) if asked else total
     smallest = min_block(job)
     if size < max(smallest, 1) or total == 0:
-        raise InputError(
-            f"{total} bytes are to be used, less than one block of {smallest}",
+        raise make_error(
+            InputError,
+            "plan.files.no_block",
             where=job.at("placement.size" if job.placement.size else "placement.targets"),
-            hint=f"give a larger {job.option('placement.size')}, a smaller {job.option('sizes.bs')} "
-            f"or a smaller {job.option('placement.offset')}",
+            length=total,
+            block=smallest,
+            size=job.option("placement.size"),
+            bs=job.option("sizes.bs"),
+            offset=job.option("placement.offset"),
         )
     _check_room(job, ranges)
     aged_bytes = pass_bytes(job, ranges)
@@ -154,11 +161,15 @@ def _check_room(job: Job, ranges: list[FileRange]) -> None:
     largest = max_block(job)
     short = next((part for part in ranges if part.length_bytes < largest), None)
     if short is not None:
-        raise InputError(
-            f"{short.length_bytes} bytes of {short.path} are to be used, less than the largest block of "
-            f"{largest}",
+        raise make_error(
+            InputError,
+            "plan.files.short",
             where=job.at("placement.size" if job.placement.size else "placement.targets"),
-            hint=f"give a larger {job.option('placement.size')}, or a smaller {job.option('sizes.bs')}",
+            length=short.length_bytes,
+            path=short.path,
+            block=largest,
+            size=job.option("placement.size"),
+            bs=job.option("sizes.bs"),
         )
 
 
@@ -260,9 +271,7 @@ def _real_size(facts: TargetFacts) -> int:
 def _check_size_known(job: Job, facts: list[TargetFacts]) -> None:
     real = [_real_size(f) for f in facts]
     if job.placement.fill_device and not all(f.is_device for f in facts):
-        raise RefusedError(
-            "filling a file system is not supported", where=job.at("placement.fill_device"), hint="give size="
-        )
+        raise make_error(RefusedError, "plan.files.fill", where=job.at("placement.fill_device"))
     if job.placement.filesize_bytes or (job.placement.size and job.placement.size.bytes):
         return
     if all(0 < size < _UNKNOWN for size in real):
@@ -272,10 +281,13 @@ def _check_size_known(job: Job, facts: list[TargetFacts]) -> None:
         if job.placement.size is None
         else f" (a percentage of what does not exist: {job.placement.size.percent:g}%)"
     )
-    raise InputError(
-        f"[{job.name}] needs a size{percent}",
+    raise make_error(
+        InputError,
+        "plan.files.no_size",
         where=job.at("placement.size"),
-        hint=f"give a size, for example {job.setting('placement.size', '1g')}",
+        name=job.name,
+        percent=percent,
+        example=job.setting("placement.size", "1g"),
     )
 
 
@@ -299,10 +311,13 @@ def _ranges(
         elif length == 0:
             length = real - offset
         if length < 0 or (real < _UNKNOWN and fact.is_device and offset >= real):
-            raise InputError(
-                f"the offset {offset} is past the end of {path}",
+            raise make_error(
+                InputError,
+                "plan.files.offset",
                 where=job.at("placement.offset"),
-                hint=f"give a smaller {job.option('placement.offset')}",
+                offset=offset,
+                path=path,
+                option=job.option("placement.offset"),
             )
         if (
             job.placement.zone_size_bytes
@@ -321,7 +336,13 @@ def _from_file_size(job: Job, bounds: tuple[int, int], real: int, offset: int, c
     if low <= real <= high:
         return real - offset
     if offset > low:
-        raise InputError(f"the offset {offset} is past filesize {low}", where=job.at("placement.offset"))
+        raise make_error(
+            InputError,
+            "plan.files.offset_of_file",
+            where=job.at("placement.offset"),
+            offset=offset,
+            filesize=low,
+        )
     if low == high:
         return low - offset
     smallest = min_block(job)
@@ -349,10 +370,13 @@ def _clamped(job: Job, path: str, fact: TargetFacts, span: tuple[int, int], note
         and job.files.allow_file_create is False
         and offset + length > fact.size_bytes
     ):
-        raise InputError(
-            f"{path} has {fact.size_bytes if fact.exists else 'no'} bytes, {offset + length} are needed",
+        raise make_error(
+            InputError,
+            "plan.files.too_small",
             where=job.at("files.allow_file_create"),
-            hint="remove allow_file_create=0",
+            path=path,
+            size=fact.size_bytes if fact.exists else "no",
+            needed=offset + length,
         )
     return length
 
@@ -366,11 +390,7 @@ def _offset(job: Job, clone: int, fact: TargetFacts, smallest: int) -> int:
     percents = start.percent is not None or step.percent is not None
     real = _real_size(fact)
     if percents and real == _UNKNOWN:
-        raise InputError(
-            "a percentage of what has no size yet",
-            where=job.at("placement.offset"),
-            hint="give the offset in bytes",
-        )
+        raise make_error(InputError, "plan.files.percentage", where=job.at("placement.offset"))
     offset = start.of(real) + clone * step.of(real)
     if percents:
         unit = job.placement.offset_align_bytes or smallest

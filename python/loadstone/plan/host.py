@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, Where
+from loadstone.messages import make_error, say
 from loadstone.path import nvme
 from loadstone.plan import anchors
 from loadstone.plan.model import Identity, Namesake, TargetKind
@@ -125,7 +126,9 @@ def _look_below(path: str, where: Where | None) -> AnchorFacts:
         identity = look(place)[1] if found.exists else None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
-        raise InputError(f"cannot look at {path}: {reason}", where=where) from None
+        raise make_error(
+            InputError, "plan.target.unreadable", where=where, path=path, reason=reason
+        ) from None
     return AnchorFacts(
         found,
         identity,
@@ -171,7 +174,9 @@ def _look(path: str, where: Where | None, places: _Places) -> TargetFacts:
         return _missing(path, where, places)
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
-        raise InputError(f"cannot look at {path}: {reason}", where=where) from None
+        raise make_error(
+            InputError, "plan.target.unreadable", where=where, path=path, reason=reason
+        ) from None
     if stat.S_ISBLK(found.st_mode):
         return _block(found.st_rdev, identity)
     if stat.S_ISCHR(found.st_mode):
@@ -180,10 +185,8 @@ def _look(path: str, where: Where | None, places: _Places) -> TargetFacts:
         return TargetFacts(TargetKind.CHAR, at_once=found.st_rdev in _AT_ONCE, identity=identity)
     if not stat.S_ISREG(found.st_mode):
         if stat.S_ISDIR(found.st_mode):
-            raise InputError(f"{path} is a directory", where=where, hint="name a file in it")
-        raise InputError(
-            f"{path} is neither a file nor a device", where=where, hint="give a file or a device"
-        )
+            raise make_error(InputError, "plan.target.is_directory", where=where, path=path)
+        raise make_error(InputError, "plan.target.no_file", where=where, path=path)
     mark = marker.read(Path(path))
     if mark is not None and not mark.laid_out:
         return _missing(path, where, places)
@@ -195,14 +198,11 @@ def _missing(path: str, where: Where | None, places: _Places) -> TargetFacts:
     parent = next(place for place in Path(path).parents if place.exists())
     if not parent.is_dir() or (path.startswith(("/dev/", "/proc/", "/sys/")) and parent != Path(path).parent):
         wanted = Path(path).parent
-        raise InputError(f"{path}: there is no directory {wanted}", where=where, hint=f"mkdir -p {wanted}")
+        raise make_error(InputError, "plan.target.no_directory", where=where, path=path, directory=wanted)
     if path.startswith("/dev/") and parent == Path("/dev"):
         near = sorted(entry.name for entry in parent.iterdir() if entry.name[:2] == Path(path).name[:2])[:8]
-        raise InputError(
-            f"there is no device {path}",
-            where=where,
-            hint=f"there is: {', '.join(near)}" if near else "see lsblk; --map OLD=NEW redirects a target",
-        )
+        hint = say("plan.target.near", names=", ".join(near)) if near else say("plan.target.lsblk")
+        raise make_error(InputError, "plan.target.no_device", where=where, hint=hint, path=path)
     medium, block = _file_system(str(parent), parent.stat().st_dev, places)
     return TargetFacts(
         TargetKind.FILE,
@@ -254,18 +254,9 @@ def _namespace(path: str, where: Where | None, identity: Identity) -> TargetFact
     block = nvme.namesake(identity.special)
     beside = None if block is None else namesake_of(block)
     if block is None or beside is None:
-        raise InputError(
-            f"{path}: the block device with the same data cannot be found, so its size and "
-            "its users are not known",
-            where=where,
-            hint="the device of one path of several has none: use that of the namespace",
-        )
+        raise make_error(InputError, "plan.target.no_namesake", where=where, path=path)
     if not block.size_bytes:
-        raise InputError(
-            f"{path}: {beside.path} has no capacity: its format is not one the kernel does I/O in",
-            where=where,
-            hint="format it without metadata (nvme format --lbaf)",
-        )
+        raise make_error(InputError, "plan.target.no_capacity", where=where, path=path, device=beside.path)
     return replace(_block(block.number, identity), kind=TargetKind.NVME, namesake=beside)
 
 

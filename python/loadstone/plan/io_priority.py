@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import polars as pl
 
 from loadstone.errors import InputError, RefusedError
+from loadstone.messages import make_error
 from loadstone.plan import pattern
 from loadstone.plan.backends import BACKENDS
 from loadstone.plan.model import PriorityOp, PriorityShare
@@ -56,18 +57,11 @@ def shares(job: Job) -> tuple[PriorityShare, ...]:
         _check_used(job)
         return ()
     if any(asked.percent) and any(asked.by_size):
-        raise RefusedError(
-            "cmdprio_percentage and cmdprio_bssplit exclude each other",
-            where=job.at("priorities.by_size"),
-            hint="remove one of them",
-        )
+        raise make_error(RefusedError, "plan.priority.both", where=job.at("priorities.by_size"))
     found = [share for op in range(2) for share in _of_direction(job, op)]
     if not found:
         field = "percent" if any(asked.percent) else "by_size"
-        raise RefusedError(
-            "has no effect: the job has no I/O of that direction and size",
-            where=job.at(f"priorities.{field}"),
-        )
+        raise make_error(RefusedError, "plan.priority.no_io", where=job.at(f"priorities.{field}"))
     return tuple(found)
 
 
@@ -85,10 +79,12 @@ def _of_direction(job: Job, op: int) -> list[PriorityShare]:
     for share in asked.by_size[op]:
         sums[share.block_bytes] = sums.get(share.block_bytes, 0) + share.percent
         if sums[share.block_bytes] > 100:
-            raise InputError(
-                f"the shares of blocks of {share.block_bytes} bytes add up to {sums[share.block_bytes]}%, "
-                "expected at most 100%",
+            raise make_error(
+                InputError,
+                "plan.priority.sum",
                 where=job.at("priorities.by_size"),
+                block=share.block_bytes,
+                sum=sums[share.block_bytes],
             )
         if share.percent and _can_be(share.block_bytes, possible):
             priority = own if share.priority is None else number(*share.priority)
@@ -115,18 +111,13 @@ def _check_used(job: Job) -> None:
     """Refuse the priority of some I/Os where no I/O would have it."""
     for field in ("classes", "levels", "hints"):
         if any(part is not None for part in getattr(job.priorities, field)):
-            raise RefusedError(
-                "has no effect without cmdprio_percentage or cmdprio_bssplit",
-                where=job.at(f"priorities.{field}"),
-            )
+            raise make_error(RefusedError, "plan.priority.no_share", where=job.at(f"priorities.{field}"))
 
 
 def check_engine(job: Job, engine: str) -> None:
     """Refuse priorities of some I/Os on an engine that has one for all."""
     if job.priorities.of_some and engine not in ENGINES:
         field = "percent" if any(job.priorities.percent) else "by_size"
-        raise RefusedError(
-            f"has no effect with ioengine={engine}",
-            where=job.at(f"priorities.{field}"),
-            hint="use ioengine=io_uring or libaio; prio and prioclass are for all I/Os of a job",
+        raise make_error(
+            RefusedError, "plan.priority.engine", where=job.at(f"priorities.{field}"), engine=engine
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 from loadstone.plan.pattern import blocks_of, is_random, shares, sizes
 from loadstone.workload.block_sizes import FixedSize
 from loadstone.workload.placement import Amount
@@ -71,25 +72,33 @@ def _is_large(block: BlockSizes) -> bool:
 def _checked_parts(job: Job, used: Sequence[BlockSizes], whole: int) -> int:
     """Return in how many parts a block is moved. Raises RefusedError where that cannot be."""
     if any(block != FixedSize(bytes=whole) for block in used):
-        raise RefusedError(
-            f"a block of {units.size(whole)} beside another size is not supported",
+        raise make_error(
+            RefusedError,
+            "plan.large_block.other_size",
             where=job.at("sizes.bs"),
-            hint=f"use the same {job.option('sizes.bs')} for reads and writes, or at most 1g",
+            size=units.size(whole),
+            option=job.option("sizes.bs"),
         )
     addresses = blocks_of(job).addresses
     walks = addresses.run_length if addresses.run_length > 1 else addresses.stride_bytes
     if walks:
-        raise RefusedError(
-            f"rw={blocks_of(job).mix.rw}:{walks} with blocks of {units.size(whole)} is not supported",
+        raise make_error(
+            RefusedError,
+            "plan.large_block.walk",
             where=job.at("addresses.run_length"),
-            hint=f"use at most {job.setting('sizes.bs', '1g')}",
+            rw=blocks_of(job).mix.rw,
+            walks=walks,
+            size=units.size(whole),
+            setting=job.setting("sizes.bs", "1g"),
         )
     least = -(-whole // MAX_PART_BYTES)
     for parts in range(least, least + min(least * 63, MOST_TRIED)):
         if whole % parts == 0 and (whole // parts) % 4096 == 0:
             return parts
-    raise RefusedError(
-        f"a block of {whole} bytes cannot be moved in equal parts of whole pages",
+    raise make_error(
+        RefusedError,
+        "plan.large_block.parts",
         where=job.at("sizes.bs"),
-        hint=f"use a {job.option('sizes.bs')} that is a multiple of 1m",
+        size=whole,
+        option=job.option("sizes.bs"),
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
+from loadstone.messages import make_error
 from loadstone.plan.model import TargetKind
 
 if TYPE_CHECKING:
@@ -34,45 +35,41 @@ _FLUSHES: Final = ("durability.fsync_every", "durability.fdatasync_every", "dura
 def check(job: Job, ranges: Sequence[FileRange], notes: Notes) -> None:
     """Refuse a job whose engine and targets do not belong together, or whose options do not."""
     if job.engine.command_type and job.engine.ioengine != ENGINE:
-        raise RefusedError(
-            "has no effect without io_uring_cmd",
-            where=job.at("engine.command_type"),
-            hint=f"use ioengine={ENGINE}",
+        raise make_error(
+            RefusedError, "plan.nvme.no_effect", where=job.at("engine.command_type"), engine=ENGINE
         )
     if job.engine.ioengine == "null":
         return
     generic = [part for part in ranges if part.facts.kind is TargetKind.NVME]
     if job.engine.ioengine != ENGINE:
         if generic:
-            raise InputError(
-                f"{generic[0].path} takes NVMe commands only, not ioengine={job.engine.ioengine or 'psync'}",
+            raise make_error(
+                InputError,
+                "plan.nvme.commands_only",
                 where=job.at("engine.ioengine" if "engine.ioengine" in job.set_at else "placement.targets"),
-                hint=f"use ioengine={ENGINE}, or its block device{_block(generic[0])}",
+                path=generic[0].path,
+                found=job.engine.ioengine or "psync",
+                engine=ENGINE,
+                block=_block(generic[0]),
             )
         return
     others = [part for part in ranges if part.facts.kind is not TargetKind.NVME]
     if others:
-        raise InputError(
-            f"ioengine={ENGINE} gives commands to an NVMe namespace, and {others[0].path} is none",
+        raise make_error(
+            InputError,
+            "plan.nvme.no_namespace",
             where=job.at("placement.targets"),
-            hint="give its character device, as /dev/ng0n1 for /dev/nvme0n1",
+            engine=ENGINE,
+            path=others[0].path,
         )
     if job.engine.direct is False:
-        raise RefusedError(
-            f"has no effect: ioengine={ENGINE} knows no page cache",
-            where=job.at("engine.direct"),
-            hint="remove it",
-        )
+        raise make_error(RefusedError, "plan.nvme.no_cache", where=job.at("engine.direct"), engine=ENGINE)
     for field, why in _NO_EFFECT.items():
         if _asked(job, field):
-            raise RefusedError(f"has no effect with ioengine={ENGINE}", where=job.at(field), hint=why)
+            raise make_error(RefusedError, "plan.nvme.not_with", where=job.at(field), hint=why, engine=ENGINE)
     flushes = next((name for name in _FLUSHES if job.value(name)), None)
     if job.engine.hipri and flushes:
-        raise RefusedError(
-            "a flush cannot be polled for: it carries no data, and kernels (6.1 was seen to) break at that",
-            where=job.at(flushes),
-            hint="use hipri=0",
-        )
+        raise make_error(RefusedError, "plan.nvme.polled_flush", where=job.at(flushes))
     notes.info(
         job,
         "engine.ioengine",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
+from loadstone.messages import make_error
 from loadstone.plan import aging, model, rows
 from loadstone.workload.block_sizes import BlockSizes, FixedSize, SizeRange, SizesByDirection
 from loadstone.workload.rows import RowWork
@@ -40,7 +41,7 @@ def trims_then_writes(job: Job) -> bool:
 def blocks_of(job: Job) -> BlockWork:
     """Return the reads, writes and trims of a job that has no rows."""
     if job.blocks is None:
-        raise ValueError("a job of rows has no blocks of one mix")
+        raise AssertionError("a job of rows has no blocks of one mix")
     return job.blocks
 
 
@@ -123,17 +124,17 @@ def strided_zones(job: Job) -> model.Strided | None:
     if placement.zone_mode == "none" or (placement.zone_mode is None and not size):
         return None
     if not size:
-        raise InputError(
-            "zonemode=strided needs zonesize", where=job.at("placement.zone_mode"), hint="add zonesize="
-        )
+        raise make_error(InputError, "plan.pattern.zonesize", where=job.at("placement.zone_mode"))
     window = placement.zone_range_bytes or size
     if window < max_block(job):
-        raise InputError(
-            f"a zone of {window} bytes is smaller than the largest block of {max_block(job)}",
+        raise make_error(
+            InputError,
+            "plan.pattern.zone_small",
             where=job.at(
                 "placement.zone_range_bytes" if placement.zone_range_bytes else "placement.zone_size_bytes"
             ),
-            hint="give a larger zonerange or a smaller bs",
+            zone=window,
+            block=max_block(job),
         )
     return model.Strided(zone_bytes=size, range_bytes=window, skip_bytes=placement.zone_skip_bytes or 0)
 
@@ -141,11 +142,7 @@ def strided_zones(job: Job) -> model.Strided | None:
 def _check(job: Job) -> None:
     """Refuse what has no effect in this combination."""
     if blocks_of(job).sizes.bs_unaligned and job.engine.direct:
-        raise RefusedError(
-            "unaligned block sizes cannot be direct I/O",
-            where=job.at("sizes.bs_unaligned"),
-            hint="remove direct=1 or bs_unaligned",
-        )
+        raise make_error(RefusedError, "plan.pattern.unaligned", where=job.at("sizes.bs_unaligned"))
 
 
 def _op(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> model.OpPattern:
@@ -222,10 +219,12 @@ def _listed(
     blocks = range_bytes // (blocks_of(job).addresses.blockalign_bytes[i] or smallest(block))
     beyond = [number for number in distribution.blocks if number >= blocks]
     if beyond and is_random(job) and shares(job)[i]:
-        raise InputError(
-            f"block {beyond[0]} of the sequence lies beyond the range of {blocks} blocks",
+        raise make_error(
+            InputError,
+            "plan.pattern.sequence",
             where=job.at("addresses.random_distribution"),
-            hint="blocks are counted from 0: give smaller numbers or a larger size",
+            block=beyond[0],
+            blocks=blocks,
         )
     return model.RandomOrderListed(
         blocks=distribution.blocks, advance=blocks_of(job).addresses.sequence_advances
@@ -243,10 +242,12 @@ def _zones(
     if distribution.kind == "zoned" and lengths:
         lengths[-1] = range_bytes - sum(lengths[:-1])
     if sum(lengths) > range_bytes or any(length < block_bytes for length in lengths):
-        raise RefusedError(
-            f"the zones do not fit {range_bytes} bytes in blocks of {block_bytes}",
+        raise make_error(
+            RefusedError,
+            "plan.pattern.zones",
             where=job.at("addresses.random_distribution"),
-            hint="give a larger size or fewer zones",
+            size=range_bytes,
+            block=block_bytes,
         )
     return tuple(
         model.Zone(access_percent=access, length_bytes=length)

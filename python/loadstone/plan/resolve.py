@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
+from loadstone.messages import make_error
 from loadstone.path.child import run_in_child
 from loadstone.plan import budget, clone, files, large_blocks, stop_conditions, tree_jobs, workers
 from loadstone.plan import model as plan
@@ -130,34 +131,36 @@ def _check_workload(workload: Workload, options: ResolveOptions) -> None:
         for job in workload.jobs
     )
     if clones > MAX_CLONES or uses > MAX_FILE_USES:
-        raise RefusedError(
-            f"{clones} clones using {uses} files are too many",
+        raise make_error(
+            RefusedError,
+            "plan.jobs.too_many",
             where=workload.jobs[0].where,
-            hint=f"at most {MAX_CLONES} clones and {MAX_FILE_USES} files in all; raise "
-            f"{workload.jobs[0].option('engine.iodepth')} instead",
+            clones=clones,
+            files=uses,
+            most_clones=MAX_CLONES,
+            most_files=MAX_FILE_USES,
+            depth=workload.jobs[0].option("engine.iodepth"),
         )
     for job in workload.jobs:
         if workload.needs_targets and not job.placement.targets:
-            raise InputError(f"{workload.name} needs a target", hint="give --target PATH, once or more")
+            raise make_error(InputError, "plan.jobs.no_target", name=workload.name)
     if workload.missing_targets == "refused":
         refuse_missing_target(workload.jobs)
     for job in workload.jobs:
         if options.read_only and _writes(job):
-            raise RefusedError(
-                f"[{job.name}] writes, and only reading is allowed",
+            raise make_error(
+                RefusedError,
+                "plan.jobs.writes",
                 where=job.at("mix.rw"),
-                hint=f"use {job.setting('mix.rw', 'read')}",
+                name=job.name,
+                setting=job.setting("mix.rw", "read"),
             )
     trees = [job for job in workload.jobs if job.tree is not None]
     if trees and len(trees) < len(workload.jobs):
         other = next(job for job in workload.jobs if job not in trees)
-        raise RefusedError(
-            f"[{other.name}] does I/O to its targets beside jobs that work in trees",
-            where=other.where,
-            hint="run them apart",
-        )
+        raise make_error(RefusedError, "plan.jobs.beside_trees", where=other.where, name=other.name)
     if trees and options.journal:
-        raise RefusedError("a journal has no effect on operations in trees", where=trees[0].where)
+        raise make_error(RefusedError, "plan.tree.journal", where=trees[0].where)
 
 
 def _writes(job: Job) -> bool:
@@ -194,19 +197,11 @@ def _check_exits(workload: Workload, build: PlanDraft) -> None:
             continue
         stages = {clone.stage for clone in build.clones}
         if job.schedule.exit_what == "all" and len(stages) > 1:
-            raise RefusedError(
-                "ending all stages is not supported",
-                where=job.at("schedule.exit_what"),
-                hint="use exit_what=stonewall",
-            )
+            raise make_error(RefusedError, "plan.jobs.end_all", where=job.at("schedule.exit_what"))
         mine = {clone.stage for clone in build.clones if clone.job is job}
         groups = {build.units[clone.unit].group for clone in build.clones if clone.stage in mine}
         if job.schedule.exit_what in (None, "group") and len(groups) > 1:
-            raise RefusedError(
-                "ending one group of several that run together is not supported",
-                where=job.at(asked_by),
-                hint="use exit_what=stonewall",
-            )
+            raise make_error(RefusedError, "plan.jobs.end_group", where=job.at(asked_by))
 
 
 def _finish(workload: Workload, build: PlanDraft) -> Resolution:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 from loadstone.plan import model
 from loadstone.workload.block_sizes import FixedSize, SizeTable
 
@@ -87,4 +88,6 @@ def _check(job: Job) -> None:
     """Refuse what would have no effect beside rows."""
     for field in _REPLACED:
         if job.value(field) is not None:
-            raise RefusedError(f"{job.option(field)} has no effect beside rows", where=job.at(field))
+            raise make_error(
+                RefusedError, "plan.pattern.beside_rows", where=job.at(field), option=job.option(field)
+            )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
+from loadstone.messages import make_error
 from loadstone.plan import model as plan
 from loadstone.plan.backends import of_engine
 from loadstone.plan.model import Named, NameOperation, TargetKind
@@ -62,33 +63,36 @@ def check(job: Job, ranges: Sequence[FileRange]) -> None:
     }
     for field, engines in owners.items():
         if job.value(field) is not None and engine not in engines:
-            raise RefusedError(
-                f"has no effect with ioengine={engine or 'psync'}",
+            raise make_error(
+                RefusedError,
+                "plan.special.no_effect",
                 where=job.at(field),
-                hint=f"remove it, or use ioengine={engines[0]}",
+                engine=engine or "psync",
+                option=engines[0],
             )
     if engine not in ENGINES:
         return
     if of_engine(engine).keeps_data == "nothing" and (
         job.verification.verify or job.verification.verify_pattern
     ):
-        raise RefusedError(
-            f"ioengine={engine} writes no content that could be verified", where=job.at("verification.verify")
+        raise make_error(
+            RefusedError, "plan.special.no_content", where=job.at("verification.verify"), engine=engine
         )
     reads, writes, trims = shares(job)
     if engine in BY_NAME and trims:
-        raise RefusedError(
-            f"ioengine={engine} does no trims", where=job.at("mix.rw"), hint="use rw=read or rw=write"
-        )
+        raise make_error(RefusedError, "plan.special.no_trims", where=job.at("mix.rw"), engine=engine)
     if engine == DEFRAGMENTING and (reads or trims or not writes):
-        raise RefusedError("e4defrag only writes", where=job.at("mix.rw"), hint="use rw=write or randwrite")
+        raise make_error(RefusedError, "plan.special.only_writes", where=job.at("mix.rw"))
     if engine == DEFRAGMENTING and not job.engine.donor:
-        raise InputError("e4defrag needs a donor", where=job.where, hint="give donorname=FILE")
+        raise make_error(InputError, "plan.special.no_donor", where=job.where)
     others = [part for part in ranges if part.facts.kind is not TargetKind.FILE]
     if others and engine in (*BY_NAME, DEFRAGMENTING):
-        raise InputError(
-            f"ioengine={engine} works on files only, and {others[0].path} is none",
+        raise make_error(
+            InputError,
+            "plan.special.files_only",
             where=job.at("placement.targets"),
+            engine=engine,
+            path=others[0].path,
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 from loadstone.plan import model as plan
 from loadstone.plan.verification import verify
 
@@ -38,13 +39,16 @@ def waited_for(job: Job, jobs: Sequence[Job]) -> Job | None:
     if len(named) != 1 or not before:
         found = "is not unique" if len(named) > 1 else "stands after it" if named else "is no job"
         hint = "name one job that is defined before this one"
-        raise RefusedError(f"waits for {job.schedule.wait_for!r}, which {found}", where=where, hint=hint)
-    if verify.reads_back(before[0]):
-        raise RefusedError(
-            f"{job.schedule.wait_for} reads back what it wrote in a stage of its own",
+        raise make_error(
+            RefusedError,
+            "plan.stop.waits_for",
             where=where,
-            hint="use stonewall instead, or do_verify=0 there",
+            hint=hint,
+            name=repr(job.schedule.wait_for),
+            found=found,
         )
+    if verify.reads_back(before[0]):
+        raise make_error(RefusedError, "plan.stop.own_stage", where=where, name=job.schedule.wait_for)
     return before[0]
 
 
@@ -60,15 +64,9 @@ def search(job: Job, notes: Notes) -> plan.DepthSearch | None:
                 notes.info(job, field, f"{job.option(field)} has no effect without latency_target")
         return None
     if any(job.pacing.rate_bytes) or any(job.pacing.rate_iops):
-        raise RefusedError(
-            "of a given rate the depth is a result, not a choice",
-            where=job.at("search.latency_target_ns"),
-            hint="remove the rate, or latency_target",
-        )
+        raise make_error(RefusedError, "plan.stop.depth", where=job.at("search.latency_target_ns"))
     if not job.search.latency_window_ns:
-        raise RefusedError(
-            "has no window", where=job.at("search.latency_target_ns"), hint="add latency_window=, such as 5s"
-        )
+        raise make_error(RefusedError, "plan.stop.no_window", where=job.at("search.latency_target_ns"))
     if job.search.latency_run is not True and job.limits.ramp_ns:
         notes.info(job, "limits.ramp_ns", "ramp_time has no effect: nothing counts before the depth is found")
     notes.info(
@@ -100,11 +98,7 @@ def steady(placed: Iterable[tuple[int, Job, int, int]]) -> tuple[plan.Steady, ..
         first = members[0][1]
         for _, job in members:
             if _asked(job) != _asked(first):
-                raise RefusedError(
-                    "a group that is reported together ends together: its rules for a steady state differ",
-                    where=job.at("steady.rule"),
-                    hint="give all its jobs the same, or separate them with new_group",
-                )
+                raise make_error(RefusedError, "plan.stop.group", where=job.at("steady.rule"))
         if first.steady.rule is not None:
             rules.append(_rule(first, tuple(index for index, _ in members)))
     return tuple(rules)
@@ -122,12 +116,14 @@ def sample_ns(job: Job) -> int:
 def _rule(job: Job, streams: tuple[int, ...]) -> plan.Steady:
     rule = job.steady.rule
     if rule is None:
-        raise ValueError("a job without a rule has no steady state")
+        raise AssertionError("a job without a rule has no steady state")
     samples, rest = divmod(job.steady.duration_ns or 0, sample_ns(job))
     if samples < 2 or rest:
-        raise RefusedError(
-            f"ss_dur must be a multiple of ss_interval ({sample_ns(job) // 1_000_000} ms), twice at least",
+        raise make_error(
+            RefusedError,
+            "plan.stop.interval",
             where=job.at("steady.duration_ns"),
+            sample=sample_ns(job) // 1000000,
         )
     return plan.Steady(
         streams=streams,

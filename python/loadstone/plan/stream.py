@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loadstone.errors import InputError, RefusedError
+from loadstone.messages import make_error
 from loadstone.plan import model as plan
 from loadstone.plan.model import (
     DedupeSet,
@@ -47,24 +48,18 @@ def pace(job: Job, notes: Notes) -> Pace:
         paced = (0, 0, 100)  # Each trim brings its write.
     rates = [_rate(job, i) if share else None for i, share in enumerate(paced)]
     if job.pacing.rate_profile and not any(rates):
-        raise RefusedError("a profile without a rate has no effect", where=job.at("pacing.rate_profile"))
+        raise make_error(RefusedError, "plan.pace.profile", where=job.at("pacing.rate_profile"))
     return Pace(read=rates[0], write=rates[1], trim=rates[2], think=_think(job, notes))
 
 
 def _rate(job: Job, i: int) -> Rate | None:
     of_bytes, of_ops = job.pacing.rate_bytes[i], job.pacing.rate_iops[i]
     if of_bytes and of_ops:
-        raise RefusedError(
-            "rate and rate_iops exclude each other",
-            where=job.at("pacing.rate_iops"),
-            hint="remove one of them",
-        )
+        raise make_error(RefusedError, "plan.pace.two_rates", where=job.at("pacing.rate_iops"))
     for field, base in (("pacing.rate_min_bytes", of_bytes), ("pacing.rate_iops_min", of_ops)):
         if job.value(field)[i] and not base:
             wanted = "rate" if field == "pacing.rate_min_bytes" else "rate_iops"
-            raise RefusedError(
-                f"a minimum without {wanted} is not supported", where=job.at(field), hint=f"add {wanted}="
-            )
+            raise make_error(RefusedError, "plan.pace.minimum_alone", where=job.at(field), option=wanted)
     if not of_bytes and not of_ops:
         return None
     amount: RateAmountOps | RateAmountBytes
@@ -73,9 +68,12 @@ def _rate(job: Job, i: int) -> Rate | None:
     else:
         amount, minimum = RateAmountBytes(per_second=of_bytes or 0.0), job.pacing.rate_min_bytes[i]
     if minimum and minimum > amount.per_second:
-        raise InputError(
-            f"the minimum {minimum:g} is above the rate {amount.per_second:g}",
+        raise make_error(
+            InputError,
+            "plan.pace.minimum",
             where=job.at("pacing.rate_bytes"),
+            minimum=f"{minimum:g}",
+            rate=f"{amount.per_second:g}",
         )
     return Rate(
         amount=amount,
@@ -124,17 +122,9 @@ def paced_together(streams: Sequence[plan.Stream], total: TotalRate) -> list[pla
     shares = parts(streams)
     for position, stream in enumerate(streams):
         if stream.pace.read or stream.pace.write or stream.pace.trim or (stream.tree and stream.tree.rate):
-            raise RefusedError(
-                f"{stream.name} has a rate of its own",
-                where=total.where,
-                hint="leave the total rate out, or the rate of the job",
-            )
+            raise make_error(RefusedError, "plan.pace.own_rate", where=total.where, name=stream.name)
         if stream.search is not None:
-            raise RefusedError(
-                f"{stream.name} searches for a depth, which of a given rate is a result, not a choice",
-                where=total.where,
-                hint="leave the total rate out, or latency_target",
-            )
+            raise make_error(RefusedError, "plan.pace.searches", where=total.where, name=stream.name)
         iops, count = total.iops * shares[position], len(streams)
         update: dict[str, object] = {"flow": None}
         if stream.tree is not None:
@@ -196,11 +186,7 @@ def _think(job: Job, notes: Notes) -> Think | None:
             notes.info(job, "pacing.thinktime_iotime_ns", "thinktime_iotime has no effect without thinktime")
         return None
     if job.pacing.thinktime_iotime_ns and job.pacing.thinktime_blocks:
-        raise RefusedError(
-            "thinktime_iotime beside thinktime_blocks is not supported",
-            where=job.at("pacing.thinktime_iotime_ns"),
-            hint="remove one of them",
-        )
+        raise make_error(RefusedError, "plan.pace.think", where=job.at("pacing.thinktime_iotime_ns"))
     spin = job.pacing.thinktime_spin_ns or 0
     if spin > job.pacing.thinktime_ns:
         notes.info(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from loadstone import units
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.plan import anchors
 from loadstone.plan import model as plan
 from loadstone.plan.safety import tree_mark
@@ -93,12 +94,14 @@ class Anchor:
             return
         differences = self._differences(found.structure)
         if differences:
-            raise InputError(
-                f"{found.maker} made the tree in {self.path} with another structure: "
-                f"{', '.join(differences)}",
+            raise make_error(
+                InputError,
+                "plan.tree.structure",
                 where=self.job.at("placement.targets"),
-                hint="ask for the structure it has, have it made anew "
-                f"({self.job.setting('work.clear', 'yes')}), or use another anchor",
+                maker=found.maker,
+                path=self.path,
+                differences=", ".join(differences),
+                clear=self.job.setting("work.clear", "yes"),
             )
 
     def _differences(self, there: anchors.Structure) -> list[str]:
@@ -112,19 +115,24 @@ class Anchor:
         freed_bytes = found.structure.expected_bytes if found.structure and not found.is_empty else 0
         free_bytes, free_files = self.facts.free_bytes, self.facts.free_files
         if free_bytes is not None and shape.expected_bytes > free_bytes + freed_bytes:
-            raise InputError(
-                f"the tree in {self.path} comes to {units.size(shape.expected_bytes)}, "
-                f"{units.size(free_bytes + freed_bytes)} are free",
+            raise make_error(
+                InputError,
+                "plan.tree.no_room",
                 where=job.at("placement.targets"),
-                hint=f"use fewer or smaller files, or {job.option('work.shape.total_bytes')}=",
+                path=self.path,
+                expected=units.size(shape.expected_bytes),
+                free=units.size(free_bytes + freed_bytes),
+                option=job.option("work.shape.total_bytes"),
             )
         entries = shape.total_files + shape.directories
         if free_files is not None and found.is_empty and entries > free_files:
-            raise InputError(
-                f"the tree in {self.path} has {entries} files and directories, "
-                f"its file system has room for {free_files} more",
+            raise make_error(
+                InputError,
+                "plan.tree.no_inodes",
                 where=job.at("placement.targets"),
-                hint="use fewer files, or a file system with more inodes",
+                path=self.path,
+                entries=entries,
+                free=free_files,
             )
 
     def target(self) -> plan.Target:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.errors import InputError, RefusedError
+from loadstone.messages import make_error
 from loadstone.plan import anchors, pattern, stream
 from loadstone.plan import model as plan
 from loadstone.plan.host import SECTOR_BYTES
@@ -123,10 +124,12 @@ class Trees:
                 known = self._new(path, job)
             work = work_of(job)
             if (known.shape, known.part, known.opening) != (work.shape, work.part, Opening.of(job)):
-                raise RefusedError(
-                    f"{known.job.name} works in {path} with another structure or other open flags",
+                raise make_error(
+                    RefusedError,
+                    "plan.tree.other_job",
                     where=job.at("placement.targets"),
-                    hint="let both have the same, or run one after the other",
+                    name=known.job.name,
+                    path=path,
                 )
             found.append(known)
         return found
@@ -135,11 +138,7 @@ class Trees:
         where, work = job.at("placement.targets"), work_of(job)
         reason = anchors.forbidden(path)
         if reason is not None:
-            raise RefusedError(
-                f"no tree is made in {path}: {reason}",
-                where=where,
-                hint="choose a directory of your own; --map OLD=NEW redirects an anchor",
-            )
+            raise make_error(RefusedError, "plan.tree.cannot", where=where, path=path, reason=reason)
         made = Anchor(
             path, job, work.shape, self.host.anchor(path, where), Opening.of(job), work.clear, work.part
         )
@@ -178,11 +177,15 @@ def once_bytes(job: Job) -> int:
     part = job.limits.io_size.bytes // clones
     least = pattern.smallest_block(job)
     if part < least:
-        raise InputError(
-            f"{units.size(job.limits.io_size.bytes)} are {units.size(part)} for each of {clones} clones of "
-            f"[{job.name}], less than one transfer of {units.size(least)}",
+        raise make_error(
+            InputError,
+            "plan.tree.part",
             where=job.at("limits.io_size"),
-            hint="ask for more, or use fewer clones",
+            asked=units.size(job.limits.io_size.bytes),
+            part=units.size(part),
+            clones=clones,
+            name=job.name,
+            least=units.size(least),
         )
     return part
 
@@ -190,23 +193,23 @@ def once_bytes(job: Job) -> int:
 def _check(job: Job) -> None:
     for name in _WITHOUT_EFFECT:
         if job.value(name) is not None:
-            raise RefusedError(
-                f"{job.option(name)} has no effect on [{job.name}], which works in a tree",
+            raise make_error(
+                RefusedError,
+                "plan.tree.no_effect",
                 where=job.at(name),
-                hint="each clone does one operation at a time: "
-                f"{job.option('schedule.numjobs')} is how many at once",
+                option=job.option(name),
+                name=job.name,
+                clones=job.option("schedule.numjobs"),
             )
     if any(job.pacing.rate_iops) or any(job.pacing.rate_bytes):
-        raise RefusedError(
-            f"[{job.name}] works in a tree, whose operations have one rate, not one for each direction",
-            where=job.at("pacing.rate_iops"),
-            hint="give a total rate",
-        )
+        raise make_error(RefusedError, "plan.tree.one_rate", where=job.at("pacing.rate_iops"), name=job.name)
     if job.limits.io_size is not None and work_of(job).operation != "transfer":
-        raise RefusedError(
-            f"{job.option('limits.io_size')} has no effect on [{job.name}]: only transfers count bytes",
+        raise make_error(
+            RefusedError,
+            "plan.tree.counts_no_bytes",
             where=job.at("limits.io_size"),
-            hint="leave it out",
+            option=job.option("limits.io_size"),
+            name=job.name,
         )
 
 
@@ -230,23 +233,20 @@ def _check_transfers(job: Job) -> None:
     work = work_of(job)
     reads, writes, _ = pattern.shares(job)
     if work.operation == "transfer" and reads and writes and not work.random:
-        raise RefusedError(
-            f"[{job.name}] mixes reads and writes, which in a tree needs random addresses",
-            where=job.at("mix.rw"),
-            hint="use random addresses, or reads or writes alone",
-        )
+        raise make_error(RefusedError, "plan.tree.mix", where=job.at("mix.rw"), name=job.name)
     sizes = [size for size, _ in work.shape.sizes]
     if work.operation == "transfer" and not any(sizes):
-        raise InputError(
-            f"[{job.name}] reads or writes, and the tree has only empty files",
-            where=job.at("placement.targets"),
+        raise make_error(
+            InputError, "plan.tree.empty_files", where=job.at("placement.targets"), name=job.name
         )
     uneven = [size for size in sizes if size % SECTOR_BYTES] if job.engine.direct else []
     if uneven and not work.shape.around:
-        raise InputError(
-            f"direct I/O needs files of whole sectors: {uneven[0]} bytes is no multiple of {SECTOR_BYTES}",
+        raise make_error(
+            InputError,
+            "plan.tree.sectors",
             where=job.at("engine.direct"),
-            hint="change the sizes of the files, or leave direct I/O out",
+            found=uneven[0],
+            sector=SECTOR_BYTES,
         )
 
 
@@ -266,10 +266,13 @@ def _check_there(job: Job, mine: list[Anchor]) -> None:
     elif len(mine) > 1 and not mine[1].has_directories:
         needed, missing = "directories", mine[1]
     if missing is not None:
-        raise InputError(
-            f"there are no {needed} of a tree in {missing.path}, and nothing in this run makes any",
+        raise make_error(
+            InputError,
+            "plan.tree.nothing_there",
             where=job.at("placement.targets"),
-            hint=f"have the tree made first: run a job with {job.setting('work.clear', 'yes')}",
+            needed=needed,
+            path=missing.path,
+            clear=job.setting("work.clear", "yes"),
         )
 
 

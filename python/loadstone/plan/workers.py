@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 from loadstone.plan import io_priority, stop_conditions, stream
 from loadstone.plan import model as plan
 from loadstone.plan.derived import reads_back
@@ -77,11 +78,13 @@ def workers(clones: Sequence[Clone], cpus: int) -> tuple[list[plan.Worker], dict
         ] * count
     if len(made) > MAX_THREADS:
         of = clones[0].job
-        raise RefusedError(
-            f"{len(made)} threads are too many: psync, mmap and work in trees take one for each clone",
+        raise make_error(
+            RefusedError,
+            "plan.jobs.threads",
             where=of.at("schedule.numjobs"),
-            hint=f"use fewer clones, or {of.setting('engine.ioengine', 'io_uring')} with a higher "
-            f"{of.option('engine.iodepth')}",
+            threads=len(made),
+            setting=of.setting("engine.ioengine", "io_uring"),
+            depth=of.option("engine.iodepth"),
         )
     return made, worker_of
 

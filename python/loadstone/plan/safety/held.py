@@ -12,6 +12,7 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loadstone.messages import say
 from loadstone.plan.safety import seen
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def remove(path: Path, expected: Identity) -> None:
     """
     with held(path.parent) as directory:
         if directory is None:
-            raise FileNotFoundError(2, "its directory is gone", str(path))
+            raise FileNotFoundError(2, say("plan.held.no_directory"), str(path))
         name, aside = directory / path.name, directory / f".loadstone-removed-{secrets.token_hex(16)}"
         if seen.is_same(expected, seen.look(name)[1]):
             name.rename(aside)
@@ -75,8 +76,6 @@ def remove(path: Path, expected: Identity) -> None:
             except OSError as error:
                 # Its name was taken once more, or it is a directory: it must be found again.
                 where = path.with_name(aside.name)
-                raise FileExistsError(
-                    17, f"another file stood there, and is kept as {where}", str(path)
-                ) from error
+                raise FileExistsError(17, say("plan.held.kept", place=where), str(path)) from error
             aside.unlink()
-    raise FileExistsError(17, "another file stands there now", str(path))
+    raise FileExistsError(17, say("plan.held.other_file"), str(path))

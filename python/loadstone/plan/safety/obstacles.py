@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 from loadstone.path.block import SYS
 from loadstone.plan.model import TargetKind
 from loadstone.plan.safety import guard
@@ -46,7 +47,7 @@ def check(plan: Plan) -> None:
     if found:
         more = f"\n  and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
         lines = "".join(line for line, _ in found[:MAX_NAMED])
-        raise RefusedError(f"what is to be written cannot be{lines}{more}", hint=found[0][1])
+        raise make_error(RefusedError, "plan.held.obstacles", hint=found[0][1], lines=lines, more=more)
 
 
 def obstacle(target: Target) -> tuple[str, str] | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RunError
+from loadstone.messages import make_error
 from loadstone.plan.anchors import Structure
 from loadstone.plan.model import Identity, Plan, Target, TargetKind
 from loadstone.plan.safety import guard, in_use, marker, seen, tree_mark
@@ -168,7 +169,7 @@ def _claimed(target: Target, made: dict[str, Identity], *, own: bool, written: b
         else:
             marker.remove(descriptor)
     except OSError as error:
-        raise RunError(f"{target.path} cannot be cut to be laid out anew: {error.strerror}") from error
+        raise make_error(RunError, "plan.target.not_cut", path=target.path, reason=error.strerror) from error
     finally:
         os.close(descriptor)
     return target
@@ -210,9 +211,8 @@ def _claimed_tree(target: Target, tree: Tree, made: dict[str, Identity], *, own:
             try:
                 tree_mark.begin(anchor, Structure.of_tree(tree), tree.first_file, shared=not own)
             except OSError as error:
-                raise RunError(
-                    f"the mark of a tree cannot be written to {target.path}: {error.strerror}",
-                    hint="choose an anchor that can be written",
+                raise make_error(
+                    RunError, "plan.tree.no_mark", path=target.path, reason=error.strerror
                 ) from error
         return guard.identified(target, Seen.of(anchor), written=True)
 
@@ -223,7 +223,7 @@ def _made_anchor(target: Target) -> Identity:
         Path(target.path).mkdir(parents=True)
         descriptor = os.open(target.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
-        raise RunError(f"{target.path} cannot be made: {error.strerror}") from error
+        raise make_error(RunError, "plan.target.not_made", path=target.path, reason=error.strerror) from error
     try:
         if any(way_to(descriptor).iterdir()):
             guard.refuse_changed({target.path: seen.REPLACED})
@@ -243,8 +243,12 @@ def _created(target: Target) -> Identity:
             errno.EACCES: "choose a writable directory",
             errno.EEXIST: "it came while the run began, or is a link that leads nowhere: look, and run again",
         }
-        raise RunError(
-            f"{target.path} cannot be created: {error.strerror}", hint=remedy.get(error.errno or 0)
+        raise make_error(
+            RunError,
+            "plan.target.not_created",
+            hint=remedy.get(error.errno or 0),
+            path=target.path,
+            reason=error.strerror,
         ) from error
     try:
         made = seen.identity(descriptor)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.plan import model as plan
 from loadstone.plan.verification.verify import reading
 
@@ -32,17 +33,11 @@ def keep(asked: plan.Plan) -> tuple[plan.Plan, str]:
     """
     writers = _writers(asked)
     if not writers:
-        raise InputError(
-            "no job writes what it verifies: the journal would be empty",
-            hint="have a job that writes verify what it wrote",
-        )
+        raise make_error(InputError, "plan.journal.empty")
     sizes = {stream.verify.block_bytes for stream in writers if stream.verify is not None}
     if len(sizes) > 1:
         told = ", ".join(str(size) for size in sorted(sizes))
-        raise InputError(
-            f"the jobs verify in blocks of {told} bytes; a journal has one size",
-            hint="have all of them verify in blocks of one size",
-        )
+        raise make_error(InputError, "plan.journal.sizes", sizes=told)
     durable, text = _durable(asked, writers)
     kept = plan.Journal(durable=durable, limit_bytes=LIMIT_BYTES)
     return asked.model_copy(update={"journal": kept}), text
@@ -55,7 +50,7 @@ def read_back(written: plan.Plan, journal: Path) -> plan.Plan:
     Raises InputError when the Plan kept no journal.
     """
     if written.journal is None:
-        raise InputError("the run kept no journal", hint="run it with --journal")
+        raise make_error(InputError, "plan.journal.none")
     targets = tuple(
         target.model_copy(
             update={

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 from loadstone.plan import model as plan
 
 if TYPE_CHECKING:
@@ -75,11 +76,14 @@ def _is_last(writer: _Use, reader: _Use, verified: Iterable[_Use]) -> bool:
 
 def _refused(writer: _Use, other: _Use) -> RefusedError:
     at = other.job.at("verification.verify")
-    return RefusedError(
-        f"[{writer.job.name}] writes to {writer.path} without verify while [{other.job.name}] verifies it "
-        f"({at}): what one of them writes would look damaged to the other",
+    return make_error(
+        RefusedError,
+        "plan.verify.written_beside",
         where=writer.job.at("mix.rw"),
-        hint=f"give [{writer.job.name}] the verify of [{other.job.name}], or another part of the file",
+        name=writer.job.name,
+        path=writer.path,
+        other=other.job.name,
+        place=str(at),
     )
 
 

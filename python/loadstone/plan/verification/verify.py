@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 from loadstone.plan import model as plan
 from loadstone.plan.model import Pace
 from loadstone.plan.pattern import is_random, shares, sizes, smallest, trims_then_writes
@@ -57,10 +58,12 @@ def writes(job: Job) -> bool:
 def check_trims(job: Job) -> None:
     """Refuse to verify what is written after trims: nothing reads it back. Raises RefusedError."""
     if is_verified(job) and trims_then_writes(job):
-        raise RefusedError(
-            f"what {job.option('mix.rw')}=trimwrite writes is not verified",
+        raise make_error(
+            RefusedError,
+            "plan.verify.trimwrite",
             where=job.at("verification.verify"),
-            hint=f"remove {job.option('verification.verify')}, or verify writes without trims",
+            rw=job.option("mix.rw"),
+            verify=job.option("verification.verify"),
         )
 
 
@@ -99,17 +102,19 @@ def verification(
         return _in_tree(job, job.work, run, notes)
     check_trims(job)
     if job.engine.ioengine == "null":
-        raise RefusedError(
-            "the null engine keeps no data",
+        raise make_error(
+            RefusedError,
+            "plan.verify.null",
             where=job.at("verification.verify"),
-            hint=f"remove {job.option('verification.verify')}",
+            verify=job.option("verification.verify"),
         )
     if job.payload.repeat:
-        raise RefusedError(
-            f"no two stamped blocks are equal: {job.option('payload.repeat')} has no effect with "
-            f"{job.option('verification.verify')}",
+        raise make_error(
+            RefusedError,
+            "plan.verify.repeat",
             where=job.at("payload.repeat"),
-            hint="remove one of them",
+            repeat=job.option("payload.repeat"),
+            verify=job.option("verification.verify"),
         )
     return plan.Verify(
         block_bytes=_block_bytes(job, ranges, notes),
@@ -136,17 +141,13 @@ def _in_tree(job: Job, work: TreeWork, run: int, notes: Notes) -> plan.Verify:
             if work.shape.around
             else f"operation={work.operation}"
         )
-        raise RefusedError(
-            f"files are not verified with {reason}",
-            where=job.at("verification.verify"),
-            hint="remove one of them",
+        raise make_error(
+            RefusedError, "plan.verify.files_with", where=job.at("verification.verify"), reason=reason
         )
     block = job.verification.verify_interval_bytes or SECTOR_BYTES
     if block % SECTOR_BYTES or any(size % block for size, _ in work.shape.sizes):
-        raise RefusedError(
-            f"files of whole verify blocks of {block} bytes are needed",
-            where=job.at("verification.verify"),
-            hint="use file and transfer sizes that are multiples of each other",
+        raise make_error(
+            RefusedError, "plan.verify.whole_blocks", where=job.at("verification.verify"), block=block
         )
     writing = (work.operation == "transfer" and writes(job)) or (work.operation == "create" and work.fill)
     return plan.Verify(
@@ -164,17 +165,9 @@ def _in_tree(job: Job, work: TreeWork, run: int, notes: Notes) -> plan.Verify:
 def _content(job: Job, notes: Notes) -> plan.VerifyContent:
     if by_pattern(job):
         if job.verification.verify_pattern is None:
-            raise RefusedError(
-                "verify=pattern has no pattern",
-                where=job.at("verification.verify"),
-                hint="add verify_pattern=0x...",
-            )
+            raise make_error(RefusedError, "plan.verify.no_pattern", where=job.at("verification.verify"))
         if job.payload.compress:
-            raise RefusedError(
-                "a pattern has no compressible part: it has no effect with verify=pattern",
-                where=job.at("payload.compress"),
-                hint="remove one of them",
-            )
+            raise make_error(RefusedError, "plan.verify.compressible", where=job.at("payload.compress"))
         notes.info(
             job,
             "verification.verify",
@@ -205,11 +198,14 @@ def _block_bytes(job: Job, ranges: Sequence[FileRange], notes: Notes) -> int:
     stride = 0 if is_random(job) else addresses.stride_bytes
     largest = math.gcd(*numbers, stride)
     if largest % SECTOR_BYTES:
-        raise RefusedError(
-            f"verification needs block sizes and offsets in multiples of {SECTOR_BYTES} bytes",
+        raise make_error(
+            RefusedError,
+            "plan.verify.sectors",
             where=job.at("verification.verify"),
-            hint=f"change {job.option('sizes.bs')}, {job.option('placement.offset')} or "
-            f"{job.option('placement.size')}",
+            sector=SECTOR_BYTES,
+            bs=job.option("sizes.bs"),
+            offset=job.option("placement.offset"),
+            size=job.option("placement.size"),
         )
     interval = job.verification.verify_interval_bytes or largest
     if interval > largest:
@@ -218,10 +214,13 @@ def _block_bytes(job: Job, ranges: Sequence[FileRange], notes: Notes) -> int:
         )
         interval = largest
     if interval % SECTOR_BYTES or largest % interval:
-        raise RefusedError(
-            f"verify_interval of {interval} bytes does not divide every block and offset",
+        raise make_error(
+            RefusedError,
+            "plan.verify.interval",
             where=job.at("verification.verify_interval_bytes"),
-            hint=f"use a multiple of {SECTOR_BYTES} that divides {largest}",
+            interval=interval,
+            sector=SECTOR_BYTES,
+            largest=largest,
         )
     return interval
 
@@ -240,7 +239,7 @@ def pass_over(job: Job, stream: plan.Stream, ranges: Sequence[FileRange]) -> pla
     With a table only what was written is read.
     """
     if stream.verify is None:
-        raise ValueError("a stream without verification has nothing to read back")
+        raise AssertionError("a stream without verification has nothing to read back")
     written = sizes(job)[1 if shares(job)[1] else 0]
     size = smallest(written) if isinstance(written, FixedSize) else stream.verify.block_bytes
     return reading(stream, stream.verify, size, [part.length_bytes for part in ranges])

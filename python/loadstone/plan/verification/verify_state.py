@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import input_file
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.plan.model import HeaderUntil
 
 if TYPE_CHECKING:
@@ -45,11 +46,20 @@ def load(job: Job, thread: int, aux_directory: str | None) -> HeaderUntil:
         content = input_file.start(path, _MOST_BYTES)
     except OSError as error:
         hint = "run the job that writes with verify_state_save=1 first, in the same directory"
-        raise InputError(f"state file {path}: {error.strerror}", where=where, hint=hint) from None
+        raise make_error(
+            InputError,
+            "plan.verify.state_unreadable",
+            where=where,
+            hint=hint,
+            path=path,
+            reason=error.strerror,
+        ) from None
     try:
         return parsed(content)
     except (ValueError, struct.error) as error:
-        raise InputError(f"state file {path} cannot be used: {error}", where=where) from None
+        raise make_error(
+            InputError, "plan.verify.state_unusable", where=where, path=path, reason=str(error)
+        ) from None
 
 
 def parsed(content: bytes) -> HeaderUntil:
@@ -57,7 +67,7 @@ def parsed(content: bytes) -> HeaderUntil:
     version, size, crc = _HEADER.unpack_from(content)
     body = content[_HEADER.size : _HEADER.size + size]
     if len(body) != size or _crc32c(body) != crc:
-        raise ValueError("it is damaged")
+        raise make_error(ValueError, "plan.verify.state_damaged")
     if version in (3, 4):
         layout = _V3 if version == 3 else _V4
         count, depth, *_, number, _, _, _ = layout.unpack_from(body)
@@ -68,7 +78,7 @@ def parsed(content: bytes) -> HeaderUntil:
         numbers = struct.unpack_from(f"<{depth}Q", body, _V5.size)
         waiting = tuple(one for one in numbers if one != _NONE)
         return HeaderUntil(number=number, open=waiting, in_doubt=0, done=())
-    raise ValueError(f"its version is {version}, expected 3 to 7")
+    raise make_error(ValueError, "plan.verify.state_version", version=version)
 
 
 def built(name: str, thread: int, *, depth: int, number: int, open_writes: Sequence[int]) -> bytes:
