@@ -130,7 +130,7 @@ IN_CATALOGUE: Final = frozenset(
         "report", "watch", "workload",
     )
 )  # fmt: skip
-"""Rooms whose texts are all in the catalogue. One that was moved there stays: the list only grows."""
+"""Rooms in which `inline` finds no text any more. One that was moved stays: the list only grows."""
 BESIDE_THE_CODE: Final = {
     "cli/main.py": "said where a part of the program cannot be loaded, or there is no memory",
     "cli/options/arguments.py": "the help of options, which stands in the docstrings of the verbs, too",
