@@ -126,8 +126,8 @@ SPOKEN_AS: Final = frozenset(("hint", "text", "why", "reason", "remedy", "advice
 INLINE_DIALECT: Final = frozenset(DIALECT) - {"told", "wants", "wanted", "mend", "asked for"} | {"somebody"}
 IN_CATALOGUE: Final = frozenset(
     (
-        "bundle", "cli", "comparison", "control", "engine", "experiment", "hosts", "path", "plan", "probe",
-        "report", "watch", "workload",
+        "analysis", "api", "audit", "bundle", "cli", "comparison", "control", "engine", "experiment", "hosts",
+        "path", "plan", "probe", "report", "session", "watch", "workload",
     )
 )  # fmt: skip
 """Rooms in which `inline` finds no text any more. One that was moved stays: the list only grows."""

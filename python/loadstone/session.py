@@ -34,6 +34,7 @@ from loadstone.engine.run_state import Began, Instruction, Kill, Leave, RunState
 from loadstone.engine.suspend import Pauses
 from loadstone.errors import BundleError, EngineError, LoadstoneError, RunError
 from loadstone.exit_cause import Deaths
+from loadstone.messages import make_error
 from loadstone.monitor import files
 from loadstone.monitor.sampler import Sampler, Under
 from loadstone.path.child import NoAnswerError, answering, ask_parent, run_in_child
@@ -453,10 +454,12 @@ class _Run:
     def _give_up(self, error: OSError | MemoryError) -> None:
         """End the run because the bundle cannot be written."""
         if self.unwritten is None:
-            self.unwritten = RunError(
-                f"the bundle {self._writer.directory} cannot be written any more: {reason(error)}; "
-                "the engine was ended",
+            self.unwritten = make_error(
+                RunError,
+                "bundle.directory.not_written_any_more",
                 hint=remedy(error),
+                directory=self._writer.directory,
+                reason=reason(error),
             )
             self._do(self._state.failed(self.unwritten, self._means.monotonic()))
 

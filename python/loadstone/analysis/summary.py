@@ -19,6 +19,7 @@ from loadstone.analysis.problems import Problem, problems
 from loadstone.analysis.tool_cost import ToolCost, tool
 from loadstone.analysis.totals import PERCENTILES, OpTotals, Total, totals
 from loadstone.analysis.verification import VerifiedBlocks, verified
+from loadstone.messages import say
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
@@ -167,7 +168,8 @@ class Summary:
         cost = self.bundle.event("monitor_cost") or {}
         failed: dict[str, str] = cost.get("failed", {})
         said += [
-            RunNote("info", f"the monitor {name} was given up: {why}", None) for name, why in failed.items()
+            RunNote("info", say("analysis.notes.monitor", name=name, reason=why), None)
+            for name, why in failed.items()
         ]
         said += [RunNote("info", text, None) for text in watched.notes(self.bundle)]
         if self.measurement.settled.text is not None:

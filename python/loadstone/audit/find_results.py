@@ -27,6 +27,7 @@ from loadstone.bundle.study import bundle_of, is_study
 from loadstone.bundle.study import read as read_study
 from loadstone.errors import InputError, LoadstoneError, Where
 from loadstone.helpers import cpus
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -83,7 +84,7 @@ Found = tuple[Path, ForeignResults] | PassedOver
 def find(path: Path, looked: SearchProgress) -> Iterator[Found]:
     """Yield every result that a path names. Raises for one that is no directory of results."""
     if not path.exists():
-        raise InputError("there is no such file or directory", where=Where(str(path)))
+        raise make_error(InputError, "audit.results.none_there", where=Where(str(path)))
     if is_bundle(path):
         yield path, bundle(Bundle.open(path, unverified=looked.unverified))
     elif is_study(path):
@@ -93,7 +94,7 @@ def find(path: Path, looked: SearchProgress) -> Iterator[Found]:
     elif path.is_file():
         yield path, foreign.read(path)
     else:
-        raise InputError("is neither a file nor a directory", where=Where(str(path)))
+        raise make_error(InputError, "audit.results.other", where=Where(str(path)))
 
 
 def is_bundle(path: Path) -> bool:
@@ -114,7 +115,7 @@ def _study(path: Path, looked: SearchProgress) -> Iterator[Found]:
     told = read_study(path, unverified=looked.unverified)
     points = [point for point in told.points if point.bundle and point.role != "prepare"]
     if not points:
-        raise InputError("no run of the study has measured anything", where=Where(str(path)))
+        raise make_error(InputError, "audit.results.empty_study", where=Where(str(path)))
     read = []
     for point, found in zip(points, _runs(path, points, looked), strict=True):
         run = path / str(point.bundle)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from loadstone.errors import Where
 
 ROOMS: Final = (
+    "analysis",
     "api",
     "audit",
     "bundle",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.analysis.tail import Z_95, beyond
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,13 +64,13 @@ def read(text: str) -> Slo:
         hint = "write a percentile or the mean, < and a time: p99<1ms, p99.9<500us, mean<200us"
         if re.match(r"\s*max", text.lower()):
             hint = "a maximum only grows with the length of a run; limit a percentile: p99.99<20ms"
-        raise InputError(f"found {text!r}, expected a limit such as p99<1ms", hint=hint)
+        raise make_error(InputError, "analysis.slo.shape", hint=hint, found=repr(text))
     percent = float(match[2]) if match[2] else None
     if percent is not None and not 0 < percent < 100:
-        raise InputError(f"found p{percent:g}, expected a percentile above 0 and below 100")
+        raise make_error(InputError, "analysis.slo.percentile", found=f"{percent:g}")
     limit_ns = round(float(match[3]) * _UNITS_NS[match[4]])
     if not limit_ns:
-        raise InputError(f"found {text!r}: the limit is 0")
+        raise make_error(InputError, "analysis.slo.zero", found=repr(text))
     return Slo(text.strip(), percent, limit_ns)
 
 

@@ -19,6 +19,7 @@ from loadstone.audit.foreign import (
     vdbench,
 )
 from loadstone.errors import InputError, Where
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +52,5 @@ def read(path: Path) -> ForeignResults:
         return published_cases.read(path)
     if found is None:
         known = ", ".join(one.name for one in READERS)
-        raise InputError(
-            "is no result that is known", where=Where(str(path)), hint=f"known are bundles, studies, {known}"
-        )
+        raise make_error(InputError, "audit.results.unknown", where=Where(str(path)), known=known)
     return found.read(path)

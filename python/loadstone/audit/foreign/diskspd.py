@@ -30,16 +30,16 @@ def read(path: Path) -> reader.ForeignResults:
     """Read a result. Raises InputError for XML that is broken or defines entities."""
     text = reader.text(path)
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise reader.wrong(path, "defines entities, which DISKSPD never does")
+        raise reader.wrong(path, "entities")
     try:
         root = ET.fromstring(text.strip())  # noqa: S314 - entities were refused above
     except ET.ParseError as error:
         line = error.position[0] if error.position else None
-        raise reader.wrong(path, f"is not XML: {error}", line) from error
+        raise reader.wrong(path, "not_xml", line, reason=str(error)) from error
     asked = root.findall("Profile/TimeSpans/TimeSpan")
     measured = root.findall("TimeSpan")
     if root.tag != "Results" or not measured:
-        raise reader.wrong(path, "has no TimeSpan with results", hint="run DISKSPD with -Rxml")
+        raise reader.wrong(path, "no_time_span")
     cases = [
         _case(span, asked[index] if index < len(asked) else None, f"time span {index + 1}")
         for index, span in enumerate(measured)

@@ -36,10 +36,10 @@ def read(path: Path) -> reader.ForeignResults:
     root = _document(path)
     entries = root.get("jobs") or root.get("client_stats")
     if not isinstance(entries, list) or not entries:
-        raise reader.wrong(path, "has no list of jobs", hint="fio was stopped before it wrote results")
+        raise reader.wrong(path, "no_jobs")
     clients = [one for one in entries if isinstance(one, dict) and one.get("jobname") != "All clients"]
     if not clients:
-        raise reader.wrong(path, "jobs: expected a list of objects")
+        raise reader.wrong(path, "jobs_of_other_shape")
     return _results(path, root, [_Entry.of(one, _texts(root.get("global options"))) for one in clients])
 
 
@@ -59,7 +59,7 @@ def _document(path: Path) -> dict[str, Any]:
             found = one
         at = text.find("{", end)
     if found is None:
-        raise reader.wrong(path, f"is not a whole document of fio: {problem}")
+        raise reader.wrong(path, "not_whole", reason=str(problem))
     return found
 
 

@@ -103,7 +103,7 @@ def read(path: Path) -> reader.ForeignResults:
     for line in reader.text(path).splitlines():
         told.take(line)
     if not told.jobs:
-        raise reader.wrong(path, "has no results of a job")
+        raise reader.wrong(path, "no_job")
     groups: dict[str, list[_Job]] = defaultdict(list)
     for job in told.jobs:
         groups[job.group].append(job)

@@ -44,10 +44,10 @@ def read(path: Path) -> reader.ForeignResults:
         version = fields[1]
         needed = HEAD_FIELDS + DIRECTION_FIELDS[fields[0]] * len(DIRECTIONS[fields[0]]) + CPU_FIELDS
         if len(fields) < needed:
-            raise reader.wrong(path, f"found {len(fields)} fields, expected at least {needed}", number)
+            raise reader.wrong(path, "fields", number, found=str(len(fields)), least=str(needed))
         groups[fields[3]].append(_job(fields))
     if not groups:
-        raise reader.wrong(path, "has no line of fio's terse output")
+        raise reader.wrong(path, "no_terse_line")
     notes = ["terse output does not say what was asked for: depth, block size and direct are not known"]
     cases = [fio_case.case(jobs, _asked(jobs), notes) for jobs in groups.values()]
     return reader.ForeignResults(

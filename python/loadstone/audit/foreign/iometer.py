@@ -35,13 +35,12 @@ def read(path: Path) -> reader.ForeignResults:
     """Read a result file. Raises InputError for one without a result of all managers."""
     file = iometer_tables.read(path)
     if not file.any_row:
-        raise reader.wrong(path, "has no results", hint="Iometer writes them when a test ends")
+        raise reader.wrong(path, "no_test")
     if not file.tests:
-        raise reader.wrong(path, "has no row of type ALL", hint="record results of all targets")
+        raise reader.wrong(path, "no_row_of_all")
     tests = [test for test in file.tests if not test.over_network]
     if not tests:
-        hint = "audit a test of disks"
-        raise reader.wrong(path, "measures network connections, and no storage", hint=hint)
+        raise reader.wrong(path, "only_network")
     if left := len(file.tests) - len(tests):
         file.notes.append(
             f"tests of network connections are left out, because they measure no storage: {left}"

@@ -116,7 +116,7 @@ class _Reading:
                 if any(cell.strip() for cell in row):
                     yield number, row
         except csv.Error as error:
-            raise reader.wrong(self._path, f"is not CSV: {error}") from error
+            raise reader.wrong(self._path, "not_csv", reason=str(error)) from error
 
     def _key(self, key: str, row: Sequence[str]) -> None:
         if key == "target type":
@@ -144,8 +144,7 @@ class _Reading:
         values = [reader.number(cell) for cell in row if cell.strip()]
         known = [value for value in values if value is not None]
         if len(known) < 4 or len(known) < len(values):
-            message = f"found {','.join(row)[:60]!r}, expected size, share, reads, random"
-            raise reader.wrong(self._path, message, number)
+            raise reader.wrong(self._path, "specification", number, found=repr(",".join(row)[:60]))
         absent = (0.0, 1.0, 0.0, 0.0)
         delay, burst, _, reply = (*known[4:8], *absent[len(known[4:8]) :])
         return SpecificationLine(
@@ -161,8 +160,9 @@ class _Reading:
     def _result(self, cells: Sequence[str], number: int) -> None:
         # Rows of older versions may end before the last columns of their header.
         if len(cells) < MIN_COLUMNS:
-            message = f"found {len(cells)} columns, expected {len(self._header)}"
-            raise reader.wrong(self._path, message, number)
+            raise reader.wrong(
+                self._path, "columns", number, found=str(len(cells)), expected=str(len(self._header))
+            )
         self._file.any_row = True
         row = {name: cell.strip() for name, cell in zip(self._header, cells, strict=False)}
         kind = row.get("Target Type")

@@ -16,7 +16,9 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from loadstone import toml_text
 from loadstone.audit.ceilings import TRANSPORTS
 from loadstone.audit.foreign import reader
+from loadstone.errors import InputError, Where
 from loadstone.frozen_model import FrozenModel
+from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 from loadstone.path import quantity
 from loadstone.path.ceilings import nearest_link, parse_link
@@ -39,8 +41,12 @@ def _checked(read: Callable[[str], Any]) -> AfterValidator:
 def _link(text: str) -> str:
     if text not in TRANSPORTS and parse_link(text) is None:
         transports = ", ".join(TRANSPORTS)
-        raise ValueError(
-            f"found {text!r}, expected a link: {nearest_link(text)} (rate unknown: {transports})"
+        raise make_error(
+            ValueError,
+            "audit.published.link",
+            found=repr(text),
+            nearest=nearest_link(text),
+            transports=transports,
         )
     return text
 
@@ -73,7 +79,7 @@ class SpecifiedRate(FrozenModel):
     @model_validator(mode="after")
     def _one_of(self) -> SpecifiedRate:
         if (self.bandwidth is None) == (self.iops is None):
-            raise ValueError("needs either bandwidth or iops")
+            raise make_error(ValueError, "audit.published.no_rate")
         return self
 
 
@@ -181,12 +187,17 @@ class Matrix(PublishedLoad):
     def _full_rows(self) -> Matrix:
         for row in self.row:
             if not any(one for values in (row.iops, row.bandwidth, row.latency) for one in values):
-                raise ValueError(f"row {row.name!r} has no value")
+                raise make_error(ValueError, "audit.published.no_value", row=repr(row.name))
             for key in ("iops", "bandwidth", "latency"):
                 values = getattr(row, key)
                 if values and len(values) != len(self.column):
-                    raise ValueError(
-                        f"row {row.name!r} has {len(values)} values of {key} for {len(self.column)} columns"
+                    raise make_error(
+                        ValueError,
+                        "audit.published.values",
+                        row=repr(row.name),
+                        values=len(values),
+                        name=key,
+                        columns=len(self.column),
                     )
         return self
 
@@ -211,18 +222,21 @@ class Published(FrozenModel):
         used += [system.same_drives_as for system in self.system]
         for name in used:
             if name is not None and name not in known:
-                raise ValueError(
-                    f"there is no system {name!r}: {nearest(name, known) or 'none is described'}"
+                raise make_error(
+                    ValueError,
+                    "audit.published.no_system",
+                    name=repr(name),
+                    nearest=nearest(name, known) or "none is described",
                 )
         if not self.result and not self.matrix:
-            raise ValueError("has neither a [[result]] nor a [[matrix]]")
+            raise make_error(ValueError, "audit.published.nothing")
         return self
 
 
 def _unique(names: Sequence[str], what: str) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ValueError(f"two of [[{what}]] are called {twice!r}")
+        raise make_error(ValueError, "audit.published.called_twice", what=what, name=repr(twice))
 
 
 def recognises(path: Path, head: bytes) -> bool:
@@ -236,7 +250,7 @@ def read(path: Path) -> Published:
     try:
         content = toml_text.parsed(text)
     except toml_text.TomlError as error:
-        raise reader.wrong(path, f"is not TOML: {error}", error.line) from error
+        raise reader.wrong(path, "not_toml", error.line, reason=str(error)) from error
     _check_format(path, text, content)
     try:
         return Published.model_validate(content)
@@ -246,16 +260,15 @@ def read(path: Path) -> Published:
 
 def _check_format(path: Path, text: str, content: dict[str, Any]) -> None:
     """Say what the first key should be: without it nobody knows how to read the others."""
-    hint = f"published figures begin with the line `format = {FORMAT}` (docs/audit-toml.md)"
     if "format" not in content:
         near = difflib.get_close_matches("format", content, n=1)
         if near:
-            raise reader.wrong(path, f"{near[0]}: is not a key here", _line(text, near[0]), hint=hint)
-        raise reader.wrong(path, "format: is missing", 1, hint=hint)
+            raise reader.wrong(path, "near_format", _line(text, near[0]), found=near[0], format=str(FORMAT))
+        raise reader.wrong(path, "no_format", 1, format=str(FORMAT))
     found = content["format"]
     if isinstance(found, bool) or found != FORMAT:
-        message = f"format: found {repr(found)[:40]}, expected {FORMAT}"
-        raise reader.wrong(path, message, _line(text, "format"), hint=hint)
+        line = _line(text, "format")
+        raise reader.wrong(path, "other_format", line, found=repr(found)[:40], format=str(FORMAT))
 
 
 def _line(text: str, key: str) -> int | None:
@@ -286,7 +299,7 @@ def _explained(path: Path, error: ValidationError) -> Exception:
         shown = f", found {given!r}" if isinstance(given, (str, int, float, bool)) else ""
         shown = "" if shown and repr(given) in first["msg"] else shown[:80]
         message, hint = first["msg"].removeprefix("Value error, ") + shown, None
-    return reader.wrong(path, f"{key}: {message}" if key else message, hint=hint)
+    return InputError(f"{key}: {message}" if key else message, where=Where(str(path)), hint=hint)
 
 
 _PARTS: Final[dict[str, type[FrozenModel]]] = {

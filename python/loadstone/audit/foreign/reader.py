@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone import input_file
 from loadstone.audit.case import Figure, OpMeasurement
 from loadstone.errors import InputError, Where
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -65,7 +66,7 @@ class ResultsReader:
             raise InputError(
                 f"{BROKEN} of {self.name}: {type(error).__name__}: {error}"[:200],
                 where=Where(str(path)),
-                hint="report it with the file: the reader should have said what is wrong",
+                hint=say("audit.results.reader_hint"),
             ) from error
 
 
@@ -79,14 +80,18 @@ def start(path: Path, most_bytes: int) -> bytes:
     try:
         return input_file.start(path, most_bytes)
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=Where(str(path))) from error
+        raise make_error(
+            InputError, "audit.results.unreadable", where=Where(str(path)), reason=error.strerror
+        ) from error
 
 
 def text(path: Path) -> str:
     """Return a file as text. Raises InputError for one that cannot be a result."""
     raw = start(path, MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
-        raise InputError(f"is larger than {MAX_BYTES >> 20} MiB, which no result is", where=Where(str(path)))
+        raise make_error(
+            InputError, "audit.results.too_large", where=Where(str(path)), most_mib=MAX_BYTES >> 20
+        )
     for encoding in ("utf-8-sig", "utf-16") if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig",):
         try:
             return raw.decode(encoding)
@@ -95,9 +100,9 @@ def text(path: Path) -> str:
     return raw.decode("latin-1")
 
 
-def wrong(path: Path, message: str, line: int | None = None, *, hint: str | None = None) -> InputError:
-    """Return (not raise) an error at a line of a file."""
-    return InputError(message, where=Where(str(path), line), hint=hint)
+def wrong(path: Path, key: str, line: int | None = None, **values: str) -> InputError:
+    """Return (not raise) the error `audit.foreign.KEY` at a line of a file."""
+    return make_error(InputError, f"audit.foreign.{key}", where=Where(str(path), line), **values)
 
 
 def number(value: Any) -> float | None:

@@ -63,8 +63,7 @@ def read(path: Path) -> reader.ForeignResults:
         runs = list(vdbench_tables.printed(told))
     if not runs:
         said = f": {'; '.join(notes)}" if notes else ""
-        hint = "vdbench writes it when a run ends by itself"
-        raise reader.wrong(path, f"has no average of a run{said}", hint=hint)
+        raise reader.wrong(path, "no_average", said=said)
     asked = vdbench_parameters.read(path / PARAMETERS) if (path / PARAMETERS).is_file() else None
     if asked is None:
         notes.append("there is no parmfile.html: targets and openflags are not known")

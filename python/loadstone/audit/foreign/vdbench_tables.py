@@ -129,8 +129,9 @@ class _Flat:
             if last:
                 self.notes.append(f"line {number} of {self._path.name} is cut off and is left out")
                 return
-            message = f"found {len(words)} columns, expected {len(self._names)}"
-            raise reader.wrong(self._path, message, number)
+            raise reader.wrong(
+                self._path, "columns", number, found=str(len(words)), expected=str(len(self._names))
+            )
         self._row(dict(zip(self._names, words, strict=True)))
 
     def _row(self, row: dict[str, str]) -> None:
