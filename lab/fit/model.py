@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 UNKNOWN_WEIGHT: Final = 0.5
 """A situation whose explanation was taken out of the list counts so much of one."""
+UNKNOWN_PART: Final = 0.25
+"""The same in the regression after probes. Fitted on seeds 100002 to 140301, a belief was nearer with it on
+seeds 150001 to 150243 (Brier score 0.058 in place of 0.062), and 12 of 92 lies in place of 14 were believed
+whose explanation had been taken out; as many honest ones were accused."""
 RIDGE: Final = 1.0
 """Of the regressions' slopes, in situations."""
 LEAST_SLOPE: Final = 1.4
@@ -67,6 +71,8 @@ class Sample:
     listed: tuple[Evidence, ...]
     removed: tuple[Evidence, ...]
     strange: tuple[float, ...]
+    strange_removed: tuple[float, ...]
+    """What was tried without an explanation is off as far as this."""
 
 
 def sample(rows: Sequence[Row]) -> Sample:
@@ -81,6 +87,7 @@ def sample(rows: Sequence[Row]) -> Sample:
         tuple(evidence.of(row) for row in used),
         tuple(evidence.of(row, removed=True) for row in used),
         tuple(_strange(row) for row in used),
+        tuple(_strange(row, without=bool(row.get("tried_without"))) for row in used),
     )
 
 
@@ -167,8 +174,8 @@ def row_features(row: Row) -> dict[str, float]:
     return features(suspicions, len(said["missing"]), looked)
 
 
-def _strange(row: Row) -> float:
-    seen = lines.weighable(row)
+def _strange(row: Row, *, without: bool = False) -> float:
+    seen = lines.weighable(row, without=without)
     return strangeness(seen.facts, seen.probed)
 
 
@@ -197,11 +204,17 @@ def fit_untried(rows: Sequence[Row], leave: Callable[[Row], bool] | None = None)
 
 
 def fit_probed(of: Sample, weights: Weights, leave: Callable[[Row], bool] | None = None) -> Logistic:
-    """Return the regression for runs with probes."""
-    measures = _measuring(of, weights)
+    """Return the regression for runs with probes: not every lie has its explanation in the list."""
+    listed, removed = (evidence.table(each).measuring(weights) for each in (of.listed, of.removed))
     used = [at for at, row in enumerate(of.rows) if undecided(row) and not (leave is not None and leave(row))]
-    told = [row_features(of.rows[at]) | of_probes(float(measures[at]), of.strange[at]) for at in used]
-    return regression(told, [lines.kind_row(of.rows[at]).honest for at in used])
+    lies = [at for at in used if of.rows[at].get("tried_without")]
+    told = [
+        row_features(of.rows[at]) | of_probes(float(measures[at]), strange[at])
+        for measures, strange, several in ((listed, of.strange, used), (removed, of.strange_removed, lies))
+        for at in several
+    ]
+    honest = [lines.kind_row(of.rows[at]).honest for at in (*used, *lies)]
+    return regression(told, honest, [*[1.0] * len(used), *[UNKNOWN_PART] * len(lies)])
 
 
 def fit_strange(of: Sample, leave: Callable[[Row], bool] | None = None) -> float:
@@ -212,22 +225,21 @@ def fit_strange(of: Sample, leave: Callable[[Row], bool] | None = None) -> float
     return round((honest + 1) / (len(used) + 2), 3)
 
 
-def regression(told: Sequence[dict[str, float]], honest: Sequence[bool]) -> Logistic:
-    """Return the regression at the frequencies as they were drawn."""
+def regression(
+    told: Sequence[dict[str, float]], honest: Sequence[bool], counts: Sequence[float] | None = None
+) -> Logistic:
+    """Return the regression at the frequencies as they were drawn. `counts`: of each as so many."""
     names = sorted(told[0])
     values = np.array([[one[name] for name in names] for one in told])
     truth = np.array(honest, np.float64)
+    each = np.ones(len(truth)) if counts is None else np.array(counts)
     bounds = [(None, None), *((LEAST_SLOPE, None) if name == "measures" else (None, 0.0) for name in names)]
 
     def loss(point: Floats) -> float:
         at = point[0] + values @ point[1:]
-        return float((np.logaddexp(0, at) - truth * at).sum() + RIDGE / 2 * (point[1:] ** 2).sum())
+        return float((each * (np.logaddexp(0, at) - truth * at)).sum() + RIDGE / 2 * (point[1:] ** 2).sum())
 
     start = np.array([0.0, *(LEAST_SLOPE if name == "measures" else 0.0 for name in names)])
     found = minimize(loss, start, method="L-BFGS-B", bounds=bounds)
     slopes = {name: round(float(at), 4) for name, at in zip(names, found.x[1:], strict=True)}
     return Logistic(intercept=round(float(found.x[0]), 4), slopes=slopes)
-
-
-def _measuring(of: Sample, weights: Weights) -> Floats:
-    return evidence.table(of.listed).measuring(weights)

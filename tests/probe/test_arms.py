@@ -14,7 +14,7 @@ from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.plan.resolve import resolve
 from loadstone.probe import changes
 from loadstone.probe.arms import ArmPlan, Turns, plan_of
-from loadstone.probe.base import Base, writes
+from loadstone.probe.base import PART, Base, writes
 from loadstone.probe.figures import Figures
 from loadstone.probe.forecast import forecast, most_written
 from loadstone.probe.probes import PROBES
@@ -139,9 +139,11 @@ def test_the_time_of_an_arm_follows_from_the_sample_size(tmp_path: Path) -> None
     assert ios_per_arm(cv, ratio=1.5) == 33
     assert ios_per_arm(cv, ratio=1.1) == 595
     quick = base(tmp_path, {"rw": "randread", "bs": "4k"}, rate=1e5)
-    slow = base(tmp_path, {"rw": "randread", "bs": "4k"}, rate=300.0)
+    slow = base(tmp_path, {"rw": "randread", "bs": "4k"}, rate=900.0)
+    slowest = base(tmp_path, {"rw": "randread", "bs": "4k"}, rate=30.0)
     assert quick.arm_s == 0.25
-    assert slow.arm_s == pytest.approx(ios_per_arm(1.0) / 300 / 2, rel=0.01)
+    assert slow.arm_s == pytest.approx(ios_per_arm(1.0) / 900 / 2, rel=0.01)
+    assert slowest.arm_s == PART * slowest.budget_s
 
 
 def test_every_reading_of_every_probe_is_predicted() -> None:

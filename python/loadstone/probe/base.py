@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 MIB: Final = 1 << 20
 LEAST_S: Final = 0.25
 MOST_S: Final = 2.0
+PART: Final = 1 / 40
+"""Of the budget, at most, for one turn of an arm: two slow probes shall not use up all of it. Of 120 slow
+situations of seeds 140001 to 140301, with a tenth in its place, a belief was further off (Brier score 0.081
+in place of 0.065), and four probes were done in place of five."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ class Base:
     def arm_s(self) -> float:
         """How long one arm takes, each time it has its turn."""
         wanted = seconds_per_arm(self.main) / 2
-        return min(MOST_S, self.budget_s / 10, max(LEAST_S, wanted))
+        return min(MOST_S, PART * self.budget_s, max(LEAST_S, wanted))
 
     def size_bytes(self, target: int) -> int:
         """Return the length of a target; of a file that the run made, as it made it."""
