@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution
     from loadstone.study.controller import Next
+    from loadstone.workload.model import Workload
 
 ADAPTIVE: Final = "adaptive"
 
@@ -46,31 +47,9 @@ def prepare_curve(
 
     `request` gets what was decided beside what was given.
     """
-    caller = changes.caller
-    for name in ("rate", "rate_profile"):
-        if getattr(changes, name) is not None:
-            raise make_error(InputError, "api.curve.rates", where=caller.at(name))
-    options = CurveOptions(
-        percents=percents(points, caller),
-        repeat=times(repeat, caller),
-        process=rate_process(changes, RateProcess.POISSON),
-        slo=limit(slo, caller),
-    )
-    changes.refuse(("interval", "warmup"), "a curve")
+    options = _options(changes, points, slo, repeat)
     asked_for = workload(job, changes)
-    refuse_own_rates(asked_for)
-    parts = stages(asked_for)
-    controller = ListController(
-        [
-            CurveController(
-                part,
-                options,
-                prefix=f"{name}_" if len(parts) > 1 else "",
-                factors={"stage": name} if len(parts) > 1 else {},
-            )
-            for name, part in parts
-        ]
-    )
+    controller = _controller(asked_for, options)
 
     def check(plan: Plan, wanted: Next) -> None:
         check_one_stage(plan, wanted.workload)
@@ -104,6 +83,40 @@ def prepare_curve(
         after_failure="go_on",
         changes_of=lambda _: changes,
         check=check,
+    )
+
+
+def _options(changes: JobChanges, points: str | None, slo: str | None, repeat: int | None) -> CurveOptions:
+    """Read what was asked of a curve. Raises InputError."""
+    caller = changes.caller
+    for name in ("rate", "rate_profile"):
+        if getattr(changes, name) is not None:
+            raise make_error(InputError, "api.curve.rates", where=caller.at(name))
+    options = CurveOptions(
+        percents=percents(points, caller),
+        repeat=times(repeat, caller),
+        process=rate_process(changes, RateProcess.POISSON),
+        slo=limit(slo, caller),
+    )
+    changes.refuse(("interval", "warmup"), "a curve")
+    return options
+
+
+def _controller(asked_for: Workload, options: CurveOptions) -> ListController:
+    """Return what decides the loads: a curve of each stage. Raises InputError for jobs with rates."""
+    refuse_own_rates(asked_for)
+    parts = stages(asked_for)
+    several = len(parts) > 1
+    return ListController(
+        [
+            CurveController(
+                part,
+                options,
+                prefix=f"{name}_" if several else "",
+                factors={"stage": name} if several else {},
+            )
+            for name, part in parts
+        ]
     )
 
 

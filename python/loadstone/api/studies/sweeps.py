@@ -48,15 +48,7 @@ def prepare_sweep(
     """Prepare a sweep over the factors that have values; `here`: on this host, which is looked at."""
     caller = changes.caller
     axes = _axes(values, caller)
-    if gain is not None and not {"iodepth", "numjobs"} & {name for name, _ in axes}:
-        raise make_error(
-            InputError,
-            "api.sweep.gain_alone",
-            where=caller.at("gain"),
-            depth=caller.name_of("iodepth"),
-            clones=caller.name_of("numjobs"),
-        )
-    gain_share = _gain(gain or GAIN, caller)
+    gain_share = _gain(gain, {name for name, _ in axes}, caller)
     changes.refuse(("interval", "warmup"), "a sweep")
     asked_for = workload(job, changes)
     parts = stages(asked_for)
@@ -74,10 +66,6 @@ def prepare_sweep(
         return found
 
     first = resolve(controller.known()[0]) if here else None
-    length = ""
-    if first is not None and first.duration_ns is not None:
-        whole_s = first.duration_ns / 1e9 * controller.expected()
-        length = f"{controller.expected()} runs, {units.seconds(whole_s)} of load in all"
     return PreparedStudy(
         controller,
         StudyRequest(
@@ -97,7 +85,7 @@ def prepare_sweep(
         ),
         resolve,
         first=first,
-        length=length,
+        length=_length(first, controller.expected()),
         after_failure="go_on",
         changes_of=lambda _: changes,
         check=check,
@@ -120,7 +108,24 @@ def _axes(given: Mapping[FactorName, str | None], caller: Caller) -> list[tuple[
     return axes
 
 
-def _gain(text: str, caller: Caller) -> float:
+def _length(first: Resolution | None, runs: int) -> str:
+    """Say how long all runs load together, where the first one's time is known."""
+    if first is None or first.duration_ns is None:
+        return ""
+    return f"{runs} runs, {units.seconds(first.duration_ns / 1e9 * runs)} of load in all"
+
+
+def _gain(given: str | None, varied: set[FactorName], caller: Caller) -> float:
+    """Read what a doubled depth must gain. Raises InputError, also where no depth is varied."""
+    if given is not None and not {"iodepth", "numjobs"} & varied:
+        raise make_error(
+            InputError,
+            "api.sweep.gain_alone",
+            where=caller.at("gain"),
+            depth=caller.name_of("iodepth"),
+            clones=caller.name_of("numjobs"),
+        )
+    text = given or GAIN
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", text)
     if match is None or not 0 < float(match[1]) < 100:
         raise make_error(
