@@ -218,6 +218,7 @@ def _tree(target: int) -> dict[str, Any]:
         "seed": 1,
         "total_bytes": 0,
         "clear": False,
+        "part": {"index": 0, "count": 1},
     }
 
 
