@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from loadstone.api.experimenting import plan_experiment
 from loadstone.errors import InputError
 from loadstone.experiment.file import ExperimentFile
 from loadstone.experiment.read_file import line_of, parse
@@ -125,6 +126,13 @@ def test_a_parameter_that_is_none_is_told() -> None:
     with pytest.raises(InputError, match="no parameter 'disk'") as caught:
         read(WHOLE, {"disk": "x"})
     assert caught.value.hint == "did you mean 'disks'?"
+
+
+def test_a_parameter_that_is_none_is_told_where_it_was_given(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(WHOLE)
+    with pytest.raises(InputError, match=r"^loadstone: parameters: .*no parameter 'disk'"):
+        plan_experiment(file, parameters={"disk": "x"})
 
 
 def test_layouts_need_a_factor_and_a_target() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from loadstone import exitcodes
 from loadstone.api.jobs import commands, schedulers
+from loadstone.api.jobs.changes import PYTHON
 from loadstone.api.on_hosts import experiment_maker, given_hosts
 from loadstone.api.one_run import consent_of, request_of, watched
 from loadstone.api.place import default_directory
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from loadstone.api.on_hosts import GivenHosts
     from loadstone.api.studying import HowArguments
     from loadstone.bundle.experiment import MachineSetting
-    from loadstone.errors import LoadstoneError, RefusedError
+    from loadstone.errors import LoadstoneError, RefusedError, Where
     from loadstone.experiment.announce import Announcement
     from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.experiment.run import ExperimentOutcome, StoppedExperiment
@@ -204,7 +205,17 @@ def plan_experiment(
     `allow_exec` permits commands of factors and job files. Raises `InputError` or `RefusedError`.
     """
     given = {name: str(value) for name, value in (parameters or {}).items()}
-    return PlannedExperiment(prepare(Path(file), ReadOptionsOfExperiment(given, allow_exec, leave_out_unset)))
+    at = PYTHON.at("parameters")
+    return planned(Path(file), given, at, leave_out_unset=leave_out_unset, allow_exec=allow_exec)
+
+
+def planned(
+    file: Path, parameters: Mapping[str, str], at: Where, *, leave_out_unset: bool, allow_exec: bool
+) -> PlannedExperiment:
+    """Tell what a file would do here; `at` is where its parameters were given."""
+    return PlannedExperiment(
+        prepare(file, ReadOptionsOfExperiment(parameters, allow_exec, leave_out_unset, at))
+    )
 
 
 def plan_rest(

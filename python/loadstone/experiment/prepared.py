@@ -57,12 +57,14 @@ DATA: Final = "data"
 
 @dataclass(frozen=True, slots=True)
 class ReadOptionsOfExperiment:
-    """What the command line says of how a file is read."""
+    """What is said of how a file is read."""
 
     parameters: Mapping[str, str] = field(default_factory=dict)
     allow_exec: bool = False
     leave_out_unset: bool = False
     """Go on without the levels that cannot be set here."""
+    parameters_at: Where | None = None
+    """Where the parameters were given."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ class PreparedExperiment:
 def prepare(path: Path, options: ReadOptionsOfExperiment | None = None) -> PreparedExperiment:
     """Read a file and make its runs. Raises `InputError` and `RefusedError` with file, line and key."""
     options = options or ReadOptionsOfExperiment()
-    whole, content = read_file(path, options.parameters)
+    whole, content = read_file(path, options.parameters, options.parameters_at)
     with with_lines(path, content, whole):
         return _prepared(path, content, whole, options)
 

@@ -44,14 +44,21 @@ _REFERENCE: Final = re.compile(r"\$(?:([a-z_][a-z0-9_]*)|\{([a-z_][a-z0-9_]*)\})
 MOST_BYTES: Final = 1 << 20
 
 
-def read_file(path: Path, given: Mapping[str, str] | None = None) -> tuple[ExperimentFile, bytes]:
+def read_file(
+    path: Path, given: Mapping[str, str] | None = None, given_at: Where | None = None
+) -> tuple[ExperimentFile, bytes]:
     """Read a file with its parameters set; return it with its bytes. Raises `InputError`."""
     content = input_file.read(path, "experiment", MOST_BYTES)
-    return parse(content, str(path), given), content
+    return parse(content, str(path), given, given_at), content
 
 
-def parse(content: bytes, name: str, given: Mapping[str, str] | None = None) -> ExperimentFile:
-    """Read the text of a file. Raises `InputError` with line, key, what was found and what is near."""
+def parse(
+    content: bytes, name: str, given: Mapping[str, str] | None = None, given_at: Where | None = None
+) -> ExperimentFile:
+    """Read the text of a file. Raises `InputError` with line, key, what was found and what is near.
+
+    `given_at`: where parameters were given.
+    """
     if len(content) > MOST_BYTES:
         raise make_error(InputError, "experiment.file.too_large", where=Where(name), most=MOST_BYTES)
     try:
@@ -63,11 +70,25 @@ def parse(content: bytes, name: str, given: Mapping[str, str] | None = None) -> 
         raise make_error(
             InputError, "experiment.file.not_toml", where=Where(name, error.line), reason=str(error)
         ) from error
+    _check_given(document, given or {}, given_at)
     document = _with_parameters(document, given or {}, name, text)
     try:
         return ExperimentFile.model_validate(document)
     except ValidationError as error:
         raise _explained(name, text, error) from error
+
+
+def _check_given(document: dict[str, Any], given: Mapping[str, str], given_at: Where | None) -> None:
+    """Refuse values for parameters that the file does not have."""
+    own = document.get("parameters", {})
+    if not isinstance(own, dict):
+        return
+    for key in given:
+        if key not in own:
+            hint = nearest(key, own, limit=len(own)) or say("experiment.parameters.none")
+            raise make_error(
+                InputError, "experiment.parameters.not_had", where=given_at, hint=hint, name=repr(key)
+            )
 
 
 def _with_parameters(
@@ -77,13 +98,6 @@ def _with_parameters(
     own = document.get("parameters", {})
     if not isinstance(own, dict):
         return document
-    for key in given:
-        if key not in own:
-            where = Where("command line", option="--set")
-            hint = nearest(key, own, limit=len(own)) or say("experiment.parameters.none")
-            raise make_error(
-                InputError, "experiment.parameters.not_had", where=where, hint=hint, name=repr(key)
-            )
     values = {key: _given(given[key], default) if key in given else default for key, default in own.items()}
     used: set[str] = set()
     filled = {

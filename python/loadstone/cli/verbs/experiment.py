@@ -14,7 +14,7 @@ from cyclopts import Parameter
 
 from loadstone import exitcodes, units
 from loadstone.cli.display import console
-from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Repeat, pairs
+from loadstone.cli.options.arguments import COMMAND_LINE, SHELL, Flag, Repeat, pairs
 from loadstone.cli.options.run_options import RunOptions
 from loadstone.errors import InputError, Where
 from loadstone.messages import make_error
@@ -54,7 +54,7 @@ def experiment(
     output
         Of report: file to write it to, .html, .md or .pdf (repeat for several).
     """
-    from loadstone.api.experimenting import plan_experiment
+    from loadstone.api import experimenting
 
     given = pairs(set or [], "--set", "NAME=VALUE")
     if action == "report":
@@ -66,7 +66,8 @@ def experiment(
             "resume, which keeps what the experiment began with", set=set, leave_out_unset=leave_out_unset
         )
         return _run(_rest(path, run_options, allow_exec=allow_exec), run_options)
-    planned = plan_experiment(path, parameters=given, leave_out_unset=leave_out_unset, allow_exec=allow_exec)
+    at = SHELL.at("parameters")
+    planned = experimenting.planned(path, given, at, leave_out_unset=leave_out_unset, allow_exec=allow_exec)
     if action == "plan":
         return _plan(planned, json=run_options.json)
     return _run(planned, run_options)
