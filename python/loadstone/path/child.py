@@ -53,7 +53,7 @@ def run_in_child(
 ) -> T:
     """Do `work` in a child and return what it returns, or raise what it raises.
 
-    What the system refused it, as where a target vanishes meanwhile, is raised as `RunError`.
+    What the system refused it of a file, as where a target vanishes meanwhile, is raised as `RunError`.
 
     It sees all that this process sees, and changes nothing in this process. Raises `NoAnswerError`
     once it did nothing for `silent_s`, and as soon as `give_up` says so; the child is then killed
@@ -135,7 +135,7 @@ def _serve(work: Callable[[], object], parent: Connection, doing: str) -> None:
         try:
             answer: tuple[str, Any] = ("done", work())
         except OSError as error:
-            answer = ("raised", _refused(doing, error))
+            answer = ("raised", error if error.filename is None else _refused(doing, error))
         except BaseException as error:  # noqa: BLE001 # whatever it is, it is the parent's
             answer = ("raised", error)
         parent.send_bytes(_pickled(answer))
@@ -145,8 +145,7 @@ def _serve(work: Callable[[], object], parent: Connection, doing: str) -> None:
 
 
 def _refused(doing: str, error: OSError) -> RunError:
-    what = f"{error.filename}: " if error.filename is not None else ""
-    reason = f"{what}{error.strerror or error}"
+    reason = f"{error.filename}: {error.strerror or error}"
     return make_error(RunError, "path.child.refused", doing=doing, reason=reason)
 
 
