@@ -9,7 +9,6 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import sys
-import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -44,7 +43,7 @@ def main() -> int:
         try:
             rows = [row for some in pool.map(trials.rows, chosen) for row in some]
             if not sys.argv[1:]:
-                kinds, layouts = pool.submit(_drawn).result()
+                kinds, layouts = pool.submit(draws.tried_in_memory, DRAWS).result()
         except KeyboardInterrupt:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
@@ -63,11 +62,6 @@ def main() -> int:
     )
     sys.stderr.write(f"{len(rows)} trials, {wrong} wrong; {beyond} kinds missed more often than stated\n")
     return 1 if wrong or beyond else 0
-
-
-def _drawn() -> tuple[dict[str, draws.Tally], dict[str, draws.Tally]]:
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        return draws.tried(Path(folder), DRAWS)
 
 
 if __name__ == "__main__":

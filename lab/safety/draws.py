@@ -10,8 +10,10 @@ import contextlib
 import gzip
 import math
 import struct
+import tempfile
 import zlib
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final
 from unittest import mock
@@ -23,7 +25,6 @@ from loadstone.plan.safety.sampling import BLOCK_BYTES, Space
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     Make = Callable[[Random, int], bytes]
 
@@ -175,6 +176,15 @@ def small_look() -> Iterator[None]:
         ):
             stack.enter_context(mock.patch.object(place, name, value))
         yield
+
+
+def tried_in_memory(draws: int) -> tuple[dict[str, Tally], dict[str, Tally]]:
+    """Do as `tried`, in a directory of its own.
+
+    A process that was spawned loads no `__main__` of a package: it stands here.
+    """
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        return tried(Path(folder), draws)
 
 
 def tried(folder: Path, draws: int) -> tuple[dict[str, Tally], dict[str, Tally]]:

@@ -157,6 +157,12 @@ def test_some_of_them_again(tried: int) -> None:
     assert unexpected == []
 
 
+def test_what_processes_of_their_own_do_is_no_mains() -> None:
+    """They were spawned, load no `__main__` of a package, and ended the program when all trials were done."""
+    own = {name for name, one in vars(program).items() if getattr(one, "__module__", "") == program.__name__}
+    assert own == {"main"}
+
+
 def test_a_trial_that_could_not_be_staged_is_wrong() -> None:
     """It was taken for right, so a table in which hardly anything was tried said that all went well."""
 
