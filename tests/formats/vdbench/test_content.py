@@ -67,3 +67,12 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     file = read([path], variables={})
     with pytest.raises(InputError, match="/nowhere/at/all cannot be read: No such file"):
         lower(file, expand(file)[-1])
+
+
+@pytest.mark.parametrize("keyword", ["formatxfersize=0m", "formatsds=yes\nformatxfersize=0", "dedupunit=0"])
+def test_a_size_of_nothing_is_refused_where_it_stands(tmp_path: Path, keyword: str) -> None:
+    """Found by fuzzing: a division by zero."""
+    path = tmp_path / "p.parm"
+    path.write_text(f"{keyword}\n{BLOCKS.format(reads=0)}")
+    with pytest.raises(InputError, match="expected 512 bytes or a multiple of it"):
+        read([path], variables={})

@@ -213,6 +213,14 @@ def sectors(parameter: Parameter) -> int:
     return int(value)
 
 
+def some_sectors(parameter: Parameter) -> int:
+    """Read bytes in whole sectors, at least one."""
+    found = sectors(parameter)
+    if not found:
+        raise parameter.error(f"found {parameter.text!r}, expected {SECTOR_BYTES} bytes or a multiple of it")
+    return found
+
+
 def positive(parameter: Parameter) -> float:
     """Read one number above 0."""
     found = numbers(parameter)
