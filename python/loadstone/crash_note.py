@@ -1,6 +1,6 @@
 """What is to be said of a run when this process cannot say it any more, and what its terminal is owed.
 
-Also whether it is about something that is to be ended in its own order.
+Also whether it is about something that is to be ended in its own order, or has changed settings.
 
 A page of memory that is shared with the process that waits for this one (`cli.supervisor`): a
 library that aborts, or the OOM killer, leaves it whole. Knows bytes only.
@@ -18,6 +18,7 @@ _LENGTH: Final = struct.Struct("<I")
 _FIGURES: Final = 0
 _OWED: Final = 1
 _IN_ORDER: Final = 2 * SIZE_BYTES
+_CHANGED: Final = _IN_ORDER + 1
 
 _page: mmap.mmap | None = None
 _texts = ["", ""]
@@ -27,7 +28,7 @@ _texts = ["", ""]
 def share() -> None:
     """Make the page; processes that are forked from now on share it."""
     global _page  # noqa: PLW0603 # one per program
-    _page = mmap.mmap(-1, 2 * SIZE_BYTES + 1)
+    _page = mmap.mmap(-1, _CHANGED + 1)
 
 
 def note(text: str) -> None:
@@ -58,7 +59,18 @@ def end_in_order(needed: bool) -> None:
 
 def ends_in_order() -> bool:
     """Whether a request to end is answered by whoever works, however long that takes."""
-    return _page is not None and bool(_page[_IN_ORDER])
+    return settings_are_changed() or (_page is not None and bool(_page[_IN_ORDER]))
+
+
+def change_settings(changed: bool) -> None:
+    """Say whether settings of the machine are changed and not yet put back."""
+    if _page is not None:
+        _page[_CHANGED] = changed
+
+
+def settings_are_changed() -> bool:
+    """Whether settings of the machine would stay changed, were this the end."""
+    return _page is not None and bool(_page[_CHANGED])
 
 
 def _keep(place: int, text: str) -> None:

@@ -39,6 +39,43 @@ def test_figures_outlive_the_working_process(tmp_path: Path, number: signal.Sign
     until(lambda: not alive(engine), "the end of the engine")
 
 
+CLUSTER = Path("/proc/sys/vm/page-cluster")
+"""Of no effect without swap."""
+EXPERIMENT = """title = "t"
+repeats = 2
+runtime = "5s"
+size = "1g"
+[[patterns]]
+name = "read"
+options = { ioengine = "null", rw = "randread", bs = "4k" }
+[[factors]]
+name = "cluster"
+control = "sysctl"
+subject = "vm.page-cluster"
+levels = [5, 6]
+"""
+
+
+@pytest.mark.root
+def test_settings_that_stay_changed_are_told_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_STATE", str(tmp_path / "state"))
+    before = CLUSTER.read_text()
+    (tmp_path / "x.toml").write_text(EXPERIMENT)
+    running = start("experiment", "run", "x.toml", "--out", "e", "--no-report", cwd=tmp_path)
+    try:
+        until(lambda: CLUSTER.read_text() != before, "the first level")
+        os.kill(worker_of(running.pid), signal.SIGKILL)
+        done = finish(running)
+        assert done.code == 1, done
+        assert "settings of this machine are still changed: run loadstone restore" in done.err
+        assert finish(start("restore", cwd=tmp_path)).code == 0
+        assert CLUSTER.read_text() == before
+    finally:
+        CLUSTER.write_text(before)
+
+
 def test_who_kills_the_parent_kills_the_working_process_and_the_engine(tmp_path: Path) -> None:
     running = start("run", job(tmp_path / "r.fio", JOB), "--out", "b", "--no-report", cwd=tmp_path)
     ticks(tmp_path / "b")

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ConfigDict, TypeAdapter
 
+from loadstone import crash_note
 from loadstone.control.model import Setting
 from loadstone.errors import RefusedError
 from loadstone.frozen_model import FrozenModel
@@ -134,6 +135,7 @@ class ChangeJournal:
             }
         )
         self.changes.append(change)
+        self._note()
 
     def made(self, change: Change, after: str | None) -> None:
         """Write down what was read after it."""
@@ -145,6 +147,7 @@ class ChangeJournal:
         change.over = True
         with contextlib.suppress(RefusedError):
             self._write({"over": change.number})
+        self._note()
 
     def close(self) -> None:
         """Remove the record where everything is put back, and known."""
@@ -153,6 +156,10 @@ class ChangeJournal:
             self.path.unlink(missing_ok=True)
             _sync_folder(self.path.parent)
         os.close(self._file)
+
+    def _note(self) -> None:
+        """Let whoever waits for this process know whether anything is left to put back."""
+        crash_note.change_settings(not all(change.over for change in self.changes))
 
     def _write(self, line: dict[str, Any]) -> None:
         self._step("write")
@@ -181,6 +188,7 @@ class LeftChanges(ChangeJournal):
         self._file = os.open(record.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
         # What was cut off was never done; what follows must not be added to it.
         os.ftruncate(self._file, record.path.read_bytes().rfind(b"\n") + 1)
+        self._note()
 
 
 @contextlib.contextmanager

@@ -149,7 +149,7 @@ class _Waiting:
         _give_terminal_back()
         waits = "" if ended else f"; process {self.pid} waits in the kernel for it and is left behind"
         _say(f"left: something did not answer{waits}")
-        return exitcodes.INTERRUPTED
+        return exitcodes.FAILED if crash_note.settings_are_changed() else exitcodes.INTERRUPTED
 
 
 def _told(status: int, deaths: Deaths) -> int:
@@ -187,5 +187,7 @@ def _say(text: str) -> None:
     """Write to standard error, with the figures of the run; whoever closed it does not want them."""
     figures = crash_note.read()
     said = f"loadstone: {text}\n" + (f"{figures}\n" if figures else "")
+    if crash_note.settings_are_changed():
+        said += "loadstone: settings of this machine are still changed: run loadstone restore\n"
     with contextlib.suppress(OSError):
         os.write(2, said.encode(errors="replace"))
