@@ -30,8 +30,10 @@ KIND_SLOT: Final = 4 + 2 * 1
 HEADER_SLOT: Final = 4 + 2 * 2
 BODY_LENGTH_SLOT: Final = 4 + 2 * 3
 """Where a Message's vtable says where its fields are: the type of `header`, `header`, `bodyLength`."""
+NODES_SLOT: Final = 4 + 2 * 1
+BUFFERS_SLOT: Final = 4 + 2 * 2
 COMPRESSION_SLOT: Final = 4 + 2 * 3
-"""The same of a RecordBatch's `compression`."""
+"""The same of a RecordBatch's `nodes`, `buffers` and `compression` (Arrow's Message.fbs)."""
 SCHEMA: Final = 1
 RECORD_BATCH: Final = 3
 MOST_METADATA_BYTES: Final = 1 << 24
@@ -257,7 +259,32 @@ def _body_bytes(metadata: bytes) -> int:
     if kind == RECORD_BATCH and _field_at(metadata, batch_at, COMPRESSION_SLOT):
         raise IndexError(COMPRESSION_SLOT)
     length_at = _field_at(metadata, table_at, BODY_LENGTH_SLOT)
-    return _number("<q", metadata, length_at) if length_at else 0
+    body_bytes = _number("<q", metadata, length_at) if length_at else 0
+    if kind == RECORD_BATCH:
+        _check_lengths(metadata, batch_at, body_bytes)
+    return body_bytes
+
+
+def _check_lengths(metadata: bytes, batch_at: int, body_bytes: int) -> None:
+    """Raise `IndexError` for columns or buffers of a `RecordBatch` that its body has no room for.
+
+    A reader takes memory for what is said, and a library that gets none breaks the program off.
+    """
+    for rows, nulls in _pairs(metadata, _field_at(metadata, batch_at, NODES_SLOT)):
+        if not 0 <= nulls <= rows <= 8 * body_bytes:
+            raise IndexError(rows)
+    for offset, length in _pairs(metadata, _field_at(metadata, batch_at, BUFFERS_SLOT)):
+        if offset < 0 or length < 0 or offset + length > body_bytes:
+            raise IndexError(length)
+
+
+def _pairs(metadata: bytes, field_at: int) -> Iterator[tuple[int, int]]:
+    """Yield the structs of two 64-bit numbers of a vector; none where the field is left out."""
+    if not field_at:
+        return
+    at = field_at + _number("<I", metadata, field_at)
+    for number in range(_number("<I", metadata, at)):
+        yield _number("<q", metadata, at + 4 + 16 * number), _number("<q", metadata, at + 12 + 16 * number)
 
 
 def _field_at(data: bytes, table_at: int, slot: int) -> int:
