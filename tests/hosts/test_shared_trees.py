@@ -56,7 +56,7 @@ def test_hosts_share_a_tree_and_each_has_its_own_files(
 def test_a_host_tells_what_is_missing_in_the_words_of_the_job_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Seen: `have the tree made first (clear=yes)`, which is no option of vdbench."""
+    """Seen: have the tree made first with `clear=yes`, which is no option of vdbench."""
     (tmp_path / "tree").mkdir()
     assert run(tmp_path, "none", DELETE) == 2
-    assert "(format=yes)" in capsys.readouterr().err
+    assert "with format=yes" in capsys.readouterr().err

@@ -15,7 +15,6 @@ use crate::record::Table;
 use crate::rows::Rows;
 use crate::run_error::RunError;
 use crate::samples::IoRecord;
-use crate::setup::spare_tables;
 use crate::slots::{Counters, Slot};
 use crate::state::{LOG_BLOCK, LOG_BLOCKS};
 use crate::stream::Use;
@@ -25,6 +24,20 @@ use crate::verify::verifier::Verifier;
 
 /// Program, libraries, stacks and message buffers.
 const BASE_BYTES: u64 = 8 << 20;
+const SPARE_IN_VIRTUAL_TIME: usize = 4;
+
+/// How many tables a worker has beside the one it counts in. In virtual time it waits for
+/// one at each cut: with several it cuts that often before it does, and they are written
+/// together. What is steady is to end after the interval that shows it, not several later.
+#[must_use]
+pub fn spare_tables(plan: &Plan, worker: u32) -> usize {
+    let backend = &plan.workers[worker as usize].backend;
+    if backend.capabilities().virtual_time && plan.steady.is_empty() {
+        SPARE_IN_VIRTUAL_TIME
+    } else {
+        1
+    }
+}
 
 /// Bytes from one slot's buffer to the next.
 #[must_use]

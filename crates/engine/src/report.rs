@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use crate::budget::spare_tables;
 use crate::events::{Event, Speaker, TickRow};
 use crate::ops::AnyOp;
 use crate::plan::Plan;
@@ -16,7 +17,6 @@ use crate::rows::Rows;
 use crate::samples::{
     ios_batch, ios_schema, samples_batch, samples_schema, BatchFile, IoRecord, Key, Row,
 };
-use crate::setup::spare_tables;
 use crate::steady::{self, Watch};
 use crate::usage::{Resident, Usage};
 

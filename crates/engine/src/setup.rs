@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use crate::backend::sim_behaviour::Remembered;
 use crate::backend::sim_medium::Medium;
 use crate::backend::{Backend, OpenFile};
-use crate::budget::buffer_stride;
+use crate::budget::{buffer_stride, spare_tables};
 use crate::clock::Clock;
 use crate::control::{Control, Gate, Message};
 use crate::events::{hint_for, Event};
@@ -87,8 +87,6 @@ pub struct Hand {
     pub streams: Vec<u32>,
 }
 
-const SPARE_IN_VIRTUAL_TIME: usize = 4;
-
 /// What a worker's thread is given.
 struct Kit {
     stage: Stage,
@@ -100,19 +98,6 @@ struct Kit {
     buffers: Mapping,
     table: Box<Table>,
     lines: Lines,
-}
-
-/// How many tables a worker has beside the one it counts in. In virtual time it waits for
-/// one at each cut: with several it cuts that often before it does, and they are written
-/// together. What is steady is to end after the interval that shows it, not several later.
-#[must_use]
-pub fn spare_tables(plan: &Plan, worker: u32) -> usize {
-    let backend = &plan.workers[worker as usize].backend;
-    if backend.capabilities().virtual_time && plan.steady.is_empty() {
-        SPARE_IN_VIRTUAL_TIME
-    } else {
-        1
-    }
 }
 
 /// Allocates the memory of a worker and its streams and starts its thread, which then waits
