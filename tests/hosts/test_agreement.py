@@ -76,6 +76,10 @@ def test_hosts_with_files_of_their_own_share_a_tree_and_one_of_them_marks_it() -
     assert found.marked_for_all == {"a": ["/data"]}
     assert found.marked_elsewhere == {"b": ["/data"], "c": ["/data"]}
     assert agree(three, given(), divide=True).divisions == {}
+    # Who only reads it marks nothing: the first that writes does.
+    mixed = {**three, "a": [seen("/data", "nfs file 7", is_part=True, written=False)]}
+    found = agree(mixed, given(), divide=False)
+    assert (found.marked_for_all, found.marked_elsewhere) == ({"b": ["/data"]}, {"c": ["/data"]})
     # Nobody vouches for what nobody writes.
     read = {name: [one[0].model_copy(update={"written": False})] for name, one in three.items()}
     assert agree(read, given(), divide=False).marked_for_all == {}

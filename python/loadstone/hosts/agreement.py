@@ -73,10 +73,11 @@ def agree(
     if not consent_is_checked:
         _check_given(seen, consent, groups)
     for group in found.shared:
-        if group.written and _is_of_parts(group, parts):
-            for at, (host, path) in enumerate(group.paths.items()):
+        if _is_of_parts(group, parts):
+            # A host that only reads a tree vouches for nothing there.
+            for at, host in enumerate(_writers(group, seen)):
                 marked = found.marked_elsewhere if at else found.marked_for_all
-                marked.setdefault(host, []).append(path)
+                marked.setdefault(host, []).append(group.paths[host])
         elif group.written:
             _agree_on_shared(group, seen, consent, divide=divide)
     if divide:
@@ -108,6 +109,14 @@ def shared_targets(
     ]
 
 
+def _writers(group: SharedSeen, seen: Mapping[str, Sequence[SeenTarget]]) -> list[str]:
+    return [
+        host
+        for host, path in group.paths.items()
+        if any(target.path == path and target.written for target in seen[host])
+    ]
+
+
 def _is_of_parts(group: SharedSeen, parts: Set[tuple[str, str]]) -> bool:
     """Whether each host uses files of its own there, as its job says."""
     return parts >= set(group.paths.items())
@@ -128,11 +137,7 @@ def _check_parts(parts: Set[tuple[str, str]], groups: Sequence[SharedSeen]) -> N
 def _agree_on_shared(
     group: SharedSeen, seen: Mapping[str, Sequence[SeenTarget]], consent: Consent, *, divide: bool
 ) -> None:
-    writers = [
-        host
-        for host, path in group.paths.items()
-        if any(target.path == path and target.written for target in seen[host])
-    ]
+    writers = _writers(group, seen)
     laid_out = [
         host
         for host, path in group.paths.items()

@@ -138,7 +138,7 @@ def _on_files(file: ParameterFile, run: ParameterFileRun, job: Job) -> Job:
     _check_shared(job, system)
     everywhere = found | _hosts_of(file, users)
     if job.tree is not None and job.tree.clear:
-        found = set([host.name for host in file.hosts if host.name in everywhere][:1])
+        found = {next(host.name for host in file.hosts if host.name in everywhere)}
     return _with_hosts(file, job, found, {}, idle=everywhere - found)
 
 
