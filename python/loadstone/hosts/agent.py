@@ -114,8 +114,9 @@ class Agent:
             case "arm":
                 self._arm(order)
             case "seal":
-                for path, before_ns in self._seals.items():
-                    seal_again(path, before_ns)
+                # Where it does not answer the next run asks for consent, and this one's figures are kept.
+                with contextlib.suppress(LoadstoneError):
+                    run_in_child(self._seal_again, doing=say("hosts.agent.looking"))
             case "list":
                 self._list(order)
             case "doctor":
@@ -209,7 +210,10 @@ class Agent:
             raise RefusedError(say("hosts.agent.there", path=str(bundle)), hint=say("hosts.agent.there_hint"))
         self._bundle = bundle
         self._bundle.parent.mkdir(parents=True, exist_ok=True)
-        self._seals = {path: sealed_ns(path) for path in order.get("marked_for_all", ())}
+        trees = [str(path) for path in order.get("marked_for_all", ())]
+        self._seals = run_in_child(
+            lambda: {path: sealed_ns(path) for path in trees}, doing=say("hosts.agent.looking")
+        )
         self._running = True
         try:
             outcome = self._run(work, plan, order)
@@ -261,6 +265,10 @@ class Agent:
         self._directory.mkdir(parents=True, exist_ok=True)
         checks = [one.document() for one in doctor.examine(self._directory)]
         self._out.put("doctor", id=order.get("id"), checks=checks, host=environment.host())
+
+    def _seal_again(self) -> None:
+        for path, before_ns in self._seals.items():
+            seal_again(path, before_ns)
 
     def _read(self, order: Mapping[str, Any]) -> None:
         """Send a piece of a file of the bundle; the listening thread does it, also while a run goes on."""
