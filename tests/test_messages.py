@@ -81,13 +81,24 @@ def keys_of(node: ast.expr) -> list[str]:
 
 
 @functools.cache
-def code() -> list[tuple[str, ast.AST]]:
-    """Every node of the package's code, with its file."""
+def code() -> list[tuple[str, ast.expr]]:
+    """The texts of the package's code and the calls that speak, with their file.
+
+    The 700,000 other nodes go with their file: Python's garbage collector takes long to look through them.
+    """
     return [
         (str(file.relative_to(PACKAGE)), node)
         for file in sorted(PACKAGE.rglob("*.py"))
         for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.JoinedStr)
+        or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+        or (isinstance(node, ast.Call) and (called(node) in SPEAKERS or any(said_by(node))))
     ]
+
+
+def called(node: ast.Call) -> str:
+    """The name of the function or the class that is called."""
+    return getattr(node.func, "id", getattr(node.func, "attr", ""))
 
 
 @functools.cache
@@ -141,9 +152,8 @@ def said_by(node: ast.AST) -> Iterator[ast.expr]:
     """What a call of an error, a note or a help gives a person to read."""
     if not isinstance(node, ast.Call):
         return
-    called = getattr(node.func, "id", getattr(node.func, "attr", ""))
     yield from (one.value for one in node.keywords if one.arg in SPOKEN_AS)
-    if called.endswith(SPOKEN_BY) and called not in NOT_SPOKEN:
+    if called(node).endswith(SPOKEN_BY) and called(node) not in NOT_SPOKEN:
         yield from node.args
 
 
