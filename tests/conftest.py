@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
-from tests.support import draw
+from tests.support import draw, started
 from tests.wanted import missing_packages
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ _left_out: dict[str, int] = {LEFT_OUT: 0}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Take SIGINT as a terminal's program does."""
+    """Take SIGINT as a terminal's program does, and draw where the programs do that tests start."""
+    started.draws_together()
     if config.pluginmanager.hasplugin("xdist"):
         config.pluginmanager.register(SideBySide())
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

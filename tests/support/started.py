@@ -22,6 +22,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.support import drawing
+
 COMMAND = (sys.executable, "-m", "loadstone.cli.main")
 OTHER_INTERPRETER = ("PYTHON", "LD_", "MALLOC_", "POLARS_", "OPENBLAS_", "LC_", "LANG", "TZ")
 """What an interpreter or a library reads when it starts."""
@@ -103,12 +105,32 @@ def _fork(asked: dict[str, Any], streams: list[int]) -> int:
     return pid
 
 
+def drawing_address() -> str:
+    """Where charts of this process and all it starts are drawn: an abstract name, which leaves no file."""
+    return f"\0loadstone-tests-draw-{os.getpid()}"
+
+
+def draws_together() -> None:
+    """Have this process draw its charts where the programs do that it starts."""
+    if not os.environ.get("LOADSTONE_TESTS_COLD"):
+
+        def address() -> str:
+            _server()
+            return drawing_address()
+
+        drawing.draw_by(address)
+
+
 @functools.cache
 def _server() -> socket.socket:
     ours, theirs = socket.socketpair()
+    draws = socket.socket(socket.AF_UNIX)
+    draws.bind(drawing_address())
+    draws.listen()
+    passed = [theirs.fileno(), draws.fileno()]
     server = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.warm", str(theirs.fileno())],
-        pass_fds=[theirs.fileno()],
+        [sys.executable, "-m", "tests.support.warm", *map(str, passed)],
+        pass_fds=passed,
         # Whatever directory the test that asks first is in.
         cwd=Path(__file__).parents[2],
         stdin=subprocess.DEVNULL,
@@ -116,6 +138,7 @@ def _server() -> socket.socket:
         process_group=0,
     )
     theirs.close()
+    draws.close()
 
     def end() -> None:
         ours.close()

@@ -1,6 +1,7 @@
 """The server behind `started`: it has imported the program, and forks one off when asked to.
 
-It never runs the program itself, has one thread, and ends when the process that started it does.
+It has compiled the templates of pages, too. It never runs the program itself, has one thread, and ends
+when the process that started it does.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import IO, Any, TextIO
 
 import loadstone
 from loadstone.cli import main
+from loadstone.report import templates
+from tests.support import drawing
 
 ONLY_LOADED = (
     "polars",
@@ -46,6 +49,9 @@ def load() -> None:
     for module in pkgutil.walk_packages(loadstone.__path__, "loadstone."):
         if not module.name.endswith("__main__") and module.name != WITH_DISTRIBUTED:
             importlib.import_module(module.name)
+    report = Path(templates.__file__).parent
+    for page in report.rglob("*.html"):
+        templates._environment().get_template(page.relative_to(report).as_posix())
     names = {thread.read_text().strip() for thread in Path("/proc/self/task").glob("*/comm")}
     if unknown := names - {Path("/proc/self/comm").read_text().strip()} - IDLE_THREADS:
         raise RuntimeError(f"an import starts threads, which do not outlive a fork: {', '.join(unknown)}")
@@ -135,7 +141,10 @@ def _stream(number: int, before: TextIO) -> IO[str]:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     load()
-    connection = socket.socket(fileno=int(sys.argv[1]))
+    connection, draws = (socket.socket(fileno=int(number)) for number in sys.argv[1:])
+    drawing.fork_off(draws)
+    drawing.draw_by(draws.getsockname().decode)
+    draws.close()
     try:
         serve(connection)
     except _Program as start:
