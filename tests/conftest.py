@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
-from tests.support import draw, started
+from tests.support import draw, order, started
 from tests.wanted import missing_packages
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
     started.draws_together()
     if config.pluginmanager.hasplugin("xdist"):
         config.pluginmanager.register(SideBySide())
+    if (worker := getattr(config, "workerinput", None)) is not None:
+        config.pluginmanager.register(order.SlowFirst(worker["workercount"]))
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -58,6 +58,7 @@ def pausing(times: list[tuple[float, float]]) -> Callable[[float], float]:
     return stopped
 
 
+@pytest.mark.slow
 def test_steady_loads_are_left_alone() -> None:
     """No more than 1 in 100 of drawn steady loads is told to have any structure."""
     random = np.random.default_rng(13)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 def test_killed_at_every_step_everything_is_put_back(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.control.drill", str(tmp_path), "5"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)

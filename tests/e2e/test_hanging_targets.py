@@ -105,6 +105,7 @@ def test_a_bundle_directory_that_hangs_before_the_run_is_told(tmp_path: Path) ->
     assert "for the bundle: no answer for 20 s" in done.err
 
 
+@pytest.mark.slow
 def test_interrupts_end_a_run_whose_bundle_hangs_and_tell_the_figures(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(MADE)
     with mounted(tmp_path / "m") as there:

@@ -22,6 +22,7 @@ def check(found: list[StudyOutcome], *, least: float, most: float) -> None:
     assert sum(one.interaction_found for one in large) >= 0.8 * len(large)
 
 
+@pytest.mark.slow
 def test_a_few_planted_effects_lie_in_their_intervals() -> None:
     found = [one for kind in ("normal", "all of these") for one in judge(kind, range(7_000_000, 7_000_020))]
     # 40 at 95 %: 38 ± 1.4 are covered; three deviations. No more than 5 of 40 families by chance.

@@ -515,6 +515,7 @@ def tried(seeds: range, directory: Path) -> Counter[tuple[str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_hundred_and_fifty_runs(tmp_path: Path) -> None:
     found = tried(FAST, tmp_path)
     assert {kind for kind, _ in found} == set(KINDS)

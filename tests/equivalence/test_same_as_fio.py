@@ -137,7 +137,6 @@ def assert_same(name: str, theirs: Log, ours: Log) -> None:
     assert ours.share_in_sequence() == pytest.approx(theirs.share_in_sequence(), abs=0.05)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed: nothing to compare with")
 @pytest.mark.drawn(14)
 @pytest.mark.parametrize("job", sorted(JOBS.glob("*.fio")), ids=lambda p: p.stem)

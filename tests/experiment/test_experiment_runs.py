@@ -142,6 +142,7 @@ def test_what_is_set_is_seen_recorded_and_put_back(tmp_path: Path) -> None:
     assert means["4"] == pytest.approx([20000, 20000], rel=0.02)
 
 
+@pytest.mark.slow
 def test_what_stopped_goes_on_with_what_is_missing(tmp_path: Path) -> None:
     host, path, out = Host(tmp_path), written(tmp_path), tmp_path / "out"
     count = 0

@@ -71,6 +71,7 @@ def test_nothing_is_missed_where_all_is_read(tmp_path: Path) -> None:
         path.unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draws", [DRAWS, pytest.param(10 * DRAWS, marks=pytest.mark.nightly)])
 def test_a_sample_misses_no_more_than_stated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, draws: int

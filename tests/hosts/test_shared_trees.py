@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from loadstone.cli.main import main
 from tests.hosts.test_run import hosts_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
 
 HOSTS = """hd=default,shell=ssh,user=root
 hd=h1,system=h1
@@ -33,6 +34,7 @@ def run(tmp_path: Path, name: str, text: str) -> int:
     return main([*words, "--no-report", "--no-calibration"])
 
 
+@pytest.mark.slow
 def test_hosts_share_a_tree_and_each_has_its_own_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 def test_each_run_of_a_sweep_is_a_run_on_all_hosts_and_can_be_run_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -47,6 +48,7 @@ def test_each_run_of_a_sweep_is_a_run_on_all_hosts_and_can_be_run_again(
     assert [host["ops"] for host in again["hosts"]] == [1024, 1024]
 
 
+@pytest.mark.slow
 def test_runs_on_hosts_are_asked_for_from_python(tmp_path: Path) -> None:
     given: dict[str, Any] = {"hosts": str(hosts_file(tmp_path)), "calibration": False}
     job = job_file(tmp_path)

@@ -22,6 +22,7 @@ def test_the_weights_are_of_the_situations_that_are_kept() -> None:
     assert len(FAMILIES) >= 5
 
 
+@pytest.mark.slow
 def test_the_fit_gives_the_weights_that_are_kept() -> None:
     every, _ = lines.kept()
     sample = model.sample(every)

@@ -118,6 +118,7 @@ def test_a_curve_has_a_table_its_knee_its_limit_and_charts(curved: StudyPage) ->
     assert made["status"] == "complete"
 
 
+@pytest.mark.slow
 def test_a_limit_says_which_share_decided_it_and_where_nothing_did(tmp_path: Path) -> None:
     """Where there are too few I/Os for the percentile itself, the share is all there is to see."""
     text = said(curve(tmp_path / "s", slo="p99<300us"), width=160)
@@ -194,6 +195,7 @@ def test_studies_laid_over_each_other_have_the_names_of_their_directories(
         study_page.write([one, repeated], tmp_path / "none.html")
 
 
+@pytest.mark.slow
 def test_a_sweep_of_one_two_and_three_factors(tmp_path: Path) -> None:
     one = swept(tmp_path / "1", ("iodepth", (1, 2, 4, 8, 16)))
     assert "recommended iodepth 4" in said(one)

@@ -67,6 +67,7 @@ def test_a_ladder_is_walked_and_its_latencies_are_those_of_theory(tmp_path: Path
         assert load.mean_ns.value == pytest.approx(theory, abs=4 * load.mean_ns.error + 0.02 * theory)
 
 
+@pytest.mark.slow
 def test_the_knee_is_where_theory_has_it(tmp_path: Path) -> None:
     """Largest power of M/D/1: 2 - sqrt(2) of capacity."""
     found = measure(tmp_path, CurveOptions(percents=None), simulated.device(SERVICE_NS))
@@ -79,6 +80,7 @@ def test_the_knee_is_where_theory_has_it(tmp_path: Path) -> None:
     assert sum(70 < percent < 100 for percent in percents) > sum(10 < percent < 50 for percent in percents)
 
 
+@pytest.mark.slow
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("text", "rho"),
@@ -117,6 +119,7 @@ def m_d_c_mean(servers: int, rho: float) -> float:
     return whole / len(arrivals)
 
 
+@pytest.mark.slow
 def test_four_servers_keep_a_limit_up_to_where_a_queue_of_four_does(tmp_path: Path) -> None:
     device = simulated.device(SERVICE_NS, servers=4)
     found = measure(tmp_path, CurveOptions(slo=read("mean<150us")), device, seconds=40)

@@ -269,6 +269,7 @@ def test_a_signal_in_a_pause_begins_no_run(tmp_path: Path) -> None:
     assert time.monotonic() - began < 3600
 
 
+@pytest.mark.slow
 def test_runs_of_one_shape_are_calibrated_once(tmp_path: Path) -> None:
     rate = TotalRate(iops=1000.0, process=RateProcess.POISSON)
     runs = [
