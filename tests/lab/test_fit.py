@@ -10,7 +10,7 @@ from lab.probes.draw import FAMILIES, KINDS
 
 from loadstone.audit import belief
 from loadstone.explanations.weigh import measuring, scaled, weigh
-from loadstone.explanations.weights import FITTED
+from loadstone.explanations.weights import FITTED, Weights
 
 
 def test_the_weights_are_of_the_situations_that_are_kept() -> None:
@@ -22,13 +22,22 @@ def test_the_weights_are_of_the_situations_that_are_kept() -> None:
     assert len(FAMILIES) >= 5
 
 
-@pytest.mark.slow
-def test_the_fit_gives_the_weights_that_are_kept() -> None:
+@pytest.fixture(scope="module")
+def sample() -> model.Sample:
     every, _ = lines.kept()
-    sample = model.sample(every)
-    again = model.rounded(model.fit_weights(sample))
+    return model.sample(every)
+
+
+@pytest.mark.parametrize(
+    "start", [FITTED.weights, pytest.param(None, marks=pytest.mark.nightly)], ids=["near", "from afar"]
+)
+def test_the_fit_gives_the_weights_that_are_kept(sample: model.Sample, start: Weights | None) -> None:
+    again = model.rounded(model.fit_weights(sample, None, start))
     for name in model.BOUNDS:
         assert getattr(again, name) == pytest.approx(getattr(FITTED.weights, name), rel=0.1), name
+
+
+def test_the_regressions_are_those_that_are_kept(sample: model.Sample) -> None:
     assert model.fit_probed(sample, FITTED.weights) == FITTED.probed
     assert model.fit_strange(sample) == FITTED.strange
 
