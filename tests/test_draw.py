@@ -10,8 +10,8 @@ from tests.support import draw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
-pytest_plugins = ["pytester"]
 LIST = """
 import pytest
 @pytest.mark.drawn(9)
@@ -34,14 +34,23 @@ def kept(items: Sequence[pytest.Item]) -> list[str]:
     return [item.name for item in items if item.get_closest_marker("nightly") is None]
 
 
+def collected(request: pytest.FixtureRequest, file: Path) -> list[pytest.Item]:
+    """The tests of a file, as this very session collects them."""
+    module = pytest.Module.from_parent(request.session, path=file)
+    return list(request.session.genitems(module))
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnknownMarkWarning")
 def test_every_value_is_drawn_where_there_is_room_and_so_many_cases(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    file = tmp_path / "lists_to_draw_from.py"
+    file.write_text(LIST)
+    monkeypatch.syspath_prepend(tmp_path)
     found: dict[str, list[str]] = {}
     for number in ("1", "1 ", "2"):
         monkeypatch.setenv(draw.VARIABLE, number.strip())
-        found[number] = kept(pytester.getitems(LIST))
+        found[number] = kept(collected(request, file))
     assert found["1"] == found["1 "] != found["2"]
     for names in found.values():
         listed = [name for name in names if name.startswith("test_a_list")]

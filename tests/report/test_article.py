@@ -9,7 +9,6 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-import vl_convert
 
 from loadstone.errors import RunError
 from loadstone.report.article import paper
@@ -28,6 +27,7 @@ from loadstone.report.article.blocks import (
     drawing,
 )
 from loadstone.report.article.files import as_file
+from loadstone.report.pictures import chart_images
 from loadstone.report.pictures.charts import base
 from loadstone.report.pictures.forest import forest
 
@@ -118,6 +118,6 @@ def test_an_interval_without_bounds_is_drawn_as_far_as_an_axis_reaches() -> None
     spec = forest("Change", rows, {"same": ("#888", "circle")})
     (row,) = spec["data"]["values"]
     assert (row["low"], row["high"]) == (pytest.approx(0.01), pytest.approx(120))
-    svg = vl_convert.vegalite_to_svg(spec)
+    svg = chart_images.svg(spec)
     assert "NaN" not in svg
     assert "4k random read: IOPS" in svg

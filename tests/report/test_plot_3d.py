@@ -7,11 +7,9 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
-import vl_convert
 
 from loadstone import units
-from loadstone.report.pictures import plot_3d
-from loadstone.report.pictures.chart_images import VEGA_LITE
+from loadstone.report.pictures import chart_images, plot_3d
 
 
 def grid(values: list[list[float | None]]) -> plot_3d.Grid:
@@ -80,6 +78,6 @@ def test_a_line_or_nothing_is_no_solid() -> None:
 def test_it_can_be_drawn_with_all_its_faces(form: Any) -> None:
     spec = plot_3d.drawn(grid([[1.0, 2.0, 50.0]] * 3), form)
     assert spec is not None
-    svg = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
+    svg = chart_images.svg(spec)
     assert svg.count('stroke="white"') == len(faces(spec))
     assert all(name in svg for name in ("across", "down", "c2", "r0"))

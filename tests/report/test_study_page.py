@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import polars as pl
 import pytest
-import vl_convert
 from rich.console import Console
 
 from loadstone.analysis.study.curve import curves, limit
@@ -22,6 +21,7 @@ from loadstone.bundle import study as on_disk
 from loadstone.cli.verbs.export import export
 from loadstone.cli.verbs.report import report
 from loadstone.errors import InputError
+from loadstone.report.pictures import chart_images
 from loadstone.report.study import charts as study_charts
 from loadstone.report.study import curve as study_curve
 from loadstone.report.study import curve_charts as study_curve_charts
@@ -168,7 +168,7 @@ def test_a_load_that_is_not_valid_is_a_cross_that_nothing_joins(curved: StudyPag
     *joined, cross = [layer for layer in spec["layer"] if "transform" in layer]
     assert {layer["transform"][0]["filter"] for layer in joined} == {"datum.valid"}
     assert (cross["mark"]["type"], cross["transform"][0]["filter"]) == ("point", "!datum.valid")
-    vl_convert.vegalite_to_svg(spec)
+    chart_images.svg(spec)
 
 
 def test_large_blocks_are_drawn_against_bandwidth(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_every_chart_can_be_drawn_and_written_as_a_picture(curved: StudyPage, tm
         study_page.write([whole], tmp_path / "charts.txt")
     for spec in (study_charts.rate_of_runs(whole.runs), study_charts.latency_of_runs(whole.runs)):
         assert spec is not None
-        assert "<svg" in vl_convert.vegalite_to_svg(spec, vl_version="6.4")
+        assert "<svg" in chart_images.svg(spec)
     assert study_charts.rate_of_runs([run(measured(100.0, error=None))]) is not None
     assert study_charts.rate_of_runs([]) is None
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-import vl_convert
 
+from loadstone.report.pictures import chart_images
 from loadstone.report.verdict.words import chart, evidence
 from loadstone.verdict import BYTES_PER_S, Cause, Chart
 
@@ -58,4 +58,4 @@ def test_a_chart_of_evidence_is_in_the_unit_of_its_sentence_and_its_level_stands
     assert {word["mark"]["dy"] > 0 for word in words} == {True}
     below = chart(told.model_copy(update={"level": 400 * 2**20}))
     assert below["layer"][-1]["mark"]["dy"] < 0
-    assert "MiB/s" in vl_convert.vegalite_to_svg(spec)
+    assert "MiB/s" in chart_images.svg(spec)
