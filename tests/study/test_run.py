@@ -10,6 +10,7 @@ import pytest
 
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
+from loadstone.engine.calibrate import shape
 from loadstone.errors import BundleError, InputError, RefusedError
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.plan.model import RateProcess
@@ -269,18 +270,19 @@ def test_a_signal_in_a_pause_begins_no_run(tmp_path: Path) -> None:
     assert time.monotonic() - began < 3600
 
 
-@pytest.mark.slow
 def test_runs_of_one_shape_are_calibrated_once(tmp_path: Path) -> None:
-    rate = TotalRate(iops=1000.0, process=RateProcess.POISSON)
-    runs = [
-        Next("a", simulated.workload(3)),
-        Next("b", simulated.workload(3), rate=rate),
-        Next("c", simulated.workload(3, iodepth=2)),
+    options: list[dict[str, int]] = [
+        {"rate_iops": 500},
+        {"rate_iops": 1000},
+        {"rate_iops": 500, "iodepth": 2},
     ]
+    runs = [Next(name, simulated.workload(3, **one)) for name, one in zip("abc", options, strict=True)]
     outcome = run_study(ListController(runs), asked=ASKED, out_dir=tmp_path / "s", hooks=Hooks(_real_time()))
     told = [done.summary.bundle.event("calibration") for done in outcome.done if done.summary]
     assert [one.get("taken_over_from") for one in told if one] == [None, "001-a", None]
     assert told[0]["stages"] == told[1]["stages"] != told[2]["stages"]  # type: ignore[index]  # all were told
+    without_rate = resolve(simulated.workload(3)).plan
+    assert shape(without_rate) == shape(resolve(runs[0].workload).plan)
 
 
 def test_study_json_of_a_killed_study_opens_and_a_strangers_is_refused(tmp_path: Path) -> None:
