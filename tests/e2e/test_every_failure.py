@@ -149,7 +149,7 @@ def _text(path: Path) -> str:
         return ""
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("kind", "step"),
     [("write", 5), ("fsync", 4), ("open", 11), ("mkdir", 1), ("rename", 1), ("remove", 1), ("spawn", 2)],

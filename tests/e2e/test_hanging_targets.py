@@ -162,6 +162,7 @@ def test_ctrl_c_ends_what_reads_an_input_that_hangs(tmp_path: Path, words: tuple
     assert "did not answer" in done.err
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize(
     "words",
     [

@@ -53,7 +53,7 @@ def assert_same(cut: examples.Cut, theirs: Log, ours: Log) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(NO_FIO, reason="fio is not installed: nothing to compare with")
 @pytest.mark.skipif(NO_EXAMPLES, reason=f"{examples.PLACE}: install the package fio-examples")
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("name", sorted(examples.APPLY))
 def test_an_example_issues_the_same_io(name: str, tmp_path: Path) -> None:
     path = examples.PLACE / f"{name}.fio"

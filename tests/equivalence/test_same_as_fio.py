@@ -138,7 +138,7 @@ def assert_same(name: str, theirs: Log, ours: Log) -> None:
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed: nothing to compare with")
-@pytest.mark.drawn(14)
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("job", sorted(JOBS.glob("*.fio")), ids=lambda p: p.stem)
 def test_the_same_job_file_issues_the_same_io(job: Path, tmp_path: Path) -> None:
     theirs = run_fio(job, tmp_path / "fio")
