@@ -137,12 +137,15 @@ SPOKEN_AS: Final = frozenset(("hint", "text", "why", "reason", "remedy", "advice
 INLINE_DIALECT: Final = frozenset(DIALECT) - {"told", "wants", "wanted", "mend", "asked for"} | {"somebody"}
 IN_CATALOGUE: Final = frozenset(
     (
-        "analysis", "api", "audit", "bundle", "cli", "comparison", "control", "engine", "experiment", "hosts",
-        "path", "plan", "probe", "report", "session", "watch", "workload",
+        "analysis", "api", "audit", "bundle", "cli", "comparison", "control", "engine", "experiment",
+        "formats/fio", "formats/iometer", "hosts", "path", "plan", "probe", "report", "session", "watch",
+        "workload",
     )
 )  # fmt: skip
 """Rooms in which `inline` finds no text any more. One that was moved stays: the list only grows."""
 BESIDE_THE_CODE: Final = {
+    "formats/fio/priorities.py": "what docs/fio-options.md says of an option, in its row",
+    "formats/fio/supported_options.py": "what docs/fio-options.md says of an option, in its row",
     "cli/main.py": "said where a part of the program cannot be loaded, or there is no memory",
     "cli/options/arguments.py": "the help of options, which stands in the docstrings of the verbs, too",
 }

@@ -15,6 +15,7 @@ from loadstone import input_file
 from loadstone.errors import InputError, Where
 from loadstone.formats import quote
 from loadstone.formats.fio.numbers import Reading, evaluate
+from loadstone.messages import make_error
 from loadstone.workload.model import Note
 
 if TYPE_CHECKING:
@@ -99,16 +100,17 @@ class Parser:
                 continue
             if line.startswith("["):
                 if depth:
-                    raise InputError("an included file must not have sections", where=where)
+                    raise make_error(InputError, "formats_fio.grammar.included_section", where=where)
                 sections.append(self._section(line, where))
             elif re.match(r"include\s*[=\s]", line):
                 target = re.sub(r"\Ainclude\s*=?\s*", "", line)
                 self._include(self._substitute(target, where), where, directory, sections, depth)
             elif not sections:
-                raise InputError(
-                    f"{quote.line(line, self.known)} stands before any section",
+                raise make_error(
+                    InputError,
+                    "formats_fio.grammar.before_section",
                     where=where,
-                    hint="put [global] above it",
+                    quote=quote.line(line, self.known),
                 )
             else:
                 sections[-1].entries.append(self.entry(line, where))
@@ -126,26 +128,29 @@ class Parser:
     def _section(self, line: str, where: Where) -> Section:
         match = _SECTION.match(line)
         if match is None:
-            raise InputError(f"found {quote.UNSHOWN}, expected a section such as [job]", where=where)
+            raise make_error(InputError, "formats_fio.grammar.no_section", where=where, shown=quote.UNSHOWN)
         name = match["name"]
         if not name.strip():
-            raise InputError("the section has no name", where=where, hint="write [job1]")
+            raise make_error(InputError, "formats_fio.grammar.section_unnamed", where=where)
         rest = line[match.end() :].strip()
         if rest:
-            raise InputError(
-                "there is something after the section", where=where, hint="put it on its own line"
-            )
+            raise make_error(InputError, "formats_fio.grammar.after_section", where=where)
         if len(name) > 255:
-            raise InputError("the name of the section is longer than 255 characters", where=where)
+            raise make_error(InputError, "formats_fio.grammar.section_long", where=where)
         return Section(name, where)
 
     def _include(
         self, target: str, where: Where, directory: Path, sections: list[Section], depth: int
     ) -> None:
         if depth >= MAX_INCLUDE_DEPTH:
-            raise InputError(f"includes are nested more than {MAX_INCLUDE_DEPTH} deep", where=where)
+            raise make_error(
+                InputError,
+                "formats_fio.grammar.include_depth",
+                where=where,
+                max_include_depth=MAX_INCLUDE_DEPTH,
+            )
         if not target or "\0" in target:
-            raise InputError("include names no file", where=where)
+            raise make_error(InputError, "formats_fio.grammar.include_no_file", where=where)
         path = directory / target
         self._lines(self._load(path, where), str(path), path.parent, sections, depth + 1)
 
@@ -168,17 +173,19 @@ class Parser:
             if name in self.environment.variables:
                 return self.environment.variables[name]
             if not self.strict:
-                raise InputError(
-                    f"the environment has no {name!r} (fio would have put nothing there)",
+                raise make_error(
+                    InputError,
+                    "formats_fio.grammar.no_variable",
                     where=where,
-                    hint=f"set it: {name}=... loadstone ...",
+                    name=f"{name!r}",
+                    variable=name,
                 )
             self._note(where, f"the environment has no {name!r}: nothing is put there, as fio does")
             return ""
 
         value = _VARIABLE.sub(variable, value)
         if "\0" in value:
-            raise InputError("found a NUL character", where=where)
+            raise make_error(InputError, "formats_fio.grammar.nul_included", where=where)
         replaced = _KEYWORD.sub(self._keyword, value)
         if replaced != value and _ARITHMETIC.match(replaced) and not replaced.strip().isdigit():
             return str(evaluate(replaced, Reading(where)))
@@ -203,8 +210,8 @@ def decode(raw: bytes, name: str) -> str:
         text = raw.decode()
     except UnicodeDecodeError as problem:
         line = raw[: problem.start].count(b"\n") + 1
-        raise InputError("is not UTF-8 text", where=Where(name, line), hint="is this a job file?") from None
+        raise make_error(InputError, "formats_fio.grammar.not_utf8", where=Where(name, line)) from None
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1
-        raise InputError("found a NUL character", where=Where(name, line), hint="is this a job file?")
+        raise make_error(InputError, "formats_fio.grammar.nul", where=Where(name, line))
     return text.removeprefix("\ufeff").replace("\r\n", "\n")

@@ -14,6 +14,7 @@ from loadstone.formats.fio.lower import lowered
 from loadstone.formats.fio.numbers import Reading
 from loadstone.formats.fio.table import BY_NAME
 from loadstone.formats.quote import UNSHOWN
+from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 from loadstone.workload.model import Job, Note
 
@@ -65,17 +66,17 @@ class JobReader:
         if not self.allow_exec:
             for name in ("process.exec_prerun", "process.exec_postrun"):
                 if fields.get(name):
-                    raise RefusedError(
-                        f"would run {fields[name]!r}",
+                    raise make_error(
+                        RefusedError,
+                        "formats_fio.jobs.command",
                         where=set_at[name],
-                        hint="remove the line, or add --allow-exec to permit it "
-                        "(for `loadstone fio`: LOADSTONE_ALLOW_EXEC=1 in the environment)",
+                        command=f"{fields[name]!r}",
                     )
         if fields.get("logs.issue_time") and (
             fields.get("logs.lat") is None or not fields.get("logs.offset")
         ):
-            raise RefusedError(
-                "has no effect without write_lat_log and log_offset=1", where=set_at["logs.issue_time"]
+            raise make_error(
+                RefusedError, "formats_fio.jobs.no_effect_without_log", where=set_at["logs.issue_time"]
             )
         made = lowered(fields, set_at, where=section.where, strict=self.strict)
         self.keep(made.notes)
@@ -109,7 +110,9 @@ class JobReader:
     ) -> dict[str, Any]:
         if option.verdict == "honoured" and option.read is not None:
             if entry.value is None and not option.flag:
-                raise InputError("needs a value", where=entry.where, hint=f"write {option.name}=...")
+                raise make_error(
+                    InputError, "formats_fio.jobs.needs_value", where=entry.where, option=option.name
+                )
             try:
                 return option.read(entry.value, reading, fields)
             except InputError as error:
@@ -122,10 +125,12 @@ class JobReader:
         if (entry.value or "1").strip() in option.off:
             return {}
         written = entry.name if entry.value is None else f"{entry.name}={entry.value}"
-        raise RefusedError(
-            f"{written[:80]} is an option of fio that Loadstone does not do",
+        raise make_error(
+            RefusedError,
+            "formats_fio.jobs.not_supported",
             where=entry.where,
             hint=option.why,
+            written=written[:80],
         )
 
     def _option(self, entry: Entry) -> Option:
@@ -137,14 +142,16 @@ class JobReader:
         else:
             hint = nearest(entry.name, BY_NAME)
         shown = UNSHOWN if entry.where.option is None else repr(entry.name[:64])
-        raise InputError(f"{shown} is not an option of fio", where=entry.where, hint=hint)
+        raise make_error(InputError, "formats_fio.jobs.unknown", where=entry.where, hint=hint, shown=shown)
 
     def _kb_base(self, entries: list[Entry]) -> int:
         base = 1024
         for entry in entries:
             if entry.name == "kb_base":
                 if (entry.value or "").strip() not in ("1000", "1024"):
-                    raise InputError(f"found {entry.value!r}, expected 1000 or 1024", where=entry.where)
+                    raise make_error(
+                        InputError, "formats_fio.jobs.kb_base", where=entry.where, given=f"{entry.value!r}"
+                    )
                 base = int(entry.value or "0")
         return base
 

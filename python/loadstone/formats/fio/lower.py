@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.fio import stamps
+from loadstone.messages import make_error
 from loadstone.workload.addresses import UNIFORM, Aging, Distribution
 from loadstone.workload.block_sizes import fixed
 from loadstone.workload.engine_choice import BatchSizes
@@ -142,10 +143,8 @@ def _sizes(made: Lowering, rw: str) -> None:
     if by_order:
         found = [found[1] if rw.startswith("rand") else found[0]] * 3
         if any(share not in (None, 100) for share in made.known("addresses.percentage_random", _NONE)):
-            raise RefusedError(
-                "bs_is_seq_rand with a mix of sequential and random is not supported",
-                where=made.set_at["sizes.bs_is_seq_rand"],
-                hint="use two jobs",
+            raise make_error(
+                RefusedError, "formats_fio.lower.bs_is_seq_rand", where=made.set_at["sizes.bs_is_seq_rand"]
             )
     for at, better in enumerate(asked):
         for worse in asked[at + 1 :]:
@@ -188,12 +187,7 @@ def _aging(made: Lowering, rw: str) -> None:
         (name for name, wanted in _NOT_AGED.items() if made.fields.get(name, wanted) != wanted), None
     )
     if rw != "randwrite" or other is not None or any(one.kind not in ("random", "aged") for one in standing):
-        raise InputError(
-            "sprandom is for rw=randwrite with random_generator=lfsr and norandommap=1, and has an order of "
-            "its own",
-            where=where,
-            hint="remove what differs, and random_distribution: sprandom sets the rest by itself",
-        )
+        raise make_error(InputError, "formats_fio.lower.sprandom", where=where)
     aged = Distribution(kind="aged", aging=(before or Aging()).model_copy(update=given))
     made.fields["addresses.random_distribution"] = (UNIFORM, aged, UNIFORM)
     made.set_at["addresses.random_distribution"] = where
@@ -318,7 +312,12 @@ def _repeated(made: Lowering, given: Mapping[str, Any], before: PayloadRequests)
             ("dedupe_global", "dedupe_mode=working_set"),
         ):
             if given.get(name) not in (None, False, "repeat"):
-                raise RefusedError(f"has no effect without {needed}", where=made.at(f"payload.{name}"))
+                raise make_error(
+                    RefusedError,
+                    "formats_fio.lower.no_effect_without_other",
+                    where=made.at(f"payload.{name}"),
+                    needed=needed,
+                )
         standing = None
     else:
         standing = given.get("dedupe_set_percent", standing or DEFAULT_SET_PERCENT)
@@ -355,10 +354,8 @@ def _steady_state(made: Lowering) -> None:
         return
     name, missing = (rule, "ss_dur") if asked else (duration, "ss")
     if not made.strict:
-        raise RefusedError(
-            f"has no effect without {missing}",
-            where=made.at(name),
-            hint=f"add {missing}=, or remove it",
+        raise make_error(
+            RefusedError, "formats_fio.lower.no_effect_without", where=made.at(name), missing=missing
         )
     made.note("trap", name, f"no steady state is looked for without {missing}, as in fio")
     made.fields |= {rule: None, duration: None}

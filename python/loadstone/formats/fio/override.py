@@ -13,6 +13,7 @@ from loadstone.formats.fio.grammar import Entry
 from loadstone.formats.fio.jobs import JobReader
 from loadstone.formats.fio.lower import DEFAULT_BLOCK_BYTES, lowered
 from loadstone.formats.fio.table import BY_NAME
+from loadstone.messages import make_error
 from loadstone.workload.block_sizes import SizeRequests, fixed
 from loadstone.workload.blocks import BlockWork
 
@@ -36,13 +37,11 @@ def with_options(workload: Workload, options: Mapping[str, str], where: Where) -
         at = Where(where.file, where.line, name)
         known = BY_NAME.get(name)
         if known is not None and known.name in _OF_SECTIONS:
-            raise InputError(
-                f"{name} belongs to a job's own section", where=at, hint="set it in the job file"
-            )
+            raise make_error(InputError, "formats_fio.override.own_section", where=at, name=name)
         entries.append(Entry(name, value, at))
     fields, set_at = reader.fields_of(entries)
     if nested := next((name for name in fields if name.partition(".")[0] in _NOT_FROM_OUTSIDE), None):
-        raise InputError("is not set from outside the job file", where=set_at[nested], hint="set it there")
+        raise make_error(InputError, "formats_fio.override.not_from_outside", where=set_at[nested])
     jobs = []
     for job in workload.jobs:
         base = _of_blocks(job, fields, set_at)
@@ -58,9 +57,5 @@ def _of_blocks(job: Job, fields: Mapping[str, Any], set_at: Mapping[str, Where])
     if job.blocks is not None or not beside:
         return job
     if "mix.rw" not in beside:
-        raise RefusedError(
-            f"[{job.name}] has rows, each with a size, a direction and an address of its own",
-            where=set_at[beside[0]],
-            hint="set rw= too: both then take the place of the rows",
-        )
+        raise make_error(RefusedError, "formats_fio.override.rows", where=set_at[beside[0]], job=job.name)
     return job.changed({"work": BlockWork(sizes=SizeRequests(bs=fixed(DEFAULT_BLOCK_BYTES)))})

@@ -15,6 +15,7 @@ from loadstone.formats.fio import tokens
 from loadstone.formats.fio.grammar import COMMAND_LINE, Environment, Parser, decode
 from loadstone.formats.fio.jobs import JobReader
 from loadstone.formats.fio.table import BY_NAME
+from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 from loadstone.workload.model import Workload
 
@@ -135,7 +136,7 @@ def _clean(words: Sequence[str]) -> Sequence[str]:
         try:
             word.encode()
         except UnicodeEncodeError:
-            raise InputError("is not UTF-8 text", where=Where(COMMAND_LINE)) from None
+            raise make_error(InputError, "formats_fio.read.not_utf8", where=Where(COMMAND_LINE)) from None
     return words
 
 
@@ -143,9 +144,9 @@ def _check_sections(reader: JobReader, sections: Sequence[str], read: str) -> No
     jobs = {name for name in reader.seen if not name.startswith("global")}
     for name in sections:
         if name not in jobs:
-            raise InputError(f"there is no section [{name}]", hint=nearest(name, jobs))
+            raise make_error(InputError, "formats_fio.read.no_section", hint=nearest(name, jobs), name=name)
     if not reader.jobs:
-        raise InputError(f"there is no job in {read}", hint="add a section such as [job1]")
+        raise make_error(InputError, "formats_fio.read.no_job", read=read)
 
 
 def _name(sources: Sequence[Source], reader: JobReader) -> str:

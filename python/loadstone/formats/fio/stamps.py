@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from loadstone.formats.fio.lower import Lowering
@@ -42,15 +43,18 @@ def check(made: Lowering) -> None:
     hint = "run it with `loadstone fio`, which verifies by fio's headers"
     for field, option in _ONLY_HEADERS.items():
         if made.known(field, None):
-            raise RefusedError(
-                f"{option} has no effect: blocks are verified by stamps", where=made.at(field), hint=hint
+            raise make_error(
+                RefusedError, "formats_fio.stamps.no_effect", where=made.at(field), hint=hint, option=option
             )
     if made.known("verification.verify_pattern_offsets", None):
-        raise RefusedError(
-            "a pattern with %o is for fio's headers", where=made.at("verification.verify_pattern"), hint=hint
+        raise make_error(
+            RefusedError,
+            "formats_fio.stamps.offset_pattern",
+            where=made.at("verification.verify_pattern"),
+            hint=hint,
         )
     if method == "null":
-        raise RefusedError("verify=null checks nothing", where=made.at(_METHOD), hint="remove it")
+        raise make_error(RefusedError, "formats_fio.stamps.verify_null", where=made.at(_METHOD))
     for field, why in _NOT_FOR_STAMPS.items():
         if made.known(field, None) is not None and not {field, _METHOD}.isdisjoint(made.fields):
             option = field.removeprefix("headers.").removesuffix("_bytes")

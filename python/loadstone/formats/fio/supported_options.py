@@ -31,6 +31,7 @@ from loadstone.formats.fio.option import (
     triplet,
     truth,
 )
+from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
@@ -146,11 +147,7 @@ def _command(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Field
 def _zone_mode(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
     mode = (value or "").strip()
     if mode == "zbd":
-        raise RefusedError(
-            "zonemode=zbd is an option of fio that Loadstone does not do",
-            where=reading.where,
-            hint="use zonemode=strided on ordinary devices",
-        )
+        raise make_error(RefusedError, "formats_fio.supported_options.zonemode_zbd", where=reading.where)
     if mode not in ("none", "strided"):
         raise reading.error(f"found {mode!r}, expected none or strided", nearest(mode, ("none", "strided")))
     return {"placement.zone_mode": mode}

@@ -35,7 +35,7 @@ def _by_name() -> dict[str, Option]:
     for option in OPTIONS:
         for name in (option.name, *option.aliases):
             if name in names:
-                raise ValueError(f"two rows for the option {name}")
+                raise AssertionError(f"two rows for the option {name}")
             names[name] = option
     return names
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from loadstone.errors import InputError, Where
 from loadstone.formats.fio.grammar import COMMAND_LINE, Parser, Section
 from loadstone.formats.fio.table import BY_NAME
+from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ def sections(tokens: Sequence[str], parser: Parser) -> list[Section]:
         name, value = _option(waiting)
         if name == "name":
             if not value:
-                raise InputError("needs a value", where=Where(COMMAND_LINE, option="--name"))
+                raise make_error(
+                    InputError, "formats_fio.tokens.needs_value", where=Where(COMMAND_LINE, option="--name")
+                )
             found.append(Section(value, Where(COMMAND_LINE, option=f"--name={value[:64]}")))
             continue
         if not found:
@@ -39,7 +42,9 @@ def _option(waiting: list[str]) -> tuple[str, str | None]:
     """Take one option and its value off the front."""
     token = waiting.pop(0)
     if not token.startswith("--"):
-        raise InputError(f"found {token!r}, expected --option=value", where=Where(COMMAND_LINE))
+        raise make_error(
+            InputError, "formats_fio.tokens.no_option", where=Where(COMMAND_LINE), token=f"{token!r}"
+        )
     name, equals, value = token[2:].partition("=")
     if equals:
         return name, value
@@ -47,8 +52,12 @@ def _option(waiting: list[str]) -> tuple[str, str | None]:
         return name, waiting.pop(0) if waiting else None
     option = BY_NAME.get(name)
     if option is None:
-        raise InputError(
-            f"{name[:64]!r} is not an option of fio", where=Where(COMMAND_LINE), hint=nearest(name, BY_NAME)
+        raise make_error(
+            InputError,
+            "formats_fio.tokens.unknown",
+            where=Where(COMMAND_LINE),
+            hint=nearest(name, BY_NAME),
+            name=f"{name[:64]!r}",
         )
     if option.flag or not waiting or waiting[0].startswith("--"):
         return name, None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, Where
 from loadstone.formats.iometer.lines import number, plain
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,10 +106,12 @@ def _named(lines: IcfLines, pair: Pair, tell: Callable[[Where, str], None]) -> A
         raise pair.wrong("a name and one of " + ", ".join(ASSIGNED))
     heading = lines.take()
     if heading is None or not heading.is_key or not plain(heading.text).startswith("size"):
-        raise InputError(
-            f"{name!r} has no line of column names",
+        raise make_error(
+            InputError,
+            "formats_iometer.access.no_columns",
             where=lines.where(heading or None),
-            hint="expected '" + ",".join(COLUMNS),
+            name=f"{name!r}",
+            columns=",".join(COLUMNS),
         )
     rows = []
     for text, where in lines.values(name):
@@ -124,36 +127,48 @@ def _named(lines: IcfLines, pair: Pair, tell: Callable[[Where, str], None]) -> A
 def _check_sum(rows: list[AccessRow], name: str, where: Where) -> None:
     total = sum(row.percent for row in rows)
     if total != 100:
-        raise InputError(
-            f"the lines of {name!r} add up to {total} % of its I/Os, expected 100",
-            where=where,
-            hint="the second number of each line is its share",
+        raise make_error(
+            InputError, "formats_iometer.access.shares", where=where, name=f"{name!r}", total=total
         )
 
 
 def _row(words: list[str], where: Where, columns: tuple[str, ...]) -> AccessRow:
     values = [number(word.strip()) for word in words]
     if len(words) != len(columns) or None in values:
-        raise InputError(
-            f"found {','.join(word.strip() for word in words)[:80]!r}, expected {len(columns)} whole numbers",
+        raise make_error(
+            InputError,
+            "formats_iometer.access.numbers",
             where=where,
-            hint="they are: " + ", ".join(columns),
+            names=f"{','.join(word.strip() for word in words)[:80]!r}",
+            count=len(columns),
+            columns=", ".join(columns),
         )
     by_name = dict(zip(columns, (value or 0 for value in values), strict=True))
     for name in ("% of size", "% reads", "% random"):
         if by_name[name] > 100:
-            raise InputError(f"{name} is {by_name[name]}, expected at most 100", where=where)
+            raise make_error(
+                InputError, "formats_iometer.access.over_100", where=where, name=name, given=by_name[name]
+            )
     for name in ("delay", "burst", "align", "reply"):
         if by_name.get(name, 0) > MAX_BLOCK_BYTES:
-            raise InputError(f"{name} is {by_name[name]}, expected at most {MAX_BLOCK_BYTES}", where=where)
+            raise make_error(
+                InputError,
+                "formats_iometer.access.over_limit",
+                where=where,
+                name=name,
+                given=by_name[name],
+                max_block=MAX_BLOCK_BYTES,
+            )
     size_bytes = by_name["size"]
     if not 0 < size_bytes <= MAX_BLOCK_BYTES or size_bytes % SECTOR_BYTES:
-        raise InputError(
-            f"size is {size_bytes}, expected a multiple of {SECTOR_BYTES} below 2 GiB", where=where
+        raise make_error(
+            InputError, "formats_iometer.access.size", where=where, size=size_bytes, sector=SECTOR_BYTES
         )
     align_bytes = by_name.get("align", _OLD_ALIGN_BYTES)
     if align_bytes % SECTOR_BYTES:
-        raise InputError(f"align is {align_bytes}, expected a multiple of {SECTOR_BYTES}", where=where)
+        raise make_error(
+            InputError, "formats_iometer.access.align", where=where, align=align_bytes, sector=SECTOR_BYTES
+        )
     return AccessRow(
         size_bytes=size_bytes,
         percent=by_name["% of size"],
@@ -177,7 +192,7 @@ def _unnamed(lines: IcfLines) -> list[AccessSpec]:
         rows += [row] if row.percent else []
         total = sum(one.percent for one in rows)
         if total > 100:
-            raise InputError(f"the lines up to here add up to {total} %, expected 100", where=where)
+            raise make_error(InputError, "formats_iometer.access.shares_so_far", where=where, total=total)
         if total == 100:
             name = _free_name(smart_name(rows), {spec.name.lower() for spec in specs})
             specs.append(AccessSpec(name, "ALL", tuple(rows), rows[0].where))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.workload.placement import TargetName
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def check_mapping(mapping: Mapping[str, str], managers: Sequence[Manager]) -> No
     for old in mapping:
         if old.lower() not in known:
             shown = ", ".join(sorted({short(target.name) for target in targets})) or "none"
-            raise InputError(f"no worker uses {old!r}", hint=f"the targets in the file are: {shown}")
+            raise make_error(InputError, "formats_iometer.drive_names.not_used", old=f"{old!r}", shown=shown)
 
 
 def place(target: IometerTarget, mapping: Mapping[str, str]) -> TargetName:
@@ -52,16 +53,21 @@ def place(target: IometerTarget, mapping: Mapping[str, str]) -> TargetName:
         mapped = next((new for old, new in mapping.items() if old.lower() in names), None)
     path = mapped if mapped is not None else short(target.name)
     if mapped is None and not path.startswith("/"):
-        raise InputError(
-            f"{target.name} is a drive of the host the file is for",
+        raise make_error(
+            InputError,
+            "formats_iometer.drive_names.of_other_host",
             where=target.where,
-            hint=f"say what it is here: --map '{path}=PATH', or --target PATH for all",
+            target=target.name,
+            path=path,
         )
     if _holds_devices(Path(path)):
-        raise InputError(
-            f"{path} is a directory of devices, not a drive",
+        raise make_error(
+            InputError,
+            "formats_iometer.drive_names.directory",
             where=target.where,
-            hint=f"name one of them: --map '{short(target.name)}={path.rstrip('/.')}/NAME'",
+            path=path,
+            target=short(target.name),
+            directory=path.rstrip("/."),
         )
     if Path(path).is_dir():
         path = str(Path(path) / TEST_FILE)

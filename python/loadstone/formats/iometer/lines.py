@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, Where
+from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
@@ -65,7 +66,14 @@ class Pair:
     def wrong(self, expected: str, *, hint: str | None = None) -> InputError:
         """Make the error of a value that is not what was expected."""
         found = f"found {self.value[:_SHOWN]!r}" if self.value else "there is no value"
-        return InputError(f"{found}, expected {expected}", where=self.where, hint=hint)
+        return make_error(
+            InputError,
+            "formats_iometer.lines.found",
+            where=self.where,
+            hint=hint,
+            found=found,
+            expected=expected,
+        )
 
 
 def number(word: str) -> int | None:
@@ -112,11 +120,16 @@ class IcfLines:
         """Return the next key with its value. `inside` names the section, for errors."""
         line = self.take()
         if line is None:
-            raise InputError(f"the file ends inside {inside}", where=self.where(None), hint="was it cut off?")
+            raise make_error(
+                InputError, "formats_iometer.lines.cut_off", where=self.where(None), inside=inside
+            )
         if not line.is_key:
-            raise InputError(
-                f"found {line.text[:_SHOWN]!r} in {inside}, expected a line that begins with '",
+            raise make_error(
+                InputError,
+                "formats_iometer.lines.no_line",
                 where=self.where(line),
+                line=f"{line.text[:_SHOWN]!r}",
+                inside=inside,
             )
         key = plain(line.text)
         if key.startswith("end "):
@@ -140,8 +153,13 @@ class IcfLines:
 
     def unknown(self, pair: Pair, inside: str, known: Iterable[str]) -> InputError:
         """Make the error of a key that its section does not have."""
-        return InputError(
-            f"{inside} has no key {pair.key!r}", where=pair.where, hint=nearest(pair.key, known)
+        return make_error(
+            InputError,
+            "formats_iometer.lines.no_key",
+            where=pair.where,
+            hint=nearest(pair.key, known),
+            inside=inside,
+            key=f"{pair.key!r}",
         )
 
     def _skip_remarks(self) -> None:

@@ -18,6 +18,7 @@ from loadstone.formats.iometer.access import SECTOR_BYTES
 from loadstone.formats.iometer.drive_names import check_mapping, place, short
 from loadstone.formats.iometer.managers import IometerTarget, IometerWorker, Manager
 from loadstone.formats.iometer.setup import RECORDED, TEST_TYPES
+from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 from loadstone.workload.model import Job, Note, NoteKind, Workload
 from loadstone.workload.placement import Amount, HostPlace, TargetName
@@ -96,11 +97,7 @@ class _ConfigurationLowering:
             where = self._setup.at("test type", self._file.where)
             made += [self._run(index, step) for step in run_cycle.steps(self._setup, whole, where)]
         if not made:
-            raise InputError(
-                "no worker has both an access specification and a target",
-                where=self._file.where,
-                hint="give --target PATH if the file assigns specifications but no targets",
-            )
+            raise make_error(InputError, "formats_iometer.lower.no_work", where=self._file.where)
         return _named_apart(made)
 
     def _note(self, where: Where | None, text: str, kind: NoteKind) -> None:
@@ -111,16 +108,18 @@ class _ConfigurationLowering:
         where = self._file.where
         specs = [(spec.name, spec.where) for spec in self._file.specs if spec.assigned in ("ALL", "DISK")]
         if not specs:
-            raise InputError(
-                "there is no manager list, and no specification is assigned to workers by default",
-                where=where,
-                hint="save the file with its managers and workers, or write ALL in place of NONE",
-            )
+            raise make_error(InputError, "formats_iometer.lower.no_managers", where=where)
         count = self._setup.disk_workers
         count = len(os.sched_getaffinity(0)) if count is None else count
         if count > MAX_WORKERS:
             where = self._setup.at("default disk workers to spawn", where)
-            raise InputError(f"{count} workers are too many, expected at most {MAX_WORKERS}", where=where)
+            raise make_error(
+                InputError,
+                "formats_iometer.lower.too_many_workers",
+                where=where,
+                count=count,
+                max_workers=MAX_WORKERS,
+            )
         workers = [
             IometerWorker(f"Worker {number}", where, specs=list(specs)) for number in range(1, count + 1)
         ]
@@ -132,7 +131,7 @@ class _ConfigurationLowering:
         if not self._asked.targets:
             return list(managers)
         if len(set(self._asked.targets)) != len(self._asked.targets):
-            raise InputError("a target is given twice")
+            raise make_error(InputError, "formats_iometer.lower.target_twice")
         self._note(None, "as asked: all workers use " + ", ".join(self._asked.targets), "changed")
         return [
             replace(
@@ -154,10 +153,12 @@ class _ConfigurationLowering:
                 for name, where in worker.specs:
                     if name.lower() != run_cycle.IDLE and name.lower() not in self._specs:
                         known = [spec.name for spec in self._file.specs]
-                        raise InputError(
-                            f"there is no access specification {name!r}",
+                        raise make_error(
+                            InputError,
+                            "formats_iometer.lower.no_specification",
                             where=where,
                             hint=nearest(name, known),
+                            name=f"{name!r}",
                         )
                 if worker.specs:
                     for target in worker.targets:
@@ -286,11 +287,7 @@ class _ConfigurationLowering:
     def _rows(self, spec: AccessSpec) -> tuple[WorkloadRow, ...]:
         for row in spec.rows:
             if row.reply_bytes:
-                raise RefusedError(
-                    "each I/O is answered by another of the other direction: not done for storage",
-                    where=row.where,
-                    hint="write 0 as the last number, the size of the reply",
-                )
+                raise make_error(RefusedError, "formats_iometer.lower.reply", where=row.where)
             if row.random_percent and not row.align_bytes and row.size_bytes > SECTOR_BYTES:
                 self._note(
                     row.where,
@@ -317,11 +314,15 @@ class _ConfigurationLowering:
             return {}
         for row in spec.rows:
             if (row.delay_ms, row.burst) != (first.delay_ms, first.burst):
-                raise RefusedError(
-                    f"waits {row.delay_ms} ms before {row.burst} I/Os, the first line of {spec.name!r} "
-                    f"{first.delay_ms} ms before {first.burst}: not done in one specification",
+                raise make_error(
+                    RefusedError,
+                    "formats_iometer.lower.delays",
                     where=row.where,
-                    hint="give all its lines the same delay and burst",
+                    delay=row.delay_ms,
+                    burst=row.burst,
+                    spec=f"{spec.name!r}",
+                    first_delay=first.delay_ms,
+                    first_burst=first.burst,
                 )
         return {
             "pacing.thinktime_ns": first.delay_ms * MILLISECOND_NS,
@@ -347,10 +348,10 @@ class _ConfigurationLowering:
     def _times(self) -> dict[str, Any]:
         runtime_ns = self._asked.runtime_ns or self._setup.run_ns
         if not runtime_ns:
-            raise InputError(
-                "the run time is 0, which is until someone stops the test",
+            raise make_error(
+                InputError,
+                "formats_iometer.lower.no_run_time",
                 where=self._setup.at("run time", self._file.where),
-                hint="give --runtime, such as --runtime 10m",
             )
         ramp_ns = self._setup.ramp_ns if self._asked.ramp_ns is None else self._asked.ramp_ns
         return {"limits.runtime_ns": runtime_ns, "limits.ramp_ns": ramp_ns or None, "limits.time_based": True}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.iometer.lines import number, plain
+from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
@@ -154,11 +155,7 @@ def _read_worker(lines: IcfLines, named: Pair) -> IometerWorker:
 def _only_disks(pair: Pair, inside: str) -> None:
     kind = pair.fields()[0].upper()
     if kind == "NETWORK":
-        raise RefusedError(
-            f"{inside} loads a network: Loadstone loads storage only",
-            where=pair.where,
-            hint="remove the worker from the file",
-        )
+        raise make_error(RefusedError, "formats_iometer.managers.network", where=pair.where, inside=inside)
     if kind != "DISK":
         raise pair.wrong("DISK", hint=nearest(kind, ("DISK", "NETWORK")))
 
@@ -167,7 +164,14 @@ def _end(lines: IcfLines, wanted: str, inside: str) -> None:
     line = lines.take()
     if line is None or not line.is_key or plain(line.text) != wanted:
         found = "the end of the file" if line is None else repr(line.text[:60])
-        raise InputError(f"found {found} in {inside}, expected '{wanted}", where=lines.where(line))
+        raise make_error(
+            InputError,
+            "formats_iometer.managers.found",
+            where=lines.where(line),
+            found=found,
+            inside=inside,
+            expected=wanted,
+        )
 
 
 def _read_targets(lines: IcfLines, worker: IometerWorker, inside: str) -> None:
@@ -221,10 +225,8 @@ def _setting(pair: Pair, settings: Settings, inside: str) -> Settings:
     if rate not in ("ENABLED", "DISABLED"):
         raise pair.wrong("ENABLED or DISABLED for the test of the connection rate")
     if rate == "ENABLED":
-        raise RefusedError(
-            f"{inside} tests the connection rate: targets are not closed and opened again during a run",
-            where=pair.where,
-            hint="write DISABLED",
+        raise make_error(
+            RefusedError, "formats_iometer.managers.connection_rate", where=pair.where, inside=inside
         )
     seed = None
     if pair.key == _SETTINGS:

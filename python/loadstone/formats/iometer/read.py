@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import InputError, Where
 from loadstone.formats.iometer import access, managers, setup
 from loadstone.formats.iometer.lines import MAX_FILE_BYTES, IcfLines
+from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 from loadstone.workload.model import Note
 
@@ -54,7 +55,9 @@ class Configuration:
 def read_icf(source: bytes, name: str) -> Configuration:
     """Read a file's bytes. Raises InputError, and RefusedError for what is understood and not done."""
     if len(source) > MAX_FILE_BYTES:
-        raise InputError(f"is larger than {MAX_FILE_BYTES >> 20} MiB", where=Where(name))
+        raise make_error(
+            InputError, "formats_iometer.read.large", where=Where(name), max_file=MAX_FILE_BYTES >> 20
+        )
     lines = IcfLines(_decoded(source, name), name, (*setup.KEYS, *access.KEYS, *managers.KEYS))
     version, named = _version(lines)
     made = Configuration(name, version, setup.Setup(), source=source)
@@ -65,13 +68,17 @@ def read_icf(source: bytes, name: str) -> Configuration:
             break
         section = next((one for one in _SECTIONS if line.text.upper().startswith(f"'{one}")), None)
         if section is None:
-            raise InputError(
-                f"found {line.text[:60]!r}, expected a section",
+            raise make_error(
+                InputError,
+                "formats_iometer.read.no_section",
                 where=lines.where(line),
                 hint=nearest(line.text.removeprefix("'").rstrip("= ").upper(), _SECTIONS),
+                line=f"{line.text[:60]!r}",
             )
         if section in seen:
-            raise InputError(f"a second section {section}", where=lines.where(line))
+            raise make_error(
+                InputError, "formats_iometer.read.section_twice", where=lines.where(line), section=section
+            )
         seen.add(section)
         lines.take()
         _section(section, lines, made, named=named)
@@ -105,11 +112,7 @@ def _version(lines: IcfLines) -> tuple[str, bool]:
     if match is None or line is None:
         # Not quoted: nothing says yet that this is a configuration.
         found = "something else" if line else "an empty file"
-        raise InputError(
-            f"found {found}, expected a version such as 'Version 1.1.0'",
-            where=lines.where(line),
-            hint="is this a configuration of Iometer?",
-        )
+        raise make_error(InputError, "formats_iometer.read.no_version", where=lines.where(line), found=found)
     parts = (int(match[1]), int(match[2]), int(match[3]))
     if parts[0] >= _FIRST_DATE:
         return line.text[len("Version") :].strip(), parts >= _NAMED_SINCE
@@ -125,10 +128,8 @@ def _check_end(lines: IcfLines) -> None:
     lines.take()
     rest = lines.peek()
     if rest is not None:
-        raise InputError(
-            f"found {rest.text[:60]!r} after the version at the end",
-            where=lines.where(rest),
-            hint="several files in one: split them",
+        raise make_error(
+            InputError, "formats_iometer.read.after_end", where=lines.where(rest), rest=f"{rest.text[:60]!r}"
         )
 
 
@@ -140,7 +141,5 @@ def _decoded(source: bytes, name: str) -> str:
         text = source.decode("cp1252", errors="replace")
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1
-        raise InputError(
-            "found a NUL character", where=Where(name, line), hint="is this a configuration of Iometer?"
-        )
+        raise make_error(InputError, "formats_iometer.read.nul", where=Where(name, line))
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError
 from loadstone.formats.iometer.setup import check_cycling
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -61,7 +62,13 @@ def steps(setup: Setup, whole: dict[Place, int], where: Where) -> list[CycleStep
         check_cycling(setup.depth, "queue depth", where)
     found = _steps(setup, whole) if whole else []
     if len(found) > MAX_RUNS:
-        raise InputError(f"{len(found)} runs are too many, expected at most {MAX_RUNS}", where=where)
+        raise make_error(
+            InputError,
+            "formats_iometer.run_cycle.too_many_runs",
+            where=where,
+            found=len(found),
+            max_runs=MAX_RUNS,
+        )
     return found
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, Where
 from loadstone.formats.iometer.lines import number
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from loadstone.formats.iometer.lines import IcfLines, Pair
@@ -196,9 +197,13 @@ def check_cycling(cycling: Cycling, what: str, fallback: Where) -> None:
     """Refuse a cycle that would never begin or never end."""
     where = cycling.where or fallback
     if cycling.start < 1:
-        raise InputError(f"{what} cycling starts at {cycling.start}, expected 1 or more", where=where)
+        raise make_error(
+            InputError, "formats_iometer.setup.cycling_start", where=where, what=what, start=cycling.start
+        )
     if cycling.step < 1:
-        raise InputError(f"{what} cycling has a step of {cycling.step}: it would never end", where=where)
+        raise make_error(
+            InputError, "formats_iometer.setup.cycling_step", where=where, what=what, step=cycling.step
+        )
 
 
 _READERS: Final = {

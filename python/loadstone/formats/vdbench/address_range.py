@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench.common import LARGEST_PERCENT
+from loadstone.messages import make_error
 from loadstone.workload.addresses import Distribution
 from loadstone.workload.placement import Amount
 
@@ -108,17 +109,21 @@ def place(access: Access) -> AddressRange:
     where = _where(access.workload, storage)
     low, high = access.workload.hotband or access.workload.range or storage.range or (0.0, 100.0)
     if 100 < high <= LARGEST_PERCENT and low <= 100:
-        raise RefusedError(
-            f"a range that wraps around the end ({low:g}% to {high:g}%) is not supported",
-            where=where,
-            hint="use two workloads with half of the skew= each",
+        raise make_error(
+            RefusedError, "formats_vdbench.address_range.wraps", where=where, low=f"{low:g}", high=f"{high:g}"
         )
     if storage.size is None:
         return _shares(access, (low, high), where)
     begin = low if low > 100 else storage.size * low / 100
     end = high if high > LARGEST_PERCENT else storage.size * high / 100
     if end > storage.size:
-        raise InputError(f"the range ends at {end:.0f}, the SD at {storage.size}", where=where)
+        raise make_error(
+            InputError,
+            "formats_vdbench.address_range.beyond_sd",
+            where=where,
+            end=f"{end:.0f}",
+            size=storage.size,
+        )
     if begin < block_bytes and (storage.is_raw or storage.joined):
         begin = block_bytes
     first = int(begin) // block_bytes * block_bytes + storage.offset
@@ -126,10 +131,12 @@ def place(access: Access) -> AddressRange:
     if storage.offset and first + length > storage.size:
         length -= block_bytes
     if length < 2 * block_bytes:
-        raise InputError(
-            f"{max(length, 0)} bytes have no room for two blocks of {block_bytes}",
+        raise make_error(
+            InputError,
+            "formats_vdbench.address_range.no_room",
             where=where,
-            hint="raise size= or widen range=",
+            length=max(length, 0),
+            block=block_bytes,
         )
     return AddressRange(Amount(bytes=first), Amount(bytes=length), *_spread(access, length, where))
 
@@ -146,8 +153,12 @@ def _shares(access: Access, span: tuple[float, float], where: Where) -> AddressR
     storage, block_bytes, (low, high) = access.storage, access.block_bytes, span
     if access.hits or access.workload.hotband is not None:
         what = "hotband=" if access.workload.hotband is not None else "a hit percentage"
-        raise RefusedError(
-            f"{what} needs to know the size of sd={storage.name}", where=where, hint="add size= to the SD"
+        raise make_error(
+            RefusedError,
+            "formats_vdbench.address_range.size_unknown",
+            where=where,
+            what=what,
+            storage=storage.name,
         )
     reads, writes = _spread(access, 0, where)
     if high > LARGEST_PERCENT:
@@ -157,11 +168,7 @@ def _shares(access: Access, span: tuple[float, float], where: Where) -> AddressR
     size = None if high - low == 100 else Amount(percent=high - low)
     if low:
         if storage.offset:
-            raise RefusedError(
-                "offset= with a range in percent needs the size of the SD",
-                where=where,
-                hint="add size= to the SD",
-            )
+            raise make_error(RefusedError, "formats_vdbench.address_range.percent_of_unknown", where=where)
         return AddressRange(Amount(percent=low), size, reads, writes)
     first = storage.offset + (block_bytes if storage.is_raw else 0)
     return AddressRange(Amount(bytes=first) if first else None, size, reads, writes)
@@ -181,10 +188,8 @@ def _spread(access: Access, length: int, where: Where) -> tuple[Distribution | N
         beside = asked[1] if len(asked) > 1 else f"seekpct={access.seek.percent:g}"
         at = access.workload.at
         where = at.get("rhpct") or at.get("whpct") or at.get("hotband") or at.get("seekpct") or where
-        raise RefusedError(
-            f"{asked[0]} together with {beside} is not supported",
-            where=where,
-            hint="use seekpct=100, or two workloads with a share of the skew= each",
+        raise make_error(
+            RefusedError, "formats_vdbench.address_range.together", where=where, asked=asked[0], beside=beside
         )
     if hot:
         return _hot(length, 0, block_bytes), _hot(length, length // _HOT_SHIFT, block_bytes)
@@ -199,11 +204,13 @@ def _area(hits: Hits, length: int, block_bytes: int, where: Where) -> int:
     """Return the bytes of the hit area in whole blocks; raises InputError without room for two."""
     area_bytes = hits.area_bytes // block_bytes * block_bytes
     if area_bytes < 2 * block_bytes or length - area_bytes < 2 * block_bytes:
-        raise InputError(
-            f"a hit area of {hits.area_bytes} bytes and {length - area_bytes} bytes beside it have no "
-            f"room for two blocks of {block_bytes} each",
+        raise make_error(
+            InputError,
+            "formats_vdbench.address_range.hit_area",
             where=where,
-            hint="change hitarea= or size=",
+            area=hits.area_bytes,
+            length=length - area_bytes,
+            block=block_bytes,
         )
     return area_bytes
 

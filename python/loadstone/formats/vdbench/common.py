@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from loadstone.errors import InputError
 from loadstone.formats.vdbench.values import choice, numbers, texts
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -268,10 +269,6 @@ def skew_shares(asked: Sequence[float | None], most_off: float, run: str, where:
     total = sum(skew or 0.0 for skew in asked)
     free = sum(skew is None for skew in asked)
     if total > 100 + 0.001 or (total >= 100 if free else abs(total - 100) > most_off):
-        raise InputError(
-            f"the skew= of rd={run} adds up to {total:g}, expected 100",
-            where=where,
-            hint="workloads without skew= share what is left of 100",
-        )
+        raise make_error(InputError, "formats_vdbench.common.skew", where=where, run=run, total=f"{total:g}")
     rest = (100 - total) / free if free else 0.0
     return [rest if skew is None else skew for skew in asked]

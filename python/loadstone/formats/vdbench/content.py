@@ -13,6 +13,7 @@ from loadstone import input_file
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench.mix import shown_sizes
 from loadstone.formats.vdbench.values import shown
+from loadstone.messages import make_error
 from loadstone.workload.payload import MAX_PATTERN_BYTES
 
 if TYPE_CHECKING:
@@ -54,13 +55,9 @@ def fields(general: General, reduction: Reduction, transfers: Sizes, say: Say) -
         return made
     where = reduction.dedup_at
     if general.verified_at is not None:
-        raise RefusedError(
-            "dedupratio= beside validate= is not supported: no two stamped blocks are equal",
-            where=where,
-            hint="remove one of them",
-        )
+        raise make_error(RefusedError, "formats_vdbench.content.dedup_and_validate", where=where)
     if general.dedupunit is None:
-        raise InputError("dedupratio= needs dedupunit=", where=where, hint="add dedupunit=SIZE")
+        raise make_error(InputError, "formats_vdbench.content.no_unit", where=where)
     every = [*(size for size, _ in transfers.pairs), transfers.step_bytes]
     whole_units(general, every, f"a transfer of {shown_sizes(transfers)}", "xfersize=")
     if repeated:
@@ -77,10 +74,13 @@ def whole_units(general: General, sizes: Sequence[int], what: str, keyword: str)
     """Raise InputError for sizes that are no multiples of `dedupunit=`, as vdbench wants them."""
     unit = general.dedupunit
     if unit and any(size % unit for size in sizes):
-        raise InputError(
-            f"{what} is no multiple of dedupunit={shown(unit)}",
+        raise make_error(
+            InputError,
+            "formats_vdbench.content.not_whole_units",
             where=general.at["dedupunit"],
-            hint=f"change dedupunit= or {keyword}",
+            what=what,
+            unit=shown(unit),
+            keyword=keyword,
         )
 
 
@@ -106,20 +106,33 @@ def pattern(general: General, ratio: float, dedup: float) -> tuple[int, ...] | N
     }
     for other, given in others.items():
         if given:
-            raise InputError(f"pattern= and {other} exclude each other, as in vdbench", where=where)
+            raise make_error(InputError, "formats_vdbench.content.exclusive", where=where, other=other)
     try:
         found = input_file.start(general.pattern, MAX_PATTERN_BYTES + 1)
     except OSError as error:
-        raise InputError(f"{general.pattern} cannot be read: {error.strerror}", where=where) from error
-    if len(found) > MAX_PATTERN_BYTES:
-        raise RefusedError(
-            f"{general.pattern}: patterns of more than {MAX_PATTERN_BYTES} bytes are not supported",
+        raise make_error(
+            InputError,
+            "formats_vdbench.content.unreadable",
             where=where,
-            hint=f"cut it: head -c {MAX_PATTERN_BYTES} {general.pattern}",
+            pattern=general.pattern,
+            reason=error.strerror,
+        ) from error
+    if len(found) > MAX_PATTERN_BYTES:
+        raise make_error(
+            RefusedError,
+            "formats_vdbench.content.pattern_large",
+            where=where,
+            pattern=general.pattern,
+            max_pattern=MAX_PATTERN_BYTES,
         )
     whole = found[: len(found) - len(found) % WORD_BYTES]
     if not whole:
-        raise InputError(
-            f"{general.pattern} has {len(found)} bytes, expected {WORD_BYTES} or more", where=where
+        raise make_error(
+            InputError,
+            "formats_vdbench.content.pattern_small",
+            where=where,
+            pattern=general.pattern,
+            found=len(found),
+            word=WORD_BYTES,
         )
     return tuple(whole)

@@ -17,6 +17,7 @@ from loadstone.formats.vdbench.file_work import FileWork, file_works, format_wor
 from loadstone.formats.vdbench.loops import Turn, turns
 from loadstone.formats.vdbench.rundef import RATE, IoRate, RunDefinition
 from loadstone.formats.vdbench.workload import WorkloadDefinition
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -126,10 +127,11 @@ def expand(file: ParameterFile, overrides: Overrides | None = None) -> list[Para
     titles: set[str] = set()
     for run in runs:
         if run.title in titles:
-            raise InputError(
-                f"two runs are called {run.title!r}",
+            raise make_error(
+                InputError,
+                "formats_vdbench.expand.same_title",
                 where=run.definition.where,
-                hint="a loop has the same value twice, or two run definitions share a name",
+                title=f"{run.title!r}",
             )
         titles.add(run.title)
     return _with_general_commands(file, [*_formatting(file, runs), *runs])
@@ -179,10 +181,12 @@ def _with_general_commands(file: ParameterFile, runs: list[ParameterFileRun]) ->
         definition = runs[index].definition
         where = file.general.at[word]
         if getattr(definition, word) is not None:
-            raise RefusedError(
-                f"{word}= in the general section and for rd={definition.name} would both run at one time",
+            raise make_error(
+                RefusedError,
+                "formats_vdbench.expand.two_commands",
                 where=where,
-                hint="put both commands in one",
+                word=word,
+                definition=definition.name,
             )
         at = {**definition.at, word: where}
         runs[index] = replace(runs[index], definition=replace(definition, at=at, **{word: command}))
@@ -214,14 +218,20 @@ def _run(file: ParameterFile, definition: RunDefinition, turn: Turn, times: Time
     looped = turn.values.get(RATE)
     if not asked:
         word = "fwdrate" if file.on_files else RATE
-        raise InputError(
-            f"rd={definition.name} has no {word}=",
+        raise make_error(
+            InputError,
+            "formats_vdbench.expand.no_rate",
             where=definition.where,
-            hint=f"add {word}=max, {word}=curve or a rate",
+            definition=definition.name,
+            word=word,
         )
     rate = looped if isinstance(looped, IoRate) else asked[0]
     if rate.kind == "number" and rate.value == 0 and not definition.arrivals.variable:
-        raise InputError("the rate is 0", where=definition.at["fwdrate" if file.on_files else RATE])
+        raise make_error(
+            InputError,
+            "formats_vdbench.expand.rate_zero",
+            where=definition.at["fwdrate" if file.on_files else RATE],
+        )
     if file.on_files:
         return ParameterFileRun(
             definition.name, definition, turn, rate, times, file_works=file_works(file, definition, turn)
@@ -241,17 +251,23 @@ def _times(definition: RunDefinition, overrides: Overrides) -> Times:
     interval = interval or min(elapsed // 2, 60)
     where = definition.at.get("elapsed", definition.where)
     if interval < 1 or elapsed // interval < 2:
-        raise InputError(
-            f"elapsed={elapsed} is less than two intervals of {interval} s",
+        raise make_error(
+            InputError,
+            "formats_vdbench.expand.elapsed_short",
             where=where,
-            hint="raise elapsed= or lower interval=",
+            elapsed=elapsed,
+            interval=interval,
         )
     for word, value in (("elapsed", elapsed), ("warmup", warmup)):
         if value % interval:
-            raise InputError(
-                f"{word}={value} is not a multiple of interval={interval}",
+            raise make_error(
+                InputError,
+                "formats_vdbench.expand.not_whole_intervals",
                 where=definition.at.get(word, where),
-                hint=f"use {word}={value - value % interval + interval}",
+                word=word,
+                value=value,
+                interval=interval,
+                nearest=value - value % interval + interval,
             )
     return Times(elapsed, interval, warmup, definition.pause)
 
@@ -263,7 +279,7 @@ def _each_set(file: ParameterFile) -> Iterator[RunDefinition]:
         asked = run.sds[0] if run.sds and len(run.sds) == 1 else ""
         match = _SETS.match(asked)
         if match and int(match[1] or 1) == 0:
-            raise InputError("sets of 0 SDs", where=run.at["sds"])
+            raise make_error(InputError, "formats_vdbench.expand.sets_of_none", where=run.at["sds"])
         if match:
             size = int(match[1] or 1)
             order = names if size == 1 else _mixed(names)
@@ -312,14 +328,18 @@ def _works(file: ParameterFile, definition: RunDefinition, turn: Turn) -> tuple[
     if definition.sds is not None and not definition.wds:
         workloads = [replace(file.default_workload, name=f"rd={definition.name}")]
     elif not definition.wds:
-        raise InputError(f"rd={definition.name} has no wd=", where=definition.where, hint="add wd=")
+        raise make_error(
+            InputError, "formats_vdbench.expand.no_wd", where=definition.where, definition=definition.name
+        )
     else:
         known = {workload.name: workload for workload in file.workloads}
         workloads = [
             workload for word in definition.wds for workload in meant(word, known, "wd", definition.at["wds"])
         ]
     if not workloads:
-        raise InputError(f"rd={definition.name} runs nothing", where=definition.where)
+        raise make_error(
+            InputError, "formats_vdbench.expand.nothing", where=definition.where, definition=definition.name
+        )
     _check_priorities(workloads)
     shares = _shares(workloads, definition)
     works: list[Work] = []
@@ -328,10 +348,11 @@ def _works(file: ParameterFile, definition: RunDefinition, turn: Turn) -> tuple[
         if file.general.concatenatesds:
             storages = [joined.join(workload, storages, turn, _number(file, definition, workload))]
         elif workload.threads:
-            raise InputError(
-                f"threads= of wd={workload.name} is for joined SDs (concatenatesds=yes)",
+            raise make_error(
+                InputError,
+                "formats_vdbench.expand.threads_of_workload",
                 where=workload.at["threads"],
-                hint="give the SDs threads=",
+                workload=workload.name,
             )
         works += [
             Work(workload, storage, None if share is None else share / len(storages)) for storage in storages
@@ -352,13 +373,21 @@ def _storages(file: ParameterFile, definition: RunDefinition, workload: Workload
     words = definition.sds if definition.sds is not None else workload.sds
     where = definition.at.get("sds", definition.where) if override else workload.at.get("sds", workload.where)
     if not words:
-        raise InputError(f"wd={workload.name} has no sd=", where=workload.where, hint="add sd=")
+        raise make_error(
+            InputError, "formats_vdbench.expand.no_sd", where=workload.where, workload=workload.name
+        )
     known = {storage.name: storage for storage in file.storages}
     found: list[Storage] = []
     for word in words:
         for storage in meant(word, known, "sd", where):
             if storage in found:
-                raise InputError(f"sd={storage.name} is meant twice for wd={workload.name}", where=where)
+                raise make_error(
+                    InputError,
+                    "formats_vdbench.expand.sd_twice",
+                    where=where,
+                    storage=storage.name,
+                    workload=workload.name,
+                )
             found.append(storage)
     return found
 
@@ -377,21 +406,27 @@ def _shares(workloads: Sequence[WorkloadDefinition], definition: RunDefinition) 
 def _check_priorities(workloads: Sequence[WorkloadDefinition]) -> None:
     for workload in workloads:
         if workload.iorate is not None and workload.skew is not None:
-            raise InputError(
-                f"wd={workload.name}: iorate= and skew= exclude each other", where=workload.where
+            raise make_error(
+                InputError,
+                "formats_vdbench.expand.iorate_and_skew",
+                where=workload.where,
+                workload=workload.name,
             )
         if workload.iorate is not None and workload.priority is None:
-            raise InputError(
-                f"wd={workload.name} has iorate= and no priority=",
+            raise make_error(
+                InputError,
+                "formats_vdbench.expand.no_priority",
                 where=workload.at["iorate"],
-                hint="add priority=1, and a priority to every other workload of the run",
+                workload=workload.name,
             )
     given = [workload.priority for workload in workloads if workload.priority is not None]
     if given and sorted(given) != list(range(1, len(workloads) + 1)):
-        raise InputError(
-            f"the priorities of the {len(workloads)} workloads are {given}",
+        raise make_error(
+            InputError,
+            "formats_vdbench.expand.priorities",
             where=next(one.at["priority"] for one in workloads if one.priority is not None),
-            hint="give every workload another one, from 1 on without a gap",
+            workloads=len(workloads),
+            given=str(given),
         )
 
 
@@ -400,11 +435,9 @@ def _file_format(file: ParameterFile, run: ParameterFileRun) -> ParameterFileRun
     definition, flags = run.definition, run.definition.format
     where = definition.at.get("format", definition.where)
     if "once" in flags and not run.turn.values:
-        raise InputError("format=once is for loops, and there is none", where=where, hint="use format=yes")
+        raise make_error(InputError, "formats_vdbench.expand.once_without_loops", where=where)
     if "complete" in flags:
-        raise InputError(
-            "format=complete makes nothing, as in vdbench", where=where, hint="write format=(no,complete)"
-        )
+        raise make_error(InputError, "formats_vdbench.expand.format_complete", where=where)
     workload = format_workload(file)
     systems = {work.system.name: work.system for work in run.file_works}
     works = tuple(

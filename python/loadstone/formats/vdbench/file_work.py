@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.vdbench.common import Sizes
+from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
@@ -49,7 +50,14 @@ def meant(word: str, known: Mapping[str, Entity], kind: str, where: Where) -> li
     pattern = re.compile(".*".join(re.escape(part) for part in word.split("*")) + r"\Z")
     found = [entity for name, entity in known.items() if pattern.match(name)]
     if not found:
-        raise InputError(f"there is no {kind}={word}", where=where, hint=nearest(word, known))
+        raise make_error(
+            InputError,
+            "formats_vdbench.file_work.unknown",
+            where=where,
+            hint=nearest(word, known),
+            found=kind,
+            word=word,
+        )
     return found
 
 
@@ -63,23 +71,32 @@ def file_works(file: ParameterFile, definition: RunDefinition, turn: Turn) -> tu
         for workload in meant(word, known, "fwd", definition.at.get("fwds", definition.where))
     ]
     if not workloads and definition.fsds is None:
-        raise InputError(f"rd={definition.name} has no fwd= and no fsd=", where=definition.where)
+        raise make_error(
+            InputError,
+            "formats_vdbench.file_work.no_work",
+            where=definition.where,
+            definition=definition.name,
+        )
     found: list[FileWork] = []
     for workload in workloads or [file.default_file_workload]:
         words = definition.fsds if definition.fsds is not None else workload.fsds
         where = definition.at.get("fsds") or workload.at.get("fsds") or workload.where
         if not words:
-            raise InputError(f"fwd={workload.name} has no fsd=", where=workload.where, hint="add fsd=")
+            raise make_error(
+                InputError, "formats_vdbench.file_work.no_fsd", where=workload.where, workload=workload.name
+            )
         these = {one.name: one for word in words for one in meant(word, systems, "fsd", where)}
         found += _on_systems(workload, list(these.values()), definition, turn, systems)
     anchors: dict[str, FileSystem] = {}
     for work in found:
         for system in (work.system, work.goal):
             if system is not None and anchors.setdefault(system.anchor, system) is not system:
-                raise RefusedError(
-                    f"fsd={anchors[system.anchor].name} and fsd={system.name} have one anchor in one run",
+                raise make_error(
+                    RefusedError,
+                    "formats_vdbench.file_work.same_anchor",
                     where=system.where,
-                    hint="use one of them, or two anchors",
+                    anchors=anchors[system.anchor].name,
+                    system=system.name,
                 )
     return tuple(found)
 
@@ -96,9 +113,11 @@ def _on_systems(
     operations = definition.operations or ((looped,) if isinstance(looped, str) else (workload.operation,))
     given = definition.operations or (looped if isinstance(looped, str) else None)
     if workload.rdpct is not None and given and (len(operations) > 1 or operations[0] not in TRANSFERS):
-        raise InputError(
-            f"rdpct= of fwd={workload.name} is for one operation, read or write",
+        raise make_error(
+            InputError,
+            "formats_vdbench.file_work.rdpct_of_several",
             where=workload.at.get("rdpct", workload.where),
+            workload=workload.name,
         )
     threads = int(turn.number("threads") or workload.threads)
     mine = max(1, threads // len(operations) // len(systems))
@@ -117,23 +136,31 @@ def _goal(
     where = workload.at.get("target", workload.where)
     if operation not in ("copy", "move"):
         if workload.target is not None:
-            raise InputError(
-                f"target= of fwd={workload.name} is for operation=copy and move, not {operation}", where=where
+            raise make_error(
+                InputError,
+                "formats_vdbench.file_work.target_unused",
+                where=where,
+                workload=workload.name,
+                operation=operation,
             )
         return None
     if workload.target is None:
-        raise InputError(
-            f"operation={operation} of fwd={workload.name} needs target=",
+        raise make_error(
+            InputError,
+            "formats_vdbench.file_work.no_target",
             where=where,
-            hint="add target=FSD, an FSD with the same structure",
+            operation=operation,
+            workload=workload.name,
         )
     goal = meant(workload.target, known, "fsd", where)[0]
     same = ("depth", "width", "files", "sizes", "average", "distribution", "totalsize")
     if goal is system or any(getattr(goal, word) != getattr(system, word) for word in same):
-        raise InputError(
-            f"fsd={goal.name} is no target for fsd={system.name}: "
-            "it must be another one of the same structure",
+        raise make_error(
+            InputError,
+            "formats_vdbench.file_work.other_structure",
             where=where,
+            goal=goal.name,
+            system=system.name,
         )
     return goal
 

@@ -17,6 +17,7 @@ from loadstone.formats.vdbench.mix import shown_sizes, sized
 from loadstone.formats.vdbench.pace import AHEAD, FLOW, PROCESSES, SECOND_NS, in_whole_numbers
 from loadstone.formats.vdbench.values import shown
 from loadstone.formats.vdbench.vocabulary import OF_FSDS
+from loadstone.messages import make_error
 from loadstone.workload.block_sizes import fixed
 from loadstone.workload.model import Job
 from loadstone.workload.placement import Amount, TargetName
@@ -79,24 +80,19 @@ def _check(file: ParameterFile, run: ParameterFileRun) -> None:
     definition, general = run.definition, file.general
     for loop, value in definition.loops.items():
         if loop not in _LOOPS:
-            raise InputError(f"{loop}= has no effect on file systems", where=value.where)
+            raise make_error(InputError, "formats_vdbench.files.no_effect", where=value.where, loop=loop)
     if general.journal:
-        raise RefusedError(
-            "journal= is not supported for file systems",
-            where=general.at["journal"],
-            hint="use validate=yes: what is known of the files goes from one run to the next",
-        )
+        raise make_error(RefusedError, "formats_vdbench.files.journal", where=general.at["journal"])
     arrivals = definition.arrivals
     if arrivals.variable:
-        raise RefusedError(
-            f"distribution={'spike' if arrivals.spike else 'variable'} is not supported for file systems",
+        raise make_error(
+            RefusedError,
+            "formats_vdbench.files.distribution",
             where=definition.at["arrivals"],
-            hint="use exponential (the default), uniform or deterministic",
+            value="spike" if arrivals.spike else "variable",
         )
     if "operations" in definition.loops and definition.operations:
-        raise InputError(
-            "operations= and foroperations= exclude each other", where=definition.at["operations"]
-        )
+        raise make_error(InputError, "formats_vdbench.files.operations", where=definition.at["operations"])
 
 
 def _rates(run: ParameterFileRun, rate_ops: float | None) -> list[float | None]:
@@ -108,10 +104,8 @@ def _rates(run: ParameterFileRun, rate_ops: float | None) -> list[float | None]:
         return [None] * len(parts)
     total = run.rate.value if run.rate.kind == "number" else rate_ops
     if total is None:
-        raise InputError(
-            f"{run.rate} of what no run before it has measured",
-            where=where,
-            hint="put a run with fwdrate=max before it",
+        raise make_error(
+            InputError, "formats_vdbench.files.rate_not_measured", where=where, rate=str(run.rate)
         )
     return [total * part / 100 for part in parts]
 
@@ -136,10 +130,8 @@ def _job(file: ParameterFile, run: ParameterFileRun, work: FileWork, rate: float
     workload, system = work.workload, work.system
     reads = _reads(run, work)
     if reads is not None and "sequential" in workload.fileio:
-        raise InputError(
-            "fileio=sequential and rdpct= exclude each other, as in vdbench",
-            where=workload.at.get("rdpct", workload.where),
-            hint="add fileio=random, or use operation=read or write",
+        raise make_error(
+            InputError, "formats_vdbench.files.sequential_mix", where=workload.at.get("rdpct", workload.where)
         )
     if reads is not None and work.operation not in TRANSFERS:
         note(
@@ -183,25 +175,23 @@ def _bounded(run: ParameterFileRun, jobs: list[Job], note: Say) -> list[Job]:
     for limit in run.definition.maxdata:
         where = run.definition.at[f"maxdata:{limit.of}"]
         if limit.is_multiple:
-            raise RefusedError(
-                f"maxdata={limit.amount:g} is a multiple of SDs: file systems need bytes",
-                where=where,
-                hint="write maxdata=10g",
+            raise make_error(
+                RefusedError, "formats_vdbench.files.maxdata_of_sds", where=where, amount=f"{limit.amount:g}"
             )
         ways = {"read": ("read", "randread"), "write": ("write", "randwrite")}.get(limit.of)
         for job in jobs:
             work = job.work
             if isinstance(work, TreeWork) and work.operation != "transfer":
-                raise RefusedError(
-                    f"maxdata= counts what is read and written: {job.name} is operation={work.operation}",
+                raise make_error(
+                    RefusedError,
+                    "formats_vdbench.files.maxdata_of_operation",
                     where=where,
-                    hint="use elapsed=, or put it into a run of its own",
+                    job=job.name,
+                    operation=work.operation,
                 )
             if ways is not None and (job.blocks is None or job.blocks.mix.rw not in ways):
-                raise RefusedError(
-                    f"a limit on one direction is not supported where {job.name} goes the other way, too",
-                    where=where,
-                    hint="use maxdata= or elapsed=",
+                raise make_error(
+                    RefusedError, "formats_vdbench.files.limit_of_direction", where=where, job=job.name
                 )
         jobs = [
             job.changed(
@@ -241,9 +231,11 @@ def _direction(work: FileWork, reads: float | None) -> dict[str, Any]:
     made: dict[str, Any] = {}
     if reads is not None:
         if reads != int(reads):
-            raise RefusedError(
-                f"rdpct={reads:g}: a fraction is not supported for file systems",
+            raise make_error(
+                RefusedError,
+                "formats_vdbench.files.rdpct_fraction",
                 where=work.workload.at.get("rdpct", work.workload.where),
+                reads=f"{reads:g}",
             )
         way = "read" if reads == 100 else "write" if reads == 0 else "rw"
         if way == "rw":
@@ -334,11 +326,11 @@ def _content(
     if "payload.repeat" in made:
         tree = tree_shape.shape(system, run.turn)
         if tree.around:
-            raise RefusedError(
-                f"dedupratio= beside files around a mean (fsd={system.name}) is not supported: "
-                "not all are whole units of dedupunit=",
+            raise make_error(
+                RefusedError,
+                "formats_vdbench.files.dedup_around_mean",
                 where=system.at.get("sizes", system.where),
-                hint="use sizes= with shares",
+                system=system.name,
             )
         every = [size for size, _ in tree.sizes]
         content.whole_units(general, every, f"the size of a file of fsd={system.name}", "sizes=")
@@ -354,16 +346,12 @@ def _work(run: ParameterFileRun, work: FileWork, rate: float | None, note: Say) 
     random = operation == "transfer" and way == "random"
     where = workload.at.get("fileio", workload.where)
     if way.startswith("seqnz") or way == "sequentialnz":
-        raise RefusedError("fileio=seqnz is not supported", where=where, hint="use sequential")
+        raise make_error(RefusedError, "formats_vdbench.files.seqnz", where=where)
     if "shared" in more and workload.fileselect[0] in ("random", "poisson", "skewed"):
-        raise InputError(
-            "fileio=(random,shared) and fileselect=random exclude each other, as in vdbench", where=where
-        )
+        raise make_error(InputError, "formats_vdbench.files.random_shared", where=where)
     delete = "delete" in more and operation == "transfer" and work.operation == "write"
     if "delete" in more and mixed:
-        raise InputError(
-            "fileio=(sequential,delete) and rdpct= exclude each other, as in vdbench", where=where
-        )
+        raise make_error(InputError, "formats_vdbench.files.sequential_delete", where=where)
     if "delete" in more and not delete:
         note(where, "delete changes nothing: only writes delete a file before", "harmless")
     made = tree_shape.shape(system, run.turn)
@@ -388,10 +376,13 @@ def _working_set(system: FileSystem, turn: Turn, made: TreeShape) -> int:
     looped = turn.number("wss")
     asked = int(system.workingsetsize or 0) if looped is None else int(looped)
     if asked > made.expected_bytes and len(made.sizes) == 1 and not made.around:
-        raise InputError(
-            f"a working set of {shown(asked)} is more than the {shown(made.expected_bytes)} "
-            f"of fsd={system.name}",
+        raise make_error(
+            InputError,
+            "formats_vdbench.files.working_set",
             where=system.at.get("workingsetsize", system.where),
+            asked=shown(asked),
+            expected=shown(made.expected_bytes),
+            system=system.name,
         )
     return asked
 
@@ -413,16 +404,16 @@ def _select(workload: FileWorkload) -> FileSelection:
     crowded = bool(numbers) or ways[0] in ("poisson", "skewed")
     if ways[0] == "random" or crowded:
         if once:
-            raise RefusedError(
-                f"fileselect=({ways[0]},once) is not supported", where=where, hint="use (sequential,once)"
-            )
+            raise make_error(RefusedError, "formats_vdbench.files.fileselect_once", where=where, ways=ways[0])
         if not crowded:
             return FileSelection(kind="random")
         midpoint = numbers[0] if numbers else _MIDPOINT
         # Files are chosen by an exponential distribution whose mean is 1/midpoint of them.
         half_percent = 100 * math.log(2) / midpoint if midpoint else 100.0
         if half_percent >= EVEN_PERCENT:
-            raise InputError(f"a midpoint of {midpoint:g} skews nothing: expected 2 or more", where=where)
+            raise make_error(
+                InputError, "formats_vdbench.files.midpoint", where=where, midpoint=f"{midpoint:g}"
+            )
         return FileSelection(kind="skewed", midpoint_percent=half_percent)
     return FileSelection(random_start=ways[0] in ("seqnz", "sequentialnz"), once=once)
 
@@ -440,10 +431,8 @@ def _format(file: ParameterFile, run: ParameterFileRun, note: Say) -> list[Job]:
         system, workload = work.system, work.workload
         where = system.at.get("shared", system.where)
         if system.shared and not clean and not restart:
-            raise InputError(
-                f"fsd={system.name} is shared: format= needs two steps, as in vdbench",
-                where=where,
-                hint="format=(clean,only) in one run definition, format=(restart,only) in the next",
+            raise make_error(
+                InputError, "formats_vdbench.files.shared_format", where=where, system=system.name
             )
         common = {
             **_common(run, system, workload),

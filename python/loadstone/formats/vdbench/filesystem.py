@@ -24,6 +24,7 @@ from loadstone.formats.vdbench.values import (
     whole,
     yes,
 )
+from loadstone.messages import make_error
 from loadstone.workload.trees import Operation
 
 if TYPE_CHECKING:
@@ -275,9 +276,13 @@ def numbered(found: list[FileSystem]) -> list[FileSystem]:
     seen: set[str] = set()
     for one in plain:
         if not one.anchor:
-            raise InputError(f"fsd={one.name} has no anchor=", where=one.where, hint="add anchor=/DIRECTORY")
+            raise make_error(
+                InputError, "formats_vdbench.filesystem.no_anchor", where=one.where, one=one.name
+            )
         if one.name in seen:
-            raise InputError(f"there are two FSDs {one.name!r}", where=one.where)
+            raise make_error(
+                InputError, "formats_vdbench.filesystem.twice", where=one.where, one=f"{one.name!r}"
+            )
         seen.add(one.name)
     return apart(plain)
 
@@ -287,9 +292,11 @@ def apart(found: list[FileSystem]) -> list[FileSystem]:
     for one in found:
         for other in found:
             if one.anchor.startswith(other.anchor.rstrip("/") + "/") and one.anchor != other.anchor:
-                raise InputError(
-                    f"the anchor of fsd={one.name} is inside that of fsd={other.name}",
+                raise make_error(
+                    InputError,
+                    "formats_vdbench.filesystem.anchor_inside",
                     where=one.at.get("anchor", one.where),
-                    hint="put them side by side",
+                    one=one.name,
+                    other=other.name,
                 )
     return found

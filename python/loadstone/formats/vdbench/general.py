@@ -22,6 +22,7 @@ from loadstone.formats.vdbench.values import (
     whole,
     yes,
 )
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -133,16 +134,10 @@ def _journal(parameter: Parameter) -> bool:
         return False
     for word in found:
         if word == "maponly":
-            raise RefusedError(
-                "journal=maponly is not supported: there is no map beside the journal",
-                where=parameter.where,
-                hint="use journal=yes",
-            )
+            raise make_error(RefusedError, "formats_vdbench.general.maponly", where=parameter.where)
         if word not in ("yes", "noflush"):
-            raise RefusedError(
-                f"journal={word} is not supported: a run never begins with an earlier one's journal",
-                where=parameter.where,
-                hint="read back what that run wrote with `loadstone verify BUNDLE`; to write on, journal=yes",
+            raise make_error(
+                RefusedError, "formats_vdbench.general.journal", where=parameter.where, word=word
             )
     return True
 

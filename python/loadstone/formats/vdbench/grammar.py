@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, Where
 from loadstone.formats import quote
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,13 +74,13 @@ def _joined(lines: Sequence[ParameterLine]) -> Iterator[tuple[str, _Starts]]:
 def _protected(line: ParameterLine) -> str:
     """Take quotes off and hide what they protect; cut the comment after the first blank."""
     if re.search("[\ue000-\ue005]", line.text):
-        raise InputError("found a character that is not text", where=line.where)
+        raise make_error(InputError, "formats_vdbench.grammar.not_text", where=line.where)
     parts = line.text.split('"')
     if len(parts) % 2 == 0:
         if re.search(r"\s", parts[0]):
             parts = [parts[0]]  # The quote stands in the comment.
         else:
-            raise InputError("a quote is not closed", where=line.where, hint='add the missing "')
+            raise make_error(InputError, "formats_vdbench.grammar.quote_open", where=line.where)
     hidden = "".join(part.translate(_HIDE) if index % 2 else part for index, part in enumerate(parts))
     return re.split(r"[ \t]", hidden, maxsplit=1)[0]
 
@@ -101,14 +102,14 @@ def _words(text: str, starts: _Starts) -> Iterator[tuple[int, str]]:
         elif letter == ")":
             depth -= 1
             if depth < 0:
-                raise InputError(
-                    "found ')' without '('", where=_place(starts, position), hint="remove it, or add '('"
+                raise make_error(
+                    InputError, "formats_vdbench.grammar.bracket_unopened", where=_place(starts, position)
                 )
         elif letter == "," and depth == 0:
             yield begin, text[begin:position]
             begin = position + 1
     if depth:
-        raise InputError("'(' is not closed", where=_place(starts, begin), hint="add ')'")
+        raise make_error(InputError, "formats_vdbench.grammar.bracket_open", where=_place(starts, begin))
     if begin < len(text):
         yield begin, text[begin:]
 
@@ -120,25 +121,26 @@ def _parameter(word: str, where: Where) -> Parameter:
     shown = keyword if quote.NAME.fullmatch(written) else None
     where = Where(where.file, where.line, shown if equals else None)
     if not equals:
-        raise InputError(
-            f"found {quote.UNSHOWN if word else 'nothing'}, expected keyword=value",
-            where=Where(where.file, where.line),
-            hint="a comma too many?" if not word else None,
-        )
+        at = Where(where.file, where.line)
+        if not word:
+            raise make_error(InputError, "formats_vdbench.grammar.nothing", where=at)
+        raise make_error(InputError, "formats_vdbench.grammar.no_keyword", where=at, shown=quote.UNSHOWN)
     if len(keyword) < 2:
-        raise InputError(
-            f"found {len(keyword)} characters, a keyword has at least 2",
+        raise make_error(
+            InputError,
+            "formats_vdbench.grammar.keyword_short",
             where=Where(where.file, where.line),
+            keyword=len(keyword),
         )
     if not rest:
-        raise InputError("has no value", where=where, hint="write KEYWORD=VALUE")
+        raise make_error(InputError, "formats_vdbench.grammar.no_value", where=where)
     if not rest.startswith("("):
         return Parameter(keyword, _plain(rest), (_plain(rest),), listed=False, where=where)
     pattern = r"[,()]" if keyword in _NO_RANGES or keyword.startswith("misc") else r"[,()]|(-)"
     pieces = [piece for piece in re.split(pattern, rest) if piece]
     if not pieces:
-        raise InputError("the list is empty", where=where)
+        raise make_error(InputError, "formats_vdbench.grammar.list_empty", where=where)
     if len(pieces) > MAX_VALUES:
-        raise InputError(f"the list has more than {MAX_VALUES} values", where=where)
+        raise make_error(InputError, "formats_vdbench.grammar.list_long", where=where, max_values=MAX_VALUES)
     plain = tuple(_plain(piece) for piece in pieces)
     return Parameter(keyword, _plain(rest), plain, listed=True, where=where)

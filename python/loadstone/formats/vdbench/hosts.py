@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
+from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 from loadstone.workload.model import Note
 from loadstone.workload.placement import HostPlace, TargetName
@@ -52,7 +53,7 @@ def mapped(file: ParameterFile, mapping: Mapping[str, str]) -> tuple[ParameterFi
             # Those that are this machine anyway need nothing.
             found.update(meant)
         elif meant and "*" not in old and not _is_place(file, old):
-            raise InputError(f"hd={old} can only be {HERE}", hint=f"write --map {old}={HERE}")
+            raise make_error(InputError, "formats_vdbench.hosts.only_here", old=old, here=HERE)
         else:
             rest[old] = new
     if not found:
@@ -83,10 +84,12 @@ def placed(file: ParameterFile, run: ParameterFileRun, jobs: Sequence[Job], note
         return [_on_storage(file, job, works[job.own_options["wd"], job.own_options["sd"]]) for job in jobs]
     for work in run.works:
         if work.storage.places:
-            raise RefusedError(
-                f"sd={work.storage.name} is another device on each of {len(work.storage.places)} hosts",
+            raise make_error(
+                RefusedError,
+                "formats_vdbench.hosts.several_devices",
                 where=work.storage.at["lun"],
-                hint="write an SD for each lun: all of these hosts are this machine",
+                storage=work.storage.name,
+                places=len(work.storage.places),
             )
     _say_what_is_here(file, run, note)
     return list(jobs)
@@ -96,7 +99,7 @@ def _on_storage(file: ParameterFile, job: Job, work: Work) -> Job:
     """Return a job with the hosts of its workload that its SD is on, and its lun on each."""
     workload, storage = work.workload, work.storage
     if storage.joined:
-        raise RefusedError("concatenatesds= on several hosts is not supported", where=workload.where)
+        raise make_error(RefusedError, "formats_vdbench.hosts.joined", where=workload.where)
     mine = _hosts(file, workload.hosts, workload.at.get("hosts", workload.where))
     mine &= _hosts(file, storage.hosts, storage.at.get("hosts", storage.where))
     luns = {
@@ -129,11 +132,8 @@ def _on_files(file: ParameterFile, run: ParameterFileRun, job: Job) -> Job:
     if len(found) == 1:
         return _with_hosts(file, job, found, {})
     if not system.shared:
-        raise RefusedError(
-            f"{len(found)} hosts would work in fsd={name}, which is not shared",
-            where=system.where,
-            hint="write shared=yes: each host then uses every nth file; or an fsd= for each: "
-            "fsd=fsd_$host,anchor=/DIR/$host",
+        raise make_error(
+            RefusedError, "formats_vdbench.hosts.not_shared", where=system.where, found=len(found), name=name
         )
     _check_shared(job, system)
     everywhere = found | _hosts_of(file, users)
@@ -155,10 +155,12 @@ def _check_shared(job: Job, system: FileSystem) -> None:
     tree = job.tree
     if tree is None or tree.clear or tree.operation not in ("rmdir", "copy", "move"):
         return
-    raise RefusedError(
-        f"operation={tree.operation} on several hosts is not supported: fsd={system.name} is shared",
+    raise make_error(
+        RefusedError,
+        "formats_vdbench.hosts.operation",
         where=job.at("work.operation"),
-        hint="write an fwd= with host= of one host, and an fsd= that only it uses",
+        operation=tree.operation,
+        system=system.name,
     )
 
 
@@ -211,10 +213,12 @@ def meeting(file: ParameterFile, workload: WorkloadDefinition, storages: Sequenc
         if mine & _hosts(file, storage.hosts, storage.at.get("hosts", storage.where))
     ]
     if not found:
-        raise InputError(
-            f"no SD of wd={workload.name} is on one of its hosts ({_listed(sorted(mine))})",
+        raise make_error(
+            InputError,
+            "formats_vdbench.hosts.no_sd",
             where=workload.at.get("hosts", workload.where),
-            hint="change host= of the workload or of its SDs",
+            workload=workload.name,
+            mine=_listed(sorted(mine)),
         )
     return found
 
@@ -226,7 +230,9 @@ def _hosts(file: ParameterFile, words: Sequence[str], where: Where) -> set[str]:
         # A host with clients= is meant by its own label, too.
         meant = [name for name in known if _fits(word, name) or _fits(word, re.sub(r"_cl\d+\Z", "", name))]
         if not meant:
-            raise InputError(f"there is no hd={word}", where=where, hint=nearest(word, known))
+            raise make_error(
+                InputError, "formats_vdbench.hosts.no_hd", where=where, hint=nearest(word, known), word=word
+            )
         found.update(meant)
     return found
 
@@ -240,11 +246,13 @@ def _check_luns(file: ParameterFile, found: set[str], mapping: Mapping[str, str]
             continue
         other, other_hosts = seen.setdefault(storage.lun, (storage, its_hosts))
         if not its_hosts & other_hosts:
-            raise InputError(
-                f"sd={other.name} and sd={storage.name} are {storage.lun} of two hosts",
+            raise make_error(
+                InputError,
+                "formats_vdbench.hosts.one_lun",
                 where=storage.at.get("lun", storage.where),
-                hint=f"say what each is here: --map {other.name}=PATH --map {storage.name}=PATH, or "
-                f"--map {storage.lun}=PATH for all of them",
+                other=other.name,
+                storage=storage.name,
+                lun=storage.lun,
             )
 
 

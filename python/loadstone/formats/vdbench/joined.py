@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loadstone.errors import InputError, RefusedError
+from loadstone.messages import make_error
 from loadstone.workload.placement import Amount, FileService, TargetName
 
 if TYPE_CHECKING:
@@ -33,18 +34,10 @@ def join(workload: WorkloadDefinition, storages: Sequence[Storage], turn: Turn, 
     where = workload.at.get("sds", workload.where)
     threads = workload.threads or int(turn.number("threads") or 0)
     if not threads:
-        raise InputError(
-            f"wd={workload.name} has no threads=: joined SDs need those of the workload, as in vdbench",
-            where=where,
-            hint="add threads= to it",
-        )
+        raise make_error(InputError, "formats_vdbench.joined.no_threads", where=where, workload=workload.name)
     sizes = {storage.size for storage in storages}
     if len(sizes) > 1 or None in sizes:
-        raise RefusedError(
-            f"the SDs of wd={workload.name} have different or unknown sizes: such are not joined",
-            where=where,
-            hint="give all of them the same size=",
-        )
+        raise make_error(RefusedError, "formats_vdbench.joined.sizes", where=where, workload=workload.name)
     _check(workload, storages, where)
     return replace(storages[0], name=f"concat#{number:02d}", threads=threads, joined=tuple(storages), align=0)
 
@@ -63,16 +56,19 @@ def _check(workload: WorkloadDefinition, storages: Sequence[Storage], where: Whe
     }
     for word, given in asked.items():
         if given:
-            raise RefusedError(
-                f"{word} is not supported on joined SDs", where=workload.at.get(word[:-1], where)
+            raise make_error(
+                RefusedError,
+                "formats_vdbench.joined.not_supported",
+                where=workload.at.get(word[:-1], where),
+                word=word,
             )
 
 
 def fields(storage: Storage, spot: AddressRange, seek: Seek, where: Where) -> dict[str, Any]:
     """Return the fields of a job that goes over joined SDs; `spot` is that of one of them."""
     if 0 < seek.percent < 100:
-        raise RefusedError(
-            f"seekpct={seek.percent:g} is not supported on joined SDs", where=where, hint="use 0 or 100"
+        raise make_error(
+            RefusedError, "formats_vdbench.joined.seekpct", where=where, percent=f"{seek.percent:g}"
         )
     luns = [one.lun for one in storage.joined]
     size = spot.size.bytes if spot.size is not None and spot.size.bytes else 0

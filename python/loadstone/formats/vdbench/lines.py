@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import input_file
 from loadstone.errors import InputError, Where
+from loadstone.messages import make_error, say
 from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
@@ -64,17 +65,21 @@ class LineReader:
             else:
                 found.append(ParameterLine(line, where))
             if len(found) > MAX_LINES:
-                raise InputError(f"there are more than {MAX_LINES} lines", where=where)
+                raise make_error(
+                    InputError, "formats_vdbench.lines.too_many", where=where, max_lines=MAX_LINES
+                )
         return found
 
     def refuse_unused(self, where: Where) -> None:
         """Refuse a variable that stands nowhere."""
         for name in self.variables:
             if name not in self.used:
-                raise InputError(
-                    f"{name} has no effect: no line has ${name}",
+                raise make_error(
+                    InputError,
+                    "formats_vdbench.lines.unused_variable",
                     where=where,
-                    hint=nearest(name, self.used) or f"write ${name} where its value belongs",
+                    hint=nearest(name, self.used) or say("formats_vdbench.lines.write_it", name=name),
+                    name=name,
                 )
 
     def _load(self, path: Path, where: Where | None) -> str:
@@ -86,9 +91,9 @@ class LineReader:
         where = Where(where.file, where.line, "include")
         target = target.split(" ", 1)[0]
         if directory is None:
-            raise InputError("an included file must not include another", where=where)
+            raise make_error(InputError, "formats_vdbench.lines.nested_include", where=where)
         if not target or "\0" in target:
-            raise InputError("names no file", where=where, hint="write include=FILE")
+            raise make_error(InputError, "formats_vdbench.lines.no_file", where=where)
         # A name without a folder is looked for beside the including file first.
         beside = directory / target if "/" not in target else Path(target)
         path = beside if beside.is_file() else Path(target)
@@ -103,13 +108,12 @@ class LineReader:
                     self.used.add(name)
         if not line.lstrip().startswith(_COMMENTS) and (match := _UNRESOLVED.search(line)):
             name = match[1]
-            raise InputError(
-                f"there is no value for the variable {name!r}",
-                where=where,
-                hint=nearest(name, self.variables) or f"give one: --set {name or 'NAME'}=VALUE",
+            hint = nearest(name, self.variables) or say("formats_vdbench.lines.set_it", name=name or "NAME")
+            raise make_error(
+                InputError, "formats_vdbench.lines.no_variable", where=where, hint=hint, name=f"{name!r}"
             )
         if "\0" in line:
-            raise InputError("found a NUL character", where=where, hint="is this a parameter file?")
+            raise make_error(InputError, "formats_vdbench.lines.nul", where=where)
         return line
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import InputError
 from loadstone.formats.vdbench.rundef import RATE, IoRate, Loop, LoopValue
 from loadstone.formats.vdbench.values import Number, shown
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,6 +66,8 @@ def turns(run: RunDefinition) -> Iterator[Turn]:
     for loop in loops.values():
         count *= len(loop.values)
     if count > MAX_RUNS:
-        raise InputError(f"{count} runs are too many: at most {MAX_RUNS}", where=run.where)
+        raise make_error(
+            InputError, "formats_vdbench.loops.too_many_runs", where=run.where, count=count, max_runs=MAX_RUNS
+        )
     for values in itertools.product(*(loop.values for loop in loops.values())):
         yield Turn(dict(zip(loops, values, strict=True)))

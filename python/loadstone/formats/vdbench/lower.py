@@ -17,6 +17,7 @@ from loadstone.formats.vdbench.files import file_jobs
 from loadstone.formats.vdbench.mix import Mix, addresses, shown_sizes
 from loadstone.formats.vdbench.pace import SECOND_NS, paces
 from loadstone.formats.vdbench.vocabulary import OF_SDS
+from loadstone.messages import make_error
 from loadstone.workload.model import Job, Note, NoteKind, Workload
 from loadstone.workload.placement import Amount, TargetName
 
@@ -108,10 +109,12 @@ def _jobs(making: _Lowering, work: Work, pace: WorkloadPace) -> list[Job]:
     """Return the jobs of a workload on an SD: one, or one for each of its streams."""
     run, workload, storage = making.run, work.workload, work.storage
     if storage.is_of_windows:
-        raise RefusedError(
-            f"{storage.lun} is a path of Windows",
+        raise make_error(
+            RefusedError,
+            "formats_vdbench.lower.windows_path",
             where=storage.at["lun"],
-            hint=f"say what it is here: --map {storage.name}=PATH",
+            lun=storage.lun,
+            storage=storage.name,
         )
     sizes, seek, reads, hits = asked = _asked(work, run)
     spot = place(Access(workload, storage, seek, hits, sizes.largest_bytes))
@@ -140,8 +143,9 @@ def _jobs(making: _Lowering, work: Work, pace: WorkloadPace) -> list[Job]:
     fields |= addresses(work, Mix(sizes, seek, reads), spot, verified="verification.verify" in fields)
     if storage.joined:
         if making.file.general.verified_at is not None:
-            raise RefusedError(
-                "validate= and joined SDs exclude each other, as in vdbench",
+            raise make_error(
+                RefusedError,
+                "formats_vdbench.lower.validate_and_joined",
                 where=making.file.general.verified_at,
             )
         fields |= joined.fields(storage, spot, seek, workload.at.get("seekpct", workload.where))
@@ -312,9 +316,7 @@ def _verified(making: _Lowering, work: Work, reads: float) -> dict[str, Any]:
     if where is None:
         return {}
     if work.storage.offset or work.storage.align:
-        raise InputError(
-            "validate= excludes offset= and align=", where=work.storage.where, hint="remove one of them"
-        )
+        raise make_error(InputError, "formats_vdbench.lower.validate_and_offset", where=work.storage.where)
     before, after = "no_preread" not in general.validate, "read_after_write" in general.validate
     beside = " and ".join(word for word, asked in (("before", before), ("after", after)) if asked)
     if beside and reads < 100:
@@ -355,21 +357,22 @@ def _streams(work: Work, job: Job, sizes: Sizes) -> list[Job]:
         or job.placement.offset is None
         or job.placement.offset.bytes is None
     ):
-        raise RefusedError(
-            f"streams= needs to know the size of sd={work.storage.name}",
-            where=where,
-            hint="add size= to the SD",
+        raise make_error(
+            RefusedError, "formats_vdbench.lower.streams_without_size", where=where, storage=work.storage.name
         )
     depth = job.engine.iodepth or 1
     if depth % count:
-        raise InputError(
-            f"{depth} threads are not a multiple of {count} streams",
+        raise make_error(
+            InputError,
+            "formats_vdbench.lower.threads_of_streams",
             where=where,
-            hint=f"use threads={depth - depth % count + count}",
+            depth=depth,
+            count=count,
+            nearest=depth - depth % count + count,
         )
     part = job.placement.size.bytes // count // sizes.largest_bytes * sizes.largest_bytes
     if part < 2 * sizes.largest_bytes:
-        raise InputError(f"a part of {part} bytes has no room for two blocks", where=where)
+        raise make_error(InputError, "formats_vdbench.lower.part_small", where=where, part=part)
     rates = tuple(None if rate is None else rate / count for rate in job.pacing.rate_iops)
     return [
         job.changed(
@@ -390,11 +393,7 @@ def _bounded(making: _Lowering, jobs: list[Job]) -> list[Job]:
     ending = [job for job in jobs if job.limits.time_based is False]
     if ending and len(ending) < len(jobs):
         if len(ending) > 1:
-            raise RefusedError(
-                "several workloads with seekpct=eof beside others without are not supported",
-                where=ending[1].where,
-                hint="let all of them, or one, stop at the end",
-            )
+            raise make_error(RefusedError, "formats_vdbench.lower.several_eof", where=ending[1].where)
         jobs = [job.changed({"schedule.exitall": True}) if job is ending[0] else job for job in jobs]
     for limit in making.run.definition.maxdata:
         jobs = _limited(making, jobs, limit)
@@ -411,17 +410,16 @@ def _limited(making: _Lowering, jobs: Sequence[Job], limit: MaxData) -> list[Job
     for job in jobs:
         lun = job.own_options["lun"]
         if does is not None and float(job.own_options["rdpct"]) != does:
-            raise RefusedError(
-                f"a limit on one direction of a mix ({job.name}) is not supported",
-                where=where,
-                hint="use maxdata= or elapsed=",
+            raise make_error(
+                RefusedError, "formats_vdbench.lower.limit_of_direction", where=where, job=job.name
             )
         size = sizes[lun]
         if limit.is_multiple and size is None:
-            raise RefusedError(
-                "a multiple of the SDs needs their size",
+            raise make_error(
+                RefusedError,
+                "formats_vdbench.lower.multiple_without_size",
                 where=where,
-                hint=f"add size= to sd={job.own_options['sd']}",
+                storage=job.own_options["sd"],
             )
         whole = limit.amount * (size or 0) / many[lun] if limit.is_multiple else limit.amount / len(jobs)
         made.append(job.changed({"limits.time_based": False, "limits.io_size": Amount(bytes=int(whole))}))
@@ -440,8 +438,8 @@ def _commands(making: _Lowering, jobs: list[Job], given: Given) -> list[Job]:
             continue
         where = definition.at[word]
         if not given.allow_exec:
-            raise RefusedError(
-                f"{word}= would run {command!r}", where=where, hint="permit it with --allow-exec"
+            raise make_error(
+                RefusedError, "formats_vdbench.lower.command", where=where, word=word, command=f"{command!r}"
             )
         if "$" in command:
             making.note(where, "a $name in the command is the shell's: vdbench would put in $output", "trap")

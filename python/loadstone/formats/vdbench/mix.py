@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loadstone.errors import RefusedError
 from loadstone.formats.vdbench.common import SECTOR_BYTES
 from loadstone.formats.vdbench.values import shown
+from loadstone.messages import make_error
 from loadstone.workload.addresses import UNIFORM
 from loadstone.workload.block_sizes import BlockSizes, SizeShare, SizeTable, fixed
 from loadstone.workload.rows import RowWork, WorkloadRow
@@ -49,11 +50,11 @@ def addresses(work: Work, mix: Mix, spot: AddressRange, *, verified: bool) -> di
     if not plain or mix.reads != int(mix.reads):
         if verified or uneven:
             what = "validate=" if verified else "an uneven spread of addresses"
-            raise RefusedError(
-                f"{what} together with a mix of random and sequential, or of reads and writes in one walk, "
-                "is not supported",
+            raise make_error(
+                RefusedError,
+                "formats_vdbench.mix.together",
                 where=workload.at.get("seekpct", workload.where),
-                hint="use seekpct=100, or rdpct=0 or 100, without fractions",
+                what=what,
             )
         return {"work": RowWork(rows=tuple(_rows(mix, work.storage.align)))}
     made: dict[str, Any] = sized(mix.sizes)
@@ -123,11 +124,7 @@ def _strided(work: Work, mix: Mix) -> dict[str, Any]:
     low, high = workload.stride or (0, 0)
     where = workload.at["stride"]
     if mix.seek.percent != 100 or mix.reads not in (0.0, 100.0):
-        raise RefusedError(
-            "stride= is supported with seekpct=100, and reads or writes alone",
-            where=where,
-            hint="write seekpct=100, and rdpct=0 or 100",
-        )
+        raise make_error(RefusedError, "formats_vdbench.mix.stride", where=where)
     return {
         **sized(mix.sizes),
         "mix.rw": "read" if mix.reads == 100 else "write",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench.rundef import RATE
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,10 +85,11 @@ def paces(
         own = work.workload.iorate
         iops = _own(run, index) if own else rest * shares[index]
         if iops <= 0:
-            raise InputError(
-                f"nothing is left of the rate for wd={work.workload.name}",
+            raise make_error(
+                InputError,
+                "formats_vdbench.pace.nothing_left",
                 where=definition.at.get(RATE, definition.where),
-                hint="raise iorate=, or lower the iorate= of the other workloads",
+                workload=work.workload.name,
             )
         made.append(WorkloadPace(iops, process=process, profile=() if own else profile))
     return made
@@ -165,10 +167,11 @@ def _total(run: ParameterFileRun, rate_iops: float | None) -> tuple[float, tuple
     if run.rate.kind == "number":
         return run.rate.value, ()
     if rate_iops is None:
-        raise InputError(
-            f"{run.rate} of what no run before it has measured",
+        raise make_error(
+            InputError,
+            "formats_vdbench.pace.rate_not_measured",
             where=definition.at.get(RATE, definition.where),
-            hint="put a run with iorate=max before it",
+            rate=str(run.rate),
         )
     return rate_iops, ()
 
@@ -179,21 +182,19 @@ def _variable(run: ParameterFileRun) -> tuple[float, tuple[tuple[int, float], ..
     where = definition.at.get(RATE, definition.where)
     found = definition.iorate
     if len(found) % 2 or any(rate.kind != "number" for rate in found):
-        raise InputError(
-            "distribution=variable needs pairs of a rate and seconds",
-            where=where,
-            hint="write iorate=(1000,10,200,5)",
-        )
+        raise make_error(InputError, "formats_vdbench.pace.no_pairs", where=where)
     pairs = [(rate.value, int(time.value)) for rate, time in zip(found[::2], found[1::2], strict=True)]
     highest = max(rate for rate, _ in pairs)
     length_s = run.times.ramp + run.times.measured
     if highest <= 0 or any(time < 1 for _, time in pairs):
-        raise InputError("every rate needs at least a second, and one must be above 0", where=where)
+        raise make_error(InputError, "formats_vdbench.pace.no_seconds", where=where)
     if sum(time for _, time in pairs) > run.times.elapsed:
-        raise InputError(
-            f"the rates take {sum(time for _, time in pairs)} s, the run {run.times.elapsed} s",
+        raise make_error(
+            InputError,
+            "formats_vdbench.pace.longer_than_run",
             where=where,
-            hint="raise elapsed=",
+            taken=sum(time for _, time in pairs),
+            elapsed=run.times.elapsed,
         )
     steps: list[tuple[int, float]] = []
     at = 0
@@ -202,7 +203,7 @@ def _variable(run: ParameterFileRun) -> tuple[float, tuple[tuple[int, float], ..
             steps += [(at * SECOND_NS, rate / highest), ((at + time) * SECOND_NS, rate / highest)]
             at += time
         if len(steps) > MAX_STEPS:
-            raise RefusedError(
-                f"more than {MAX_STEPS // 2} changes of the rate are not supported", where=where
+            raise make_error(
+                RefusedError, "formats_vdbench.pace.too_many_changes", where=where, max_steps=MAX_STEPS // 2
             )
     return highest, tuple(steps)

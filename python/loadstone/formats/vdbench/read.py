@@ -23,6 +23,7 @@ from loadstone.formats.vdbench.rundef import Loop, MaxData, RunDefinition
 from loadstone.formats.vdbench.storage import Storage
 from loadstone.formats.vdbench.values import name, names
 from loadstone.formats.vdbench.workload import WorkloadDefinition
+from loadstone.messages import make_error, say
 from loadstone.messages.suggest import nearest
 from loadstone.workload.model import Note
 
@@ -82,10 +83,14 @@ class ParameterFile:
         names = {name for place in places for name in place}
         for old in mapping:
             if old not in names:
-                kind, word = ("FSD", "anchors") if self.on_files else ("SD", "luns")
+                kind, kinds = ("FSD", "anchors") if self.on_files else ("SD", "luns")
                 known = ", ".join(place[1] for place in places[:8])
-                raise InputError(
-                    f"no {kind} uses {old!r}", hint=nearest(old, names) or f"the {word} in use are: {known}"
+                raise make_error(
+                    InputError,
+                    "formats_vdbench.read.not_used",
+                    hint=nearest(old, names) or say("formats_vdbench.read.in_use", kinds=kinds, names=known),
+                    found=kind,
+                    old=f"{old!r}",
                 )
         systems = [
             replace(system, anchor=mapping.get(system.anchor, mapping.get(system.name, system.anchor)))
@@ -100,7 +105,7 @@ class ParameterFile:
             for storage in self.storages
         )
         text = ", ".join(f"{old} is {new}" for old, new in mapping.items())
-        note = Note(where=None, text=f"as asked: {text}", kind="changed")
+        note = Note(where=None, text=say("workload.change.note", change=text), kind="changed")
         return replace(
             self,
             storages=storages,
@@ -237,7 +242,7 @@ class _Sections:
         for one in labels or (label,):
             self.drafts[self._at].append((one, parameter.where, self._draft))
         if self._at == "rg":
-            raise RefusedError("replay is not supported", where=parameter.where)
+            raise make_error(RefusedError, "formats_vdbench.read.replay", where=parameter.where)
 
     def _set(self, parameter: Parameter) -> None:
         section = _SECTION[self._at]
@@ -301,7 +306,7 @@ class _Sections:
         nowhere = Where(next(iter(sources), "<text>"))
         runs = [_run(*made) for made in self.drafts["rd"]]
         if not runs:
-            raise InputError("there is no run definition", where=nowhere, hint="add rd=rd1,wd=...")
+            raise make_error(InputError, "formats_vdbench.read.no_run", where=nowhere)
         storages = [Storage(n, w, d.at, **_fields(d)) for n, w, d in self.drafts["sd"]]
         workloads = tuple(WorkloadDefinition(n, w, d.at, **_fields(d)) for n, w, d in self.drafts["wd"])
         file_systems = [FileSystem(n, w, d.at, **_fields(d)) for n, w, d in self.drafts["fsd"]]
@@ -311,8 +316,8 @@ class _Sections:
         self.notes += [note for _, note in resolved if note is not None]
         for storage_ in storages:
             if not storage_.lun:
-                raise InputError(
-                    f"sd={storage_.name} has no lun=", where=storage_.where, hint="add lun=/PATH"
+                raise make_error(
+                    InputError, "formats_vdbench.read.no_lun", where=storage_.where, storage=storage_.name
                 )
         for kind in ("wd", "fwd", "rd"):
             _once(kind, self.drafts[kind])
@@ -352,5 +357,5 @@ def _once(kind: str, found: Sequence[tuple[str, Where, Draft]]) -> None:
     seen: set[str] = set()
     for label, where, _ in found:
         if label in seen:
-            raise InputError(f"there are two {kind}={label}", where=where, hint="give one another name")
+            raise make_error(InputError, "formats_vdbench.read.twice", where=where, found=kind, label=label)
         seen.add(label)

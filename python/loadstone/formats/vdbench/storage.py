@@ -13,6 +13,7 @@ from loadstone.errors import InputError
 from loadstone.formats.vdbench import common
 from loadstone.formats.vdbench.keyword import Keyword, Table
 from loadstone.formats.vdbench.values import name, names
+from loadstone.messages import make_error
 from loadstone.workload.model import Note
 
 if TYPE_CHECKING:
@@ -81,10 +82,13 @@ def here(storage: Storage) -> tuple[Storage, Note | None]:
         text = f"only the first of the {len(storage.luns)} luns of sd={storage.name} is used, as in vdbench"
         return one, Note(where=at, text=text, kind="trap")
     if len(storage.hosts) != len(storage.luns):
-        raise InputError(
-            f"sd={storage.name} has {len(storage.luns)} luns and {len(storage.hosts)} hosts",
+        raise make_error(
+            InputError,
+            "formats_vdbench.storage.luns_of_hosts",
             where=at,
-            hint="give each host its lun",
+            storage=storage.name,
+            luns=len(storage.luns),
+            hosts=len(storage.hosts),
         )
     return replace(one, places=tuple(zip(storage.hosts, storage.luns, strict=True))), None
 
@@ -145,7 +149,9 @@ def numbered(found: list[Storage]) -> list[Storage]:
     seen: set[str] = set()
     for storage in plain:
         if storage.name in seen:
-            raise InputError(f"there are two SDs {storage.name!r}", where=storage.where)
+            raise make_error(
+                InputError, "formats_vdbench.storage.twice", where=storage.where, storage=f"{storage.name!r}"
+            )
         seen.add(storage.name)
     return plain
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench import filesystem
 from loadstone.formats.vdbench.values import Number, shown
+from loadstone.messages import make_error
 from loadstone.workload.trees import TreeShape
 
 if TYPE_CHECKING:
@@ -31,14 +32,25 @@ def shape(system: FileSystem, turn: Turn) -> TreeShape:
     most = filesystem.MAX_LEVELS
     for word, value in (("depth", depth), ("width", width), ("files", files)):
         if value < 1 or (word == "depth" and value > most):
-            raise InputError(f"{word}={value} makes no tree of at most {most} levels", where=system.where)
+            raise make_error(
+                InputError,
+                "formats_vdbench.tree_shape.levels",
+                where=system.where,
+                word=word,
+                value=value,
+                most=most,
+            )
     made = replace(system, depth=depth, width=width, files=files)
     if made.directories > filesystem.MAX_DIRECTORIES or made.total_files > filesystem.MAX_TOTAL_FILES:
-        raise RefusedError(
-            f"fsd={system.name} has {made.directories} directories and {made.total_files} files, "
-            f"at most {filesystem.MAX_DIRECTORIES} and {filesystem.MAX_TOTAL_FILES} are supported",
+        raise make_error(
+            RefusedError,
+            "formats_vdbench.tree_shape.too_large",
             where=system.where,
-            hint="lower depth=, width= or files=",
+            system=system.name,
+            directories=made.directories,
+            files=made.total_files,
+            max_directories=filesystem.MAX_DIRECTORIES,
+            max_total_files=filesystem.MAX_TOTAL_FILES,
         )
     found = TreeShape(
         depth=depth,
@@ -50,9 +62,13 @@ def shape(system: FileSystem, turn: Turn) -> TreeShape:
     )
     total = _total(system, turn)
     if total and total > found.expected_bytes and not around and len(sizes) == 1:
-        raise InputError(
-            f"totalsize={shown(total)} is more than the {shown(found.expected_bytes)} of fsd={system.name}",
+        raise make_error(
+            InputError,
+            "formats_vdbench.tree_shape.totalsize",
             where=system.at.get("totalsize", system.where),
+            total=shown(total),
+            expected=shown(found.expected_bytes),
+            system=system.name,
         )
     return found.model_copy(update={"total_bytes": total})
 
@@ -65,9 +81,11 @@ def _total(system: FileSystem, turn: Turn) -> int:
     if not looped.percent:
         return int(looped.value)
     if system.totalsize is None:
-        raise InputError(
-            f"totalsize={looped.value:g}% of what fsd={system.name} does not say",
+        raise make_error(
+            InputError,
+            "formats_vdbench.tree_shape.percent_of_unknown",
             where=system.where,
-            hint="add totalsize= to the FSD",
+            percent=f"{looped.value:g}",
+            system=system.name,
         )
     return int(system.totalsize * looped.value / 100)

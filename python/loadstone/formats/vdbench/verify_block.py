@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import InputError
 from loadstone.formats.vdbench.file_work import format_workload
 from loadstone.formats.vdbench.values import Number, shown
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,10 +30,12 @@ def of(file: ParameterFile) -> int:
     """
     block = math.gcd(*(_of_files(file) if file.on_files else _of_storages(file)))
     if block % SECTOR_BYTES:
-        raise InputError(
-            f"validate= needs sizes of whole sectors: what all have in common is {shown(block)}",
+        raise make_error(
+            InputError,
+            "formats_vdbench.verify_block.not_sectors",
             where=file.general.verified_at,
-            hint=f"use sizes that are multiples of {SECTOR_BYTES}",
+            block=shown(block),
+            sector=SECTOR_BYTES,
         )
     return block
 
