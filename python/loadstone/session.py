@@ -167,18 +167,7 @@ def run_plan(
             calibrated = (
                 calibration if isinstance(calibration, dict) else calibrate(plan) if calibration else None
             )
-            limits = [_note(limit) for limit in host_limits.of_run(rings=_rings(plan))]
-            around, under = _looked_around(plan, asked, out_dir, means)
-            writer = BundleWriter.create(
-                out_dir,
-                request=asked.request,
-                inputs=asked.inputs,
-                workload_json=asked.workload_json,
-                plan_json=plan.model_dump_json(),
-                notes=[*asked.notes, *limits],
-                environment=around,
-                disk=means.disk,
-            )
+            writer, under = _begin_bundle(plan, asked, out_dir, means)
         except BaseException:
             sealing.seal()
             raise
@@ -196,6 +185,23 @@ def run_plan(
                 writer.leave(result)
                 return unsealed(writer.directory, run.measured(), run.unwritten, verdict.error)
             return _ended(writer, verdict, run.measured(), result)
+
+
+def _begin_bundle(plan: Plan, asked: RunRequest, out_dir: Path, means: Means) -> tuple[BundleWriter, Under]:
+    """Begin the bundle with what is known before the run; return with it what the monitors will watch."""
+    limits = [_note(limit) for limit in host_limits.of_run(rings=_rings(plan))]
+    around, under = _looked_around(plan, asked, out_dir, means)
+    writer = BundleWriter.create(
+        out_dir,
+        request=asked.request,
+        inputs=asked.inputs,
+        workload_json=asked.workload_json,
+        plan_json=plan.model_dump_json(),
+        notes=[*asked.notes, *limits],
+        environment=around,
+        disk=means.disk,
+    )
+    return writer, under
 
 
 def _held(plan: Plan, consent: guard.Consent, means: Means, *, content: bool) -> RunTargets:

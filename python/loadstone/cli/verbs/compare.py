@@ -9,7 +9,7 @@ import json as encoder
 import re
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -18,6 +18,9 @@ from loadstone.cli.display import console
 from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Unverified
 from loadstone.errors import InputError, Where
 from loadstone.messages import make_error
+
+if TYPE_CHECKING:
+    from loadstone.api.comparing import Comparison
 
 
 def compare(
@@ -81,11 +84,14 @@ def compare(
     sys.stdout.flush()
     for path in files:
         console.say(f"comparison: {compared.report(path)}")
-    if not gate:
-        return exitcodes.DONE
-    for line in compared.gate_sentences(detect=size, tolerance=allowed):
+    return _gate(compared, size, allowed) if gate else exitcodes.DONE
+
+
+def _gate(compared: Comparison, detect: float, tolerance: float) -> int:
+    """Say what the gate decides; return the exit code of that."""
+    for line in compared.gate_sentences(detect=detect, tolerance=tolerance):
         console.say(line)
-    outcome = compared.decide(detect=size, tolerance=allowed).outcome
+    outcome = compared.decide(detect=detect, tolerance=tolerance).outcome
     return {"passed": exitcodes.DONE, "regression": exitcodes.REGRESSION}.get(outcome, exitcodes.NOT_VALID)
 
 

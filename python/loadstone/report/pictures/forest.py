@@ -40,49 +40,24 @@ def forest(title: str, rows: Sequence[Spec], looks: Mapping[str, tuple[str, str]
     An interval is drawn as far as `WIDEST` from its middle and from no change, whichever is farther: so
     one that has no change within it is seen to have it.
     """
-    rows = [
-        {
-            **row,
-            "low": max(row["low"], min(row["at"], 1.0) / WIDEST),
-            "high": min(row["high"], max(row["at"], 1.0) * WIDEST),
-        }
-        for row in rows
-    ]
+    rows = [_within_reach(row) for row in rows]
     ends = [row[end] for row in rows for end in ("low", "high", "at")]
-    low, high = min(*ends, 0.995), max(*ends, 1.005)
-    margin = (high / low) ** MARGIN
-    low, high = low / margin, high * margin
-    values = _thinned([1 + step / 100 for step in STEPS if low <= 1 + step / 100 <= high], low, high)
     names = list(dict.fromkeys(row["line"] for row in rows))
-    x = {
-        "type": "quantitative",
-        "scale": {"type": "log", "domain": [low, high], "nice": False},
-        "axis": {
-            "title": "change",
-            "values": values,
-            "labelExpr": "datum.value == 1 ? 'none' : format((datum.value - 1) * 100, '+,.3~r') + ' %'",
-            "labelOverlap": True,
-        },
-    }
-    places = {"type": "point", "padding": 0.7}
-    y = {"field": "line", "type": "nominal", "sort": names, "axis": None, "scale": places}
-    word = {
-        "type": "text",
-        "align": "left",
-        "dy": LABEL_ABOVE,
-        "limit": LABEL,
-        "fontSize": 12,
-        "color": "#333",
-    }
-    names_drawn = {
-        "data": {"values": [{"line": name} for name in names]},
-        "encoding": {"x": {"value": 2}, "y": y, "text": {"field": "line"}},
+    x = _axis(min(*ends, 0.995), max(*ends, 1.005))
+    y = {
+        "field": "line",
+        "type": "nominal",
+        "sort": names,
+        "axis": None,
+        "scale": {"type": "point", "padding": 0.7},
     }
     kinds = [kind for kind in looks if any(row["kind"] == kind for row in rows)]
-    scale = {"domain": kinds, "range": [looks[kind][0] for kind in kinds]}
+    legend = {"columns": LEGEND_COLUMNS}
+    colours = {"domain": kinds, "range": [looks[kind][0] for kind in kinds]}
     shapes = {"domain": kinds, "range": [looks[kind][1] for kind in kinds]}
-    ink = {"field": "kind", "type": "nominal", "scale": scale, "legend": {"columns": LEGEND_COLUMNS}}
-    return base(title, list(rows)) | {
+    ink = {"field": "kind", "type": "nominal", "scale": colours, "legend": legend}
+    form = {"field": "kind", "type": "nominal", "scale": shapes, "legend": legend}
+    return base(title, rows) | {
         "width": WIDE,
         "height": 90 + ROW * len(names),
         "layer": [
@@ -91,28 +66,59 @@ def forest(title: str, rows: Sequence[Spec], looks: Mapping[str, tuple[str, str]
                 "mark": {"type": "rule", "color": "#999", "strokeDash": [3, 3]},
                 "encoding": {"x": x | {"field": "x"}},
             },
-            names_drawn | {"mark": word | HALO},
-            names_drawn | {"mark": word},
+            *_names(names, y),
             {
                 "mark": {"type": "rule", "strokeWidth": 2},
                 "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y, "color": ink},
             },
             {
                 "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-                "encoding": {
-                    "x": x | {"field": "at"},
-                    "y": y,
-                    "color": ink,
-                    "shape": {
-                        "field": "kind",
-                        "type": "nominal",
-                        "scale": shapes,
-                        "legend": {"columns": LEGEND_COLUMNS},
-                    },
-                },
+                "encoding": {"x": x | {"field": "at"}, "y": y, "color": ink, "shape": form},
             },
         ],
     }
+
+
+def _within_reach(row: Spec) -> Spec:
+    return {
+        **row,
+        "low": max(row["low"], min(row["at"], 1.0) / WIDEST),
+        "high": min(row["high"], max(row["at"], 1.0) * WIDEST),
+    }
+
+
+def _axis(low: float, high: float) -> Spec:
+    margin = (high / low) ** MARGIN
+    low, high = low / margin, high * margin
+    return {
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [low, high], "nice": False},
+        "axis": {
+            "title": "change",
+            "values": _thinned(
+                [1 + step / 100 for step in STEPS if low <= 1 + step / 100 <= high], low, high
+            ),
+            "labelExpr": "datum.value == 1 ? 'none' : format((datum.value - 1) * 100, '+,.3~r') + ' %'",
+            "labelOverlap": True,
+        },
+    }
+
+
+def _names(names: Sequence[str], y: Spec) -> list[Spec]:
+    """Return the layers with the name of each row above it, and a halo below the name."""
+    drawn = {
+        "data": {"values": [{"line": name} for name in names]},
+        "encoding": {"x": {"value": 2}, "y": y, "text": {"field": "line"}},
+    }
+    word = {
+        "type": "text",
+        "align": "left",
+        "dy": LABEL_ABOVE,
+        "limit": LABEL,
+        "fontSize": 12,
+        "color": "#333",
+    }
+    return [drawn | {"mark": word | HALO}, drawn | {"mark": word}]
 
 
 def _thinned(values: Sequence[float], low: float, high: float) -> list[float]:
