@@ -202,6 +202,13 @@ def test_a_state_of_a_target_without_its_size_is_no_event(name: str) -> None:
     assert not schemas.is_event(state, None)
 
 
+def test_short_samples_without_their_lengths_are_no_event() -> None:
+    """Found by damaging bundles (seed 760011): the audit of it ended in an IndexError."""
+    samples = {"t_ns": 9, "type": "fine_samples", "stage": 0, "start_ns": 1, "ops": [5, 6]}
+    assert schemas.is_event(samples | {"lengths_us": [10_000, 10_000]}, None)
+    assert not schemas.is_event(samples | {"lengths_us": [10_000]}, None)
+
+
 @pytest.mark.parametrize("error", [OSError(errno.EMFILE, "Too many open files"), MemoryError()])
 def test_a_table_that_cannot_be_read_for_want_of_files_or_memory_is_not_called_damaged(
     path: Path, error: Exception, monkeypatch: pytest.MonkeyPatch

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, model_validator
 
+from loadstone.messages import say
 from loadstone.path.layers import DataPath
 from loadstone.path.spec import Spec
 
@@ -224,6 +225,12 @@ class _FineSamples(_Event):
     start_ns: Time
     lengths_us: Annotated[list[Count], Field(max_length=4096)]
     ops: Annotated[list[Count], Field(max_length=4096)]
+
+    @model_validator(mode="after")
+    def _one_length_each(self) -> _FineSamples:
+        if len(self.lengths_us) != len(self.ops):
+            raise ValueError(say("bundle.samples.uneven"))
+        return self
 
 
 class _Depth(_Event):
