@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tests.plan.conftest import Planner
 
 WRITE = "[w]\nfilename=/t/1g\nrw=randwrite\nbs=4k\nsize=64m\nverify=md5\n"
+TRIMWRITE = "[a]\nfilename=/t/1g\nrw=trimwrite\nverify=crc32c\n"
 
 
 def only(plan: Planner, text: str) -> Stream:
@@ -143,12 +144,17 @@ def test_a_place_read_back_once_for_each_write_to_it_may_hold_a_later_one(plan: 
     assert (once.check_seed, once.check_number) == (True, True)
 
 
-@pytest.mark.parametrize("strict", [True, False])
-@pytest.mark.parametrize("options", ["", "verify_only=1\n"])
+@pytest.mark.parametrize(("options", "strict"), [("", False), ("verify_only=1\n", True)])
 def test_writes_after_trims_are_not_said_to_be_verified(plan: Planner, options: str, *, strict: bool) -> None:
-    job = "[a]\nfilename=/t/1g\nrw=trimwrite\nverify=crc32c\n" + options
-    if options and not strict:
-        assert plan(job).plan.streams  # It only reads.
-        return
     with pytest.raises(RefusedError, match="trimwrite writes is not verified"):
-        plan(job, strict=strict)
+        plan(TRIMWRITE + options, strict=strict)
+
+
+def test_who_only_reads_may_have_written_after_trims(plan: Planner) -> None:
+    assert plan(TRIMWRITE + "verify_only=1\n").plan.streams
+
+
+def test_by_headers_writes_after_trims_are_read_back(plan: Planner) -> None:
+    """Also where they are as long as the trims, and not as writes alone would be."""
+    assert headers(plan, TRIMWRITE).read_back
+    assert headers(plan, TRIMWRITE + "bs=4k,4k,64k\n").interval_bytes == 65536

@@ -119,7 +119,7 @@ impl StreamState {
                 rows,
             }
         });
-        let writes = stream.pattern.write_percent > 0 || stream.pattern.trim_then_write;
+        let writes = stream.pattern.writes();
         let limits = &stream.limits;
         let by_headers = stream.headers.is_some();
         let limit = |value: u64| {

@@ -6,12 +6,16 @@ another experiment that found it so would measure this one's runs. Claims nothin
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.control.model import Setting
 from loadstone.errors import LoadstoneError
 from loadstone.experiment.prepared import VOLUME
+from loadstone.path.block import BlockDevice
 from loadstone.plan.model import TargetKind
 
 if TYPE_CHECKING:
@@ -27,8 +31,43 @@ STORED: Final = (TargetKind.FILE, TargetKind.BLOCK, TargetKind.NVME, TargetKind.
 
 
 def things(paths: Iterable[str]) -> list[Setting]:
-    """Return claims of files, devices and directories themselves, whatever they are called."""
-    return [Setting("", one) for one in dict.fromkeys(map(os.path.realpath, paths))]
+    """Return claims of files, devices and directories themselves, whatever they are called.
+
+    A device takes with it what it stands on: a partition its disk, a loop device its file. So two that
+    share a disk are one claim: what one of them does, the other would measure.
+    """
+    found: dict[str, None] = {}
+    for path in dict.fromkeys(map(os.path.realpath, paths)):
+        found[path] = None
+        with contextlib.suppress(OSError):  # What is not there yet has a name only.
+            found |= dict.fromkeys(_identities(Path(path).stat()))
+    return [Setting("", one) for one in found]
+
+
+def _identities(status: os.stat_result) -> Iterator[str]:
+    if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+        yield _file(status.st_dev, status.st_ino)
+    elif stat.S_ISBLK(status.st_mode):
+        yield from stack(BlockDevice.of_number(status.st_rdev))
+
+
+def stack(device: BlockDevice | None) -> Iterator[str]:
+    """Name a device and what it is made of, down to disks and to files behind loop devices."""
+    if device is None:
+        return
+    yield str(device.node)
+    for lower in (device.disk(), *device.slaves()):
+        if lower != device:
+            yield from stack(lower)
+    backing = device.backing()
+    if backing is not None and backing[0]:
+        yield _file(*backing)
+    elif backing is not None:
+        yield from stack(BlockDevice.of_number(backing[1]))
+
+
+def _file(device: int, inode: int) -> str:
+    return f"inode {inode} of device {os.major(device)}:{os.minor(device)}"
 
 
 def settings(prepared: PreparedExperiment, controls: Controls) -> list[Setting]:
@@ -61,4 +100,5 @@ def targets(prepared: PreparedExperiment, resolve: Callable[[Next], Resolution])
     """Return what the runs read and write, as far as it is there before a layout is built."""
     first = [one for one in prepared.known if prepared.runs[one.name].block == 0]
     plans = [resolve(one).plan for one in first]
-    return [one.path for plan in plans for one in plan.targets if one.kind in STORED]
+    used = [one for plan in plans for one in plan.targets if one.kind in STORED]
+    return [one.path for one in used] + [one.namesake.path for one in used if one.namesake is not None]

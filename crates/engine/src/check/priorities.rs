@@ -22,7 +22,7 @@ pub(super) fn check_priorities(stream: &Stream, backend: &Backend, path: &str) -
         let pattern = &stream.pattern;
         let does = match share.op {
             PriorityOp::Read => pattern.read_percent > 0,
-            PriorityOp::Write => pattern.write_percent > 0 || pattern.trim_then_write,
+            PriorityOp::Write => pattern.writes(),
         };
         need(does, || at("op"), || "the stream has none of it".into())?;
         let same = |other: &&PriorityShare| {

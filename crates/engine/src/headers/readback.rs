@@ -163,7 +163,7 @@ impl Readback {
                 ..Trims::default()
             },
             last_was_read: false,
-            writes: stream.pattern.write_percent > 0,
+            writes: stream.pattern.writes(),
             checked: 0,
             damaged: 0,
             rehearsed: [0; 2],
@@ -190,7 +190,7 @@ impl Readback {
         if !plan.read_back && plan.trim.is_none() {
             return 0;
         }
-        let smallest = crate::pattern::Sizes::new(&stream.pattern.write.sizes).min();
+        let smallest = crate::pattern::Sizes::new(&stream.pattern.written().sizes).min();
         let room: u64 = stream.files.iter().map(|file| file.length_bytes).sum();
         let pass = match stream.limits.bytes {
             0 => room,

@@ -33,6 +33,24 @@ pub struct Pattern {
     pub rows: Option<Vec<Row>>,
 }
 
+impl Pattern {
+    /// Whether anything is written.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        self.write_percent > 0 || self.trim_then_write
+    }
+
+    /// Order and sizes of what is written: a write that follows a trim is where that was.
+    #[must_use]
+    pub fn written(&self) -> &OpPattern {
+        if self.trim_then_write {
+            &self.trim
+        } else {
+            &self.write
+        }
+    }
+}
+
 /// One kind of I/O among several.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

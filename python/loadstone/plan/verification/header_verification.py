@@ -62,7 +62,7 @@ def headers(
     Raises RefusedError when a state that is to be loaded is not there.
     """
     does = rehearsed(job)
-    verify.check_trims(does)
+    verify.check_trims(job)
     writing = shares(does)[1] > 0
     if job.payload.repeat:
         notes.info(job, "payload.repeat", "dedupe_percentage has no effect with verify")
@@ -139,7 +139,9 @@ def _interval_bytes(job: Job) -> int:
     """Bytes between headers: what divides the smallest and the largest write."""
     if blocks_of(job).sizes.bs_unaligned:
         return 0
-    reads, writes, _ = sizes(job)
+    reads, writes, trims = sizes(job)
+    if trims_then_writes(job):
+        writes = trims
     low, high = smallest(writes), largest(writes)
     interval = job.verification.verify_interval_bytes or (low if low != high else 0)
     if interval > low:
