@@ -12,11 +12,13 @@ import pytest
 
 from loadstone.formats.fio import supported_options
 from tests.e2e.program import needs_engine, run
+from tests.guard.test_devices import attached
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 FIO = shutil.which("fio")
+OPS = ("read", "write", "trim")
 METHODS = [name for name in supported_options.METHODS if name not in ("0", "none", "null", "pattern_hdr")]
 
 
@@ -51,8 +53,8 @@ def fios(place: Path, **given: object) -> tuple[int, dict[str, Any], str]:
     return done.returncode, json.loads(done.stdout[done.stdout.index("{") :])["jobs"][0], done.stderr
 
 
-def counts(job: dict[str, Any]) -> list[tuple[int, int]]:
-    return [(job[op]["total_ios"], job[op]["io_bytes"]) for op in ("read", "write")]
+def counts(job: dict[str, Any], ops: tuple[str, ...] = ("read", "write")) -> list[tuple[int, int]]:
+    return [(job[op]["total_ios"], job[op]["io_bytes"]) for op in ops]
 
 
 @pytest.mark.skipif(FIO is None, reason="fio is not installed: nothing to compare with")
@@ -111,6 +113,31 @@ def test_as_much_is_read_back_as_fio_reads(tmp_path: Path, given: dict[str, obje
     assert (code, counts(job)[0][0]) == (0, reads), said
     if FIO is not None:
         assert counts(fios(tmp_path, verify="crc32c", **given)[1]) == counts(job)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"rw": "trimwrite", "verify": "md5"},
+        {"rw": "trimwrite", "verify": "meta", "ioengine": "libaio", "iodepth": 16, "direct": 1},
+        {"rw": "randtrimwrite", "verify": "crc32c", "number_ios": 10},
+        {"rw": "trimwrite", "verify": "sha1", "verify_backlog": 4},
+    ],
+)
+def test_writes_after_trims_are_read_back_as_fio_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, object]
+) -> None:
+    """At depth 16 a write went past the trim of its place, and what it wrote was gone."""
+    (tmp_path / "image").write_bytes(bytes(1 << 20))
+    with attached(tmp_path / "image") as loop:
+        monkeypatch.setenv("LOADSTONE_ACCEPT_DATA_LOSS", loop)
+        code, job, said = ours(tmp_path, **given, filename=loop)
+        assert code == 0, said
+        all_three = counts(job, OPS)
+        assert len(set(all_three)) == 1
+        if FIO is not None:
+            assert counts(fios(tmp_path, **given, filename=loop)[1], OPS) == all_three
 
 
 @pytest.mark.parametrize("kind", [{}, {"experimental_verify": 1}])

@@ -158,3 +158,9 @@ def test_by_headers_writes_after_trims_are_read_back(plan: Planner) -> None:
     """Also where they are as long as the trims, and not as writes alone would be."""
     assert headers(plan, TRIMWRITE).read_back
     assert headers(plan, TRIMWRITE + "bs=4k,4k,64k\n").interval_bytes == 65536
+
+
+@pytest.mark.parametrize("verified", ["", "verify=0\n"])
+def test_a_write_does_not_go_past_the_trim_of_its_place(plan: Planner, verified: str) -> None:
+    assert not only(plan, TRIMWRITE + verified).serialize_overlap
+    assert only(plan, TRIMWRITE + verified + "ioengine=libaio\niodepth=4\n").serialize_overlap

@@ -239,11 +239,13 @@ def _bounds(job: Job) -> Sequence[int]:
 def _may_overlap(job: Job, iodepth: int, heads: plan.Headers | None) -> bool:
     """Whether I/Os in flight are kept off each other's place.
 
-    A single one, or reads alone, cannot be in each other's way; a tree locks its files.
+    A single one, or reads alone, cannot be in each other's way; a tree locks its files. A write that
+    overtakes the trim of its place would be undone by it.
     """
     if verify.reads_beside_writes(job):
         return not kind_of(job).locks
-    alike = heads is not None and header_verification.overlaps_itself(job)
+    follows = pattern.trims_then_writes(job)
+    alike = follows or (heads is not None and header_verification.overlaps_itself(job))
     return iodepth > 1 and (alike or (bool(job.engine.serialize_overlap) and files.writes(job)))
 
 

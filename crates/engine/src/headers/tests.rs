@@ -6,8 +6,11 @@ use super::block::{number_of, Header, BYTES, LATER_BYTES};
 use super::check::{check, Reading};
 use super::content::{fill, head_bytes, pattern_byte, Write};
 use super::history::{Fate, History, Piece};
+use super::readback::Readback;
 use super::sums;
-use crate::plan::{plain, Backend, HeaderLayout, HeaderPattern, HeaderSum, Headers, SimDevice};
+use crate::plan::{
+    plain, Backend, HeaderLayout, HeaderPattern, HeaderSum, Headers, SimDevice, Sizes,
+};
 
 const SUMS: [HeaderSum; 19] = [
     HeaderSum::Meta,
@@ -415,4 +418,16 @@ fn the_rest_of_an_io_that_is_too_short_for_a_header_is_not_taken_for_the_other_l
         zeros: false,
     };
     assert_eq!(check(&plan, &reading, "file", &mut buffer), []);
+}
+
+#[test]
+fn the_history_of_writes_after_trims_has_room_for_the_sizes_of_trims() {
+    let mut stream = plain::stream();
+    stream.headers = Some(plan(HeaderSum::Md5));
+    stream.pattern = plain::pattern([0, 0, 100], &plain::order(0, 65536));
+    stream.pattern.trim_then_write = true;
+    stream.files[0].length_bytes = 64 << 20;
+    let large = Readback::memory_bytes(&stream);
+    stream.pattern.trim.sizes = Sizes::Fixed { bytes: 512 };
+    assert!(Readback::memory_bytes(&stream) > 16 * large);
 }
