@@ -31,6 +31,11 @@ def share() -> None:
     _page = mmap.mmap(-1, _CHANGED + 1)
 
 
+def is_shared() -> bool:
+    """Whether another process waits for this one, and says what it cannot."""
+    return _page is not None
+
+
 def note(text: str) -> None:
     """Keep the figures of the run in place of those before."""
     _keep(_FIGURES, text)

@@ -14,7 +14,7 @@ import select
 import stat
 from typing import TYPE_CHECKING, Final
 
-from loadstone import file_kind
+from loadstone import file_kind, slow_answer
 from loadstone.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,8 +42,9 @@ class NoFileError(OSError):
 class OpenInput:
     """A file or a pipe that is open for reading."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, name: Path | str) -> None:
         self._descriptor = descriptor
+        self._name = name
         self.status: Final = os.fstat(descriptor)
         if not _is_read(self.status.st_mode):
             raise NoFileError(self.status.st_mode)
@@ -62,20 +63,22 @@ class OpenInput:
     def _piece(self, most_bytes: int) -> bytes:
         waiting = select.poll()
         waiting.register(self._descriptor, select.POLLIN)
-        if self._is_pipe and not waiting.poll(SILENCE_S * 1000):
-            raise TimeoutError(errno.ETIMEDOUT, f"this pipe brought nothing for {SILENCE_S} s")
-        return os.read(self._descriptor, most_bytes)
+        with slow_answer.told(self._name, is_pipe=self._is_pipe):
+            if self._is_pipe and not waiting.poll(SILENCE_S * 1000):
+                raise TimeoutError(errno.ETIMEDOUT, f"this pipe brought nothing for {SILENCE_S} s")
+            return os.read(self._descriptor, most_bytes)
 
 
 @contextlib.contextmanager
 def opened(path: Path | str) -> Iterator[OpenInput]:
     """Open what a name leads to. Raises OSError; `NoFileError` for a device, a socket or a directory."""
-    # Before it is opened: opening a device may already do something.
-    if not _is_read(mode := os.stat(path).st_mode):  # noqa: PTH116 - text, as a job file has it
-        raise NoFileError(mode)
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with slow_answer.told(path):
+        # Before it is opened: opening a device may already do something.
+        if not _is_read(mode := os.stat(path).st_mode):  # noqa: PTH116 - text, as a job file has it
+            raise NoFileError(mode)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
-        yield OpenInput(descriptor)
+        yield OpenInput(descriptor, path)
     finally:
         os.close(descriptor)
 

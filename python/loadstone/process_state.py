@@ -6,12 +6,33 @@ Knows procfs; does not know what the process is for. Nothing here waits for it.
 from __future__ import annotations
 
 import contextlib
+import platform
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 WANTS_CPU: Final = "R"
 IN_THE_KERNEL: Final = "D"
 """Waits for something that no signal interrupts."""
+
+
+class _Calls(NamedTuple):
+    """System calls that open, look at, list and read, by number."""
+
+    paths: dict[int, int]
+    """Which argument is a path."""
+    files: frozenset[int]
+    """These begin with a descriptor."""
+
+
+_GENERIC: Final = _Calls({48: 1, 56: 1, 78: 1, 79: 1, 291: 1, 439: 1}, frozenset({61, 63, 67}))
+"""Linux include/uapi/asm-generic/unistd.h."""
+_X86_64: Final = _Calls(
+    {2: 0, 4: 0, 6: 0, 21: 0, 89: 0, 257: 1, 262: 1, 267: 1, 269: 1, 332: 1, 439: 1},
+    frozenset({0, 5, 17, 217}),
+)
+"""Linux arch/x86/entry/syscalls/syscall_64.tbl."""
+_CALLS: Final = {"x86_64": _X86_64, "aarch64": _GENERIC, "riscv64": _GENERIC}
+_NAME_BYTES: Final = 4096
 
 
 def state(pid: int) -> str:
@@ -37,6 +58,47 @@ def progress(pid: int) -> tuple[str, ...]:
         waits = status.rpartition("voluntary_ctxt_switches:")[0].rpartition("voluntary_ctxt_switches:")[2]
         return (fields[7], fields[9], fields[11], fields[12], waits.split()[0])
     return ()
+
+
+def forks(pid: int) -> list[int]:
+    """Return the children of a process that run the same program: it does what may hang in such ones."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        program = Path(f"/proc/{pid}/exe").readlink()
+        for told in Path(f"/proc/{pid}/task").glob("*/children"):
+            for child in map(int, told.read_text().split()):
+                with contextlib.suppress(OSError):
+                    found += [child] if Path(f"/proc/{child}/exe").readlink() == program else []
+    return found
+
+
+def waited_for(pid: int) -> str:
+    """Name the file or directory that a thread of a process waits for in a system call; empty: none.
+
+    A file by descriptor only where it has a name: waiting for a pipe or a socket is nothing unusual.
+    """
+    known = _CALLS.get(platform.machine())
+    with contextlib.suppress(OSError):
+        for told in Path(f"/proc/{pid}/task").glob("*/syscall"):
+            number, *words = told.read_text().split()
+            if known is None or not number.isdecimal():
+                continue
+            arguments = [int(word, 16) for word in words]
+            if int(number) in known.paths:
+                return _text_at(pid, arguments[known.paths[int(number)]])
+            if int(number) in known.files:
+                name = str(Path(f"/proc/{pid}/fd/{arguments[0]}").readlink())
+                if name.startswith("/") and not name.startswith("/dev/"):
+                    return name
+    return ""
+
+
+def _text_at(pid: int, address: int) -> str:
+    """Return a name in the memory of a process; it may end where the page does."""
+    with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
+        memory.seek(address)
+        found = memory.read(min(_NAME_BYTES, -address % _NAME_BYTES or _NAME_BYTES))
+    return found.partition(b"\0")[0].decode(errors="replace")
 
 
 def _fields(stat: Path) -> list[str]:

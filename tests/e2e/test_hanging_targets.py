@@ -162,6 +162,20 @@ def test_ctrl_c_ends_what_reads_an_input_that_hangs(tmp_path: Path, words: tuple
     assert "did not answer" in done.err
 
 
+@pytest.mark.parametrize("words", [("audit", "{there}/result.json"), ("plan", "target.fio")])
+def test_what_is_waited_for_is_said_meanwhile(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """By the process that waits for the working one: an input there, a target in a child of it."""
+    with mounted(tmp_path / "m") as there:
+        (there.path / "result.json").write_text("{}\n")
+        job(tmp_path / "target.fio", f"[a]\nrw=read\nsize=1m\nfilename={there.path}/result.json\n")
+        there.stop()
+        running = start(*(word.format(there=there.path) for word in words), cwd=tmp_path)
+        assert running.stderr is not None
+        assert running.stderr.readline().startswith(f"loadstone: {there.path}")
+        running.send_signal(INTERRUPT)
+        assert finish(running).code == 130
+
+
 @pytest.mark.drawn(5)
 @pytest.mark.parametrize(
     "words",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 from pydantic import ValidationError
 
-from loadstone import file_kind
+from loadstone import file_kind, slow_answer
 from loadstone.bundle import arrows, layout, members, plan_consistency, schemas, seal, sums, tables
 from loadstone.bundle.host import TIMES, host_rows, watched_files
 from loadstone.bundle.hosts import HOSTS, HostPart, HostsRecord, shifted_ios, shifted_samples
@@ -66,7 +66,8 @@ class Bundle:
         Raises `BundleError` when it is not a bundle this version can read and, without
         `unverified`, when anything in it was altered, added or lost since it was sealed.
         """
-        document, manifest = _manifest(path)
+        with slow_answer.told(path):
+            document, manifest = _manifest(path)
         if manifest.files is None and document.get("status") in STATUSES:
             # Only a seal writes such a status, and it names the files.
             altered = [f"{layout.MANIFEST} was altered: it names no files"]

@@ -13,10 +13,10 @@ import os
 import signal
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from loadstone import crash_note, exit_cause, exitcodes, process_state
+from loadstone import crash_note, exit_cause, exitcodes, process_state, slow_answer
 from loadstone.exit_cause import Deaths
 
 if TYPE_CHECKING:
@@ -89,6 +89,9 @@ class _Waiting:
     progress: tuple[str, ...] = ()
     moved_s: float = 0.0
     """When the worker was last seen to do anything, since it was asked to end."""
+    seen: dict[int, tuple[tuple[str, ...], float]] = field(default_factory=dict)
+    """What the worker and its children had done when they last did anything, and when that was."""
+    said: set[str] = field(default_factory=set)
 
     def to_the_end(self) -> int:
         deaths = Deaths.now()
@@ -105,6 +108,22 @@ class _Waiting:
             insisted = self.requests > 1 and time.monotonic() - self.asked_s > PATIENCE_S
             if insisted or (self.requests and self._is_deaf()):
                 return self._leave()
+            self._tell_of_silence()
+
+    def _tell_of_silence(self) -> None:
+        """Say which input the worker, or a child that looks for it, waits for and gets no answer from."""
+        now_s = time.monotonic()
+        before, self.seen = self.seen, {}
+        for pid in (self.pid, *process_state.forks(self.pid)):
+            progress = process_state.progress(pid)
+            did, since_s = before.get(pid, (None, now_s))
+            self.seen[pid] = (progress, since_s if progress == did else now_s)
+            is_silent = now_s - self.seen[pid][1] >= slow_answer.SILENT_S
+            # A display over the whole screen would be torn; what hangs in a run, the run tells.
+            if is_silent and not crash_note.owed() and (name := process_state.waited_for(pid)):
+                if name not in self.said:
+                    _write(f"loadstone: {slow_answer.words(name)}\n")
+                self.said.add(name)
 
     def _is_deaf(self) -> bool:
         """Whether the worker waits for what does not answer: it cannot hear what it is asked.
@@ -170,8 +189,7 @@ def _told(status: int, deaths: Deaths) -> int:
 
 def _give_terminal_back() -> None:
     """Write what the worker did not: a display over the whole screen ends, what it held is said."""
-    with contextlib.suppress(OSError):
-        os.write(2, crash_note.owed().encode(errors="replace"))
+    _write(crash_note.owed())
 
 
 def _why(number: int, *, counted: bool) -> str:
@@ -189,5 +207,9 @@ def _say(text: str) -> None:
     said = f"loadstone: {text}\n" + (f"{figures}\n" if figures else "")
     if crash_note.settings_are_changed():
         said += "loadstone: settings of this machine are still changed: run loadstone restore\n"
+    _write(said)
+
+
+def _write(said: str) -> None:
     with contextlib.suppress(OSError):
         os.write(2, said.encode(errors="replace"))
