@@ -151,14 +151,16 @@ def test_runs_at_two_rates_are_no_repeats(tmp_path: Path) -> None:
     assert len(pairing.cells(read_side(tmp_path))) == 2
 
 
-def test_copies_of_a_run_are_no_repeats_that_agree(tmp_path: Path) -> None:
+def test_copies_of_a_run_count_once(tmp_path: Path) -> None:
     for side, hz in (("a", 1000.0), ("b", 1003.0)):
         made(tmp_path / side / "1", hz, seed=3 if side == "a" else 4)
         for number in "234":
             shutil.copytree(tmp_path / side / "1", tmp_path / side / number)
     found = compare([tmp_path / "a", tmp_path / "b"])
-    assert {one.after.runs for one in found.effects} == {4}
+    assert {one.after.runs for one in found.effects} == {1}
     assert {one.judgement for one in found.effects} == {"same"}
+    again = [text for text in found.warnings if "is the same measurement as" in text]
+    assert len(again) == 6
 
 
 def test_rounded_figures_of_another_tool_are_not_exact(tmp_path: Path) -> None:
@@ -167,7 +169,7 @@ def test_rounded_figures_of_another_tool_are_not_exact(tmp_path: Path) -> None:
         (tmp_path / side).mkdir()
         told["jobs"][0]["read"]["iops"] = iops
         for number in range(3):
-            told["timestamp"] = number
+            told["jobs"][0]["read"]["lat_ns"]["mean"] = 1_824_788.0 + number
             (tmp_path / side / f"{number}.json").write_text(json.dumps(told))
     found = compare([tmp_path / "a", tmp_path / "b"])
     mine = [one for one in found.effects if one.pattern.startswith("64k") and one.metric.name == "IOPS"]
@@ -310,8 +312,12 @@ def test_a_copy_of_a_result_is_no_repeat_of_it(tmp_path: Path) -> None:
     (before / "b.json").write_text(text)
     (before / "c.json").write_text(text + "\n")
     made = compare([before, after])
-    assert {phase.run for phase in made.sides[0].phases} == {"a.json", "c.json"}
+    assert {phase.run for phase in made.sides[0].phases} == {"a.json"}
     assert f"before: b.json: is a copy of {before / 'a.json'}" in made.warnings
+    assert f"before: c.json: is the same measurement as {before / 'a.json'}: it counts once" in made.warnings
+    assert any(
+        text.startswith("after: a.json is the same measurement as a.json of before") for text in made.warnings
+    )
     assert not any("b.json" in one.what for one in made.alone)
 
 
@@ -320,3 +326,48 @@ def test_a_valid_figure_is_not_called_invalid_because_of_the_first_side(tmp_path
     (first,) = {words.told(one) for one in compare([broken, fine]).effects}
     (second,) = {words.told(one) for one in compare([fine, broken]).effects}
     assert (first, second) == ("first side not valid", "not valid")
+
+
+def test_one_run_in_several_forms_counts_once(tmp_path: Path) -> None:
+    """Its JSON, terse and normal output in one directory were three repeats that agree."""
+    for name in ("json+.json", "terse3.txt", "terse5.txt", "normal.txt"):
+        shutil.copy(FOREIGN.parent / "fio-small-run" / name, tmp_path / name)
+    found = read_side(tmp_path)
+    assert [(phase.run, phase.name) for phase in found.phases] == [
+        ("json+.json", "mix"),
+        ("json+.json", "after"),
+    ]
+    assert len(found.passed) == 3
+
+
+def test_reads_are_not_held_against_writes_of_a_job_of_the_same_name(tmp_path: Path) -> None:
+    made(tmp_path / "a")
+    runs.make(tmp_path / "b", Job("a", {"write": 500.0}), seed=2)
+    with pytest.raises(InputError, match="no job and no pattern in common"):
+        compare([tmp_path / "a", tmp_path / "b"])
+
+
+@pytest.mark.parametrize(
+    ("other", "pattern", "why"),
+    [
+        (Job("a", block_bytes=8192), "4k random read → 8k random read", "8k random read for 4k random read"),
+        (Job("a", iodepth=1), "4k random read", "depth 1 for depth 32"),
+        (Job("a", paced=True), "4k random read", "1000 I/O per s for no limit to the rate"),
+    ],
+)
+def test_a_gate_does_not_pass_what_ran_another_load(
+    tmp_path: Path, other: Job, pattern: str, why: str
+) -> None:
+    runs.make(tmp_path / "a", Job("a"), seconds=40.0)
+    runs.make(tmp_path / "b", other, seconds=40.0, seed=2)
+    found = Comparison(compare([tmp_path / "a", tmp_path / "b"]))
+    assert {one.pattern for one in found.made.effects} == {pattern}
+    assert f"b: it ran another load: {why}" in found.made.warnings
+    assert found.decide(detect=0.5).outcome != "passed"
+
+
+def test_a_rate_that_was_asked_for_is_never_better(tmp_path: Path) -> None:
+    runs.make(tmp_path / "a", Job("a", paced=True), seconds=40.0)
+    runs.make(tmp_path / "b", Job("a", {"read": 2000.0}, paced=True), seconds=40.0, seed=2)
+    effects = compare([tmp_path / "a", tmp_path / "b"]).effects
+    assert {one.judgement for one in effects if one.metric.name == "IOPS"} == {"unknown"}

@@ -243,6 +243,28 @@ def _alone(
         for one, found in zip(sides, row.cells, strict=True):
             if found is None:
                 yield Alone(one.name, row.pattern, f"it does not have {row.pattern}")
+    yield from _other_loads(sides, pairs)
+    yield from _on_two_sides(sides)
+
+
+def _other_loads(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) -> Iterable[Alone]:
+    for row in pairs:
+        base = row.cells[0]
+        for one, found in zip(sides[1:], row.cells[1:], strict=True):
+            if base is None or found is None:
+                continue
+            differs = pairing.another_load(base.first, found.first)
+            if differs is not None:
+                yield Alone(one.name, row.pattern, f"it ran another load: {differs}")
+
+
+def _on_two_sides(sides: Sequence[Side]) -> Iterable[Alone]:
+    for one in sides[1:]:
+        for phase in one.phases:
+            same = next((mine for mine in sides[0].phases if mine.is_the_same_measurement(phase)), None)
+            if same is not None:
+                why = f"{phase.run} is the same measurement as {same.run} of {sides[0].name}"
+                yield Alone(one.name, phase.pattern, why)
 
 
 def _warnings(
@@ -274,6 +296,7 @@ def _warnings(
             f"no error is known of {'; '.join(mute[:2])}{more}: a single figure cannot be compared; "
             "give several runs of it"
         )
+    said += [f"{one.side}: {one.why}" for one in (*_other_loads(sides, pairs), *_on_two_sides(sides))]
     for one, cells in zip(sides, alone, strict=True):
         if cells:
             names = ", ".join(dict.fromkeys(cell.first.pattern for cell in cells))

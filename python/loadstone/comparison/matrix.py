@@ -151,12 +151,14 @@ def _of_row(at: int, row: PatternRow, side: int) -> Iterable[Effect]:
         return
     first = first_metric(before, after) or (BANDWIDTH if before.first.large_blocks else IOPS)
     alike = before.first.pattern == after.first.pattern
+    asked_alike = before.first.asked == after.first.asked
     for metric in SHOWN:
         a, b = entry(before, metric), entry(after, metric)
         if a is None or b is None or (metric is FAILED and not _failed(a, b)):
             continue
         found = contrast_of(before, after, metric)
-        p = found.p if found is not None else None
+        # A rate that was asked for is no result where the other side was asked for another.
+        p = None if found is None or (metric in RATES and not asked_alike) else found.p
         again = metric in RATES and first in RATES and metric is not first and alike
         yield Effect(row.pattern, metric, side, a, b, found, p, "unknown", metric is first, at, again)
 
@@ -164,7 +166,7 @@ def _of_row(at: int, row: PatternRow, side: int) -> Iterable[Effect]:
 def first_metric(a: Repeats, b: Repeats) -> Metric | None:
     """Return the quantity to be tested first: what both have, and what the load leaves open."""
     rates = (BANDWIDTH, IOPS) if a.first.large_blocks and b.first.large_blocks else (IOPS, BANDWIDTH)
-    order = (MEAN, *rates) if a.first.paced and b.first.paced else (*rates, MEAN, *AT_PERCENT.values())
+    order = (MEAN, *rates) if a.first.paced or b.first.paced else (*rates, MEAN, *AT_PERCENT.values())
     for metric in order:
         known = [entry(one, metric) for one in (a, b)]
         if all(one is not None and one.sample is not None for one in known):

@@ -86,7 +86,7 @@ def rows(sides: Sequence[Side]) -> tuple[list[PatternRow], list[list[Repeats]]]:
         partners.append({mine: other[theirs] for mine, theirs in found.items()})
         alone.append([cell for at, cell in enumerate(other) if at not in found.values()])
     made = [
-        PatternRow(cell.first.pattern, (cell, *(found.get(at) for found in partners)))
+        _row((cell, *(found.get(at) for found in partners)))
         for at, cell in enumerate(first)
         if any(at in found for found in partners)
     ]
@@ -94,13 +94,48 @@ def rows(sides: Sequence[Side]) -> tuple[list[PatternRow], list[list[Repeats]]]:
     return _named(made), [missing, *alone]
 
 
+def _row(row: tuple[Repeats | None, ...]) -> PatternRow:
+    """Make a row: where a side did another pattern under the same name, its name has both."""
+    return PatternRow(" → ".join(dict.fromkeys(one.first.pattern for one in row if one is not None)), row)
+
+
 def _partners(mine: Sequence[Repeats], theirs: Sequence[Repeats]) -> dict[int, int]:
     found: dict[int, int] = {}
     for like in LIKENESS:
         here = _unique(mine, like, set(found))
         there = _unique(theirs, like, set(found.values()))
-        found |= {here[key]: there[key] for key in here if key in there}
+        found |= {
+            here[key]: there[key]
+            for key in here
+            if key in there and _may_be_held(mine[here[key]].first, theirs[there[key]].first)
+        }
     return found
+
+
+def _may_be_held(one: ComparedPhase, other: ComparedPhase) -> bool:
+    """Tell whether two phases did the same operations, as far as both tell: reads say nothing of writes."""
+    here, there = (
+        {op for op, found in phase.case.ops.items() if found.operations or found.iops is not None}
+        for phase in (one, other)
+    )
+    return not here or not there or here == there
+
+
+def another_load(one: ComparedPhase, other: ComparedPhase) -> str | None:
+    """Return in what the second was another load than the first, as far as both tell."""
+    told = [
+        (one.pattern, other.pattern),
+        (_in_words(one.asked), _in_words(other.asked)),
+        *([(f"depth {one.depth}", f"depth {other.depth}")] if one.depth and other.depth else []),
+    ]
+    parts = [f"{there} for {here}" for here, there in told if here != there]
+    return ", ".join(parts) or None
+
+
+def _in_words(asked: tuple[float, float]) -> str:
+    ops, moved = asked
+    parts = ([f"{ops:.6g} I/O per s"] if ops else []) + ([f"{moved:.6g} B/s"] if moved else [])
+    return " and ".join(parts) or "no limit to the rate"
 
 
 def _unique(

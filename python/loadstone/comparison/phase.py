@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import Total
-    from loadstone.audit.case import Case
+    from loadstone.audit.case import Case, LatencyFigures
     from loadstone.audit.foreign.reader import ForeignResults
     from loadstone.bundle.study import Factor, Point
     from loadstone.comparison.metric import Metric
@@ -39,6 +39,10 @@ LEAST_SAMPLE: Final = 0.5
 """Of the usual length; what is shorter has no rate."""
 MAX_POINTS: Final = 120
 """Of a course over time: more are not told apart on a chart."""
+
+
+PRINTED: Final = 5e-3
+"""Figures of one run in two forms differ by at most so much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,25 @@ class ComparedPhase:
         known = [part for part in parts if part is not None]
         return sum(known) if known and len(known) == len(parts) else None
 
+    def is_the_same_measurement(self, other: ComparedPhase) -> bool:
+        """Tell a copy, or one run that was printed in two forms: the same I/Os took the same time.
+
+        Forms round what they print; two files of one form have the same digits.
+        """
+        digits = 0.0 if self.path.suffix == other.path.suffix else PRINTED
+        ops = {op: found for op, found in self.case.ops.items() if found.operations}
+        theirs = {op: found for op, found in other.case.ops.items() if found.operations}
+        return (
+            bool(ops)
+            and ops.keys() == theirs.keys()
+            and _near(self.case.seconds, other.case.seconds, digits)
+            and all(
+                mine.operations == theirs[op].operations
+                and _as_long(mine.latency, theirs[op].latency, digits)
+                for op, mine in ops.items()
+            )
+        )
+
     @property
     def on_a_curve(self) -> bool:
         """Whether it is one load of a latency curve, which is compared as a whole."""
@@ -112,6 +135,20 @@ class ComparedPhase:
     def names(self) -> tuple[str, ...]:
         """The jobs by name."""
         return tuple(sorted(job.job for job in self.case.jobs))
+
+
+def _as_long(one: LatencyFigures | None, other: LatencyFigures | None, digits: float) -> bool:
+    """Tell whether latencies are the same, the largest of which is printed with the fewest digits."""
+    return (
+        one is not None
+        and other is not None
+        and _near(one.mean_ns, other.mean_ns, digits)
+        and _near(one.max_ns, other.max_ns, 10 * digits)
+    )
+
+
+def _near(one: float | None, other: float | None, digits: float) -> bool:
+    return one is not None and other is not None and abs(one - other) <= digits * abs(one)
 
 
 def phases(

@@ -15,7 +15,7 @@ from loadstone.audit.judge import WORST_FIRST
 from loadstone.bundle import study as on_disk
 from loadstone.comparison.phase import ComparedPhase, phases
 from loadstone.errors import BundleError, InputError, Where
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +95,13 @@ def side(path: Path, *, unverified: bool = False, helpers: Helpers | None = None
             continue
         verified.append(results.verified)
         in_a_list = study is not None and read.studies[study].kind == "list"
-        found += phases(where, results, point, named=in_a_list)
+        made = list(phases(where, results, point, named=in_a_list))
+        if (known_as := _measured_before(made, found)) is not None:
+            passed.append(
+                PassedOver(where, say("comparison.sides.measured_before", run=known_as), broken=False)
+            )
+            continue
+        found += made
         if results.summary is not None:
             runs.append(ComparedRun(where, results.summary, point, study))
     if not found:
@@ -112,6 +118,13 @@ def side(path: Path, *, unverified: bool = False, helpers: Helpers | None = None
         doubts=tuple(dict.fromkeys(_doubts(runs))),
         passed=tuple(passed),
     )
+
+
+def _measured_before(made: Sequence[ComparedPhase], found: Sequence[ComparedPhase]) -> Path | None:
+    """Return which result has all of these measurements already: a copy, or another form of one run."""
+    same = [next((old for old in found if old.is_the_same_measurement(one)), None) for one in made]
+    first = same[0] if same else None
+    return first.path if first is not None and all(one is not None for one in same) else None
 
 
 def _doubts(runs: Sequence[ComparedRun]) -> list[str]:
