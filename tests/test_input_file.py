@@ -115,3 +115,11 @@ def test_a_device_is_no_file_to_read(words: list[str], device: str, tmp_path: Pa
     said = f"{device} is a character device, not a" in done.stderr
     assert (done.returncode, said) == (code, True), done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("what", "said"), [("job file", "not a job file"), ("experiment", "not an experiment")]
+)
+def test_what_a_file_is_not_has_its_article(tmp_path: Path, what: str, said: str) -> None:
+    with pytest.raises(InputError, match=f"{said}$"):
+        input_file.read(tmp_path, what)

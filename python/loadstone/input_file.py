@@ -95,7 +95,7 @@ def read(path: Path, what: str, most_bytes: int = MOST_BYTES, where: Where | Non
         content = start(path, most_bytes + 1)
     except NoFileError as other:
         raise InputError(
-            f"{path} is {file_kind.words(other.mode)}, not a {what}",
+            f"{path} is {file_kind.words(other.mode)}, not {_one(what)}",
             where=where,
             hint=_hint(path, other.mode),
         ) from None
@@ -106,8 +106,12 @@ def read(path: Path, what: str, most_bytes: int = MOST_BYTES, where: Where | Non
         ) from None
     if len(content) > most_bytes:
         size = f"{most_bytes >> 20} MiB" if most_bytes >> 20 else f"{most_bytes} bytes"
-        raise InputError(f"{path} is larger than {size}: not a {what}", where=where)
+        raise InputError(f"{path} is larger than {size}: not {_one(what)}", where=where)
     return content
+
+
+def _one(what: str) -> str:
+    return f"an {what}" if what[0] in "aeiou" else f"a {what}"
 
 
 def _is_read(mode: int) -> bool:

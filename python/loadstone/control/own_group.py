@@ -21,6 +21,15 @@ NONE: Final = "as is"
 CONTROLLERS: Final = ("cpu", "memory", "cpuset", "io", "blkio", "pids")
 
 
+def in_words(value: str) -> str:
+    """Return the limits of a group as they stand in an experiment's file."""
+    return (
+        value
+        if value == NONE
+        else ", ".join(f"{file} = {limit}" for file, limit in json.loads(value).items())
+    )
+
+
 class OwnGroup(Control):
     """Limits of a group that is made for it: `{"memory.max": "256M"}`; `as is`: no group."""
 

@@ -17,7 +17,7 @@ from loadstone.effects.interactions import interaction
 from loadstone.effects.level_effects import level_effect
 from loadstone.effects.model import Effects, LevelEffect, LevelNotSet, TestedFactor
 from loadstone.effects.outliers import outlier_runs
-from loadstone.effects.recommend import recommend
+from loadstone.effects.recommend import recommend, without_choice
 from loadstone.effects.shares import variance_shares
 from loadstone.effects.studied_metric import made_test, study
 
@@ -100,11 +100,10 @@ def _recommendations(
         rows = {one.runs.metric: one.runs.rows for one in mine}
         for aim in table.aims:
             made = recommend(pattern, aim, table.factors, models=models, rows=rows, alpha=alpha)
+            of_aim = [one for one in effects if (one.pattern, one.metric) == (pattern, aim.metric)]
             # Not told apart is not the same: only what is shown to be alike does not matter.
-            differ = {
-                one.factor
-                for one in effects
-                if (one.pattern, one.metric) == (pattern, aim.metric) and one.judgement != "alike"
-            }
+            differ = {one.factor for one in of_aim if one.judgement != "alike"}
             alike = [name for name in made.does_not_matter if name not in differ]
-            yield made.model_copy(update={"does_not_matter": alike})
+            made = made.model_copy(update={"does_not_matter": alike})
+            apart = made.change is not None or any(one.judgement in ("better", "worse") for one in of_aim)
+            yield made if apart else without_choice(made)

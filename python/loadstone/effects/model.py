@@ -192,7 +192,9 @@ class Recommendation(FrozenModel):
     change: RatioInterval | None = Field(
         description="of the aim's metric; null: those levels have no valid run, or are it"
     )
-    as_good: list[dict[str, str]] = Field(description="combinations that are not told apart from it")
+    as_good: list[dict[str, str]] = Field(
+        description="combinations not told apart from it; without a choice: from each other"
+    )
     does_not_matter: list[str] = Field(description="factors of which any level is as good")
     costs: list[MetricCost]
     why: str | None

@@ -85,6 +85,20 @@ def recommend(
     )
 
 
+def without_choice(made: Recommendation) -> Recommendation:
+    """Return it as no recommendation where its combinations are not told apart: a choice rests on that."""
+    if made.levels is None or not made.as_good:
+        return made
+    return made.model_copy(
+        update={
+            "levels": None,
+            "value": None,
+            "as_good": [made.levels, *made.as_good],
+            "why": say("effects.choice.not_told_apart"),
+        }
+    )
+
+
 def _none(pattern: str, aim: Aim, why: str) -> Recommendation:
     return Recommendation(
         pattern=pattern, metric=aim.metric, larger_is_better=aim.larger_is_better,

@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from loadstone import units
+from loadstone.control import own_group
 from loadstone.control.layout.steps import building, taking_down
 from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
 from loadstone.experiment import allocation
@@ -243,7 +244,7 @@ def _changes(prepared: PreparedExperiment) -> Iterator[dict[str, str]]:
         found += [("command", pair.name, f"{pair.do}; afterwards: {pair.undo}") for pair in asked.commands]
         found += [("page_cache", drop.host or "", str(drop)) for drop in asked.drops]
         found += [("allocation", "its targets", asked.allocation)] if asked.allocation else []
-        found += [("cgroup", "the run", asked.group)] if asked.group else []
+        found += [("cgroup", "the run", own_group.in_words(asked.group))] if asked.group else []
         for control, subject, value in found:
             if (control, subject, value) not in seen:
                 seen.add((control, subject, value))

@@ -103,7 +103,7 @@ def _line(made: ComparisonTable, metric: Metric, found: list[Effect]) -> dict[st
         one = by_side.get(at)
         if one is None:
             cells.append(
-                {"value": "–", "change": "", "kind": "none", "struck": False, "why": None, "runs": 0}
+                {"value": "–", "change": "", "kind": "none", "struck": False, "why": None, "runs": ""}
             )
         else:
             cells.append(_cell(one.after, metric, words.told(one), one.judgement))
@@ -117,7 +117,7 @@ def _cell(one: SideValue, metric: Metric, change: str, kind: str) -> dict[str, A
         "kind": kind,
         "struck": not one.valid,
         "why": one.why,
-        "runs": one.runs,
+        "runs": words.left_out(one),
     }
 
 

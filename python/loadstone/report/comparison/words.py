@@ -57,6 +57,15 @@ def entry(one: SideValue, quantity: Quantity) -> str:
     return value(one.sample, quantity) if one.valid else short(one.raw, quantity)
 
 
+def left_out(one: SideValue) -> str:
+    """Say of how many runs a value is, where some of them are not valid; empty where all are."""
+    return (
+        f"{one.runs} valid run{'' if one.runs == 1 else 's'} of {one.runs + one.left_out}"
+        if one.left_out
+        else ""
+    )
+
+
 def change(found: Contrast | None) -> str:
     """Write a change and its interval: `+12 % (+9 to +15)`."""
     if found is None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from loadstone.control import own_group
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -120,7 +122,12 @@ def _added(control: str, subject: str, found: list[MachineSetting]) -> ChangedSe
         control=control,
         subject=subject,
         before=found[0].before,
-        asked=tuple(dict.fromkeys(one.asked for one in found)),
+        asked=tuple(
+            dict.fromkeys(
+                own_group.in_words(one.asked) if control == own_group.OwnGroup.name else one.asked
+                for one in found
+            )
+        ),
         times=len(found),
         outcomes=tuple(counts.items()),
         why="; ".join(dict.fromkeys(one.why for one in found if one.why)),

@@ -185,12 +185,9 @@ def aim(one: Recommendation) -> str:
 
 def choice(effects: Effects, one: Recommendation) -> str:
     """Write what to choose, or why nothing can be recommended: a choice rests on what was told apart."""
-    if one.levels is None:
-        return one.why or "nothing can be recommended"
     mine = [each for each in effects.effects if (each.pattern, each.metric) == (one.pattern, one.metric)]
-    apart = one.change is not None or any(each.judgement in ("better", "worse") for each in mine)
-    if one.as_good and not apart:
-        return _no_choice(effects, one, mine)
+    if one.levels is None:
+        return _no_choice(effects, one, mine) if one.as_good else one.why or "nothing can be recommended"
     stays = one.levels if one.change is None and one.limit_metric is None else {}
     better = [each for each in mine if each.judgement == "better" and stays.get(each.factor) == each.against]
     if better:
@@ -214,11 +211,10 @@ def _no_choice(effects: Effects, one: Recommendation, found: Sequence[LevelEffec
     """Say that nothing was told apart, and how many more repeats would tell a difference that matters."""
     margin = percent(effects.margin)
     if found and all(each.judgement == "alike" for each in found):
-        return f"any of the {len(one.as_good) + 1} combinations: no level makes a difference above {margin}."
+        return f"any of the {len(one.as_good)} combinations: no level makes a difference above {margin}."
     undecided = [each.more_repeats for each in found if each.judgement == "open"]
     known = [number for number in undecided if number is not None]
-    several = f"{len(one.as_good)} other combinations are" if len(one.as_good) > 1 else "the other one is"
-    said = f"no choice: {several} not told apart from {levels(one.levels or {})}"
+    said = f"no choice: {len(one.as_good)} combinations are not told apart"
     if not undecided:
         return f"{said}."
     if len(known) < len(undecided):
