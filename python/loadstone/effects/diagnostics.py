@@ -27,7 +27,7 @@ DRAWS: Final = 999
 MIN_FREEDOM: Final = 4
 """With fewer the residuals of any errors look alike."""
 NO_ROOM: Final = 1e-9
-NOT_NORMAL: Final = 0.02
+NOT_NORMAL: Final = 0.005
 """Below this p-value errors are not taken for normal."""
 UNEQUAL: Final = 0.05
 """Below this p-value levels are taken to differ in noise."""
@@ -44,7 +44,7 @@ class ErrorShape:
     expected: float | None
     """What the other runs let expect of the furthest one."""
     noisy: Numbers | None
-    """Of each run how noisy its level is, of the factor whose levels differ most in that."""
+    """Of each run how noisy its level is, of the factor by whose levels errors look most normal."""
 
 
 UNKNOWN: Final = ErrorShape(None, None, None, None, None, None)
@@ -63,22 +63,26 @@ def shape(fitted: LinearFit, groups: Sequence[NDArray[np.int64]], chance: np.ran
     scaled /= np.sqrt((every**2).sum(axis=1, keepdims=True) / fitted.freedom)
     groups = [group for group in groups if len(np.unique(group)) > 1]
     unequal = [_spread(scaled, group) for group in groups]
-    part, noisy = scaled[:, used], np.ones(len(room))
+    parts, noisy = [scaled[:, used]], [np.ones(len(room))]
     if groups:
         # Runs of a noisy level beside those of an even one look like far runs: each is asked by itself.
         resistant = _resistant(fitted, drawn)[:, used]
-        levels, spread = _noisy_levels(resistant, [group[used] for group in groups])
-        part, noisy[used] = resistant / levels, levels[0]
-        unequal.append(spread)
+        medians = [_medians(resistant, group[used]) for group in groups]
+        unequal.append(np.max([np.var(np.log(one), axis=1) for one in medians], axis=0))
+        parts, noisy = [resistant / one for one in medians], [_of_all(one[0], used) for one in medians]
+    # Nobody says which factor makes the noise: what looks normal by one of them is.
+    normal = [_normal_p(one) for one in parts]
+    most = int(np.argmax(normal))
+    part = parts[most]
     far = np.abs(part).max(axis=1)
     at = int(np.flatnonzero(used)[np.abs(part[0]).argmax()])
     return ErrorShape(
-        normal_p=_normal_p(part),
+        normal_p=normal[most],
         equal_noise_p=_least(unequal) if unequal else None,
         furthest=at,
         furthest_p=float((far >= far[0] - 1e-12).mean()),
         expected=float(fitted.values[at] - fitted.residuals[at] / room[at]),
-        noisy=noisy,
+        noisy=noisy[most],
     )
 
 
@@ -95,18 +99,11 @@ def _resistant(fitted: LinearFit, drawn: Numbers) -> Numbers:
     return np.asarray((values - fitted.matrix @ coefficients).T)
 
 
-def _noisy_levels(scaled: Numbers, groups: Sequence[NDArray[np.int64]]) -> tuple[Numbers, Numbers]:
-    """Return how noisy each run's level is, and how unequal the levels are, in each set.
-
-    By medians, which one far run does not move; of the factor whose levels differ most, in each set.
-    """
-    made = np.ones_like(scaled)
-    medians = [_medians(scaled, group) for group in groups]
-    spreads = np.array([np.var(np.log(one), axis=1) for one in medians])
-    most = np.argmax(spreads, axis=0)
-    for number, one in enumerate(medians):
-        made[most == number] = one[most == number]
-    return made, np.asarray(spreads.max(axis=0))
+def _of_all(values: Numbers, used: NDArray[np.bool_]) -> Numbers:
+    """Return values of the runs that are used, and 1 of the others."""
+    made = np.ones(len(used))
+    made[used] = values
+    return made
 
 
 def _medians(scaled: Numbers, group: NDArray[np.int64]) -> Numbers:

@@ -81,7 +81,12 @@ def pooled_error(fitted: LinearFit, contrast: Numbers, floor: float = 0.0) -> Co
 
 @dataclass(frozen=True, slots=True)
 class GroupNoise:
-    """How noisy each group of runs is by itself: its variance, and the degrees of freedom behind it."""
+    """How noisy each group of runs is by itself: its variance, and the degrees of freedom behind it.
+
+    A residual holds a part of the noise of every run that its blocks and levels are shared with, so that a
+    noisy group looks more even than it is. Its variance is made as much larger as that happens to groups
+    that are as unequal as these look. Solving for what they are (MINQUE) leaves small experiments no power.
+    """
 
     group: NDArray[np.int64]
     variances: Numbers
@@ -90,16 +95,14 @@ class GroupNoise:
     @classmethod
     def of(cls, fitted: LinearFit, group: NDArray[np.int64]) -> GroupNoise | None:
         """Take it from the residuals of each group; None where the fit leaves one of them none."""
-        variances, freedoms = [], []
-        for number in range(int(group.max()) + 1):
-            mine = np.flatnonzero(group == number)
-            maker = fitted.maker[np.ix_(mine, mine)]
-            room = float(np.trace(maker))
-            if room < NO_ROOM:
-                return None
-            variances.append(float(fitted.residuals[mine] @ fitted.residuals[mine]) / room)
-            freedoms.append(room**2 / float((maker**2).sum()))
-        return cls(group, np.array(variances), np.array(freedoms))
+        member = np.equal.outer(np.arange(int(group.max()) + 1), group).astype(np.float64)
+        mixed = member @ fitted.maker**2 @ member.T
+        room = mixed.sum(axis=1)
+        if room.min() < NO_ROOM:
+            return None
+        looks = member @ fitted.residuals**2 / room
+        hidden = np.divide(looks * room, mixed @ looks, out=np.ones_like(looks), where=looks > 0)
+        return cls(group, looks * np.maximum(1.0, hidden), room**2 / np.diag(mixed))
 
     def error(self, weights: Numbers, floor: float = 0.0) -> ContrastError:
         """Return the error of a contrast with these weights of runs."""
