@@ -137,3 +137,17 @@ def test_errors_of_plots_are_those_of_their_means(blocks: int, runs: int, seed: 
     assert fitted.coefficients[-1] / error.error == pytest.approx(paired.statistic, rel=1e-6)
     assert error.freedom == pytest.approx(blocks - 1, rel=1e-6)
     assert fit.between_plots(fitted, contrast, plots) == pytest.approx(1.0)
+
+
+def test_a_noisy_level_is_about_as_noisy_as_it_is_although_its_blocks_are_shared() -> None:
+    chance, blocks = np.random.default_rng(5), 60
+    group = np.tile([0, 1, 2], blocks)
+    matrix = np.column_stack([np.eye(3)[group], np.repeat(np.eye(blocks), 3, axis=0)[:, 1:]])
+    found = []
+    for _ in range(20):
+        values = chance.normal(0, 1, 3 * blocks) * np.where(group == 2, 4.0, 1.0)
+        noise = fit.GroupNoise.of(fit.fit(matrix, values), group)
+        assert noise is not None
+        found.append(noise.variances[2])
+    # By its residuals alone it looks like 11: two thirds of its own 16, and a third of the others' noise.
+    assert 14.0 < np.mean(found) < 18.0
