@@ -80,7 +80,14 @@ def _pair(told: dict[str, Any], word: str) -> tuple[float, float] | None:
 
 
 def with_traffic(case: shape.Case, disks: Sequence[DiskCounts]) -> shape.Case:
-    """Add what the disks under the files moved, where it is known of both directions."""
+    """Add what the disks under the files moved, where it is known of both directions.
+
+    fio counts it from the start, ramp included, and all else from the end of the ramp: with one, what of it
+    belongs to the results is not known.
+    """
+    ramps = [job.ramp_s for job in case.jobs]
+    if any(ramps):
+        return case
     top = [disk for disk in disks if disk.is_made_of_others] or list(disks)
     if not case.seconds or case.seconds <= UNSEEN_S or not top:
         return case  # Nothing was done whose part of it could be told.
@@ -88,6 +95,8 @@ def with_traffic(case: shape.Case, disks: Sequence[DiskCounts]) -> shape.Case:
     counted = {op: one for op in OPS if (one := _moved(case, op, asked[op], top)) is not None}
     if len(counted) < len(OPS):
         return case
+    if None in ramps and _bytes(counted) > (1 + OWN) * _bytes(asked):
+        return case  # The text of fio does not tell a ramp, which this may come from.
     unseen = UNSEEN_S / case.seconds
     moved = {op: _with_unseen(one, asked[op], unseen) for op, one in counted.items()}
     traffic = shape.CarrierTraffic(
@@ -102,6 +111,10 @@ def with_traffic(case: shape.Case, disks: Sequence[DiskCounts]) -> shape.Case:
 
 def _ios(moved: dict[shape.Op, shape.Moved]) -> float:
     return sum(one.ios for one in moved.values())
+
+
+def _bytes(moved: dict[shape.Op, shape.Moved]) -> float:
+    return sum(one.bytes for one in moved.values())
 
 
 def _inflight(disks: Sequence[DiskCounts], seconds: float, more: float) -> float | None:

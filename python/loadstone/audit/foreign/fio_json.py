@@ -287,7 +287,7 @@ def _common(entry: _Entry, threads: int) -> tuple[shape.JobRequest, ...]:
         direct=told.direct if {"direct", "buffered"} & general.keys() else None,
         backend=told.backend if "ioengine" in general else None,
         runtime_s=told.runtime_s,
-        ramp_s=told.ramp_s,
+        ramp_s=told.ramp_s if "ramp_time" not in own else None,
         paced=told.paced if not _PACES & own.keys() else None,
     )
     return (one,) * (threads // each if even else 1)
