@@ -120,7 +120,7 @@ def attempt(name: str, seed: int, *, probing: bool = True, keep: Path | None = N
         plan = plan_of(situation, state)
         for _ in range(situation.warm_runs):
             run(plan)
-        kept = Path(state).read_bytes() if Path(state).exists() else None
+        kept = _remembered(Path(state))
         # The same run twice: once as the product samples it, once closely, from the same state.
         close = run(fine)
         _restore(Path(state), kept)
@@ -140,7 +140,7 @@ def attempt(name: str, seed: int, *, probing: bool = True, keep: Path | None = N
         made = Staged(situation, kind, change, case, base, answered(case))
         if not probing:
             return made
-        after = Path(state).read_bytes() if Path(state).exists() else None
+        after = _remembered(Path(state))
         plain = judge_case(case, made.rules)
         made = replace(made, probed=_probed(base, plain))
         if kind.honest or not kind.in_device:
@@ -149,12 +149,17 @@ def attempt(name: str, seed: int, *, probing: bool = True, keep: Path | None = N
         return replace(made, probed_without=_probed(base, plain, frozenset(kind.truth)))
 
 
-def _restore(state: Path, kept: bytes | None) -> None:
+def _remembered(state: Path) -> dict[Path, bytes]:
+    """Return what the device remembers: the engine keeps a file for each of its targets."""
+    return {file: file.read_bytes() for file in state.parent.glob(f"{state.name}.*")}
+
+
+def _restore(state: Path, kept: dict[Path, bytes]) -> None:
     """Give the device back what it remembered."""
-    if kept is not None:
-        state.write_bytes(kept)
-    else:
-        state.unlink(missing_ok=True)
+    for file in _remembered(state).keys() - kept.keys():
+        file.unlink()
+    for file, content in kept.items():
+        file.write_bytes(content)
 
 
 def answered(case: Case) -> tuple[Rule, ...]:

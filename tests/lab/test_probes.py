@@ -112,6 +112,20 @@ def test_each_part_changes_what_it_is_for(
     assert run(changed(situation(**parts), **options)).rate == pytest.approx(rate, rel=0.05)
 
 
+def test_what_is_tried_without_an_explanation_finds_the_device_as_the_run_left_it() -> None:
+    """The device knows contents: what one course of probes wrote is new to the other."""
+    needs_engine()
+    seed = next(seed for seed in range(150001, 150200, 2) if kind_of(seed).name == "zeros")
+    row = row_of(seed)
+    told = {
+        name: {one["name"]: one for tried in row[name]["tried"] for one in tried["readings"]}
+        for name in ("tried", "tried_without")
+    }
+    with_it, without = (told[name]["payload.own"] for name in ("tried", "tried_without"))
+    assert without["value"] == pytest.approx(with_it["value"], abs=0.05)
+    assert without["error"] == pytest.approx(with_it["error"], abs=0.05)
+
+
 def test_the_same_seed_gives_the_same_line() -> None:
     needs_engine()
     seed = next(seed for seed in range(1, 200, 2) if kind_of(seed).name == "bandwidth_limit")
