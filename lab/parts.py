@@ -105,6 +105,10 @@ class Stage:
             for number, handler in self._before.items():
                 signal.signal(number, handler)
 
+    def afterwards(self, *words: str | Path) -> None:
+        """Run this program when all is taken down."""
+        self._stack.callback(call, *words)
+
     # Block devices
 
     def backing(self, mib: int, *, written: bool = True) -> Path:

@@ -16,26 +16,36 @@ from typing import TYPE_CHECKING, Any
 from lab.parts import missing
 from lab.probes.rows import read, said_of
 from lab.rules_digest import rules_digest
+from lab.verdicts import outside
 from lab.verdicts.drawn import kind_of, scenario, spinning
 from lab.verdicts.score import score, score_bundle
 
 if TYPE_CHECKING:
+    from lab.verdicts.scenarios import Scenario
     from lab.verdicts.score import Scored
 
 
-def line(seed: int, one: Scored, spinning: int) -> dict[str, Any]:
-    """Return what is kept of a run."""
-    said = one.verdict
-    rests = one.findings
+def line(seed: int, one: Scored, spinning: int, alone: Scored | None = None) -> dict[str, Any]:
+    """Return what is kept of a run. `alone`: what would have been said without the probes after it."""
     return {
         "seed": seed,
         "rules": rules_digest(),
         "kind": one.scenario.name,
         "expected": one.scenario.expected,
         "also": list(one.scenario.also),
+        "held": one.scenario.name in outside.HELD,
         "busy": one.busy,
         "spinning": spinning,
         "absent": one.absent,
+        **_said(one),
+        "alone": _said(alone) if alone is not None else None,
+    }
+
+
+def _said(one: Scored) -> dict[str, Any]:
+    said = one.verdict
+    rests = one.findings
+    return {
         "verdict": said.kind if said is not None else None,
         "confidence": said.confidence if said is not None else None,
         "plain": said_of(said) if said is not None else None,
@@ -43,7 +53,7 @@ def line(seed: int, one: Scored, spinning: int) -> dict[str, Any]:
         "named_first": bool(rests)
         and said is not None
         and said.kind != "measures_storage"
-        and rests[0].rule in (one.scenario.expected, *one.scenario.also),
+        and one.right(rests[0]) is True,
         "named": one.named,
         "alarm": one.scenario.expected is None and not one.passed,
         "uncounted": one.uncounted,
@@ -56,22 +66,34 @@ def anew(
     bundles: Path | None,
     *,
     honest_only: bool = False,
+    outside_only: bool = False,
     probe: str | None = None,
 ) -> dict[str, Any]:
     """Return the line of a seed by the present rules: from its bundle, or staged."""
     bundle = bundles / str(seed) if bundles else None
     # A table that has grown since stands for other kinds.
-    one = scenario(seed, known["kind"] if known else kind_of(seed, honest_only=honest_only))
+    name = known["kind"] if known else kind_of(seed, honest_only=honest_only, outside=outside_only)
+    one = scenario(seed, name)
     beside = spinning(seed) if honest_only else 0
     options = (f"--probe={probe}",) if probe else ()
     try:
         if bundle is not None and bundle.exists():
             if known is not None and not known["absent"]:
-                return line(seed, score_bundle(one, bundle, busy=known["busy"]), known.get("spinning", 0))
+                busy, beside = known["busy"], known.get("spinning", 0)
+                return line(
+                    seed, score_bundle(one, bundle, busy=busy), beside, _alone(one, bundle, probe, busy=busy)
+                )
             shutil.rmtree(bundle)
-        return line(seed, score(one, bundle, spinning=beside, options=options), beside)
+        made = score(one, bundle, spinning=beside, options=options)
+        return line(seed, made, beside, _alone(one, bundle, probe, busy=made.busy))
     except RuntimeError as error:
         return {"seed": seed, "rules": rules_digest(), "kind": one.name, "absent": str(error)}
+
+
+def _alone(one: Scenario, bundle: Path | None, probe: str | None, *, busy: bool) -> Scored | None:
+    if probe is None or bundle is None or not bundle.exists():
+        return None
+    return score_bundle(one, bundle, busy=busy, probes=False)
 
 
 def main() -> int:
@@ -85,6 +107,7 @@ def main() -> int:
         action="store_true",
         help="honest runs only, programs that use up CPUs beside half of them",
     )
+    options.add_argument("--outside", action="store_true", help="the kinds of lab.verdicts.outside")
     options.add_argument("--probe", help="budget of probes after each run, like 10s")
     asked = options.parse_args()
     absent = missing()
@@ -99,7 +122,14 @@ def main() -> int:
         before = known.get(seed)
         if before is not None and before.get("rules") == rules_digest():
             continue
-        row = anew(seed, before, asked.bundles, honest_only=asked.honest, probe=asked.probe)
+        row = anew(
+            seed,
+            before,
+            asked.bundles,
+            honest_only=asked.honest,
+            outside_only=asked.outside,
+            probe=asked.probe,
+        )
         with asked.keep.open("a") as file:
             file.write(json.dumps(row) + "\n")
         sys.stderr.write(f"{seed} {row['kind']}: {row.get('verdict')} {row.get('findings')}\n")

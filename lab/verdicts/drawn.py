@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from lab.parts import MIB, Stage, call
@@ -20,27 +21,48 @@ if TYPE_CHECKING:
 
     Drawn = Callable[[Stage, random.Random], Path]
 
-KINDS: Final[dict[str, tuple[Drawn, RuleName | None, tuple[RuleName, ...]]]] = {}
+
+@dataclass(frozen=True)
+class Kind:
+    """What is expected of a kind (None: it is honest), and what is true beside.
+
+    `explained`: the explanations that probes may rightly give it. `outside`: it is of `outside`.
+    """
+
+    stage: Drawn
+    expected: RuleName | None
+    also: tuple[RuleName, ...]
+    explained: tuple[str, ...]
+    outside: bool
 
 
-def kind(expected: RuleName | None, *also: RuleName) -> Callable[[Drawn], Drawn]:
-    """Add a kind: what is expected of it (None: it is honest), and what is true beside."""
+KINDS: Final[dict[str, Kind]] = {}
+
+
+def kind(
+    expected: RuleName | None, *also: RuleName, explained: tuple[str, ...] = (), outside: bool = False
+) -> Callable[[Drawn], Drawn]:
+    """Add a kind."""
 
     def add(stage: Drawn) -> Drawn:
-        KINDS[stage.__name__] = (stage, expected, also)
+        KINDS[stage.__name__] = Kind(stage, expected, also, explained, outside)
         return stage
 
     return add
 
 
-def kind_of(seed: int, *, honest_only: bool = False) -> str:
-    """Return the kind that a seed stands for: kind after kind, every second one honest, or all."""
-    lies = [name for name, (_, expected, _) in KINDS.items() if expected is not None]
-    honest = [name for name in KINDS if name not in lies]
+def kind_of(seed: int, *, honest_only: bool = False, outside: bool = False) -> str:
+    """Return the kind that a seed stands for: kind after kind, every second one honest, or all.
+
+    Of the kinds from outside each has its turn, as it stands in their list.
+    """
+    known = {name: one for name, one in KINDS.items() if one.outside == outside}
+    lies = [name for name, one in known.items() if one.expected is not None]
+    honest = [name for name in known if name not in lies]
     if honest_only:
         return honest[seed % len(honest)]
-    names = lies if seed % 2 else honest
-    return names[seed // 2 % len(names)]
+    names = [*known] if outside else lies if seed % 2 else honest
+    return names[(seed if outside else seed // 2) % len(names)]
 
 
 def spinning(seed: int) -> int:
@@ -51,12 +73,13 @@ def spinning(seed: int) -> int:
 
 def scenario(seed: int, name: str) -> Scenario:
     """Return the run of a seed, of this kind."""
-    stage, expected, also = KINDS[name]
+    of = KINDS[name]
 
     def staged(parts: Stage) -> Path:
-        return stage(parts, random.Random(f"{name} {seed}"))
+        return of.stage(parts, random.Random(f"{name} {seed}"))
 
-    return Scenario(name, f"{name.replace('_', ' ')} (seed {seed})", staged, expected, also)
+    story = f"{name.replace('_', ' ')} (seed {seed})"
+    return Scenario(name, story, staged, of.expected, of.also, of.explained)
 
 
 def slow(stage: Stage, chance: random.Random, mib: int = 64) -> str:

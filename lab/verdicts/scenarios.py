@@ -30,6 +30,8 @@ class Scenario:
     stage: Staged
     expected: RuleName | None = None
     also: tuple[RuleName, ...] = ()
+    explained: tuple[str, ...] = ()
+    """Explanations that probes may rightly give it; where it is expected of them."""
 
 
 SCENARIOS: list[Scenario] = []

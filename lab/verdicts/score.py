@@ -6,14 +6,14 @@ Knows scenarios and verdicts; stages nothing itself and writes no document.
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lab.parts import MissingPartError, Stage, busy_share
 
 from loadstone.analysis.summary import summarise
-from loadstone.audit.judge import CREDIBLE
-from loadstone.audit.run import audit
+from loadstone.audit.from_bundle import cases
+from loadstone.audit.judge import CREDIBLE, judge
 from loadstone.bundle.read import Bundle
 
 if TYPE_CHECKING:
@@ -49,7 +49,10 @@ class Scored:
     def named(self) -> bool:
         """Whether the expected rule found something, and the number was not believed all the same."""
         believed = self.verdict is None or self.verdict.kind == "measures_storage"
-        return not believed and any(one.rule == self.scenario.expected for one in self.findings)
+        return not believed and any(
+            one.rule == self.scenario.expected or (one.rule == "probes" and self.right(one))
+            for one in self.findings
+        )
 
     @property
     def false_alarms(self) -> list[Cause]:
@@ -73,6 +76,8 @@ class Scored:
 
     def right(self, cause: Cause) -> bool | None:
         """Whether a finding is right by the label; None when the label cannot know."""
+        if cause.rule == "probes" and self.scenario.explained and self.verdict is not None:
+            return self.verdict.explanations[0].name in self.scenario.explained
         if cause.rule == self.scenario.expected or cause.rule in self.scenario.also:
             return True
         return None if self.busy and cause.rule in UNREST else False
@@ -97,9 +102,11 @@ def score(
         return Scored(scenario, None, absent=str(error))
 
 
-def score_bundle(scenario: Scenario, bundle: Path, *, busy: bool) -> Scored:
-    """Judge the bundle of a scenario."""
-    return Scored(scenario, audit(summarise(Bundle.open(bundle))).verdict, busy)
+def score_bundle(scenario: Scenario, bundle: Path, *, busy: bool, probes: bool = True) -> Scored:
+    """Judge the bundle of a scenario, or what would have been said without the probes after its run."""
+    found = cases(summarise(Bundle.open(bundle)))
+    known = found if probes else [replace(one, probed=None) for one in found]
+    return Scored(scenario, judge(known).verdict, busy)
 
 
 def calibration(every: Iterable[Scored]) -> list[tuple[float, float, int, int]]:
