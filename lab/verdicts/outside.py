@@ -392,6 +392,7 @@ def a_scrub_under_the_load(stage: Stage, chance: random.Random) -> Path:
     folder = stage.btrfs(one, other, options="noatime", data="raid1")
     file = written(folder, 96)
     drop_cache(file)
+    stage.afterwards("sh", "-c", f"btrfs scrub cancel {folder} 2> /dev/null || :")
     every(stage, f"btrfs scrub start -B {folder} > /dev/null")
     return stage.run(job(shape(chance)), file)
 
@@ -469,7 +470,7 @@ def a_lossy_network(stage: Stage, chance: random.Random) -> Path:
 @kind("generator_cpu", "generator_stopped", "time_structure", "not_steady", explained=("generator",))
 def a_share_of_a_full_processor(stage: Stage, chance: random.Random) -> Path:
     """The generator has a small share of a CPU that others use up."""
-    group = stage.cgroup("cpu", cpu__shares=str(chance.choice((2, 8, 32))))
+    group = stage.cgroup("cpu", cpu__shares=str(chance.choice((256, 512))))
     device = stage.loop()
     for _ in range(2):
         stage.beside("taskset", "-c", "0", "sh", "-c", SPINS)
