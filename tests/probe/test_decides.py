@@ -14,7 +14,7 @@ from loadstone.cli.main import main
 from loadstone.explanations.choice import LEAST_BITS, Candidate, worth
 from loadstone.explanations.names import BY_NAME, EXPLANATIONS, UNEXPLAINED, possible
 from loadstone.explanations.weigh import hypotheses_of
-from loadstone.probe.session import offers
+from loadstone.probe.session import OVERHEAD_S, RuleFindings, offers, ranked
 from tests.e2e.program import needs_engine
 from tests.probe.test_arms import MIB, base
 
@@ -64,6 +64,28 @@ def test_the_jobs_of_these_tests_are_of_all_explanations(tmp_path: Path) -> None
         found |= {one.name for one in possible(base(tmp_path, dict(options)).facts)}
     assert found | {"shared_limit"} == BY_NAME.keys()
     assert all(one.advice for one in EXPLANATIONS)
+
+
+@pytest.mark.parametrize(
+    ("options", "size", "explanation", "probe"),
+    [
+        (WRITES, 64 * MIB, "reduction", "payload"),
+        (JOBS["off the grid"], 65 * MIB, "misaligned", "alignment"),
+        (READS, 256 * MIB, "position", "position"),
+    ],
+)
+def test_what_is_particular_to_a_job_is_probed_first_also_where_no_explanation_asks_for_it(
+    tmp_path: Path, options: dict[str, object], size: int, explanation: str, probe: str
+) -> None:
+    made = base(tmp_path, options, size=size, written_bytes=10**8)
+    offered, _ = offers(made)
+    nothing = RuleFindings({}, ())
+    order = ranked(made, offered, None, nothing, OVERHEAD_S, without=frozenset({explanation}))
+    of_the_job = [one.probe.name for one in offered if one.probe.of_the_job]
+    first = [one.candidate.name for one in order[: len(of_the_job)]]
+    assert sorted(first) == sorted(of_the_job)
+    assert probe in first
+    assert len(order) == len(offered)
 
 
 @pytest.mark.parametrize(

@@ -62,10 +62,16 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One row. `turns` answers with the arms, or says why it cannot be done here."""
+    """One row. `turns` answers with the arms, or says why it cannot be done here.
+
+    `of_the_job`: it can be done only where the job has something that most jobs do not have: addresses off
+    the grid, content that repeats, a part of its target, several targets. What that does to a number no
+    other probe shows.
+    """
 
     name: str
     asks: str
     readings: tuple[str, ...]
     turns: Callable[[Base], Turns | str]
     read: Callable[[Measured, Base], list[ProbeReading]]
+    of_the_job: bool = False

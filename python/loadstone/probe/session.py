@@ -113,7 +113,8 @@ def ranked(
     """Return what each offer that is worth its time is expected to tell, the best per second first.
 
     Once a cause is named, an offer has to tell it from others. Until then any is worth its time: a cause
-    that is in no list shows only where a probe meets it.
+    that is in no list shows only where a probe meets it. What is particular to the job goes first, as the
+    probes that every job has leave it as it is in all of their arms.
     """
     if not offered:
         return []
@@ -123,8 +124,11 @@ def ranked(
     ]
     if not known.each.size:
         return []
-    least = LEAST_BITS if cause_named(known) else 0.0
-    return [one for one in worth(known, candidates) if one.bits >= least]
+    told = worth(known, candidates)
+    if cause_named(known):
+        return [one for one in told if one.bits >= LEAST_BITS]
+    of_the_job = {one.probe.name for one in offered if one.probe.of_the_job}
+    return sorted(told, key=lambda one: one.candidate.name not in of_the_job)
 
 
 def _readings(base: Base, offer: Offer) -> tuple[str, ...]:

@@ -39,4 +39,4 @@ def _read(measured: Measured, _: Base) -> list[ProbeReading]:
     return measured.effect("aligned.own", "on_grid", "as_run")
 
 
-PROBE = Probe("alignment", "on the grid against off it", ("aligned.own",), _turns, _read)
+PROBE = Probe("alignment", "on the grid against off it", ("aligned.own",), _turns, _read, of_the_job=True)

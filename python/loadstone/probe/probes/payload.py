@@ -33,4 +33,6 @@ def _read(measured: Measured, _: Base) -> list[ProbeReading]:
     return measured.effect("payload.own", "own", "unique")
 
 
-PROBE = Probe("payload", "the job's content against new content", ("payload.own",), _turns, _read)
+PROBE = Probe(
+    "payload", "the job's content against new content", ("payload.own",), _turns, _read, of_the_job=True
+)

@@ -48,4 +48,11 @@ def _read(measured: Measured, _: Base) -> list[ProbeReading]:
     ]
 
 
-PROBE = Probe("position", "beginning, middle and end", ("position.middle", "position.end"), _turns, _read)
+PROBE = Probe(
+    "position",
+    "beginning, middle and end",
+    ("position.middle", "position.end"),
+    _turns,
+    _read,
+    of_the_job=True,
+)

@@ -51,4 +51,6 @@ def _read(measured: Measured, _: Base) -> list[ProbeReading]:
     ]
 
 
-PROBE = Probe("two_targets", "two targets, alone and together", ("together.sum",), _turns, _read)
+PROBE = Probe(
+    "two_targets", "two targets, alone and together", ("together.sum",), _turns, _read, of_the_job=True
+)
