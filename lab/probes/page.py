@@ -10,6 +10,7 @@ from lab.probes import judged, tables
 from lab.probes.draw import FAMILIES, LIES
 from lab.probes.host_kinds import HONEST_KINDS
 from lab.rules_digest import rules_digest, weights_digest
+from lab.verdicts.outside_page import outside_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,10 +64,11 @@ class Drawn:
 
 @dataclass(frozen=True)
 class RealLines:
-    """Lines of runs with real parts: `plain` without probes, `honest` with them."""
+    """Lines of runs with real parts: `plain` without probes, `honest` and `outside` with them."""
 
     plain: Sequence[dict[str, Any]]
     honest: Sequence[dict[str, Any]]
+    outside: Sequence[dict[str, Any]]
 
 
 def verdicts(
@@ -77,7 +79,12 @@ def verdicts(
     costs: Sequence[Cost],
 ) -> str:
     """Return the page of verdicts."""
-    parts = (_verdicts(every, fitted, drawn, real.plain), honest_lines(real.honest), _cost(costs))
+    parts = (
+        _verdicts(every, fitted, drawn, real.plain),
+        honest_lines(real.honest),
+        outside_lines(real.outside),
+        _cost(costs),
+    )
     return "\n".join([*(line for part in parts for line in part), ""])
 
 

@@ -577,8 +577,9 @@ def honest_commits_on_xfs(stage: Stage, chance: random.Random) -> Path:
     )
 
 
-@kind(None)
-def honest_big_buffered_reads(stage: Stage, chance: random.Random) -> Path:
+@kind("page_cache_read")
+def big_buffered_reads_that_come_round(stage: Stage, chance: random.Random) -> Path:
+    """Thought to be honest; but the file is read in less time than the run has, and then from memory."""
     file = written(stage.ext4(slow(stage, chance, 400)), 320)
     drop_cache(file)
     return stage.run(job("rw=read; bs=1m; iodepth=1", direct=0), file)

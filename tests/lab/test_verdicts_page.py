@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lab.probes import page
+from lab.verdicts.outside_page import outside_lines
 
 
 def line(verdict: str, *findings: str, spinning: int = 0) -> dict[str, Any]:
@@ -33,3 +34,30 @@ def test_every_honest_run_counts_however_busy_its_host_was() -> None:
     assert "| 2 programs that spin | 2 | 2 of 2" in told
     assert "| all | 4 | 2 of 4" in told
     assert not list(page.honest_lines([]))
+
+
+def test_a_lie_is_counted_by_what_was_said_before_and_after_its_probes() -> None:
+    def said(verdict: str, confidence: float, *, named: bool) -> dict[str, Any]:
+        return {
+            **line(verdict, "probes" if named else "generator_cpu"),
+            "confidence": confidence,
+            "named": named,
+            "named_first": named,
+            "plain": {"explanations": {"cache": 0.6}},
+            "expected": "probes",
+        }
+
+    believed, doubted = (said("measures_storage", sure, named=False) for sure in (0.9, 0.7))
+    lines = [
+        said("limited", 0.9, named=True) | {"alone": doubted},
+        said("measures_storage", 0.9, named=False) | {"alone": believed},
+        line("limited", "generator_cpu")
+        | {"expected": None, "named": False, "alone": line("limited", "throttled") | {"named": False}},
+    ]
+    lines[2]["plain"] = {"explanations": {"medium": 0.9}}
+    told = "\n".join(outside_lines(lines))
+    assert "| lies | named first | 0 of 2" in told
+    assert "1 of 2: 50.0 % (9.5 to 90.5) |\n| lies | named" in told
+    assert "| lies | not believed | 1 of 2" in told
+    assert "| honest runs | accused | 1 of 1" in told
+    assert not list(outside_lines([]))

@@ -1,0 +1,97 @@
+"""What was said of the kinds that somebody wrote down without having read the rules: a part of a page.
+
+Knows lines of `lab.verdicts.collect --outside --probe` and counts them; judges nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from lab.probes import tables
+from lab.probes.judged import BELIEVED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    Line = dict[str, Any]
+
+SAID: Final = {
+    "not_valid": "not valid",
+    "limited": "limited",
+    "cannot_tell": "cannot tell",
+    "measures_storage": "measures",
+}
+
+
+def outside_lines(every: Sequence[Line]) -> Iterator[str]:
+    """Yield the tables: in short, and each run."""
+    staged = [one for one in every if not one["absent"] and one["alone"]]
+    if not staged:
+        return
+    lies = [one for one in staged if one["expected"] is not None]
+    honest = [one for one in staged if one["expected"] is None]
+    busy = sum(one["busy"] for one in staged)
+    yield from (
+        "",
+        "## Kinds from outside",
+        "",
+        "`python -m lab.verdicts.collect --outside --probe 10s --seeds "
+        f"{min(one['seed'] for one in every)}:{max(one['seed'] for one in every)}`: lies and honest runs "
+        "that were written down by somebody who had not read the rules, one seed of each kind, on real "
+        "parts. No simulated kind was made after them and nothing was chosen on them. "
+        f"Beside {busy} of {len(staged)} runs half of the CPUs or more were in other hands. "
+        "*Believed*: 'measures the storage' with at least 80 %; *accused*: an honest number that is not "
+        "said to measure the storage, nor to be limited by what its own job asked for.",
+        "",
+        "| of | what | nothing tried | after 10 s of probes |",
+        "|---|---|---|---|",
+    )
+    for name, of, counted in (
+        ("lies", lies, "named_first"),
+        ("lies", lies, "named"),
+        ("lies", lies, "not believed"),
+        ("honest runs", honest, "accused"),
+    ):
+        shares = [
+            tables.share(sum(_is(counted, line, said) for line, said in _each(of, alone=alone)), len(of))
+            for alone in (True, False)
+        ]
+        yield f"| {name} | {counted.replace('_', ' ')} | {shares[0]} | {shares[1]} |"
+    yield from (
+        "",
+        "| run | expected | nothing tried | after probes | most probable |",
+        "|---|---|---|---|---|",
+    )
+    for one in staged:
+        likely = list(one["plain"]["explanations"].items())[:2]
+        expected = f"`{one['expected']}`" if one["expected"] else "honest"
+        yield (
+            f"| {one['kind'].replace('_', ' ')} | {expected} | {_told(one['alone'])} | {_told(one)} | "
+            + ", ".join(f"{name} {chance:.0%}" for name, chance in likely)
+            + " |"
+        )
+    absent = [one for one in every if one["absent"]]
+    if absent:
+        yield ""
+        yield "Not staged: " + ", ".join(one["kind"].replace("_", " ") for one in absent) + "."
+
+
+def _each(of: Sequence[Line], *, alone: bool) -> list[tuple[Line, Line]]:
+    return [(one, one["alone"] if alone else one) for one in of]
+
+
+def _is(counted: str, line: Line, said: Line) -> bool:
+    measures = said["verdict"] == "measures_storage"
+    if counted == "not believed":
+        return not (measures and said["confidence"] >= BELIEVED)
+    if counted == "accused":
+        return not measures and not (
+            said["verdict"] == "limited" and all(rule in line["also"] for rule, _ in said["findings"])
+        )
+    return bool(said[counted])
+
+
+def _told(said: Line) -> str:
+    first = next((f", `{rule}`" for rule, _ in said["findings"]), "")
+    named = " (named)" if said["named"] else ""
+    return f"{SAID[said['verdict']]} {said['confidence']:.0%}{first}{named}"
