@@ -193,6 +193,14 @@ def test_a_probe_on_another_host_than_the_run_is_not_held_against_the_run() -> N
     assert [one.name for one in other.tried[0].readings] == ["again.second"]
 
 
+def test_a_probe_beside_others_is_not_held_against_a_run_that_nobody_watched() -> None:
+    told = probed(("again.now", -2.4, 0.3), ("depth.half", 0.0, 0.05))
+    starved = with_taken(told, 0.95).beside_others(None)
+    assert [one.name for one in starved.tried[0].readings] == ["depth.half"]
+    alone = with_taken(told, 0.02).beside_others(None)
+    assert [one.name for one in alone.tried[0].readings] == ["again.now", "depth.half"]
+
+
 def with_taken(told: Probed, taken: float) -> Probed:
     return told.model_copy(update={"tried": (told.tried[0].model_copy(update={"taken": taken}),)})
 

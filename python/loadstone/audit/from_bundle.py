@@ -173,7 +173,8 @@ def _probed(
 ) -> Probed | None:
     """Return what probes measured of a stage, with the doubt that others on the CPUs cast on it; None: none.
 
-    Where it is not known what those took, moments in which nothing happened on a busy host are left out.
+    Where it is not known what those took of the run, moments in which nothing happened on a busy host are
+    left out, and what each probe knows of itself counts.
     """
     told = made.bundle.probed
     if told is None:
@@ -184,7 +185,8 @@ def _probed(
     if contended is not None:
         return found.beside_others(contended.share)
     is_busy = busy_percent is not None and busy_percent >= case_queries.HOST_BUSY_PERCENT
-    return found.without(MOMENTS) if is_busy else found
+    known = found.without(MOMENTS) if is_busy else found
+    return known.beside_others(None)
 
 
 def _probe_command(measurement: Measurement, line: MeasuredLine, probed: Probed | None) -> str | None:

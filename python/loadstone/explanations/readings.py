@@ -70,8 +70,12 @@ def left(taken: float | None) -> float:
 
 
 def unlike(one: float | None, other: float | None) -> bool:
-    """Tell whether others on the CPUs took such different parts that rates cannot be held together."""
-    return one is not None and other is not None and abs(left(one) - left(other)) > UNLIKE
+    """Tell whether others on the CPUs took such different parts that rates cannot be held together.
+
+    Where a run is not known to have had others beside it, a probe that had is not like it: a generator that
+    gets no CPU has no monitor that tells so.
+    """
+    return abs(left(one) - left(other)) > UNLIKE
 
 
 class LeftOut(FrozenModel):
