@@ -122,6 +122,9 @@ class LayerFlow(FrozenModel):
     write_bytes: float | None
     trim_bytes: float | None
     service_ns: float | None = Field(description="mean time of its I/Os by its own clock")
+    service_p99_ns: float | None = Field(
+        description="99th percentile of the time of a sample of its I/Os; null: not permitted, or too few"
+    )
     inflight: float | None = Field(description="mean number of I/Os in it")
     busy_share: float | None = Field(description="part of the time with at least one I/O in it")
     expected_read_bytes: float | None = Field(description="what the layer above gave it, by their kinds")
@@ -151,7 +154,7 @@ class TimeSplit(FrozenModel):
 
 
 class Time(TimeSplit):
-    """Where the mean latency went, and what is known of the 99th percentile."""
+    """Where the mean latency went, and the 99th percentile."""
 
     p99: TimeSplit | None = None
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from loadstone.audit import latency_split, layer_flows
+from loadstone.audit import latency_split, layer_flows, served
 from loadstone.audit.case import Moved, TargetState
 from loadstone.audit.rule import Clear, NotMine
 from loadstone.audit.rules import layer_flows as rule
@@ -142,13 +142,51 @@ def test_a_misaligned_partition_is_named_though_its_bytes_add_up() -> None:
 
 def test_the_parts_of_a_latency_add_up_to_it() -> None:
     told = tuple(flows([*LOOP, *BELOW], host(loop1=(100, 0), sda=(50, 0)), 100).values())
-    parts, unknown = latency_split.divided(3e6, told)
+    clocks = latency_split._clocks(latency_split._levels(told))
+    parts, unknown = latency_split.divided(3e6, clocks)
     assert [(one.name, one.ns) for one in parts] == [
         (latency_split.ABOVE, 2e6),
         ("loop1", 0.5e6),
         ("sda", 0.5e6),
     ]
     assert sum(one.ns for one in parts) + unknown == 3e6
-    assert latency_split.divided(3e6, ()) == ((), 3e6)
+    assert latency_split.divided(3e6, []) == ((), 3e6)
     # Clocks that say more than was measured are not of the same I/Os.
-    assert latency_split.divided(0.5e6, told) == ((), 0.5e6)
+    assert latency_split.divided(0.5e6, clocks) == ((), 0.5e6)
+
+
+def tails(rows: pl.DataFrame, size_bytes: float = 4096, **p99s: float) -> list[tuple[str, float]]:
+    told = flows([*LOOP, *BELOW], rows, 100)
+    layers = [one.model_copy(update={"service_p99_ns": p99s.get(one.name)}) for one in told.values()]
+    return latency_split._tails(latency_split._levels(layers), size_bytes)
+
+
+def test_a_percentile_is_divided_as_far_down_as_its_ios_go() -> None:
+    rows = host(loop1=(100, 0), sda=(100, 0))
+    assert tails(rows, loop1=2e6, sda=1.5e6) == [("loop1", 2e6), ("sda", 1.5e6)]
+    # Half of the reads came from memory, or the disk was not followed: what is below loop1 is one part.
+    assert tails(host(loop1=(100, 0), sda=(50, 0)), loop1=2e6, sda=1.5e6) == [("loop1 and below", 2e6)]
+    assert tails(rows, loop1=2e6) == [("loop1 and below", 2e6)]
+    # Blocks of 64 KiB were cut: the slowest of 4 KiB say nothing of them.
+    assert tails(rows, 65536, loop1=2e6, sda=1.5e6) == []
+    assert tails(rows, sda=1.5e6) == []
+
+
+def served_rows(*each: dict[int, int], unfinished: int = 0) -> pl.DataFrame:
+    columns = sorted({low for row in each for low in row})
+    frame = {f"served.sda.from_{low}_ns": [row.get(low) for row in each] for low in columns}
+    return pl.DataFrame(frame | {"served.sda.unfinished_ios": [unfinished or None] * len(each)})
+
+
+def test_the_percentile_of_a_sample_needs_enough_ios_that_agree_from_second_to_second() -> None:
+    even = {1024: 195, 8192: 5}
+    assert served.p99_ns(served_rows(*[even] * 10), "sda") == 8192 + 512
+    assert served.p99_ns(served_rows(*[even] * 10), "sdb") is None
+    assert served.p99_ns(served_rows(*[even] * 4), "sda") is None  # four seconds
+    assert served.p99_ns(served_rows(*[{1024: 50, 8192: 2}] * 10), "sda") is None  # five beyond it
+    # All slow ones in one second of ten: another run may have none of them, or twice as many.
+    once = [{1024: 200}] * 9 + [{1024: 150, 8192: 50}]
+    assert served.p99_ns(served_rows(*once), "sda") is None
+    # The end of more than one in a hundred was not seen: it may have been anything.
+    assert served.p99_ns(served_rows(*[even] * 10, unfinished=3), "sda") is None
+    assert served.p99_ns(served_rows(*[even] * 10, unfinished=1), "sda") == 8192 + 512

@@ -1,8 +1,10 @@
 """Where the latency of a load went: the generator, each layer, and what no clock explains.
 
-Knows the layers' own clocks (time in service, by operation) and the engine's four latencies. The
-time of a layer is the mean of its I/Os, weighed with the part of the load that reached it; what it
-spent itself is that without the layer below. Judges nothing.
+Knows the layers' own clocks (time in service, by operation, and of a sample of I/Os) and the engine's
+four latencies. The time of a layer is the mean of its I/Os, weighed with the part of the load that
+reached it; what it spent itself is that without the layer below. Of the 99th percentile the slowest of
+a layer are taken to be the slowest of the load, as far down as each of the load's I/Os is one of the
+layer's. Judges nothing.
 """
 
 from __future__ import annotations
@@ -19,8 +21,13 @@ if TYPE_CHECKING:
 
 ABOVE: Final = "host above the devices"
 """File system, page cache, submission: between the kernel's door and the first layer with a clock."""
+BELOW: Final = " and below"
 ROUNDING: Final = 1.02
 """A layer's clock may be this much beyond the one above it: they are read at other moments."""
+SAMPLING: Final = 1.5
+"""The same for percentiles of a sample."""
+SAME: Final = 0.05
+"""An I/O of a layer is one of the load where number and size of both differ by less."""
 
 
 def split(data: OpTotals | None, layers: Sequence[LayerFlow]) -> Time | None:
@@ -36,23 +43,23 @@ def split(data: OpTotals | None, layers: Sequence[LayerFlow]) -> Time | None:
     }
     whole = lat.mean.value
     generator = min(whole, spent.get("wait", 0.0) + spent.get("slat", 0.0))
-    parts, unknown = divided(whole - generator, layers)
+    levels = _levels(layers)
+    parts, unknown = divided(whole - generator, _clocks(levels))
     p99 = lat.percentile(99.0)
     return Time(
         measured_ns=whole,
         generator_ns=generator,
         layers=parts,
         unknown_ns=unknown,
-        p99=None if p99 is None else _tail(float(p99), data),
+        p99=None if p99 is None else _tail(float(p99), data, levels),
     )
 
 
-def divided(below_ns: float, layers: Sequence[LayerFlow]) -> tuple[tuple[LayerTime, ...], float]:
-    """Divide the time in the kernel and below among the layers with a clock."""
-    clocks = _clocks(layers)
-    if not clocks:
-        return (), below_ns
-    if clocks[0][1] > ROUNDING * below_ns:
+def divided(
+    below_ns: float, clocks: Sequence[tuple[str, float]], slack: float = ROUNDING
+) -> tuple[tuple[LayerTime, ...], float]:
+    """Divide the time in the kernel and below among the layers with a clock; the rest is unknown."""
+    if not clocks or clocks[0][1] > slack * below_ns:
         # The first layer's I/Os take longer than the load's: they are not the same I/Os.
         return (), below_ns
     found: list[LayerTime] = []
@@ -66,48 +73,82 @@ def divided(below_ns: float, layers: Sequence[LayerFlow]) -> tuple[tuple[LayerTi
     return tuple(found), 0.0
 
 
-def _clocks(layers: Sequence[LayerFlow]) -> list[tuple[str, float]]:
-    """Return each level's name and the mean time of the load in it and all below, from the top."""
-    found: list[tuple[str, float]] = []
-    level: list[LayerFlow] = []
-    above: str | None = None
-    reached = 1.0
+def _levels(layers: Sequence[LayerFlow]) -> list[list[LayerFlow]]:
+    """Return the layers with a clock from the top; members that serve at the same time are one level."""
+    found: list[list[LayerFlow]] = []
     for layer in [one for one in layers if one.service_ns is not None and one.given_by is not None]:
-        if level and layer.given_by != above:
-            reached *= _add(found, level, reached)
-            level = []
-        above = layer.given_by
-        level.append(layer)
-    if level:
-        _add(found, level, reached)
+        if found and found[-1][0].given_by == layer.given_by:
+            found[-1].append(layer)
+        else:
+            found.append([layer])
     return found
 
 
-def _add(found: list[tuple[str, float]], level: Sequence[LayerFlow], reached: float) -> float:
-    """Add a level (one layer, or members that serve at the same time); return the part that reached it."""
-    ios = sum((one.reads or 0.0) + (one.writes or 0.0) + (one.trims or 0.0) for one in level)
-    moved = sum((one.read_bytes or 0.0) + (one.write_bytes or 0.0) for one in level)
-    due = [(one.expected_read_bytes, one.expected_write_bytes) for one in level]
-    expected = sum((reads or 0.0) + (writes or 0.0) for reads, writes in due)
-    share = min(1.0, moved / expected) if expected else 1.0
-    mean = (
-        sum((one.service_ns or 0.0) * ((one.reads or 0.0) + (one.writes or 0.0)) for one in level) / ios
-        if ios
-        else 0.0
-    )
-    name = level[0].name if len(level) == 1 else f"{level[0].name} and {len(level) - 1} more"
-    found.append((name, mean * reached * share))
-    return share
+def _name(level: Sequence[LayerFlow]) -> str:
+    return level[0].name if len(level) == 1 else f"{level[0].name} and {len(level) - 1} more"
 
 
-def _tail(p99_ns: float, data: OpTotals) -> TimeSplit:
-    """Return what is known of the 99th percentile: at most so much of it is the generator's.
+def _clocks(levels: Sequence[Sequence[LayerFlow]]) -> list[tuple[str, float]]:
+    """Return each level's name and the mean time of the load in it and all below, from the top."""
+    found: list[tuple[str, float]] = []
+    reached = 1.0
+    for level in levels:
+        share, mean = _share(level), _mean(level)
+        found.append((_name(level), mean * reached * share))
+        reached *= share
+    return found
 
-    Which I/Os of a layer belong to the slowest of the load nobody recorded: the rest is unknown.
-    """
+
+def _ios(level: Sequence[LayerFlow]) -> float:
+    return sum((one.reads or 0.0) + (one.writes or 0.0) + (one.trims or 0.0) for one in level)
+
+
+def _moved(level: Sequence[LayerFlow]) -> float:
+    return sum((one.read_bytes or 0.0) + (one.write_bytes or 0.0) for one in level)
+
+
+def _share(level: Sequence[LayerFlow]) -> float:
+    """Return the part of what the layer above gave that reached this one."""
+    expected = sum((one.expected_read_bytes or 0.0) + (one.expected_write_bytes or 0.0) for one in level)
+    return min(1.0, _moved(level) / expected) if expected else 1.0
+
+
+def _mean(level: Sequence[LayerFlow]) -> float:
+    ios = _ios(level)
+    spent = sum((one.service_ns or 0.0) * ((one.reads or 0.0) + (one.writes or 0.0)) for one in level)
+    return spent / ios if ios else 0.0
+
+
+def _tail(p99_ns: float, data: OpTotals, levels: Sequence[Sequence[LayerFlow]]) -> TimeSplit:
+    """Return where the 99th percentile went: at most so much of it is the generator's."""
     late = [data.latencies.get(kind) for kind in ("wait", "slat")]
     known = [one.percentile(99.0) for one in late if one is not None]
     # Where few I/Os waited at all, the generator had no part in the percentile.
     most = sum(float(one) for one in known if one is not None)
     generator = min(p99_ns, most)
-    return TimeSplit(measured_ns=p99_ns, generator_ns=generator, layers=(), unknown_ns=p99_ns - generator)
+    size = data.bytes / data.operations if data.operations else 0.0
+    parts, unknown = divided(p99_ns - generator, _tails(levels, size), SAMPLING)
+    return TimeSplit(measured_ns=p99_ns, generator_ns=generator, layers=parts, unknown_ns=unknown)
+
+
+def _tails(levels: Sequence[Sequence[LayerFlow]], size_bytes: float) -> list[tuple[str, float]]:
+    """Return the 99th percentile of each level, as far down as an I/O of the load is one of the level's."""
+    found: list[tuple[str, float]] = []
+    for level in levels:
+        p99s = [one.service_p99_ns for one in level if one.service_p99_ns is not None]
+        if (
+            len(p99s) < len(level)
+            or max(p99s) > SAMPLING * min(p99s)
+            or not _is_one_to_one(level, size_bytes)
+        ):
+            break
+        found.append((_name(level), max(p99s)))
+    if found and len(found) < len(levels):
+        found[-1] = (found[-1][0] + BELOW, found[-1][1])
+    return found
+
+
+def _is_one_to_one(level: Sequence[LayerFlow], size_bytes: float) -> bool:
+    ios = _ios(level)
+    same_size = ios > 0 and abs(_moved(level) / ios - size_bytes) <= SAME * size_bytes
+    return same_size and _share(level) >= 1 - SAME

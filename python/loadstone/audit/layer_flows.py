@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import units
 from loadstone.analysis.path import merged_layers
-from loadstone.audit import layer_state, monitor_readings
+from loadstone.audit import layer_state, monitor_readings, served
 from loadstone.verdict import LayerFlow
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class _Flow:
     merges: float | None = None
     time_ns: dict[str, float] = field(default_factory=dict)
     busy_ns: float | None = None
+    p99_ns: float | None = None
 
 
 def flows(
@@ -155,6 +156,7 @@ def _counted(layer: Layer, host: pl.DataFrame) -> _Flow | None:
             if (told := monitor_readings.total(host, f"{prefix}.{op}_time_ns")) is not None
         },
         busy_ns=monitor_readings.total(host, f"{prefix}.busy_ns"),
+        p99_ns=served.p99_ns(host, prefix.partition(".")[2]),
     )
 
 
@@ -233,6 +235,7 @@ def _row(  # noqa: PLR0917 - the parts of one row
         write_bytes=flow.bytes.get("write") if flow is not None else None,
         trim_bytes=flow.bytes.get("trim") if flow is not None else None,
         service_ns=waited / done if waited is not None and done else None,
+        service_p99_ns=flow.p99_ns if flow is not None else None,
         inflight=waited / 1e9 / seconds if waited is not None else None,
         busy_share=min(1.0, flow.busy_ns / 1e9 / seconds) if flow and flow.busy_ns is not None else None,
         expected_read_bytes=reads.expected,

@@ -8,5 +8,6 @@ where there is only one). Counters are given as their increase over `dt_ns`; qua
 are levels (memory, threads, I/Os in flight) as their value at `t_ns`. What a host does not
 have has no key: no data is not zero.
 
-A collector is a class with `read() -> Counters`, one per file, and one line in `sampler`.
+A collector is a class with `read() -> Counters`, one per file, and one line in `sampler`. One of them,
+`served`, follows single I/Os and says itself when it is to be looked at between two rows.
 """

@@ -5,11 +5,12 @@ Knows which collectors there are and what they cost. Does not know where rows go
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from loadstone import uncaught
 from loadstone.monitor.block import Block
@@ -24,6 +25,7 @@ from loadstone.monitor.net import Net
 from loadstone.monitor.nfs import Nfs
 from loadstone.monitor.pressure import Pressure
 from loadstone.monitor.run_queue import RunQueue
+from loadstone.monitor.served import Served
 from loadstone.monitor.tasks import Tasks
 from loadstone.monitor.tcp import Tcp
 from loadstone.monitor.temperature import Temperature
@@ -45,6 +47,8 @@ PERIOD_NS = 1_000_000_000
 STOP_S = 5.0
 EVERY = "all"
 """The name under which it is told that nothing is watched any more."""
+SERVED: Final = "served"
+"""The collector that is looked at more often than a row is written."""
 
 
 class Collector(Protocol):
@@ -71,19 +75,32 @@ class Sampler:
 
         `under`: what was found under the targets before; None: look for it now.
         """
-        self._collectors = dict(
-            collectors if collectors is not None else _collectors(under or Under.of(plan), pid)
-        )
+        self._served: Served | None = None
+        self._failed: dict[str, str] = {}
+        if collectors is None:
+            under = under or Under.of(plan)
+            collectors = _collectors(under, pid) | self._follow(_numbers(under))
+        self._collectors = dict(collectors)
         self._origin_ns = origin_ns
         self._write = write
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="monitors", daemon=True)
         self._cpu_ns = 0
         self._cost_ns = dict.fromkeys(self._collectors, 0)
-        self._failed: dict[str, str] = {}
         self._rows = 0
         self._before: Counters | None = None
         self._before_ns = 0
+
+    def _follow(self, numbers: dict[str, str]) -> dict[str, Collector]:
+        """Follow single I/Os of the devices, where the kernel permits it."""
+        if not numbers:
+            return {}
+        try:
+            self._served = Served(numbers)
+        except OSError as error:
+            self._failed[SERVED] = uncaught.words(error)
+            return {}
+        return {SERVED: self._served}
 
     def start(self) -> None:
         """Begin; the first reading is taken at once and is where counters count from."""
@@ -108,20 +125,38 @@ class Sampler:
             return {"rows": self._rows, "failed": {EVERY: f"the last reading took more than {STOP_S:.0f} s"}}
         if EVERY not in self._failed:
             self._sample()
+        if self._served is not None:
+            self._served.close()
         told = {"cpu_ns": self._cpu_ns, "rows": self._rows, "by_collector": self._cost_ns}
         return told | {"failed": self._failed} if self._failed else told
 
     def _loop(self) -> None:
+        look_in_s = math.inf if self._served is None else 0.0
         while True:
             passed_ns = time.monotonic_ns() - self._origin_ns
-            wait_ns = PERIOD_NS - passed_ns % PERIOD_NS
-            if self._done.wait(wait_ns / 1e9):
+            row_in_s = (PERIOD_NS - passed_ns % PERIOD_NS) / 1e9
+            if self._done.wait(min(row_in_s, look_in_s)):
                 break
             try:
+                if look_in_s < row_in_s:
+                    look_in_s = self._look()
+                    continue
                 self._sample()
+                look_in_s = max(0.0, look_in_s - row_in_s)
             except Exception as error:  # noqa: BLE001 # the run goes on, and says from when it was not watched
                 self._failed[EVERY] = uncaught.words(error)
                 break
+
+    def _look(self) -> float:
+        """Follow single I/Os; return in how many seconds to look again."""
+        if self._served is None or SERVED in self._failed:
+            return math.inf
+        begin_ns = time.thread_time_ns()
+        look_in_s = self._served.look()
+        spent_ns = time.thread_time_ns() - begin_ns
+        self._cost_ns[SERVED] += spent_ns
+        self._cpu_ns += spent_ns
+        return look_in_s
 
     def _sample(self) -> None:
         begin_ns = time.thread_time_ns()
@@ -178,9 +213,13 @@ class Under:
         return cls(tuple(devices_under(real)), tuple(mounted))
 
 
+def _numbers(under: Under) -> dict[str, str]:
+    """Return the devices' names by their numbers, as `7:0`."""
+    return {number: one.name for one in under.devices if (number := one.attribute("dev")) is not None}
+
+
 def _collectors(under: Under, pid: int) -> dict[str, Collector]:
     devices, mounted = list(under.devices), under.mounts
-    numbers = {number: one.name for one in devices if (number := one.attribute("dev")) is not None}
     return {
         "cpu": Cpu(),
         "engine": Engine(pid),
@@ -190,7 +229,7 @@ def _collectors(under: Under, pid: int) -> dict[str, Collector]:
         "vm": Vm(),
         "tasks": Tasks(),
         "pressure": Pressure(),
-        "cgroup": Cgroup(pid, numbers),
+        "cgroup": Cgroup(pid, _numbers(under)),
         "block": Block(devices),
         "zram": Zram(devices),
         "net": Net(),

@@ -29,7 +29,7 @@ def page(verdict: Verdict) -> dict[str, Any]:
 
 
 def _times(time: Time | None) -> list[dict[str, Any]]:
-    """Return the waterfalls: of the mean, and of p99, of which the layers' clocks tell nothing."""
+    """Return the waterfalls: of the mean, and of p99."""
     told = [] if time is None else [("the mean latency", time), ("p99", time.p99)]
     return [{"name": name, "parts": waterfall(one)} for name, one in told if one is not None]
 

@@ -1,0 +1,163 @@
+"""How long the devices under the targets took for an I/O: a sample, by the block layer's tracepoints.
+
+Format: Linux include/trace/events/block.h. Where the kernel has `block_io_start` and `block_io_done`
+(6.5) the clock is that of /sys/block/NAME/stat: from the request to its completion, the scheduler's
+queue included; before, from the issue to the device on. Devices without requests (md, LVM) have none.
+
+At random moments, some times a second, the next few I/Os are followed, each until it is complete.
+So an I/O is chosen before it is known how long it takes, and slow ones are not missed.
+`served.<device>.from_<low>_ns` is the number of them that took `low` or more and less than the next
+bucket's; `served.<device>.unfinished_ios` those whose end was not seen.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from enum import Enum
+from errno import ENOENT
+from typing import TYPE_CHECKING, Final
+
+from loadstone.monitor.counters import Counters
+from loadstone.monitor.tracepoints import Recorder, Tracepoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from loadstone.monitor.tracepoints import TracedEvent
+
+PAIRS: Final = (
+    ("block/block_io_start", "block/block_io_done"),
+    ("block/block_rq_issue", "block/block_rq_complete"),
+)
+"""Tracepoints of an I/O's begin and end, the best first."""
+MAX_DEVICES: Final = 32
+"""More do not fit into a filter."""
+WINDOW_S: Final = 0.0005
+"""The first look after I/Os began to be followed."""
+LONGEST_WINDOW_S: Final = 0.1
+BURST: Final = 24
+"""So many I/Os begun between two looks, and no more are followed until these are complete."""
+MOST_SAMPLES: Final = 1200
+"""In a burst; whose I/O was not complete by then is unfinished."""
+SAMPLES_PER_S: Final = 3000
+"""A sample costs 2 to 3 us: less than 1 % of a CPU."""
+PAUSE_S_PER_CPU: Final = 0.002
+"""To switch recording on and off costs an interrupt on each CPU."""
+SUB_BITS: Final = 3
+"""Buckets: 8 per power of two, so a time is known to within 6 %."""
+FIELDS: Final = ("dev", "sector", "nr_sector")
+UNFINISHED: Final = "unfinished_ios"
+
+
+def bucket(time_ns: int) -> int:
+    """Return the smallest time of the bucket that a time is in."""
+    shift = max(0, time_ns.bit_length() - SUB_BITS - 1)
+    return time_ns >> shift << shift
+
+
+def width(low_ns: int) -> int:
+    """Return how many ns a bucket is wide."""
+    return 1 << max(0, low_ns.bit_length() - SUB_BITS - 1)
+
+
+class Recording(Enum):
+    """What is recorded."""
+
+    NOTHING = "nothing"
+    ALL = "all"
+    ENDS = "ends"
+
+
+class Served:
+    """The sampled I/Os of the given devices."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        """`names` of devices by their numbers, as `7:0`.
+
+        Raises `OSError` where the kernel has no such tracepoints or does not permit them.
+        """
+        self._names = {_device(number): name for number, name in list(names.items())[:MAX_DEVICES]}
+        begin, end = _pair()
+        self._begin, self._end = begin.number, end.number
+        self._recorder = Recorder((begin, end), " || ".join(f"dev == {one}" for one in self._names))
+        self._recording = Recording.NOTHING
+        self._window_s = WINDOW_S
+        self._samples = 0
+        self._begun: dict[tuple[int, int], int] = {}
+        self._counts: Counter[str] = Counter()
+
+    def look(self) -> float:
+        """Take what was recorded; return in how many seconds to look again."""
+        if self._recording is Recording.NOTHING:
+            return self._follow()
+        samples, lost = self._recorder.take()
+        for sample in samples:
+            self._note(sample)
+        self._samples += len(samples)
+        if lost:
+            return self._pause()
+        if self._recording is Recording.ENDS:
+            if not self._begun or self._samples > MOST_SAMPLES:
+                return self._pause()
+        elif sum(sample.number == self._begin for sample in samples) >= BURST:
+            self._recorder.switch(self._begin, on=False)
+            self._recording = Recording.ENDS
+        else:
+            # A slow device: all of its I/Os are followed, without a gap.
+            self._samples = 0
+            self._window_s = min(2 * self._window_s, LONGEST_WINDOW_S)
+        return self._window_s
+
+    def _follow(self) -> float:
+        for number in (self._end, self._begin):
+            self._recorder.switch(number, on=True)
+        self._recording, self._samples, self._window_s = Recording.ALL, 0, WINDOW_S
+        return self._window_s
+
+    def _pause(self) -> float:
+        """Record nothing for a while. Whose I/O is not complete, nobody will see it."""
+        for number in (self._begin, self._end):
+            self._recorder.switch(number, on=False)
+        self._recorder.take()
+        self._counts.update(self._key(device, UNFINISHED) for device, _ in self._begun)
+        self._begun.clear()
+        self._recording = Recording.NOTHING
+        mean_s = max(self._samples / SAMPLES_PER_S, PAUSE_S_PER_CPU * self._recorder.cpus)
+        return random.uniform(0.5, 1.5) * mean_s  # noqa: S311 # so that what is periodic is met at any time
+
+    def read(self) -> Counters:
+        """Return what was seen since the last time."""
+        counts, self._counts = self._counts, Counter()
+        return Counters(levels=dict(counts))
+
+    def close(self) -> None:
+        """End recording."""
+        self._recorder.close()
+
+    def _note(self, sample: TracedEvent) -> None:
+        device, sector, sectors = sample.fields
+        if sample.number == self._begin:
+            if sectors:  # A flush has none.
+                self._begun[device, sector] = sample.time_ns
+            return
+        began_ns = self._begun.pop((device, sector), None)
+        if began_ns is not None:
+            self._counts[self._key(device, f"from_{bucket(sample.time_ns - began_ns)}_ns")] += 1
+
+    def _key(self, device: int, what: str) -> str:
+        return f"served.{self._names[device]}.{what}"
+
+
+def _pair() -> tuple[Tracepoint, Tracepoint]:
+    for begin, end in PAIRS:
+        found = Tracepoint.find(begin, FIELDS), Tracepoint.find(end, FIELDS)
+        if found[0] is not None and found[1] is not None:
+            return found[0], found[1]
+    raise FileNotFoundError(ENOENT, "no tracepoints of the block layer")
+
+
+def _device(number: str) -> int:
+    """Return the kernel's own number of a device (include/linux/kdev_t.h)."""
+    major, _, minor = number.partition(":")
+    return int(major) << 20 | int(minor)
