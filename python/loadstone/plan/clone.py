@@ -144,12 +144,7 @@ def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int
     limits = stream.limits(job, place.once_bytes, build.notes, chance)
     checks, heads = None, None
     if verify.by_headers(job):
-        size_bytes = sum(part.length_bytes for part in place.ranges)
-        limits = header_verification.limits(job, limits, size_bytes, place.once_bytes)
-        options = build.options
-        heads = header_verification.headers(
-            job, limits, build.asked, options.aux_directory, build.notes, layout=options.header_layout
-        )
+        limits, heads = _headers(build, job, place, limits)
     elif verify.is_verified(job):
         checks = verify.verification(job, place.ranges, build.run, build.notes, table=build.keeps_table)
     dedupe_set = stream.dedupe_set(job, seed, REPEATABLE_SEED, place.content_bytes)
@@ -184,6 +179,19 @@ def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int
     if checks and verify.reads_back(job):
         back = verify.pass_over(job, asked, place.ranges)
         build.clones.append(Clone(job, number + 1, stage + 1, unit, place, how, back))
+
+
+def _headers(
+    build: PlanDraft, job: Job, place: Place, limits: plan.Limits
+) -> tuple[plan.Limits, plan.Headers | None]:
+    """Return the limits of a clone that is verified by fio's headers, and these."""
+    size_bytes = sum(part.length_bytes for part in place.ranges)
+    limits = header_verification.limits(job, limits, size_bytes, place.once_bytes)
+    options = build.options
+    heads = header_verification.headers(
+        job, limits, build.asked, options.aux_directory, build.notes, layout=options.header_layout
+    )
+    return limits, heads
 
 
 def _place(build: PlanDraft, shared: SharedParts, clone: int, seed: int) -> Place:

@@ -112,65 +112,37 @@ def taking_down(order: LayoutOrder) -> Iterator[TakeDown]:
 
 def _array(order: LayoutOrder, number: int) -> Iterator[Build]:
     what, name, devices = order.description, order.group_name(number), order.groups[number]
-    count = str(len(devices))
     match what.manager:
         case "md":
-            chunk = ("--chunk", str(what.chunk_kib)) if what.chunk_kib and what.raid != "1" else ()
-            yield Build(
-                (
-                    "mdadm",
-                    "--create",
-                    order.block_device(number),
-                    "--run",
-                    "--metadata=1.2",
-                    f"--name={name}",
-                    "--level",
-                    what.raid,
-                    "--raid-devices",
-                    count,
-                    *chunk,
-                    *devices,
-                )
-            )
+            yield _md(order, number)
         case "lvm":
             yield Build(("pvcreate", "--yes", "-ff", *devices))
             yield Build(("vgcreate", name, *devices))
             yield from _logical_volume(order, number)
         case "btrfs":
-            profile, metadata = BTRFS_PROFILE[what.raid], BTRFS_METADATA[what.raid]
-            yield Build(
-                (
-                    "mkfs.btrfs",
-                    *FORCE["btrfs"],
-                    "-L",
-                    order.label,
-                    "-d",
-                    profile,
-                    "-m",
-                    metadata,
-                    *what.mkfs_options,
-                    *devices,
-                )
-            )
+            levels = ("-d", BTRFS_PROFILE[what.raid], "-m", BTRFS_METADATA[what.raid])
+            begin = ("mkfs.btrfs", *FORCE["btrfs"], "-L", order.label)
+            yield Build((*begin, *levels, *what.mkfs_options, *devices))
         case "zfs":
-            log = ("log", what.log) if what.log and number == 0 else ()
-            properties = tuple(w for key, value in what.properties.items() for w in ("-O", f"{key}={value}"))
-            yield Build(
-                (
-                    "zpool",
-                    "create",
-                    "-f",
-                    "-m",
-                    order.volume(number),
-                    *properties,
-                    name,
-                    *_vdevs(what.raid, devices),
-                    *log,
-                ),
-                makes=order.volume(number),
-            )
+            yield _pool(order, number)
         case _:
             pass
+
+
+def _md(order: LayoutOrder, number: int) -> Build:
+    what, devices = order.description, order.groups[number]
+    chunk = ("--chunk", str(what.chunk_kib)) if what.chunk_kib and what.raid != "1" else ()
+    named = ("--run", "--metadata=1.2", f"--name={order.group_name(number)}")
+    shape = ("--level", what.raid, "--raid-devices", str(len(devices)), *chunk)
+    return Build(("mdadm", "--create", order.block_device(number), *named, *shape, *devices))
+
+
+def _pool(order: LayoutOrder, number: int) -> Build:
+    what, place = order.description, order.volume(number)
+    log = ("log", what.log) if what.log and number == 0 else ()
+    properties = tuple(w for key, value in what.properties.items() for w in ("-O", f"{key}={value}"))
+    begin = ("zpool", "create", "-f", "-m", place, *properties, order.group_name(number))
+    return Build((*begin, *_vdevs(what.raid, order.groups[number]), *log), makes=place)
 
 
 def _logical_volume(order: LayoutOrder, number: int) -> Iterator[Build]:

@@ -18,6 +18,7 @@ from loadstone.analysis.series import MIN_COVER, percentile_column, series
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loadstone.analysis.latency import Latency
     from loadstone.analysis.measurement import By
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import Total
@@ -222,42 +223,13 @@ def distribution(summary: Summary) -> Spec | None:
     rows: list[Spec] = []
     for name, total, op in named:
         lat = total.ops[op].latencies.get("lat")
-        if lat is None:
-            continue
-        points = [(1.0, max(1, lat.min_ns), True)]
-        for beyond, value in lat.histogram.tail():
-            inverse = 1 / beyond if beyond > 0 else 2.0 * lat.count
-            if inverse < points[-1][0] * 1.02 and beyond > 0:
-                continue
-            points.append((inverse, min(max(value, 1), lat.max_ns), beyond * lat.count >= 9.5))
-        points[-1] = (points[-1][0], max(1, lat.max_ns), False)
-        sure = [(x, y) for x, y, known in points if known]
-        rest = sure[-1:] + [(x, y) for x, y, known in points if not known]
-        rows += [{"x": x, "ns": y, "line": name, "sure": True} for x, y in sure]
-        rows += [{"x": x, "ns": y, "line": name, "sure": False} for x, y in rest]
+        if lat is not None:
+            rows += [{**point, "line": name} for point in _tail(lat)]
     if not rows:
         return None
-    top = max(row["x"] for row in rows)
-    labels = [(1, "0"), (2, "50"), (10, "90"), (100, "99"), (1e3, "99.9"), (1e4, "99.99"), (1e5, "99.999")]
-    labels += [(1e6, "99.9999"), (1e7, "99.99999")]
-    # Over many decades 0 and 50 are too near to each other to be labelled both.
-    labels = [label for label in labels if label[0] != 2 or top <= 1e5]
-    shown = [(value, text) for value, text in labels if value <= top * 1.2]
-    expression = " : ".join(f"datum.value == {value:g} ? '{text}'" for value, text in shown) + " : ''"
     names = [name for name, _, _ in named if _any(rows, "line", name)]
     encoding = {
-        "x": {
-            "field": "x",
-            "type": "quantitative",
-            "scale": {"type": "log", "domain": [1, max(10, top)], "nice": False},
-            "axis": {
-                "title": "percentile",
-                "values": [value for value, _ in shown],
-                "labelExpr": expression,
-                "labelOverlap": True,
-                "labelSeparation": 4,
-            },
-        },
+        "x": _percentiles(max(row["x"] for row in rows)),
         "y": latency_axis("ns", [row["ns"] for row in rows]),
         "color": colour("line", names),
     }
@@ -269,6 +241,42 @@ def distribution(summary: Summary) -> Spec | None:
             {"mark": line, "transform": [{"filter": "datum.sure"}]},
             {"mark": line | {"strokeDash": [4, 3]}, "transform": [{"filter": "!datum.sure"}]},
         ],
+    }
+
+
+def _tail(lat: Latency) -> list[Spec]:
+    """Return the points of a distribution: those that enough samples lie beyond, then the others."""
+    points = [(1.0, max(1, lat.min_ns), True)]
+    for beyond, value in lat.histogram.tail():
+        inverse = 1 / beyond if beyond > 0 else 2.0 * lat.count
+        if inverse < points[-1][0] * 1.02 and beyond > 0:
+            continue
+        points.append((inverse, min(max(value, 1), lat.max_ns), beyond * lat.count >= 9.5))
+    points[-1] = (points[-1][0], max(1, lat.max_ns), False)
+    sure = [(x, y) for x, y, known in points if known]
+    rest = sure[-1:] + [(x, y) for x, y, known in points if not known]
+    return [{"x": x, "ns": y, "sure": part is sure} for part in (sure, rest) for x, y in part]
+
+
+def _percentiles(top: float) -> Spec:
+    """Return the axis of percentiles up to `top`, which is 1 / (1 - p)."""
+    labels = [(1, "0"), (2, "50"), (10, "90"), (100, "99"), (1e3, "99.9"), (1e4, "99.99"), (1e5, "99.999")]
+    labels += [(1e6, "99.9999"), (1e7, "99.99999")]
+    # Over many decades 0 and 50 are too near to each other to be labelled both.
+    labels = [label for label in labels if label[0] != 2 or top <= 1e5]
+    shown = [(value, text) for value, text in labels if value <= top * 1.2]
+    expression = " : ".join(f"datum.value == {value:g} ? '{text}'" for value, text in shown) + " : ''"
+    return {
+        "field": "x",
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [1, max(10, top)], "nice": False},
+        "axis": {
+            "title": "percentile",
+            "values": [value for value, _ in shown],
+            "labelExpr": expression,
+            "labelOverlap": True,
+            "labelSeparation": 4,
+        },
     }
 
 
