@@ -61,7 +61,7 @@ def width(low_ns: int) -> int:
     return 1 << max(0, low_ns.bit_length() - SUB_BITS - 1)
 
 
-class Recording(Enum):
+class Recorded(Enum):
     """What is recorded."""
 
     NOTHING = "nothing"
@@ -81,7 +81,7 @@ class Served:
         begin, end = _pair()
         self._begin, self._end = begin.number, end.number
         self._recorder = Recorder((begin, end), " || ".join(f"dev == {one}" for one in self._names))
-        self._recording = Recording.NOTHING
+        self._recording = Recorded.NOTHING
         self._window_s = WINDOW_S
         self._samples = 0
         self._begun: dict[tuple[int, int], int] = {}
@@ -89,7 +89,7 @@ class Served:
 
     def look(self) -> float:
         """Take what was recorded; return in how many seconds to look again."""
-        if self._recording is Recording.NOTHING:
+        if self._recording is Recorded.NOTHING:
             return self._follow()
         samples, lost = self._recorder.take()
         for sample in samples:
@@ -97,12 +97,12 @@ class Served:
         self._samples += len(samples)
         if lost:
             return self._pause()
-        if self._recording is Recording.ENDS:
+        if self._recording is Recorded.ENDS:
             if not self._begun or self._samples > MOST_SAMPLES:
                 return self._pause()
         elif sum(sample.number == self._begin for sample in samples) >= BURST:
             self._recorder.switch(self._begin, on=False)
-            self._recording = Recording.ENDS
+            self._recording = Recorded.ENDS
         else:
             # A slow device: all of its I/Os are followed, without a gap.
             self._samples = 0
@@ -112,7 +112,7 @@ class Served:
     def _follow(self) -> float:
         for number in (self._end, self._begin):
             self._recorder.switch(number, on=True)
-        self._recording, self._samples, self._window_s = Recording.ALL, 0, WINDOW_S
+        self._recording, self._samples, self._window_s = Recorded.ALL, 0, WINDOW_S
         return self._window_s
 
     def _pause(self) -> float:
@@ -122,7 +122,7 @@ class Served:
         self._recorder.take()
         self._counts.update(self._key(device, UNFINISHED) for device, _ in self._begun)
         self._begun.clear()
-        self._recording = Recording.NOTHING
+        self._recording = Recorded.NOTHING
         mean_s = max(self._samples / SAMPLES_PER_S, PAUSE_S_PER_CPU * self._recorder.cpus)
         return random.uniform(0.5, 1.5) * mean_s  # noqa: S311 # so that what is periodic is met at any time
 
