@@ -167,6 +167,8 @@ def test_a_percentile_is_divided_as_far_down_as_its_ios_go() -> None:
     # Half of the reads came from memory, or the disk was not followed: what is below loop1 is one part.
     assert tails(host(loop1=(100, 0), sda=(50, 0)), loop1=2e6, sda=1.5e6) == [("loop1 and below", 2e6)]
     assert tails(rows, loop1=2e6) == [("loop1 and below", 2e6)]
+    # Somebody else's I/Os are among those that were followed.
+    assert tails(host(loop1=(150, 0), sda=(100, 0)), loop1=2e6, sda=1.5e6) == []
     # Blocks of 64 KiB were cut: the slowest of 4 KiB say nothing of them.
     assert tails(rows, 65536, loop1=2e6, sda=1.5e6) == []
     assert tails(rows, sda=1.5e6) == []

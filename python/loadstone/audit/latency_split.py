@@ -107,10 +107,15 @@ def _moved(level: Sequence[LayerFlow]) -> float:
     return sum((one.read_bytes or 0.0) + (one.write_bytes or 0.0) for one in level)
 
 
+def _due(level: Sequence[LayerFlow]) -> float:
+    """Return the bytes that the layer above gave; 0 where that is not known."""
+    return sum((one.expected_read_bytes or 0.0) + (one.expected_write_bytes or 0.0) for one in level)
+
+
 def _share(level: Sequence[LayerFlow]) -> float:
     """Return the part of what the layer above gave that reached this one."""
-    expected = sum((one.expected_read_bytes or 0.0) + (one.expected_write_bytes or 0.0) for one in level)
-    return min(1.0, _moved(level) / expected) if expected else 1.0
+    due = _due(level)
+    return min(1.0, _moved(level) / due) if due else 1.0
 
 
 def _mean(level: Sequence[LayerFlow]) -> float:
@@ -149,6 +154,7 @@ def _tails(levels: Sequence[Sequence[LayerFlow]], size_bytes: float) -> list[tup
 
 
 def _is_one_to_one(level: Sequence[LayerFlow], size_bytes: float) -> bool:
-    ios = _ios(level)
-    same_size = ios > 0 and abs(_moved(level) / ios - size_bytes) <= SAME * size_bytes
-    return same_size and _share(level) >= 1 - SAME
+    """Return whether a level's I/Os are those of the load: none more, fewer, larger or smaller."""
+    ios, moved = _ios(level), _moved(level)
+    due = _due(level) or moved
+    return ios > 0 and abs(moved / ios - size_bytes) <= SAME * size_bytes and abs(moved - due) <= SAME * due
