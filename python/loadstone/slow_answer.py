@@ -34,7 +34,8 @@ def told(what: str | Path, *, is_pipe: bool = False) -> Iterator[None]:
         return
     late = threading.Timer(SILENT_S, _tell, (what,))
     late.daemon = True
-    late.start()
+    with contextlib.suppress(RuntimeError):  # No thread may be had (ulimit -u): then nobody says it.
+        late.start()
     try:
         yield
     finally:
