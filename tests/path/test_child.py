@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -151,6 +152,21 @@ except NoAnswerError as error:
     assert "waits in the kernel for it and is left behind" in done.stdout, done
     assert done.stdout.endswith(" 1\n")
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("left", [0, 2], ids=["for the pipe", "for the child"])
+def test_limits_that_leave_no_file_are_told(left: int) -> None:
+    """Found under `ulimit -n 8`: the child ended without an answer, and nobody said why."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    ours = {int(name) for name in os.listdir("/proc/self/fd")}  # noqa: PTH208 # numbers, no paths
+    free = [number for number in range(max(ours) + 4) if number not in ours]
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free[left], hard))
+        with pytest.raises(RunError, match="looking: .*Too many open files") as told:
+            run_in_child(lambda: None, doing="looking")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert "ulimit -n" in str(told.value.hint)
 
 
 def test_limits_that_leave_no_process_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import pickle
 import signal
@@ -63,7 +64,10 @@ def run_in_child(
     if _to_parent is not None:
         return work()
     _reap()
-    ours, theirs = Pipe()
+    try:
+        ours, theirs = Pipe()
+    except OSError as error:
+        raise make_error(RunError, "path.child.no_files", doing=doing, reason=error.strerror) from error
     try:
         pid = _fork()
     except OSError as error:
@@ -130,9 +134,9 @@ def _serve(work: Callable[[], object], parent: Connection, doing: str) -> None:
     global _to_parent  # noqa: PLW0603 # one per process, set where the process begins
     code = 1
     try:
-        _let_go(parent.fileno())
-        _to_parent = parent
         try:
+            _let_go(parent.fileno())
+            _to_parent = parent
             answer: tuple[str, Any] = ("done", work())
         except OSError as error:
             answer = ("raised", error if error.filename is None else _refused(doing, error))
@@ -146,6 +150,8 @@ def _serve(work: Callable[[], object], parent: Connection, doing: str) -> None:
 
 def _refused(doing: str, error: OSError) -> RunError:
     reason = f"{error.filename}: {error.strerror or error}"
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return make_error(RunError, "path.child.no_files", doing=doing, reason=reason)
     return make_error(RunError, "path.child.refused", doing=doing, reason=reason)
 
 
