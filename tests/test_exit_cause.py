@@ -77,5 +77,25 @@ def test_a_death_for_want_of_memory_is_found_where_it_is_counted(tmp_path: Path,
     assert Deaths.now(proc, groups).since(before) == "host"
 
 
+def test_a_group_that_lost_a_process_is_not_at_its_limit_when_the_host_has_no_memory(tmp_path: Path) -> None:
+    """`oom_kill` of a group grows in both cases, `oom` of `memory.events.local` where its limit is met."""
+    proc, groups = tmp_path / "proc", tmp_path / "cgroup"
+    (proc / "self").mkdir(parents=True)
+    (proc / "self" / "cgroup").write_text("0::/slice/job\n")
+    (groups / "slice" / "job").mkdir(parents=True)
+
+    def at(lost: int, own: int, upper: int) -> Deaths:
+        (groups / "slice" / "job" / "memory.events").write_text(f"oom {own}\noom_kill {lost}\n")
+        (groups / "slice" / "job" / "memory.events.local").write_text(f"oom {own}\noom_kill {lost}\n")
+        (groups / "slice" / "memory.events.local").write_text(f"oom {upper}\noom_kill 0\n")
+        return Deaths.now(proc, groups)
+
+    before = at(2, 7, 4)
+    assert at(3, 8, 4).since(before) == "/slice/job"
+    assert at(3, 7, 5).since(before) == "/slice"
+    assert at(3, 7, 4).since(before) == "host"
+    assert at(2, 8, 4).since(before) is None, "at its limit, and nothing was killed"
+
+
 def test_a_host_that_counts_nothing_knows_nothing(tmp_path: Path) -> None:
     assert Deaths.now(tmp_path, tmp_path).since(Deaths.now(tmp_path, tmp_path)) is None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import resource
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +24,8 @@ class Deaths:
     """How many processes the kernel has killed for want of memory so far; by whom it counts them."""
 
     counts: Mapping[str, int]
+    at_limit: Mapping[str, int] = field(default_factory=dict)
+    """How often control groups, ours and those it is in, were at their own limit; empty: not counted."""
 
     @classmethod
     def now(cls, proc: Path = PROC, cgroups: Path = CGROUPS) -> Deaths:
@@ -37,16 +39,38 @@ class Deaths:
         count = _number(proc / "vmstat", "oom_kill")
         if count is not None:
             found["host"] = count
-        return cls(found)
+        return cls(found, _at_limit(proc, cgroups))
 
     def since(self, before: Deaths) -> str | None:
-        """Return whose count grew: `host`, or a control group, whose limit it then was.
+        """Return who had no memory left: `host`, or the control group that was at its limit.
 
-        The host also counts what other groups lost: it is asked only where no group of ours is counted.
+        The host also counts what other groups lost: it is asked only where no group of ours is counted. A
+        group also counts what it lost because the host had no memory left.
         """
-        grown = [name for name, count in self.counts.items() if count > before.counts.get(name, count)]
         own = [name for name in self.counts if name != "host"]
-        return next((name for name in grown if name in own or not own), None)
+        lost = next((name for name in _grown(self.counts, before.counts) if name in own or not own), None)
+        if lost is None or not self.at_limit:
+            return lost
+        return next(iter(_grown(self.at_limit, before.at_limit)), "host")
+
+
+def _grown(now: Mapping[str, int], before: Mapping[str, int]) -> list[str]:
+    return [name for name, count in now.items() if count > before.get(name, count)]
+
+
+def _at_limit(proc: Path, cgroups: Path) -> dict[str, int]:
+    """Read what groups of version 2 count for themselves alone, the innermost first."""
+    found: dict[str, int] = {}
+    for group, places in _groups(proc, cgroups):
+        for place in places:
+            inside = Path(group)
+            directory = place.parent
+            while inside != inside.parent:
+                count = _number(directory / "memory.events.local", "oom")
+                if count is not None:
+                    found[str(inside)] = count
+                inside, directory = inside.parent, directory.parent
+    return found
 
 
 def _groups(proc: Path, cgroups: Path) -> list[tuple[str, list[Path]]]:

@@ -162,7 +162,7 @@ def test_limits_that_leave_no_file_are_told(left: int) -> None:
     free = [number for number in range(max(ours) + 4) if number not in ours]
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (free[left], hard))
-        with pytest.raises(RunError, match="looking: .*Too many open files") as told:
+        with pytest.raises(RunError, match=r"looking: .*Too many open files") as told:
             run_in_child(lambda: None, doing="looking")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
