@@ -9,6 +9,7 @@ both programs in directories of their own. The table goes to standard output, or
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import shutil
@@ -58,11 +59,19 @@ def call(fio: str | None, directory: Path, variables: dict[str, str]) -> tuple[i
         try:
             said, _ = program.communicate(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
-            # fio's jobs are processes of their own, which keep the pipe open.
             os.killpg(program.pid, signal.SIGKILL)
+            _end_jobs(directory)
             program.communicate()
             return 124, "it did not end"
     return program.returncode, said
+
+
+def _end_jobs(directory: Path) -> None:
+    """End what fio has left: its jobs have sessions of their own, work here and keep the pipe open."""
+    for one in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (one / "cwd").readlink() == directory:
+                os.kill(int(one.name), signal.SIGKILL)
 
 
 def prepare(directory: Path, text: str) -> None:
