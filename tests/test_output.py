@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 from loadstone import output
@@ -176,6 +177,16 @@ def test_a_full_disk_is_told_with_the_file_and_the_remedy() -> None:
         output.write(Path("/dev/full"), "x" * 100_000)
     assert str(caught.value) == "/dev/full: cannot be written: No space left on device"
     assert caught.value.hint == "free space there, or name a file elsewhere"
+
+
+def test_a_full_disk_is_told_in_the_same_words_where_a_library_writes_the_file() -> None:
+    """Damaged bundles 760092: the export as Parquet onto a full disk ended in a ComputeError."""
+    rows = pl.DataFrame({"ios": range(100_000)})
+    with pytest.raises(InputError) as caught, output.opened(Path("/dev/full")) as file:
+        rows.write_parquet(file)
+    assert str(caught.value) == "/dev/full: cannot be written: No space left on device"
+    with pytest.raises(pl.exceptions.PolarsError), output.opened(Path("/dev/null")) as file:
+        rows.select("nobody").write_parquet(file)
 
 
 @pytest.mark.parametrize("name", ["/dev/null", "/dev/zero"])

@@ -6,6 +6,7 @@ shown: `cli` prints them, everything else raises them.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
 
 MOST_TOLD: Final = 10
 """Of more mistakes than fit on a screen the first are told."""
+
+
+def system_error_number(error: BaseException) -> int | None:
+    """Return the system's number of an error; libraries of other languages say it in words."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number is None and (said := re.search(r"os error (\d+)", str(error))):
+        number = int(said[1])
+    return number
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Final
 from blake3 import blake3
 
 from loadstone import file_kind
-from loadstone.errors import InputError, RefusedError
+from loadstone.errors import InputError, LoadstoneError, RefusedError, system_error_number
 from loadstone.plan.safety import writable
 from loadstone.plan.safety.in_use import Snapshot, file_uses
 from loadstone.printable import printable
@@ -428,9 +428,16 @@ def _told(path: Path) -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise  # Whoever read it has gone; `cli.main` knows what to do.
-    except OSError as error:
-        hint = remedies.get(error.errno or 0, "choose a place that can be written")
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}", hint=hint) from error
+    except LoadstoneError:
+        raise
+    except Exception as error:
+        # A library that writes the file has errors of its own: they tell the system's number.
+        number = system_error_number(error)
+        if number is None and not isinstance(error, OSError):
+            raise
+        reason = getattr(error, "strerror", None) or (os.strerror(number) if number else error)
+        hint = remedies.get(number or 0, "choose a place that can be written")
+        raise InputError(f"{path}: cannot be written: {reason}", hint=hint) from error
 
 
 def _mark(inode: int, digest: str) -> bytes:

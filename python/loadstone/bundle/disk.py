@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loadstone.errors import system_error_number
 from loadstone.messages import say, templates
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def remedy(error: BaseException) -> str:
     """Return what to do about an error of a bundle's files."""
-    number = errno.ENOMEM if isinstance(error, MemoryError) else _number(error)
+    number = errno.ENOMEM if isinstance(error, MemoryError) else system_error_number(error)
     key = f"bundle.remedy.{errno.errorcode.get(number or 0, 'other').lower()}"
     return say(key if key in templates() else "bundle.remedy.other")
 
@@ -32,18 +32,10 @@ def reason(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         name = f" ({Path(os.fsdecode(error.filename)).name})" if error.filename else ""
         return f"{error.strerror}{name}"
-    if (number := _number(error)) is not None:
+    if (number := system_error_number(error)) is not None:
         return os.strerror(number)
     first = (str(error).splitlines() or [""])[0]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
-
-
-def _number(error: BaseException) -> int | None:
-    """Return the error's number; libraries of other languages say it in words."""
-    number = error.errno if isinstance(error, OSError) else None
-    if number is None and (said := re.search(r"os error (\d+)", str(error))):
-        number = int(said[1])
-    return number
 
 
 class Disk:
