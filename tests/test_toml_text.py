@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from pydantic import BaseModel, Field, ValidationError
 
 from loadstone import toml_text
 from loadstone.audit.foreign import published
@@ -56,3 +57,24 @@ def test_no_reader_ends_in_a_mistake(kind: str, read: Callable[[Path], object], 
     path.chmod(0o600)
     with pytest.raises(LoadstoneError):
         read(path)
+
+
+class Takes(BaseModel):
+    some: tuple[int, ...] = Field((1, 2), min_length=2)
+    whole: int = 0
+    text: str = ""
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"some": [1]}, "expected at least 2 values, found 1"),
+        ({"some": 1}, 'expected a list: ["one", "two"], found 1'),
+        ({"whole": []}, "expected a whole number, without quotes"),
+        ({"text": 5}, "expected text, in quotes, found 5"),
+    ],
+)
+def test_a_wrong_value_is_told_in_tomls_words(given: dict[str, object], said: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        Takes.model_validate(given)
+    assert toml_text.wrong_value(error.value.errors()[0]) == said

@@ -8,10 +8,30 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from loadstone.messages import say
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 DEEPEST: Final = 64
 """Levels of tables and arrays; no file of ours has more than five."""
+
+
+IN_TOML: Final = frozenset(
+    (
+        "tuple_type",
+        "list_type",
+        "dict_type",
+        "int_type",
+        "float_type",
+        "bool_type",
+        "string_type",
+        "too_short",
+    )
+)
+"""What pydantic calls it where a key takes something else; it speaks of Python's types."""
 
 
 class TomlError(ValueError):
@@ -49,3 +69,17 @@ def _deeper(document: dict[str, Any]) -> bool:
         if not level:
             return False
     return True
+
+
+def wrong_value(error: ErrorDetails) -> str:
+    """Say what a key takes, and what was found there, in TOML's words."""
+    kind = str(error["type"])
+    if kind == "too_short":
+        told = error["ctx"]
+        return say("toml.expected.too_short", least=told["min_length"], found=told["actual_length"])
+    message = (
+        say(f"toml.expected.{kind}") if kind in IN_TOML else str(error["msg"]).removeprefix("Value error, ")
+    )
+    given = error.get("input")
+    shown = isinstance(given, (str, int, float)) and repr(given)[:40] not in message
+    return message + (say("toml.expected.found", found=repr(given)[:80]) if shown else "")

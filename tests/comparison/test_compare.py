@@ -371,3 +371,20 @@ def test_a_rate_that_was_asked_for_is_never_better(tmp_path: Path) -> None:
     runs.make(tmp_path / "b", Job("a", {"read": 2000.0}, paced=True), seconds=40.0, seed=2)
     effects = compare([tmp_path / "a", tmp_path / "b"]).effects
     assert {one.judgement for one in effects if one.metric.name == "IOPS"} == {"unknown"}
+
+
+@pytest.mark.parametrize("seal", ["interrupted", None])
+def test_a_gate_does_not_pass_a_run_that_did_not_come_to_its_end(tmp_path: Path, seal: str | None) -> None:
+    made(tmp_path / "a")
+    runs.make(tmp_path / "b", Job("a"), seconds=40.0, seed=2, seal=seal)
+    found = Comparison(compare([tmp_path / "a", tmp_path / "b"]))
+    assert found.decide(detect=0.5).outcome == "no_data"
+    assert any("b is not complete" in text for text in found.made.warnings)
+
+
+def test_the_answer_tells_a_latency_that_the_rate_does_not(tmp_path: Path) -> None:
+    """The rate did not differ and p99 was eight times as long: the sentence said 'not told apart'."""
+    runs.make(tmp_path / "a", Job("a", sigma=0.2), seconds=40.0)
+    runs.make(tmp_path / "b", Job("a", sigma=1.2, median_ns=80_000.0), seconds=40.0, seed=2)
+    told = headline(compare([tmp_path / "a", tmp_path / "b"]))
+    assert told.startswith("b against a: not told apart; but worse: latency p99 +")

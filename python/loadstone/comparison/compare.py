@@ -237,6 +237,8 @@ def _alone(
         for cell in cells:
             others = "no other side has" if at == 0 else f"{sides[0].name} does not have"
             yield Alone(one.name, cell.first.pattern, f"{others} {cell.first.pattern}")
+        if said := _not_complete(one):
+            yield Alone(one.name, one.name, said)
         for passed in (found for found in one.passed if found.broken):
             yield Alone(one.name, passed.path.name, f"{passed.path.name} was not read: {passed.why}")
     for row in pairs:
@@ -304,10 +306,14 @@ def _warnings(
     for one in sides:
         said += [f"{one.name}: {doubt}" for doubt in one.doubts]
         said += [f"{one.name}: {passed.path.name}: {passed.why}" for passed in one.passed]
-        broken = {run.summary.status for run in one.runs} - {"complete"}
-        if broken:
-            said.append(f"{one.name} is not complete: {', '.join(sorted(broken))}")
+        if broken := _not_complete(one):
+            said.append(f"{one.name} {broken}")
     return said
+
+
+def _not_complete(one: Side) -> str | None:
+    broken = {run.summary.status for run in one.runs} - {"complete"}
+    return f"is not complete: {', '.join(sorted(broken))}" if broken else None
 
 
 def _tells_no_error(cell: Repeats) -> bool:

@@ -190,10 +190,7 @@ def _explained(name: str, text: str, error: ValidationError) -> InputError:
         return make_error(InputError, "experiment.file.no_key", where=place.where(), hint=hint)
     if first["type"] == "missing":
         return make_error(InputError, "experiment.file.missing", where=place.where())
-    message = str(first["msg"]).removeprefix("Value error, ")
-    given = first.get("input")
-    if isinstance(given, (str, int, float)) and repr(given)[:40] not in message:
-        message += f", found {given!r}"
+    message, given = toml_text.wrong_value(first), first.get("input")
     nearer = None
     if first["type"] == "literal_error" and isinstance(given, str):
         valid = re.findall(r"'([^']+)'", str(first["msg"]))

@@ -266,11 +266,7 @@ def _explained(path: Path, content: str, error: ValidationError) -> InputError:
         return make_error(InputError, "path.spec.no_key", where=where, hint=hint)
     if first["type"] == "missing":
         return make_error(InputError, "path.spec.missing", where=where)
-    message = str(first["msg"]).removeprefix("Value error, ")
-    given = first.get("input")
-    if isinstance(given, (str, int, float)) and repr(given)[:40] not in message:
-        message += f", found {given!r}"
-    return InputError(message, where=where)
+    return InputError(toml_text.wrong_value(first), where=where)
 
 
 def _line(content: str, table: str, key: str) -> int | None:

@@ -295,10 +295,7 @@ def _explained(path: Path, error: ValidationError) -> Exception:
     elif first["type"] == "missing":
         message, hint = "is missing", None
     else:
-        given = first.get("input")
-        shown = f", found {given!r}" if isinstance(given, (str, int, float, bool)) else ""
-        shown = "" if shown and repr(given) in first["msg"] else shown[:80]
-        message, hint = first["msg"].removeprefix("Value error, ") + shown, None
+        message, hint = toml_text.wrong_value(first), None
     return InputError(f"{key}: {message}" if key else message, where=Where(str(path)), hint=hint)
 
 

@@ -14,7 +14,7 @@ from loadstone.analysis.estimate import Estimate
 from loadstone.report.verdict.words import NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from loadstone.analysis.statistics.significance import Contrast, Sample
     from loadstone.comparison.compare import ComparisonTable
@@ -121,16 +121,14 @@ def headline(made: ComparisonTable) -> str:
     names = [one.name for one in made.sides]
     said: dict[str, list[str]] = {}
     for at, name in enumerate(names[1:], start=1):
-        firsts = [one for one in made.effects if one.side == at and one.first]
-        rated = firsts or [one for one in made.effects if one.side == at]
+        mine = [one for one in made.effects if one.side == at]
+        rated = [one for one in mine if one.first] or mine
         better = [one for one in rated if one.judgement == "better"]
         worse = [one for one in rated if one.judgement == "worse"]
         parts = []
         for found, word in ((better, "better"), (worse, "worse")):
             if found:
-                most = max(found, key=lambda one: abs(one.contrast.change) if one.contrast else 0.0)
-                largest = f"{most.metric.name} {change(most.contrast)}, {most.pattern}"
-                parts.append(f"{word} in {_some(found, rated)}: {largest}")
+                parts.append(f"{word} in {_some(found, rated)}: {_largest(found)}")
         invalid = [one for one in rated if not (one.before.valid and one.after.valid)]
         if invalid:
             parts.append(f"{_rest(len(invalid), len(rated))}not valid")
@@ -140,10 +138,26 @@ def headline(made: ComparisonTable) -> str:
             parts.append(f"{_rest(rest, len(rated))}not told apart")
         if mute:
             parts.append(f"{_rest(len(mute), len(rated))}cannot say: no error is known of a side")
+        parts += _beside(mine, rated)
         if not rated:
             parts.append("nothing that can be compared")
         said.setdefault("; ".join(parts), []).append(name)
     return " ".join(f"{', '.join(alike)} against {names[0]}: {found}." for found, alike in said.items())
+
+
+def _beside(mine: Sequence[Effect], rated: Sequence[Effect]) -> Iterator[str]:
+    """Say what other quantities tell that the first one of their pattern does not."""
+    firsts = {one.row: one.judgement for one in rated}
+    for judgement in ("worse", "better"):
+        others = [one for one in mine if one.judgement == judgement and not one.first and not one.again]
+        found = [one for one in others if firsts.get(one.row) != judgement]
+        if found and len(rated) < len(mine):
+            yield f"but {judgement}: {_largest(found)}"
+
+
+def _largest(found: Sequence[Effect]) -> str:
+    most = max(found, key=lambda one: abs(one.contrast.change) if one.contrast else 0.0)
+    return f"{most.metric.name} {change(most.contrast)}, {most.pattern}"
 
 
 def _some(found: Sequence[Effect], every: Sequence[Effect]) -> str:

@@ -144,8 +144,9 @@ def _findings(audited: Audited) -> list[Block]:
 
 
 def _found(cause: dict[str, Any]) -> str:
-    more = len(cause["more"])
-    return f"{cause['text']} And {more} more like it." if more else str(cause["text"])
+    about = f"{cause['about']}: " if cause["about"] else ""
+    more = f" And {len(cause['more'])} more like it." if cause["more"] else ""
+    return f"{about}{cause['text']}{more}"
 
 
 def _charts(made: Summary) -> list[Block]:
