@@ -127,7 +127,7 @@ def test_what_a_bundle_keeps_is_read_again(tmp_path: Path) -> None:
     [
         ("media =", "medium =", 4, ["medium", "is no key here"]),
         ('"ssd"', '"flash"', 4, ["media", "'hdd', 'ssd'", "flash"]),
-        ("drives = 13", 'drives = "13"', 5, ["drives", "integer"]),
+        ("drives = 13", 'drives = "13"', 5, ["drives", "whole number, without quotes"]),
         ("drives = 13", "drives = 11", None, ["spindles is 12, of 11 drives"]),
         ("spindles = 12", "spindles = 11", None, ["mirrors pairs", "11"]),
         ('"2 GiB"', '"2"', 8, ["cache", "2", "one of B"]),
