@@ -152,7 +152,9 @@ def beside_others(row: Row) -> Row:
     def seen(tried: Row | None) -> Row | None:
         if tried is None:
             return None
-        probed = Probed.model_validate(tried).beside_others(taken)
+        alone = Probed.model_validate(tried)
+        beside = tuple(one.model_copy(update={"taken": taken}) for one in alone.tried)
+        probed = alone.model_copy(update={"tried": beside}).beside_others(taken)
         every = [
             one.model_copy(update={"readings": tuple(disturbed(told) for told in one.readings)})
             for one in probed.tried

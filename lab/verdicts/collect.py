@@ -21,6 +21,8 @@ from lab.verdicts.drawn import kind_of, scenario, spinning
 from lab.verdicts.score import score, score_bundle
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lab.verdicts.scenarios import Scenario
     from lab.verdicts.score import Scored
 
@@ -33,7 +35,6 @@ def line(seed: int, one: Scored, spinning: int, alone: Scored | None = None) -> 
         "kind": one.scenario.name,
         "expected": one.scenario.expected,
         "also": list(one.scenario.also),
-        "held": one.scenario.name in outside.HELD,
         "busy": one.busy,
         "spinning": spinning,
         "absent": one.absent,
@@ -66,13 +67,13 @@ def anew(
     bundles: Path | None,
     *,
     honest_only: bool = False,
-    outside_only: bool = False,
+    among: Sequence[str] = (),
     probe: str | None = None,
 ) -> dict[str, Any]:
     """Return the line of a seed by the present rules: from its bundle, or staged."""
     bundle = bundles / str(seed) if bundles else None
     # A table that has grown since stands for other kinds.
-    name = known["kind"] if known else kind_of(seed, honest_only=honest_only, outside=outside_only)
+    name = known["kind"] if known else kind_of(seed, honest_only=honest_only, among=among)
     one = scenario(seed, name)
     beside = spinning(seed) if honest_only else 0
     options = (f"--probe={probe}",) if probe else ()
@@ -127,7 +128,7 @@ def main() -> int:
             before,
             asked.bundles,
             honest_only=asked.honest,
-            outside_only=asked.outside,
+            among=outside.OUTSIDE if asked.outside else (),
             probe=asked.probe,
         )
         with asked.keep.open("a") as file:

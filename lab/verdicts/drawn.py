@@ -14,7 +14,7 @@ from lab.parts import MIB, Stage, call
 from lab.verdicts.scenarios import CPU, OWN, Scenario, drop_cache, job, written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from loadstone.verdict import RuleName
@@ -51,18 +51,20 @@ def kind(
     return add
 
 
-def kind_of(seed: int, *, honest_only: bool = False, outside: bool = False) -> str:
+def kind_of(seed: int, *, honest_only: bool = False, among: Sequence[str] = ()) -> str:
     """Return the kind that a seed stands for: kind after kind, every second one honest, or all.
 
-    Of the kinds from outside each has its turn, as it stands in their list.
+    `among`: of these kinds each has its turn.
     """
-    known = {name: one for name, one in KINDS.items() if one.outside == outside}
+    if among:
+        return among[seed % len(among)]
+    known = {name: one for name, one in KINDS.items() if not one.outside}
     lies = [name for name, one in known.items() if one.expected is not None]
     honest = [name for name in known if name not in lies]
     if honest_only:
         return honest[seed % len(honest)]
-    names = [*known] if outside else lies if seed % 2 else honest
-    return names[(seed if outside else seed // 2) % len(names)]
+    names = lies if seed % 2 else honest
+    return names[seed // 2 % len(names)]
 
 
 def spinning(seed: int) -> int:

@@ -1,7 +1,6 @@
 """Lies and honest runs as an administrator meets them, written down by somebody who had not read the rules.
 
-Knows which parts a kind is made of and in which range its numbers lie, as `drawn` does. `HELD` names the
-half of them that nothing was chosen on.
+Knows which parts a kind is made of and in which range its numbers lie, as `drawn` does.
 """
 
 from __future__ import annotations
@@ -633,5 +632,3 @@ def honest_incompressible_on_btrfs(stage: Stage, chance: random.Random) -> Path:
 
 
 OUTSIDE: Final = tuple(name for name, one in KINDS.items() if one.outside)
-HELD: Final = frozenset(OUTSIDE[1::2])
-"""Nobody looked at single runs of these while anything was changed."""

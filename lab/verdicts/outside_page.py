@@ -38,7 +38,9 @@ def outside_lines(every: Sequence[Line]) -> Iterator[str]:
         "`python -m lab.verdicts.collect --outside --probe 10s --seeds "
         f"{min(one['seed'] for one in every)}:{max(one['seed'] for one in every)}`: lies and honest runs "
         "that were written down by somebody who had not read the rules, one seed of each kind, on real "
-        "parts. No simulated kind was made after them and nothing was chosen on them. "
+        "parts. No simulated kind was made after them and no number was chosen on them. Two of these seeds "
+        "changed something: *a share of a full processor* was told as credits of the storage, which was "
+        "mended, and *big buffered reads that come round* had been thought to be honest. "
         f"Beside {busy} of {len(staged)} runs half of the CPUs or more were in other hands. "
         "*Believed*: 'measures the storage' with at least 80 %; *accused*: an honest number that is not "
         "said to measure the storage, nor to be limited by what its own job asked for.",
