@@ -184,7 +184,7 @@ def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int
 def _headers(
     build: PlanDraft, job: Job, place: Place, limits: plan.Limits
 ) -> tuple[plan.Limits, plan.Headers | None]:
-    """Return the limits of a clone that is verified by fio's headers, and these."""
+    """Return the limits of a clone that is verified by headers, and these."""
     size_bytes = sum(part.length_bytes for part in place.ranges)
     limits = header_verification.limits(job, limits, size_bytes, place.once_bytes)
     options = build.options
