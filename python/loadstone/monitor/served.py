@@ -40,7 +40,7 @@ BURST: Final = 24
 """So many I/Os begun between two looks, and no more are followed until these are complete."""
 MOST_SAMPLES: Final = 1200
 """In a burst; whose I/O was not complete by then is unfinished."""
-SAMPLES_PER_S: Final = 3000
+SAMPLES_PER_S: Final = 2000
 """A sample costs 2 to 3 us: less than 1 % of a CPU."""
 PAUSE_S_PER_CPU: Final = 0.002
 """To switch recording on and off costs an interrupt on each CPU."""
