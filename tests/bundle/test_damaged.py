@@ -245,8 +245,9 @@ def reading_only(monkeypatch: pytest.MonkeyPatch) -> None:
     def would_run(*_args: object, **_named: object) -> None:
         raise WouldRunError("would run")
 
-    monkeypatch.setattr("loadstone.session.run_plan", would_run)
-    monkeypatch.setattr("loadstone.study.run_maker.run_plan", would_run)
+    # Where it is called: a module that is first imported now would keep what stands in the session.
+    for caller in ("api.one_run", "cli.fio.run", "probe.after_run", "study.run_maker"):
+        monkeypatch.setattr(f"loadstone.{caller}.run_plan", would_run)
 
 
 @contextlib.contextmanager

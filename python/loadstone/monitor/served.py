@@ -35,7 +35,7 @@ MAX_DEVICES: Final = 32
 """More do not fit into a filter."""
 WINDOW_S: Final = 0.0005
 """The first look after I/Os began to be followed."""
-LONGEST_WINDOW_S: Final = 0.1
+LONGEST_WINDOW_S: Final = 0.25
 BURST: Final = 24
 """So many I/Os begun between two looks, and no more are followed until these are complete."""
 MOST_SAMPLES: Final = 1200
