@@ -36,12 +36,13 @@ MAX_DEVICES: Final = 32
 WINDOW_S: Final = 0.0005
 """The first look after I/Os began to be followed."""
 LONGEST_WINDOW_S: Final = 0.25
-BURST: Final = 24
+BURST: Final = 64
 """So many I/Os begun between two looks, and no more are followed until these are complete."""
 MOST_SAMPLES: Final = 1200
 """In a burst; whose I/O was not complete by then is unfinished."""
 SAMPLES_PER_S: Final = 2000
 """A sample costs 2 to 3 us: less than 1 % of a CPU."""
+PAUSE_S: Final = 0.25
 PAUSE_S_PER_CPU: Final = 0.002
 """To switch recording on and off costs an interrupt on each CPU."""
 SUB_BITS: Final = 3
@@ -112,7 +113,9 @@ class Served:
     def _follow(self) -> float:
         for number in (self._end, self._begin):
             self._recorder.switch(number, on=True)
-        self._recording, self._samples, self._window_s = Recorded.ALL, 0, WINDOW_S
+        # About as long as it took the last time.
+        self._window_s = max(self._window_s / 2, WINDOW_S)
+        self._recording, self._samples = Recorded.ALL, 0
         return self._window_s
 
     def _pause(self) -> float:
@@ -123,7 +126,7 @@ class Served:
         self._counts.update(self._key(device, UNFINISHED) for device, _ in self._begun)
         self._begun.clear()
         self._recording = Recorded.NOTHING
-        mean_s = max(self._samples / SAMPLES_PER_S, PAUSE_S_PER_CPU * self._recorder.cpus)
+        mean_s = max(self._samples / SAMPLES_PER_S, PAUSE_S, PAUSE_S_PER_CPU * self._recorder.cpus)
         return random.uniform(0.5, 1.5) * mean_s  # noqa: S311 # so that what is periodic is met at any time
 
     def read(self) -> Counters:
