@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loadstone.analysis import watched
 from loadstone.watch import freebsd, illumos, linux, prometheus, shell, snmp
 
 if TYPE_CHECKING:
@@ -166,6 +167,16 @@ kstat.zfs.misc.arcstats.misses: 30
 @@netstat em0    1500 <Link#1>      08:00:27:00:00:01      100     1     2       5000      200     3       9000     0
 @@netstat em0       - 10.0.0.0/24   10.0.0.5                90     -     -       4000      190     -       8000     -
 @@netstat lo0   16384 <Link#2>                               7     0     0        700        7     0        700     0
+@@nfsstat
+@@nfsstat Server Info:
+@@nfsstat   Getattr   Setattr    Lookup  Readlink      Read     Write    Create    Remove
+@@nfsstat        11         0         5         0        21        31         0         0
+@@nfsstat     Mknod    Fsstat    Fsinfo  PathConf    Commit   LookupP   SetClId SetClIdCf
+@@nfsstat         0         0         3         0        41         0         0         0
+@@nfsstat Server:
+@@nfsstat Retfailed    Faults   Clients
+@@nfsstat         0         0         2
+vfs.nfsd.threads: 16
 dev.cpu.0.temperature: 45.5C
 @@zpool tank
 @@scan resilver in progress since Sun Nov  1 00:00:00 2026"""  # noqa: E501 - as netstat writes it
@@ -187,6 +198,14 @@ def test_freebsd() -> None:
     assert (levels["load.one_milli"], levels["memory.total_bytes"]) == (260, 2**33)
     assert (levels["memory.free_bytes"], levels["memory.cached_bytes"]) == (409600, 55 * 4096)
     assert (grown["zfs.arc.hits"], levels["work.tank.resilver"]) == (70, 1)
+    served = {key: value for key, value in {**grown, **levels}.items() if key.startswith("nfsd.")}
+    assert served == {
+        "nfsd.getattrs": 11,
+        "nfsd.reads": 21,
+        "nfsd.writes": 31,
+        "nfsd.commits": 41,
+        "nfsd.threads": 16,
+    }
     assert levels["temperature.cpu0.millicelsius"] == 45500
     facts = freebsd.facts(
         ["@@host nas", "hw.ncpu: 4", "hw.physmem: 1024", "@@ifconfig em0: flags=8843<UP> metric 0 mtu 1500",
@@ -330,3 +349,84 @@ def test_a_word_that_is_another_costs_its_own_columns(system: ModuleType, text: 
         lost.append(len({*whole.growing, *whole.levels} - {*made.growing, *made.levels}))
     # Most words are one value or one line; no more than a handful are what all others hang on.
     assert sorted(lost)[len(lost) // 2] <= 12
+
+
+def test_interfaces_whose_names_netstat_cuts_short_are_told_apart() -> None:
+    """Before 14 `netstat` wrote vtnet0 and vtnet1 as vtnet: the second's counters stood for both."""
+    lines = """vtnet  1500 <Link#1>      58:9c:fc:00:00:01 2000 0 0 150000 1200 0 130000 0
+vtnet     - 10.0.0.0/24   10.0.0.5          1900 - - 120000 1100 - 110000 -
+vtnet  1500 <Link#2>      58:9c:fc:00:00:02 1000 0 0 230000  900 0 160000 0
+em1*   1500 <Link#3>      58:9c:fc:00:00:03    7 0 0    700    1 0     40 0"""
+    made, _ = freebsd.counters(f"@@netstat {line}" for line in lines.splitlines())
+    received = {key: value for key, value in made.growing.items() if key.endswith(".rx_bytes")}
+    assert received == {
+        "net.vtnet.rx_bytes": 150_000,
+        "net.vtnet#2.rx_bytes": 230_000,
+        "net.em1.rx_bytes": 700,
+    }
+    assert "netstat -ibnW" in freebsd.SCRIPT
+
+
+def test_an_exporter_counts_the_bytes_of_a_pool_once() -> None:
+    """It tells them of the pool and of each of its data sets."""
+    sets = "".join(
+        f'node_zfs_zpool_dataset_n{verb}{{dataset="tank/{name}",zpool="tank"}} {value}\n'
+        for verb in ("read", "written")
+        for name, value in (("a", 1000), ("b", 20))
+    )
+    pool = 'node_zfs_zpool_nread{zpool="tank"} 1100\nnode_zfs_zpool_nwritten{zpool="tank"} 1100\n'
+    for text in (sets + pool, pool + sets):
+        grown = prometheus.counters(prometheus._rows(text)).growing
+        assert grown == {"zfs.pool-tank.read_bytes": 1020, "zfs.pool-tank.write_bytes": 1020}
+    assert prometheus.counters(prometheus._rows(pool)).growing["zfs.pool-tank.read_bytes"] == 1100
+
+
+def test_an_exporter_on_freebsd_and_illumos() -> None:
+    """Kernel, interrupt and wait are processor time, too: without them a busy system looked idle."""
+    made = prometheus.counters(
+        prometheus._rows(
+            """node_cpu_seconds_total{cpu="0",mode="kernel"} 3
+node_cpu_seconds_total{cpu="0",mode="interrupt"} 2
+node_cpu_seconds_total{cpu="0",mode="wait"} 1
+node_memory_size_bytes 8192
+node_devstat_bytes_total{device="da10",type="write"} 4096
+node_devstat_transfers_total{device="da10",type="read"} 5
+node_devstat_transfers_total{device="da10",type="other"} 6
+node_devstat_busy_time_seconds_total{device="da10"} 1.5
+node_zfs_arcstats_hits_total 9
+node_md_state{device="md0",state="recovering"} 1
+"""
+        )
+    )
+    grown, levels = made.growing, made.levels
+    assert (grown["cpu.all.system_ns"], grown["cpu.0.irq_ns"], grown["cpu.0.iowait_ns"]) == (
+        3 * 10**9,
+        2 * 10**9,
+        10**9,
+    )
+    assert {key: value for key, value in grown.items() if key.startswith("disk.")} == {
+        "disk.da10.write_bytes": 4096,
+        "disk.da10.reads": 5,
+        "disk.da10.busy_ns": 1_500_000_000,
+    }
+    assert (levels["memory.total_bytes"], grown["zfs.arc.hits"]) == (8192, 9)
+    assert levels["work.md0.recover"] == 1
+
+
+def test_a_disk_whose_name_begins_as_anothers_is_no_part_of_it() -> None:
+    """With twelve disks da10 and da11 were taken for partitions of da1, and their bytes were missing."""
+    every = [f"da{number}" for number in range(12)]
+    assert watched.lowest_disks(every, {}) == every
+    linux_names = [
+        "sda",
+        "sda1",
+        "sda10",
+        "nvme0n1",
+        "nvme0n1p1",
+        "nvme0n10",
+        "nvme0c1n1",
+        "mmcblk0",
+        "mmcblk0p2",
+    ]
+    assert watched.lowest_disks(linux_names, {}) == ["sda", "nvme0n1", "nvme0n10", "mmcblk0"]
+    assert watched.lowest_disks(["nvme0c0n1", "sda1"], {}) == ["nvme0c0n1", "sda1"]

@@ -7,6 +7,7 @@ with its error. A group of counters that was told over another time than its row
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -41,6 +42,10 @@ MOST_NAMED: Final = 64
 LOOPBACK: Final = ("lo", "lo0")
 OVER_OTHERS: Final = ("dm-", "md", "zd", "drbd", "bcache")
 """Devices that have others below them, where the host does not say which."""
+PARTS: Final = tuple(re.compile(one) for one in (r"(?<=\D)\d+$", r"(?<=\d)p\d+$", r"(?<=\d)c\d+(?=n\d+$)"))
+"""What the name of a part has more than its disk's: sda1, nvme0n1p1, and the path nvme0c1n1 of nvme0n1.
+
+da10 is no part of da1."""
 MEMORY_DISKS: Final = ("zram", "ram", "fd", "sr", "cd")
 CPU_KINDS: Final = {"user": "user", "system": "system", "irq": "irq", "iowait": "I/O wait", "steal": "stolen"}
 MEMORY: Final = {
@@ -309,10 +314,7 @@ def lowest_disks(names: Sequence[str], facts: Mapping[str, Any]) -> list[str]:
     for name in names:
         above = bool(told.get(name, {}).get("over")) if says else name.startswith(OVER_OTHERS)
         # A partition is part of a disk that is told, too.
-        part = any(
-            name != other and name.startswith(other) and name[len(other) :].lstrip("p").isdecimal()
-            for other in names
-        )
+        part = any(pattern.sub("", name) in names for pattern in PARTS if pattern.search(name))
         if not above and not part and not name.startswith((*MEMORY_DISKS, "zd")):
             found.append(name)
     others = [name for name in found if not name.startswith("loop")]

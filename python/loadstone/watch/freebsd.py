@@ -1,7 +1,7 @@
 """FreeBSD as a watched host: what its shell is asked, and what the answer means.
 
-Formats: sysctl(8), iostat(8) with -I (totals since the start), netstat(1) with -b, zpool(8). Written
-from these pages and tried on recorded text only.
+Formats: sysctl(8), iostat(8) with -I (totals since the start), netstat(1) with -b, nfsstat(1) with -es,
+zpool(8). Written from these pages and their programs' sources, and tried on recorded text only.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ SCRIPT: Final = r"""
 n=0
 look_sample() {
   sysctl kern.clockrate kern.cp_time kern.cp_times vm.loadavg hw.physmem vm.stats.vm.v_page_size \
-    vm.stats.vm.v_free_count vm.stats.vm.v_inactive_count vm.stats.vm.v_laundry_count vfs.bufspace 2>/dev/null
+    vm.stats.vm.v_free_count vm.stats.vm.v_inactive_count vm.stats.vm.v_laundry_count vfs.bufspace \
+    vfs.nfsd.threads 2>/dev/null
   sysctl kstat.zfs.misc.arcstats kstat.zfs.misc.zil 2>/dev/null
   iostat -Ixd | sed 's/^/@@iostat /'
-  netstat -ibn | sed 's/^/@@netstat /'
+  netstat -ibnW | sed 's/^/@@netstat /'
+  nfsstat -es 2>/dev/null | sed 's/^/@@nfsstat /'
   if [ $((n % 10)) = 0 ]; then
     sysctl dev.cpu 2>/dev/null | grep temperature
     zpool status 2>/dev/null | sed -n -e 's/^ *pool: */@@zpool /p' -e 's/^ *scan: */@@scan /p'
@@ -46,7 +48,9 @@ PLAIN: Final = {
     "kstat.zfs.misc.zil.zil_commit_count": ("growing", "zfs.zil.commits"),
     "hw.physmem": ("levels", "memory.total_bytes"),
     "vfs.bufspace": ("levels", "memory.buffers_bytes"),
+    "vfs.nfsd.threads": ("levels", "nfsd.threads"),
 }
+NFS: Final = {"Read": "reads", "Write": "writes", "Commit": "commits", "Getattr": "getattrs"}
 PAGES: Final = {
     "vm.stats.vm.v_free_count": "free",
     "vm.stats.vm.v_inactive_count": "inactive",
@@ -67,18 +71,17 @@ def counters(lines: Iterable[str]) -> tuple[Counters, int | None]:
     made = Counters()
     told: dict[str, str] = {}
     header: list[str] = []
+    operations: list[str] = []
     pool = ""
     for line in lines:
         word, _, rest = line.partition(" ")
         match word:
             case "@@iostat":
-                fields = rest.split()
-                if fields[:1] == ["device"]:
-                    header = fields
-                elif header and len(fields) == len(header):
-                    _disk(made, dict(zip(header, fields, strict=True)))
+                header = _disks(made, header, rest.split())
             case "@@netstat":
                 _net(made, rest.split())
+            case "@@nfsstat":
+                operations = _nfs(made, operations, rest.split())
             case "@@zpool":
                 pool = rest.strip()
             case "@@scan":
@@ -90,6 +93,16 @@ def counters(lines: Iterable[str]) -> tuple[Counters, int | None]:
     for read in (_processors, _load, _plain, _memory, _temperatures):
         read(made, told)
     return made, None
+
+
+def _nfs(made: Counters, names: list[str], fields: list[str]) -> list[str]:
+    """Read a row of counts beneath the row of their names; return the names of the next."""
+    counts = [whole(one) for one in fields]
+    if len(fields) != len(names) or None in counts:
+        return fields
+    known = {f"nfsd.{NFS[name]}": count for name, count in zip(names, counts, strict=True) if name in NFS}
+    made.growing |= {key: count for key, count in known.items() if count is not None}
+    return []
 
 
 @tolerant
@@ -158,6 +171,15 @@ def _cpu(made: Counters, name: str, ticks: list[str], tick_ns: float) -> None:
     }
 
 
+def _disks(made: Counters, header: list[str], fields: list[str]) -> list[str]:
+    """Read a row beneath the row of the columns' names; return those names."""
+    if fields[:1] == ["device"]:
+        return fields
+    if header and len(fields) == len(header):
+        _disk(made, dict(zip(header, fields, strict=True)))
+    return header
+
+
 @tolerant
 def _disk(made: Counters, row: dict[str, str]) -> None:
     name = row.get("device", "")
@@ -180,14 +202,18 @@ def _net(made: Counters, fields: list[str]) -> None:
     if not all(one.isdecimal() for one in numbers):
         return
     packets_in, errors_in, drops_in, bytes_in, packets_out, errors_out, bytes_out, _ = map(int, numbers)
+    # One that is down has a star; where names are cut short two may have one, and each is told.
+    name = fields[0].rstrip("*")
+    if f"net.{name}.rx_bytes" in made.growing:
+        name += fields[2].removeprefix("<Link").rstrip(">")
     made.growing |= {
-        f"net.{fields[0]}.rx_bytes": bytes_in,
-        f"net.{fields[0]}.rx_packets": packets_in,
-        f"net.{fields[0]}.rx_errors": errors_in,
-        f"net.{fields[0]}.rx_drops": drops_in,
-        f"net.{fields[0]}.tx_bytes": bytes_out,
-        f"net.{fields[0]}.tx_packets": packets_out,
-        f"net.{fields[0]}.tx_errors": errors_out,
+        f"net.{name}.rx_bytes": bytes_in,
+        f"net.{name}.rx_packets": packets_in,
+        f"net.{name}.rx_errors": errors_in,
+        f"net.{name}.rx_drops": drops_in,
+        f"net.{name}.tx_bytes": bytes_out,
+        f"net.{name}.tx_packets": packets_out,
+        f"net.{name}.tx_errors": errors_out,
     }
 
 

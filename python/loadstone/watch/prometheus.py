@@ -1,7 +1,8 @@
 """Watching by Prometheus text over HTTP: what node_exporter tells.
 
 Formats: Prometheus' text exposition, read by its own client library; names as node_exporter 1.x has
-them. The host's time is `node_time_seconds`, or else the Date header, which tells whole seconds.
+them, on FreeBSD and illumos, too, where some differ. The host's time is `node_time_seconds`, or else
+the Date header, which tells whole seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from loadstone.version import __version__
 from loadstone.watch.source import LASTING, Counters, HostReading, WallClock, WatchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from loadstone.watch.address import WatchedAddress
 
@@ -30,9 +31,12 @@ MODES: Final = {
     "user": "user_ns",
     "nice": "user_ns",
     "system": "system_ns",
+    "kernel": "system_ns",
     "irq": "irq_ns",
     "softirq": "irq_ns",
+    "interrupt": "irq_ns",
     "iowait": "iowait_ns",
+    "wait": "iowait_ns",
     "steal": "steal_ns",
     "idle": "idle_ns",
 }
@@ -50,6 +54,11 @@ LEVELS: Final = {
     "node_nfsd_server_threads": ("nfsd.threads", 1.0),
     "node_zfs_arc_size": ("zfs.arc.size_bytes", 1.0),
     "node_zfs_arc_c_max": ("zfs.arc.limit_bytes", 1.0),
+    "node_memory_size_bytes": ("memory.total_bytes", 1.0),
+    "node_memory_free_bytes": ("memory.free_bytes", 1.0),
+    "node_memory_buffer_bytes": ("memory.buffers_bytes", 1.0),
+    "node_zfs_arcstats_size_bytes": ("zfs.arc.size_bytes", 1.0),
+    "node_zfs_arcstats_c_max_bytes": ("zfs.arc.limit_bytes", 1.0),
 }
 GROWING: Final = {
     "node_nfsd_disk_bytes_read_total": ("nfsd.read_bytes", 1.0),
@@ -57,6 +66,8 @@ GROWING: Final = {
     "node_nfsd_server_rpcs_total": ("nfsd.calls", 1.0),
     "node_zfs_arc_hits": ("zfs.arc.hits", 1.0),
     "node_zfs_arc_misses": ("zfs.arc.misses", 1.0),
+    "node_zfs_arcstats_hits_total": ("zfs.arc.hits", 1.0),
+    "node_zfs_arcstats_misses_total": ("zfs.arc.misses", 1.0),
     "node_zfs_zil_zil_commit_count": ("zfs.zil.commits", 1.0),
     "node_pressure_cpu_waiting_seconds_total": ("pressure.cpu_ns", 1e9),
 }
@@ -72,7 +83,11 @@ DISK: Final = {
     "node_disk_discards_completed_total": ("trims", 1.0),
     "node_disk_discarded_sectors_total": ("trim_bytes", 512.0),
     "node_disk_flush_requests_total": ("flushes", 1.0),
+    "node_devstat_busy_time_seconds_total": ("busy_ns", 1e9),
 }
+DEVSTAT: Final = {"node_devstat_transfers_total": "{}s", "node_devstat_bytes_total": "{}_bytes"}
+WORK: Final = {"resync": "resync", "recovering": "recover", "check": "check"}
+"""What md does, as the exporter calls it, to what the kernel calls it."""
 NET: Final = {
     "node_network_receive_bytes_total": "rx_bytes",
     "node_network_receive_packets_total": "rx_packets",
@@ -226,7 +241,7 @@ def _clock(rows: Iterable[Row], date: str | None) -> WallClock | None:
     return WallClock(round(told.timestamp()) * 10**9, 10**9)
 
 
-def counters(rows: Iterable[Row]) -> Counters:
+def counters(rows: Sequence[Row]) -> Counters:
     """Return what one answer says."""
     made = Counters()
     for name, labels, value in rows:
@@ -250,7 +265,18 @@ def counters(rows: Iterable[Row]) -> Counters:
             made.growing[f"net.{labels.get('device', '')}.{NET[name]}"] = round(value)
         else:
             _rarer(made, name, labels, value)
+    # A pool's own count is of the same bytes as its data sets', which older systems do not tell.
+    made.growing |= _pools(rows, "node_zfs_zpool_n") | _pools(rows, "node_zfs_zpool_dataset_n")
     return made
+
+
+def _pools(rows: Sequence[Row], prefix: str) -> dict[str, int]:
+    made = Counters()
+    for what, column in (("read", "read_bytes"), ("written", "write_bytes")):
+        for name, labels, value in rows:
+            if name == prefix + what:
+                _add(made, f"zfs.pool-{labels.get('zpool', '')}.{column}", round(value))
+    return made.growing
 
 
 def _rarer(made: Counters, name: str, labels: Mapping[str, str], value: float) -> None:  # noqa: C901 - a table
@@ -259,13 +285,13 @@ def _rarer(made: Counters, name: str, labels: Mapping[str, str], value: float) -
             method = labels.get("method", "").lower()
             if method in NFS:
                 _add(made, f"nfsd.{method}s", round(value))
-        case "node_zfs_zpool_nread" | "node_zfs_zpool_dataset_nread":
-            _add(made, f"zfs.pool-{labels.get('zpool', '')}.read_bytes", round(value))
-        case "node_zfs_zpool_nwritten" | "node_zfs_zpool_dataset_nwritten":
-            _add(made, f"zfs.pool-{labels.get('zpool', '')}.write_bytes", round(value))
+        case "node_devstat_transfers_total" | "node_devstat_bytes_total":
+            if (kind := labels.get("type", "")) in ("read", "write"):
+                column = DEVSTAT[name].format(kind)
+                made.growing[f"disk.{labels.get('device', '')}.{column}"] = round(value)
         case "node_md_state":
-            device, state = labels.get("device", ""), labels.get("state", "")
-            if state in ("resync", "recovering", "check"):
+            device, state = labels.get("device", ""), WORK.get(labels.get("state", ""))
+            if state is not None:
                 key = f"work.{device}.running"
                 made.levels[key] = max(made.levels.get(key, 0), round(value))
                 if value:
@@ -304,7 +330,7 @@ def facts(rows: Iterable[Row]) -> dict[str, Any]:
                 }
             case "node_cpu_seconds_total":
                 cores.add(labels.get("cpu", ""))
-            case "node_memory_MemTotal_bytes":
+            case "node_memory_MemTotal_bytes" | "node_memory_size_bytes":
                 plain["memory_bytes"] = round(value)
             case "node_network_speed_bytes" if 0 < value < 1.25e12:
                 links.setdefault(labels.get("device", ""), {})["bits_per_s"] = round(value * 8)
