@@ -11,6 +11,7 @@ import tomllib
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.messages import say
+from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -28,10 +29,18 @@ IN_TOML: Final = frozenset(
         "float_type",
         "bool_type",
         "string_type",
-        "too_short",
+        "finite_number",
+        "string_too_short",
     )
 )
 """What pydantic calls it where a key takes something else; it speaks of Python's types."""
+BOUNDS: Final = {
+    "greater_than": "gt",
+    "greater_than_equal": "ge",
+    "less_than": "lt",
+    "less_than_equal": "le",
+}
+"""What it calls a number beyond a bound, and the bound."""
 
 
 class TomlError(ValueError):
@@ -73,13 +82,26 @@ def _deeper(document: dict[str, Any]) -> bool:
 
 def wrong_value(error: ErrorDetails) -> str:
     """Say what a key takes, and what was found there, in TOML's words."""
-    kind = str(error["type"])
+    kind, told = str(error["type"]).replace("model_type", "dict_type"), error.get("ctx", {})
     if kind == "too_short":
-        told = error["ctx"]
         return say("toml.expected.too_short", least=told["min_length"], found=told["actual_length"])
-    message = (
-        say(f"toml.expected.{kind}") if kind in IN_TOML else str(error["msg"]).removeprefix("Value error, ")
-    )
+    if kind == "literal_error":
+        message = say("toml.expected.literal_error", choices=told["expected"])
+    elif kind in BOUNDS:
+        message = say(f"toml.expected.{kind}", bound=f"{told[BOUNDS[kind]]:.15g}")
+    elif kind in IN_TOML:
+        message = say(f"toml.expected.{kind}")
+    else:
+        message = str(error["msg"]).removeprefix("Value error, ")
     given = error.get("input")
     shown = isinstance(given, (str, int, float)) and repr(given)[:40] not in message
-    return message + (say("toml.expected.found", found=repr(given)[:80]) if shown else "")
+    found = str(given).lower() if isinstance(given, bool) else repr(given)[:80]
+    return message + (say("toml.expected.found", found=found) if shown else "")
+
+
+def near_choice(error: ErrorDetails) -> str | None:
+    """Return a hint for a text that is none of the few that a key takes."""
+    given = error.get("input")
+    if error["type"] != "literal_error" or not isinstance(given, str):
+        return None
+    return nearest(given, re.findall(r"'([^']+)'", str(error["ctx"]["expected"])), limit=0)

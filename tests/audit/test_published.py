@@ -93,7 +93,7 @@ def test_a_series_is_kept_interval_by_interval(tmp_path: Path) -> None:
     ("text", "message", "hint"),
     [
         (RESULT + "iopz = 5\n", "result[0].iopz: is not a key here", "did you mean 'iops'?"),
-        (RESULT + "iops = -5\n", "result[0].iops: Input should be greater than 0, found -5", None),
+        (RESULT + "iops = -5\n", "result[0].iops: expected more than 0, found -5", None),
         (RESULT + 'iops = "5k"\n', "result[0].iops: Input should be a valid number", None),
         (RESULT.replace("block", "Block-") + "iops = 1\n", "is not a key here", "did you mean 'block'?"),
         (RESULT + 'bandwidth = "5"\n', "found the unit ''", None),

@@ -87,7 +87,7 @@ def test_parameters_are_set_from_outside() -> None:
         ("option = ", "optoin = ", 23, "is no key here", "did you mean 'option'?"),
         ('"kept", "dropped"', '"kept", "droped"', 26, "did you mean 'dropped'", None),
         ("levels = [1, 8]", "level = [1, 8]", 24, "is no key here", "did you mean 'levels'?"),
-        ("repeats = 2", "repeats = 0", 2, "greater than or equal to 1, found 0", None),
+        ("repeats = 2", "repeats = 0", 2, "expected at least 1, found 0", None),
         ("repeats = 2", 'design = "ful"', 2, "found 'ful'", "did you mean 'full'?"),
         ("repeats = 2", 'studied = ["page_cache_reads"]', 2, "did you mean 'page_cache_read'?", None),
         ("repeats = 2", 'metrics = ["iop"]', 2, "found 'iop'", "did you mean 'iops'?"),

@@ -14,6 +14,8 @@ import pytest
 from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
 from loadstone.cli.main import main
+from loadstone.errors import InputError
+from loadstone.hosts.hosts_file import read_hosts
 from tests.e2e.program import finish, start, until
 from tests.e2e.test_faults import small_tmpfs
 
@@ -115,22 +117,42 @@ def test_consent_is_for_one_device_of_one_host(tmp_path: Path, capsys: pytest.Ca
     assert "did you mean 'h" in told
 
 
+TWO = '[[host]]\nname = "a"\n[[host]]\nname = "b"\n'
+LUN = '[[shared]]\nname = "l"\ntargets = {a = "/dev/sdb", b = "/dev/sdc"}\n'
+
+
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
         ('[[host]]\nname = "a"\nadress = "x"\n', 3, "address"),
         ('[[host]]\nname = "a"\n[[host]]\nname = "a"\n', 1, "called 'a'"),
         ('[run]\non_los = "stop"\n[[host]]\nname = "a"\n', 2, "on_loss"),
-        ('[run]\nlost_after_s = -1\n[[host]]\nname = "a"\n', 2, "greater than 0"),
-        ('[run]\nlost_after_s = "10"\n[[host]]\nname = "a"\n', 2, "a number, without quotes: 10, found '10'"),
+        ('[run]\nlost_after_s = -1\n[[host]]\nname = "a"\n', 2, "expected more than 0, found -1"),
+        (
+            '[run]\nlost_after_s = "10"\n[[host]]\nname = "a"\n',
+            2,
+            "expected a number, without quotes, found '10'",
+        ),
         ('[run]\ntls = "no"\n[[host]]\nname = "a"\n', 2, "true or false, without quotes, found 'no'"),
-        ('[[host]]\nname = "a"\nport = "22"\n', 3, "a whole number, without quotes: 22, found '22'"),
-        ("[[host]]\nname = 1\n", 2, 'expected text: "h1", found 1'),
+        ('[[host]]\nname = "a"\nport = "22"\n', 3, "a whole number, without quotes, found '22'"),
+        ("[[host]]\nname = 1\n", 2, "expected text, in quotes, found 1"),
         ("[run]\n", None, "names no host"),
-        ('[[host]]\nname = "a"\nprogram = []\n', 3, "at least one word"),
+        ('[[host]]\nname = "a"\nprogram = []\n', 3, "at least 1 values, found 0"),
         ('[[host]]\nname = "../a"\n', 2, "letters and digits"),
         ('[[host]]\nname = "a"\n[[shared]]\nname = "l"\ntargets = {a = "/dev/sda"}\n', 5, "on one host only"),
         ('[[host]\nname = "a"\n', 1, "TOML"),
+        (
+            '[run]\ntransport = "dsk"\n[[host]]\nname = "a"\n',
+            2,
+            "'dask' or 'pipe', found 'dsk'\nhint: did you",
+        ),
+        ('[run]\nscheduler = "10.0.0.1"\n[[host]]\nname = "a"\n', 2, "expected tls://HOST:PORT"),
+        ('[[host]]\nname = "a"\naddress = ""\n', 3, "text without blanks, found ''"),
+        ('[defaults]\nuser = "a b"\n[[host]]\nname = "a"\n', 2, "text without blanks, found 'a b'"),
+        ('host = ["h1"]\n', 1, "expected a table"),
+        (f'{TWO}[[shared]]\nname = "l"\ntargets = {{a = "sdb", b = "/dev/sdc"}}\n', 5, "an absolute path"),
+        (f"{TWO}{LUN}{LUN}", 10, "two shared devices are called 'l'"),
+        (f"{TWO}{LUN}{LUN.replace('l', 'm', 1)}", 10, "a:/dev/sdb is the shared device 'l' already"),
         ('[[host]]\nname = "a"\n[[shared]]\nname = "l"\ntargets = {b = "/dev/sda"}\n', 5, "'b' is no host"),
     ],
 )
@@ -201,3 +223,11 @@ def test_what_the_hosts_measured_is_told_where_their_bundle_cannot_be_written(
     for host in ("d1", "d2"):
         kept = next((tmp_path / host).glob("*/*/manifest.json")).parent
         assert Bundle.open(kept).status == "complete"
+
+
+def test_a_host_may_be_an_ipv6_address_and_a_wrong_port_is_told() -> None:
+    host = read_hosts("root@[::1]:2222").host[0]
+    assert (host.reached_by, host.user, host.port) == ("::1", "root", 2222)
+    for wrong in ("h1:99999", "-oProxyCommand=x", "h1;ls"):
+        with pytest.raises(InputError, match=r"is not \[USER@\]HOST\[:PORT\]"):
+            read_hosts(wrong)

@@ -133,7 +133,7 @@ def test_what_a_bundle_keeps_is_read_again(tmp_path: Path) -> None:
         ('"2 GiB"', '"2"', 8, ["cache", "2", "one of B"]),
         ('"2 GiB"', '"2 GB/s"', 8, ["cache", "'GB/s'"]),
         ("4 x 16GFC", "4 x 16FC", 9, ["links: found", "4 x 16FC", "4 x 16GFC"]),
-        ("read_iops = 90_000", "read_iops = -1", 12, ["drive.read_iops", "greater than 0"]),
+        ("read_iops = 90_000", "read_iops = -1", 12, ["drive.read_iops", "more than 0"]),
         ('"1100 MB/s"', '"1100 Mb/s"', 14, ["drive.read_bandwidth", "'Mb/s'"]),
         ("read_iops", "reed_iops", 12, ["drive.reed_iops", "is no key here"]),
         ("format = 1", "format = 2", 2, ["format"]),

@@ -190,12 +190,10 @@ def _explained(name: str, text: str, error: ValidationError) -> InputError:
         return make_error(InputError, "experiment.file.no_key", where=place.where(), hint=hint)
     if first["type"] == "missing":
         return make_error(InputError, "experiment.file.missing", where=place.where())
-    message, given = toml_text.wrong_value(first), first.get("input")
-    nearer = None
-    if first["type"] == "literal_error" and isinstance(given, str):
-        valid = re.findall(r"'([^']+)'", str(first["msg"]))
-        nearer = nearest(given, valid, limit=0)
-    return InputError(message[0].lower() + message[1:], where=place.where(), hint=nearer)
+    message = toml_text.wrong_value(first)
+    return InputError(
+        message[0].lower() + message[1:], where=place.where(), hint=toml_text.near_choice(first)
+    )
 
 
 _SCALARS: Final = ("bool", "int", "float", "str")

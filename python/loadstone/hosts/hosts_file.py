@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 
 from loadstone import input_file, toml_text
 from loadstone.errors import InputError, Where
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DIRECTORY: Final = "/var/tmp/loadstone-hosts"  # noqa: S108 # on a host a run may be the only user
 """Where agents keep their bundles until they are collected."""
-_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,62}$"
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,62}")
 _WORD: Final = re.compile(
     r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9a-fA-F:]+\]|[^@:\s\[\]]+)(?::(?P<port>\d+))?"
 )
@@ -31,13 +31,35 @@ _WORD: Final = re.compile(
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False, strict=True)]
 Port = Annotated[int, Field(ge=1, le=65_535, strict=True)]
 
-EXPECTED: Final = frozenset(
-    (
-        "tuple_type", "dict_type", "int_type", "float_type", "bool_type", "string_type", "too_short",
-        "string_pattern_mismatch",
-    )
-)  # fmt: skip
-"""What the library calls it where a key takes something else: `hosts.expected` says that in TOML's words."""
+SCHEDULER: Final = re.compile(r"(?:tls|tcp)://(?:\[[0-9a-fA-F:]+\]|[^\s/:]+):[0-9]{1,5}")
+
+
+def _one_word(text: str) -> str:
+    if not text or any(character.isspace() for character in text):
+        raise ValueError(say("hosts.file.blanks"))
+    return text
+
+
+def _scheduler(text: str) -> str:
+    if SCHEDULER.fullmatch(text) is None:
+        raise ValueError(say("hosts.file.scheduler"))
+    return text
+
+
+def _absolute(text: str) -> str:
+    if not text.startswith("/"):
+        raise ValueError(say("hosts.file.shared_path"))
+    return text
+
+
+def _name(text: str) -> str:
+    if _NAME.fullmatch(text) is None:
+        raise ValueError(say("hosts.file.name"))
+    return text
+
+
+Text = Annotated[str, Field(min_length=1)]
+Word = Annotated[str, AfterValidator(_one_word)]
 
 
 class HostDefaults(FrozenModel):
@@ -45,21 +67,21 @@ class HostDefaults(FrozenModel):
 
     launch: Literal["ssh", "local"] = "ssh"
     """`local`: a process on this machine, for a host that is this machine."""
-    user: str | None = None
+    user: Word | None = None
     port: Port | None = None
-    identity_file: str | None = None
-    ssh_options: tuple[str, ...] = ()
+    identity_file: Text | None = None
+    ssh_options: tuple[Text, ...] = ()
     """As `-o` of ssh takes them: `StrictHostKeyChecking=accept-new`."""
-    program: Annotated[tuple[str, ...], Field(min_length=1)] = ("loadstone",)
+    program: Annotated[tuple[Text, ...], Field(min_length=1)] = ("loadstone",)
     """Words that start Loadstone there."""
-    directory: str = DIRECTORY
+    directory: Text = DIRECTORY
 
 
 class HostEntry(HostDefaults):
     """One host. `name` is what reports call it."""
 
-    name: Annotated[str, Field(pattern=_NAME)]
-    address: str | None = None
+    name: Annotated[str, AfterValidator(_name)]
+    address: Word | None = None
     """Name or address to reach it by; its own name when there is none."""
 
     @property
@@ -71,20 +93,20 @@ class HostEntry(HostDefaults):
 class SharedTarget(FrozenModel):
     """A device that several hosts see, said where they could not find out: paths by host."""
 
-    name: str
-    targets: dict[str, str]
+    name: Text
+    targets: dict[str, Annotated[str, AfterValidator(_absolute)]]
 
 
 class RunSettings(FrozenModel):
     """How the hosts are held together."""
 
-    coordinator: str | None = None
+    coordinator: Word | None = None
     """Address of this machine as hosts reach it."""
     transport: Literal["dask", "pipe"] = "dask"
     """How words travel: Dask distributed under TLS, or the standard streams of ssh."""
-    scheduler: str | None = None
+    scheduler: Annotated[str, AfterValidator(_scheduler)] | None = None
     """Address of a Dask scheduler whose workers are the hosts, in place of starting any."""
-    certificates: str | None = None
+    certificates: Text | None = None
     """Directory that `loadstone hosts certificates` wrote; without it each run makes its own."""
     tls: Annotated[bool, Field(strict=True)] = True
     on_loss: Literal["stop", "continue"] = "stop"
@@ -184,7 +206,7 @@ def _named(names: list[str], where: Where) -> HostsFile:
         address = found["host"].strip("[]")
         entries.append(
             {
-                "name": address.replace(":", "-"),
+                "name": address.replace(":", "-").strip("-") if ":" in address else address,
                 "address": address,
                 "user": found["user"],
                 "port": int(found["port"]) if found["port"] else None,
@@ -194,7 +216,13 @@ def _named(names: list[str], where: Where) -> HostsFile:
     try:
         return HostsFile.model_validate({"host": entries})
     except ValidationError as error:
-        raise InputError(_message(error), where=where) from error
+        first = error.errors(include_url=False)[0]
+        number = next((part for part in first["loc"] if isinstance(part, int)), None)
+        if number is None:
+            raise InputError(toml_text.wrong_value(first), where=where) from error
+        raise InputError(
+            say("hosts.file.word", found=repr(names[number])), where=where, hint=say("hosts.file.word_hint")
+        ) from error
 
 
 def read_hosts_file(path: Path) -> HostsFile:
@@ -219,9 +247,17 @@ def read_hosts_file(path: Path) -> HostsFile:
 
 
 def _check_shared(path: Path, content: str, found: HostsFile) -> None:
+    known: dict[tuple[str, str], str] = {}
     for number, shared in enumerate(found.shared):
         line = _line(content, "shared", number, "targets")
         where = Where(str(path), line, f"shared.{shared.name}.targets")
+        if shared.name in known.values():
+            raise InputError(say("hosts.file.shared_twice", name=repr(shared.name)), where=where)
+        for place in shared.targets.items():
+            if place in known:
+                told = say("hosts.file.shared_path_twice", place=":".join(place), name=repr(known[place]))
+                raise InputError(told, where=where)
+            known[place] = shared.name
         for name in shared.targets:
             if name not in found.names:
                 raise InputError(
@@ -230,10 +266,6 @@ def _check_shared(path: Path, content: str, found: HostsFile) -> None:
         if len(shared.targets) < 2:
             hint = say("hosts.file.shared_one_hint")
             raise InputError(say("hosts.file.shared_one"), where=where, hint=hint)
-
-
-def _message(error: ValidationError) -> str:
-    return str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
 
 
 def _explained(path: Path, content: str, error: ValidationError) -> InputError:
@@ -258,11 +290,8 @@ def _explained(path: Path, content: str, error: ValidationError) -> InputError:
         return InputError(say("hosts.file.key"), where=where, hint=_near(key, model.model_fields))
     if first["type"] == "missing":
         return InputError(say("hosts.file.missing"), where=where, hint=say("hosts.file.missing_hint"))
-    message = say(f"hosts.expected.{first['type']}") if first["type"] in EXPECTED else _message(error)
-    given = first.get("input")
-    if isinstance(given, str | int | float):
-        message += say("hosts.expected.found", found=repr(given))
-    return InputError(message, where=where)
+    hint = say("hosts.file.empty_hint") if loc[:1] == ["host"] and len(loc) <= 2 else None
+    return InputError(toml_text.wrong_value(first), where=where, hint=hint or toml_text.near_choice(first))
 
 
 def _near(key: str, valid: Iterable[str]) -> str | None:

@@ -266,7 +266,7 @@ def _explained(path: Path, content: str, error: ValidationError) -> InputError:
         return make_error(InputError, "path.spec.no_key", where=where, hint=hint)
     if first["type"] == "missing":
         return make_error(InputError, "path.spec.missing", where=where)
-    return InputError(toml_text.wrong_value(first), where=where)
+    return InputError(toml_text.wrong_value(first), where=where, hint=toml_text.near_choice(first))
 
 
 def _line(content: str, table: str, key: str) -> int | None:

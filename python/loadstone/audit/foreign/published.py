@@ -295,7 +295,7 @@ def _explained(path: Path, error: ValidationError) -> Exception:
     elif first["type"] == "missing":
         message, hint = "is missing", None
     else:
-        message, hint = toml_text.wrong_value(first), None
+        message, hint = toml_text.wrong_value(first), toml_text.near_choice(first)
     return InputError(f"{key}: {message}" if key else message, where=Where(str(path)), hint=hint)
 
 
