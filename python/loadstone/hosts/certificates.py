@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import datetime
 import os
+import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone import input_file
 from loadstone.errors import InputError, RefusedError
-from loadstone.messages import say
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,18 +120,58 @@ def write(directory: Path, names: Sequence[str]) -> list[Path]:
 
 
 def read(directory: Path, name: str) -> Credentials:
-    """Read what one end needs. Raises `InputError` for a file that is missing."""
+    """Read what one end needs. Raises `InputError` for a file that cannot be used, and says why."""
     texts = []
     for file in (f"{AUTHORITY}.pem", f"{name}.pem", f"{name}.key"):
+        path = directory / file
         try:
-            texts.append(input_file.start(directory / file, input_file.MOST_BYTES).decode())
+            texts.append(input_file.start(path, input_file.MOST_BYTES).decode())
+            if file.endswith(".key") and stat.S_IMODE(path.stat().st_mode) & 0o077:
+                raise make_error(InputError, "hosts.certificates.readable", path=str(path))
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else say("hosts.file.binary")
             raise InputError(
-                f"{directory / file}: {reason}",
-                hint=say("hosts.certificates.make", path=str(directory)),
+                f"{path}: {reason}", hint=say("hosts.certificates.make", path=str(directory))
             ) from error
-    return Credentials(*texts)
+    made = Credentials(*texts)
+    _check(directory, name, made)
+    return made
+
+
+def _unusable(path: Path, reason: str) -> InputError:
+    return InputError(f"{path}: {reason}", hint=say("hosts.certificates.make_new"))
+
+
+def _check(directory: Path, name: str, made: Credentials) -> None:
+    """Refuse now what the hosts' libraries would only say `does not match` of, if they answered at all."""
+    from cryptography import exceptions, x509  # noqa: PLC0415 # an extra
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 # an extra
+
+    found = {}
+    for file, text in ((f"{AUTHORITY}.pem", made.authority), (f"{name}.pem", made.certificate)):
+        try:
+            found[file] = x509.load_pem_x509_certificate(text.encode())
+        except ValueError as error:
+            raise _unusable(directory / file, say("hosts.certificates.not_one")) from error
+    now = datetime.datetime.now(datetime.UTC)
+    for file, one in found.items():
+        if not one.not_valid_before_utc <= now <= one.not_valid_after_utc:
+            days = [f"{at:%Y-%m-%d}" for at in (one.not_valid_before_utc, one.not_valid_after_utc)]
+            told = say("hosts.certificates.days", since=days[0], until=days[1])
+            raise _unusable(directory / file, told)
+    authority, own = found.values()
+    try:
+        own.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, exceptions.InvalidSignature) as error:
+        told = say("hosts.certificates.authority", path=str(directory / f"{AUTHORITY}.pem"))
+        raise _unusable(directory / f"{name}.pem", told) from error
+    try:
+        matches = load_pem_private_key(made.key.encode(), None).public_key() == own.public_key()
+    except (ValueError, TypeError, exceptions.UnsupportedAlgorithm):
+        matches = False
+    if not matches:
+        told = say("hosts.certificates.key", path=str(directory / f"{name}.pem"))
+        raise _unusable(directory / f"{name}.key", told)
 
 
 def _dns(name: str) -> str:

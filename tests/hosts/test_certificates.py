@@ -1,0 +1,69 @@
+"""Certificates that cannot be used are told before any host is asked, each with its file."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytest.importorskip("cryptography")
+
+from loadstone.hosts import certificates
+
+
+def take(names: tuple[str, ...]) -> Callable[[Path, Path], None]:
+    def taken(ours: Path, others: Path) -> None:
+        for name in names:
+            (ours / name).write_bytes((others / name).read_bytes())
+
+    return taken
+
+
+def garbled(ours: Path, _: Path) -> None:
+    (ours / "h2.pem").write_text("-----BEGIN CERTIFICATE-----")
+
+
+def readable(ours: Path, _: Path) -> None:
+    (ours / "h2.key").chmod(0o640)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (take(("h2.pem", "h2.key")), r"h2\.pem: it is not signed by .*ca\.pem"),
+        (take(("h2.key",)), r"h2\.key: it is not the key of .*h2\.pem"),
+        (garbled, r"h2\.pem: it is no certificate"),
+        (readable, r"h2\.key: other users can read this key"),
+    ],
+)
+def test_what_cannot_be_used_is_told_with_its_file(
+    tmp_path: Path, spoil: Callable[[Path, Path], None], told: str
+) -> None:
+    ours, others = tmp_path / "ours", tmp_path / "others"
+    for place in (ours, others):
+        certificates.write(place, ["h1", "h2"])
+    spoil(ours, others)
+    assert certificates.read(ours, "h1").certificate.startswith("-----BEGIN")
+    with pytest.raises(InputError, match=told) as raised:
+        certificates.read(ours, "h2")
+    assert raised.value.hint
+
+
+def test_days_that_are_over_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Earlier(datetime.datetime):
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> Earlier:
+            return super().now(tz) - datetime.timedelta(days=certificates.DAYS + 2)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(datetime, "datetime", Earlier)
+        certificates.write(tmp_path / "old", ["h1"])
+    with pytest.raises(InputError, match=r"ca\.pem: it is valid from \S+ to \S+ only"):
+        certificates.read(tmp_path / "old", "h1")
