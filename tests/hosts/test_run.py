@@ -231,3 +231,15 @@ def test_a_host_may_be_an_ipv6_address_and_a_wrong_port_is_told() -> None:
     for wrong in ("h1:99999", "-oProxyCommand=x", "h1;ls"):
         with pytest.raises(InputError, match=r"is not \[USER@\]HOST\[:PORT\]"):
             read_hosts(wrong)
+
+
+def test_a_rate_that_all_hosts_keep_is_no_limit_of_a_host(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """*A host itself was the limit: use more hosts, or faster ones*, was said of a rate they were given."""
+    text = JOB.replace("io_size=2m", "time_based\nruntime=1500ms\nrate_iops=50").replace("numjobs=2\n", "")
+    assert run(tmp_path, "--json", text=text) == 0
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    causes = {cause["rule"] for cause in told["verdict"]["causes"]}
+    assert "own_limit" in causes
+    assert "host_is_limit" not in causes

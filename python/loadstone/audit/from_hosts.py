@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from loadstone.verdict import RuleName, Verdict
 
 OWN_LIMITS: Final[frozenset[RuleName]] = frozenset(
-    ("generator_cpu", "link_ceiling", "depth_not_reached", "own_limit", "governor", "network_loss")
+    ("generator_cpu", "link_ceiling", "depth_not_reached", "governor", "network_loss")
 )
-"""What these rules find limits the host, not what lies behind all of them."""
+"""What these rules find limits the host, not what lies behind all of them, nor the job on all of them."""
 
 
 def cases_of_hosts(made: Summary) -> list[tuple[str, list[shape.Case]]]:
