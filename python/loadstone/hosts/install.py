@@ -31,7 +31,12 @@ if TYPE_CHECKING:
 PLACE: Final = ".local/share/loadstone"
 """Below the home directory there."""
 PYTHON: Final = (3, 11)
+SSH_FAILED: Final = 255
+"""Exit code of ssh where it did not reach the command."""
+LOOK_S: Final = 60.0
+"""A host must answer a question within."""
 TIMEOUT_S: Final = 900.0
+"""Copying and installing take as long on a slow link."""
 _NEEDS: Final = re.compile(rb"GLIBC_(\d+)\.(\d+)")
 
 
@@ -89,6 +94,7 @@ def install(host: HostEntry, *, extra: str, wheels: Path | None = None) -> Itera
     told = _there(
         host,
         "python3 -c 'import sys; print(*sys.version_info[:2])'; getconf GNU_LIBC_VERSION || true; uname -m",
+        timeout_s=LOOK_S,
     )
     words = told.split()
     python = tuple(int(word) for word in words[:2] if word.isdecimal())
@@ -120,20 +126,33 @@ def install(host: HostEntry, *, extra: str, wheels: Path | None = None) -> Itera
         host,
         f"python3 -m venv {place}/venv && {place}/venv/bin/pip install --quiet --disable-pip-version-check "
         f'--force-reinstall {index} "{what}"',
+        hint=None if wheels is not None else say("hosts.install.wheels_hint"),
     )
-    found = _there(host, f"{place}/venv/bin/loadstone --version").strip()
+    found = _there(host, f"{place}/venv/bin/loadstone --version", timeout_s=LOOK_S).strip()
     yield f"installed {found} in ~/{PLACE}/venv"
     yield f'set program = ["{PLACE}/venv/bin/loadstone"] for it in the hosts file'
 
 
-def _there(host: HostEntry, command: str, given: bytes = b"") -> str:
+def _there(
+    host: HostEntry,
+    command: str,
+    given: bytes = b"",
+    *,
+    timeout_s: float = TIMEOUT_S,
+    hint: str | None = None,
+) -> str:
     argv = ["sh", "-c", command] if host.launch == "local" else [*ssh_argv(host), command]
     try:
-        done = subprocess.run(argv, input=given, capture_output=True, check=False, timeout=TIMEOUT_S)
-    except (OSError, subprocess.TimeoutExpired) as error:
+        done = subprocess.run(argv, input=given, capture_output=True, check=False, timeout=timeout_s)
+    except subprocess.TimeoutExpired as error:
+        raise RunError(f"{host.name}: " + say("hosts.asked.silent", waited_s=timeout_s)) from error
+    except OSError as error:
         raise RunError(f"{host.name}: {error}") from error
-    if done.returncode:
+    if done.returncode == SSH_FAILED and host.launch == "ssh":
         said = done.stderr.decode(errors="replace").strip().splitlines()[-3:]
-        why = why_gone(done.returncode, said, ssh=host.launch == "ssh")
-        raise RunError(f"{host.name}: {why}")
+        raise RunError(f"{host.name}: {why_gone(done.returncode, said, ssh=True)}")
+    if done.returncode:
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [""]
+        told = say("hosts.install.failed", code=done.returncode, said=last[0][:300])
+        raise RunError(f"{host.name}: {told}", hint=hint)
     return done.stdout.decode(errors="replace")

@@ -55,10 +55,9 @@ def occupy(run: str, by: str) -> Occupancy:
     with _turn(directory):
         for other in _others(directory):
             if other.get("run") != run and other.get("network") == _network():
-                since = time.strftime("%H:%M:%S", time.localtime(float(other.get("since_s", 0))))
                 raise RefusedError(
-                    say("hosts.occupied.refusal", since=since, by=str(other.get("by"))),
-                    hint=say("hosts.occupied.hint"),
+                    say("hosts.occupied.refusal", since=_since(other), by=str(other.get("by"))),
+                    hint=say("hosts.occupied.hint", pid=str(other.get("pid"))),
                 )
         path = directory / f"{os.getpid()}-{run}.json"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
@@ -66,6 +65,12 @@ def occupy(run: str, by: str) -> Occupancy:
         told = {"run": run, "by": by, "pid": os.getpid(), "since_s": time.time(), "network": _network()}
         os.write(descriptor, json.dumps(told).encode())
     return Occupancy(path, descriptor)
+
+
+def _since(record: dict[str, Any]) -> str:
+    """Say when a host was taken; with its day, where that was not today."""
+    then, now = time.localtime(float(record.get("since_s", 0))), time.localtime()
+    return time.strftime("%H:%M:%S" if then[:3] == now[:3] else "%Y-%m-%d %H:%M:%S", then)
 
 
 @contextlib.contextmanager
