@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 pytest.importorskip("distributed", reason="the extra `hosts` is not installed")
-from loadstone.hosts.dask_worker import CoordinatorIsThere, plugin_of
+from loadstone.hosts.dask_worker import CoordinatorIsThere, HostAgent, plugin_of
 
 
 def removed_after(gone: str, *, known: bool = True) -> list[str]:
@@ -41,3 +41,24 @@ def test_only_the_end_of_its_own_coordinator_takes_an_agent_away() -> None:
 
 def test_a_coordinator_that_left_in_order_has_no_agents_any_more() -> None:
     assert removed_after("client-1", known=False) == [f"scheduler's {plugin_of('client-1')}"]
+
+
+def test_an_order_to_an_agent_that_is_gone_is_a_loss() -> None:
+    """It may have gone before anybody listened: the coordinator waited for its answer in vain."""
+
+    async def lose() -> None:
+        told: list[dict[str, object]] = []
+        worker = SimpleNamespace(name="h2", log_event=lambda _, event: told.append(event["message"]))
+        agent = HostAgent("client-1")
+        await agent.setup(worker)
+        assert agent._process is not None
+        agent._process.kill()
+        await agent._process.wait()
+        with pytest.raises(ConnectionError):
+            await agent.tell({"do": "hello"})
+        assert agent._reading is not None
+        await agent._reading
+        assert told[-1]["type"] == "lost"
+        await agent.teardown(worker)
+
+    asyncio.run(lose())

@@ -119,7 +119,9 @@ class HostAgent(WorkerPlugin):
                 self._process.kill()
 
     async def tell(self, order: dict[str, Any]) -> None:
-        """Pass an order on."""
+        """Pass an order on. Raises `ConnectionError` where the agent is gone: nobody may have heard of it."""
+        if self._process is not None and self._process.returncode is not None:
+            raise ConnectionError(self._process.returncode)
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.write(json.dumps(order).encode() + b"\n")
             with contextlib.suppress(ConnectionError):
