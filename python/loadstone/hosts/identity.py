@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from loadstone.path.block import BlockDevice
-from loadstone.path.mounts import mount_of
+from loadstone.path.mounts import Mount, mount_of
 
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _NETWORK: Final = frozenset(
@@ -61,8 +61,20 @@ def _of_device(number: int, sys: Path) -> str | None:
 def _of_file(path: str, found: os.stat_result) -> str | None:
     mount = mount_of(Path(path))
     if mount is not None and mount.kind in _NETWORK:
-        return f"{mount.source} file {found.st_ino}"
+        return f"{_server(mount)} file {found.st_ino}"
     return f"file {found.st_ino} on {os.major(found.st_dev)}:{os.minor(found.st_dev)} of kernel {_boot()}"
+
+
+def _server(mount: Mount) -> str:
+    """Return what is mounted, by its server's address: a host may know the server by another name."""
+    options = dict(one.partition("=")[::2] for one in mount.super_options.split(","))
+    address, source = options.get("addr"), mount.source
+    if not address:
+        return source
+    if source.startswith("//"):
+        return f"//{address}/{source[2:].partition('/')[2]}"
+    host, mark, path = source.partition(":/")
+    return f"{address}:/{path}" if host and mark else source
 
 
 def _boot() -> str:

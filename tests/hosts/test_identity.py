@@ -1,0 +1,38 @@
+"""One file on a file server is one, by whatever name each host mounted it."""
+
+from __future__ import annotations
+
+import pytest
+
+from loadstone.hosts import identity
+from loadstone.path.mounts import Mount
+
+
+def mounted(source: str, options: str, kind: str = "nfs4") -> str:
+    return identity._server(Mount(0, "/", "/mnt", kind, source, "rw,relatime", options))
+
+
+OPTIONS = "rw,vers=4.2,rsize=131072,hard,proto=tcp,sec=sys,clientaddr={0},local_lock=none,addr={1}"
+
+
+@pytest.mark.parametrize(
+    ("sources", "options"),
+    [
+        (("nas:/exp", "nas.example.com:/exp", "10.0.0.5:/exp"), OPTIONS),
+        (("[fe80::5]:/exp", "nas:/exp"), OPTIONS),
+        (("//nas/share/d", "//10.0.0.5/share/d"), "rw,vers=3.1.1,username=u,uid=0,addr={1}"),
+    ],
+)
+def test_a_server_with_several_names_is_one(sources: tuple[str, ...], options: str) -> None:
+    found = {
+        mounted(one, options.format(f"10.0.0.{number}", "10.0.0.5")) for number, one in enumerate(sources)
+    }
+    assert len(found) == 1
+    assert found.pop().endswith(("10.0.0.5:/exp", "//10.0.0.5/share/d"))
+
+
+def test_other_servers_and_paths_stay_apart() -> None:
+    one = mounted("nas:/exp", OPTIONS.format("10.0.0.1", "10.0.0.5"))
+    assert one != mounted("nas:/other", OPTIONS.format("10.0.0.1", "10.0.0.5"))
+    assert one != mounted("nas:/exp", OPTIONS.format("10.0.0.1", "10.0.0.6"))
+    assert mounted("mon1,mon2:/", "rw,name=admin", "ceph") == "mon1,mon2:/"
