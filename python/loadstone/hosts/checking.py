@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadstone.errors import LoadstoneError
 from loadstone.hosts.asked_host import AskedHost, at_once
-from loadstone.hosts.greeting import greeting
+from loadstone.hosts.greeting import greeting, is_one_machine
 from loadstone.hosts.links import Clocks, clocks
+from loadstone.messages import say
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class _Asked(AskedHost):
         super().__init__(name, reached.link)
         self.findings: list[HostFinding] = []
         self.targets: dict[str, dict[str, Any]] = {}
+        self.told: dict[str, Any] = {}
 
     def tell(self, name: str, state: State, found: str, remedy: str = "") -> None:
         self.findings.append(HostFinding(self.name, name, state, found, remedy))
@@ -77,7 +79,7 @@ def _ask(one: _Asked, hosts: HostsFile, targets: list[str]) -> None:
         number = f"check-{os.getpid()}"
         order = greeting(hosts, one.name, run=number, holder=number)
         one.link.tell({**order, "lost_after_s": hosts.run.lost_after_s + LOOK_S})
-        told = one.answer("hello", hosts.run.connect_s)
+        told = one.told = one.answer("hello", hosts.run.connect_s)
         one.tell("reachable", "ok", f"{told['host_name']}, kernel {told['kernel']}, {told['cpus']} CPUs")
         if told["version"] != __version__:
             found = f"loadstone {told['version']}; here is {__version__}"
@@ -127,7 +129,12 @@ def _tell_target(one: _Asked, path: str, seen: dict[str, Any]) -> None:
 
 
 def _compare(every: list[_Asked], targets: Sequence[str]) -> None:
-    """Say which targets are one and the same on several hosts."""
+    """Say which hosts, and which targets of several hosts, are one and the same."""
+    for at, one in enumerate(every):
+        for other in every[:at]:
+            if is_one_machine(one.told, other.told):
+                found = say("hosts.machine.same", other=other.name)
+                one.tell("machine", "warn", found, say("hosts.machine.same_hint"))
     for path in targets:
         by_identity: dict[str, list[str]] = {}
         for one in every:
@@ -141,6 +148,6 @@ def _compare(every: list[_Asked], targets: Sequence[str]) -> None:
                 first.tell(
                     f"target {path}",
                     "warn",
-                    f"{others} see the same one",
+                    f"seen by {others}, too",
                     "--divide gives each host its part",
                 )

@@ -24,7 +24,7 @@ from loadstone.errors import BundleError, InputError, LoadstoneError
 from loadstone.hosts import heard, merge, phases
 from loadstone.hosts.agreement import Agreement, agree
 from loadstone.hosts.ending import HostsRunKnown
-from loadstone.hosts.greeting import WORD_EVERY_S, greeting, new_number
+from loadstone.hosts.greeting import WORD_EVERY_S, greeting, is_one_machine, new_number
 from loadstone.hosts.host_state import HostState, error_of, origins
 from loadstone.hosts.joint_bundle import JointBundle
 from loadstone.hosts.links import clocks
@@ -228,6 +228,14 @@ class _HostsRun:
             found = say("hosts.version.refusal", there=str(message["version"]), here=__version__)
             self._lose(name, found, say("hosts.version.hint"))
             return
+        for other, one in self._hosts.items():
+            # Agents that are started here on purpose share this machine.
+            if (
+                one is not state
+                and self._file.entry(name).launch == "ssh"
+                and is_one_machine(one.told, message)
+            ):
+                self._tell(name, say("hosts.machine.same", other=other), loud=True)
         self._compare_clocks(name, "hello")
 
     def _on_clocked(self, name: str, state: HostState, message: dict[str, Any]) -> None:

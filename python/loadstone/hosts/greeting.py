@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from loadstone.hosts.hosts_file import HostsFile
 
 WORD_EVERY_S: Final = 1.0
@@ -32,6 +34,12 @@ def greeting(hosts: HostsFile, name: str, *, run: str, holder: str) -> dict[str,
         "directory": hosts.entry(name).directory,
         "lost_after_s": hosts.run.lost_after_s,
     }
+
+
+def is_one_machine(told: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two hosts, by what they said of themselves, are two names of one machine."""
+    machine = (told.get("boot_id"), told.get("host_name"))
+    return None not in machine and machine == (other.get("boot_id"), other.get("host_name"))
 
 
 def new_number() -> str:

@@ -1,0 +1,27 @@
+"""What hosts say of themselves, held against each other."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from loadstone.hosts import checking
+from loadstone.hosts.greeting import is_one_machine
+
+
+def test_two_names_of_one_machine_are_told_apart_from_two_hosts() -> None:
+    """A host that was named twice did the load of two, and nobody said so."""
+    one = {"boot_id": "b", "host_name": "h1"}
+    assert is_one_machine(one, dict(one))
+    assert not is_one_machine(one, {"boot_id": "b", "host_name": "h2"})
+    assert not is_one_machine({"host_name": "h1"}, {"host_name": "h1"})
+    every = [
+        SimpleNamespace(name=name, told=told, targets={}, tell=None)
+        for name, told in (("h1", one), ("alias", dict(one)), ("h2", {"boot_id": "c", "host_name": "h1"}))
+    ]
+    found: list[tuple[str, ...]] = []
+    for each in every:
+        each.tell = lambda *words, name=each.name: found.append((name, *words))
+    checking._compare(cast("Any", every), [])
+    assert [(name, what, state) for name, what, state, *_ in found] == [("alias", "machine", "warn")]
+    assert "same machine as h1" in found[0][3]
