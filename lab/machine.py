@@ -51,15 +51,17 @@ def run(
     files: Mapping[str, str],
     devices: Sequence[str],
     kernel_options: str = "",
+    modules: Sequence[str] = (),
 ) -> str:
     """Boot a machine, run a shell script in it and return what that printed.
 
-    `programs` are put at their names with the libraries they need, `files` at theirs; all of it
-    is in memory and gone with the machine.
+    `programs` are put at their names with the libraries they need, `files` at theirs, and the kernel's
+    `modules` with those they need in /mods, in their order; all is in memory and gone with the machine.
     """
     image = folder / "initrd"
     kernel = _kernel()
-    _pack(image, folder / "root", {**_loaded(programs), "bin/busybox": _shell()}, {**files, "script": script})
+    placed = {**_loaded(programs), "bin/busybox": _shell(), **_modules(kernel, modules)}
+    _pack(image, folder / "root", placed, {**files, "script": script})
     said = folder / "said"
     command = [
         "qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
@@ -75,6 +77,36 @@ def run(
     if done.returncode:
         raise RuntimeError(f"qemu: {done.stderr.strip()}")
     return said.read_text(errors="replace")
+
+
+def unpacked(packages: Sequence[str]) -> dict[str, Path]:
+    """Return the programs and libraries of packages by their file names; they are not installed."""
+    places = [_unpacked(package) for package in packages]
+    return {
+        path.name: path
+        for place in places
+        for path in place.rglob("*")
+        if path.is_file() and (path.parent.name in ("bin", "sbin") or ".so" in path.name)
+    }
+
+
+def _modules(kernel: Path, names: Sequence[str]) -> dict[str, Path]:
+    """Return modules, each behind those it needs."""
+    place = kernel.parents[1] / "lib" / "modules"
+    every = {path.name.partition(".")[0].replace("-", "_"): path for path in place.rglob("*.ko")}
+    found: list[Path] = []
+
+    def need(name: str) -> None:
+        path = every[name.replace("-", "_")]
+        told = path.read_bytes().partition(b"depends=")[2].partition(b"\0")[0].decode()
+        for other in filter(None, told.split(",")):
+            need(other)
+        if path not in found:
+            found.append(path)
+
+    for name in names:
+        need(name)
+    return {f"mods/{number:03}.ko": path for number, path in enumerate(found)}
 
 
 def _tail(folder: Path) -> str:
