@@ -243,3 +243,16 @@ def test_a_rate_that_all_hosts_keep_is_no_limit_of_a_host(
     causes = {cause["rule"] for cause in told["verdict"]["causes"]}
     assert "own_limit" in causes
     assert "host_is_limit" not in causes
+
+
+def test_an_audit_of_the_bundle_judges_the_hosts_as_the_run_did(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It looked at the sum as at one host: nothing was said of data that hosts share."""
+    text = JOB.replace("io_size=2m", "time_based\nruntime=1500ms\nrate_iops=50").replace("numjobs=2\n", "")
+    assert run(tmp_path, "--json", text=text) == 0
+    of_run: dict[str, Any] = json.loads(capsys.readouterr().out)["verdict"]
+    assert main(["audit", str(tmp_path / "out"), "--json"]) == 0
+    audited: dict[str, Any] = json.loads(capsys.readouterr().out)["verdict"]
+    assert "hosts_overlap" in {cause["rule"] for cause in of_run["causes"]}
+    assert (audited["sentences"], audited["confidence"]) == (of_run["sentences"], of_run["confidence"])

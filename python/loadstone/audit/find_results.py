@@ -19,8 +19,8 @@ from loadstone.analysis.summary import summarise
 from loadstone.audit import foreign
 from loadstone.audit.foreign import reader
 from loadstone.audit.foreign.reader import ForeignResults
-from loadstone.audit.from_bundle import cases
 from loadstone.audit.repeats import with_repeats
+from loadstone.audit.run import cases_of_run
 from loadstone.bundle import layout
 from loadstone.bundle.read import Bundle
 from loadstone.bundle.study import bundle_of, is_study
@@ -105,7 +105,7 @@ def is_bundle(path: Path) -> bool:
 def bundle(opened: Bundle) -> ForeignResults:
     """Read a run of our own."""
     made = summarise(opened)
-    found = tuple(cases(made))
+    found = tuple(cases_of_run(made))
     notes = tuple(problem.message for problem in made.problems if problem.kind == "bundle")
     return ForeignResults("bundle", found, notes=notes, verified=opened.verified, summary=made)
 

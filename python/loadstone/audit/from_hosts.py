@@ -58,7 +58,7 @@ def case_of_all(
     parts = record.hosts if record is not None else ()
     total = made.total
     return shape.Case(
-        name="all hosts",
+        name="the sum of all hosts",
         source="hosts",
         jobs=(),
         total=measured(total.data),

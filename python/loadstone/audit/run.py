@@ -15,17 +15,23 @@ from loadstone.audit.judge import judge, judge_case
 
 if TYPE_CHECKING:
     from loadstone.analysis.summary import Summary
+    from loadstone.audit.case import Case
     from loadstone.bundle.read import Bundle
     from loadstone.verdict import Audited
 
 
 def audit(made: Summary) -> Audited:
     """Return the verdict on a run, whole or partial."""
+    return judge(cases_of_run(made))
+
+
+def cases_of_run(made: Summary) -> list[Case]:
+    """Return what a run puts before the rules: of several hosts each one's cases, behind that of all."""
     if made.bundle.hosts is None:
-        return judge(cases(made))
+        return cases(made)
     own = cases_of_hosts(made)
     verdicts = {name: [judge_case(one) for one in found] for name, found in own}
-    return judge([case_of_all(made, dict(own), verdicts), *(one for _, found in own for one in found)])
+    return [case_of_all(made, dict(own), verdicts), *(one for _, found in own for one in found)]
 
 
 class SealedFigures:
