@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import math
 import random
 import statistics
 import sys
@@ -74,9 +75,16 @@ def main() -> int:
             with an_agent() if beside else contextlib.nullcontext():
                 medians, _ = compare.compare(few, "", asked)
             ours, theirs = medians[cases.PRODUCT], medians[cases.TUNED]
-            found.setdefault((name, beside), []).append(theirs.total_ns / ours.total_ns)
+            ratio = theirs.total_ns / ours.total_ns
+            if not math.isfinite(ratio):
+                print(f"{name}: left out a round that other work disturbed", file=sys.stderr)
+                continue
+            found.setdefault((name, beside), []).append(ratio)
     for name in given.only.split(","):
-        alone, with_one = found[name, False], found[name, True]
+        alone, with_one = found.get((name, False)), found.get((name, True))
+        if not alone or not with_one:
+            print(f"{name}: no data: other work disturbed every round")
+            continue
         changes = statistics.median(with_one) / statistics.median(alone) - 1
         print(
             f"{name}: CPU time of fio tuned over ours, without an agent {_told(alone)}, "
