@@ -26,6 +26,8 @@ IN_TOML: Final = frozenset(
         "list_type",
         "dict_type",
         "int_type",
+        "int_parsing",
+        "int_from_float",
         "float_type",
         "bool_type",
         "string_type",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from loadstone import exitcodes
 from loadstone.bundle import experiment as on_disk
-from loadstone.errors import InputError, RefusedError
+from loadstone.errors import InputError, RefusedError, Where
+from loadstone.experiment import prepared as prepared_experiments
 from loadstone.experiment.announce import announce
 from loadstone.experiment.machine import Machine
 from loadstone.experiment.observe import observations
@@ -29,7 +32,6 @@ from tests.study import simulated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.study.controller import Next
@@ -55,6 +57,8 @@ subject = "vm.swappiness"
 levels = [60, 10]
 """
 SLOW_NS = 200_000
+OF_CPUS = 'option = "cpus_allowed"\nlevels = ["0", "4000"]'
+ABSENT = 'control = "nr_requests"\nsubject = "no_such_disk"\nlevels = ["a", "b"]'
 
 
 def written(folder: Path, text: str = FILE) -> Path:
@@ -241,7 +245,7 @@ def test_a_level_that_cannot_be_set_is_said_before(tmp_path: Path) -> None:
     assert {tuple(run.levels) for run in left_out.document.runs} == {("depth",)}
 
 
-SETTING = '\n[[settings]]\ncontrol = "sysctl"\nsubject = "vm.swappiness"\nvalue = "no number"\n'
+SETTING = '\n[[settings]]\ncontrol = "sysctl"\nsubject = "vm.swappiness"\nvalue = 777\n'
 
 
 @pytest.mark.parametrize(
@@ -249,6 +253,7 @@ SETTING = '\n[[settings]]\ncontrol = "sysctl"\nsubject = "vm.swappiness"\nvalue 
     [
         ('[settings]]\ncontrol = "sysctl"', '[settings]]\ncontrol = "sysctrl"', 16, "no control 'sysctrl'"),
         ("vm.swappiness", "vm.no_such_thing", 18, "cannot be set here: sysctl: this kernel has no"),
+        ("value = 777", 'value = "sixty"', 18, "sysctl of vm.swappiness takes a whole number, found 'sixty'"),
         ('option = "iodepth"', 'control = "governer"', 12, "no control 'governer'"),
     ],
 )  # fmt: skip
@@ -277,7 +282,7 @@ def test_no_run_is_begun_without_what_is_for_all_runs(
     assert outcome.exit_code == exitcodes.FAILED
     assert host.seen == []
     assert [run.point.status for run in outcome.study.done] == ["failed"]
-    assert "'no number' is not taken" in str(outcome.document.ended_because)
+    assert "'777' is not taken" in str(outcome.document.ended_because)
 
 
 def test_the_names_of_a_vdbench_file_are_parameters(tmp_path: Path) -> None:
@@ -343,6 +348,67 @@ def test_a_factor_without_effect_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="iodepth = 1, 4 makes no difference"):
         announce(prepare(path))
+
+
+def test_why_a_factor_has_no_effect_is_told(tmp_path: Path) -> None:
+    memory = tempfile.mkdtemp(dir="/dev/shm")
+    text = FILE.replace('"null", rw', f'"io_uring", direct = 1, filename = "{memory}/x", rw')
+    with pytest.raises(InputError, match="iodepth = 1, 4 makes no difference") as told:
+        announce(prepare(written(tmp_path, text)))
+    Path(memory).rmdir()
+    assert "the target is in memory" in str(told.value.hint)
+    assert told.value.where is not None
+    assert told.value.where.line == 13
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "line", "place"),
+    [
+        ("levels = [1, 4]", 'levels = ["one", 4]', 13, "factors.depth.levels"),
+        ('option = "iodepth"', 'option = "iodeep"', 12, "factors.depth.option"),
+        ('option = "iodepth"\nlevels = [1, 4]', OF_CPUS, 13, "factors.depth.levels"),
+        ('rw = "randread"', 'rw = "randred"', 8, "patterns.read.options.rw"),
+    ],
+)
+def test_what_is_wrong_for_a_job_is_told_in_the_file_of_the_experiment(
+    tmp_path: Path, right: str, wrong: str, line: int, place: str
+) -> None:
+    path = written(tmp_path, FILE.replace(right, wrong))
+    with pytest.raises((InputError, RefusedError)) as told:
+        announce(prepare(path))
+    assert told.value.where == Where(str(path), line, place)
+
+
+@pytest.mark.parametrize("first", ["factors", "settings"])
+def test_a_second_name_of_one_disk_varies_it_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    controls = files.make(tmp_path / "host")
+    monkeypatch.setattr(prepared_experiments, "Controls", lambda: controls)
+    other = {
+        "factors": '[[factors]]\nname = "a"\ncontrol = "nr_requests"\nsubject = "sda"\nlevels = [32, 64]\n',
+        "settings": '[[settings]]\ncontrol = "nr_requests"\nsubject = "sda"\nvalue = 32\n',
+    }[first]
+    text = FILE[: FILE.index('\n[[factors]]\nname = "swap')] + "\n" + other
+    text += '[[factors]]\nname = "b"\ncontrol = "nr_requests"\nsubject = "/dev/sda"\nlevels = [32, 64]\n'
+    with pytest.raises(InputError, match="varies"):
+        prepare(written(tmp_path, text))
+
+
+def test_levels_that_cannot_be_set_are_told_together(tmp_path: Path) -> None:
+    text = FILE.replace('control = "sysctl"\nsubject = "vm.swappiness"\nlevels = [60, 10]', ABSENT)
+    refused = why_refused(prepare(written(tmp_path, text)))
+    assert refused is not None
+    assert "swappiness = a | b: nr_requests: there is no block device under no_such_disk" in str(refused)
+
+
+def test_a_server_that_does_not_answer_is_said_before_the_study(tmp_path: Path) -> None:
+    level = '["kept", { name = "there", host = "nobody@127.0.0.1" }]'
+    what = f'kind = "page_cache"\nlevels = {level}'
+    text = FILE.replace('control = "sysctl"\nsubject = "vm.swappiness"\nlevels = [60, 10]', what)
+    refused = why_refused(prepare(written(tmp_path, text)))
+    assert refused is not None
+    assert "swappiness = there: the page cache of nobody@127.0.0.1 cannot be dropped: " in str(refused)
 
 
 def test_a_plan_tells_everything_and_touches_nothing(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ name = "cache"
 kind = "page_cache"
 levels = ["kept", "dropped", { name = "every 2 s", every = "2s" }]
 """
+AIM = '[[aims]]\nmost = "iops"\nlimit = "lat_p99_ns"\nat_most = '
 
 
 def schema() -> dict[str, Any]:
@@ -85,15 +86,33 @@ def test_parameters_are_set_from_outside() -> None:
     ("old", "new", "line", "message", "hint"),
     [
         ("option = ", "optoin = ", 23, "is no key here", "did you mean 'option'?"),
-        ('"kept", "dropped"', '"kept", "droped"', 26, "did you mean 'dropped'", None),
+        ('"kept", "dropped"', '"kept", "droped"', 29, "did you mean 'dropped'", None),
         ("levels = [1, 8]", "level = [1, 8]", 24, "is no key here", "did you mean 'levels'?"),
         ("repeats = 2", "repeats = 0", 2, "expected at least 1, found 0", None),
+        ("repeats = 2", 'repeats = "two"', 2, "expected a whole number, found 'two'", None),
+        ("repeats = 2", 'order = "randon"', 2, "expected 'random' or 'given', found 'randon'", None),
+        ('name = "on all"', 'name = "on/all"', 17, "found 'on/all', expected a name: a letter", None),
+        ('"/dev/sdd"', '"{file}"', 3, "stand for volumes of a layout", None),
+        (
+            '[[patterns]]\nname = "read"',
+            f'{AIM}2\n[[patterns]]\nname = "read"',
+            15,
+            "found 2.0, expected a time with its unit",
+            None,
+        ),
+        (
+            '[[patterns]]\nname = "read"',
+            f'{AIM}"2 parsecs"\n[[patterns]]\nname = "read"',
+            15,
+            "found the unit 'parsecs'",
+            None,
+        ),
         ("repeats = 2", 'design = "ful"', 2, "found 'ful'", "did you mean 'full'?"),
         ("repeats = 2", 'studied = ["page_cache_reads"]', 2, "did you mean 'page_cache_read'?", None),
         ("repeats = 2", 'metrics = ["iop"]', 2, "found 'iop'", "did you mean 'iops'?"),
         ('time = "30m"', 'time = "30"', 10, "expected a time with its unit", None),
         ("levels = [1, 8]", "levels = [1]", 24, "at least 2 values, found 1", None),
-        ("levels = [1, 8]", "levels = [8, 8]", 21, "has the level '8' twice", None),
+        ("levels = [1, 8]", "levels = [8, 8]", 24, "has the level '8' twice", None),
         ('"iodepth"', '"iodepth"\ncontrol = "governor"', 21, "one factor varies one thing", None),
         ('"$time"', '"$tine"', 14, "there is no parameter 'tine'", "did you mean 'time'?"),
         ('runtime = "$time"', 'bs = "4k"', 7, "nothing refers to it", None),

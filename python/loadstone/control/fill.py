@@ -15,12 +15,13 @@ from typing import Final
 from loadstone.control.file_system_name import label, stable_name
 from loadstone.control.model import Control
 from loadstone.errors import RefusedError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 
 FILE: Final = ".loadstone-fill"
 NONE: Final = "as is"
 CLOSE_PERCENT: Final = 2.0
 """What is read may differ so much from what was asked for: file systems keep some room for themselves."""
+_PERCENT: Final = r"(\d{1,2}(?:\.\d+)?)\s*%"
 _PIECE_BYTES: Final = 1 << 30
 _OURS: Final = re.compile(r"ls[0-9a-f]{8}(n\d+)?")
 """Labels of layouts, which go with all that is on them."""
@@ -32,6 +33,7 @@ class FillLevel(Control):
     by_name = True
     name, title, source = "fill_level", "how full a file system is", "docs/experiments.md"
     volatile, moves = False, True
+    takes = (_PERCENT, "a percentage below 100 %, as 80%")
 
     def subjects(self) -> list[str]:
         """Return none by themselves: the user names a directory."""
@@ -81,6 +83,17 @@ class FillLevel(Control):
             return asked == value
         return abs(float(asked.rstrip(" %")) - float(value.rstrip(" %"))) <= CLOSE_PERCENT
 
+    def refuses(self, subject: str, value: str) -> str:
+        """Return why it cannot be made so full: what is there already fills it more."""
+        if value == NONE:
+            return ""
+        if why := super().refuses(subject, value):
+            return why
+        now = used_percent(subject)
+        if (Path(subject) / FILE).exists() or now <= _percent(value) + CLOSE_PERCENT:
+            return ""
+        return say("control.fill.fuller", now=f"{now:.0f}")
+
     def _fill(self, file: int, subject: str, percent: float) -> None:
         now = used_percent(subject)
         if now > percent + CLOSE_PERCENT:
@@ -92,6 +105,7 @@ class FillLevel(Control):
                 now=f"{now:.0f}",
                 asked=f"{percent:g}",
             )
+
         left, at = _missing_bytes(subject, percent), 0
         while at < left:
             piece = min(_PIECE_BYTES, left - at)
@@ -105,7 +119,7 @@ def missing_bytes(folder: str, value: str) -> int:
 
 
 def _percent(value: str) -> float:
-    match = re.fullmatch(r"(\d{1,2}(?:\.\d+)?)\s*%", value)
+    match = re.fullmatch(_PERCENT, value)
     if match is None:
         raise make_error(RefusedError, "control.fill.not_percent", control=FillLevel.name, found=repr(value))
     return float(match[1])

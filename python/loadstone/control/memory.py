@@ -16,13 +16,19 @@ if TYPE_CHECKING:
 VM = "Documentation/admin-guide/sysctl/vm.rst"
 
 
+def _in_bytes(value: str) -> str:
+    """Return a size without its suffix; anything else as it is."""
+    power = "kmg".find(value[-1:].lower()) + 1
+    return str(int(value[:-1]) << 10 * power) if power and value[:-1].isdigit() else value
+
+
 class _DirtyLimit(HostFile):
     """`20%` of available memory, or a number of bytes; its file is that of the limit in percent."""
 
     source = VM
     folder = "sys/vm"
     bytes_file: ClassVar[str]
-    takes = (r"\d+%?", "N% or a number of bytes")
+    takes = (r"\d+%|\d+[kKmMgG]?", "a percentage, as 20%, or bytes, as 64m")
 
     def read(self, subject: str) -> str | None:
         ratio, number = text(self.path(subject)), text(self._bytes(subject))
@@ -30,7 +36,10 @@ class _DirtyLimit(HostFile):
 
     def write(self, subject: str, value: str) -> None:
         file = self.path(subject) if value.endswith("%") else self._bytes(subject)
-        put(file, value.removesuffix("%"))
+        put(file, _in_bytes(value).removesuffix("%"))
+
+    def agrees(self, asked: str, value: str) -> bool:
+        return _in_bytes(asked) == value
 
     def _bytes(self, subject: str) -> Path:
         return self.path(subject).with_name(self.bytes_file)

@@ -14,7 +14,7 @@ from typing import Final
 from loadstone.control import orphans
 from loadstone.control.model import Control
 from loadstone.errors import RefusedError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 
 PATIENCE_S: Final = 30
 DROP: Final = "sync; echo 1 > /proc/sys/vm/drop_caches"
@@ -93,6 +93,16 @@ def drop_page_cache(host: str) -> None:
     done = over_ssh(host, DROP)
     if done.returncode != 0:
         raise make_error(RefusedError, "control.page_cache.of_host", host=host, reason=_words(done))
+
+
+def why_no_drop(host: str) -> str | None:
+    """Return why the page cache of another host cannot be dropped; None where it can. Drops nothing."""
+    done = over_ssh(host, f"test -w {DOES_SOMETHING[0]}")
+    if done.returncode == 0:
+        return None
+    return (
+        _words(done) if done.returncode == 255 else say("control.page_cache.no_root", file=DOES_SOMETHING[0])
+    )
 
 
 def over_ssh(host: str, command: str, lock: str | None = None) -> subprocess.CompletedProcess[str]:

@@ -6,13 +6,15 @@ do something when they are written, are not settings, and are refused.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final
 
 from loadstone.control.files import FileControl
 from loadstone.errors import RefusedError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 
+WHOLE: Final = r"-?\d+"
 ALLOWED: Final = ("vm.", "fs.", "net.", "dev.", "sunrpc.", "kernel.sched_", "kernel.numa_balancing")
 REFUSED: Final = {
     "vm.drop_caches": "it drops the page cache and keeps nothing: use page_cache",
@@ -57,6 +59,20 @@ class Sysctl(FileControl):
         """Return its value, numbers with one space between."""
         value = super().read(subject)
         return None if value is None else " ".join(value.split())
+
+    def refuses(self, subject: str, value: str) -> str:
+        """Return why it takes no such value: one that holds numbers takes as many."""
+        now = (self.read(subject) or "").split()
+        if not now or not all(re.fullmatch(WHOLE, word) for word in now):
+            return ""
+        given = value.split()
+        if len(given) == len(now) and all(re.fullmatch(WHOLE, word) for word in given):
+            return ""
+        return (
+            say("control.sysctl.takes_one")
+            if len(now) == 1
+            else say("control.sysctl.takes", count=str(len(now)))
+        )
 
     def agrees(self, asked: str, value: str) -> bool:
         """Return whether it is what was asked for."""

@@ -10,12 +10,13 @@ from loadstone.control.cgroup import CgroupLimit
 from loadstone.control.commands import CommandPair
 from loadstone.control.fill import FillLevel
 from loadstone.control.layout.build import LayoutControl
+from loadstone.control.model import Setting
 from loadstone.control.mounts import MountOptions
 from loadstone.control.nfs_server import NfsServerThreads
 from loadstone.control.own_group import OwnGroup
 from loadstone.control.remote import RemoteFile
 from loadstone.control.sysctl import Sysctl
-from loadstone.errors import InputError
+from loadstone.errors import InputError, LoadstoneError
 from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 
@@ -47,6 +48,22 @@ class Controls:
     def replace(self, control: Control) -> None:
         """Put another in the place of the one of its name."""
         self._by_name[control.name] = control
+
+    def __contains__(self, name: str) -> bool:
+        """Tell whether there is one of this name."""
+        return name in self._by_name
+
+    def meant(self, control: str, subject: str) -> list[Setting]:
+        """Return the settings that a control of a subject means here; none where there is no such thing."""
+        try:
+            return [Setting(control, name) for name in self.named(control).resolve(subject)]
+        except LoadstoneError:
+            return []
+
+    def reset_by(self, control: str, subject: str) -> list[Setting]:
+        """Return the settings that the kernel resets when this is set."""
+        kind = self.named(control)
+        return [item for one in self.meant(control, subject) for item in kind.companions(one.subject)]
 
     def named(self, name: str) -> Control:
         """Return one. Raises InputError with the nearest name where there is none."""

@@ -33,9 +33,12 @@ def size_bytes(text: str) -> int:
 
 def metric_value(metric: str, given: str | float) -> float:
     """Read a limit in the unit that the metric's name ends with. Raises ValueError."""
+    in_time = metric.endswith("_ns") or metric == "cpu_ns_per_io"
     if isinstance(given, (int, float)):
+        if in_time:
+            raise make_error(ValueError, "experiment.amount.unit", found=repr(given))
         return float(given)
-    if metric.endswith("_ns") or metric == "cpu_ns_per_io":
+    if in_time:
         return quantity.time_ns(given)
     if metric.endswith("bytes_per_s"):
         return quantity.bandwidth_bytes_per_s(given)

@@ -21,11 +21,11 @@ from loadstone.experiment.levels import applies
 from loadstone.experiment.machine import order_of
 from loadstone.experiment.read_file import with_lines
 from loadstone.experiment.run import device_evidence, layout_devices
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.plan.safety import guard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from loadstone.experiment.file import ExperimentFactor
     from loadstone.experiment.prepared import PreparedExperiment
@@ -101,14 +101,16 @@ def announce(prepared: PreparedExperiment) -> Announcement:
 def _announced(prepared: PreparedExperiment) -> Announcement:
     told = Announcement(prepared)
     plans: dict[str, Plan] = {}
+    changed: dict[str, None] = {}
     for one in prepared.known:
         try:
-            plans[one.name] = prepared.resolve(one).plan
+            found = prepared.resolve(one)
+            plans[one.name] = found.plan
+            changed |= {note.text: None for note in found.notes if note.kind in ("changed", "trap")}
         except (InputError, RefusedError) as error:
-            raise type(error)(
-                f"run {one.name}: {error.message}", where=error.where, hint=error.hint
-            ) from error
-    _refuse_without_effect(prepared, plans)
+            where = _of_factor(prepared, error.where)
+            raise type(error)(f"run {one.name}: {error.message}", where=where, hint=error.hint) from error
+    _refuse_without_effect(prepared, plans, list(changed))
     _refuse_allocations(prepared, plans)
     _writes(told, plans)
     told.changes = list(_changes(prepared))
@@ -116,6 +118,14 @@ def _announced(prepared: PreparedExperiment) -> Announcement:
     told.consent = list(_consent(prepared))
     told.over_budget = _over_budget(told)
     return told
+
+
+def _of_factor(prepared: PreparedExperiment, where: Where | None) -> Where | None:
+    """Return the factor whose level set an option that cannot be planned."""
+    if where is None or where.line is not None or where.file != str(prepared.path):
+        return where
+    own = next((one.name for one in prepared.varied.factors if one.option == where.option), None)
+    return where if own is None else Where(where.file, option=f"factors.{own}.levels")
 
 
 def _over_budget(told: Announcement) -> str | None:
@@ -142,8 +152,13 @@ def _that_fit(prepared: PreparedExperiment, budget_s: float) -> str:
     return told if count >= block else f"{told}, and a block is {block}: some combinations have no data"
 
 
-def _refuse_without_effect(prepared: PreparedExperiment, plans: dict[str, Plan]) -> None:
-    """Refuse a factor of jobs whose levels make the same Plan in every run that can be compared."""
+def _refuse_without_effect(
+    prepared: PreparedExperiment, plans: dict[str, Plan], changed: Sequence[str]
+) -> None:
+    """Refuse a factor of jobs whose levels make the same Plan in every run that can be compared.
+
+    `changed`: what is done another way than written, which may be why.
+    """
     for factor in prepared.varied.factors:
         if factor.what not in ("option", "parameter", "cache_share") or len(factor.levels) < 2:
             continue
@@ -153,7 +168,8 @@ def _refuse_without_effect(prepared: PreparedExperiment, plans: dict[str, Plan])
             raise make_error(
                 InputError,
                 "experiment.factor.no_difference",
-                where=Where(str(prepared.path), option=f"factors.{factor.name}"),
+                where=Where(str(prepared.path), option=f"factors.{factor.name}.levels"),
+                hint=None if not changed else say("experiment.factor.why_none", reasons="; ".join(changed)),
                 what=factor.option or factor.parameter or "cache_share",
                 levels=names,
             )
@@ -191,10 +207,18 @@ def _refuse_allocations(prepared: PreparedExperiment, plans: dict[str, Plan]) ->
             raise make_error(
                 RefusedError,
                 "experiment.factor.not_of_run",
-                where=Where(str(prepared.path), option="factors"),
+                where=Where(str(prepared.path), option=_allocation_levels(prepared)),
+                hint=say("experiment.factor.not_of_all_patterns")
+                if len(prepared.whole.patterns) > 1
+                else None,
                 name=run.name,
                 reason=why,
             )
+
+
+def _allocation_levels(prepared: PreparedExperiment) -> str:
+    own = next(one.name for one in prepared.varied.factors if one.what == "allocation")
+    return f"factors.{own}.levels"
 
 
 def _writes(told: Announcement, plans: dict[str, Plan]) -> None:

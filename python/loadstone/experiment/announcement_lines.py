@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
+from loadstone.experiment.prepared import unset_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from loadstone.bundle.experiment import ExperimentRun
     from loadstone.experiment.announce import Announcement
 
 MOST_RUNS: Final = 40
@@ -37,7 +39,7 @@ def lines(told: Announcement) -> Iterator[str]:
     yield ""
     yield "runs, in order:"
     for number, run in enumerate(document.runs[:MOST_RUNS], start=1):
-        yield f"  {number}. {run.name}"
+        yield f"  {number}. {run.name if document.design != 'one_at_a_time' else _changed_alone(told, run)}"
     if len(document.runs) > MOST_RUNS:
         yield f"  ... and {len(document.runs) - MOST_RUNS} more (--json lists all)"
 
@@ -48,8 +50,7 @@ def _design(told: Announcement) -> Iterator[str]:
     drawn = f"in random order within blocks (seed {document.seed})"
     yield (
         f"{len(document.runs)} runs: {patterns} pattern{'s' if patterns != 1 else ''} x "
-        f"{document.combinations} of {document.full_combinations} combinations "
-        f"({DESIGNS[document.design]}) x {document.blocks} blocks, "
+        f"{_combinations(told)} x {document.blocks} block{'s' if document.blocks != 1 else ''}, "
         + (drawn if document.order == "random" else "in the order given")
     )
     for factor in document.factors:
@@ -58,6 +59,21 @@ def _design(told: Announcement) -> Iterator[str]:
         yield f"  {name} changes rarely: within a block all runs of a level follow each other"
     for one, two in document.aliased:
         yield f"  {one} cannot be told from {two}"
+
+
+def _changed_alone(told: Announcement, run: ExperimentRun) -> str:
+    """Name a run by the one level that is not the first: others are as written first."""
+    first = {factor.name: factor.levels[0] for factor in told.prepared.document.factors}
+    changed = [f"{name}={level}" for name, level in run.levels.items() if level != first[name]]
+    return f"{run.pattern}, {', '.join(changed) or 'all at their first level'} (block {run.block + 1})"
+
+
+def _combinations(told: Announcement) -> str:
+    document = told.prepared.document
+    count, full = document.combinations, document.full_combinations
+    if count == full:
+        return f"{count} combination{'s' if count != 1 else ''}"
+    return f"{count} of {full} combinations ({DESIGNS[document.design]})"
 
 
 def _cost(told: Announcement) -> Iterator[str]:
@@ -70,7 +86,7 @@ def _cost(told: Announcement) -> Iterator[str]:
         return
     most = told.most_written_bytes
     bound = "as much as fits into the time" if most is None else f"at most {units.size(most)}"
-    yield f"written by the runs: {bound}"
+    yield f"written by the runs: {'nothing' if most == 0 else bound}"
     if told.laid_out_bytes:
         yield f"written before, to lay files out: {units.size(told.laid_out_bytes)}"
     if told.prepared_bytes:
@@ -85,13 +101,15 @@ def _cost(told: Announcement) -> Iterator[str]:
 def _machine(told: Announcement) -> Iterator[str]:
     changed = bool(told.changes or told.layouts)
     yield "changed on this machine, and put back:" if changed else "changed on this machine: nothing"
+    together: dict[tuple[str, str, str], list[str]] = {}
     for one in told.changes:
-        of = f" of {one['subject']}" if one["subject"] else ""
-        yield f"  {one['control']}{of}: {one['value']} ({one['for']})"
+        together.setdefault((one["control"], one["subject"], one["for"]), []).append(one["value"])
+    for (control, subject, runs), values in together.items():
+        of = f" of {subject}" if subject else ""
+        yield f"  {control}{of}: {' | '.join(values)} ({runs})"
     for layout in told.layouts:
         yield f"  layout {layout['name']}, for targets {', '.join(layout['volumes'])}:"
         yield from (f"    {command}" for command in layout["build"])
-    for level in told.prepared.document.unset_levels:
-        yield f"CANNOT BE SET HERE: {level.factor} = {level.level}: {level.why}"
+    yield from (f"CANNOT BE SET HERE: {unset}" for unset in unset_in_words(told.prepared.unset))
     for device in told.consent:
         yield f"{device['device']}: {device['found']} (consent {device['consent']})"

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.control.model import Setting
-from loadstone.errors import LoadstoneError
 from loadstone.experiment.prepared import VOLUME
 from loadstone.path.block import BlockDevice
 from loadstone.plan.model import TargetKind
@@ -76,13 +75,8 @@ def settings(prepared: PreparedExperiment, controls: Controls) -> list[Setting]:
     for control, subject in _asked(prepared):
         if VOLUME in subject:
             continue  # It comes with the layout, whose devices are claimed.
-        kind = controls.named(control)
-        try:
-            names = kind.resolve(subject)
-        except LoadstoneError:
-            continue  # The run that sets it will be refused with the reason.
-        for name in names:
-            found |= dict.fromkeys((Setting(control, name), *kind.companions(name)))
+        # What means nothing here is refused by the run that sets it, with the reason.
+        found |= dict.fromkeys((*controls.meant(control, subject), *controls.reset_by(control, subject)))
     drops = (drop for run in prepared.document.runs for drop in prepared.asked(run).drops)
     return list(found | dict.fromkeys(Setting("page_cache", drop.host or "") for drop in drops))
 

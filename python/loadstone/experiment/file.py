@@ -6,10 +6,11 @@ a job file asks for, is found later. `contract/experiment.schema.json` is made f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable  # noqa: TC003 - pydantic reads annotations
 from typing import Annotated, Final, Literal, Self, get_args
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 from loadstone.control.layout.model import LayoutDescription
@@ -39,7 +40,15 @@ FactorKind = Literal[
     "command",
 ]
 AllocationState = Literal["new", "first pass", "later pass", "preallocated", "holes", "trimmed"]
-Name = Annotated[str, Field(pattern=NAME)]
+
+
+def _name(text: str) -> str:
+    if re.fullmatch(NAME, text) is None:
+        raise make_error(ValueError, "experiment.file.name", found=repr(text[:80]))
+    return text
+
+
+Name = Annotated[str, AfterValidator(_name), WithJsonSchema({"type": "string", "pattern": NAME})]
 
 
 def _readable(read: Callable[[str], float]) -> AfterValidator:
@@ -160,21 +169,28 @@ class ExperimentFactor(FrozenModel):
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
-        what, names = self.what, self.level_names
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise make_error(ValueError, "experiment.level.twice", level=repr(twice))
+        what = self.what
         if self.subject and what != "control":
             raise make_error(ValueError, "experiment.factor.subject")
         if self.of is not None and what not in ("cache_share", "fill_level"):
             raise make_error(ValueError, "experiment.factor.of")
         if what == "fill_level" and self.of is None:
             raise make_error(ValueError, "experiment.factor.nothing_filled")
+        try:
+            self._check_levels()
+        except ValueError as error:
+            raise _located(str(error), "levels") from None
+        return self
+
+    def _check_levels(self) -> None:
+        names = self.level_names
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise make_error(ValueError, "experiment.level.twice", level=repr(twice))
         for one in self.levels:
             if isinstance(one, ExperimentLevel):
-                _check_level(what, one)
+                _check_level(self.what, one)
             else:
-                _check_word(what, one)
-        return self
+                _check_word(self.what, one)
 
 
 def _check_word(what: str, level: Scalar) -> None:
@@ -278,7 +294,10 @@ class ExperimentAims(FrozenModel):
         if (self.limit is None) != (self.at_most is None):
             raise make_error(ValueError, "experiment.aims.limit")
         if self.limit is not None and self.at_most is not None:
-            metric_value(self.limit, self.at_most)
+            try:
+                metric_value(self.limit, self.at_most)
+            except ValueError as error:
+                raise _located(str(error), "at_most") from None
         return self
 
 
@@ -387,7 +406,10 @@ class ExperimentFile(FrozenModel):
         if self.devices and not self.layouts:
             raise _located(say("experiment.layout.devices_alone"), "devices")
         uses = [*self.targets, *(text for one in self.patterns for text in one.targets)]
-        if self.layouts and not any("{volume}" in text or "{file}" in text for text in uses):
+        placed = any("{volume}" in text or "{file}" in text for text in uses)
+        if placed and not self.layouts:
+            raise _located(say("experiment.layout.no_layouts"), "targets")
+        if self.layouts and not placed:
             text = say("experiment.layout.no_target")
             raise _located(text, "layouts", min(self.layouts))
         return self

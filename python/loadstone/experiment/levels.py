@@ -14,6 +14,7 @@ from loadstone.errors import InputError, LoadstoneError, Where
 from loadstone.experiment.amounts import size_bytes, time_s
 from loadstone.experiment.file import AS_IS, layout_of
 from loadstone.formats.fio.override import with_options
+from loadstone.formats.fio.table import BY_NAME
 from loadstone.messages import make_error
 from loadstone.workload.placement import Amount
 
@@ -104,10 +105,10 @@ def changed(
         if not applies(factor, pattern):
             continue
         level = factor.level(levels[factor.name])
-        where = Where(str(file), option=f"factors.{factor.name}")
+        where = Where(str(file), option=f"factors.{factor.name}.levels")
         try:
             if factor.what == "option":
-                workload = with_options(workload, {str(factor.option): level.text}, where)
+                workload = _with_option(workload, factor, level.text, file)
             elif factor.what == "cache_share":
                 of = size_bytes(factor.of) if factor.of else memory_bytes
                 share = _share(str(level.value), where)
@@ -120,6 +121,17 @@ def changed(
                 raise
             raise type(error)(error.message, where=where, hint=error.hint) from error
     return workload
+
+
+def _with_option(workload: Workload, factor: ExperimentFactor, value: str, file: Path) -> Workload:
+    """Set an option of fio. An error says what is wrong in the experiment's file: the option or the level."""
+    option = str(factor.option)
+    try:
+        return with_options(workload, {option: value}, Where(str(file), option=option))
+    except LoadstoneError as error:
+        key = "levels" if option in BY_NAME else "option"
+        where = Where(str(file), option=f"factors.{factor.name}.{key}")
+        raise type(error)(error.message, where=where, hint=error.hint) from error
 
 
 def asked(whole: ExperimentFile, levels: Mapping[str, str], pattern: str) -> Asked:

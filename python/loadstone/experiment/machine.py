@@ -22,10 +22,12 @@ from loadstone.control.fill import FillLevel, missing_bytes
 from loadstone.control.layout import build
 from loadstone.control.layout.build import SeenDevice
 from loadstone.control.layout.model import LayoutOrder
+from loadstone.control.model import Setting
 from loadstone.control.table import Controls
-from loadstone.errors import RefusedError
+from loadstone.errors import RefusedError, RunError
 from loadstone.experiment.file import level_name
 from loadstone.experiment.ledger import BudgetLedger
+from loadstone.experiment.levels import WantedSetting
 from loadstone.messages import make_error
 
 if TYPE_CHECKING:
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 
     from loadstone.control.changes import Restored
     from loadstone.control.journal import Change
-    from loadstone.control.model import Setting
     from loadstone.experiment.file import ExperimentFile
     from loadstone.experiment.levels import Asked, CacheDrop
 
@@ -95,9 +96,9 @@ class Machine:
 
     def begin(self) -> None:
         """Set what is for all runs."""
-        for one in self.whole.settings:
-            self._count_fill(one.control, one.subject, level_name(one.value))
-            made = self._for_all().set(one.control, one.subject, level_name(one.value))
+        for one in self._ordered(self._constant()[0]):
+            self._count_fill(one.control, one.subject, one.value)
+            made = self._for_all().set(one.control, one.subject, one.value)
             self.for_all += [_record(change) for change in made]
 
     def end(self) -> None:
@@ -142,7 +143,8 @@ class Machine:
             made += [
                 _record(one) for one in changes.set("cgroup", f"{self.label}-{os.getpid()}", asked.group)
             ]
-        for setting in asked.settings:
+        wanted = self._ordered([*self._constant()[1], *asked.settings])
+        for setting in wanted:
             subject = self._in_layout(setting.subject, asked.layout)
             self._count_fill(setting.control, subject, setting.value)
             found = changes.set(setting.control, subject, setting.value)
@@ -156,8 +158,39 @@ class Machine:
                     outcome="unchanged",
                 )
             ]
+        if len(wanted) > 1:
+            self._refuse_lost(wanted, asked.layout)
         for pair in asked.commands:
             made.append(_record(changes.run(pair.name, pair.do, pair.undo), before=""))
+
+    def _constant(self) -> tuple[list[WantedSetting], list[WantedSetting]]:
+        """Return what is set once for all runs, and what each run sets again because a factor resets it."""
+        varied = [(str(one.control), one.subject) for one in self.whole.factors if one.control is not None]
+        reset = {item for one in varied for item in self.controls.reset_by(*one)}
+        every = [
+            WantedSetting(one.control, one.subject, level_name(one.value)) for one in self.whole.settings
+        ]
+        again = [one for one in every if reset.intersection(self.controls.meant(one.control, one.subject))]
+        return [one for one in every if one not in again], again
+
+    def _ordered(self, wanted: Sequence[WantedSetting]) -> list[WantedSetting]:
+        """Return what resets others before these: the scheduler of a disk before the length of its queue."""
+        return sorted(wanted, key=lambda one: not self.controls.reset_by(one.control, one.subject))
+
+    def _refuse_lost(self, wanted: Sequence[WantedSetting], layout: str | None) -> None:
+        """Refuse to run where one setting has undone another."""
+        for one in wanted:
+            kind = self.controls.named(one.control)
+            for name in () if kind.moves else kind.resolve(self._in_layout(one.subject, layout)):
+                now = kind.read(name)
+                if now is None or not kind.agrees(one.value, now):
+                    raise make_error(
+                        RunError,
+                        "experiment.setting.lost",
+                        setting=str(Setting(one.control, name)),
+                        value=repr(one.value),
+                        found=repr(now),
+                    )
 
     def _count_fill(self, control: str, subject: str, value: str) -> None:
         """Count what a fill level takes, before it is taken."""

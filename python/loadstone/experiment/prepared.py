@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from blake3 import blake3
@@ -22,6 +21,8 @@ from loadstone.bundle.experiment import (
     ExperimentRun,
     UnsetLevel,
 )
+from loadstone.control import remote
+from loadstone.control.fill import FillLevel
 from loadstone.control.layout import build
 from loadstone.control.own_group import OwnGroup
 from loadstone.control.page_cache import FILE as DROP_FILE
@@ -39,9 +40,10 @@ from loadstone.plan.resolve import resolve
 from loadstone.study.controller import Next
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-    from loadstone.control.model import Control
+    from loadstone.control.model import Control, Setting
     from loadstone.experiment.design import Combinations
     from loadstone.experiment.file import ExperimentFactor, ExperimentFile
     from loadstone.plan.resolve import Resolution
@@ -155,6 +157,7 @@ def _prepared(
     where = _Located(path, content)
     _refuse_commands(whole, where, options)
     _refuse_settings(whole, where)
+    _refuse_two_names(whole, where)
     unset = tuple(_unset(whole, where))
     factors = tuple(_without(whole, unset))
     if whole.layouts and not any(factor.what == "layout" for factor in factors):
@@ -193,7 +196,7 @@ def why_refused(prepared: PreparedExperiment) -> RefusedError | None:
     if not prepared.unset or prepared.options.leave_out_unset:
         return None
     first = prepared.unset[0]
-    words = "; ".join(f"{one.factor} = {one.level}: {one.why}" for one in prepared.unset)
+    words = "; ".join(unset_in_words(prepared.unset))
     several = len(prepared.unset) > 1
     text = say("experiment.level.cannot_several", levels=len(prepared.unset), reason=words)
     return RefusedError(
@@ -206,6 +209,14 @@ def why_refused(prepared: PreparedExperiment) -> RefusedError | None:
         ),
         hint=say("experiment.level.cannot_hint"),
     )
+
+
+def unset_in_words(unset: Sequence[UnsetLevel]) -> list[str]:
+    """Return which levels cannot be set and why, levels of one factor with one reason together."""
+    together: dict[tuple[str, str], list[str]] = {}
+    for one in unset:
+        together.setdefault((one.factor, one.why), []).append(one.level)
+    return [f"{factor} = {' | '.join(levels)}: {why}" for (factor, why), levels in together.items()]
 
 
 class _Located:
@@ -240,6 +251,29 @@ def _refuse_settings(whole: ExperimentFile, where: _Located) -> None:
             )
 
 
+def _refuse_two_names(whole: ExperimentFile, where: _Located) -> None:
+    """Refuse a second factor or setting of one thing under another name, as sdb and /dev/sdb."""
+    controls = Controls()
+    held = {
+        item: say("experiment.factor.set_for_all", control=one.control)
+        for one in whole.settings
+        for item in controls.meant(one.control, one.subject)
+    }
+    varied: list[tuple[ExperimentFactor, set[Setting]]] = []
+    for at, factor in enumerate(whole.factors):
+        if factor.control is None or factor.control not in controls:
+            continue
+        mine = set(controls.meant(factor.control, factor.subject))
+        text = next((held[item] for item in mine if item in held), None)
+        for other, theirs in varied:
+            apart = factor.patterns and other.patterns and not set(factor.patterns) & set(other.patterns)
+            if mine & theirs and not apart:
+                text = say("experiment.factor.varied_twice", name=repr(other.name))
+        if text is not None:
+            raise InputError(text, where=where.at("factors", at, "subject"))
+        varied.append((factor, mine))
+
+
 def _control(name: str, where: Where) -> Control:
     """Return a control. Raises InputError: a name that is none is a mistake of the file, not of this host."""
     try:
@@ -272,15 +306,20 @@ def _why_not(
             why = build.why_not(order_of(whole, layout_of(level), "ls00000000"))
         case "cgroup":
             why = OwnGroup().why_not(level.limits)
-        case "page_cache" if (
-            level.value != "kept" and level.host is None and not os.access(DROP_FILE, os.W_OK)
-        ):
-            why = f"the page cache cannot be dropped ({DROP_FILE}): it needs root"
-        case "fill_level" if VOLUME not in str(factor.of) and not Path(str(factor.of)).is_dir():
-            why = f"there is no directory {factor.of}"
+        case "page_cache" if level.value != "kept":
+            why = _why_no_drop(level.host)
+        case "fill_level":
+            why = _why_not_control(FillLevel(), str(factor.of), str(level.value))
         case _:
             pass
     return why
+
+
+def _why_no_drop(host: str | None) -> str | None:
+    if host is not None:
+        why = remote.why_no_drop(host)
+        return None if why is None else say("control.page_cache.cannot_of", host=host, reason=why)
+    return None if os.access(DROP_FILE, os.W_OK) else say("control.page_cache.cannot", file=DROP_FILE)
 
 
 def _why_not_control(kind: Control, subject: str, value: str) -> str | None:

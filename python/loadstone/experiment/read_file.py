@@ -217,17 +217,25 @@ def with_lines(path: Path, content: bytes, whole: ExperimentFile) -> Iterator[No
 
 
 def line_given(where: Where | None, path: Path, content: bytes, whole: ExperimentFile) -> Where | None:
-    """Return where a factor or a pattern that is told by its name begins in the file."""
-    if where is None or where.line is not None or where.file != str(path) or where.option is None:
+    """Return where something of a factor or a pattern that is told by its name stands in the file."""
+    if where is None or where.option is None:
         return where
-    kind, _, name = where.option.partition(".")
-    named = {
+    if where.file.startswith(f"{path}: "):
+        # The options of a pattern are read as a job file of their own.
+        inside = where.file.removeprefix(f"{path}: ")
+        where = Where(str(path), None, f"{inside}.{where.option}")
+    if where.line is not None or where.file != str(path):
+        return where
+    kind, _, rest = str(where.option).partition(".")
+    names = {
         "factors": [one.name for one in whole.factors],
         "patterns": [one.name for one in whole.patterns],
     }.get(kind, [])
-    if name not in named:
+    own = next((at for at, name in enumerate(names) if rest == name or rest.startswith(f"{name}.")), None)
+    if own is None:
         return where
-    return Where(where.file, line_of(content.decode(), (kind, named.index(name), "name")), where.option)
+    inner = rest.removeprefix(names[own]).lstrip(".").split(".") if rest != names[own] else ["name"]
+    return Where(where.file, line_of(content.decode(), (kind, own, *inner)), where.option)
 
 
 def _key(loc: Sequence[str | int]) -> str:

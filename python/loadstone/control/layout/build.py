@@ -184,8 +184,10 @@ def _kernel_lacks(order: LayoutOrder) -> str | None:
     what = order.description
     if what.manager == "md" and not Path("/proc/mdstat").exists() and not _module(f"raid{what.raid}"):
         return "this kernel has no md (/proc/mdstat)"
-    if what.manager == "lvm" and not Path("/dev/mapper/control").exists() and not _module("dm-mod"):
-        return "this kernel has no device mapper (/dev/mapper/control)"
+    # The kernel's own list: /dev/mapper/control may be a file that some program has left.
+    known_devices = (text(Path("/proc/misc")) or "").split()
+    if what.manager == "lvm" and "device-mapper" not in known_devices and not _module("dm-mod"):
+        return "this kernel has no device mapper (/proc/misc)"
     if what.manager == "zfs":
         done = _call(("zpool", "list", "-H"))
         return None if done.returncode == 0 else f"ZFS does not answer: {_said(done)}"
