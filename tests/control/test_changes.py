@@ -16,6 +16,7 @@ import pytest
 
 from loadstone.control import commands, journal, orphans
 from loadstone.control.block import NrRequests
+from loadstone.control.cgroup import CgroupLimit
 from loadstone.control.changes import ChangeOutcome, Changes, DamagedLine, Restored, restore
 from loadstone.control.journal import Change
 from loadstone.control.model import Setting
@@ -124,6 +125,14 @@ def test_what_cannot_be_set_is_refused_and_nothing_changed(
     with pytest.raises(error, match=words), changing(places) as changes:
         changes.set(control, subject, value)
     assert machine.snapshot(places[0]) == before
+
+
+def test_a_size_is_what_the_kernel_makes_of_it() -> None:
+    limit = CgroupLimit()
+    assert limit.agrees("64M", "67108864")
+    assert limit.agrees("67108864", "67108864")
+    assert not limit.agrees("64M", "64")
+    assert limit.agrees("max", "max")
 
 
 def test_both_forms_of_a_dirty_limit_are_one_setting(places: Places) -> None:

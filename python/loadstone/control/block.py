@@ -133,7 +133,7 @@ class WritebackLatency(_QueueFile):
     """Latency that write-back is throttled for, us; 0: it is not."""
 
     name, title = "wbt_lat_usec", "write-back throttling latency, us"
-    file = "wbt_lat_usec"
+    file, takes = "wbt_lat_usec", NUMBER
 
 
 class MaxSectors(_QueueFile):

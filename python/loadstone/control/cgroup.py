@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from loadstone.control.files import put, text
+from loadstone.control.files import in_bytes, put, text
 from loadstone.control.model import Control
 from loadstone.errors import RefusedError
 from loadstone.messages import make_error
@@ -81,7 +81,7 @@ class CgroupLimit(Control):
         """Return whether every limit asked for is there; the kernel shows the others beside it."""
         if "=" in asked:
             return set(asked.split()) <= set(value.split())
-        return asked == value or (asked in ("", "0") and value in ("", "0"))
+        return in_bytes(asked) == value or (asked in ("", "0") and value in ("", "0"))
 
     def identity(self, subject: str) -> str:
         """Return the group's own number: a group made anew is another one."""

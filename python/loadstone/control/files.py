@@ -61,6 +61,12 @@ class HostFile(FileControl):
         return [""] if self.path("").exists() else []
 
 
+def in_bytes(value: str) -> str:
+    """Return a size without its suffix, as the kernel reads `64m`; anything else as it is."""
+    power = "kmgt".find(value[-1:].lower()) + 1
+    return str(int(value[:-1]) << 10 * power) if power and value[:-1].isdigit() else value
+
+
 def bracketed(value: str | None) -> str | None:
     """Return the chosen word of `none [mq-deadline] bfq`; None where none is."""
     return next((word[1:-1] for word in (value or "").split() if word.startswith("[")), None)

@@ -8,18 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from loadstone.control.files import HostFile, bracketed, put, text, words
+from loadstone.control.files import HostFile, bracketed, in_bytes, put, text, words
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 VM = "Documentation/admin-guide/sysctl/vm.rst"
-
-
-def _in_bytes(value: str) -> str:
-    """Return a size without its suffix; anything else as it is."""
-    power = "kmg".find(value[-1:].lower()) + 1
-    return str(int(value[:-1]) << 10 * power) if power and value[:-1].isdigit() else value
 
 
 class _DirtyLimit(HostFile):
@@ -36,10 +30,10 @@ class _DirtyLimit(HostFile):
 
     def write(self, subject: str, value: str) -> None:
         file = self.path(subject) if value.endswith("%") else self._bytes(subject)
-        put(file, _in_bytes(value).removesuffix("%"))
+        put(file, in_bytes(value).removesuffix("%"))
 
     def agrees(self, asked: str, value: str) -> bool:
-        return _in_bytes(asked) == value
+        return in_bytes(asked) == value
 
     def _bytes(self, subject: str) -> Path:
         return self.path(subject).with_name(self.bytes_file)

@@ -69,6 +69,8 @@ class Design:
     """Factors whose levels follow the time."""
     cannot_part: tuple[str, ...]
     """Those that cannot be told from a drift."""
+    resting: tuple[str, ...] | None = None
+    """Where one factor at a time is varied, the level of each while another is; None: another design."""
     plots: NDArray[np.int64] | None = None
     """Of each run, which plot it is in, where factors are set rarely: one setting, several runs."""
 
@@ -106,7 +108,12 @@ class Design:
         return self.mean(chosen)
 
     def mean(self, chosen: dict[str, str]) -> Numbers | None:
-        """Return the same of some factors' levels, averaged over the levels of all others."""
+        """Return the same of some factors' levels, averaged over the levels of all others.
+
+        With one factor at a time the others are at rest: their average is of combinations nobody measured.
+        """
+        if self.resting is not None:
+            chosen = dict(zip(self.names, self.resting, strict=True)) | chosen
         row = np.zeros(self.matrix.shape[1])
         row[0] = 1.0
         for term in self.terms:
@@ -171,7 +178,17 @@ class _Factorial:
 
 def build(factors: Sequence[Factor], rows: Sequence[Observation], rarely: Sequence[str] = ()) -> Design:
     """Return the design of these runs; `rarely`: factors that are set once for several runs."""
-    return replace(_of_runs(factors, rows), plots=_plots(rows, rarely))
+    made = _of_runs(factors, rows)
+    return replace(made, plots=_plots(rows, rarely), resting=_resting(made, rows))
+
+
+def _resting(made: Design, rows: Sequence[Observation]) -> tuple[str, ...] | None:
+    """Return the first level of every factor where no run has two that differ from it."""
+    varied = [at for at, levels in enumerate(made.levels) if len(levels) > 1]
+    first = tuple(levels[0] if levels else "" for levels in made.levels)
+    apart = [sum(row.levels[made.names[at]] != first[at] for at in varied) for row in rows]
+    at_rest = 0 in apart and max(apart) <= 1
+    return first if at_rest and len(varied) > 1 else None
 
 
 def _plots(rows: Sequence[Observation], rarely: Sequence[str]) -> NDArray[np.int64] | None:

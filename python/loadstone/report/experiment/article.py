@@ -105,7 +105,7 @@ def _effects(story: ExperimentStory) -> Iterator[Block]:
     for found in tables.matrix(story, [story.metric]):
         yield _factor(found)
     if story.effects.tests:
-        yield Paragraph(words.legend(story.effects), "soft")
+        yield Paragraph(words.legend(story.effects, story.record.design), "soft")
     yield from _drawn([charts.effects(story)], 1)
 
 

@@ -254,8 +254,10 @@ def shares(story: ExperimentStory) -> Spec | None:
     greys = {"order in time": "#b8b8b8", "not explained": "#e2e2e2"}
     inks = [greys.get(term, COLOURS[at % len(COLOURS)]) for at, term in enumerate(terms)]
     return base(f"What explains the differences in {name_of(story.metric)}", rows) | {
-        "width": 620,
+        "width": WIDTH,
         "height": {"step": SHARE_STEP},
+        # A page's font is wider than the one that room for labels is measured with.
+        "padding": {"left": 14, "right": 14, "top": 5, "bottom": 5},
         "mark": {"type": "bar"},
         "encoding": {
             "x": {

@@ -50,7 +50,7 @@ def terminal(story: ExperimentStory, console: Console) -> None:
             for line in _lines(found):
                 console.print(line)
     if story.effects.tests:
-        console.print(Text(words.legend(story.effects), "dim"))
+        console.print(Text(words.legend(story.effects, story.record.design), "dim"))
     if not story.effects.factors:
         console.print(_measured(story))
     _some("open", words.open_points(story.effects), "yellow", console)

@@ -273,21 +273,29 @@ def open_points(effects: Effects) -> list[str]:
         seen = "" if one.smallest_seen is None else f"; a difference of {least} would have been seen"
         repeats = f"{one.more_repeats} more repeat{'' if one.more_repeats == 1 else 's'}"
         more = "more than a thousand repeats" if one.more_repeats is None else repeats
+        corrected = " after correction for several tests" if _excludes_none(one) else ""
         lines.append(
-            f"{one.pattern}: {one.factor}={one.level} and {one.factor}={one.against} are not told apart "
-            f"({change(one.change)}){seen}; {more} would show one of {margin}."
+            f"{one.pattern}: {one.factor}={one.level} and {one.factor}={one.against} are not told apart"
+            f"{corrected} ({change(one.change)}){seen}; {more} would show one of {margin}."
         )
     return lines
 
 
-def legend(effects: Effects) -> str:
+def _excludes_none(one: LevelEffect) -> bool:
+    """Return whether the interval of this effect alone is on one side of no change."""
+    return one.change is not None and ((one.change.low or 0.0) > 1 or (one.change.high or 2.0) < 1)
+
+
+def legend(effects: Effects, design: str) -> str:
     """Say what the marks and ranges mean."""
+    others = "with the other factors at their first level" if design == "one_at_a_time" else (
+        "averaged over the other factors"
+    )  # fmt: skip
     tests = "1 test" if effects.tests == 1 else f"{effects.tests} tests"
     return (
         f"▲ better, ▼ worse: told apart at {percent(effects.alpha)}, corrected for {tests} of "
         f"this metric. = no difference above {percent(effects.margin)}: the whole interval is within it. "
-        "Without a mark: not told apart. The range is the 95 % interval of the change, averaged over the "
-        "other factors."
+        f"Without a mark: not told apart. The range is the 95 % interval of the change, {others}."
     )
 
 
