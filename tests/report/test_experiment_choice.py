@@ -59,7 +59,7 @@ def test_what_makes_no_difference_is_told_as_such() -> None:
 def test_a_choice_that_rests_on_a_difference_stays_one() -> None:
     better = RatioInterval(ratio=1.5, low=1.2, high=1.8, p=0.01, raw_p=0.01)
     assert words.choice(effects(("open", 3)), chosen(change=better)).startswith("log=none: 100, ")
-    assert words.choice(effects(("worse", None)), chosen()).startswith("log=none: 100, as it was")
+    assert words.choice(effects(("worse", None)), chosen()).startswith("log=none: 100. It stays")
 
 
 def test_a_level_that_is_better_is_named_where_no_combination_is() -> None:

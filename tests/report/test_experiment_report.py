@@ -27,6 +27,7 @@ from loadstone.errors import InputError
 from loadstone.report.article.markdown import markdown
 from loadstone.report.experiment import article, document, files, text, words
 from loadstone.report.experiment.story import ExperimentStory
+from loadstone.report.pictures.charts import colour
 from tests.effects.drawn import table
 
 SCHEMA = Path(__file__).parents[2] / "contract" / "experiment-report.schema.json"
@@ -204,3 +205,9 @@ def test_an_ending_that_says_nothing_is_refused() -> None:
 
 if __name__ == "__main__":
     sys.stdout.write(json.dumps(document.ExperimentReportDocument.model_json_schema(), indent=2) + "\n")
+
+
+def test_the_legend_of_a_small_chart_has_room_for_its_names() -> None:
+    names = ["layout=RAID0", "layout=JBOD", "layout=RAID10", "layout=RAID5"]
+    assert colour("level", names)["legend"]["columns"] == 3
+    assert colour("level", names, width=380)["legend"]["columns"] == 2

@@ -120,7 +120,7 @@ def _interaction(story: ExperimentStory, one: Interaction) -> Spec | None:
         bottom, top, marks = log_marks(bottom, top)
         y["scale"] = {"type": "log", "domain": [bottom, top], "nice": False}
         y["axis"] |= {"values": marks}
-    ink = colour("line", names)
+    ink = colour("line", names, width=WIDTH)
     shape = {
         "field": "line", "type": "nominal", "legend": ink["legend"],
         "scale": {"domain": names, "range": [SHAPES[at % len(SHAPES)] for at in range(len(names))]},
@@ -197,7 +197,7 @@ def _course(story: ExperimentStory, pattern: str) -> Spec | None:
         for kind in (f"{factor}={level}" for level in levels)
         if any(row["level"] == kind for row in rows)
     ]
-    ink = colour("level", kinds or ["run"])
+    ink = colour("level", kinds or ["run"], width=SMALL[0])
     shape = {
         "field": "level", "type": "nominal", "legend": ink["legend"],
         "scale": {"domain": kinds or ["run"], "range": list(SHAPES[: max(1, len(kinds))])},

@@ -201,7 +201,7 @@ def choice(effects: Effects, one: Recommendation) -> str:
             f"; {len(one.as_good)} other combination{several} not told apart from it" if one.as_good else ""
         )
     elif one.as_good:
-        said += ", as it was: nothing is shown to be better"
+        said += ". It stays: nothing is shown to be better"
     if one.does_not_matter:
         said += f"; any level of {' and '.join(one.does_not_matter)} is as good"
     return f"{said}."

@@ -595,8 +595,8 @@ def latency_axis(field: str, values_ns: Sequence[float]) -> Spec:
     }
 
 
-def colour(field: str, names: list[str], every: Sequence[str] = ()) -> Spec:
-    """Return a colour per name and its legend.
+def colour(field: str, names: list[str], every: Sequence[str] = (), width: int = WIDTH) -> Spec:
+    """Return a colour per name and its legend, which a chart of that width has room for.
 
     `every`: the names of all charts that stand together, so that each has one colour on all of them.
     """
@@ -607,7 +607,7 @@ def colour(field: str, names: list[str], every: Sequence[str] = ()) -> Spec:
     colours = [COLOURS[index % len(COLOURS)] for index in range(len(names))]
     # Text is drawn in a font that is not known here, so it is given room for a wide one.
     longest = min(max(len(name) for name in names) * 8, LABEL_LIMIT)
-    legend = {"columns": max(1, min(4, WIDTH // (longest + 44))), "labelLimit": LABEL_LIMIT}
+    legend = {"columns": max(1, min(4, width // (longest + 44))), "labelLimit": LABEL_LIMIT}
     scale = {"domain": names, "range": colours}
     return {"field": field, "type": "nominal", "scale": scale, "legend": legend}
 
