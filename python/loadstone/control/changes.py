@@ -351,7 +351,11 @@ def _put_back_value(kind: Control, change: Change, *, force: bool) -> tuple[Chan
     now = kind.read(subject) if kind.identity(subject) == change.identity else None
     if now is None:
         why = "" if force else kind.out_of_reach(subject, change.identity)
-        return (ChangeOutcome.FAILED, why) if why else (ChangeOutcome.GONE, "")
+        if why:
+            return ChangeOutcome.FAILED, why
+        # A loop device that was detached keeps its settings: they are not gone with what it was.
+        another = kind.read(subject) is not None
+        return ChangeOutcome.GONE, say("control.restore.another") if another else ""
     if kind.agrees(change.before, now):
         return ChangeOutcome.UNCHANGED, ""
     others = change.after is not None and now != change.after and not kind.agrees(change.asked, now)
