@@ -38,7 +38,11 @@ HELD_OUT: Final = (
     "heavy tails", "two modes", "a step in time", "a wandering host", "unequal noise", "one slow block",
     "growing noise",
 )  # fmt: skip
-KINDS: Final = (*TUNED, *HELD_OUT)
+GAPS: Final = ("a block missing", "runs missing", "a level that fails", "two repeats", "five levels")
+"""Designs that are not what was planned: errors are normal."""
+CURVES: Final = ("bent drift", "waves", "a warm-up", "very heavy tails")
+UNTRIED: Final = (*GAPS, *CURVES)
+KINDS: Final = (*TUNED, *HELD_OUT, *UNTRIED)
 EFFECTS: Final = (0.0, 0.02, 0.05, 0.10, 0.20)
 INTERACTIONS: Final = (0.0, 0.0, 0.05, 0.10, 0.20)
 PLANTED: Final = "a"
@@ -106,6 +110,10 @@ def errors(
     outlier[chance.integers(count)] = chance.choice([-1, 1]) * chance.uniform(0.3, 1.0)
     ratio = chance.uniform(1.5, 4.0)
     setting = chance.normal(0, noise, (blocks.max() + 1, levels.max() + 1))[blocks, levels]
+
+    def swing() -> float:
+        return float(chance.uniform(0.05, 0.3) * chance.choice([-1, 1]))
+
     made: dict[str, Callable[[], np.ndarray]] = {
         "normal": lambda: normal,
         "skewed": lambda: skewed,
@@ -123,7 +131,13 @@ def errors(
         "one slow block": lambda: (
             normal + (blocks == chance.integers(blocks.max() + 1)) * chance.uniform(0, 0.5)
         ),
-    }
+        "bent drift": lambda: normal + swing() * (at + 0.5) ** 2,
+        "waves": lambda: (
+            normal + swing() / 2 * np.sin(2 * np.pi * (chance.uniform(1, 4) * at + chance.random()))
+        ),
+        "a warm-up": lambda: normal + swing() * np.exp(-(at + 0.5) * chance.uniform(4, 15)),
+        "very heavy tails": lambda: noise / 2 * chance.standard_t(1.5, count),
+    } | dict.fromkeys(GAPS, lambda: normal)
     return made[kind]()
 
 
@@ -132,9 +146,11 @@ def draw(kind: str, chance: np.random.Generator) -> PlantedStudy:
     factors = [
         Factor(name, ("1", "2") if chance.random() < 0.6 else ("1", "2", "3")) for name in (PLANTED, "b")
     ]
+    if kind == "five levels":
+        factors[0] = Factor(PLANTED, ("1", "2", "3", "4", "5"))
     if chance.random() < 0.3:
         factors.append(Factor("c", ("1", "2")))
-    repeats = int(chance.choice([3, 4, 5, 8]))
+    repeats = 2 if kind == "two repeats" else int(chance.choice([3, 4, 5, 8]))
     noise = float(chance.choice([0.005, 0.01, 0.02, 0.04]))
     effect = math.log1p(float(chance.choice(EFFECTS)))
     interaction = math.log1p(float(chance.choice(INTERACTIONS)))
@@ -142,17 +158,32 @@ def draw(kind: str, chance: np.random.Generator) -> PlantedStudy:
     rarely = kind == "set rarely"
     order = [(block, cell) for block in range(repeats) for cell in _ordered(cells, chance, rarely=rarely)]
     levels = np.array([int(cell[0]) - 1 for _, cell in order])
-    noises = errors(kind, chance, levels, np.array([block for block, _ in order]), noise)
+    blocks = np.array([block for block, _ in order])
+    noises = errors(kind, chance, levels, blocks, noise)
+    measured = _measured(kind, chance, levels, blocks)
     rows = []
     for place, ((block, cell), off) in enumerate(zip(order, noises, strict=True)):
+        if not measured[place]:
+            continue
         log = effect * (cell[0] == "2") + interaction * (cell[0] == "2" and cell[1] == "2") + off
         named = {factor.name: level for factor, level in zip(factors, cell, strict=True)}
-        measured = {METRIC: 1e6 * math.exp(log)}
+        figures = {METRIC: 1e6 * math.exp(log)}
         rows.append(
-            Observation(f"{place:03d}", place, place * RUN_S, block, named, "4k random read", measured)
+            Observation(f"{place:03d}", place, place * RUN_S, block, named, "4k random read", figures)
         )
     table = Observations(tuple(factors), tuple(rows), rarely=(PLANTED,) if rarely else ())
     return PlantedStudy(table, effect, interaction, repeats, noise)
+
+
+def _measured(kind: str, chance: np.random.Generator, levels: np.ndarray, blocks: np.ndarray) -> np.ndarray:
+    """Draw which runs came to their end."""
+    count = len(blocks)
+    made: dict[str, Callable[[], np.ndarray]] = {
+        "a block missing": lambda: blocks != chance.integers(blocks.max() + 1),
+        "runs missing": lambda: chance.random(count) > 0.15,
+        "a level that fails": lambda: (levels != levels.max()) | (chance.random(count) > 0.4),
+    }
+    return made[kind]() if kind in made else np.ones(count, dtype=bool)
 
 
 def _ordered(
@@ -295,6 +326,7 @@ def page(found: Sequence[StudyOutcome], command: str) -> str:
     """Return the page."""
     tuned = [one for one in found if one.kind in TUNED]
     held = [one for one in found if one.kind in HELD_OUT]
+    untried = [one for one in found if one.kind in UNTRIED]
     told = [
         "# How often the analysis of an experiment is right",
         "",
@@ -320,6 +352,16 @@ def page(found: Sequence[StudyOutcome], command: str) -> str:
         "*Heavy tails*: Student's t with three degrees of freedom. *Two modes*: a fifth of the runs is slower by four "
         "deviations. *A step in time*: 20 % at a random moment. *A wandering host*: a random walk. *Unequal noise*: the first "
         "level is five times as even as the others. *One slow block*: up to 65 %. *Growing noise*: four times as large at the end as at the beginning.",
+        "",
+        "## Designs with gaps, and errors that change with time otherwise",
+        "",
+        *HEAD,
+        *lines(untried, UNTRIED),
+        "",
+        "*A block missing*: none of its runs came to their end. *Runs missing*: 15 % of all. *A level that fails*: 40 % of the "
+        "runs of the first factor's last level. *Two repeats*, *five levels* (of the first factor): nothing else. *Bent drift*, "
+        "*waves*, *a warm-up*: 5 to 30 %, which no straight line follows. *Very heavy tails*: Student's t with 1.5 degrees of "
+        "freedom. No limit was chosen on these.",
         "",
         "Method and limits were chosen on studies of the tuned kinds with the seeds 1 and 2; the page is of another seed.",
         "",

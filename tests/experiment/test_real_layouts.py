@@ -208,7 +208,7 @@ def test_a_file_system_is_filled_and_emptied(devices: list[str], tmp_path: Path)
         assert used_percent(made.volumes[0]) == pytest.approx(before, abs=1)
         with (
             Changes(where=tmp_path / "state") as own,
-            pytest.raises(RefusedError, match="expected a percentage"),
+            pytest.raises(RefusedError, match="found 'full'"),
         ):
             own.set("fill_level", made.volumes[0], "full")
 
