@@ -13,7 +13,7 @@ EFFECTS = {"a": 0.5, "b": 3.0, "c": 7.0}
 
 def measured(*, repeats: int, full: bool) -> Observations:
     """Return runs whose rates are the product of their levels' effects, all but equal in each block."""
-    rows = []
+    rows: list[Observation] = []
     for block in range(repeats):
         for cell in range(8):
             levels = {name: "12"[cell >> at & 1] for at, name in enumerate(NAMES)}

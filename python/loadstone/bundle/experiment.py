@@ -181,6 +181,8 @@ def is_experiment(path: Path) -> bool:
 def read(path: Path) -> ExperimentDocument:
     """Read `experiment.json` of a study's directory. Raises `BundleError` for what is none."""
     if not is_experiment(path):
+        if not path.is_dir():
+            raise make_error(BundleError, "bundle.experiment.not_there", path=path)
         raise make_error(BundleError, "bundle.experiment.none", path=path, file=FILE)
     document = members.document(path, FILE)
     if seal.own_difference(document, FILE, required=True):
