@@ -15,6 +15,7 @@ from loadstone.bundle import experiment as on_disk
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.experiment import prepared as prepared_experiments
 from loadstone.experiment.announce import announce
+from loadstone.experiment.announcement_lines import lines
 from loadstone.experiment.machine import Machine
 from loadstone.experiment.observe import observations
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare, why_refused
@@ -418,6 +419,20 @@ def test_a_plan_tells_everything_and_touches_nothing(tmp_path: Path) -> None:
     assert {(one["control"], one["value"]) for one in told["machine"]} == {("sysctl", "60"), ("sysctl", "10")}
     assert told["most_written_bytes"] == 0
     assert list(tmp_path.iterdir()) == [tmp_path / "x.toml"]
+
+
+def test_a_run_of_one_factor_at_a_time_is_told_by_what_differs(tmp_path: Path) -> None:
+    text = FILE.replace("repeats = 2", 'repeats = 1\ndesign = "one_at_a_time"\norder = "given"')
+    told = "\n".join(lines(announce(prepare(written(tmp_path, text)))))
+    assert (
+        "3 runs: 1 pattern x 3 of 4 combinations (one factor at a time) x 1 block, in the order given" in told
+    )
+    assert "sysctl of vm.swappiness: 60 | 10 (some runs)" in told
+    assert told.splitlines()[-3:] == [
+        "  1. read, all at their first level (block 1)",
+        "  2. read, depth=4 (block 1)",
+        "  3. read, swappiness=10 (block 1)",
+    ]
 
 
 def test_a_fraction_fits_its_budget(tmp_path: Path) -> None:

@@ -329,4 +329,7 @@ def no_data(story: ExperimentStory) -> list[str]:
 
 def unset(story: ExperimentStory) -> list[str]:
     """Say which levels could not be set here."""
-    return [f"{one.factor} {one.level}: {one.why}" for one in story.effects.unset]
+    together: dict[tuple[str, str], list[str]] = {}
+    for one in story.effects.unset:
+        together.setdefault((one.factor, one.why), []).append(one.level)
+    return [f"{factor} = {' | '.join(levels)}: {why}" for (factor, why), levels in together.items()]
