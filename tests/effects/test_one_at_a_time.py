@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from loadstone.effects.analyse import analyse
@@ -43,3 +45,31 @@ def test_with_all_combinations_a_level_is_averaged_over_the_others() -> None:
     found = analyse(measured(repeats=4, full=True), seed=1)
     means = {tuple(one.levels.items()): one.value for one in found.means if len(one.levels) == 1}
     assert means[(("a", "1"),)] == pytest.approx(1000 * (3.0 * 7.0) ** 0.5, rel=0.01)
+
+
+def test_without_runs_at_rest_no_effect_is_taken_for_another() -> None:
+    whole = measured(repeats=4, full=False)
+    rows = tuple(row for row in whole.rows if set(row.levels.values()) != {"1"})
+    found = analyse(replace(whole, rows=rows), seed=1)
+    # a=2 was measured beside b=2 and c=2 only: nobody knows which of them made the difference.
+    assert {one.factor: one.judgement for one in found.effects} == dict.fromkeys(NAMES, "unknown")
+    assert all(one.why and "cannot be distinguished from" in one.why for one in found.effects)
+    assert all(one.value is None or one.runs for one in found.cells)
+
+
+def test_two_levels_that_were_measured_alike_are_told_without_the_first() -> None:
+    levels = [("2", "1"), ("3", "1"), ("1", "2")]
+    rates = {("2", "1"): 100.0, ("3", "1"): 300.0, ("1", "2"): 7000.0}
+    rows = [
+        Observation(f"{block}{at}", 3 * block + at, 10.0 * (3 * block + at), block,
+            {"a": a, "b": b}, "read", {"iops": rates[a, b] * (1 + 0.001 * ((at + 2 * block) % 3))})
+        for block in range(4)
+        for at, (a, b) in enumerate(levels)
+    ]  # fmt: skip
+    factors = (Factor("a", ("1", "2", "3")), Factor("b", ("1", "2")))
+    found = analyse(Observations(factors, tuple(rows)), seed=1)
+    told = {(one.factor, one.level, one.against): one for one in found.effects}
+    assert told["a", "3", "2"].judgement == "better"
+    assert told["a", "3", "2"].change is not None
+    assert told["a", "3", "2"].change.ratio == pytest.approx(3.0, rel=0.01)
+    assert told["a", "2", "1"].judgement == told["b", "2", "1"].judgement == "unknown"

@@ -36,6 +36,8 @@ MAX_INFLATION: Final = 10.0
 FOLLOWS_TIME: Final = 2.0
 """From this inflation on a factor's levels are said to follow the time."""
 SMALL: Final = 1e-8
+TOLD: Final = 1e-6
+"""A contrast that the runs tell differs by less from what they span."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,9 @@ class Design:
     """Factors whose levels follow the time."""
     cannot_part: tuple[str, ...]
     """Those that cannot be told from a drift."""
+    known: Numbers | None = None
+    """What the runs tell of main effects, each column a combination of the mean and the codes of all factors:
+    also of those that the model has no term for. None: everything."""
     resting: tuple[str, ...] | None = None
     """Where one factor at a time is varied, the level of each while another is; None: another design."""
     plots: NDArray[np.int64] | None = None
@@ -83,8 +88,13 @@ class Design:
         return ":".join(self.names[at] for at in factors)
 
     def main(self, factor: int, level: str, against: str) -> Numbers | None:
-        """Return the contrast of two levels of a factor, averaged over all other factors."""
-        return self._contrast({factor: (level, against)})
+        """Return the contrast of two levels of a factor, averaged over all other factors.
+
+        None also where it is another factor's as well, for which the model has no term then.
+        """
+        row = self._contrast({factor: (level, against)})
+        told = row is not None and self._is_told(0.0, {factor: self._difference(factor, (level, against))})
+        return row if told else None
 
     def interaction(
         self, first: int, levels: tuple[str, str], second: int, at: tuple[str, str]
@@ -123,7 +133,20 @@ class Design:
                 return None
             codes = [self._code(at, chosen[self.names[at]]) for at in term.factors]
             row[list(term.columns)] = _outer(codes)
-        return row
+        own = {
+            at: self._code(at, chosen[name])
+            for at, name in enumerate(self.names)
+            if name in chosen and chosen[name] in self.levels[at]
+        }
+        return row if self._is_told(1.0, own) else None
+
+    def _is_told(self, mean: float, codes: dict[int, Numbers]) -> bool:
+        """Return whether the runs tell this combination of main effects from every other."""
+        if self.known is None:
+            return True
+        parts = [codes.get(at, np.zeros(len(levels) - 1)) for at, levels in enumerate(self.levels)]
+        row = np.concatenate([[mean], *(part for part in parts if len(part))])
+        return bool(np.abs(row - self.known @ (self.known.T @ row)).max() < TOLD)
 
     def departures(self, first: int, second: int) -> list[Numbers]:
         """Return for each combination of two factors the interaction where it alone departs, by 1."""
@@ -179,7 +202,17 @@ class _Factorial:
 def build(factors: Sequence[Factor], rows: Sequence[Observation], rarely: Sequence[str] = ()) -> Design:
     """Return the design of these runs; `rarely`: factors that are set once for several runs."""
     made = _of_runs(factors, rows)
-    return replace(made, plots=_plots(rows, rarely), resting=_resting(made, rows))
+    return replace(made, plots=_plots(rows, rarely), resting=_resting(made, rows), known=_known(made, rows))
+
+
+def _known(made: Design, rows: Sequence[Observation]) -> Numbers | None:
+    """Return what the runs tell of main effects, where one of them cannot be known; None: all of it."""
+    if not any(len(term) == 1 for term, _ in made.unknown):
+        return None
+    varied = [at for at, levels in enumerate(made.levels) if len(levels) > 1]
+    every = [_columns((at,), made.names, made.levels, rows) for at in varied]
+    _, sizes, basis = np.linalg.svd(np.hstack([np.ones((len(rows), 1)), *every]), full_matrices=False)
+    return np.asarray(basis[sizes > SMALL * max(1.0, float(sizes[0]))].T)
 
 
 def _resting(made: Design, rows: Sequence[Observation]) -> tuple[str, ...] | None:
@@ -214,6 +247,9 @@ def _of_runs(factors: Sequence[Factor], rows: Sequence[Observation]) -> Design:
     unknown: list[tuple[tuple[int, ...], tuple[str, ...]]] = []
     for term in wanted:
         if len(term) > most:
+            continue
+        if any((at,) in (gone for gone, _ in unknown) for at in term):
+            unknown.append((term, ()))
             continue
         added = _columns(term, names, levels, rows)
         both = np.hstack([matrix, added])
