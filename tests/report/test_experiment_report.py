@@ -22,7 +22,7 @@ from loadstone.bundle.experiment import (
 )
 from loadstone.effects.analyse import analyse
 from loadstone.effects.model import RatioInterval
-from loadstone.effects.observations import Aim, Observations
+from loadstone.effects.observations import Aim, Factor, Observation, Observations
 from loadstone.errors import InputError
 from loadstone.report.article.markdown import markdown
 from loadstone.report.experiment import article, document, files, text, words
@@ -211,3 +211,20 @@ def test_the_legend_of_a_small_chart_has_room_for_its_names() -> None:
     names = ["layout=RAID0", "layout=JBOD", "layout=RAID10", "layout=RAID5"]
     assert colour("level", names)["legend"]["columns"] == 3
     assert colour("level", names, width=380)["legend"]["columns"] == 2
+
+
+def test_what_cannot_be_told_from_another_factor_is_named_and_has_no_figure() -> None:
+    rows = [
+        Observation(f"{block}{at}", 2 * block + at, 20.0 * block + at, block, {"a": level, "b": level}, "p",
+            {"iops": rate * (1 + 0.001 * ((at + block) % 3))})
+        for block in range(4)
+        for at, (level, rate) in enumerate((("1", 100.0), ("2", 300.0)))
+    ]  # fmt: skip
+    made = Observations((Factor("a", ("1", "2")), Factor("b", ("1", "2"))), tuple(rows))
+    found = story(made)
+    assert words.headline(found) == (
+        "No effect is known: valid runs show a and b only together with each other."
+    )
+    matrix = lines(found)
+    assert "not known" in matrix
+    assert "no data" not in matrix

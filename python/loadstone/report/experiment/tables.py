@@ -110,7 +110,7 @@ def _line(
     for at, level in enumerate(levels):
         mean = story.mean(pattern, metric, {factor: level})
         if mean is None:
-            cells.append(EffectCell("no data", "", "none"))
+            cells.append(EffectCell(_missing(story, pattern, metric, (factor, level)), "", "none"))
         elif at == 0:
             cells.append(EffectCell(value_of(mean.value, metric), "", "base"))
         else:
@@ -119,6 +119,13 @@ def _line(
             cells.append(EffectCell(value_of(mean.value, metric), words.told(one), kind))
     name = f"{pattern}, {name_of(metric)}" if several else pattern
     return EffectLine(name, metric == story.metric, tuple(cells))
+
+
+def _missing(story: ExperimentStory, pattern: str, metric: str, level: tuple[str, str]) -> str:
+    """Say why a level has no figure: nothing valid was measured, or only together with another's level."""
+    valid = (row for row in story.table.rows if row.pattern == pattern and row.invalid is None)
+    measured = any(row.levels[level[0]] == level[1] and metric in row.metrics for row in valid)
+    return "not known" if measured else "no data"
 
 
 def combinations(story: ExperimentStory) -> list[CombinationRow]:

@@ -95,13 +95,22 @@ def told(one: LevelEffect | None) -> str:
     return f"{change(one.change)} {MARKS[one.judgement]}".rstrip()
 
 
+def _mixed(one: LevelEffect) -> list[str]:
+    """Return the factors whose effect this cannot be told from."""
+    return [other for other in one.aliased_with if ":" not in other]
+
+
 def headline(story: ExperimentStory) -> str:
     """Return the answer in a sentence: what each factor does to the metric that the experiment is about."""
     effects, metric = story.effects, story.metric
     if not effects.factors:
         return "Nothing was varied: `loadstone compare` holds this against another run of the same file."
     firsts = [one for one in effects.effects if one.first]
-    if not any(one.change is not None for one in firsts):
+    known = any(one.change is not None for one in firsts)
+    if not known and any(_mixed(one) for one in firsts):
+        names = list(dict.fromkeys(one.factor for one in firsts if _mixed(one)))
+        return f"No effect is known: valid runs show {' and '.join(names)} only together with each other."
+    if not known:
         return "No effect is known: no factor has valid runs at two of its levels."
     if all(one.judgement == "unknown" for one in firsts):
         return "Nothing is told apart: no combination was repeated, so chance cannot be ruled out."
@@ -139,6 +148,9 @@ def _of_factor(story: ExperimentStory, factor: str, found: Sequence[LevelEffect]
     if known and all(one.judgement == "alike" for one in known):
         return f"{factor} makes no difference above {percent(story.effects.margin)}"
     if not known:
+        mixed = [other for one in found for other in _mixed(one)]
+        if mixed and all(one.change is None for one in found):
+            return f"{factor} cannot be told from {' and '.join(dict.fromkeys(mixed))}"
         return f"{factor}: no data"
     seen = [one.smallest_seen for one in known if one.judgement == "open"]
     sizes = [one for one in seen if one is not None]
