@@ -56,6 +56,7 @@ from loadstone.session import RunRequest, run_plan
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from loadstone.audit.case import Case
     from loadstone.plan.model import Plan
 
 DIFFERENCES: Final = {0.0: 0.35, 0.01: 0.1, 0.02: 0.15, 0.05: 0.25, 0.10: 0.15}
@@ -232,9 +233,15 @@ def measure(pairs: Sequence[PlannedPair], folder: Path) -> dict[tuple[int, str],
         errors = {total.line.key: next(iter(tails[total.line.key, op] for op in total.ops))} if alone else {}
         found[pair.seed, one.name] = ComparedPhase(
             run=f"{one.side}-{one.run}", path=folder, name=one.name, pattern=one.pattern, verdict=verdict,
-            case=case, number=1, values=values.of_stage(total, errors),
+            case=_own(case, total.line.name), number=1, values=values.of_stage(total, errors),
         )  # fmt: skip
     return found
+
+
+def _own(case: Case, job: str) -> Case:
+    """Return a stage's case as if one job had run alone: its neighbours are other runs, and other pairs."""
+    mine = tuple(one for one in case.jobs if one.job == job)
+    return replace(case, jobs=mine, ops=case.by_job[job], by_job={job: case.by_job[job]})
 
 
 def judge(seeds: Sequence[int]) -> list[dict[str, Any]]:

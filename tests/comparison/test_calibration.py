@@ -67,12 +67,14 @@ def test_a_thousand_pairs_are_judged_as_they_are() -> None:
 
 
 def test_pairs_that_the_engine_measured_are_judged_as_they_are(tmp_path: Path) -> None:
-    """One with a phase that is not valid, and one that is slower by 10 % throughout."""
-    told = simulated_comparisons.judge([9_100_377, 9_100_073])
+    """One with a phase that is not valid, one slower by 10 % throughout, and one without a difference."""
+    told = simulated_comparisons.judge([9_100_377, 9_100_073, 914_207_000_000])
     assert not any(one["wrong_verdicts"] for one in told)
-    broken, slower = told
+    broken, slower, alike = told
     assert (broken["gate"], broken["better"], broken["green_invalid"]) == ("not_valid", False, False)
     assert (slower["gate"], slower["better"]) == ("regression", False)
+    # Their jobs share stages with each other's; none of them is another load for that.
+    assert alike["gate"] == "passed"
     keep = tmp_path / "kept.jsonl"
     keep.write_text("".join(json.dumps(one) + "\n" for one in told))
     lines = simulated_comparisons.page(
