@@ -98,15 +98,15 @@ def test_one_invalid_repeat_is_left_out_and_the_side_is_what_its_worst_run_is(tm
     assert Comparison(found).gate() == "not_valid"
 
 
-def study(path: Path, rates: list[float]) -> Path:
+def study(path: Path, reached: list[float], *, rates: list[float | None] | None = None) -> Path:
+    """Write a study of repeats; with `rates` of the loads of a curve."""
     path.mkdir()
     points = []
-    for number, hz in enumerate(rates, start=1):
+    for number, hz in enumerate(reached, start=1):
         made(path / "runs" / f"{number}", hz, seed=10 * number)
+        factors = {"repeat": number} if rates is None else {"repeat": 1, "rate_percent": rates[number - 1]}
         points.append(
-            on_disk.Point(
-                name=f"{number}", factors={"repeat": number}, bundle=f"runs/{number}", status="complete"
-            )
+            on_disk.Point(name=f"{number}", factors=factors, bundle=f"runs/{number}", status="complete")
         )
     told = on_disk.StudyRecord(
         kind="repeat",
@@ -207,12 +207,35 @@ def test_other_settings_of_the_plan_are_told(tmp_path: Path) -> None:
 def test_results_without_a_common_job_are_refused(tmp_path: Path) -> None:
     a = runs.make(tmp_path / "a", Job("a")).path
     b = runs.make(tmp_path / "b", Job("b", block_bytes=8192)).path
-    with pytest.raises(InputError, match="no job and no pattern in common"):
+    with pytest.raises(InputError, match="no load can be compared"):
         compare([a, b])
     with pytest.raises(InputError, match="given twice"):
         compare([a, a])
     with pytest.raises(InputError, match="cannot be compared"):
         compare([a])
+
+
+def test_the_maximum_of_a_curve_is_held_against_a_run_in_a_closed_loop(tmp_path: Path) -> None:
+    curve = study(tmp_path / "curve", [1000.0, 500.0], rates=[None, 50.0])
+    run = made(tmp_path / "run", 800.0, seed=3)
+    found = compare([curve, run])
+    assert [row.pattern for row in found.pairs] == ["4k random read"]
+    assert [len(cell.phases) for cell in found.pairs[0].cells if cell is not None] == [1, 1]
+    assert {one.metric.name: one.judgement for one in found.effects}["IOPS"] == "worse"
+    assert not found.alone
+
+
+def test_loads_that_no_other_side_has_are_told_with_what_decides_it(tmp_path: Path) -> None:
+    one = runs.make(tmp_path / "one", Job("a", iodepth=4)).path
+    many = tmp_path / "many"
+    for depth in (1, 2):
+        runs.make(many / f"{depth}", Job("b", iodepth=depth), seed=depth)
+    with pytest.raises(InputError) as told:
+        compare([one, many])
+    assert told.value.hint == (
+        "one has a (4k random read, depth 4); "
+        "many has b (4k random read, depth 1), b (4k random read, depth 2)"
+    )
 
 
 def test_the_gate_catches_a_regression_and_lets_what_is_tolerated_pass(
@@ -343,7 +366,7 @@ def test_one_run_in_several_forms_counts_once(tmp_path: Path) -> None:
 def test_reads_are_not_held_against_writes_of_a_job_of_the_same_name(tmp_path: Path) -> None:
     made(tmp_path / "a")
     runs.make(tmp_path / "b", Job("a", {"write": 500.0}), seed=2)
-    with pytest.raises(InputError, match="no job and no pattern in common"):
+    with pytest.raises(InputError, match="no load can be compared"):
         compare([tmp_path / "a", tmp_path / "b"])
 
 

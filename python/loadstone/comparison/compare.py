@@ -7,7 +7,7 @@ side is what the others are held against. Knows no screen.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loadstone.analysis.statistics import significance as statistics
 from loadstone.analysis.statistics.significance import Contrast, Sample
@@ -27,8 +27,12 @@ if TYPE_CHECKING:
     from loadstone.comparison.matrix import Effect
     from loadstone.comparison.metric import Judgement, Metric
     from loadstone.comparison.pairing import Repeats
+    from loadstone.comparison.phase import ComparedPhase
     from loadstone.comparison.values import OfJob, Value
     from loadstone.comparison.watched import WatchedRow
+
+MOST_HELD: Final = 8
+"""Of the loads of a side that can be compared with nothing, so many are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +329,16 @@ def _tells_no_error(cell: Repeats) -> bool:
 def _held(sides: Sequence[Side]) -> str:
     told = []
     for one in sides:
-        names = dict.fromkeys(f"{phase.name} ({phase.pattern})" for phase in one.phases)
-        told.append(f"{one.name} has {', '.join(names) or 'none'}")
+        held = [phase for phase in one.phases if phase.is_a_maximum or not phase.on_a_curve]
+        names = list(dict.fromkeys(f"{phase.name} ({_load(phase)})" for phase in held))
+        more = f" and {len(names) - MOST_HELD} more" if names[MOST_HELD:] else ""
+        told.append(f"{one.name} has {', '.join(names[:MOST_HELD]) or 'none'}{more}")
     return "; ".join(told)
+
+
+def _load(phase: ComparedPhase) -> str:
+    """Return what decides whether a phase has a partner."""
+    parts = [phase.pattern]
+    parts += ["maximum of a curve"] if phase.is_a_maximum else []
+    parts += [f"depth {phase.depth}"] if phase.depth is not None else []
+    return ", ".join(parts)

@@ -9,11 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from loadstone.analysis.study.curve import PURPOSE, RATE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from loadstone.comparison.phase import ComparedPhase
     from loadstone.comparison.side import Side
+
+
+OF_CURVES: Final = (RATE, PURPOSE)
+"""Factors that say which load of a curve a run is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +47,22 @@ class PatternRow:
     cells: tuple[Repeats | None, ...]
 
 
-def cells(side: Side) -> list[Repeats]:
-    """Put the repeats of a side together, in the order they were met; loads of curves are left out."""
+def cells(side: Side, *, maxima: bool = False) -> list[Repeats]:
+    """Put the repeats of a side together, in the order they were met; loads of curves are left out.
+
+    `maxima`: the maximum of a curve is taken for what it is, a load in a closed loop.
+    """
     found: dict[Hashable, list[ComparedPhase]] = {}
     for phase in side.phases:
-        if phase.on_a_curve:
+        if phase.on_a_curve and not (maxima and phase.is_a_maximum):
             continue
         found.setdefault(_same(phase), []).append(phase)
     return [Repeats(tuple(them)) for them in found.values()]
 
 
 def _factors(phase: ComparedPhase) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((name, str(value)) for name, value in phase.factors.items()))
+    left_out = OF_CURVES if phase.is_a_maximum else ()
+    return tuple(sorted((name, str(value)) for name, value in phase.factors.items() if name not in left_out))
 
 
 def _same(phase: ComparedPhase) -> Hashable:
@@ -78,7 +88,9 @@ LIKENESS: Final[tuple[Callable[[ComparedPhase], Hashable], ...]] = (
 
 def rows(sides: Sequence[Side]) -> tuple[list[PatternRow], list[list[Repeats]]]:
     """Pair the first side's cells with the others'. Second: what each side has alone."""
-    first, *others = [cells(side) for side in sides]
+    with_curves = [any(phase.on_a_curve for phase in side.phases) for side in sides]
+    maxima = any(with_curves) and not all(with_curves)
+    first, *others = [cells(side, maxima=maxima) for side in sides]
     partners: list[dict[int, Repeats]] = []
     alone: list[list[Repeats]] = []
     for other in others:

@@ -132,6 +132,11 @@ class ComparedPhase:
         return RATE in self.factors
 
     @property
+    def is_a_maximum(self) -> bool:
+        """Whether it is the load in a closed loop that the others of its curve are shares of."""
+        return RATE in self.factors and self.factors[RATE] is None
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The jobs by name."""
         return tuple(sorted(job.job for job in self.case.jobs))
