@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import subprocess
 import sys
@@ -121,3 +122,22 @@ def test_an_interval_without_bounds_is_drawn_as_far_as_an_axis_reaches() -> None
     svg = chart_images.svg(spec)
     assert "NaN" not in svg
     assert "4k random read: IOPS" in svg
+
+
+def test_a_chart_of_many_rows_is_whole_on_paper(tmp_path: Path) -> None:
+    if shutil.which("pdftotext") is None:
+        pytest.skip("no pdftotext (package poppler-utils)")
+    pytest.importorskip("typst")
+    rows = [
+        {"line": f"pattern {at}: IOPS", "at": 1.1, "low": 1.0, "high": 1.2, "kind": "same"}
+        for at in range(60)
+    ]
+    tall = drawing(forest("Change", rows, {"same": ("#888", "circle")}))
+    (tmp_path / "a.pdf").write_bytes(paper.pdf(Article("A comparison", "a", [Drawings([tall], 1)])))
+    told = subprocess.run(
+        ["pdftotext", "-bbox", str(tmp_path / "a.pdf"), "-"], capture_output=True, text=True, check=True
+    ).stdout
+    height = float(re.findall(r'<page [^>]*height="([0-9.]+)"', told)[0])
+    ends = [float(one) for one in re.findall(r'<word [^>]*yMax="([0-9.]+)">59:', told)]
+    assert ends and all(end < height for end in ends)
+    assert max(float(one) for one in re.findall(r'yMax="([0-9.]+)"', told)) < height
