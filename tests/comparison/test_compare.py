@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from loadstone import exitcodes
+from loadstone.analysis.statistics.significance import Contrast
 from loadstone.api.comparing import Comparison
 from loadstone.bundle import study as on_disk
+from loadstone.bundle.study import Factor
 from loadstone.cli.verbs.compare import compare as verb
 from loadstone.comparison import pairing
 from loadstone.comparison.compare import JobRow, compare
@@ -104,7 +106,9 @@ def study(path: Path, reached: list[float], *, rates: list[float | None] | None 
     points = []
     for number, hz in enumerate(reached, start=1):
         made(path / "runs" / f"{number}", hz, seed=10 * number)
-        factors = {"repeat": number} if rates is None else {"repeat": 1, "rate_percent": rates[number - 1]}
+        factors: dict[str, Factor] = {"repeat": number}
+        if rates is not None:
+            factors = {"repeat": 1, "rate_percent": rates[number - 1]}
         points.append(
             on_disk.Point(name=f"{number}", factors=factors, bundle=f"runs/{number}", status="complete")
         )
@@ -131,6 +135,23 @@ def test_repeats_that_scatter_hide_a_difference_that_single_runs_would_show(tmp_
     assert found["IOPS"].cells[1].judgement == "same"
     single = rows([base / "runs" / "1", other / "runs" / "1"])
     assert single["IOPS"].cells[1].judgement == "worse"
+
+
+def test_a_few_repeats_are_shown_one_by_one(tmp_path: Path) -> None:
+    base = study(tmp_path / "base", [1000.0, 1100.0])
+    found = Comparison(compare([base, made(tmp_path / "other", 1050.0, seed=5)]))
+    cell = next(one for one in found.document()["matrix"] if one["metric"] == "IOPS")
+    assert [len(one) for one in cell["each"]] == [2, 1]
+    assert cell["each"][0] == pytest.approx([1000.0, 1100.0], rel=0.05)
+    assert sum(cell["each"][0]) / 2 == pytest.approx(cell["values"][0])
+    first, second = (words.short(value, "count") for value in cell["each"][0])
+    assert f"(runs: {first}, {second})" in found.markdown()
+    assert words.each(found.made.effects[0].after, "count") == ""
+
+
+def test_what_is_many_times_as_much_is_a_factor() -> None:
+    assert words.change(Contrast(67.8, 9.2, 448.0, 1e-6)) == "×68.8 (+920 to ×449)"
+    assert words.change(Contrast(-0.5, -0.6, 20.0, 0.1)).startswith("-50")
 
 
 def test_repeats_of_a_paced_job_are_repeats_though_no_two_had_as_much_due(tmp_path: Path) -> None:

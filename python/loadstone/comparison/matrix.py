@@ -41,6 +41,8 @@ class SideValue:
     why: str | None = None
     raw: float | None = None
     """What was measured where nothing of it is valid: to be shown struck through."""
+    each: tuple[float, ...] = ()
+    """The value of each valid run, in the order they were met."""
 
     @property
     def valid(self) -> bool:
@@ -95,7 +97,9 @@ def entry(cell: Repeats, metric: Metric) -> SideValue | None:
     known = [one.values[metric] for one in cell.valid if metric in one.values]
     samples = [value for value in known if isinstance(value, Sample)]
     if samples:
-        return SideValue(together(samples), len(samples), len(invalid), why)
+        return SideValue(
+            together(samples), len(samples), len(invalid), why, each=tuple(one.value for one in samples)
+        )
     pairs = [value for value in known if not isinstance(value, Sample)]
     if pairs:
         failed = Sample(float(sum(pair[0] for pair in pairs)), None, None)

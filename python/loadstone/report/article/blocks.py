@@ -30,7 +30,7 @@ class TableCell:
     """Nothing may rest on it."""
     strong: bool = False
     below: str = ""
-    """A second line, in small letters: a change and its interval."""
+    """What stands below it, in small letters and a line or more: a change and its interval, single values."""
     link: str = ""
 
 

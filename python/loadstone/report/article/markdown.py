@@ -89,7 +89,8 @@ def _cell(cell: TableCell) -> str:
     text = f"**{text}**" if cell.strong and text else text
     if cell.below:
         strong = "**" if cell.kind in ("better", "worse") else ""
-        text += f" ({strong}{_text(cell.below)}{strong})"
+        below = ", ".join(cell.below.splitlines())
+        text += f" ({strong}{_text(below)}{strong})"
     return text
 
 

@@ -109,8 +109,9 @@ def _cell(entry: SideValue, quantity: Quantity, one: Effect | None = None) -> Ta
     text = words.entry(entry, quantity)
     if not entry.valid:
         return TableCell(text, struck=True, below="not valid")
-    below = [words.left_out(entry)] if one is None else [words.told(one), words.left_out(entry)]
-    return TableCell(text, "base" if one is None else one.judgement, below=", ".join(filter(None, below)))
+    below = [words.each(entry, quantity), words.left_out(entry)]
+    below = below if one is None else [words.told(one), *below]
+    return TableCell(text, "base" if one is None else one.judgement, below="\n".join(filter(None, below)))
 
 
 def _list(title: str, said: Sequence[str]) -> list[Block]:

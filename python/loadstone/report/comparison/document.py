@@ -72,6 +72,9 @@ class JsonCell(FrozenModel):
     values: list[float | None] = Field(description="of the first side and of this one; null: not valid")
     errors: list[float | None] = Field(description="one standard error of each")
     runs: list[int] = Field(description="valid runs that each is of")
+    each: list[list[float]] = Field(
+        description="the value of every valid run, of the first side and of this one"
+    )
     valid: list[bool]
     change: float | None = Field(description="share by which it is above the first side's")
     interval: list[float] | None = Field(description="95 % interval of the change")
@@ -199,6 +202,7 @@ def _cell(one: Effect, side: str) -> JsonCell:
         values=[_value(one.before), _value(one.after)],
         errors=[entry.sample.error if entry.sample else None for entry in (one.before, one.after)],
         runs=[one.before.runs, one.after.runs],
+        each=[list(one.before.each), list(one.after.each)],
         valid=[one.before.valid, one.after.valid],
         change=found.change if found is not None and math.isfinite(found.change) else None,
         interval=[found.low, found.high] if known and found is not None else None,  # type: ignore[list-item] # known

@@ -103,7 +103,15 @@ def _line(made: ComparisonTable, metric: Metric, found: list[Effect]) -> dict[st
         one = by_side.get(at)
         if one is None:
             cells.append(
-                {"value": "–", "change": "", "kind": "none", "struck": False, "why": None, "runs": ""}
+                {
+                    "value": "–",
+                    "change": "",
+                    "each": "",
+                    "kind": "none",
+                    "struck": False,
+                    "why": None,
+                    "runs": "",
+                }
             )
         else:
             cells.append(_cell(one.after, metric, words.told(one), one.judgement))
@@ -114,6 +122,7 @@ def _cell(one: SideValue, metric: Metric, change: str, kind: str) -> dict[str, A
     return {
         "value": words.entry(one, metric.quantity),
         "change": change,
+        "each": words.each(one, metric.quantity),
         "kind": kind,
         "struck": not one.valid,
         "why": one.why,

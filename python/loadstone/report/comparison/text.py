@@ -200,7 +200,10 @@ class _Ready(str):
 
 def _struck(one: SideValue, quantity: Quantity) -> str:
     text = words.entry(one, quantity)
-    return text if one.valid else _Ready(f"~~{printable.markdown(text)}~~")
+    if not one.valid:
+        return _Ready(f"~~{printable.markdown(text)}~~")
+    each = words.each(one, quantity).replace("\N{NO-BREAK SPACE}", " ")
+    return f"{text} ({each})" if each else text
 
 
 def _jobs(made: ComparisonTable) -> str:

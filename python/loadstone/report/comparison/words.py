@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from loadstone.comparison.side import Side
 
 STEPS: Final = {"count": "count", "bytes_per_s": "binary", "ns": "time"}
+MAX_EACH: Final = 5
+"""Of more runs the mean and its error say more than their values."""
+FACTOR: Final = 10.0
+"""What grew by more than this share is written as a factor: `×68`, not `+6681 %`."""
 MARKS: Final = {"better": "▲", "worse": "▼", "same": "", "unknown": ""}
 
 
@@ -66,6 +70,16 @@ def left_out(one: SideValue) -> str:
     )
 
 
+def each(one: SideValue, quantity: Quantity) -> str:
+    """Write the value of every run of a few; empty for one run, and for more than are read."""
+    if not 2 <= len(one.each) <= MAX_EACH:
+        return ""
+    # One line where it has room for one.
+    return f"runs: {', '.join(short(value, quantity) for value in one.each)}".replace(
+        " ", "\N{NO-BREAK SPACE}"
+    )
+
+
 def change(found: Contrast | None) -> str:
     """Write a change and its interval: `+12 % (+9 to +15)`."""
     if found is None:
@@ -73,14 +87,21 @@ def change(found: Contrast | None) -> str:
     if math.isinf(found.change):
         return "from none"
     if found.low is None or found.high is None:
-        return f"{_bounded(found.change, 0)}{units.THIN}%" if found.change else "none"
+        return _with_unit(found.change, 0) if found.change else "none"
     width = (found.high - found.low) * 50
     places = 0 if width >= 1 else (1 if width >= 0.1 else 2)
     low, high = (_bounded(part, places) for part in (found.low, found.high))
-    return f"{_bounded(found.change, places)}{units.THIN}% ({low} to {high})"
+    return f"{_with_unit(found.change, places)} ({low} to {high})"
+
+
+def _with_unit(share: float, places: int) -> str:
+    text = _bounded(share, places)
+    return text if text.startswith("×") or text == "any" else f"{text}{units.THIN}%"
 
 
 def _bounded(share: float, places: int) -> str:
+    if FACTOR < share <= 1000:
+        return f"×{1 + share:.3g}"
     text = f"{share * 100:+.{places}f}"
     return "any" if share > 1000 else (text.lstrip("-+") if not float(text) else text)
 
