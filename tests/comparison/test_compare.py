@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,7 +12,6 @@ from loadstone import exitcodes
 from loadstone.analysis.statistics.significance import Contrast
 from loadstone.api.comparing import Comparison
 from loadstone.bundle import study as on_disk
-from loadstone.bundle.study import Factor
 from loadstone.cli.verbs.compare import compare as verb
 from loadstone.comparison import pairing
 from loadstone.comparison.compare import JobRow, compare
@@ -21,6 +21,9 @@ from loadstone.report.comparison import words
 from loadstone.report.comparison.words import headline
 from tests.support import runs
 from tests.support.runs import Job
+
+if TYPE_CHECKING:
+    from loadstone.bundle.study import Factor
 
 FOREIGN = Path(__file__).parents[1] / "data" / "foreign"
 

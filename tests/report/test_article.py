@@ -139,5 +139,6 @@ def test_a_chart_of_many_rows_is_whole_on_paper(tmp_path: Path) -> None:
     ).stdout
     height = float(re.findall(r'<page [^>]*height="([0-9.]+)"', told)[0])
     ends = [float(one) for one in re.findall(r'<word [^>]*yMax="([0-9.]+)">59:', told)]
-    assert ends and all(end < height for end in ends)
+    assert ends
+    assert all(end < height for end in ends)
     assert max(float(one) for one in re.findall(r'yMax="([0-9.]+)"', told)) < height
