@@ -356,6 +356,8 @@ class Case:
     """What short runs afterwards measured."""
     probe_command: str | None = None
     """The same run once more, with probes."""
+    of_host: str | None = None
+    """The host of the run that this is of, where it had several."""
     beside: tuple[LoadBeside, ...] = ()
     """Loads of the run's other hosts on this machine. What `traffic` has as asked has theirs in it."""
     hosts: tuple[HostFigures, ...] = ()

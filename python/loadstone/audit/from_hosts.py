@@ -32,7 +32,13 @@ def cases_of_hosts(made: Summary) -> list[tuple[str, list[shape.Case]]]:
     for name, one in made.by_host.items():
         own = cases(one, _beside(made, name))
         found.append(
-            (name, [replace(case, name=name if len(own) == 1 else f"{name}: {case.name}") for case in own])
+            (
+                name,
+                [
+                    replace(case, name=name if len(own) == 1 else f"{name}: {case.name}", of_host=name)
+                    for case in own
+                ],
+            )
         )
     return found
 

@@ -231,8 +231,15 @@ def _cause(rule: Rule, finding: Finding, case: Case) -> Cause:
         evidence=finding.evidence,
         advice=finding.advice,
         chart=finding.chart,
-        about=finding.job or case.name,
+        about=_about(finding, case),
     )
+
+
+def _about(finding: Finding, case: Case) -> str:
+    """Return the job or phase; jobs of one name run on several hosts."""
+    if finding.job is None:
+        return case.name
+    return finding.job if case.of_host is None else f"{case.of_host}: {finding.job}"
 
 
 def _deciding(causes: Sequence[Cause]) -> Cause | None:

@@ -105,21 +105,34 @@ def terminal(audited: Audited, console: Console) -> None:
         )
     )
     console.print(Text(verdict.sentences))
-    several = len(audited.phases) > 1
-    told = [cause for cause in verdict.causes if cause.effect != "note"]
-    for cause in told[:MAX_CAUSES]:
-        about = f"{cause.about}: " if several and cause.about else ""
+    told = _alike([cause for cause in verdict.causes if cause.effect != "note"])
+    for cause, *others in told[:MAX_CAUSES]:
+        about = f"{of}: " if (of := _about(cause, audited)) else ""
+        more = say("verdict.terminal.alike", findings=len(others)) if others else ""
         name = (
             title(cause.rule),
             "red" if cause.effect == "not_valid" else "yellow",
         )
         told_by = (f" ({cause.rule}, {confidence(cause.confidence)})", "dim")
-        console.print(Text.assemble("  ", name, told_by, f": {about}{evidence_line(cause)}"))
+        console.print(Text.assemble("  ", name, told_by, f": {about}{evidence_line(cause)}{more}"))
     if len(told) > MAX_CAUSES:
         console.print(Text("  " + say("verdict.terminal.more", findings=len(told) - MAX_CAUSES), "dim"))
     for advice in verdict.advice[:MAX_CAUSES]:
         console.print(Text("  " + say("verdict.terminal.advice", advice=advice)))
     _explanations(verdict, console)
+
+
+def _alike(causes: Sequence[Cause]) -> list[list[Cause]]:
+    """Put causes together that one rule says of several jobs, phases or hosts."""
+    found: dict[object, list[Cause]] = {}
+    for cause in causes:
+        found.setdefault((cause.rule, cause.effect, cause.advice), []).append(cause)
+    return list(found.values())
+
+
+def _about(cause: Cause, audited: Audited) -> str | None:
+    """Return the job, phase or host of a cause; None where the result has one and it is that one."""
+    return None if [phase.name for phase in audited.phases] == [cause.about] else cause.about
 
 
 def _explanations(verdict: Verdict, console: Console) -> None:
@@ -148,8 +161,8 @@ def _remaining(verdict: Verdict) -> int:
 
 def page(audited: Audited, draw: Callable[[Spec], object]) -> dict[str, Any]:
     """Return what the page's template shows; `draw` makes an SVG of a chart."""
-    verdict, several = audited.verdict, len(audited.phases) > 1
-    causes = _together([_cause(cause, draw, several=several) for cause in verdict.causes])
+    verdict = audited.verdict
+    causes = _together([_cause(cause, draw, _about(cause, audited)) for cause in verdict.causes])
     return {
         "kind": verdict.kind,
         "headline": headline(verdict),
@@ -217,14 +230,15 @@ def _together(causes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _cause(cause: Cause, draw: Callable[[Spec], object], *, several: bool) -> dict[str, Any]:
+def _cause(cause: Cause, draw: Callable[[Spec], object], about: str | None) -> dict[str, Any]:
     return {
         "rule": cause.rule,
         "title": title(cause.rule),
         "effect": cause.effect,
         "effect_name": EFFECTS[cause.effect],
         "confidence": confidence(cause.confidence),
-        "about": cause.about if several else None,
+        # A sentence that begins with it names it.
+        "about": None if about is None or cause.text.startswith(about) else about,
         "text": cause.text,
         "advice": cause.advice,
         "evidence": evidence(cause),
