@@ -153,7 +153,7 @@ def test_a_few_repeats_are_shown_one_by_one(tmp_path: Path) -> None:
 
 
 def test_what_is_many_times_as_much_is_a_factor() -> None:
-    assert words.change(Contrast(67.8, 9.2, 448.0, 1e-6)) == "×68.8 (+920 to ×449)"
+    assert words.change(Contrast(67.8, 9.2, 448.0, 1e-6)) == "68.8× (+920 to 449×)"
     assert words.change(Contrast(-0.5, -0.6, 20.0, 0.1)).startswith("-50")
 
 

@@ -142,3 +142,17 @@ def test_a_chart_of_many_rows_is_whole_on_paper(tmp_path: Path) -> None:
     assert ends
     assert all(end < height for end in ends)
     assert max(float(one) for one in re.findall(r'yMax="([0-9.]+)"', told)) < height
+
+
+def test_a_rate_is_not_broken_within_its_unit_on_paper(tmp_path: Path) -> None:
+    if shutil.which("pdftotext") is None:
+        pytest.skip("no pdftotext (package poppler-utils)")
+    pytest.importorskip("typst")
+    rows = [["rr read", "4.8k ± 1.6k", "600 ± 200 MiB/s", "940 ± 310 µs", "9.76 ms", "2 of 2", "cannot tell"]]
+    heads = ["pattern", "IOPS", "bandwidth", "latency mean", "p99", "valid runs", "verdict"]
+    made = Article("A study", "a", [ArticleTable(heads, rows, matrix=True)])
+    (tmp_path / "a.pdf").write_bytes(paper.pdf(made))
+    told = subprocess.run(
+        ["pdftotext", "-layout", str(tmp_path / "a.pdf"), "-"], capture_output=True, text=True, check=True
+    ).stdout
+    assert any("600 ± 200 MiB/s" in line and "rr read" in line for line in told.splitlines()), told

@@ -27,7 +27,7 @@ STEPS: Final = {"count": "count", "bytes_per_s": "binary", "ns": "time"}
 MAX_EACH: Final = 5
 """Of more runs the mean and its error say more than their values."""
 FACTOR: Final = 10.0
-"""What grew by more than this share is written as a factor: `×68`, not `+6681 %`."""
+"""What grew by more than this share is written as a factor: `68×`, not `+6681 %`."""
 MARKS: Final = {"better": "▲", "worse": "▼", "same": "", "unknown": ""}
 
 
@@ -96,12 +96,12 @@ def change(found: Contrast | None) -> str:
 
 def _with_unit(share: float, places: int) -> str:
     text = _bounded(share, places)
-    return text if text.startswith("×") or text == "any" else f"{text}{units.THIN}%"
+    return text if text.endswith("×") or text == "any" else f"{text}{units.THIN}%"
 
 
 def _bounded(share: float, places: int) -> str:
     if FACTOR < share <= 1000:
-        return f"×{1 + share:.3g}"
+        return f"{1 + share:.3g}×"
     text = f"{share * 100:+.{places}f}"
     return "any" if share > 1000 else (text.lstrip("-+") if not float(text) else text)
 

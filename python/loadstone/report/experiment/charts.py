@@ -256,8 +256,8 @@ def shares(story: ExperimentStory) -> Spec | None:
     return base(f"What explains the differences in {name_of(story.metric)}", rows) | {
         "width": WIDTH,
         "height": {"step": SHARE_STEP},
-        # A page's font is wider than the one that room for labels is measured with.
-        "padding": {"left": 14, "right": 14, "top": 5, "bottom": 5},
+        # Names are drawn in a font that is wider than the one they are measured with.
+        "padding": {"left": 5 + 1.5 * max(map(len, terms)), "right": 12, "top": 5, "bottom": 5},
         "mark": {"type": "bar"},
         "encoding": {
             "x": {

@@ -172,7 +172,8 @@ def rate_of_repeats(line: RepeatedLine) -> Spec | None:
     }
     if found.half_width is not None:
         band = {
-            "low": (found.mean.value - found.half_width) / size,
+            # Of a few runs that lie far apart it reaches below nothing; no rate does.
+            "low": max(0.0, found.mean.value - found.half_width) / size,
             "high": (found.mean.value + found.half_width) / size,
             "v": found.mean.value / size,
         }
