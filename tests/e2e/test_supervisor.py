@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import signal
@@ -118,6 +119,28 @@ def test_the_terminal_is_given_back_when_the_program_is_stopped_and_when_it_is_k
         os.kill(worker, signal.SIGKILL)
         assert LEAVE.encode() in seen(terminal, b"the program was killed by SIGKILL")
     assert running.wait(PATIENCE_S) == 1
+
+
+def test_the_terminal_is_given_back_when_the_parent_is_killed(tmp_path: Path) -> None:
+    needs_engine()
+    held, given = pty.openpty()
+    words = ["run", str(job(tmp_path / "r.fio", JOB)), "--out", "b", "--no-report", "--no-calibration"]
+    running = Started(words, stderr=given, cwd=tmp_path, env={**os.environ, "TERM": "xterm"}, process_group=0)
+    os.close(given)
+    with os.fdopen(held, "rb", buffering=0) as terminal:
+        seen(terminal, b"IOPS")
+        os.kill(running.pid, signal.SIGKILL)
+        assert running.wait(PATIENCE_S) == -signal.SIGKILL
+        assert LEAVE.encode() in rest(terminal)
+
+
+def rest(terminal: IO[bytes]) -> bytes:
+    """Read until nobody holds the terminal any more."""
+    found = b""
+    with contextlib.suppress(OSError):
+        while part := terminal.read(4096):
+            found += part
+    return found
 
 
 def seen(terminal: IO[bytes], wanted: bytes) -> bytes:

@@ -21,6 +21,7 @@ from rich.text import Text
 from loadstone import units
 from loadstone.api.jobs.progress_table import PhaseTotals, ProgressRow, ProgressTable
 from loadstone.cli.display import console
+from loadstone.cli.display.screen_keeper import ScreenKeeper
 from loadstone.cli.process import standard_output
 from loadstone.printable import message
 
@@ -62,6 +63,7 @@ class LiveProgress:
         self._error = standard_output.standard_error()
         self._console = console.console()
         self._console.file = self._error.beneath
+        self._keeper = ScreenKeeper(self._error.beneath, LEAVE)
         self._board: ProgressTable | None = None
         self._drawn_s = 0.0
         self._told = 0
@@ -106,6 +108,7 @@ class LiveProgress:
 
     def _enter(self) -> None:
         self._error.hold(LEAVE)
+        self._keeper.begin()
         self._console.set_alt_screen()
         self._console.show_cursor(show=False)
 
@@ -114,6 +117,7 @@ class LiveProgress:
         self._console.clear()
         self._console.set_alt_screen(enable=False)
         self._console.show_cursor()
+        self._keeper.end()
         self._error.release()
 
     def _stopped(self, number: int, frame: FrameType | None) -> None:
