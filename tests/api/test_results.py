@@ -140,7 +140,7 @@ def test_two_results_are_compared(tmp_path: Path) -> None:
         with pytest.raises(loadstone.InputError):
             loadstone.compare(*results)
     other = runs.make(tmp_path / "other", Job("z", {"read": 5.0}, block_bytes=8192)).path
-    with pytest.raises(loadstone.InputError, match="no job and no pattern in common"):
+    with pytest.raises(loadstone.InputError, match="no load can be compared"):
         loadstone.compare(slow, other)
     shutil.rmtree(other)
     with pytest.raises(loadstone.InputError, match="no such file"):

@@ -156,3 +156,23 @@ def test_a_rate_is_not_broken_within_its_unit_on_paper(tmp_path: Path) -> None:
         ["pdftotext", "-layout", str(tmp_path / "a.pdf"), "-"], capture_output=True, text=True, check=True
     ).stdout
     assert any("600 ± 200 MiB/s" in line and "rr read" in line for line in told.splitlines()), told
+
+
+def test_a_pattern_is_never_the_last_line_of_a_page(tmp_path: Path) -> None:
+    if shutil.which("pdftotext") is None:
+        pytest.skip("no pdftotext (package poppler-utils)")
+    pytest.importorskip("typst")
+    rows: list[list[TableCell | str]] = []
+    for at in range(60):
+        rows += [[TableCell(f"pattern {at}")], ["IOPS", "100"], ["mean", "100"], ["p99", "100"]]
+    made = Article("A comparison", "a", [ArticleTable(["pattern", "b"], rows, matrix=True)])
+    (tmp_path / "a.pdf").write_bytes(paper.pdf(made))
+    told = subprocess.run(
+        ["pdftotext", "-layout", str(tmp_path / "a.pdf"), "-"], capture_output=True, text=True, check=True
+    ).stdout
+    pages = [
+        [line for line in page.splitlines() if line.strip()] for page in told.split("\f") if page.strip()
+    ]
+    assert len(pages) > 2
+    above_foot = [page[-2] for page in pages]
+    assert not [line for line in above_foot if re.match(r"\s*pattern \d", line)]

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from loadstone.report.pictures.charts import Spec
     from loadstone.report.pictures.drawer import Svg
 
-COLUMNS: Final = 2
+COLUMNS: Final = 4
 """So many sides are columns of the matrix; more are its rows, so that it stays within the page."""
+BESIDE: Final = 2
+"""So many have room beside each other on a phone; more are lines below each other there."""
 
 
 def page(made: ComparisonTable) -> str:
@@ -46,6 +48,7 @@ def _rendered(made: ComparisonTable, drawer: Drawer) -> str:
         ],
         doubts=[f"{one.name}: {doubt}" for one in made.sides for doubt in one.doubts],
         across=len(made.sides) <= COLUMNS,
+        labelled=len(made.sides) > BESIDE,
         matrix=_matrix(made),
         legend=words.legend(made),
         excluded=made.excluded,

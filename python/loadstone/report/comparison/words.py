@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from loadstone.comparison.side import Side
 
 STEPS: Final = {"count": "count", "bytes_per_s": "binary", "ns": "time"}
+MAX_WHY: Final = 8
+"""Of the reasons of a gate so many are told one by one."""
 MAX_EACH: Final = 5
 """Of more runs the mean and its error say more than their values."""
 FACTOR: Final = 10.0
@@ -195,7 +197,9 @@ def gate(found: Gate, known: Sequence[Power]) -> list[str]:
     """Say what the gate decided, and what it could have seen."""
     outcome = found.outcome.replace("_", " ")
     lines = [f"gate: {outcome}" + (f": {found.why[0]}" if found.why else "")]
-    lines += [f"gate: {one}" for one in found.why[1:]]
+    lines += [f"gate: {one}" for one in found.why[1:MAX_WHY]]
+    if len(found.why) > MAX_WHY:
+        lines.append(f"gate: and {len(found.why) - MAX_WHY} more, all of them in --json")
     weakest = min(known, key=lambda one: one.power, default=None)
     if weakest is not None:
         lines.append(
