@@ -41,6 +41,16 @@ def test_all_sides_are_read_at_the_same_load_and_latency() -> None:
     ]
 
 
+def test_sides_that_are_far_apart_are_read_in_the_middle_of_what_all_reach() -> None:
+    # 70 % of the slower one's maximum lies below the lowest load of the faster, and twice the latency
+    # there above the highest of the slower.
+    fast = Curve("reads", None, (point(0, 1_500, 40_000), point(1, 6_000, 90_000)), None, None)
+    slow = Curve("reads", None, (point(0, 400, 50_000), point(1, 1_700, 75_000)), None, None)
+    assert names(fast, slow) == [["maximum IOPS", "latency at 1.50k IOPS", "IOPS at 61.0 µs"]]
+    apart = Curve("reads", None, (point(0, 10, 500_000), point(1, 20, 900_000)), None, None)
+    assert names(fast, apart) == [["maximum IOPS"]]
+
+
 def test_a_side_without_a_valid_load_sets_no_level_and_is_compared_in_nothing() -> None:
     twice, broken = names(curve(10_000), curve(20_000), curve(900_000, valid=False))
     assert twice == ["maximum IOPS", "latency at 6.30k IOPS", "IOPS at 220 µs"]

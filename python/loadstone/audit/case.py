@@ -89,6 +89,8 @@ class JobRequest:
 
     job: str
     clones: int | None = None
+    clones_from_times: bool = False
+    """They, or how many jobs like this there are, are worked out from how long all ran, and may be wrong."""
     iodepth: int | None = None
     depth: int | None = None
     """Of all its clones together."""

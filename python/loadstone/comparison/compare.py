@@ -261,7 +261,7 @@ def _other_loads(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) -> 
                 continue
             differs = pairing.another_load(base.first, found.first)
             if differs is not None:
-                yield Alone(one.name, row.pattern, f"it ran another load: {differs}")
+                yield Alone(one.name, row.pattern, f"{row.pattern} is another load: {differs}")
 
 
 def _on_two_sides(sides: Sequence[Side]) -> Iterable[Alone]:

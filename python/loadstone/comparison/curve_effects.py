@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from loadstone.comparison.side import Side
 
 EQUAL_LOAD: Final = 0.7
-"""Latency is read at this share of the smallest maximum."""
+"""Latency is read at this share of the smallest maximum, or else in the middle of what all sides reach."""
 EQUAL_LATENCY: Final = 2.0
-"""Load is read at this multiple of the largest of the sides' lowest latencies."""
+"""Load is read at this multiple of the largest of the sides' lowest latencies, or else in the middle."""
 Z_95: Final = 1.959964
 FREEDOM: Final = 30.0
 """Of a value read between points, each of many intervals."""
@@ -153,17 +153,23 @@ def _knee(curve: Curve) -> Sample | None:
 def _equal_load(every: Sequence[Curve]) -> float | None:
     tops = [max((load.iops.value for load in sound(curve)), default=0.0) for curve in every]
     lows = [min((load.iops.value for load in sound(curve)), default=math.inf) for curve in every]
-    wanted = _two_digits(EQUAL_LOAD * min(tops))
-    return wanted if max(lows) <= wanted <= min(tops) else None
+    return _within(EQUAL_LOAD * min(tops), max(lows), min(tops))
 
 
 def _equal_latency(every: Sequence[Curve]) -> float | None:
     lows = [min((load.mean_ns.value for load in sound(curve)), default=math.inf) for curve in every]
     tops = [max((load.mean_ns.value for load in sound(curve)), default=0.0) for curve in every]
-    if math.inf in lows:
+    return _within(EQUAL_LATENCY * max(lows), max(lows), min(tops))
+
+
+def _within(wanted: float, low: float, high: float) -> float | None:
+    """Return the level if all sides reach it, or one in the middle of what they do; None: there is none."""
+    if not 0 < low < high < math.inf:
         return None
-    wanted = _two_digits(EQUAL_LATENCY * max(lows))
-    return wanted if wanted <= min(tops) else None
+    for level in (_two_digits(wanted), _two_digits(math.sqrt(low * high))):
+        if low <= level <= high:
+            return level
+    return None
 
 
 def _two_digits(value: float) -> float:

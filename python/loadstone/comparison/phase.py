@@ -102,7 +102,9 @@ class ComparedPhase:
 
     @property
     def depth(self) -> int | None:
-        """I/Os that all clones together keep outstanding."""
+        """I/Os that all clones together keep outstanding; None where they were not counted."""
+        if any(job.clones_from_times for job in self.case.jobs):
+            return None
         parts = [None if job.iodepth is None else job.iodepth * (job.clones or 1) for job in self.case.jobs]
         known = [part for part in parts if part is not None]
         return sum(known) if known and len(known) == len(parts) else None

@@ -279,6 +279,7 @@ def _common(entry: _Entry, threads: int) -> tuple[shape.JobRequest, ...]:
     one = shape.JobRequest(
         job=told.job,
         clones=each if even else threads,
+        clones_from_times=True,
         clones_share=True if even and named else None,
         iodepth=told.iodepth if "iodepth" in general or told.backend in fio_options.SYNCHRONOUS else None,
         read_percent=fio_case.read_percent(set(entry.job.ops)),

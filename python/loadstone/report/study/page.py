@@ -160,13 +160,14 @@ def article(studies: Sequence[StudyPage]) -> Article:
     blocks += study_matrix.matrix(_named(studies))
     for part in _evidence(studies):
         blocks += _section(part)
+    shown: set[tuple[str, str]] = set()
     for one, lines in zip(studies, worth, strict=True):
         blocks += _course(one) if alone else []
         blocks += _path(one) if alone else []
         blocks.append(Heading("Runs" if alone else f"Runs of {_label(one)}"))
         blocks += [] if alone else [*_verdicts(lines[1:]), Facts(_facts(one))]
         blocks += _runs(one, alone=alone)
-        blocks += _redo(one)
+        blocks += _redo(one, shown)
     return Article(
         kicker=f"Loadstone study: {KINDS[first.study.kind] if alone else 'curves laid over each other'}",
         title=first.study.name if alone else " · ".join(_label(one) for one in studies),
@@ -415,7 +416,8 @@ def _rows(whole: StudyPage, run: RunFigures, *, sheet: bool, linked: bool) -> li
     return [*whole_run, *rows, *silent]
 
 
-def _redo(whole: StudyPage) -> list[Block]:
+def _redo(whole: StudyPage, shown: set[tuple[str, str]]) -> list[Block]:
+    """Return the commands and files; `shown`: files of the studies before it, which are not shown again."""
     study = whole.study
     request = shlex.join(str(word) for word in study.request.get("argv", []))
     blocks: list[Block] = [
@@ -423,7 +425,11 @@ def _redo(whole: StudyPage) -> list[Block]:
         Typed(f"loadstone rerun {shlex.quote(str(whole.path))}", "With the same Plans, run by run:"),
     ]
     blocks += [Typed(request, "As it was asked:")] if request else []
-    blocks += [Typed(_input(whole.path, file), name) for name, file in study.inputs.items()]
+    for name, file in study.inputs.items():
+        text = _input(whole.path, file)
+        again = (name, text) in shown
+        blocks.append(Paragraph(f"{name}: as above.", "soft") if again else Typed(text, name))
+        shown.add((name, text))
     return blocks
 
 
