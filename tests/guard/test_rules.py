@@ -37,7 +37,8 @@ def test_a_file_with_content_is_refused_with_evidence_and_remedy(tmp_path: Path)
     path = full(tmp_path / "vm.img")
     with pytest.raises(RefusedError) as caught:
         guard.secure(plan(target(path)), NO)
-    assert "holds 8000 bytes and was not created by Loadstone" in str(caught.value)
+    told = str(caught.value).replace("\N{NO-BREAK SPACE}", " ")
+    assert "holds 7.81 KiB and was not created by Loadstone" in told
     assert f"--i-accept-data-loss {path}" in (caught.value.hint or "")
 
 
@@ -119,7 +120,7 @@ def test_typing_the_path_is_consent(tmp_path: Path) -> None:
 
     guard.secure(plan(target(path)), guard.Consent(ask=ask))
     assert asked[0][0] == path
-    assert "8000 bytes" in asked[0][1][0]
+    assert "holds 7.81" in asked[0][1][0]
 
 
 def test_an_empty_file_needs_nothing(tmp_path: Path) -> None:

@@ -36,9 +36,12 @@ def plan(
         console.memory(planned.memory_bytes)
     else:
         console.notes(planned.found.notes)
+    why: dict[str, list[str]] = {}
     for one in planned.obstacles:
         does = f"need --i-accept-data-loss {one.what}" if one.needs_consent else f"be refused: {one.what}"
-        console.say(f"would {does}: {one.why}")
+        why.setdefault(does, []).append(one.why)
+    for does, reasons in why.items():
+        console.say(f"would {does}: {'; '.join(reasons)}")
     if json:
         sys.stdout.write(json_format.dumps(planned.document(), indent=2) + "\n")
     else:

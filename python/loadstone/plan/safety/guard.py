@@ -358,7 +358,7 @@ def _examine_file(
     found = content_evidence.evidence(path, _telling(consent, name))
     if found:
         key = "refusals.target.foreign_file" if mark is None else "refusals.target.shared_file"
-        found.insert(0, say(key, size=status.st_size))
+        found.insert(0, say(key, size_bytes=status.st_size))
     if found and flaw is not None:
         found.insert(1, flaw)
     return TargetFinding(name, needs_consent=doubts + found)
