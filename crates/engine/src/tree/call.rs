@@ -72,17 +72,25 @@ impl Anchor {
     /// Opens a file, and drops what is cached of it where that is asked for.
     ///
     /// # Errors
-    /// The error number of `openat(2)` or `openat2(2)`, or of what the dropping took; the
-    /// file is not open then.
+    /// The error number of `openat(2)` or `openat2(2)`, or of what the dropping took, and
+    /// `EMLINK` when a file to write has another name; the file is not open then.
     pub fn open(&self, path: &[u8], access: Access) -> Outcome<RawFd> {
         let fd = self.open_as_it_is(path, access)?;
-        if self.clears_cache && access != Access::Create {
-            if let Err(errno) = drop_cache(fd) {
-                let _ = close(fd);
-                return Err(errno);
-            }
+        if let Err(errno) = self.prepared(fd, access) {
+            let _ = close(fd);
+            return Err(errno);
         }
         Ok(fd)
+    }
+
+    fn prepared(&self, fd: RawFd, access: Access) -> Outcome<()> {
+        if access == Access::Write {
+            only_name(fd)?;
+        }
+        if self.clears_cache && access != Access::Create {
+            drop_cache(fd)?;
+        }
+        Ok(())
     }
 
     fn open_as_it_is(&self, path: &[u8], access: Access) -> Outcome<RawFd> {
@@ -221,6 +229,19 @@ pub fn flush(fd: RawFd) -> Outcome<()> {
     done(retried(|| unsafe { libc::fsync(fd) }))
 }
 
+/// Refuses a file with several names: somebody linked it into the tree after it was looked at.
+fn only_name(fd: RawFd) -> Outcome<()> {
+    let mut found = std::mem::MaybeUninit::<libc::stat>::uninit();
+    let into = found.as_mut_ptr();
+    // SAFETY: the caller owns the descriptor; the kernel writes one `stat` there.
+    done(retried(|| unsafe { libc::fstat(fd, into) }))?;
+    // SAFETY: the call succeeded, so all of it is written.
+    match unsafe { found.assume_init() }.st_nlink {
+        0 | 1 => Ok(()),
+        _ => Err(libc::EMLINK),
+    }
+}
+
 /// Drops the cached pages of a file. Dirty ones are not dropped, so they are written first.
 fn drop_cache(fd: RawFd) -> Outcome<()> {
     // SAFETY: the caller owns the descriptor, here and below.
@@ -255,6 +276,25 @@ mod tests {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
+    }
+
+    #[test]
+    fn what_is_linked_into_a_tree_during_a_run_is_not_opened_to_write() {
+        let name = format!("loadstone-names-{}", std::process::id());
+        let scratch = Scratch(std::env::temp_dir().join(name));
+        let tree = scratch.0.join("tree");
+        fs::create_dir_all(&tree).unwrap();
+        let mine = scratch.0.join("mine");
+        fs::write(&mine, "kept").unwrap();
+        fs::write(tree.join("own"), "ours").unwrap();
+        let opened = fs::File::open(&tree).unwrap();
+        let anchor = Anchor::new(&opened, &plain::target("tree", TargetKind::File, 0));
+        let open = |access| anchor.open(b"own\0", access).map(close);
+        assert_eq!(open(Access::Write), Ok(Ok(())));
+        fs::remove_file(tree.join("own")).unwrap();
+        fs::hard_link(&mine, tree.join("own")).unwrap();
+        assert_eq!(open(Access::Write), Err(libc::EMLINK));
+        assert_eq!(open(Access::Read), Ok(Ok(())));
     }
 
     #[test]
