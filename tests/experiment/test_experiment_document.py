@@ -55,3 +55,11 @@ def test_what_was_altered_is_refused(tmp_path: Path) -> None:
     file.write_text(file.read_text().replace("Schedulers", "Governors"))
     with pytest.raises(BundleError, match="not as it was written"):
         experiment.read(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["-1", "[]", "null", '"x"'])
+def test_what_is_no_object_is_refused(tmp_path: Path, text: str) -> None:
+    """760191: -1 ended in an AttributeError."""
+    (tmp_path / experiment.FILE).write_text(text)
+    with pytest.raises(BundleError, match="not a JSON object"):
+        experiment.read(tmp_path)

@@ -184,7 +184,7 @@ def read(path: Path) -> ExperimentDocument:
         if not path.is_dir():
             raise make_error(BundleError, "bundle.experiment.not_there", path=path)
         raise make_error(BundleError, "bundle.experiment.none", path=path, file=FILE)
-    document = members.document(path, FILE)
+    document = members.table(path, FILE)
     if seal.own_difference(document, FILE, required=True):
         raise make_error(BundleError, "bundle.experiment.changed", path=path / FILE)
     try:

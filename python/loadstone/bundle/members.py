@@ -145,6 +145,14 @@ def document(directory: Path, name: str) -> Any:
         ) from error
 
 
+def table(directory: Path, name: str) -> dict[str, Any]:
+    """Return a member that is one JSON object. Raises `BundleError`."""
+    found = document(directory, name)
+    if not isinstance(found, dict):
+        raise make_error(BundleError, "bundle.file.not_object", path=directory / name)
+    return found
+
+
 def decoded(data: bytes) -> Any:
     """Return what JSON says. Raises `ValueError`; also for numbers that nobody can compute with."""
     found = from_json(data, allow_inf_nan=False)

@@ -14,6 +14,7 @@ from loadstone.bundle import experiment as on_disk
 from loadstone.bundle import layout, members
 from loadstone.bundle import study as study_on_disk
 from loadstone.effects.observations import Aim, Factor, Observation, Observations
+from loadstone.errors import BundleError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,9 +89,12 @@ def _invalid(figures: RunFigures, studied: Sequence[str]) -> str | None:
     why = figures.point.why or "its verdict is not valid"
     if figures.summary is None:
         return why
-    told = members.document(figures.summary.bundle.path, layout.RESULT).get("verdict") or {}
-    causes = [cause for cause in told.get("causes", []) if cause.get("effect") == "not_valid"]
-    others = [cause for cause in causes if cause.get("rule") not in studied]
+    try:
+        told = members.table(figures.summary.bundle.path, layout.RESULT).get("verdict") or {}
+        causes = [cause for cause in told.get("causes", []) if cause.get("effect") == "not_valid"]
+        others = [cause for cause in causes if cause.get("rule") not in studied]
+    except (BundleError, AttributeError, TypeError):
+        return why  # What a damaged result says of its verdict excuses nothing.
     if causes and not others:
         return None
     return str(others[0].get("text", why)) if others else why
