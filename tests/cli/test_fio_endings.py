@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -14,7 +16,7 @@ from tests.e2e.program import needs_engine
 from tests.support import started
 
 if TYPE_CHECKING:
-    import subprocess
+    from collections.abc import Iterator
     from pathlib import Path
 
 LONG = ("--ioengine=null", "--size=1g", "--time_based", "--runtime=30")
@@ -173,3 +175,35 @@ def test_a_file_without_a_job_can_be_parsed(tmp_path: Path, text: str) -> None:
     (tmp_path / "bad.fio").write_text("[global]\nbs=many\n")
     fio("--parse-only", "bad.fio", cwd=tmp_path, code=1)
     assert "there is no job in none.fio" in fio("none.fio", cwd=tmp_path, code=1).stderr
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    if os.geteuid():
+        pytest.skip("only root mounts")
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "small", small], check=True)
+    yield small
+    subprocess.run(["umount", small], check=True)
+
+
+def test_results_that_their_file_does_not_take_are_on_standard_output(tmp_path: Path, full: Path) -> None:
+    """The bundle is temporary: they were lost."""
+    (full / "rest").write_bytes(bytes(60 << 10))
+    words = ("--name=w", f"--filename={tmp_path}/f", "--size=64k", "--rw=write", "--output-format=json")
+    done = fio(*words, f"--output={full}/out.json", cwd=tmp_path, code=1)
+    [job] = json.loads(done.stdout)["jobs"]
+    assert job["write"]["total_ios"] == 16
+    assert f"{full}/out.json: cannot be written: No space left on device" in done.stderr
+
+
+def test_a_bundle_without_room_is_told_with_what_decides_its_place(tmp_path: Path, full: Path) -> None:
+    (full / "rest").write_bytes(bytes(60 << 10))
+    words = ["fio", "--name=w", f"--filename={tmp_path}/f", "--size=64k", "--rw=write"]
+    done = started.run(words, cwd=tmp_path, timeout=60, env=os.environ | {"TMPDIR": str(full)})
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+    assert "TMPDIR" in done.stderr
+    assert "--out" not in done.stderr

@@ -6,6 +6,8 @@ are made in `report.fio`.
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -166,10 +168,20 @@ class FioResults:
         from loadstone.report.fio import document, normal, terse
 
         asked = self._asked
+        text = ""
         if "terse" in asked.formats:
-            self._out.writelines(line + "\n" for line in terse.lines(report, asked.terse_version))
+            text += "".join(line + "\n" for line in terse.lines(report, asked.terse_version))
         if "json" in asked.formats:
-            self._out.write(document.text(document.document(report, plus="json+" in asked.formats)))
+            text += document.text(document.document(report, plus="json+" in asked.formats))
         if "normal" in asked.formats:
-            self._out.write(normal.text(report))
-        self._out.flush()
+            text += normal.text(report)
+        try:
+            self._out.write(text)
+            self._out.flush()
+        except (LoadstoneError, OSError):
+            # The bundle is temporary: what the file does not take would be lost.
+            if asked.output is not None:
+                with contextlib.suppress(OSError):
+                    sys.stdout.write(text)
+                    sys.stdout.flush()
+            raise

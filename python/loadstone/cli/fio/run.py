@@ -69,8 +69,15 @@ def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
     try:
         return _run(asked, workload, argv)
     except LoadstoneError as error:
-        say(error, fio_names.by_path(workload))
+        _tell(error, workload)
         return FAILED
+
+
+def _tell(error: LoadstoneError, workload: Workload) -> None:
+    """Say an error; a hint names what decides here where the bundle is: fio has no --out."""
+    if error.hint is not None:
+        error.hint = error.hint.replace("--out", KEEP if os.environ.get(KEEP) else "TMPDIR")
+    say(error, fio_names.by_path(workload))
 
 
 def _run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
@@ -105,9 +112,7 @@ def _run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
             )
         trigger.execute()
         if outcome.exit_code == exitcodes.USAGE and outcome.error is not None:
-            say(
-                outcome.error, fio_names.by_path(workload)
-            )  # The engine refused the Plan: there is nothing to report.
+            _tell(outcome.error, workload)  # The engine refused the Plan: there is nothing to report.
             return FAILED
         if outcome.exit_code == exitcodes.INTERRUPTED:
             results.say("\nfio: terminating on signal 2\n")
@@ -118,10 +123,10 @@ def _run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
             failed = results.end(outcome.bundle_path, outcome.error)
         except (BundleError, OSError) as error:
             # Without a bundle the error has what is known of the run.
-            say(outcome.error or RunError(str(error)), fio_names.by_path(workload))
+            _tell(outcome.error or RunError(str(error)), workload)
             return FAILED
         if outcome.error is not None and not watch.told:
-            say(outcome.error, fio_names.by_path(workload))
+            _tell(outcome.error, workload)
     if outcome.exit_code == exitcodes.INTERRUPTED:
         return INTERRUPTED
     return min(failed, MAX_FAILED)
