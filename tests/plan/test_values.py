@@ -366,6 +366,27 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ),
     ("larger io_size", "[a]\nfilename=/t/1g\nsize=8m\nio_size=80m\n", {"s.limits.bytes": 80 * M}),
     ("io_size in percent", "[a]\nfilename=/t/1g\nsize=8m\nio_size=50%\n", {"s.limits.bytes": 4 * M}),
+    # fio 3.33 does as many: passes end at the end of the file, or of the map.
+    (
+        "io_size in whole passes",
+        "[a]\nfilename=/t/1g\nsize=1m\nio_size=4m\nloops=2\n",
+        {"s.limits.bytes": 4 * M},
+    ),
+    (
+        "more passes than io_size needs",
+        "[a]\nfilename=/t/1g\nrw=randrw\nsize=1m\nio_size=4m\nloops=6\n",
+        {"s.limits.bytes": 6 * M},
+    ),
+    (
+        "io_size ends within a pass",
+        "[a]\nfilename=/t/1g\nrw=randread\nsize=1m\nio_size=1500k\nloops=2\n",
+        {"s.limits.bytes": 2 * M},
+    ),
+    (
+        "passes without a map",
+        "[a]\nfilename=/t/1g\nrw=randread\nsize=1m\nio_size=4m\nloops=2\nnorandommap\n",
+        {"s.limits.bytes": 8 * M},
+    ),
     (
         "loops",
         "[a]\nfilename=/t/1g\nsize=8m\nloops=3\nnumber_ios=10\n",

@@ -141,7 +141,8 @@ def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int
     if job.process.cpus_policy == "split" and how.cpus:
         how = replace(how, cpus=(how.cpus[clone % len(how.cpus)],))
     chance = random.Random(seed)  # noqa: S311 - a drawn delay is no secret
-    limits = stream.limits(job, place.once_bytes, build.notes, chance)
+    region_bytes = sum(part.length_bytes for part in place.ranges)
+    limits = stream.limits(job, place.once_bytes, region_bytes, build.notes, chance)
     checks, heads = None, None
     if verify.by_headers(job):
         limits, heads = _headers(build, job, place, limits)

@@ -25,7 +25,15 @@ from loadstone.plan.model import (
     RateProcess,
     Think,
 )
-from loadstone.plan.pattern import shares, sizes, smallest, trims_then_writes
+from loadstone.plan.pattern import (
+    blocks_of,
+    is_random,
+    max_block,
+    shares,
+    sizes,
+    smallest,
+    trims_then_writes,
+)
 from loadstone.plan.rows import read_percent
 from loadstone.plan.work_kinds import kind_of
 from loadstone.workload.trees import OPENS
@@ -265,8 +273,13 @@ def dedupe_set(job: Job, seed: int, shared_seed: int, total_bytes: int) -> Dedup
     )
 
 
-def limits(job: Job, bytes_per_loop: int, notes: Notes, chance: random.Random) -> plan.Limits:
-    """When the clone starts and ends; `bytes_per_loop` counts trims of `trimwrite` once."""
+def limits(
+    job: Job, bytes_per_loop: int, region_bytes: int, notes: Notes, chance: random.Random
+) -> plan.Limits:
+    """When the clone starts and ends; `bytes_per_loop` counts trims of `trimwrite` once.
+
+    `region_bytes` is what its files have; 0 in a tree.
+    """
     loops = job.limits.loops or 1
     runtime = job.limits.runtime_ns or 0
     time_based = bool(job.limits.time_based)
@@ -284,13 +297,37 @@ def limits(job: Job, bytes_per_loop: int, notes: Notes, chance: random.Random) -
         ramp_ns=ramp_ns(job),
         runtime_ns=runtime,
         time_based=time_based,
-        bytes=0 if time_based else _bounded(bytes_per_loop * loops * twice),
+        bytes=0 if time_based else _bounded(_moved_bytes(job, bytes_per_loop, region_bytes) * twice),
         ops=0 if time_based else _bounded((job.limits.number_ios or 0) * loops * twice),
         ends_stage=bool(job.schedule.exitall),
         ends_stage_on_error=bool(job.schedule.exitall_on_error),
         max_latency_ns=tuple(int(longest or 0) for longest in job.limits.max_latency_ns),  # type: ignore[arg-type] # three
         prepare_only=bool(job.files.create_only),
     )
+
+
+def _moved_bytes(job: Job, bytes_per_loop: int, region_bytes: int) -> int:
+    """Return what all passes move: where one touches all of the region once, it ends there.
+
+    More than the region then takes as many passes as that needs, and at least those that are asked for.
+    """
+    loops = job.limits.loops or 1
+    if loops == 1 or not 0 < region_bytes < bytes_per_loop or _touches_again(job):
+        return bytes_per_loop * loops
+    # In sequence each direction goes through it by itself.
+    walks = 1 if is_random(job) else sum(share > 0 for share in shares(job))
+    pass_bytes = walks * region_bytes
+    enough = (bytes_per_loop - max_block(job)) // pass_bytes + 1
+    return min(bytes_per_loop * loops, max(loops, enough) * pass_bytes)
+
+
+def _touches_again(job: Job) -> bool:
+    """Whether a pass may touch a place again: no map is kept of what it has touched."""
+    if not is_random(job):
+        return False
+    addresses = blocks_of(job).addresses
+    uneven = any(one.kind != "random" for one in addresses.random_distribution)
+    return addresses.random_generator != "lfsr" and (addresses.norandommap or uneven)
 
 
 def ramp_ns(job: Job) -> int:
