@@ -36,7 +36,7 @@ and the like, by the type that statfs(2) gives: `plan/safety/writable.py` lists 
 and are not files; names that lead through a link in /proc, `/dev/fd` and `/dev/stdout` among them; every
 character device but null, zero and full, and NVMe's where the block device beside it passes; sockets and
 FIFOs; a tree in which a file has a second name, a symbolic link stands for a file or directory, or
-something is mounted.
+something is mounted. The first two hold during a run, too: such a file is not opened to write.
 
 **Written without a question**: what is new or empty; what is all zeros or holes; a file or tree with a
 valid mark of Loadstone's. Nothing else: random bytes look like a backup, a key or a video.
