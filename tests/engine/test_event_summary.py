@@ -72,6 +72,14 @@ def test_a_hung_io_fails_the_run() -> None:
     assert "/dev/sdy: read of 512 bytes at offset 0: did not come back within 2.5 s" in str(verdict.error)
 
 
+def test_a_thread_that_does_not_end_is_told_as_such() -> None:
+    """On an overloaded host a run had "failed", and nobody said why."""
+    error = ledger(stream_end(reason="hung"), ended("failed")).verdict(0).error
+    assert error is not None
+    assert str(error).startswith("a thread of the engine did not end in time")
+    assert error.hint is not None
+
+
 def test_a_missed_rate_fails_the_run() -> None:
     verdict = ledger(stream_end(reason="rate_minimum"), ended()).verdict(0)
     assert verdict.exit_code == exitcodes.FAILED

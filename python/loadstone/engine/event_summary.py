@@ -53,6 +53,8 @@ class EventSummary:
     fatal: dict[str, Any] | None = None
     talk: list[str] = field(default_factory=list)
     _problems: dict[tuple[object, ...], str] = field(default_factory=dict)
+    _worker_is_late: bool = False
+    """The engine gave up waiting for the thread of a stream."""
 
     def heard(self, event: dict[str, Any]) -> None:
         """Take note of one event; types that say nothing about success are passed over."""
@@ -127,7 +129,7 @@ class EventSummary:
         if self.failed_ios or self._problems:
             return RunError(self._listing(self._failures()))
         if self.ended == "failed":
-            return make_error(RunError, "engine.run.failed")
+            return make_error(RunError, "engine.run.late" if self._worker_is_late else "engine.run.failed")
         return None
 
     def _death(self, code: int | None, how: str | None) -> str:
@@ -174,6 +176,7 @@ class EventSummary:
         if self.streams is not None:
             self.streams.heard(event)
         self.failed_ios += sum(event.get("failed") or [])
+        self._worker_is_late |= event.get("reason") == "hung"
         if event.get("reason") == "rate_minimum":
             key = ("rate", event.get("stream"))
             self._problems[key] = f"stream {event.get('stream')}: fell below the rate it must keep"
