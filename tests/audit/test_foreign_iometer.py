@@ -188,6 +188,15 @@ def test_a_comma_in_a_name_and_several_lines(tmp_path: Path) -> None:
     assert against(case) == set()
 
 
+def test_lines_of_a_specification_without_its_name_belong_to_none(tmp_path: Path) -> None:
+    """Found by fuzzing as a KeyError: the name was that of a section before."""
+    lines = section(MIXED).partition("\n'size")[2].partition("'End")[0]
+    nameless = f"'Access specifications\n'size{lines}'End access specifications\n"
+    moved = row("ALL", "All", MIXED[0], reads=(500.0, 4096), writes=(500.0, 4096), workers=1)
+    (case,) = read(tmp_path, section(MIXED), nameless, results(moved))
+    assert case.total.operations == 30_000
+
+
 def test_the_measured_time_is_in_the_rates(tmp_path: Path) -> None:
     (case,) = read(tmp_path, section(READS, MIXED), results(*TWO))
     assert case.seconds == pytest.approx(SECONDS)

@@ -123,7 +123,7 @@ class _Reading:
             self._header = [name.strip().lstrip("'") for name in row]
         elif key in ("access specifications", "test type"):
             # What was written before is what rows before it meant.
-            self._specifications = {}
+            self._specifications, self._name = {}, ""
 
     def _values(self, key: str, row: Sequence[str], number: int) -> None:
         """Keep a line of values under the key before it."""
