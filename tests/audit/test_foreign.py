@@ -685,6 +685,29 @@ def test_no_depth_is_missed_where_a_text_may_hide_a_rate(tmp_path: Path) -> None
     assert "depth_not_reached" not in {one.rule for one in found.causes}
 
 
+@pytest.mark.parametrize(
+    ("mean_us", "op", "is_found"), [(800, "read", True), (500, "read", False), (800, "write", False)]
+)
+def test_no_wait_above_a_device_is_told_of_a_text_that_may_hide_a_rate_or_flushes(
+    tmp_path: Path, mean_us: int, op: str, is_found: bool
+) -> None:
+    """Round trip on real files, seed 5404: paced and durable writes were 'held above the device'."""
+    reads, writes = (100_000, 0) if op == "read" else (0, 100_000)
+    line = disk_line("sda", reads, writes, sectors=f"{8 * reads}/{8 * writes}")
+    text = TEXT.format(
+        disks=line.replace("ticks=9/9", "ticks=500/500"),
+        issued=f"{reads},{writes},0",
+        syncs=0,
+        op=op,
+        rw=f"rand{op}",
+    ).replace("ioengine=psync, iodepth=1", "ioengine=libaio, iodepth=8")
+    text = text.replace("max=901, avg=96.00", f"max=901, avg={mean_us}.00")
+    path = tmp_path / "fio.txt"
+    path.write_text(text.replace("  cpu   ", "  IO depths    : 8=100.0%\n  cpu   "))
+    found = judge_case(cases(path)[0])
+    assert ("depth_not_reached" in {one.rule for one in found.causes}) == is_found
+
+
 def test_shares_of_more_than_all_are_named(tmp_path: Path) -> None:
     for table, is_found in (("8=108.2%", True), ("1=0.1%, 2=0.1%, 8=100.0%", False)):
         rules = {one.rule: one.text for one in judge_case(depths(tmp_path, table)).causes}

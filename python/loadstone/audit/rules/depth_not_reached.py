@@ -43,9 +43,20 @@ def _judge(case: Case) -> Answer:
     if kept is not None and short and (case.source == "bundle" or case.most_outstanding is not None):
         return (_not_kept(case, asked, kept),)
     above = above_device(case)
-    if above is None:
+    if above is None or _may_wait_elsewhere(case, asked):
         return cannot_tell("audit.depth_not_reached.inflight")
     return _at_device(case, asked, above)
+
+
+def _may_wait_elsewhere(case: Case, asked: float) -> bool:
+    """Whether the source leaves open that I/Os not at the device are nowhere, or wait for a flush."""
+    if any(job.synchronous is None for job in case.jobs) and case_queries.does(case, "write"):
+        return True
+    latency = case.total.latency
+    if latency is None or latency.mean_ns is None or case.total.iops is None:
+        return False
+    outstanding = case.total.iops.value * latency.mean_ns / 1e9
+    return any(job.paced is None for job in case.jobs) and outstanding < SHORT * asked * loaded_share(case)
 
 
 def _kept(case: Case) -> float | None:
