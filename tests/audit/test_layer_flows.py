@@ -132,6 +132,17 @@ def test_the_rule_leaves_the_first_device_to_others_and_names_what_is_below() ->
     assert isinstance(rule.RULE.judge(cases.run(source="fio")), NotMine)
 
 
+def test_a_mirror_of_btrfs_that_lost_a_member_is_named_and_writes_once() -> None:
+    file = layer("/mnt/f", "file", "btrfs on /mnt", counted=False)
+    system = layer("btrfs on /mnt", "file_system", "btrfs raid1", counted=False)
+    mirror = layer("btrfs raid1", "btrfs", "sda", counted=False, data_profile="raid1", degraded=1)
+    told = flows([file, system, mirror, layer("sda", "disk")], host(sda=(0, 100)), 0, 100)
+    assert told["sda"].agrees
+    assert told["btrfs raid1"].state == ("degraded: 1 member missing", "profile raid1")
+    found = cases.one(rule.RULE, cases.run(layers=tuple(told.values())))
+    assert (found.effect, found.layer) == ("limited", "btrfs raid1")
+
+
 def test_a_misaligned_partition_is_named_though_its_bytes_add_up() -> None:
     part = layer("sda1", "partition", "sda", start_bytes=512 * 63)
     told = flows([part, layer("sda", "disk")], host(sda1=(100, 0), sda=(100, 0)), 100)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from loadstone.audit.above_device import above_device
 from loadstone.audit.case import Case, Declared, ErrorCount, OpMeasurement
 from loadstone.audit.judge import EXPLAINED_BY, judge_case
 from loadstone.audit.rule import CannotTell, Clear, Finding, NotMine, Rule
@@ -173,6 +174,30 @@ def test_an_engine_that_did_not_keep_its_depth() -> None:
     assert "psync does one I/O at a time" in found.advice
     mixed = (job(iodepth=16, backend="psync"), job(iodepth=16, backend="io_uring"))
     assert "for all jobs" in one(depth_not_reached.RULE, run(jobs=mixed, mean_ns=10e6)).advice
+
+
+def test_a_depth_asked_of_an_engine_that_does_one_at_a_time_is_told() -> None:
+    found = one(
+        depth_not_reached.RULE,
+        run(jobs=(job(iodepth=1, asked_iodepth=32, clones=2, backend="psync"), job(iodepth=8))),
+    )
+    assert (found.effect, found.confidence, found.layer) == ("limited", 0.97, "the load generator")
+    assert found.evidence == {"outstanding_asked": 72, "outstanding": 10, "engine": "psync"}
+    assert depth_not_reached.RULE.judge(run(jobs=(job(asked_iodepth=1, backend="psync"),))) == Clear()
+    paced = job(iodepth=1, asked_iodepth=32, backend="psync", rate_iops=100.0, paced=True)
+    assert depth_not_reached.RULE.judge(run(jobs=(paced,))) == NotMine()
+
+
+def test_what_the_generator_did_not_keep_waits_nowhere() -> None:
+    # 16 of 32 were outstanding, all of them at the device: nothing of a latency passed above it.
+    case = run(jobs=DEEP, mean_ns=16e6, device_ns=15.9e6)
+    found = above_device(case)
+    assert found is not None
+    assert found.expected == pytest.approx(16)
+    assert found.share < 0.01
+    busy = one(generator_cpu.RULE, replace(case, host_cpu_percent=99.0))
+    assert "above the device" not in busy.text
+    assert one(depth_not_reached.RULE, case).evidence["outstanding"] == pytest.approx(16)
 
 
 def test_a_queue_that_has_room_is_not_to_be_raised() -> None:

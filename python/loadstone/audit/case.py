@@ -94,6 +94,8 @@ class JobRequest:
     iodepth: int | None = None
     depth: int | None = None
     """Of all its clones together."""
+    asked_iodepth: int | None = None
+    """What its job file says of each clone; an engine that does one I/O at a time keeps less."""
     operation: str | None = None
     """What it does to files by name (`getattr`); None: it reads and writes."""
     operations: frozenset[str] = frozenset()

@@ -109,6 +109,10 @@ class _Expected:
         copies = MIRRORED.get(profile, 1.0)
         if layer.kind == "md" and profile == "raid1":
             copies = float(members)
+        missing = layer.facts.get("degraded")
+        if layer.kind == "btrfs" and isinstance(missing, int):
+            # Nobody writes the copies of members that are not there.
+            copies = max(1.0, copies * members / (members + missing))
         changed: dict[str, Any] = {
             "write_factor": self.write_factor * copies,
             "shares": self.shares * max(1, members),

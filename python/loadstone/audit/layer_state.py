@@ -118,12 +118,17 @@ def _file_system(state: State, _: str, told: dict[str, Any]) -> None:
 
 
 def _btrfs(state: State, _: str, told: dict[str, Any]) -> None:
+    _degraded(state, told)
     state.say(f"profile {told.get('data_profile') or 'unknown'}")
 
 
+def _degraded(state: State, told: dict[str, Any]) -> None:
+    if missing := _number(told, "degraded"):
+        state.say(f"degraded: {missing} {'member' if missing == 1 else 'members'} missing")
+
+
 def _md(state: State, _: str, told: dict[str, Any]) -> None:
-    if told.get("degraded"):
-        state.say(f"degraded: {told['degraded']} members missing")
+    _degraded(state, told)
     action = told.get("sync_action")
     if action not in (None, "idle", "none"):
         state.amplifies = state.say(f"rebuilding: {action}")

@@ -102,6 +102,7 @@ def _of_job(job: Job, planned: Planned, due: DueRates) -> JobRequest:
     return _planned(
         JobRequest(
             job=job.name,
+            asked_iodepth=job.engine.iodepth,
             operation=operation,
             operations=asked | {"read"} if reread else asked,
             read_percent=100 * reads / (reads + writes)

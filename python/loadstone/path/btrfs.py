@@ -24,12 +24,16 @@ NOT_COPIED_FLAG: Final = 0x800000
 
 @dataclass(frozen=True, slots=True)
 class Btrfs:
-    """One file system. `profiles`: kind of content to how it is laid out (`data`: `raid10`)."""
+    """One file system. `profiles`: kind of content to how it is laid out (`data`: `raid10`).
+
+    `missing`: members that are not there.
+    """
 
     uuid: str
     label: str
     devices: tuple[BlockDevice, ...]
     profiles: dict[str, tuple[str, ...]]
+    missing: int = 0
 
 
 def of_device(device: BlockDevice, sys: Path = SYS) -> Btrfs | None:
@@ -41,7 +45,7 @@ def of_device(device: BlockDevice, sys: Path = SYS) -> Btrfs | None:
             members = tuple(member for member in found if member is not None)
             label = directory / "label"
             name = label.read_text(errors="replace").strip() if label.exists() else ""
-            return Btrfs(directory.name, name, members, _profiles(directory))
+            return Btrfs(directory.name, name, members, _profiles(directory), _missing(directory))
     return None
 
 
@@ -65,6 +69,11 @@ def compression(path: str, options: str) -> str | None:
     if flags is not None and flags & COMPRESSED_FLAG:
         return "set on the file"
     return None
+
+
+def _missing(directory: Path) -> int:
+    told = (file.read_text().strip() for file in (directory / "devinfo").glob("*/missing"))
+    return sum(one == "1" for one in told)
 
 
 def _profiles(directory: Path) -> dict[str, tuple[str, ...]]:

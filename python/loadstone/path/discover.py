@@ -193,7 +193,11 @@ class _Walk:
         profiles = {f"{kind}_profile": "+".join(names) for kind, names in spans.profiles.items()}
         name = f"btrfs {profiles.get('data_profile', '')} {spans.label or spans.uuid[:8]}".replace("  ", " ")
         if self.build.begin(name):
-            members: _Facts = {"uuid": spans.uuid, "devices": len(spans.devices)}
+            members: _Facts = {
+                "uuid": spans.uuid,
+                "devices": len(spans.devices),
+                "degraded": spans.missing,
+            }
             below = [self.device(device) for device in spans.devices]
             self.build.add(name, "btrfs", {**profiles, **members}, below=below)
         return [name]

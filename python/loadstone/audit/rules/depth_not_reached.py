@@ -35,6 +35,12 @@ def _judge(case: Case) -> Answer:
             if case.jobs and case_queries.paced(case)
             else cannot_tell("audit.depth_not_reached.outstanding")
         )
+    serial = _one_at_a_time(case, asked)
+    return (serial,) if serial is not None else _outstanding(case, asked)
+
+
+def _outstanding(case: Case, asked: int) -> Answer:
+    """Look at how many the generator kept, then at how many were at the device."""
     kept = _kept(case)
     short = kept is not None and kept < SHORT * asked * loaded_share(case)
     # At a rate that the source does not tell of, fewer are outstanding than may be.
@@ -57,6 +63,30 @@ def _may_wait_elsewhere(case: Case, asked: float) -> bool:
         return False
     outstanding = case.total.iops.value * latency.mean_ns / 1e9
     return any(job.paced is None for job in case.jobs) and outstanding < SHORT * asked * loaded_share(case)
+
+
+def _one_at_a_time(case: Case, outstanding: int) -> Finding | None:
+    """Look for engines that do one I/O at a time where the jobs asked for more."""
+    serial = {str(job.backend) for job in case.jobs if job.backend in ONE_AT_A_TIME}
+    asked = sum(
+        (job.asked_iodepth or job.iodepth or 1) * (job.clones or 1)
+        if job.backend in ONE_AT_A_TIME
+        else (job.iodepth or 1) * (job.clones or 1)
+        for job in case.jobs
+    )
+    if not serial or outstanding >= SHORT * asked:
+        return None
+    engines = ", ".join(sorted(serial))
+    return Finding(
+        effect="limited",
+        confidence=0.97,
+        text=say(
+            "audit.depth_not_reached.one_at_a_time.text", engine=engines, kept_count=outstanding, asked=asked
+        ),
+        evidence={"outstanding_asked": asked, "outstanding": outstanding, "engine": engines},
+        advice=say("audit.depth_not_reached.one_at_a_time.advice", engine=engines),
+        layer="the load generator",
+    )
 
 
 def _kept(case: Case) -> float | None:
