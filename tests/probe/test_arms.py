@@ -179,3 +179,15 @@ def test_jobs_that_are_not_known_are_not_probed(tmp_path: Path) -> None:
     assert {one["why"] for one in told["left_out"]} == {
         "what its jobs do is not known: give each job a name of its own"
     }
+
+
+@pytest.mark.parametrize(("mib", "offered"), [(8, True), (4, False)])
+def test_places_of_a_small_target_are_a_larger_part_of_it(tmp_path: Path, mib: int, *, offered: bool) -> None:
+    size = mib * MIB
+    made, left = offers(base(tmp_path, {"rw": "randread", "bs": "4k", "size": size // 8}, size=size))
+    assert ("position" in {one.probe.name for one in made}) is offered
+    assert ("position" in {one.name for one in left}) is not offered
+    for one in made:
+        if one.probe.name == "position":
+            lengths = {use.length_bytes for stream in one.plan.streams for use in stream.files}
+            assert lengths == {256 * 4096}

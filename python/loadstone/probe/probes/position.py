@@ -16,15 +16,18 @@ if TYPE_CHECKING:
     from loadstone.probe.probe import Measured
 
 SHARE: Final = 0.05
-"""Each place is so much of the target."""
-LEAST_BLOCKS: Final = 1024
+"""Each place is so much of the target, or more where that has fewer than `LEAST_BLOCKS`."""
+MOST_SHARE: Final = 0.2
+LEAST_BLOCKS: Final = 256
 
 
 def _turns(base: Base) -> Turns | str:
     if not base.facts.partial:
         return "the run uses all of its targets: what their parts do is in its number"
     size = max(4096, base.block_bytes)
-    if any(base.size_bytes(target) * SHARE < LEAST_BLOCKS * size for target in base.targets):
+    smallest = min(base.size_bytes(target) for target in base.targets)
+    share = max(SHARE, LEAST_BLOCKS * size / max(1, smallest))
+    if share > MOST_SHARE:
         return f"its targets are shorter than {LEAST_BLOCKS} blocks at each of three places"
 
     def at(stream: Stream, start: float) -> Stream:
@@ -32,12 +35,12 @@ def _turns(base: Base) -> Turns | str:
         files = []
         for use in reading.files:
             whole = base.size_bytes(use.target)
-            length = int(whole * SHARE) // size * size
+            length = int(whole * share) // size * size
             offset = min(int(whole * start) // size * size, (whole - length) // size * size)
             files.append(use.model_copy(update={"offset_bytes": offset, "length_bytes": length}))
         return reading.model_copy(update={"files": tuple(files)})
 
-    places = [("beginning", 0.0), ("middle", 0.5 - SHARE / 2), ("end", 1.0 - SHARE)]
+    places = [("beginning", 0.0), ("middle", 0.5 - share / 2), ("end", 1.0 - share)]
     return interleaved(base, *(ArmPlan(name, partial(at, start=start)) for name, start in places))
 
 
