@@ -21,7 +21,7 @@ from loadstone.audit.from_bundle import cases
 from loadstone.audit.judge import CREDIBLE, as_found, told
 from loadstone.bundle.read import Bundle
 from loadstone.explanations.job_facts import JobFacts
-from loadstone.explanations.readings import CONTENDED, OF_OTHERS, Probed, left
+from loadstone.explanations.readings import CONTENDED, NO_RATES, OF_OTHERS, Probed, left
 from loadstone.explanations.weigh import weigh
 
 if TYPE_CHECKING:
@@ -146,6 +146,8 @@ def beside_others(row: Row) -> Row:
     taken = 1 - math.exp(chance.uniform(math.log(1 - MOST_TAKEN), math.log(1 - CONTENDED)))
 
     def disturbed(reading: ProbeReading) -> ProbeReading:
+        if reading.name in NO_RATES:
+            return reading
         off = chance.gauss(0.0, OF_OTHERS * -left(taken))
         return reading.model_copy(update={"value": reading.value + off})
 

@@ -7,6 +7,7 @@ and the verdicts are those of `loadstone run --probe`; the probes themselves lea
 from __future__ import annotations
 
 import json
+import random
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from loadstone.plan.host import HostFacts
 from loadstone.plan.model import BackendSim, Plan
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import resolve
-from loadstone.probe import session
+from loadstone.probe import contents, session
 from loadstone.probe.after_run import base_from
 from loadstone.probe.figures import COLUMNS, Figures, issuing_ns, of_stage
 
@@ -36,12 +37,16 @@ if TYPE_CHECKING:
 
     from loadstone.audit.case import Case
     from loadstone.audit.rule import Rule
-    from loadstone.explanations.readings import Probed
+    from loadstone.explanations.readings import Probed, Tried
     from loadstone.probe.base import Base
     from loadstone.verdict import Verdict
 
 BUDGET_S: Final = 20.0
 OVERHEAD_S: Final = 0.5
+GARBAGE: Final = 0.1
+"""Of the arrays that answer for what was never written, without zeros."""
+FILLED_WITH_ZEROS: Final = 0.05
+"""Of the devices that somebody wrote zeros to."""
 
 
 @dataclass(frozen=True)
@@ -142,11 +147,12 @@ def attempt(name: str, seed: int, *, probing: bool = True, keep: Path | None = N
             return made
         after = _remembered(Path(state))
         plain = judge_case(case, made.rules)
-        made = replace(made, probed=_probed(base, plain))
+        seen = contents_of(situation)
+        made = replace(made, probed=_probed(base, plain, seen))
         if kind.honest or not kind.in_device:
             return made
         _restore(Path(state), after)
-        return replace(made, probed_without=_probed(base, plain, frozenset(kind.truth)))
+        return replace(made, probed_without=_probed(base, plain, seen, frozenset(kind.truth)))
 
 
 def _remembered(state: Path) -> dict[Path, bytes]:
@@ -172,7 +178,22 @@ def _answered(rule: Rule, case: Case) -> Rule:
     return rule if answer is None else replace(rule, judge=lambda _: answer)
 
 
-def _probed(base: Base, verdict: Verdict, without: frozenset[str] = frozenset()) -> Probed:
+def contents_of(situation: Situation) -> Tried:
+    """Return what blocks of the device hold: zeros where nothing was written, and now and then elsewhere."""
+    chance = random.Random(f"contents {situation.kind} {situation.seed}")
+    share = 0.0
+    if situation.parts.get("unwritten_ns"):
+        used = situation.used_bytes or situation.size_bytes
+        share = max(0.0, 1 - int(str(situation.parts.get("written_bytes", 0))) / used)
+        # Some arrays answer with whatever lay there.
+        share *= chance.random() > GARBAGE
+    if not share:
+        share = float(chance.random() < FILLED_WITH_ZEROS)
+    zeros = sum(chance.random() < share for _ in range(contents.BLOCKS))
+    return contents.tried(zeros, contents.BLOCKS, 0.05)
+
+
+def _probed(base: Base, verdict: Verdict, seen: Tried, without: frozenset[str] = frozenset()) -> Probed:
     """Probe as the product does after a run with this verdict."""
     said = session.RuleFindings(
         {cause.rule: cause.confidence for cause in verdict.causes if cause.effect != "note"}, verdict.checked
@@ -193,4 +214,12 @@ def _probed(base: Base, verdict: Verdict, without: frozenset[str] = frozenset())
         spent[0] += whole / 1e9 + OVERHEAD_S
         return session.Ran(run(plan), f"probes/{number:03d}", complete=True)
 
-    return session.probe(base, probe, said, clock=lambda: spent[0], overhead_s=OVERHEAD_S, without=without)
+    return session.probe(
+        base,
+        probe,
+        said,
+        clock=lambda: spent[0],
+        overhead_s=OVERHEAD_S,
+        without=without,
+        look=lambda base: seen if base.facts.reads and not base.facts.repeats_payload else None,
+    )

@@ -33,7 +33,7 @@ JOBS: dict[str, dict[str, object]] = {
     "two targets": READS,
 }
 NOT_BY_READING = {"unwritten"}
-"""What was never written is told by writing it only: a run that reads is not probed with writes."""
+"""What was never written is told by a look at its content, or by writing it: no probe that reads tells it."""
 
 
 @pytest.mark.parametrize("job", JOBS)

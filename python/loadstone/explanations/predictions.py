@@ -325,6 +325,13 @@ READINGS: Final[dict[str, ReadingPredictions]] = {
             "background": _n(0.0, 0.35),
         },
     ),
+    "contents.zeros": ReadingPredictions(
+        "share of the blocks that hold nothing but zeros, of some that the run read",
+        "what was never written is answered with zeros; few media are filled with them",
+        _or((0.92, 0.0, 0.03), (0.08, 1.0, 0.03)),
+        {"unwritten": _or((0.7, 1.0, 0.03), (0.25, 0.6, 0.25), (0.05, 0.0, 0.03))},
+        (0.5, 0.4),
+    ),
     "run.dips": ReadingPredictions(
         "logarithm of the share of moments in which the run did less than half of its usual rate",
         "what stands still or is busy with others does so now and then",

@@ -52,6 +52,8 @@ MOMENTS: Final = frozenset({"run.dips", "longer.dips", "heartbeat.worst"})
 """Readings of how often nothing happened: where the load generator has no CPU, they are of that."""
 AGAINST_RUN: Final = frozenset({"again.repeat", "again.now", "longer.main", "generator.null"})
 """Readings that hold a probe against the run itself: its turns are not beside each other."""
+NO_RATES: Final = frozenset({"contents.zeros"})
+"""Readings that others on the CPUs change nothing of."""
 DRIFT: Final = "turns.drift"
 CONTENDED: Final = 0.1
 """With more of a rate in the hands of others on the CPUs, moments and turns of a probe tell of those."""
@@ -119,7 +121,10 @@ def _beside_others(tried: Tried, taken: float | None) -> Tried:
         drift = next((one.value for one in tried.readings if one.name == DRIFT), 0.0)
         doubt = math.hypot(doubt, drift / math.sqrt(2))
     kept = _without(tried, names).readings
-    readings = tuple(one.model_copy(update={"error": math.hypot(one.error, doubt)}) for one in kept)
+    readings = tuple(
+        one if one.name in NO_RATES else one.model_copy(update={"error": math.hypot(one.error, doubt)})
+        for one in kept
+    )
     return tried.model_copy(update={"readings": readings})
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from loadstone.explanations.cells import cells_of, likelihoods
 from loadstone.explanations.names import BY_NAME, UNEXPLAINED, possible
 from loadstone.explanations.predictions import READINGS
+from loadstone.explanations.readings import NO_RATES
 from loadstone.explanations.weights import FITTED
 
 if TYPE_CHECKING:
@@ -194,6 +195,8 @@ def text(reading: ProbeReading) -> str:
     """Say what was measured: the ratio with its interval."""
     low, high = reading.interval
     asks = READINGS[reading.name].asks
+    if reading.name in NO_RATES:
+        return f"{asks}: {reading.value:.0%}"
     if reading.name == "one.scaling":
         return f"{asks}: {reading.value:.2f} ({low:.2f} to {high:.2f})"
     return f"{asks}: {_factor(reading.value)} ({_factor(low)} to {_factor(high)})"

@@ -15,7 +15,7 @@ from loadstone.audit.from_bundle import phase_facts
 from loadstone.bundle import layout
 from loadstone.bundle.read import Bundle
 from loadstone.engine.interrupts import Interrupts
-from loadstone.probe import session
+from loadstone.probe import contents, session
 from loadstone.probe.base import Base
 from loadstone.probe.figures import COLUMNS, dips, issuing_ns, of_stages
 from loadstone.session import RunRequest, run_plan
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loadstone.analysis.measurement import MeasuredLine, Measurement
-    from loadstone.explanations.readings import Probed
+    from loadstone.explanations.readings import Probed, Tried
     from loadstone.plan.safety.guard import Consent
     from loadstone.probe.figures import Figures
     from loadstone.probe.probe import Probe
@@ -37,11 +37,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What was asked for. `runner` makes who runs the probes; `tell` says a line."""
+    """What was asked for. `runner` makes who runs the probes; `tell` says a line; `look`: before them."""
 
     budget_s: float
     runner: MakeRunner
     tell: Callable[[str], None]
+    look: Callable[[Base], Tried | None] = contents.look
 
 
 def after(bundle: Bundle, audited: Audited, wanted: Wanted) -> Probed | None:
@@ -55,7 +56,13 @@ def after(bundle: Bundle, audited: Audited, wanted: Wanted) -> Probed | None:
     )
     with Interrupts() as interrupts:
         return session.probe(
-            base, wanted.runner(bundle, base), found, tell=wanted.tell, stopped=lambda: interrupts.asked
+            base,
+            wanted.runner(bundle, base),
+            found,
+            tell=wanted.tell,
+            stopped=lambda: interrupts.asked,
+            # Targets of several hosts need not be here.
+            look=wanted.look if bundle.hosts is None else lambda _: None,
         )
 
 

@@ -155,13 +155,18 @@ def probe(
     overhead_s: float = OVERHEAD_S,
     stopped: Callable[[], bool] = lambda: False,
     without: frozenset[str] = frozenset(),
+    look: Callable[[Base], Tried | None] = lambda _: None,
 ) -> Probed:
     """Probe until the budget is used up, nothing is left to tell, or `stopped` says that it shall end.
 
     `without`: explanations that are left out of the list, to try what it tells of what it does not know.
+    `look`: what is looked at before the first probe, where the targets are this host's.
     """
     offered, left = offers(base)
     tried: list[Tried] = _of_the_run(base)
+    if offered and (seen := look(base)) is not None:
+        tried.append(seen)
+        tell(f"{seen.name}: {seen.result}")
     began, ended, number = clock(), NOTHING_LEFT, 0
     while offered:
         so_far = Probed(stage=base.stage, budget_s=base.budget_s, tried=tuple(tried), left_out=(), ended="")
