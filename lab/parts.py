@@ -259,28 +259,62 @@ class Stage:
 
     def smooth(self, mib: int = 64, **limits: int) -> str:
         """A loop device over a file whose server lets through so many `iops` or `bps`, without bursts."""
+        return self.loop_over(self.limited(mib, **limits)[0])
+
+    def limited(self, mib: int = 64, count: int = 1, **limits: int) -> list[Path]:
+        """Files whose server lets through so much of all of them together: `iops`, `bps`, `iops_max` …"""
+        words: list[str | Path] = ["--object", f"throttle-group,id=group,{_told(limits)}"]
+        files = []
+        for number in range(count):
+            backing, file = self.backing(mib), self.folder / f"limited{number}.fuse"
+            file.touch()
+            files.append(file)
+            words += [
+                "--blockdev", f"driver=file,node-name=file{number},filename={backing}",
+                "--blockdev",
+                f"driver=throttle,node-name=limited{number},throttle-group=group,file=file{number}",
+                "--export",
+                f"type=fuse,id=export{number},node-name=limited{number},mountpoint={file},writable=on",
+            ]  # fmt: skip
+        self._exports(files, mib, words)
+        return files
+
+    def qcow2(self, folder: Path, mib: int = 64) -> Path:
+        """A file that qemu serves from an image in a folder, which grows as it is written to."""
+        image, file = folder / "image.qcow2", self.folder / "qcow2.fuse"
+        call("qemu-img", "create", "-q", "-f", "qcow2", image, f"{mib}M")
+        file.touch()
+        node = f"driver=file,node-name=image,filename={image},cache.direct=on,cache.no-flush=off"
+        words: list[str | Path] = [
+            "--blockdev", node,
+            "--blockdev", "driver=qcow2,node-name=disk,file=image",
+            "--export", f"type=fuse,id=export,node-name=disk,mountpoint={file},writable=on",
+        ]  # fmt: skip
+        self._exports([file], mib, words)
+        return file
+
+    def _exports(self, files: Sequence[Path], mib: int, words: Sequence[str | Path]) -> None:
         if shutil.which("qemu-storage-daemon") is None:
             raise MissingPartError("not installed: qemu-storage-daemon")
-        backing, file = self.backing(mib), self.folder / "smooth.fuse"
-        file.touch()
-        told = ",".join(f"x-{name}-total={limit}" for name, limit in limits.items())
-        self._program(
-            "qemu-storage-daemon",
-            "--object", f"throttle-group,id=group,{told}",
-            "--blockdev", f"driver=file,node-name=file,filename={backing}",
-            "--blockdev", "driver=throttle,node-name=limited,throttle-group=group,file=file",
-            "--export", f"type=fuse,id=export,node-name=limited,mountpoint={file},writable=on",
-        )  # fmt: skip
-        until(lambda: file.stat().st_size == mib * MIB, "the file of qemu-storage-daemon")
-        self._stack.callback(unmount, file)
-        return self.loop_over(file)
+        self._program("qemu-storage-daemon", *words)
+        for file in files:
+            until(lambda file=file: file.stat().st_size == mib * MIB, "a file of qemu-storage-daemon")  # type: ignore[misc]  # bound by default
+            self._stack.callback(unmount, file)
+
+    def another_client(self, mib: int = 64) -> Path:
+        """A second file of the server of the last plugin, as another host has it."""
+        file = self.folder / "another.nbd"
+        return self._nbd_file(file, f"nbd+unix:///?socket={self.folder / 'plugin.sock'}", mib, 4)
 
     def _nbd(self, file: Path, uri: str, mib: int, connections: int) -> str:
+        return self.loop_over(self._nbd_file(file, uri, mib, connections))
+
+    def _nbd_file(self, file: Path, uri: str, mib: int, connections: int) -> Path:
         file.touch()
         self._program("nbdfuse", "-C", str(connections), file, uri)
         until(lambda: file.stat().st_size == mib * MIB, "nbdfuse's file")
         self._stack.callback(unmount, file)
-        return self.loop_over(file)
+        return file
 
     def server_dies(self) -> None:
         """End the program that serves the device, as a pulled cable does."""
@@ -421,6 +455,15 @@ class Stage:
 
 def _first(*words: str | Path, groups: Sequence[Path] = ()) -> list[str]:
     return ["sh", "-c", JOIN, "sh", *map(str, groups), "--", *map(str, words)]
+
+
+def _told(limits: dict[str, int]) -> str:
+    """Limits as qemu names them: `iops_max` is `x-iops-total-max`."""
+    parts = {name.partition("_")[::2]: limit for name, limit in limits.items()}
+    return ",".join(
+        f"x-{kind}-total{'-' if more else ''}{more.replace('_', '-')}={limit}"
+        for (kind, more), limit in parts.items()
+    )
 
 
 def unmount(file: Path) -> None:

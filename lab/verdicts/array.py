@@ -124,7 +124,7 @@ def pwrite(handle, buf, offset, flags):
     store[offset:offset + len(data)] = data
 
 def flush(handle, flags):
-    pass
+    time.sleep(A["flush_ms"] / 1000)
 """
 
 
@@ -161,6 +161,7 @@ class Array:
     busy_every_s: float = 0.0
     busy_s: float = 0.0
     busy_factor: float = 1.0
+    flush_ms: float = 0.0
 
 
 def program(array: Array) -> str:

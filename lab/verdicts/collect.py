@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from lab.parts import missing
 from lab.probes.rows import read, said_of
 from lab.rules_digest import rules_digest
-from lab.verdicts import outside
+from lab.verdicts import outside, outside_again
 from lab.verdicts.drawn import kind_of, scenario, spinning
 from lab.verdicts.score import score, score_bundle
 
@@ -109,6 +109,7 @@ def main() -> int:
         help="honest runs only, programs that use up CPUs beside half of them",
     )
     options.add_argument("--outside", action="store_true", help="the kinds of lab.verdicts.outside")
+    options.add_argument("--again", action="store_true", help="the kinds of lab.verdicts.outside_again")
     options.add_argument("--probe", help="budget of probes after each run, like 10s")
     asked = options.parse_args()
     absent = missing()
@@ -128,7 +129,7 @@ def main() -> int:
             before,
             asked.bundles,
             honest_only=asked.honest,
-            among=outside.OUTSIDE if asked.outside else (),
+            among=outside_again.AGAIN if asked.again else outside.OUTSIDE if asked.outside else (),
             probe=asked.probe,
         )
         with asked.keep.open("a") as file:
