@@ -182,14 +182,16 @@ SIMULATED := 420001:421250 430001:431250 440001:441250 450001:451250
 REAL := 7101:7400
 HONEST := 9101:9134
 OUTSIDE := 520000:520064
+AGAIN := 541012:541042
 lab-full: build
 	mkdir -p $(LAB)
 	nice $(BIN)/python -m lab.probes --seeds $(SIMULATED) --keep $(LAB)/simulated.jsonl --bundles $(LAB)/simulated --whole > /dev/null
 	$(BIN)/python -m lab.verdicts.collect --seeds $(REAL) --keep $(LAB)/real.jsonl --bundles $(LAB)/real
 	$(BIN)/python -m lab.verdicts.collect --honest --probe 10s --seeds $(HONEST) --keep $(LAB)/honest.jsonl --bundles $(LAB)/honest
 	$(BIN)/python -m lab.verdicts.collect --outside --probe 10s --seeds $(OUTSIDE) --keep $(LAB)/outside.jsonl --bundles $(LAB)/outside
+	$(BIN)/python -m lab.verdicts.collect --again --probe 10s --seeds $(AGAIN) --keep $(LAB)/again.jsonl --bundles $(LAB)/again
 	$(BIN)/python -m lab.verdicts.cost --keep $(LAB)/cost.jsonl
-	nice $(BIN)/python -m lab.probes --seeds $(SIMULATED) --from $(LAB)/simulated.jsonl --real $(LAB)/real.jsonl --honest $(LAB)/honest.jsonl --outside $(LAB)/outside.jsonl --cost $(LAB)/cost.jsonl --write verdicts probes
+	nice $(BIN)/python -m lab.probes --seeds $(SIMULATED) --from $(LAB)/simulated.jsonl --real $(LAB)/real.jsonl --honest $(LAB)/honest.jsonl --outside $(LAB)/outside.jsonl $(LAB)/again.jsonl --cost $(LAB)/cost.jsonl --write verdicts probes
 
 fit: build
 	$(BIN)/python -m lab.fit

@@ -55,7 +55,13 @@ def main() -> int:
     options.add_argument("--from", dest="more", type=Path, nargs="*", default=[], help="collected elsewhere")
     options.add_argument("--real", type=Path, help="lines of lab.verdicts.collect, for the page of verdicts")
     options.add_argument("--honest", type=Path, help="the same of honest runs with probes (--honest --probe)")
-    options.add_argument("--outside", type=Path, help="the same of kinds from outside (--outside --probe)")
+    options.add_argument(
+        "--outside",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="the same of kinds from outside (--outside, --again)",
+    )
     options.add_argument("--cost", type=Path, help="lines of lab.verdicts.cost, for the same page")
     options.add_argument("--write", choices=("probes", "verdicts"), nargs="*", default=[])
     options.add_argument("--whole", action="store_true", help="leave no kind out: that takes minutes")
@@ -80,7 +86,8 @@ def main() -> int:
         (DOCS / "probes-tried.md").write_text(page.probes(scored, FITTED, drawn))
     if "verdicts" in asked.write:
         real = page.RealLines(
-            *(rows.read(path) if path else [] for path in (asked.real, asked.honest, asked.outside))
+            *(rows.read(path) if path else [] for path in (asked.real, asked.honest)),
+            [row for path in asked.outside for row in rows.read(path)],
         )
         costs = cost.read(asked.cost) if asked.cost else []
         (DOCS / "verdicts.md").write_text(page.verdicts(scored, FITTED, drawn, real, costs))

@@ -10,6 +10,7 @@ from lab.probes import judged, tables
 from lab.probes.draw import FAMILIES, LIES
 from lab.probes.host_kinds import HONEST_KINDS
 from lab.rules_digest import rules_digest, weights_digest
+from lab.verdicts.outside_again import AGAIN
 from lab.verdicts.outside_page import outside_lines
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ def verdicts(
     parts = (
         _verdicts(every, fitted, drawn, real.plain),
         honest_lines(real.honest),
-        outside_lines(real.outside),
+        outside_lines([one for one in real.outside if one["kind"] not in AGAIN]),
+        outside_lines([one for one in real.outside if one["kind"] in AGAIN], again=True),
         _cost(costs),
     )
     return "\n".join([*(line for part in parts for line in part), ""])

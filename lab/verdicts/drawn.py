@@ -397,7 +397,8 @@ def honest_single_server(stage: Stage, chance: random.Random) -> Path:
     return stage.run(job(f"rw=randread; bs=4k; iodepth={chance.choice((1, 4))}"), device)
 
 
-@kind(None)
+# Its I/O is done by plain calls, one at a time, whatever depth the job asks for: that is said.
+@kind(None, "depth_not_reached")
 def honest_fuse(stage: Stage, chance: random.Random) -> Path:
     file = stage.fuse_file(f"rdelay={chance.choice((2, 4, 8))}ms", filters=["delay"], mib=32)
     return stage.run(job(shape(chance)), file)

@@ -23,24 +23,40 @@ SAID: Final = {
 }
 
 
-def outside_lines(every: Sequence[Line]) -> Iterator[str]:
-    """Yield the tables: in short, and each run."""
+FIRST: Final = (
+    "## Kinds from outside",
+    "--outside",
+    "lies and honest runs that were written down by somebody who had not read the rules, one seed of each "
+    "kind, on real parts. No simulated kind was made after them and no number was chosen on them. Two of "
+    "these seeds changed something: *a share of a full processor* was told as credits of the storage, which "
+    "was mended, and *big buffered reads that come round* had been thought to be honest.",
+)
+AGAIN: Final = (
+    "## More kinds from outside",
+    "--again",
+    "written down later by somebody who knew the judge and few of the rules. Of seeds 540020 to 540050, "
+    "staged first, 11 of 21 lies were named first. They led to the depth that an engine cannot keep, to a "
+    "mirror of btrfs that lost a member, and to places of small targets; *writes smaller than a block* had "
+    "been thought to be "
+    "a lie. The seeds here were not looked at before.",
+)
+
+
+def outside_lines(every: Sequence[Line], *, again: bool = False) -> Iterator[str]:
+    """Yield the tables: in short, and each run. `again`: of the second set."""
     staged = [one for one in every if not one["absent"] and one["alone"]]
     if not staged:
         return
+    title, option, intro = AGAIN if again else FIRST
     lies = [one for one in staged if one["expected"] is not None]
     honest = [one for one in staged if one["expected"] is None]
     busy = sum(one["busy"] for one in staged)
     yield from (
         "",
-        "## Kinds from outside",
+        title,
         "",
-        "`python -m lab.verdicts.collect --outside --probe 10s --seeds "
-        f"{min(one['seed'] for one in every)}:{max(one['seed'] for one in every)}`: lies and honest runs "
-        "that were written down by somebody who had not read the rules, one seed of each kind, on real "
-        "parts. No simulated kind was made after them and no number was chosen on them. Two of these seeds "
-        "changed something: *a share of a full processor* was told as credits of the storage, which was "
-        "mended, and *big buffered reads that come round* had been thought to be honest. "
+        f"`python -m lab.verdicts.collect {option} --probe 10s --seeds "
+        f"{min(one['seed'] for one in every)}:{max(one['seed'] for one in every)}`: {intro} "
         f"Beside {busy} of {len(staged)} runs half of the CPUs or more were in other hands. "
         "*Believed*: 'measures the storage' with at least 80 %; *accused*: an honest number that is not "
         "said to measure the storage, nor to be limited by what its own job asked for.",
