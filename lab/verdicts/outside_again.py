@@ -52,7 +52,14 @@ def synchronous_writers_of_one_file(stage: Stage, chance: random.Random) -> Path
 # Lies of limits
 
 
-@kind("throttled", "probes", "time_structure", "link_ceiling", explained=("bandwidth_limit",))
+@kind(
+    "throttled",
+    "probes",
+    "time_structure",
+    "link_ceiling",
+    "depth_not_reached",
+    explained=("bandwidth_limit",),
+)
 def a_limited_file_of_user_space(stage: Stage, chance: random.Random) -> Path:
     """No device below it counts anything."""
     (file,) = stage.limited(bps=int(between(chance, 2, 16) * MIB))

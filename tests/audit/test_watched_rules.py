@@ -556,7 +556,7 @@ def test_a_finding_whose_reason_is_found_decides_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sure", "kind"), [(0.9, "cannot_tell"), (0.85, "cannot_tell"), (0.6, "measures_storage")]
+    ("sure", "kind"), [(0.9, "cannot_tell"), (0.85, "cannot_tell"), (0.55, "measures_storage")]
 )
 @pytest.mark.parametrize("missing", [0, 2])
 def test_a_grave_suspicion_leaves_nobody_able_to_tell_however_many_rules_could_look(
@@ -585,3 +585,13 @@ def test_an_honest_run_measures_the_storage() -> None:
     verdict = judge_case(case)
     assert verdict.kind == "measures_storage", verdict.sentences
     assert [cause for cause in verdict.causes if cause.effect != "note"] == []
+
+
+def test_others_on_the_cpus_are_no_suspicion_where_the_generator_was_served() -> None:
+    served = {"engine.run_queue_ns": 1e6, "engine.cpu_ns": 1e8}
+    quiet, busy = (
+        judge_case(run(seconds=30.0, extra=served, host_cpu_percent=percent)) for percent in (20.0, 99.0)
+    )
+    told = [one for one in busy.causes if one.rule == "generator_cpu" and one.effect == "suspect"]
+    assert [one.confidence for one in told] == [0.6]
+    assert (busy.kind, busy.confidence) == (quiet.kind, quiet.confidence)

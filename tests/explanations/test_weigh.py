@@ -186,6 +186,25 @@ def test_others_on_the_cpus_cast_doubt_on_every_reading_of_a_probe() -> None:
     assert strangeness(READER, told) > strangeness(READER, beside)
 
 
+def test_what_one_load_differs_from_itself_beside_others_is_a_doubt_of_what_is_held_against_the_run() -> None:
+    told = probed(("turns.drift", -2.9, 0.1), ("again.now", -2.0, 0.1), ("longer.main", -2.0, 0.1))
+    first, second = told.tried[0], told.tried[0]
+    made = told.model_copy(
+        update={
+            "tried": (
+                first.model_copy(update={"taken": 0.7, "readings": first.readings[:2]}),
+                second.model_copy(update={"taken": 0.7, "readings": second.readings[2:]}),
+            )
+        }
+    ).beside_others(0.7)
+    (now,) = [one for one in made.tried[0].readings if one.name == "again.now"]
+    (longer,) = made.tried[1].readings
+    assert now.error > 2.9
+    assert longer.error > 2.9
+    chances = {one.explanation.name: one.probability for one in weigh(READER, made)}
+    assert chances["burst_credits"] < 0.2
+
+
 def test_a_probe_on_another_host_than_the_run_is_not_held_against_the_run() -> None:
     told = probed(("again.now", -0.9, 0.02), ("again.second", 0.0, 0.02))
     alike, other = (with_taken(told, taken).beside_others(0.1) for taken in (0.1, 0.8))

@@ -6,11 +6,14 @@ Knows shapes only. A reading is a logarithm of a ratio unless its row in `predic
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
 from loadstone.frozen_model import FrozenModel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class ProbeReading(FrozenModel):
@@ -106,11 +109,23 @@ class Probed(FrozenModel):
 
         `taken`: the part of a rate that they could take while the run itself measured.
         """
-        kept = [_beside_others(one, taken) for one in self.tried]
+        apart = _apart([one for one in self.tried if _contended(one, taken)])
+        kept = [_beside_others(one, taken, apart) for one in self.tried]
         return self.model_copy(update={"tried": tuple(kept)})
 
 
-def _beside_others(tried: Tried, taken: float | None) -> Tried:
+def _contended(tried: Tried, taken: float | None) -> bool:
+    return max(tried.taken or 0.0, taken or 0.0) >= CONTENDED
+
+
+def _apart(tried: Sequence[Tried]) -> float:
+    """Return how far one load was from itself at other times: by what both ends of each probe differ."""
+    drifts = [one.value for probe in tried for one in probe.readings if one.name == DRIFT]
+    return math.sqrt(sum(drift**2 for drift in drifts) / len(drifts)) if drifts else 0.0
+
+
+def _beside_others(tried: Tried, taken: float | None, apart: float) -> Tried:
+    """`apart`: how far the same load was from itself between two times of these probes."""
     most = max(tried.taken or 0.0, taken or 0.0)
     names = (MOMENTS if most >= CONTENDED else frozenset()) | (
         AGAINST_RUN if unlike(tried.taken, taken) else frozenset()
@@ -120,9 +135,13 @@ def _beside_others(tried: Tried, taken: float | None) -> Tried:
         # The same load at both ends of a probe: what lies between them lies between other turns, too.
         drift = next((one.value for one in tried.readings if one.name == DRIFT), 0.0)
         doubt = math.hypot(doubt, drift / math.sqrt(2))
+    # The run lies further back than the other end of a probe.
+    doubts = {name: math.hypot(doubt, apart) for name in AGAINST_RUN} if _contended(tried, taken) else {}
     kept = _without(tried, names).readings
     readings = tuple(
-        one if one.name in NO_RATES else one.model_copy(update={"error": math.hypot(one.error, doubt)})
+        one
+        if one.name in NO_RATES
+        else one.model_copy(update={"error": math.hypot(one.error, doubts.get(one.name, doubt))})
         for one in kept
     )
     return tried.model_copy(update={"readings": readings})
