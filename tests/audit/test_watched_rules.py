@@ -184,6 +184,10 @@ def test_a_depth_asked_of_an_engine_that_does_one_at_a_time_is_told() -> None:
     assert (found.effect, found.confidence, found.layer) == ("limited", 0.97, "the load generator")
     assert found.evidence == {"outstanding_asked": 72, "outstanding": 10, "engine": "psync"}
     assert depth_not_reached.RULE.judge(run(jobs=(job(asked_iodepth=1, backend="psync"),))) == Clear()
+    in_memory = (disk(path="/dev/zram3", carriers=("block.zram3",)),)
+    asked = (job(asked_iodepth=8, backend="psync"),)
+    assert one(depth_not_reached.RULE, run(jobs=asked)).effect == "limited"
+    assert one(depth_not_reached.RULE, run(jobs=asked, targets=in_memory)).effect == "note"
     paced = job(iodepth=1, asked_iodepth=32, backend="psync", rate_iops=100.0, paced=True)
     assert depth_not_reached.RULE.judge(run(jobs=(paced,))) == NotMine()
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 SHORT: Final = 0.9
 AT_ROOM: Final = 0.85
 
+IN_THE_CALLER: Final = ("zram", "ram")
+"""Disks in memory whose I/Os are over before the call that begins them."""
 ONE_AT_A_TIME: Final = tuple(name for name, row in BACKENDS.items() if not row.native_depth)
 
 
@@ -78,7 +80,7 @@ def _one_at_a_time(case: Case, outstanding: int) -> Finding | None:
         return None
     engines = ", ".join(sorted(serial))
     return Finding(
-        effect="limited",
+        effect="note" if _in_the_caller(case) else "limited",
         confidence=0.97,
         text=say(
             "audit.depth_not_reached.one_at_a_time.text", engine=engines, kept_count=outstanding, asked=asked
@@ -87,6 +89,12 @@ def _one_at_a_time(case: Case, outstanding: int) -> Finding | None:
         advice=say("audit.depth_not_reached.one_at_a_time.advice", engine=engines),
         layer="the load generator",
     )
+
+
+def _in_the_caller(case: Case) -> bool:
+    """Tell whether all targets are disks in this host's memory: no engine has more at work there."""
+    names = [name.removeprefix("block.") for target in case.targets for name in target.carriers]
+    return bool(names) and all(name.startswith(IN_THE_CALLER) for name in names)
 
 
 def _kept(case: Case) -> float | None:
