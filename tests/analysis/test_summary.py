@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import polars as pl
 import pytest
 
 from loadstone import verdict
-from loadstone.analysis import document
+from loadstone.analysis import cpu, document
 from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
 from tests.support import runs
@@ -111,6 +112,19 @@ def test_cpu_is_that_of_the_stages_a_job_ran_in(tmp_path: Path) -> None:
     assert made["cpu"]["user_ns"] == 9_000_000
     assert made["status"] == "partial"
     assert made["exit_code"] is None
+
+
+def test_time_in_which_workers_spun_is_told_and_laid_on_the_monitors_rows(tmp_path: Path) -> None:
+    events = [
+        {"type": "tick", "t_ns": 1_000_000_000, "spun_ns": 200_000_000},
+        {"type": "tick", "t_ns": 2_000_000_000, "spun_ns": 800_000_000},
+        {"type": "end", "t_ns": 2_000_000_000, "spun_ns": 800_000_000},
+    ]
+    run = runs.make(tmp_path / "b", Job("a"), seconds=2, seal=None, extra_events=events)
+    summary = summarise(Bundle.open(run.path))
+    host = pl.DataFrame({"t_ns": [500_000_000, 1_500_000_000], "dt_ns": [500_000_000, 1_000_000_000]})
+    assert cpu.with_spun(summary.measurement, host)[cpu.SPUN].to_list() == [100_000_000, 400_000_000]
+    assert "workers spun for completions 40 % of the run" in " ".join(note.text for note in summary.notes)
 
 
 def test_problems_are_told_once_with_their_place(tmp_path: Path) -> None:

@@ -96,6 +96,13 @@ def test_a_thread_that_is_always_busy_is_the_limit_unless_it_polls() -> None:
     assert generator_cpu.RULE.judge(run(extra={"engine.7-worker-0.on_cpu_ns": 940 * MS})) == Clear()
 
 
+def test_time_that_the_engine_spun_by_itself_is_no_work() -> None:
+    extra: dict[str, float] = {"engine.7-worker-0.on_cpu_ns": 990 * MS, "engine.spun_ns": 300 * MS}
+    assert generator_cpu.RULE.judge(run(extra=dict(extra))) == Clear()
+    extra["engine.spun_ns"] = 10 * MS
+    assert one(generator_cpu.RULE, run(extra=extra)).evidence["busy_share"] == 0.98
+
+
 @pytest.mark.parametrize(("busy", "sure"), [(79.0, None), (81.0, 0.55), (93.0, 0.85)])
 def test_a_busy_host_of_which_nothing_else_is_known_is_a_suspicion(busy: float, sure: float | None) -> None:
     answer = generator_cpu.RULE.judge(run(host_cpu_percent=busy))

@@ -155,6 +155,7 @@ impl Reporter {
             interval,
             cpu_user_ns: usage.cpu_user_ns,
             cpu_system_ns: usage.cpu_system_ns,
+            spun_ns: usage.spun_ns,
             rss_bytes: self.resident.bytes(),
             rows: tick_rows(rows),
         });

@@ -649,6 +649,7 @@ impl Run {
             reason,
             cpu_user_ns: usage.cpu_user_ns,
             cpu_system_ns: usage.cpu_system_ns,
+            spun_ns: usage.spun_ns,
             voluntary_switches: usage.voluntary_switches,
             involuntary_switches: usage.involuntary_switches,
             major_faults: usage.major_faults,

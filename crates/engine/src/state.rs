@@ -178,7 +178,8 @@ impl State {
         let logged = streams.iter().any(|stream| stream.logged);
         let paced = streams.iter().any(|stream| stream.schedule.is_some());
         Self {
-            spins: paced && has_own_processor(&plan, worker),
+            spins: paced
+                && workers_to_cpus(&plan, worker).is_some_and(|(workers, cpus)| workers <= cpus),
             stage: plan.workers[worker as usize].stage,
             errors_said: BTreeMap::new(),
             damage_said: BTreeMap::new(),
@@ -298,9 +299,10 @@ impl State {
     }
 }
 
-/// True when the workers that run beside this one, on its processors, are not more than
-/// these. Spinning would take time from each other.
-fn has_own_processor(plan: &Plan, worker: u32) -> bool {
+/// How many workers run on the CPUs of this one, itself among them, and how many CPUs these are;
+/// none where nobody can tell. Where there are more workers, spinning takes time from each other.
+#[must_use]
+pub fn workers_to_cpus(plan: &Plan, worker: u32) -> Option<(usize, usize)> {
     let mine = &plan.workers[worker as usize];
     let meets = |other: &&crate::plan::Worker| {
         other.stage == mine.stage
@@ -309,10 +311,9 @@ fn has_own_processor(plan: &Plan, worker: u32) -> bool {
                 || other.cpus.iter().any(|cpu| mine.cpus.contains(cpu)))
     };
     // Counts only the processors this thread was put on.
-    std::thread::available_parallelism().is_ok_and(|processors| {
-        let beside = plan.workers.iter().filter(meets);
-        beside.take(processors.get() + 1).count() <= processors.get()
-    })
+    let cpus = std::thread::available_parallelism().ok()?.get();
+    let workers = plan.workers.iter().filter(meets).take(cpus + 1).count();
+    Some((workers, cpus))
 }
 
 #[cfg(test)]

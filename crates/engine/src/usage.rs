@@ -5,6 +5,17 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Time that workers spun for completions: of this the kernel cannot tell.
+static SPUN_NS: AtomicU64 = AtomicU64::new(0);
+
+/// A worker spun for so long.
+pub fn note_spun(spun_ns: u64) {
+    if spun_ns > 0 {
+        SPUN_NS.fetch_add(spun_ns, Ordering::Relaxed);
+    }
+}
 
 /// Use of the whole process so far.
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,6 +27,7 @@ pub struct Usage {
     pub involuntary_switches: u64,
     pub major_faults: u64,
     pub minor_faults: u64,
+    pub spun_ns: u64,
 }
 
 impl Usage {
@@ -35,6 +47,7 @@ impl Usage {
             involuntary_switches: usage.ru_nivcsw as u64,
             major_faults: usage.ru_majflt as u64,
             minor_faults: usage.ru_minflt as u64,
+            spun_ns: SPUN_NS.load(Ordering::Relaxed),
         }
     }
 
@@ -48,6 +61,7 @@ impl Usage {
             involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
             major_faults: self.major_faults - earlier.major_faults,
             minor_faults: self.minor_faults - earlier.minor_faults,
+            spun_ns: self.spun_ns.saturating_sub(earlier.spun_ns),
         }
     }
 }

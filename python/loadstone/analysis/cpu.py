@@ -8,7 +8,7 @@ the time of a stage; jobs of one stage have the same figure.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.measurement import Measurement
+
+
+SPUN: Final = "engine.spun_ns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,32 @@ def per_interval(measurement: Measurement, stages: Sequence[int]) -> tuple[Estim
     strata = sums["stage"].to_numpy().astype(np.int64)
     used = [np.interp(ends, times, one) - np.interp(starts, times, one) for one in (user, system)]
     return ratio(used[0], done, strata, "ns"), ratio(used[1], done, strata, "ns")
+
+
+def with_spun(measurement: Measurement, host: pl.DataFrame) -> pl.DataFrame:
+    """Return the monitors' rows with `engine.spun_ns`: CPU time in which workers looked for completions.
+
+    Of this time the kernel's counters cannot tell: a worker that looks is as busy as one with work.
+    """
+    known = sorted(
+        (int(event["t_ns"]), int(event["spun_ns"]))
+        for event in measurement.bundle.events
+        if event.get("type") in {"tick", "end"} and {"t_ns", "spun_ns"} <= event.keys()
+    )
+    if not known or not known[-1][1] or host.height == 0:
+        return host
+    times, spun = (np.array([0, *column], np.float64) for column in zip(*known, strict=True))
+    ends = host["t_ns"].to_numpy().astype(np.float64)
+    starts = ends - host["dt_ns"].to_numpy().astype(np.float64)
+    in_row = np.interp(ends, times, spun) - np.interp(starts, times, spun)
+    return host.with_columns(pl.Series(SPUN, in_row))
+
+
+def spun_share(measurement: Measurement) -> float | None:
+    """Return the part of the run in which a worker looked for completions; `None` where none did."""
+    ends = [event for event in measurement.bundle.events if event.get("type") == "end"]
+    length_ns, spun_ns = (int(ends[-1].get(name, 0)) for name in ("t_ns", "spun_ns")) if ends else (0, 0)
+    return spun_ns / length_ns if length_ns and spun_ns else None
 
 
 def _told(measurement: Measurement) -> tuple[NDArray[np.float64], ...] | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from loadstone.analysis import commit, fine_rates
+from loadstone.analysis import commit, cpu, fine_rates
 from loadstone.analysis.contention import contention
 from loadstone.analysis.series import series
 from loadstone.audit import case as shape
@@ -97,7 +97,9 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
     jobs = [job for job in made.totals("job") if job.line.streams and set(job.line.streams) <= of_stage]
     bounds = _bounds(measurement, total.line)
     every = monitor_readings.to_the_end(
-        measurement.bundle.host(), measurement.bundle.event("monitor_cost"), bounds
+        cpu.with_spun(measurement, measurement.bundle.host()),
+        measurement.bundle.event("monitor_cost"),
+        bounds,
     )
     stopped = measurement.stops
     issued_until_ns = min(bounds[1], measurement.issued_until_ns(total.line))
@@ -367,8 +369,8 @@ def _engine_percent(host: pl.DataFrame) -> float | None:
 
 
 def _host_percent(host: pl.DataFrame) -> float | None:
-    """Return the part of all processors' time that was not idle, in percent."""
+    """Return the part of all processors' time that was neither idle nor spun away, in percent."""
     every = [name for name in host.columns if name.startswith("cpu.all.") and name.endswith("_ns")]
     whole = monitor_readings.total(host, *every)
-    idle = monitor_readings.total(host, "cpu.all.idle_ns", "cpu.all.iowait_ns") or 0.0
+    idle = monitor_readings.total(host, "cpu.all.idle_ns", "cpu.all.iowait_ns", cpu.SPUN) or 0.0
     return 100 * (1 - idle / whole) if whole else None

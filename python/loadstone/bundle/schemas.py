@@ -184,6 +184,7 @@ class _Timed(_Event):
     t_ns: Time = 0
     cpu_user_ns: Count = 0
     cpu_system_ns: Count = 0
+    spun_ns: Count = 0
     voluntary_switches: Count = 0
     involuntary_switches: Count = 0
     major_faults: Count = 0

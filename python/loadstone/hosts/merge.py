@@ -32,7 +32,7 @@ OWN: Final = frozenset(
 )  # fmt: skip
 """Events that are made anew for all hosts together, or say nothing beyond one."""
 SUMS: Final = (
-    "cpu_user_ns", "cpu_system_ns", "voluntary_switches", "involuntary_switches", "major_faults",
+    "cpu_user_ns", "cpu_system_ns", "spun_ns", "voluntary_switches", "involuntary_switches", "major_faults",
     "minor_faults", "rss_peak_bytes", "ops",
 )  # fmt: skip
 REASONS: Final = ("failed", "stopped", "done")

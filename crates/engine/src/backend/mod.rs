@@ -28,6 +28,7 @@ pub mod sim;
 pub mod sim_behaviour;
 pub mod sim_medium;
 pub mod special_engines;
+mod spin;
 pub mod splice;
 pub(crate) mod syscall;
 pub mod uring;

@@ -11,10 +11,12 @@ use std::io;
 
 use super::groups::Groups;
 use super::ring::{abi, user_data, Entry, Ring, RingOptions, NO_TIMEOUT};
+use super::spin::{Spin, SPIN_NS};
 use super::{sleep_until, Backend, Done, Io, Op, OpenFile, Outcome, SyncKind};
 use crate::clock::Clock;
 use crate::memory::Mapping;
 use crate::plan::TargetKind;
+use crate::usage;
 
 /// Entries that can be written between two system calls.
 const MAX_SQ_ENTRIES: u32 = 1024;
@@ -47,6 +49,8 @@ pub struct UringOptions {
     pub sqpoll: bool,
     /// The job sets the size of its batches: each is handed over by one call.
     pub whole_batches: bool,
+    /// More CPUs than workers: one that spins takes no time from the threads that serve the device.
+    pub may_spin: bool,
 }
 
 /// What a ring is given for an I/O, and what it says of it.
@@ -89,6 +93,7 @@ pub struct Uring<C: Commands = Operations> {
     sqpoll: bool,
     trials: Trials,
     groups: Groups,
+    spin: Option<Spin>,
     /// When the alarm goes off; none: it is not set.
     alarm_ns: Option<u64>,
     /// What the kernel reads when it takes the alarm's entry, maybe not in the first call.
@@ -150,6 +155,7 @@ impl<C: Commands> Uring<C> {
         } else {
             Groups::of_depth(depth)
         };
+        let spins = options.may_spin && !options.iopoll && !options.sqpoll;
         Self {
             clock,
             ring,
@@ -159,6 +165,7 @@ impl<C: Commands> Uring<C> {
             sqpoll: options.sqpoll,
             trials: Trials::new(),
             groups,
+            spin: spins.then(|| Spin::of_depth(depth)),
             alarm_ns: None,
             alarm_time: Box::new(abi::Timespec::of(0)),
             broken: None,
@@ -177,6 +184,7 @@ impl<C: Commands> Uring<C> {
             sqpoll: self.sqpoll,
             trials: self.trials,
             groups: self.groups,
+            spin: self.spin,
             alarm_ns: self.alarm_ns,
             alarm_time: self.alarm_time,
             broken: self.broken,
@@ -198,6 +206,41 @@ impl<C: Commands> Uring<C> {
             self.groups.note(self.ring.ready() >= group);
         }
         Ok(())
+    }
+
+    /// Hands over what was pushed, and looks for `wait_for` completions until then; true when they
+    /// are there.
+    fn look(&mut self, wait_for: u32, until_ns: u64) -> io::Result<bool> {
+        if self.ring.pending() > 0 {
+            self.ring.enter(0, 0, false)?;
+        }
+        let begun_ns = self.clock.now_ns();
+        let until_ns = until_ns.min(begun_ns + SPIN_NS);
+        let (came, now_ns) = loop {
+            if self.ring.has_work() {
+                self.ring.enter(0, 0, true)?;
+            }
+            let came = self.ring.ready() >= wait_for;
+            let now_ns = self.clock.now_ns();
+            if came || now_ns >= until_ns {
+                break (came, now_ns);
+            }
+            std::hint::spin_loop();
+        };
+        if let Some(spin) = &mut self.spin {
+            spin.note(now_ns.saturating_sub(begun_ns), came);
+        }
+        Ok(came)
+    }
+
+    /// A window of the choice between spinning and sleeping is over.
+    #[cold]
+    fn choose_to_spin(&mut self) {
+        let now_ns = self.clock.now_ns();
+        if let Some(spin) = &mut self.spin {
+            spin.turn(now_ns);
+            usage::note_spun(spin.take_spun_ns());
+        }
     }
 
     /// Sets the alarm and waits. It wakes whoever waits, for however many completions.
@@ -455,7 +498,11 @@ impl<C: Commands> Backend for Uring<C> {
         if wait_for == 0 {
             return self.ring.enter(0, 0, self.iopoll);
         }
-        if !self.iopoll && !self.sqpoll && self.ring.pending() > 0 && self.trials.is_due() {
+        if self.spin.as_ref().is_some_and(Spin::is_on) {
+            if self.look(wait_for, until_ns)? {
+                return Ok(());
+            }
+        } else if !self.iopoll && !self.sqpoll && self.ring.pending() > 0 && self.trials.is_due() {
             self.ring.enter(0, 0, false)?;
             if self.ring.has_work() {
                 self.ring.enter(0, 0, true)?;
@@ -493,6 +540,13 @@ impl<C: Commands> Backend for Uring<C> {
             self.alarm_ns = None;
         }
         self.in_flight -= count - alarms;
+        if self
+            .spin
+            .as_mut()
+            .is_some_and(|spin| spin.completed(count - alarms))
+        {
+            self.choose_to_spin();
+        }
         count - alarms
     }
 }

@@ -2,9 +2,10 @@
 
 Signs, surest first: the engine's control group was stopped for its quota; its threads stood ready
 and had no CPU; a thread of it was busy all the time; a guest's own host took its CPUs away;
-the host as a whole was busy, which is a suspicion: others may have used it. Threads that
-spin for completions are busy whatever happens, and say nothing. While an I/O is at the device, no
-thread of the engine can hold it up: threads that waited while nearly all I/Os were there limited nothing.
+the host as a whole was busy, which is a suspicion: others may have used it. Threads that poll
+because the job asked for it are busy whatever happens, and say nothing; time in which the engine
+spun for completions counts as idle. While an I/O is at the device, no thread of the engine can hold
+it up: threads that waited while nearly all I/Os were there limited nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from loadstone.analysis.cpu import SPUN
 from loadstone.audit import case_queries, monitor_readings
 from loadstone.audit.above_device import above_device
 from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
@@ -144,9 +146,11 @@ def _busy_thread(case: Case) -> Finding | None:
         return None
     time_ns = monitor_readings.seconds(case.host) * 1e9
     busiest, most = "", 0.0
+    spun_ns = (monitor_readings.total(case.host, SPUN) or 0.0) / _workers(case.host)
     for column in case.host.columns:
         match = THREAD.fullmatch(column)
-        share = (monitor_readings.total(case.host, column) or 0.0) / time_ns if match and time_ns else 0.0
+        used_ns = (monitor_readings.total(case.host, column) or 0.0) - spun_ns
+        share = used_ns / time_ns if match and time_ns else 0.0
         if match and share > most:
             busiest, most = match.group(1), share
     if most < THREAD_BUSY:

@@ -1,0 +1,241 @@
+//! Whether a worker spins for completions or sleeps until they come.
+//!
+//! Sleeping costs whoever wakes the worker, and the time until it runs: 10 and 20 us where an idle
+//! virtual CPU has to be woken. On a device that answers sooner the worker and the threads that
+//! serve it then sleep by turns, and the device sees half of the depth. Spinning costs CPU time.
+//! So both are tried by turns, and the worker spins only while that completes clearly more I/Os a
+//! second: where sleeping would be the limit, not the storage. Knows no ring and no clock.
+
+/// Longest spin before a sleep.
+pub const SPIN_NS: u64 = 50_000;
+/// I/Os in a window, and a few times the depth at least.
+const WINDOW: u32 = 512;
+const DEPTHS: u32 = 4;
+/// Spinning stays where it completes an eighth more I/Os a second.
+const GAIN: (u64, u64) = (9, 8);
+/// Of a window's I/Os, one in so many may have been waited for in vain.
+const MISSES: u32 = 8;
+/// Windows before the first choice.
+const FIRST: u32 = 4;
+/// Windows in which a choice holds: twice as many each time that nothing has changed.
+const HOLD: (u32, u32) = (16, 1024);
+/// One in so many of these, four at least, are held against as many of the other way.
+const COMPARED: u32 = 64;
+
+/// What a window is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The choice holds for so many more windows.
+    Hold(u32),
+    /// The other way is tried; so many windows were before this. In the first the host finds its
+    /// way with it, and it does not count.
+    Other(u32),
+}
+
+/// The choice of one ring.
+#[derive(Debug)]
+pub struct Spin {
+    window: u32,
+    depth: u32,
+    stage: Stage,
+    on: bool,
+    hold: u32,
+    /// I/Os until the window ends, or, before it has begun, until it begins.
+    left: u32,
+    begun_ns: Option<u64>,
+    /// Length of the compared windows in which it slept, and spun.
+    lengths_ns: [u64; 2],
+    misses: u32,
+    spun_ns: u64,
+}
+
+impl Spin {
+    /// Of a ring for up to `depth` I/Os in flight.
+    pub fn of_depth(depth: u32) -> Self {
+        Self {
+            window: WINDOW.max(depth.saturating_mul(DEPTHS)),
+            depth,
+            stage: Stage::Hold(FIRST - 1),
+            on: false,
+            hold: HOLD.0,
+            left: depth,
+            begun_ns: None,
+            lengths_ns: [0, 0],
+            misses: 0,
+            spun_ns: 0,
+        }
+    }
+
+    /// Spin before sleeping.
+    #[inline(always)]
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
+    /// So long was spun, for all that was waited for or in vain.
+    #[inline]
+    pub fn note(&mut self, spun_ns: u64, came: bool) {
+        self.spun_ns += spun_ns;
+        self.misses += u32::from(!came);
+    }
+
+    /// What was spun since the last call.
+    pub fn take_spun_ns(&mut self) -> u64 {
+        std::mem::take(&mut self.spun_ns)
+    }
+
+    /// So many I/Os are back; true when that ends a window, of which [`Spin::turn`] is to be told.
+    #[inline(always)]
+    pub fn completed(&mut self, count: u32) -> bool {
+        self.left = self.left.saturating_sub(count);
+        self.left == 0
+    }
+
+    /// A window begins or ends.
+    pub fn turn(&mut self, now_ns: u64) {
+        let Some(begun_ns) = self.begun_ns else {
+            // What was in flight when the way to wait changed is back.
+            self.begun_ns = Some(now_ns);
+            self.left = self.window;
+            return;
+        };
+        let length_ns = now_ns.saturating_sub(begun_ns).max(1);
+        let in_vain = self.on && self.misses > self.window / MISSES;
+        // So far apart, a sleep is little of the time.
+        let rare = length_ns / u64::from(self.window) > SPIN_NS;
+        let compared = (self.hold / COMPARED).max(FIRST);
+        let way = usize::from(self.on);
+        match self.stage {
+            _ if in_vain || (rare && self.on) => self.choose(false, now_ns),
+            Stage::Hold(left) => {
+                if left < compared {
+                    self.lengths_ns[way] += length_ns;
+                }
+                if left > 0 || rare {
+                    let left = left.saturating_sub(1);
+                    self.begin(Stage::Hold(left), self.on, now_ns);
+                } else {
+                    self.begin(Stage::Other(0), !self.on, now_ns);
+                }
+            }
+            Stage::Other(before) => {
+                if before > 0 {
+                    self.lengths_ns[way] += length_ns;
+                }
+                if before < compared {
+                    self.begin(Stage::Other(before + 1), self.on, now_ns);
+                } else {
+                    let [slept_ns, spun_ns] = self.lengths_ns;
+                    self.choose(spun_ns * GAIN.0 <= slept_ns * GAIN.1, now_ns);
+                }
+            }
+        }
+    }
+
+    /// From now on it spins or sleeps, until the other is tried again.
+    fn choose(&mut self, on: bool, now_ns: u64) {
+        // While the other way is tried, what is chosen is not what is on.
+        let before = self.on == matches!(self.stage, Stage::Hold(_));
+        self.hold = if on == before {
+            (self.hold * 2).min(HOLD.1)
+        } else {
+            HOLD.0
+        };
+        self.lengths_ns = [0, 0];
+        self.begin(Stage::Hold(self.hold - 1), on, now_ns);
+    }
+
+    fn begin(&mut self, stage: Stage, on: bool, now_ns: u64) {
+        let changes = self.on != on;
+        (self.stage, self.on, self.misses) = (stage, on, 0);
+        self.begun_ns = (!changes).then_some(now_ns);
+        self.left = if changes { self.depth } else { self.window };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The share of `ios` that come while it spins, one after the other: `slept_ns` apart where it
+    /// sleeps and `spun_ns` where it spins; in vain where that is longer than a spin.
+    fn spun_share(ios: u32, depth: u32, apart_ns: impl Fn(u32) -> (u64, u64)) -> f64 {
+        let mut spin = Spin::of_depth(depth);
+        let (mut now_ns, mut spun) = (0, 0);
+        for number in 0..ios {
+            let (slept_ns, spun_ns) = apart_ns(number);
+            if spin.is_on() {
+                spun += 1;
+                now_ns += spun_ns;
+                spin.note(spun_ns.min(SPIN_NS), spun_ns < SPIN_NS);
+            } else {
+                now_ns += slept_ns;
+            }
+            if spin.completed(1) {
+                spin.turn(now_ns);
+            }
+        }
+        f64::from(spun) / f64::from(ios)
+    }
+
+    #[test]
+    fn it_spins_where_sleeping_is_the_limit() {
+        let share = spun_share(1_000_000, 8, |_| (7_000, 2_500));
+        assert!(share > 0.95, "{share}");
+    }
+
+    #[test]
+    fn it_sleeps_where_spinning_gains_little() {
+        let share = spun_share(2_000_000, 8, |_| (7_000, 6_500));
+        assert!(share < 0.03, "{share}");
+    }
+
+    #[test]
+    fn on_a_slow_device_it_never_spins() {
+        assert_eq!(spun_share(1_000_000, 1, |_| (80_000, 70_000)), 0.0);
+    }
+
+    #[test]
+    fn one_fast_window_is_not_enough() {
+        // Each time the first of the windows in which it spins is faster by chance.
+        let mut spin = Spin::of_depth(4);
+        let mut now_ns = 0;
+        let mut fast = 0;
+        for _ in 0..100_000 {
+            let first = spin.stage == Stage::Other(1);
+            now_ns += if first { 4_000 } else { 5_000 };
+            if spin.completed(1) {
+                fast += u32::from(first && spin.begun_ns.is_some());
+                spin.turn(now_ns);
+            }
+            assert!(!matches!(spin.stage, Stage::Hold(_)) || !spin.is_on());
+        }
+        assert!(fast > 0);
+    }
+
+    #[test]
+    fn it_stops_when_the_device_becomes_slow() {
+        let slow_from = 200_000;
+        let share = |ios| {
+            spun_share(ios, 16, |number| {
+                if number < slow_from {
+                    (6_000, 2_000)
+                } else {
+                    (300_000, 300_000)
+                }
+            })
+        };
+        let before = share(slow_from) * f64::from(slow_from);
+        let after = share(slow_from + 100_000) * f64::from(slow_from + 100_000) - before;
+        assert!(before > 170_000.0, "{before}");
+        assert!(after < 1_500.0, "{after}");
+    }
+
+    #[test]
+    fn what_was_spun_is_told_once() {
+        let mut spin = Spin::of_depth(1);
+        spin.note(30, true);
+        spin.note(12, false);
+        assert_eq!((spin.take_spun_ns(), spin.take_spun_ns()), (42, 0));
+    }
+}
