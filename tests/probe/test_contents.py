@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from loadstone.explanations.readings import Probed, Tried
 from loadstone.explanations.weigh import weigh
+from loadstone.path import child
 from loadstone.probe import contents
 from tests.probe.test_arms import MIB, base
 
@@ -44,6 +46,15 @@ def test_a_job_that_writes_the_same_again_or_reads_nothing_is_not_looked_at(tmp_
 def test_a_target_that_cannot_be_read_tells_nothing(tmp_path: Path) -> None:
     made = base(tmp_path, READS, size=8 * MIB)
     (tmp_path / "target").unlink()
+    assert contents.look(made) is None
+
+
+def test_a_target_that_does_not_answer_is_left_to_the_probes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = base(tmp_path, READS, size=8 * MIB)
+    monkeypatch.setattr(child, "SILENT_S", 0.5)
+    monkeypatch.setattr(contents, "_zeros", lambda *_: time.sleep(30))
     assert contents.look(made) is None
 
 

@@ -1,6 +1,6 @@
 """What lies at places that the run read: blocks of nothing but zeros may never have been written.
 
-Reads a few blocks of the targets with plain system calls. Knows the Plan; weighs nothing.
+Reads a few blocks of the targets in a child, as they may not answer. Knows the Plan; weighs nothing.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ import numpy as np
 
 from loadstone.explanations.readings import ProbeReading, Tried
 from loadstone.explanations.weigh import text
+from loadstone.path.child import NoAnswerError, run_in_child
 from loadstone.plan.model import TargetKind
 from loadstone.probe.base import reads
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loadstone.plan.model import Target
     from loadstone.probe.base import Base
 
@@ -37,8 +40,11 @@ def look(base: Base) -> Tried | None:
     """Read blocks at random places of what the run read; None where that tells nothing."""
     if base.facts.repeats_payload or not base.facts.reads:
         return None
-    began = time.monotonic()
-    found = [zeros for target, at in _places(base) if (zeros := _zeros(target, at, began)) is not None]
+    began, places = time.monotonic(), _places(base)
+    try:
+        found = run_in_child(lambda: _looked_at(places, began), doing="looking at what was read")
+    except NoAnswerError:
+        return None  # The probes will tell of a target that does not answer.
     if len(found) < LEAST:
         return None
     return tried(sum(found), len(found), time.monotonic() - began)
@@ -75,6 +81,10 @@ def _places(base: Base) -> list[tuple[Target, int]]:
         target, first, length = inside[at]
         places.append((targets[target], (first + int(chance.integers(length))) * BLOCK))
     return places
+
+
+def _looked_at(places: Sequence[tuple[Target, int]], began: float) -> list[bool]:
+    return [zeros for target, at in places if (zeros := _zeros(target, at, began)) is not None]
 
 
 def _zeros(target: Target, at: int, began: float) -> bool | None:
