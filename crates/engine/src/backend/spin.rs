@@ -15,20 +15,19 @@ const DEPTHS: u32 = 4;
 const GAIN: (u64, u64) = (9, 8);
 /// Of a window's I/Os, one in so many may have been waited for in vain.
 const MISSES: u32 = 8;
-/// Windows before the first choice.
-const FIRST: u32 = 4;
-/// Windows in which a choice holds: twice as many each time that nothing has changed.
-const HOLD: (u32, u32) = (16, 1024);
-/// One in so many of these, four at least, are held against as many of the other way.
-const COMPARED: u32 = 64;
+/// Windows of both ways that are held against each other: the last of the one that was chosen, and
+/// these of the other after a first one, in which the host finds its way with it.
+const COMPARED: u32 = 3;
+/// A choice holds so many times as long as the try that led to it: twice as many each time that
+/// nothing has changed.
+const HOLD: (u64, u64) = (16, 64);
 
 /// What a window is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// The choice holds for so many more windows.
-    Hold(u32),
-    /// The other way is tried; so many windows were before this. In the first the host finds its
-    /// way with it, and it does not count.
+    /// The choice holds. So many windows were before this.
+    Chosen(u32),
+    /// The other way is tried.
     Other(u32),
 }
 
@@ -39,12 +38,16 @@ pub struct Spin {
     depth: u32,
     stage: Stage,
     on: bool,
-    hold: u32,
     /// I/Os until the window ends, or, before it has begun, until it begins.
     left: u32,
     begun_ns: Option<u64>,
-    /// Length of the compared windows in which it slept, and spun.
-    lengths_ns: [u64; 2],
+    /// Lengths of the last windows of what is chosen, the last one first.
+    chosen_ns: [u64; COMPARED as usize],
+    /// Length of the windows of the other way that count.
+    other_ns: u64,
+    other_begun_ns: u64,
+    hold: u64,
+    hold_until_ns: u64,
     misses: u32,
     spun_ns: u64,
 }
@@ -55,12 +58,15 @@ impl Spin {
         Self {
             window: WINDOW.max(depth.saturating_mul(DEPTHS)),
             depth,
-            stage: Stage::Hold(FIRST - 1),
+            stage: Stage::Chosen(0),
             on: false,
-            hold: HOLD.0,
             left: depth,
             begun_ns: None,
-            lengths_ns: [0, 0],
+            chosen_ns: [0; COMPARED as usize],
+            other_ns: 0,
+            other_begun_ns: 0,
+            hold: HOLD.0,
+            hold_until_ns: 0,
             misses: 0,
             spun_ns: 0,
         }
@@ -103,29 +109,34 @@ impl Spin {
         let in_vain = self.on && self.misses > self.window / MISSES;
         // So far apart, a sleep is little of the time.
         let rare = length_ns / u64::from(self.window) > SPIN_NS;
-        let compared = (self.hold / COMPARED).max(FIRST);
-        let way = usize::from(self.on);
         match self.stage {
-            _ if in_vain || (rare && self.on) => self.choose(false, now_ns),
-            Stage::Hold(left) => {
-                if left < compared {
-                    self.lengths_ns[way] += length_ns;
-                }
-                if left > 0 || rare {
-                    let left = left.saturating_sub(1);
-                    self.begin(Stage::Hold(left), self.on, now_ns);
+            Stage::Chosen(_) if self.on && (in_vain || rare) => {
+                self.other_begun_ns = begun_ns;
+                self.choose(false, now_ns);
+            }
+            Stage::Other(_) if self.on && (in_vain || rare) => self.choose(false, now_ns),
+            Stage::Chosen(before) => {
+                self.chosen_ns.rotate_right(1);
+                self.chosen_ns[0] = length_ns;
+                if before + 1 < COMPARED || rare || now_ns < self.hold_until_ns {
+                    self.begin(Stage::Chosen(before.saturating_add(1)), self.on, now_ns);
                 } else {
+                    (self.other_ns, self.other_begun_ns) = (0, now_ns);
                     self.begin(Stage::Other(0), !self.on, now_ns);
                 }
             }
+            Stage::Other(0) => self.begin(Stage::Other(1), self.on, now_ns),
             Stage::Other(before) => {
-                if before > 0 {
-                    self.lengths_ns[way] += length_ns;
-                }
-                if before < compared {
+                self.other_ns += length_ns;
+                if before < COMPARED {
                     self.begin(Stage::Other(before + 1), self.on, now_ns);
                 } else {
-                    let [slept_ns, spun_ns] = self.lengths_ns;
+                    let chosen_ns = self.chosen_ns.iter().sum();
+                    let [slept_ns, spun_ns] = if self.on {
+                        [chosen_ns, self.other_ns]
+                    } else {
+                        [self.other_ns, chosen_ns]
+                    };
                     self.choose(spun_ns * GAIN.0 <= slept_ns * GAIN.1, now_ns);
                 }
             }
@@ -134,15 +145,16 @@ impl Spin {
 
     /// From now on it spins or sleeps, until the other is tried again.
     fn choose(&mut self, on: bool, now_ns: u64) {
-        // While the other way is tried, what is chosen is not what is on.
-        let before = self.on == matches!(self.stage, Stage::Hold(_));
+        // While the other way is tried, what was chosen is not what is on.
+        let before = self.on == matches!(self.stage, Stage::Chosen(_));
         self.hold = if on == before {
             (self.hold * 2).min(HOLD.1)
         } else {
             HOLD.0
         };
-        self.lengths_ns = [0, 0];
-        self.begin(Stage::Hold(self.hold - 1), on, now_ns);
+        let tried_ns = now_ns.saturating_sub(self.other_begun_ns);
+        self.hold_until_ns = now_ns.saturating_add(tried_ns.saturating_mul(self.hold));
+        self.begin(Stage::Chosen(0), on, now_ns);
     }
 
     fn begin(&mut self, stage: Stage, on: bool, now_ns: u64) {
@@ -208,7 +220,7 @@ mod tests {
                 fast += u32::from(first && spin.begun_ns.is_some());
                 spin.turn(now_ns);
             }
-            assert!(!matches!(spin.stage, Stage::Hold(_)) || !spin.is_on());
+            assert!(!matches!(spin.stage, Stage::Chosen(_)) || !spin.is_on());
         }
         assert!(fast > 0);
     }

@@ -155,7 +155,8 @@ impl<C: Commands> Uring<C> {
         } else {
             Groups::of_depth(depth)
         };
-        let spins = options.may_spin && !options.iopoll && !options.sqpoll;
+        // With one I/O there is nothing to overlap: its worker and the device's threads best share a CPU.
+        let spins = depth > 1 && options.may_spin && !options.iopoll && !options.sqpoll;
         Self {
             clock,
             ring,
