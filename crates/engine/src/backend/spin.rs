@@ -48,6 +48,8 @@ pub struct Spin {
     other_begun_ns: u64,
     hold: u64,
     hold_until_ns: u64,
+    /// Length of its last windows when it spun before it came to sleep; none: it slept before, too.
+    spun_before_ns: Option<u64>,
     misses: u32,
     spun_ns: u64,
 }
@@ -67,6 +69,7 @@ impl Spin {
             other_begun_ns: 0,
             hold: HOLD.0,
             hold_until_ns: 0,
+            spun_before_ns: None,
             misses: 0,
             spun_ns: 0,
         }
@@ -118,10 +121,12 @@ impl Spin {
             Stage::Chosen(before) => {
                 self.chosen_ns.rotate_right(1);
                 self.chosen_ns[0] = length_ns;
-                if before + 1 < COMPARED || rare || now_ns < self.hold_until_ns {
+                let few = before + 1 < COMPARED || rare;
+                if few || (now_ns < self.hold_until_ns && !self.has_become_slow()) {
                     self.begin(Stage::Chosen(before.saturating_add(1)), self.on, now_ns);
                 } else {
                     (self.other_ns, self.other_begun_ns) = (0, now_ns);
+                    self.spun_before_ns = None;
                     self.begin(Stage::Other(0), !self.on, now_ns);
                 }
             }
@@ -132,6 +137,7 @@ impl Spin {
                     self.begin(Stage::Other(before + 1), self.on, now_ns);
                 } else {
                     let chosen_ns = self.chosen_ns.iter().sum();
+                    self.spun_before_ns = (!self.on).then_some(chosen_ns);
                     let [slept_ns, spun_ns] = if self.on {
                         [chosen_ns, self.other_ns]
                     } else {
@@ -141,6 +147,14 @@ impl Spin {
                 }
             }
         }
+    }
+
+    /// It came to sleep because that was as fast at first, and is not any more: the host had kept
+    /// its CPUs awake for a while.
+    fn has_become_slow(&self) -> bool {
+        let chosen_ns: u64 = self.chosen_ns.iter().sum();
+        let slow = |spun_ns| spun_ns * GAIN.0 <= chosen_ns * GAIN.1;
+        !self.on && self.spun_before_ns.is_some_and(slow)
     }
 
     /// From now on it spins or sleeps, until the other is tried again.
@@ -241,6 +255,25 @@ mod tests {
         let after = share(slow_from + 100_000) * f64::from(slow_from + 100_000) - before;
         assert!(before > 170_000.0, "{before}");
         assert!(after < 1_500.0, "{after}");
+    }
+
+    #[test]
+    fn sleeping_that_is_fast_for_a_moment_is_left_soon() {
+        // After it spun, sleeping is as fast for 4,000 I/Os.
+        let mut spin = Spin::of_depth(8);
+        let (mut now_ns, mut slept, mut most) = (0, 0, 0);
+        for number in 0..1_000_000 {
+            slept = if spin.is_on() { 0 } else { slept + 1 };
+            let warm = slept < 4_000 && number > 10_000;
+            now_ns += if spin.is_on() || warm { 2_500 } else { 8_000 };
+            if number > 100_000 {
+                most = most.max(slept);
+            }
+            if spin.completed(1) {
+                spin.turn(now_ns);
+            }
+        }
+        assert!(most < 4_000 + 5 * WINDOW, "{most}");
     }
 
     #[test]
