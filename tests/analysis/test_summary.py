@@ -124,7 +124,9 @@ def test_time_in_which_workers_spun_is_told_and_laid_on_the_monitors_rows(tmp_pa
     summary = summarise(Bundle.open(run.path))
     host = pl.DataFrame({"t_ns": [500_000_000, 1_500_000_000], "dt_ns": [500_000_000, 1_000_000_000]})
     assert cpu.with_spun(summary.measurement, host)[cpu.SPUN].to_list() == [100_000_000, 400_000_000]
-    assert "workers spun for completions 40 % of the run" in " ".join(note.text for note in summary.notes)
+    assert "workers spun for completions for 800\N{NO-BREAK SPACE}ms of CPU time" in " ".join(
+        note.text for note in summary.notes
+    )
 
 
 def test_problems_are_told_once_with_their_place(tmp_path: Path) -> None:

@@ -107,11 +107,9 @@ def with_spun(measurement: Measurement, host: pl.DataFrame) -> pl.DataFrame:
     return host.with_columns(pl.Series(SPUN, in_row))
 
 
-def spun_share(measurement: Measurement) -> float | None:
-    """Return the part of the run in which a worker looked for completions; `None` where none did."""
-    ends = [event for event in measurement.bundle.events if event.get("type") == "end"]
-    length_ns, spun_ns = (int(ends[-1].get(name, 0)) for name in ("t_ns", "spun_ns")) if ends else (0, 0)
-    return spun_ns / length_ns if length_ns and spun_ns else None
+def spun_ns(measurement: Measurement) -> int:
+    """Return the CPU time in which all workers together looked for completions instead of sleeping."""
+    return int((measurement.bundle.event("end") or {}).get("spun_ns", 0))
 
 
 def _told(measurement: Measurement) -> tuple[NDArray[np.float64], ...] | None:

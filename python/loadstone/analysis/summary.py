@@ -172,8 +172,8 @@ class Summary:
             for name, why in failed.items()
         ]
         said += [RunNote("info", text, None) for text in watched.notes(self.bundle)]
-        if (share := cpu.spun_share(self.measurement)) is not None:
-            said.append(RunNote("info", say("analysis.notes.spun", spun_share=share), None))
+        if spun_ns := cpu.spun_ns(self.measurement):
+            said.append(RunNote("info", say("analysis.notes.spun", spun_ns=spun_ns), None))
         if self.measurement.settled.text is not None:
             said.append(RunNote("changed", self.measurement.settled.text, None))
         if self.measurement.stops.text is not None:

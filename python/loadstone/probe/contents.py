@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from loadstone.errors import RunError
 from loadstone.explanations.readings import ProbeReading, Tried
 from loadstone.explanations.weigh import text
-from loadstone.path.child import NoAnswerError, run_in_child
+from loadstone.path.child import run_in_child
 from loadstone.plan.model import TargetKind
 from loadstone.probe.base import reads
 
@@ -43,8 +44,8 @@ def look(base: Base) -> Tried | None:
     began, places = time.monotonic(), _places(base)
     try:
         found = run_in_child(lambda: _looked_at(places, began), doing="looking at what was read")
-    except NoAnswerError:
-        return None  # The probes will tell of a target that does not answer.
+    except RunError:
+        return None  # The probes will tell of a target that does not answer, or of a host without a process.
     if len(found) < LEAST:
         return None
     return tried(sum(found), len(found), time.monotonic() - began)
