@@ -93,7 +93,7 @@ robust: build
 # What takes minutes: give a test the marker `nightly`. The last line starts an interpreter for every program.
 nightly: build
 	$(CARGO) test $(QUIET) --locked --package loadstone-engine --test seeds
-	$(CARGO) test $(QUIET) --locked --package loadstone-engine-core --lib every_kind_is_found
+	$(CARGO) test $(QUIET) --locked --package loadstone-verification --lib every_kind_is_found
 	$(BIN)/python -m pytest -m nightly --timeout 7200 $(PYTEST)
 	LOADSTONE_TESTS_COLD=1 $(BIN)/python -m pytest -n $(JOBS) -m 'not nightly' --timeout 1800 tests/e2e tests/cli $(PYTEST)
 

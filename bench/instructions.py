@@ -109,7 +109,7 @@ def by_file(text: str) -> Counter[str]:
 def _room(path: str) -> str:
     """Short name of a source file: our own by where they lie, the rest by their library."""
     if "/crates/" in path:
-        return path.split("/src/", 1)[1]
+        return path.split("/crates/", 1)[1].replace("/src/", "/", 1)
     return "Rust's library" if "/rustc/" in path else "other code"
 
 

@@ -13,7 +13,7 @@ import pytest
 BENCH = Path(__file__).parents[1] / "bench"
 
 PROFILE = """\
-fl=(1) /home/u/crates/engine/src/record.rs
+fl=(1) /home/u/crates/worker/src/record.rs
 fn=(1) count
 12 40
 +1 2
@@ -21,7 +21,7 @@ fi=(2) /rustc/59807616/library/core/src/cmp.rs
 * 8
 fe=(1)
 -3 1
-cfi=(3) /home/u/crates/engine/src/state/lane.rs
+cfi=(3) /home/u/crates/worker/src/state/lane.rs
 cfn=(2) complete
 calls=5 70
 16 500
@@ -47,7 +47,12 @@ def test_instructions_are_those_of_a_file_itself_and_not_of_what_it_calls(
 ) -> None:
     monkeypatch.syspath_prepend(str(BENCH))
     counts = importlib.import_module("instructions").by_file(PROFILE)
-    assert counts == {"record.rs": 43, "Rust's library": 8, "state/lane.rs": 25, "other code": 3}
+    assert counts == {
+        "worker/record.rs": 43,
+        "Rust's library": 8,
+        "worker/state/lane.rs": 25,
+        "other code": 3,
+    }
 
 
 def test_kernel_workers_go_back_to_where_they_were(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_every_file_on_the_way_of_an_io_exists() -> None:
     for row in re.findall(r"^\| \d+ \| (.*?) \|", table, flags=re.MULTILINE):
         for name in re.findall(r"`([\w./]+)`", row):
             here = Path(name)
-            roots = [ROOT, ROOT / "python/loadstone", ROOT / "crates/engine/src", *folders]
+            roots = [ROOT, ROOT / "python/loadstone", *(ROOT / "crates").glob("*/src"), *folders]
             found = next((root / here for root in roots if (root / here).exists()), None)
             if found is None:
                 missing.append(name)

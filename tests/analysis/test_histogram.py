@@ -18,7 +18,7 @@ def of(values: list[int]) -> Histogram:
 
 
 def test_the_buckets_are_the_engines() -> None:
-    # Values computed with the Rust functions of crates/engine/src/histogram.rs.
+    # Values computed with the Rust functions of crates/worker/src/histogram.rs.
     assert values_of(np.array([0, 127, 128, 191, 192, 2495], np.int64)).tolist() == [
         0,
         127,

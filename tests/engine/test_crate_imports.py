@@ -1,18 +1,20 @@
-"""No two files of the engine use each other, directly or round a circle, and no two rooms.
+"""No two files of a crate of the engine use each other, directly or round a circle, and no two rooms.
 
-Knows Rust's `use` lines as far as they name modules of the crate. A file's own tests may use what
-they like.
+Knows Rust's `use` lines as far as they name modules of the crate, and which crates a crate names:
+ARCHITECTURE.md has the table. A file's own tests may use what they like.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "crates" / "engine" / "src"
+ROOT = Path(__file__).parents[2]
+CRATES = sorted(path.parent for path in (ROOT / "crates").glob("*/src") if path.parent.name != "fuzz")
 USE = re.compile(r"^\s*(?:pub(?:\([a-z]+\))? )?use ((?:crate|super)::[^;]+);", re.MULTILINE)
 ONLY_FOR_TESTS = {"tests", "journal_tests", "plain"}
 
@@ -51,22 +53,43 @@ def named(path: str, modules: dict[str, str]) -> str | None:
     return next((one for one in beginnings if one in modules), None)
 
 
-def test_no_circle_between_files_of_the_engine() -> None:
-    found = uses(SOURCE)
-    assert len(found) > 100
-    assert sum(map(len, found.values())) > 300
-    TopologicalSorter(found).prepare()
+@pytest.mark.parametrize("crate", CRATES, ids=lambda crate: crate.name)
+def test_no_circle_between_files_of_a_crate(crate: Path) -> None:
+    TopologicalSorter(uses(crate / "src")).prepare()
 
 
-def test_no_circle_between_rooms_of_the_engine() -> None:
+@pytest.mark.parametrize("crate", CRATES, ids=lambda crate: crate.name)
+def test_no_circle_between_rooms_of_a_crate(crate: Path) -> None:
     rooms: dict[str, set[str]] = {}
-    for module, others in uses(SOURCE).items():
+    for module, others in uses(crate / "src").items():
         used = rooms.setdefault(module.split("::")[0], set())
         used.update(other.split("::")[0] for other in others)
     for name, others in rooms.items():
         others.discard(name)
-    assert len(rooms) > 40
     TopologicalSorter(rooms).prepare()
+
+
+def test_the_files_of_all_crates_are_looked_at() -> None:
+    found = [uses(crate / "src") for crate in CRATES]
+    assert sum(map(len, found)) > 130
+    assert sum(len(others) for modules in found for others in modules.values()) > 200
+
+
+def test_crates_use_each_other_as_the_architecture_says() -> None:
+    table = re.findall(r"^\| `crates/(\w+)` \|[^|]*\| ([^|]*) \|", text_of("ARCHITECTURE.md"), re.MULTILINE)
+    told = {name: set(re.findall(r"`(\w+)`", used)) for name, used in table}
+    assert told == {crate.name: used_by(crate) for crate in CRATES}
+
+
+def used_by(crate: Path) -> set[str]:
+    """Other crates of the engine that a crate is built from, by their folders."""
+    manifest = tomllib.loads((crate / "Cargo.toml").read_text())
+    ours = (name.removeprefix("loadstone-") for name in manifest["dependencies"] if "loadstone" in name)
+    return {"engine" if name == "engine-core" else name for name in ours}
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text()
 
 
 def test_a_circle_is_found(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ NUMBERS: Final = {"double": "F64"} | {
 HEADER: Final = '''"""The Plan: the orders the engine runs, as Python values.
 
 Generated from `contract/plan.schema.json` by `tests/support/plan_model.py`: run `make docs`, do not
-edit. What a field means is said in `crates/engine/src/plan.rs`. No field has a default. A variant of a
+edit. What a field means is said in `crates/plan/src/lib.rs`. No field has a default. A variant of a
 tagged union is named by the union and the variant (`SizesFixed`).
 """'''
 

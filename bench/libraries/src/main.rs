@@ -7,10 +7,10 @@
 use std::hint::black_box;
 
 use io_uring::{opcode, IoUring};
-use loadstone_engine::backend::ring::{abi::Sqe, Ring, RingOptions, NO_TIMEOUT};
-use loadstone_engine::clock::{monotonic_ns, Calibration};
-use loadstone_engine::histogram::{bucket_of, BUCKETS};
-use loadstone_engine::pattern::{mix, Rng};
+use loadstone_base::clock::{monotonic_ns, Calibration};
+use loadstone_base::rng::{mix, Rng};
+use loadstone_io::backend::ring::{abi::Sqe, Ring, RingOptions, NO_TIMEOUT};
+use loadstone_worker::histogram::{bucket_of, BUCKETS};
 
 const ROUNDS: usize = 15;
 const CALLS: u64 = 2_000_000;

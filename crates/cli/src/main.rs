@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use loadstone_engine::events::{Event, Speaker};
-use loadstone_engine::run_error::RunError;
-use loadstone_engine::{budget, check, clock, probe, run, samples};
+use loadstone_base::clock;
+use loadstone_base::run_error::RunError;
+use loadstone_engine::{budget, check, run};
+use loadstone_io::probe;
+use loadstone_worker::events::{Event, Speaker};
+use loadstone_worker::samples;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -82,7 +85,7 @@ fn main() -> ExitCode {
         } => print_json(&samples::describe()),
         Verb::Schema {
             of: Contract::Backends,
-        } => print_json(&loadstone_engine::plan::BACKENDS),
+        } => print_json(&loadstone_plan::BACKENDS),
         Verb::Probe => print_json(&probe::probe()),
     }
 }
@@ -111,7 +114,7 @@ fn complain(fault: &RunError) -> i32 {
 }
 
 fn schemars_plan() -> serde_json::Value {
-    loadstone_engine::plan::schema()
+    loadstone_plan::schema()
 }
 
 fn print_json(document: &impl serde::Serialize) -> ExitCode {

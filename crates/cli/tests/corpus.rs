@@ -10,7 +10,7 @@ mod tried;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
 
-use loadstone_engine::pattern::{mix, Rng};
+use loadstone_base::rng::{mix, Rng};
 
 const SEEDS: u64 = 300;
 

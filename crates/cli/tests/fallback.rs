@@ -6,8 +6,8 @@ use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use loadstone_engine::plan::plain;
-use loadstone_engine::plan::*;
+use loadstone_plan::plain;
+use loadstone_plan::*;
 use support::{engine, finish, of_type, start, Run, Scratch};
 
 const DEPTH: u32 = 8;

@@ -12,16 +12,16 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use loadstone_engine::backend::psync::Psync;
-use loadstone_engine::backend::ring::abi::Sqe;
-use loadstone_engine::backend::ring::{Ring, RingOptions};
-use loadstone_engine::backend::uring::{Uring, UringOptions};
-use loadstone_engine::backend::{Backend, Io, Op, OpenFile, Outcome};
-use loadstone_engine::clock::Clock;
-use loadstone_engine::memory::Mapping;
-use loadstone_engine::plan::TargetKind;
-use loadstone_engine::state::BATCH;
-use loadstone_engine::usage::Usage;
+use loadstone_base::clock::Clock;
+use loadstone_io::backend::psync::Psync;
+use loadstone_io::backend::ring::abi::Sqe;
+use loadstone_io::backend::ring::{Ring, RingOptions};
+use loadstone_io::backend::uring::{Uring, UringOptions};
+use loadstone_io::backend::{Backend, Io, Op, OpenFile, Outcome};
+use loadstone_io::memory::Mapping;
+use loadstone_io::usage::Usage;
+use loadstone_plan::TargetKind;
+use loadstone_worker::state::BATCH;
 
 const BLOCK_BYTES: u32 = 4096;
 /// Addresses go round in so many bytes.

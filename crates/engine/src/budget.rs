@@ -4,23 +4,23 @@
 
 use std::collections::BTreeMap;
 
-use crate::chain::Chains;
-use crate::headers::readback::Readback;
-use crate::memory::PAGE_BYTES;
-use crate::pattern::{map_bytes, Next};
-use crate::plan::max_block_bytes;
-use crate::plan::{Fill, Plan, Stream};
-use crate::priority::Priorities;
-use crate::record::Table;
-use crate::rows::Rows;
-use crate::run_error::RunError;
-use crate::samples::IoRecord;
-use crate::slots::{Counters, Slot};
-use crate::state::{LOG_BLOCK, LOG_BLOCKS};
-use crate::stream::Use;
-use crate::tree;
-use crate::verify::tables;
-use crate::verify::verifier::Verifier;
+use loadstone_base::run_error::RunError;
+use loadstone_generation::chain::Chains;
+use loadstone_generation::pattern::{map_bytes, Next};
+use loadstone_io::memory::PAGE_BYTES;
+use loadstone_plan::max_block_bytes;
+use loadstone_plan::{Fill, Plan, Stream};
+use loadstone_trees as tree;
+use loadstone_verification::headers::readback::Readback;
+use loadstone_verification::verify::tables;
+use loadstone_verification::verify::verifier::Verifier;
+use loadstone_worker::priority::Priorities;
+use loadstone_worker::record::Table;
+use loadstone_worker::rows::Rows;
+use loadstone_worker::samples::IoRecord;
+use loadstone_worker::slots::{Counters, Slot};
+use loadstone_worker::state::{LOG_BLOCK, LOG_BLOCKS};
+use loadstone_worker::stream::Use;
 
 /// Program, libraries, stacks and message buffers.
 const BASE_BYTES: u64 = 8 << 20;

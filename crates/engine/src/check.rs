@@ -16,13 +16,13 @@ use priorities::check_priorities;
 use trees::{check_endings, check_trees, check_use};
 use workers::{check_waits, check_workers};
 
-use crate::headers;
-use crate::plan::{
+use loadstone_base::plan_rule::{need, Checked};
+use loadstone_base::run_error::RunError;
+use loadstone_plan::{
     DepthSearch, Plan, Rate, RateAmount, RateProcess, Steady, Stream, TargetKind, PLAN_VERSION,
 };
-use crate::plan_rule::{need, Checked};
-use crate::run_error::RunError;
-use crate::verify::rules;
+use loadstone_verification::headers;
+use loadstone_verification::verify::rules;
 
 /// Most samples looked at for a steady state: a day of seconds.
 const MAX_SAMPLES: u32 = 86_400;
@@ -341,7 +341,7 @@ fn check_payload(stream: &Stream, path: &str) -> Checked {
             || "needs contents, and a dedupe_percent above 0".into(),
         )?;
     }
-    if let crate::plan::Fill::Pattern { bytes } = &stream.payload.fill {
+    if let loadstone_plan::Fill::Pattern { bytes } = &stream.payload.fill {
         need(
             (1..=MAX_PATTERN_BYTES).contains(&bytes.len()),
             || format!("{path}/payload/fill/bytes"),
@@ -426,4 +426,18 @@ fn check_rate(rate: &Rate, path: &str) -> Checked {
         || format!("{path}/profile"),
         || "is 0 all the time: nothing would ever start".into(),
     )
+}
+
+/// Place and message of the refusal that a Plan meets for a change.
+///
+/// # Panics
+/// When the changed Plan is not refused.
+#[cfg(any(test, feature = "plain"))]
+#[must_use]
+pub fn refused(mut plan: Plan, change: impl FnOnce(&mut Plan)) -> (String, String) {
+    change(&mut plan);
+    match check(&plan) {
+        Err(RunError::Plan { path, message, .. }) => (path, message),
+        other => panic!("{other:?}"),
+    }
 }

@@ -10,11 +10,11 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::time::{Duration, Instant};
 
-use crate::events::Event;
-use crate::pattern::Rng;
-use crate::plan::{Fallocate, Layout, Target};
-use crate::run_error::RunError;
-use crate::target::OpenTarget;
+use loadstone_base::rng::Rng;
+use loadstone_base::run_error::RunError;
+use loadstone_io::target::OpenTarget;
+use loadstone_plan::{Fallocate, Layout, Target};
+use loadstone_worker::events::Event;
 
 /// Bytes written at a time.
 const CHUNK_BYTES: usize = 1 << 20;

@@ -9,16 +9,16 @@ use std::io;
 use std::path::Path;
 
 use crate::budget::spare_tables;
-use crate::events::{Event, Speaker, TickRow};
-use crate::ops::AnyOp;
-use crate::plan::Plan;
-use crate::record::Table;
-use crate::rows::Rows;
-use crate::samples::{
+use crate::steady::{self, Watch};
+use loadstone_base::ops::AnyOp;
+use loadstone_io::usage::{Resident, Usage};
+use loadstone_plan::Plan;
+use loadstone_worker::events::{Event, Speaker, TickRow};
+use loadstone_worker::record::Table;
+use loadstone_worker::rows::Rows;
+use loadstone_worker::samples::{
     ios_batch, ios_schema, samples_batch, samples_schema, BatchFile, IoRecord, Key, Row,
 };
-use crate::steady::{self, Watch};
-use crate::usage::{Resident, Usage};
 
 /// Writer of samples and ticks.
 #[derive(Debug)]

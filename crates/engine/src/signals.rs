@@ -7,7 +7,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 
-use crate::control::{Control, Stop};
+use loadstone_worker::control::{Control, Stop};
 
 /// Signals that would kill the process and that somebody may send: an orderly end instead,
 /// so that what was measured is told, and by whom it was ended.

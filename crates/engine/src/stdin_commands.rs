@@ -7,7 +7,7 @@
 use std::io::{self, BufRead};
 use std::sync::Arc;
 
-use crate::control::{Control, Stop};
+use loadstone_worker::control::{Control, Stop};
 
 /// A line of standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,9 +5,9 @@
 
 use std::collections::VecDeque;
 
-use crate::events::{Event, SteadyState};
-use crate::plan::{Plan, Steady, SteadyMetric};
-use crate::samples::Row;
+use loadstone_plan::{Plan, Steady, SteadyMetric};
+use loadstone_worker::events::{Event, SteadyState};
+use loadstone_worker::samples::Row;
 
 /// Number of a flush among the operations: it moves nothing.
 const SYNC: u8 = 3;
@@ -200,7 +200,7 @@ fn judge(values: &[f64], slope: bool, percent: bool) -> Judged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::Key;
+    use loadstone_worker::samples::Key;
 
     const SECOND: u64 = 1_000_000_000;
     const HALF: u64 = SECOND / 2;

@@ -3,24 +3,24 @@
 //! Knows what each reader promises, and panics where it does not keep that. Where a checksum would
 //! turn away nearly all bytes a first byte chooses whether it is made right. Knows no fuzzer.
 
-use loadstone_engine::backend::nvme::namespace::Namespace;
-use loadstone_engine::headers::check::{check as check_headers, Reading};
-use loadstone_engine::headers::content::{fill, Write as HeaderWrite};
-use loadstone_engine::headers::rules as header_rules;
-use loadstone_engine::plan::plain;
-use loadstone_engine::plan::{
+use loadstone_engine::stdin_commands::Order;
+use loadstone_engine::{budget, check};
+use loadstone_io::backend::nvme::namespace::Namespace;
+use loadstone_plan::plain;
+use loadstone_plan::{
     Backend, HeaderLayout, HeaderPattern, HeaderSum, Headers, Plan, SimDevice, Sizes, Stream,
 };
-use loadstone_engine::stdin_commands::Order;
-use loadstone_engine::verify::check::{check as check_stamps, Verdict};
-use loadstone_engine::verify::expect::{Expectation, Table};
-use loadstone_engine::verify::handover::Known;
-use loadstone_engine::verify::journal::{
+use loadstone_verification::headers::check::{check as check_headers, Reading};
+use loadstone_verification::headers::content::{fill, Write as HeaderWrite};
+use loadstone_verification::headers::rules as header_rules;
+use loadstone_verification::verify::check::{check as check_stamps, Verdict};
+use loadstone_verification::verify::expect::{Expectation, Table};
+use loadstone_verification::verify::handover::Known;
+use loadstone_verification::verify::journal::{
     frame_crc, Durability, Record, Settings, FRAME_HEADER_BYTES, FRAME_MAGIC, RECORD_BYTES,
 };
-use loadstone_engine::verify::recover::Recovered;
-use loadstone_engine::verify::stamp::{Content, Stamper, Write, GENERATIONS};
-use loadstone_engine::{budget, check};
+use loadstone_verification::verify::recover::Recovered;
+use loadstone_verification::verify::stamp::{Content, Stamper, Write, GENERATIONS};
 use serde_json::Value;
 
 #[path = "../../cli/tests/seeds/witness.rs"]

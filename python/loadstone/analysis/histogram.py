@@ -2,7 +2,7 @@
 
 Knows which latencies a bucket holds and how many samples a percentile needs. Means are not
 made here: the samples carry exact sums.
-The bucket formula is the engine's (`crates/engine/src/histogram.rs`): 64 buckets per power
+The bucket formula is the engine's (`crates/worker/src/histogram.rs`): 64 buckets per power
 of two, so a value is known to within 0.79 % of itself.
 """
 

@@ -1,6 +1,6 @@
 """What each backend of the engine can do and asks for, and which one does the I/O of a named engine.
 
-Knows the columns, which are explained in `crates/engine/src/plan/backend.rs`. The rows are the engine's:
+Knows the columns, which are explained in `crates/plan/src/backend.rs`. The rows are the engine's:
 `make docs` makes `backends.json` of `contract/backends.json`.
 """
 

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use loadstone_engine::histogram::bucket_of;
-use loadstone_engine::ops::OpKind;
-use loadstone_engine::plan::{
+use loadstone_base::ops::OpKind;
+use loadstone_plan::{
     Backend, Plan, Rate, RateAmount, RateProcess, ServiceTime, SimDevice, Stream,
 };
-use loadstone_engine::record::Kind;
+use loadstone_worker::histogram::bucket_of;
+use loadstone_worker::record::Kind;
 
 use crate::witness::{Outcome, Row, Seen};
 

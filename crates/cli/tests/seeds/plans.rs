@@ -2,9 +2,9 @@
 //!
 //! Knows what a Plan may ask for. Knows nothing of what comes of it.
 
-use loadstone_engine::pattern::{mix, Rng};
-use loadstone_engine::plan::plain::{self, SECOND_NS};
-use loadstone_engine::plan::*;
+use loadstone_base::rng::{mix, Rng};
+use loadstone_plan::plain::{self, SECOND_NS};
+use loadstone_plan::*;
 
 const MS: u64 = 1_000_000;
 

@@ -8,22 +8,22 @@ use std::io;
 use std::sync::mpsc::{channel, Receiver};
 use std::sync::Arc;
 
-use loadstone_engine::backend::sim::{Sim, START_NS};
-use loadstone_engine::backend::{Backend, Done, Io};
+use loadstone_base::ops::{AnyOp, OpKind};
 use loadstone_engine::budget::buffer_stride;
-use loadstone_engine::control::{Control, Message};
-use loadstone_engine::events::{Event, StreamEnd};
-use loadstone_engine::memory::Mapping;
-use loadstone_engine::ops::{AnyOp, OpKind};
-use loadstone_engine::plan::{self, Plan};
-use loadstone_engine::record::{Sums, Table, KINDS};
-use loadstone_engine::rows::Rows;
-use loadstone_engine::samples::{self, IoRecord};
-use loadstone_engine::slots::{Counters, Slot};
-use loadstone_engine::state::{Lines, Memory, State};
-use loadstone_engine::stream::StreamState;
-use loadstone_engine::verify::tables::VerifyTables;
-use loadstone_engine::worker::Worker;
+use loadstone_io::backend::sim::{Sim, START_NS};
+use loadstone_io::backend::{Backend, Done, Io};
+use loadstone_io::memory::Mapping;
+use loadstone_plan::{self as plan, Plan};
+use loadstone_verification::verify::tables::VerifyTables;
+use loadstone_worker::control::{Control, Message};
+use loadstone_worker::events::{Event, StreamEnd};
+use loadstone_worker::record::{Sums, Table, KINDS};
+use loadstone_worker::rows::Rows;
+use loadstone_worker::samples::{self, IoRecord};
+use loadstone_worker::slots::{Counters, Slot};
+use loadstone_worker::state::{Lines, Memory, State};
+use loadstone_worker::stream::StreamState;
+use loadstone_worker::worker::Worker;
 
 /// Tables to cut into; what is not cut for want of one goes on to the next interval.
 const TABLES: usize = 12;

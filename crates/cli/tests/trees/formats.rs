@@ -1,6 +1,6 @@
 //! Trees are made, taken up again and cleared.
 
-use loadstone_engine::plan::*;
+use loadstone_plan::*;
 
 use crate::plans::*;
 use crate::support::{engine, finish, of_type, start, Run};

@@ -1,6 +1,6 @@
 //! Each operation does to the disk what it says.
 
-use loadstone_engine::plan::*;
+use loadstone_plan::*;
 
 use crate::mounts::Mount;
 use crate::plans::*;

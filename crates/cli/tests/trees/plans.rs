@@ -7,9 +7,9 @@ use std::path::Path;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type, UInt8Type};
 use arrow_ipc::reader::StreamReader;
-use loadstone_engine::ops::AnyOp;
-pub use loadstone_engine::plan::plain::{self, SECOND_NS};
-use loadstone_engine::plan::*;
+use loadstone_base::ops::AnyOp;
+pub use loadstone_plan::plain::{self, SECOND_NS};
+use loadstone_plan::*;
 use serde_json::Value;
 
 pub use crate::support::Scratch;

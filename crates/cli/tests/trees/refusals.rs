@@ -1,7 +1,7 @@
 //! Plans of work in trees that are refused, each with the place of what is wrong.
 
-use loadstone_engine::check::check;
-use loadstone_engine::plan::*;
+use loadstone_engine::check::{check, refused};
+use loadstone_plan::*;
 
 use crate::plans::*;
 
@@ -27,7 +27,7 @@ type Change = (&'static str, fn(&mut Plan));
 fn refuses<const N: usize>(changes: [Change; N]) {
     assert_eq!(check(&good()), Ok(()));
     for (place, change) in changes {
-        let (path, message) = plain::refused(good(), change);
+        let (path, message) = refused(good(), change);
         assert_eq!(path, place, "{message}");
     }
 }
@@ -266,6 +266,6 @@ fn a_stream_that_never_ends_is_refused_and_one_that_uses_up_its_tree_is_not() {
     // What ends by its limits feeds nobody for ever.
     plan.streams[1].limits.ops = 0;
     assert_eq!(check(&plan), Ok(()));
-    let (path, _) = plain::refused(plan, |plan| plan.streams[3].limits.ops = 0);
+    let (path, _) = refused(plan, |plan| plan.streams[3].limits.ops = 0);
     assert_eq!(path, "/streams/1/limits");
 }

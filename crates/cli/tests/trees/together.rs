@@ -1,6 +1,6 @@
 //! Several streams of one tree: who waits for whom, who shares, and who is when due.
 
-use loadstone_engine::plan::*;
+use loadstone_plan::*;
 
 use crate::plans::*;
 

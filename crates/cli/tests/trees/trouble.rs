@@ -1,6 +1,6 @@
 //! What stands in the way of an operation is told, and nothing outside the tree is touched.
 
-use loadstone_engine::plan::*;
+use loadstone_plan::*;
 use serde_json::json;
 
 use crate::mounts::Mount;

@@ -8,7 +8,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use loadstone_engine::plan::*;
+use loadstone_plan::*;
 use serde::Serialize;
 use serde_json::{json, Value};
 use support::{engine, finish, of_type, start, Run, Scratch};

@@ -3,8 +3,8 @@
 //! Knows ranges, sizes and what each backend asks of a target.
 
 use super::{need, within, Checked};
-use crate::plan::max_size;
-use crate::plan::{Backend, Direct, OpenSync, Plan, Stream, Target, TargetKind};
+use loadstone_plan::max_size;
+use loadstone_plan::{Backend, Direct, OpenSync, Plan, Stream, Target, TargetKind};
 
 pub(super) fn check_files(plan: &Plan, stream: &Stream, backend: &Backend, path: &str) -> Checked {
     let is_virtual = backend.capabilities().virtual_targets;
@@ -176,8 +176,8 @@ fn largest_size(stream: &Stream) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::check;
-    use crate::plan::{plain, Backend, Namesake, OpenSync, Plan, TargetKind};
+    use super::super::{check, refused};
+    use loadstone_plan::{plain, Backend, Namesake, OpenSync, Plan, TargetKind};
 
     type Change = fn(&mut Plan);
 
@@ -254,7 +254,7 @@ mod tests {
             ),
         ];
         for (change, says) in cases {
-            let (_, message) = plain::refused(good(), change);
+            let (_, message) = refused(good(), change);
             assert!(message.contains(says), "{message}");
         }
     }

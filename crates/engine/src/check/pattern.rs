@@ -3,8 +3,8 @@
 //! Knows shares, sizes and orders of addresses.
 
 use super::{need, Checked};
-use crate::plan::max_size;
-use crate::plan::{FileChoice, OpPattern, RandomOrder, Row, Sizes, Stream};
+use loadstone_plan::max_size;
+use loadstone_plan::{FileChoice, OpPattern, RandomOrder, Row, Sizes, Stream};
 
 pub(super) fn check_pattern(stream: &Stream, path: &str) -> Checked {
     let pattern = &stream.pattern;

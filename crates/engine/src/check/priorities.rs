@@ -1,10 +1,10 @@
 //! Are the I/O priorities of a Plan well-formed?
 //!
 //! Knows the rules between a stream's shares, and which backends can carry them. What the
-//! kernel allows is found out in [`crate::priority`].
+//! kernel allows is found out in [`loadstone_worker::priority`].
 
 use super::{need, Checked};
-use crate::plan::{Backend, PriorityOp, PriorityShare, Stream};
+use loadstone_plan::{Backend, PriorityOp, PriorityShare, Stream};
 
 pub(super) fn check_priorities(stream: &Stream, backend: &Backend, path: &str) -> Checked {
     need(

@@ -4,7 +4,7 @@
 //! extents asks for besides.
 
 use super::{need, within, Checked};
-use crate::plan::{Backend, Plan, Stream, TargetKind};
+use loadstone_plan::{Backend, Plan, Stream, TargetKind};
 
 /// Refuses what the backend cannot do.
 pub(super) fn check_calls(plan: &Plan, stream: &Stream, backend: &Backend, path: &str) -> Checked {
@@ -54,8 +54,8 @@ pub(super) fn check_calls(plan: &Plan, stream: &Stream, backend: &Backend, path:
 
 #[cfg(test)]
 mod tests {
-    use super::super::check;
-    use crate::plan::{plain, Backend, NameOperation, Named, Pattern, Plan, Stream, TargetKind};
+    use super::super::{check, refused};
+    use loadstone_plan::{plain, Backend, NameOperation, Named, Pattern, Plan, Stream, TargetKind};
 
     fn plan(backend: Backend, named: Option<Named>) -> Plan {
         let pattern = Pattern {
@@ -117,7 +117,7 @@ mod tests {
             ),
         ];
         for (good, change, place) in cases {
-            assert_eq!(plain::refused(good, change).0, place);
+            assert_eq!(refused(good, change).0, place);
         }
     }
 }

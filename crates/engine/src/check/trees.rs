@@ -4,14 +4,16 @@
 
 use super::pattern::check_pattern;
 use super::{check_payload, check_rate, need, within, Checked};
-use crate::plan::{
+use loadstone_generation::tree::names::{
+    Shape, TooMuch, MAX_DIRECTORIES, MAX_FILES, MAX_PATH_BYTES,
+};
+use loadstone_plan::{
     FileOperation, FileSelect, FileSizes, FileStop, Plan, RateAmount, Sizes, Stream, Target,
     TargetKind, Tree, TreeUse,
 };
-use crate::tree::endings;
-use crate::tree::names::{Shape, TooMuch, MAX_DIRECTORIES, MAX_FILES, MAX_PATH_BYTES};
-use crate::tree::registry::MAX_SIZE_BYTES;
-use crate::tree::SECTOR_BYTES;
+use loadstone_trees::endings;
+use loadstone_trees::registry::MAX_SIZE_BYTES;
+use loadstone_trees::SECTOR_BYTES;
 
 /// Checks every tree, and that trees and targets of their kind belong together.
 pub(super) fn check_trees(plan: &Plan) -> Checked {

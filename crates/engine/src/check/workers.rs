@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::{need, within, Checked};
-use crate::plan::Plan;
+use loadstone_plan::Plan;
 
 /// Every worker has a stream, and every stage a worker.
 pub(super) fn check_workers(plan: &Plan) -> Checked {
@@ -74,8 +74,8 @@ pub(super) fn check_waits(plan: &Plan, index: u32) -> Checked {
 
 #[cfg(test)]
 mod tests {
-    use super::super::check;
-    use crate::plan::{plain, Backend, Plan, Stream};
+    use super::super::{check, refused};
+    use loadstone_plan::{plain, Backend, Plan, Stream};
 
     type Change = fn(&mut Plan);
 
@@ -126,7 +126,7 @@ mod tests {
             ),
         ];
         for (change, place, says) in cases {
-            let (path, message) = plain::refused(good(), change);
+            let (path, message) = refused(good(), change);
             assert_eq!(path, place);
             assert!(message.starts_with(says), "{message}");
         }

@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use crate::events::Event;
 use crate::setup::Hand;
+use loadstone_worker::events::Event;
 
 /// Length of a sample.
 const PERIOD_NS: u64 = 10_000_000;

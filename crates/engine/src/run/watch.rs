@@ -5,14 +5,14 @@
 //! outside, without its help.
 
 use super::{Run, LOST_NS};
-use crate::control::{StageStart, Stop};
-use crate::events::{Event, StreamEnd, MAX_ERRORS_PER_TARGET};
-use crate::ops::OpKind;
-use crate::plan::Plan;
-use crate::run_error::RunError;
 use crate::setup::Hand;
-use crate::slots::{Slot, NOT_HANDED};
-use crate::state::{flush_grace_ns, LEAVE_NS};
+use loadstone_base::ops::OpKind;
+use loadstone_base::run_error::RunError;
+use loadstone_plan::Plan;
+use loadstone_worker::control::{StageStart, Stop};
+use loadstone_worker::events::{Event, StreamEnd, MAX_ERRORS_PER_TARGET};
+use loadstone_worker::slots::{Slot, NOT_HANDED};
+use loadstone_worker::state::{flush_grace_ns, LEAVE_NS};
 
 /// Intervals are written this long after their end even when a worker is late.
 const LATE_NS: u64 = 1_000_000_000;
@@ -274,7 +274,7 @@ fn in_flight(hand: &Hand) -> impl Iterator<Item = Slot> + '_ {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{plain, Backend, Limits, Stream};
+    use loadstone_plan::{plain, Backend, Limits, Stream};
 
     #[test]
     fn a_stream_ends_after_all_it_waits_for_also_in_long_chains() {

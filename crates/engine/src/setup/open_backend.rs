@@ -7,27 +7,27 @@ use std::io;
 use std::sync::mpsc::Sender;
 
 use super::{conduct, drive, Kit, Local, Stage};
-use crate::backend::discard::{ring_discards, Discarding};
-use crate::backend::extents::{Falloc, MoveExtents};
-use crate::backend::force_async::Forced;
-use crate::backend::libaio::Libaio;
-use crate::backend::mmap::Mmap;
-use crate::backend::names::Names;
-use crate::backend::null::Null;
-use crate::backend::nvme;
-use crate::backend::psync::Psync;
-use crate::backend::sim::Sim;
-use crate::backend::special_engines::{Call, Called};
-use crate::backend::splice::Splice;
-use crate::backend::uring::{Uring, UringOptions};
-use crate::backend::{Backend, OpenFile};
-use crate::clock::Clock;
-use crate::control::Message;
-use crate::events::Event;
-use crate::name::Name;
-use crate::plan;
-use crate::state::workers_to_cpus;
-use crate::tree::worker::FileWorker;
+use loadstone_base::clock::Clock;
+use loadstone_io::backend::discard::{ring_discards, Discarding};
+use loadstone_io::backend::extents::{Falloc, MoveExtents};
+use loadstone_io::backend::force_async::Forced;
+use loadstone_io::backend::libaio::Libaio;
+use loadstone_io::backend::mmap::Mmap;
+use loadstone_io::backend::names::Names;
+use loadstone_io::backend::null::Null;
+use loadstone_io::backend::nvme;
+use loadstone_io::backend::psync::Psync;
+use loadstone_io::backend::sim::Sim;
+use loadstone_io::backend::special_engines::{Call, Called};
+use loadstone_io::backend::splice::Splice;
+use loadstone_io::backend::uring::{Uring, UringOptions};
+use loadstone_io::backend::{Backend, OpenFile};
+use loadstone_io::name::Name;
+use loadstone_plan as plan;
+use loadstone_trees::worker::FileWorker;
+use loadstone_worker::control::Message;
+use loadstone_worker::events::Event;
+use loadstone_worker::state::workers_to_cpus;
 
 /// Buffers up to this size are registered. Pinning touches and zeroes every page before the
 /// first I/O, about a millisecond for each MiB; it is also the usual `RLIMIT_MEMLOCK`.

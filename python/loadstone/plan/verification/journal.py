@@ -2,7 +2,7 @@
 
 Knows when an acknowledged write must survive a crash, and how a Plan that wrote becomes one that
 reads what it wrote. The format of a journal and what may be lost are the engine's
-(`crates/engine/src/verify/journal.rs`).
+(`crates/verification/src/verify/journal.rs`).
 """
 
 from __future__ import annotations

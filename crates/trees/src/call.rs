@@ -1,0 +1,360 @@
+//! The system calls on files and directories by name.
+//!
+//! Knows paths below an anchor and error numbers. Knows no registry and no time. No name
+//! leads out of the anchor: a file, and the directory in which a name is made or removed, is
+//! opened without following any symbolic link on the way where the kernel can do that
+//! (`openat2(2)`), and never its last one; names are the tree's own, and what was found below
+//! the anchor before the run had no link among them.
+
+use std::ffi::CStr;
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+
+use loadstone_generation::tree::names::MAX_PATH_BYTES;
+use loadstone_io::directory::{done, result, retried, Directory};
+use loadstone_plan::{OpenSync, Target};
+
+pub use loadstone_io::directory::Outcome;
+
+/// `RESOLVE_NO_XDEV`, `RESOLVE_NO_MAGICLINKS`, `RESOLVE_NO_SYMLINKS` and `RESOLVE_BENEATH`
+/// of `linux/openat2.h`.
+const RESOLVE: u64 = 0x01 | 0x02 | 0x04 | 0x08;
+
+/// `struct open_how` of `linux/openat2.h`.
+#[repr(C)]
+struct OpenHow {
+    flags: u64,
+    mode: u64,
+    resolve: u64,
+}
+
+/// The directory everything is below, and how files there are opened.
+#[derive(Debug, Clone, Copy)]
+pub struct Anchor {
+    here: Directory,
+    flags: i32,
+    openat2: bool,
+    /// What is cached of a file is dropped when it is opened.
+    clears_cache: bool,
+}
+
+/// What a file is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// To read.
+    Read,
+    /// To read and write.
+    Write,
+    /// To read and write, and it must not be there yet.
+    Create,
+}
+
+impl Anchor {
+    /// The anchor of an open target.
+    #[must_use]
+    pub fn new(opened: &impl AsRawFd, target: &Target) -> Self {
+        let direct = if target.direct { libc::O_DIRECT } else { 0 };
+        let sync = match target.sync {
+            OpenSync::None => 0,
+            OpenSync::Sync => libc::O_SYNC,
+            OpenSync::Dsync => libc::O_DSYNC,
+        };
+        let mut this = Self {
+            here: Directory::held(opened),
+            flags: direct | sync | libc::O_CLOEXEC | libc::O_NOFOLLOW,
+            openat2: true,
+            clears_cache: target.invalidate,
+        };
+        let probed = this.open2(c".", libc::O_RDONLY | libc::O_DIRECTORY, 0);
+        this.openat2 = probed.is_ok();
+        this
+    }
+
+    /// Opens a file, and drops what is cached of it where that is asked for.
+    ///
+    /// # Errors
+    /// The error number of `openat(2)` or `openat2(2)`, or of what the dropping took, and
+    /// `EMLINK` when a file to write has another name; the file is not open then.
+    pub fn open(&self, path: &[u8], access: Access) -> Outcome<RawFd> {
+        let fd = self.open_as_it_is(path, access)?;
+        if let Err(errno) = self.prepared(fd, access) {
+            let _ = close(fd);
+            return Err(errno);
+        }
+        Ok(fd)
+    }
+
+    fn prepared(&self, fd: RawFd, access: Access) -> Outcome<()> {
+        if access == Access::Write {
+            only_name(fd)?;
+        }
+        if self.clears_cache && access != Access::Create {
+            drop_cache(fd)?;
+        }
+        Ok(())
+    }
+
+    fn open_as_it_is(&self, path: &[u8], access: Access) -> Outcome<RawFd> {
+        let (flags, mode) = match access {
+            Access::Read => (libc::O_RDONLY, 0),
+            Access::Write => (libc::O_RDWR, 0),
+            Access::Create => (libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o644),
+        };
+        let flags = flags | self.flags;
+        let opened = if self.openat2 {
+            self.open2(text(path), flags, mode)
+        } else {
+            self.here.open(text(path), flags, mode)
+        };
+        opened.map(OwnedFd::into_raw_fd)
+    }
+
+    fn open2(&self, path: &CStr, flags: i32, mode: libc::mode_t) -> Outcome<OwnedFd> {
+        let how = OpenHow {
+            flags: flags as u64,
+            mode: u64::from(mode),
+            resolve: RESOLVE,
+        };
+        let (how, bytes) = (std::ptr::from_ref(&how), size_of::<OpenHow>());
+        let (here, path) = (self.here.number(), path.as_ptr());
+        // SAFETY: the path ends with a zero byte; the kernel reads so many bytes at `how`.
+        let call = || unsafe { libc::syscall(libc::SYS_openat2, here, path, how, bytes) };
+        let fd = retried(|| call() as i32)?;
+        // SAFETY: the descriptor was just opened and nobody else has it.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    }
+
+    /// Makes a call with the directory a path leads to, and its last name there. The directory
+    /// is held meanwhile: what is put in its place by others is not touched.
+    fn in_parent(
+        &self,
+        path: &[u8],
+        call: impl FnOnce(Directory, &CStr) -> Outcome<()>,
+    ) -> Outcome<()> {
+        let last = path.iter().rposition(|&byte| byte == b'/');
+        let Some(last) = last.filter(|_| self.openat2) else {
+            return call(self.here, text(path));
+        };
+        let mut parent = [0; MAX_PATH_BYTES];
+        parent[..last].copy_from_slice(&path[..last]);
+        let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+        let held = self.open2(text(&parent[..=last]), flags, 0)?;
+        call(Directory::held(&held), text(&path[last + 1..]))
+    }
+
+    /// Makes a directory.
+    ///
+    /// # Errors
+    /// The error number of the system call or that of opening the directory it is in, as of all
+    /// that follow.
+    pub fn mkdir(&self, path: &[u8]) -> Outcome<()> {
+        self.in_parent(path, |parent, name| parent.mkdir(name, 0o755))
+    }
+
+    /// Removes a directory.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn rmdir(&self, path: &[u8]) -> Outcome<()> {
+        self.in_parent(path, Directory::rmdir)
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn delete(&self, path: &[u8]) -> Outcome<()> {
+        self.in_parent(path, Directory::unlink)
+    }
+
+    /// The size of a regular file.
+    ///
+    /// # Errors
+    /// As above; `ELOOP` and the like when it is something else.
+    pub fn getattr(&self, path: &[u8]) -> Outcome<u64> {
+        let found = self.here.look(text(path), libc::AT_SYMLINK_NOFOLLOW)?;
+        if found.is_file() {
+            return Ok(found.size_bytes);
+        }
+        Err(if found.is_link() {
+            libc::ELOOP
+        } else if found.is_directory() {
+            libc::EISDIR
+        } else {
+            libc::EINVAL
+        })
+    }
+
+    /// Sets both times to the present one.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn setattr(&self, path: &[u8]) -> Outcome<()> {
+        self.in_parent(path, Directory::touch)
+    }
+
+    /// Asks whether a file may be read.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn access(&self, path: &[u8]) -> Outcome<()> {
+        self.here.access(text(path))
+    }
+
+    /// Moves a file to another anchor; what is there is replaced.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn rename(&self, path: &[u8], to: &Self, to_path: &[u8]) -> Outcome<()> {
+        self.in_parent(path, |from, name| {
+            to.in_parent(to_path, |into, other| from.rename(name, into, other))
+        })
+    }
+}
+
+/// `close(2)`. Not made again when interrupted: the descriptor is gone.
+///
+/// # Errors
+/// As above.
+pub fn close(fd: RawFd) -> Outcome<()> {
+    // SAFETY: the caller owns the descriptor and uses it no more.
+    done(result(unsafe { libc::close(fd) }))
+}
+
+/// `fsync(2)`.
+///
+/// # Errors
+/// As above.
+pub fn flush(fd: RawFd) -> Outcome<()> {
+    // SAFETY: the caller owns the descriptor.
+    done(retried(|| unsafe { libc::fsync(fd) }))
+}
+
+/// Refuses a file with several names: somebody linked it into the tree after it was looked at.
+fn only_name(fd: RawFd) -> Outcome<()> {
+    let mut found = std::mem::MaybeUninit::<libc::stat>::uninit();
+    let into = found.as_mut_ptr();
+    // SAFETY: the caller owns the descriptor; the kernel writes one `stat` there.
+    done(retried(|| unsafe { libc::fstat(fd, into) }))?;
+    // SAFETY: the call succeeded, so all of it is written.
+    match unsafe { found.assume_init() }.st_nlink {
+        0 | 1 => Ok(()),
+        _ => Err(libc::EMLINK),
+    }
+}
+
+/// Drops the cached pages of a file. Dirty ones are not dropped, so they are written first.
+fn drop_cache(fd: RawFd) -> Outcome<()> {
+    // SAFETY: the caller owns the descriptor, here and below.
+    done(retried(|| unsafe { libc::fdatasync(fd) }))?;
+    // SAFETY: as above; it returns its error.
+    match unsafe { libc::posix_fadvise(fd, 0, 0, libc::POSIX_FADV_DONTNEED) } {
+        0 => Ok(()),
+        errno => Err(errno),
+    }
+}
+
+/// A path as the kernel takes it.
+fn text(path: &[u8]) -> &CStr {
+    debug_assert_eq!(path.last(), Some(&0));
+    // SAFETY: all paths of a tree are made with a zero byte at their end and none before it.
+    unsafe { CStr::from_bytes_with_nul_unchecked(path) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+
+    use super::*;
+    use loadstone_plan::{plain, TargetKind};
+
+    /// Is removed with all that is in it.
+    struct Scratch(PathBuf);
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn what_is_linked_into_a_tree_during_a_run_is_not_opened_to_write() {
+        let name = format!("loadstone-names-{}", std::process::id());
+        let scratch = Scratch(std::env::temp_dir().join(name));
+        let tree = scratch.0.join("tree");
+        fs::create_dir_all(&tree).unwrap();
+        let mine = scratch.0.join("mine");
+        fs::write(&mine, "kept").unwrap();
+        fs::write(tree.join("own"), "ours").unwrap();
+        let opened = fs::File::open(&tree).unwrap();
+        let anchor = Anchor::new(&opened, &plain::target("tree", TargetKind::File, 0));
+        let open = |access| anchor.open(b"own\0", access).map(close);
+        assert_eq!(open(Access::Write), Ok(Ok(())));
+        fs::remove_file(tree.join("own")).unwrap();
+        fs::hard_link(&mine, tree.join("own")).unwrap();
+        assert_eq!(open(Access::Write), Err(libc::EMLINK));
+        assert_eq!(open(Access::Read), Ok(Ok(())));
+    }
+
+    #[test]
+    fn what_is_behind_a_link_on_the_way_is_neither_made_nor_removed_nor_moved() {
+        let name = format!("loadstone-call-{}", std::process::id());
+        let scratch = Scratch(std::env::temp_dir().join(name));
+        let (tree, outside) = (scratch.0.join("tree"), scratch.0.join("outside"));
+        for directory in [tree.join("own"), outside.join("empty")] {
+            fs::create_dir_all(directory).unwrap();
+        }
+        for file in [tree.join("own/file"), outside.join("file")] {
+            fs::write(file, "kept").unwrap();
+        }
+        symlink(&outside, tree.join("link")).unwrap();
+        let opened = fs::File::open(&tree).unwrap();
+        let target = plain::target("tree", TargetKind::File, 0);
+        let anchor = Anchor::new(&opened, &target);
+        if !anchor.openat2 {
+            return eprintln!("skipped: this kernel has no openat2(2) (needs Linux 5.6)");
+        }
+        let refused = Err(libc::ELOOP);
+        let changed = fs::metadata(outside.join("file"))
+            .unwrap()
+            .modified()
+            .unwrap();
+        assert_eq!(anchor.mkdir(b"link/new\0"), refused);
+        assert_eq!(anchor.rmdir(b"link/empty\0"), refused);
+        assert_eq!(anchor.delete(b"link/file\0"), refused);
+        assert_eq!(anchor.setattr(b"link/file\0"), refused);
+        assert_eq!(
+            anchor.rename(b"link/file\0", &anchor, b"own/new\0"),
+            refused
+        );
+        assert_eq!(
+            anchor.rename(b"own/file\0", &anchor, b"link/file\0"),
+            refused
+        );
+        let mut left: Vec<_> = fs::read_dir(&outside)
+            .unwrap()
+            .map(|one| one.unwrap().file_name())
+            .collect();
+        left.sort();
+        assert_eq!(left, ["empty", "file"]);
+        assert_eq!(fs::read(outside.join("file")).unwrap(), b"kept");
+        assert_eq!(
+            fs::metadata(outside.join("file"))
+                .unwrap()
+                .modified()
+                .unwrap(),
+            changed
+        );
+        // Where no link is, the same calls do what they are for.
+        assert_eq!(anchor.mkdir(b"own/new\0"), Ok(()));
+        assert_eq!(
+            anchor.rename(b"own/file\0", &anchor, b"own/new/file\0"),
+            Ok(())
+        );
+        assert_eq!(anchor.setattr(b"own/new/file\0"), Ok(()));
+        assert_eq!(anchor.delete(b"own/new/file\0"), Ok(()));
+        assert_eq!(anchor.rmdir(b"own/new\0"), Ok(()));
+        assert_eq!(anchor.rmdir(b"own\0"), Ok(()));
+    }
+}

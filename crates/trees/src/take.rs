@@ -1,0 +1,153 @@
+//! What an operation takes of its tree before it begins: all of it, or nothing.
+//!
+//! Knows what each operation needs to find. Knows no disk.
+
+use super::registry::{Known, Refused, Registry};
+use super::Tree;
+use loadstone_plan::{FileOperation, TreeUse};
+
+/// A file that is not there.
+pub(super) const GONE: Known = Known {
+    exists: false,
+    size_bytes: 0,
+};
+
+/// A file or directory that was taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taken {
+    /// Number of the file, or of the directory.
+    pub number: u32,
+    /// As it was.
+    pub known: Known,
+    /// For oneself.
+    pub alone: bool,
+    /// The same in the tree that is copied or moved to.
+    pub other: Known,
+}
+
+impl Taken {
+    fn alone(number: u32, known: Known) -> Self {
+        let (alone, other) = (true, GONE);
+        Self {
+            number,
+            known,
+            alone,
+            other,
+        }
+    }
+}
+
+/// Takes what the operation of a stream needs of the directory or file with this number.
+/// `reads`: some of its transfers are reads.
+pub(super) fn take(
+    trees: &[Tree],
+    in_tree: &TreeUse,
+    reads: bool,
+    number: u32,
+) -> Result<Taken, Refused> {
+    let tree = &trees[in_tree.tree as usize];
+    let registry = &tree.registry;
+    // Alone, unless the stream shares.
+    let take = |wanted: &dyn Fn(Known) -> bool| -> Result<Taken, Refused> {
+        let known = registry.take(number, !in_tree.shared, wanted)?;
+        Ok(Taken {
+            alone: !in_tree.shared,
+            ..Taken::alone(number, known)
+        })
+    };
+    match in_tree.operation {
+        FileOperation::Mkdir {} => {
+            let directory = number + 1;
+            registry.take_missing(directory)?;
+            if let Err(refused) = registry.enter(tree.shape.parent(directory)) {
+                registry.give_directory(directory, false);
+                return Err(refused);
+            }
+            Ok(Taken::alone(directory, GONE))
+        }
+        FileOperation::Rmdir {} => {
+            registry.take_empty(number + 1)?;
+            Ok(Taken::alone(number + 1, GONE))
+        }
+        FileOperation::Create { fill } => {
+            let full = tree.sizes.of(number);
+            let wanted = |file: Known| !file.exists || (fill && file.size_bytes < full);
+            Ok(Taken::alone(number, take_place(tree, number, wanted)?))
+        }
+        FileOperation::Delete {} => {
+            let known = registry.take(number, true, |file| file.exists)?;
+            Ok(Taken::alone(number, known))
+        }
+        FileOperation::Open {}
+        | FileOperation::Close {}
+        | FileOperation::Getattr {}
+        | FileOperation::Setattr {}
+        | FileOperation::Access {} => take(&|file| file.exists),
+        FileOperation::Copy { to } => {
+            let taken = take(&|file| file.exists && tree.usable(file.size_bytes) > 0)?;
+            with_place(tree, &trees[to as usize], taken)
+        }
+        FileOperation::Move { to } => {
+            let known = registry.take(number, true, |file| file.exists)?;
+            with_place(tree, &trees[to as usize], Taken::alone(number, known))
+        }
+        FileOperation::Transfer {
+            random,
+            delete_before,
+            ..
+        } => {
+            let full = tree.sizes.of(number);
+            if reads {
+                return take(&|file| file.exists && tree.usable(file.size_bytes) > 0);
+            }
+            if full == 0 {
+                return Err(Refused::Unfit);
+            }
+            if random {
+                return take(&|file| file.exists);
+            }
+            if !in_tree.shared || delete_before {
+                return Ok(Taken::alone(number, take_place(tree, number, |_| true)?));
+            }
+            match take(&|file| file.exists) {
+                Err(Refused::Unfit) => {
+                    let known = take_place(tree, number, |file| !file.exists)?;
+                    Ok(Taken::alone(number, known))
+                }
+                taken => taken,
+            }
+        }
+    }
+}
+
+/// Takes the same place in another tree, too.
+fn with_place(tree: &Tree, other: &Tree, taken: Taken) -> Result<Taken, Refused> {
+    match take_place(other, taken.number, |_| true) {
+        Ok(other) => Ok(Taken { other, ..taken }),
+        Err(refused) => {
+            give(&tree.registry, &taken, taken.known);
+            Err(refused)
+        }
+    }
+}
+
+/// Takes a file for oneself; where it is not there, also its place in its directory.
+fn take_place(tree: &Tree, number: u32, wanted: impl Fn(Known) -> bool) -> Result<Known, Refused> {
+    let known = tree.registry.take(number, true, wanted)?;
+    if !known.exists {
+        if let Err(refused) = tree.registry.enter(tree.shape.directory_of(number)) {
+            tree.registry.give(number, known);
+            return Err(refused);
+        }
+    }
+    Ok(known)
+}
+
+/// Gives a file back as it is now. True when something changed.
+pub(super) fn give(registry: &Registry, taken: &Taken, left: Known) -> bool {
+    if taken.alone {
+        registry.give(taken.number, left)
+    } else {
+        registry.give_shared(taken.number, left.size_bytes)
+    }
+}

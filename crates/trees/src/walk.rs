@@ -1,0 +1,284 @@
+//! One look at the disk before a run: what there is of a tree, and what has to go first.
+//!
+//! Knows directories and how to read them. Follows no symbolic link, leaves no file system
+//! and removes nothing whose name is not a tree's.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
+
+use super::registry::Registry;
+use loadstone_generation::tree::names::{parse_directory, parse_file, Shape};
+use loadstone_io::directory::{Directory, Outcome};
+
+/// Time between two reports of progress.
+const REPORT_EVERY: Duration = Duration::from_millis(200);
+/// Names removed at a time.
+const AT_A_TIME: usize = 1024;
+
+/// Why a walk did not come to its end.
+#[derive(Debug)]
+pub enum Halt {
+    /// It was stopped.
+    Stopped,
+    /// Something is not as it must be: where, what, and the remedy.
+    Unfit(String, String, &'static str),
+    /// An error of the system.
+    Error(String, io::Error),
+}
+
+/// Told with every file how many there were; says whether to go on.
+pub type Report<'a> = &'a mut dyn FnMut(u64) -> bool;
+
+/// A walk below an anchor.
+struct Walk<'a> {
+    /// File system it stays on.
+    device: u64,
+    path: String,
+    files: u64,
+    directories: u64,
+    reported: Instant,
+    report: Report<'a>,
+}
+
+/// What a name in a directory stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    Directory(u32),
+    File(u32),
+    /// Not a tree's.
+    Foreign,
+}
+
+/// Finds what there is of a tree.
+///
+/// # Errors
+/// [`Halt`].
+pub fn scan(anchor: &File, shape: &Shape, found: &Registry, report: Report) -> Result<(), Halt> {
+    let mut walk = Walk::new(anchor, report)?;
+    let top = walk.reopened(anchor)?;
+    walk.scan(&top, shape, found, 0)
+}
+
+/// Removes every file and directory with a tree's name; gives how many of each.
+///
+/// # Errors
+/// [`Halt`].
+pub fn clear(anchor: &File, report: Report) -> Result<(u64, u64), Halt> {
+    let mut walk = Walk::new(anchor, report)?;
+    let top = walk.reopened(anchor)?;
+    walk.clear(&top, 1)?;
+    Ok((walk.files, walk.directories))
+}
+
+impl<'a> Walk<'a> {
+    fn new(anchor: &File, report: Report<'a>) -> Result<Self, Halt> {
+        let found = anchor.metadata();
+        let found = found.map_err(|error| Halt::Error(String::new(), error))?;
+        Ok(Self {
+            device: found.dev(),
+            path: String::new(),
+            files: 0,
+            directories: 0,
+            reported: Instant::now(),
+            report,
+        })
+    }
+
+    fn scan(
+        &mut self,
+        here: &File,
+        shape: &Shape,
+        found: &Registry,
+        directory: u32,
+    ) -> Result<(), Halt> {
+        let level = shape.level_below(directory) as u32;
+        let mut entries = 0u32;
+        for name in self.names(here)? {
+            let name = name.map_err(|error| Halt::Error(self.path.clone(), error))?;
+            entries = entries.saturating_add(1);
+            let child = match entry(&name, level) {
+                Entry::Directory(number) => shape.child(directory, number),
+                Entry::File(number) => {
+                    if let Some(file) = shape.file(directory, number) {
+                        let size_bytes = self.size(here, &name)?;
+                        found.found_file(file, size_bytes);
+                        self.count_file()?;
+                    }
+                    None
+                }
+                Entry::Foreign => None,
+            };
+            if let Some(child) = child {
+                self.within(&name, |walk| {
+                    let below = walk.open(here, &name)?;
+                    walk.scan(&below, shape, found, child)
+                })?;
+            }
+        }
+        found.found_directory(directory, entries);
+        Ok(())
+    }
+
+    /// Some at a time, each time from the start: a directory that changes is not read on.
+    fn clear(&mut self, here: &File, level: u32) -> Result<(), Halt> {
+        loop {
+            let ours = self.names(here)?.filter(|name| {
+                let is_ours = |name| entry(name, level) != Entry::Foreign;
+                name.as_ref().map_or(true, is_ours)
+            });
+            let ours: io::Result<Vec<CString>> = ours.take(AT_A_TIME).collect();
+            let ours = ours.map_err(|error| Halt::Error(self.path.clone(), error))?;
+            if ours.is_empty() {
+                return Ok(());
+            }
+            self.clear_these(here, level, &ours)?;
+        }
+    }
+
+    fn clear_these(&mut self, here: &File, level: u32, names: &[CString]) -> Result<(), Halt> {
+        for name in names {
+            match entry(name, level) {
+                Entry::File(_) => {
+                    self.size(here, name)?;
+                    self.removed(name, Directory::held(here).unlink(name))?;
+                    self.count_file()?;
+                }
+                Entry::Directory(_) => {
+                    self.within(name, |walk| {
+                        let below = walk.open(here, name)?;
+                        walk.clear(&below, level + 1)
+                    })?;
+                    self.removed(name, Directory::held(here).rmdir(name))?;
+                    self.directories += 1;
+                }
+                Entry::Foreign => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Reports now and then.
+    fn count_file(&mut self) -> Result<(), Halt> {
+        self.files += 1;
+        if self.files % 64 == 0 && self.reported.elapsed() >= REPORT_EVERY {
+            self.reported = Instant::now();
+            if !(self.report)(self.files) {
+                return Err(Halt::Stopped);
+            }
+        }
+        Ok(())
+    }
+
+    fn within<T>(
+        &mut self,
+        name: &CString,
+        action: impl FnOnce(&mut Self) -> Result<T, Halt>,
+    ) -> Result<T, Halt> {
+        let length = self.path.len();
+        self.path.push_str(&name.to_string_lossy());
+        self.path.push('/');
+        let outcome = action(self)?;
+        self.path.truncate(length);
+        Ok(outcome)
+    }
+
+    fn place(&self, name: &CString) -> String {
+        format!("{}{}", self.path, name.to_string_lossy())
+    }
+
+    /// Reading the anchor's descriptor itself would move its position for everybody.
+    fn reopened(&self, anchor: &File) -> Result<File, Halt> {
+        self.open(anchor, &c".".into())
+    }
+
+    /// Opens a directory here.
+    fn open(&self, here: &File, name: &CString) -> Result<File, Halt> {
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+        let opened = Directory::held(here).open(name, flags, 0);
+        let file = File::from(opened.map_err(|errno| self.failed(name, errno))?);
+        match file.metadata() {
+            Ok(found) if found.dev() == self.device => Ok(file),
+            Ok(_) => Err(Halt::Unfit(
+                self.place(name),
+                "another file system is mounted there: a tree stays on one".into(),
+                "unmount it, or choose another anchor",
+            )),
+            Err(error) => Err(Halt::Error(self.place(name), error)),
+        }
+    }
+
+    /// Size of a regular file here.
+    fn size(&self, here: &File, name: &CString) -> Result<u64, Halt> {
+        let found = Directory::held(here).look(name, libc::AT_SYMLINK_NOFOLLOW);
+        let found = found.map_err(|errno| self.broken(name, errno))?;
+        if found.is_link() {
+            return Err(self.link(name));
+        }
+        if !found.is_file() {
+            return Err(self.other(name, "a regular file"));
+        }
+        Ok(found.size_bytes)
+    }
+
+    /// Judges a removal.
+    fn removed(&self, name: &CString, outcome: Outcome<()>) -> Result<(), Halt> {
+        outcome.map_err(|errno| match errno {
+            libc::ENOTEMPTY | libc::EEXIST => Halt::Unfit(
+                self.place(name),
+                "cannot be removed: it holds something that is not a tree's".into(),
+                "look what it is, and move or remove it yourself",
+            ),
+            _ => self.broken(name, errno),
+        })
+    }
+
+    fn broken(&self, name: &CString, errno: i32) -> Halt {
+        Halt::Error(self.place(name), io::Error::from_raw_os_error(errno))
+    }
+
+    /// A directory that could not be opened.
+    fn failed(&self, name: &CString, errno: i32) -> Halt {
+        match errno {
+            libc::ELOOP => self.link(name),
+            // What of the two a link gives depends on the flags.
+            libc::ENOTDIR => self.other(name, "a directory"),
+            _ => self.broken(name, errno),
+        }
+    }
+
+    fn link(&self, name: &CString) -> Halt {
+        self.other(name, "a file or directory of its own")
+    }
+
+    fn other(&self, name: &CString, expected: &str) -> Halt {
+        Halt::Unfit(
+            self.place(name),
+            format!("is not {expected}, as a tree has: no symbolic link is followed"),
+            "move it away, or choose another anchor",
+        )
+    }
+
+    /// Names in a directory.
+    fn names(&self, here: &File) -> Result<impl Iterator<Item = io::Result<CString>>, Halt> {
+        let entries = std::fs::read_dir(format!("/proc/self/fd/{}", here.as_raw_fd()))
+            .map_err(|error| Halt::Error(self.path.clone(), error))?;
+        Ok(entries.map(|entry| Ok(CString::new(entry?.file_name().as_bytes())?)))
+    }
+}
+
+fn entry(name: &CString, level: u32) -> Entry {
+    if let Some((of, number)) = parse_directory(name.as_bytes()) {
+        if of == level {
+            return Entry::Directory(number);
+        }
+    }
+    match parse_file(name.as_bytes()) {
+        Some(number) => Entry::File(number),
+        None => Entry::Foreign,
+    }
+}
