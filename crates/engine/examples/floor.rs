@@ -64,7 +64,7 @@ fn main() -> io::Result<()> {
         iopoll: false,
         sqpoll: false,
         whole_batches: false,
-        may_spin: false,
+        has_room: false,
     };
     let mut uring = Uring::new(clock, options, &files, BATCH, &buffers, &mut Vec::new())?;
     let mut psync = Psync::new(clock, &files, 1);

@@ -51,7 +51,7 @@ pub(super) fn run(kit: Kit, local: &Local) {
     let streams = streams.map(|&id| &plan.streams[id as usize]);
     let depth = streams.clone().map(|stream| stream.iodepth).sum();
     let whole_batches = streams.clone().any(|stream| stream.batch.is_some());
-    let may_spin = workers_to_cpus(&plan, kit.worker).is_some_and(|(workers, cpus)| workers < cpus);
+    let has_room = workers_to_cpus(&plan, kit.worker).is_some_and(|(workers, cpus)| workers < cpus);
     let files = local.of(&kit.stage.files);
     let clock = kit.stage.clock;
     let backend = &plan.workers[kit.worker as usize].backend;
@@ -74,7 +74,7 @@ pub(super) fn run(kit: Kit, local: &Local) {
             iopoll: *iopoll,
             sqpoll: *sqpoll,
             whole_batches,
-            may_spin,
+            has_room,
         }),
         plan::Backend::IoUringCmd {
             registered_files,
@@ -87,7 +87,7 @@ pub(super) fn run(kit: Kit, local: &Local) {
             iopoll: *iopoll,
             sqpoll: *sqpoll,
             whole_batches,
-            may_spin,
+            has_room,
         }),
         plan::Backend::Libaio {} => open.drive(|open| Libaio::new(clock, &open.files, depth)),
         plan::Backend::Psync {} => open.drive(|open| Ok(Psync::new(clock, &open.files, depth))),

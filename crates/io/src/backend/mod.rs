@@ -20,6 +20,7 @@ pub mod names;
 pub mod null;
 pub mod nvme;
 mod outcome;
+mod own_cpus;
 pub mod psync;
 mod queue;
 mod raw;
@@ -28,10 +29,10 @@ pub mod sim;
 pub mod sim_behaviour;
 pub mod sim_medium;
 pub mod special_engines;
-mod spin;
 pub mod splice;
 pub mod syscall;
 pub mod uring;
+mod waiting;
 
 /// A target as a worker's backend sees it. The order in the worker's table is what
 /// [`Io::file`] counts.

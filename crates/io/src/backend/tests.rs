@@ -384,7 +384,7 @@ fn waiting_for_what_does_not_come_ends_at_the_time() {
             iopoll: false,
             sqpoll: false,
             whole_batches: false,
-            may_spin: false,
+            has_room: false,
         },
         &[pipe],
         DEPTH,

@@ -10,8 +10,9 @@
 use std::io;
 
 use super::groups::Groups;
+use super::own_cpus::OwnCpus;
 use super::ring::{abi, user_data, Entry, Ring, RingOptions, NO_TIMEOUT};
-use super::spin::{Spin, SPIN_NS};
+use super::waiting::{Waiting, Way, SPIN_NS};
 use super::{sleep_until, Backend, Done, Io, Op, OpenFile, Outcome, SyncKind};
 use crate::memory::Mapping;
 use crate::usage;
@@ -49,8 +50,9 @@ pub struct UringOptions {
     pub sqpoll: bool,
     /// The job sets the size of its batches: each is handed over by one call.
     pub whole_batches: bool,
-    /// More CPUs than workers: one that spins takes no time from the threads that serve the device.
-    pub may_spin: bool,
+    /// More CPUs than workers: one that spins, or stays on its CPU, takes no time from the others
+    /// and from the threads that serve the device.
+    pub has_room: bool,
 }
 
 /// What a ring is given for an I/O, and what it says of it.
@@ -93,7 +95,8 @@ pub struct Uring<C: Commands = Operations> {
     sqpoll: bool,
     trials: Trials,
     groups: Groups,
-    spin: Option<Spin>,
+    waiting: Option<Waiting>,
+    cpus: Option<OwnCpus>,
     /// When the alarm goes off; none: it is not set.
     alarm_ns: Option<u64>,
     /// What the kernel reads when it takes the alarm's entry, maybe not in the first call.
@@ -155,8 +158,8 @@ impl<C: Commands> Uring<C> {
         } else {
             Groups::of_depth(depth)
         };
-        // With one I/O there is nothing to overlap: its worker and the device's threads best share a CPU.
-        let spins = depth > 1 && options.may_spin && !options.iopoll && !options.sqpoll;
+        let chooses = options.has_room && !options.iopoll && !options.sqpoll;
+        let cpus = chooses.then(OwnCpus::of_thread).flatten();
         Self {
             clock,
             ring,
@@ -166,7 +169,10 @@ impl<C: Commands> Uring<C> {
             sqpoll: options.sqpoll,
             trials: Trials::new(),
             groups,
-            spin: spins.then(|| Spin::of_depth(depth)),
+            waiting: chooses
+                .then(|| Waiting::of_depth(depth, cpus.is_some()))
+                .flatten(),
+            cpus,
             alarm_ns: None,
             alarm_time: Box::new(abi::Timespec::of(0)),
             broken: None,
@@ -185,7 +191,8 @@ impl<C: Commands> Uring<C> {
             sqpoll: self.sqpoll,
             trials: self.trials,
             groups: self.groups,
-            spin: self.spin,
+            waiting: self.waiting,
+            cpus: self.cpus,
             alarm_ns: self.alarm_ns,
             alarm_time: self.alarm_time,
             broken: self.broken,
@@ -228,19 +235,28 @@ impl<C: Commands> Uring<C> {
             }
             std::hint::spin_loop();
         };
-        if let Some(spin) = &mut self.spin {
-            spin.note(now_ns.saturating_sub(begun_ns), came);
+        if let Some(waiting) = &mut self.waiting {
+            waiting.note(now_ns.saturating_sub(begun_ns), came);
         }
         Ok(came)
     }
 
-    /// A window of the choice between spinning and sleeping is over.
+    /// A window of the choice of how to wait is over.
     #[cold]
-    fn choose_to_spin(&mut self) {
+    fn choose_how_to_wait(&mut self) {
         let now_ns = self.clock.now_ns();
-        if let Some(spin) = &mut self.spin {
-            spin.turn(now_ns);
-            usage::note_spun(spin.take_spun_ns());
+        let Some(waiting) = &mut self.waiting else {
+            return;
+        };
+        let before = waiting.way();
+        waiting.turn(now_ns);
+        usage::note_spun(waiting.take_spun_ns());
+        if let Some(cpus) = &self.cpus {
+            match (before == Way::Stay, waiting.way() == Way::Stay) {
+                (false, true) => cpus.stay(),
+                (true, false) => cpus.leave(),
+                _ => {}
+            }
         }
     }
 
@@ -499,7 +515,11 @@ impl<C: Commands> Backend for Uring<C> {
         if wait_for == 0 {
             return self.ring.enter(0, 0, self.iopoll);
         }
-        if self.spin.as_ref().is_some_and(Spin::is_on) {
+        if self
+            .waiting
+            .as_ref()
+            .is_some_and(|waiting| waiting.way() == Way::Spin)
+        {
             if self.look(wait_for, until_ns)? {
                 return Ok(());
             }
@@ -541,12 +561,9 @@ impl<C: Commands> Backend for Uring<C> {
             self.alarm_ns = None;
         }
         self.in_flight -= count - alarms;
-        if self
-            .spin
-            .as_mut()
-            .is_some_and(|spin| spin.completed(count - alarms))
-        {
-            self.choose_to_spin();
+        let waiting = self.waiting.as_mut();
+        if waiting.is_some_and(|waiting| waiting.completed(count - alarms)) {
+            self.choose_how_to_wait();
         }
         count - alarms
     }
