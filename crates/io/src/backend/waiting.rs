@@ -12,14 +12,17 @@
 pub const SPIN_NS: u64 = 50_000;
 /// Where I/Os take longer than so many spins each, it does not matter where the worker wakes.
 const STAY_SPINS: u64 = 4;
-/// I/Os in a window: fewer at the smallest depths, where they take longest, and a few times the
-/// depth at least.
-const WINDOW: (u32, u32) = (128, 512);
+/// A window lasts so long at least: the scheduler's ticks make shorter ones differ by chance.
+const WINDOW_NS: u64 = 3_000_000;
+/// I/Os after which a window may end, and a few times the depth at least.
+const STEP: u32 = 128;
 const DEPTHS: u32 = 4;
+/// Windows are held against each other by the time of so many I/Os.
+const PER: u64 = 1024;
 /// The dearer of two ways is kept where it completes an eighth more I/Os a second.
 const GAIN: (u64, u64) = (9, 8);
 /// Of a window's I/Os, one in so many may have been waited for in vain.
-const MISSES: u32 = 8;
+const MISSES: u64 = 8;
 /// Windows of two ways that are held against each other: the last of the one that was chosen, and
 /// these of the other after a first one, in which the host finds its way with it.
 const COMPARED: u32 = 3;
@@ -67,18 +70,20 @@ pub struct Waiting {
     next: usize,
     /// How many were never tried.
     untried: usize,
-    window: u32,
+    step: u32,
     depth: u32,
     stage: Stage,
     chosen: Way,
     /// What it does now: the one that is chosen, or that is tried.
     now: Way,
-    /// I/Os until the window ends, or, before it has begun, until it begins.
+    /// I/Os until the window may end, or, before it has begun, until it begins.
     left: u32,
+    /// I/Os of the window.
+    ios: u64,
     begun_ns: Option<u64>,
-    /// Lengths of the last windows of what is chosen, the last one first.
+    /// Of the last windows of what is chosen, the last one first: the time of [`PER`] I/Os.
     chosen_ns: [u64; COMPARED as usize],
-    /// Length of the windows of the other way that count.
+    /// The same of the windows of the other way that count, added up.
     other_ns: u64,
     other_begun_ns: u64,
     hold: u64,
@@ -107,13 +112,13 @@ impl Waiting {
             next: 0,
             untried: ways.len() - 1,
             ways,
-            window: (depth.saturating_mul(WINDOW.0).min(WINDOW.1))
-                .max(depth.saturating_mul(DEPTHS)),
+            step: STEP.max(depth.saturating_mul(DEPTHS)),
             depth,
             stage: Stage::Chosen(0),
             chosen: Way::Sleep,
             now: Way::Sleep,
             left: depth,
+            ios: 0,
             begun_ns: None,
             chosen_ns: [0; COMPARED as usize],
             other_ns: 0,
@@ -145,25 +150,31 @@ impl Waiting {
         std::mem::take(&mut self.spun_ns)
     }
 
-    /// So many I/Os are back; true when that ends a window, of which [`Waiting::turn`] is to be told.
+    /// So many I/Os are back; true when that may end a window, of which [`Waiting::turn`] is to be told.
     #[inline(always)]
     pub fn completed(&mut self, count: u32) -> bool {
         self.left = self.left.saturating_sub(count);
         self.left == 0
     }
 
-    /// A window begins or ends.
+    /// A window begins, goes on or ends.
     pub fn turn(&mut self, now_ns: u64) {
         let Some(begun_ns) = self.begun_ns else {
             // What was in flight when the way to wait changed is back.
             self.begun_ns = Some(now_ns);
-            self.left = self.window;
+            self.left = self.step;
             return;
         };
+        self.ios += u64::from(self.step);
         let length_ns = now_ns.saturating_sub(begun_ns).max(1);
-        let in_vain = self.now == Way::Spin && self.misses > self.window / MISSES;
-        let each_ns = length_ns / u64::from(self.window);
+        if length_ns < WINDOW_NS {
+            self.left = self.step;
+            return;
+        }
+        let in_vain = self.now == Way::Spin && u64::from(self.misses) > self.ios / MISSES;
+        let each_ns = length_ns / self.ios;
         let useless = in_vain || !self.now.may_help(each_ns);
+        let length_ns = length_ns.saturating_mul(PER) / self.ios;
         match self.stage {
             Stage::Chosen(_) if useless => {
                 self.other_begun_ns = begun_ns;
@@ -274,9 +285,9 @@ impl Waiting {
 
     fn begin(&mut self, stage: Stage, way: Way, now_ns: u64) {
         let changes = self.now != way;
-        (self.stage, self.now, self.misses) = (stage, way, 0);
+        (self.stage, self.now, self.misses, self.ios) = (stage, way, 0, 0);
         self.begun_ns = (!changes).then_some(now_ns);
-        self.left = if changes { self.depth } else { self.window };
+        self.left = if changes { self.depth } else { self.step };
     }
 }
 
@@ -391,7 +402,7 @@ mod tests {
                 waiting.turn(now_ns);
             }
         }
-        assert!(most < 4_000 + 5 * WINDOW.1, "{most}");
+        assert!(most < 4_000 + 5 * 1_300, "{most}");
     }
 
     /// The share of `ios` that come while it waits in this way, `apart_ns` apart.
@@ -464,7 +475,20 @@ mod tests {
                 (false, _) => 20_000,
             }
         });
-        assert!(most < 8 * WINDOW.0, "{most}");
+        assert!(most < 8 * 300, "{most}");
+    }
+
+    #[test]
+    fn a_rate_that_goes_with_the_ticks_of_the_scheduler_is_no_reason_to_spin() {
+        let mut now_ns = 0;
+        let apart_ns = |_| {
+            let slow = (now_ns / 4_000_000) % 2 == 1;
+            let apart_ns = if slow { 4_000 } else { 2_000 };
+            now_ns += apart_ns;
+            apart_ns
+        };
+        let share = share_of(Way::Spin, 4_000_000, 128, apart_ns);
+        assert!(share < 0.1, "{share}");
     }
 
     #[test]
