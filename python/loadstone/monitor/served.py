@@ -13,6 +13,7 @@ bucket's; `served.<device>.unfinished_ios` those whose end was not seen.
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from enum import Enum
 from errno import ENOENT
@@ -40,8 +41,8 @@ BURST: Final = 64
 """So many I/Os begun between two looks, and no more are followed until these are complete."""
 MOST_SAMPLES: Final = 1200
 """In a burst; whose I/O was not complete by then is unfinished."""
-SAMPLES_PER_S: Final = 2000
-"""A sample costs 2 to 3 us: less than 1 % of a CPU."""
+OF_A_CPU: Final = 0.004
+"""What following may cost on average: after a burst it rests for as long as that takes."""
 PAUSE_S: Final = 0.25
 PAUSE_S_PER_CPU: Final = 0.002
 """To switch recording on and off costs an interrupt on each CPU."""
@@ -85,23 +86,30 @@ class Served:
         self._recording = Recorded.NOTHING
         self._window_s = WINDOW_S
         self._samples = 0
+        self._spent_s = 0.0
         self._begun: dict[tuple[int, int], int] = {}
         self._counts: Counter[str] = Counter()
 
     def look(self) -> float:
         """Take what was recorded; return in how many seconds to look again."""
-        if self._recording is Recorded.NOTHING:
-            return self._follow()
+        begin_s = time.thread_time()
+        window_s = self._follow() if self._recording is Recorded.NOTHING else self._take()
+        self._spent_s += time.thread_time() - begin_s
+        return self._rest_s() if window_s is None else window_s
+
+    def _take(self) -> float | None:
+        """Take what was recorded; return in how many seconds to look again, none at a burst's end."""
         samples, lost = self._recorder.take()
         for sample in samples:
             self._note(sample)
         self._samples += len(samples)
-        if lost:
-            return self._pause()
+        done = self._recording is Recorded.ENDS and (not self._begun or self._samples > MOST_SAMPLES)
+        if lost or done:
+            self._pause()
+            return None
         if self._recording is Recorded.ENDS:
-            if not self._begun or self._samples > MOST_SAMPLES:
-                return self._pause()
-        elif sum(sample.number == self._begin for sample in samples) >= BURST:
+            return self._window_s
+        if sum(sample.number == self._begin for sample in samples) >= BURST:
             self._recorder.switch(self._begin, on=False)
             self._recording = Recorded.ENDS
         else:
@@ -118,7 +126,7 @@ class Served:
         self._recording, self._samples = Recorded.ALL, 0
         return self._window_s
 
-    def _pause(self) -> float:
+    def _pause(self) -> None:
         """Record nothing for a while. Whose I/O is not complete, nobody will see it."""
         for number in (self._begin, self._end):
             self._recorder.switch(number, on=False)
@@ -126,7 +134,11 @@ class Served:
         self._counts.update(self._key(device, UNFINISHED) for device, _ in self._begun)
         self._begun.clear()
         self._recording = Recorded.NOTHING
-        mean_s = max(self._samples / SAMPLES_PER_S, PAUSE_S, PAUSE_S_PER_CPU * self._recorder.cpus)
+
+    def _rest_s(self) -> float:
+        """Return how long to record nothing after a burst, by what it cost."""
+        mean_s = max(self._spent_s / OF_A_CPU, PAUSE_S, PAUSE_S_PER_CPU * self._recorder.cpus)
+        self._spent_s = 0.0
         return random.uniform(0.5, 1.5) * mean_s  # noqa: S311 # so that what is periodic is met at any time
 
     def read(self) -> Counters:
