@@ -30,7 +30,7 @@ def fitted(every: Sequence[Row], hashed: str) -> Fitted:
     """Fit on all of these."""
     sample = model.sample(every)
     weights = model.rounded(model.fit_weights(sample))
-    probed = model.fit_probed(sample, weights)
+    probed, limited = model.fit_probed(sample, weights)
     return Fitted(
         format=1,
         source=FittedOn(
@@ -45,6 +45,7 @@ def fitted(every: Sequence[Row], hashed: str) -> Fitted:
         untried=model.fit_untried(every),
         probed=probed,
         strange=model.fit_strange(sample),
+        limited=limited,
     )
 
 

@@ -38,6 +38,7 @@ class Evidence:
     measures: Floats
     unknown: Floats
     nearly: Floats
+    at_a_limit: Floats
     right: Floats
     names: tuple[str, ...]
     """Of the readings."""
@@ -77,6 +78,7 @@ def of(row: Row, *, probed: bool = True, removed: bool = False) -> Evidence:
         measures=of_cells({one.name: float(BY_NAME[one.name].effect == "measures") for one in every}),
         unknown=of_cells({one.name: float(one.name == UNEXPLAINED) for one in every}),
         nearly=cells.nearly.astype(np.float64),
+        at_a_limit=cells.at_a_limit.astype(np.float64),
         right=of_cells({one.name: float(one.name in right) for one in every}),
         names=tuple(one.name for one in known),
         told=np.stack([part[0][:, 0] for part in parts], axis=1)
@@ -108,6 +110,7 @@ class Table:
     measures: Floats
     unknown: Floats
     nearly: Floats
+    at_a_limit: Floats
     right: Floats
     names: NDArray[np.intp]
     """Place of each reading's name in `READING_NAMES`."""
@@ -182,6 +185,12 @@ class Table:
         told: Floats = np.log(np.maximum(chances.sum(axis=1), 1e-9))
         return told
 
+    def limited(self, weights: Weights) -> Floats:
+        """Return the part of that in which nothing of the storage is idle."""
+        chances = np.exp(self.logs(weights)) * self.measures
+        told: Floats = (chances * self.at_a_limit).sum(axis=1) / np.maximum(chances.sum(axis=1), 1e-300)
+        return told
+
     def measuring(self, weights: Weights) -> Floats:
         """Return the chance that it measures the storage, of each situation."""
         told: Floats = (np.exp(self.logs(weights)) * self.measures).sum(axis=1)
@@ -223,6 +232,7 @@ def table(every: Sequence[Evidence]) -> Table:
         measures=flat("measures"),
         unknown=flat("unknown"),
         nearly=flat("nearly"),
+        at_a_limit=flat("at_a_limit"),
         right=flat("right"),
         names=names,
         told=told,

@@ -44,7 +44,7 @@ def each_family(every: Sequence[Row], whole: Fitted) -> dict[str, Fitted]:
 
 def _without(every: Sequence[Row], sample: Sample, whole: Fitted, leave: Callable[[Row], bool]) -> Fitted:
     weights = model.rounded(model.fit_weights(sample, leave, whole.weights))
-    probed = model.fit_probed(sample, weights, leave)
+    probed, limited = model.fit_probed(sample, weights, leave)
     return whole.model_copy(
         update={
             "weights": weights,
@@ -52,5 +52,6 @@ def _without(every: Sequence[Row], sample: Sample, whole: Fitted, leave: Callabl
             "untried": model.fit_untried(every, leave),
             "probed": probed,
             "strange": model.fit_strange(sample, leave),
+            "limited": limited,
         }
     )

@@ -49,6 +49,7 @@ def main() -> int:
     """Collect, score, and print or write."""
     options = argparse.ArgumentParser(prog="python -m lab.probes", description=__doc__)
     options.add_argument("--seeds", default=["300001:300240"], nargs="+", help="first and last of each range")
+    options.add_argument("--kinds", nargs="*", help="only situations of these kinds")
     options.add_argument("--each", type=int, default=1, help="probe one of so many")
     options.add_argument("--keep", type=Path, help="file of one JSON line per situation, gone on with")
     options.add_argument("--bundles", type=Path, help="folder that keeps their bundles, to judge them again")
@@ -72,7 +73,9 @@ def main() -> int:
     every = [row for row in told if any(first <= row["seed"] <= last for first, last in ranges)]
     if not every:
         for first, last in ranges:
-            for row in rows.collect(first, last, asked.keep, asked.each, asked.bundles):
+            for row in rows.collect(
+                first, last, asked.keep, asked.each, bundles=asked.bundles, kinds=asked.kinds
+            ):
                 every.append(row)
                 sys.stderr.write(f"{row['seed']} {row['kind']} {row.get('failed', '')}\n")
     failed = sum("failed" in row for row in every)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from lab.probes.device_kinds import fast, many_dies, part_of_it, small, two_targets
+from lab.probes.device_kinds import deep, fast, many_dies, part_of_it, small, two_targets
 from lab.probes.kind import Kind
-from lab.probes.situation import Healthy, Situation, limit, log_uniform
+from lab.probes.situation import MOST_RATE, Healthy, Situation, limit, log_uniform
 
 if TYPE_CHECKING:
     import random
@@ -198,6 +198,40 @@ def _busy_but_served(made: Situation, chance: random.Random, _: Healthy) -> None
     made.watch.others_cpu = chance.uniform(0.2, 0.55)
 
 
+def _own_channel(made: Situation, chance: random.Random, without: Healthy) -> None:
+    """The bandwidth of the medium's own channel: nothing but another medium would do more."""
+    channel = max(without.bytes_per_s * log_uniform(chance, 0.15, 0.9), 2.0 * made.block_bytes)
+    made.parts["limits"] = (limit(channel, made.block_bytes * chance.randrange(1, 5), of_bytes=True),)
+
+
+def _own_controller(made: Situation, chance: random.Random, without: Healthy) -> None:
+    """The rate of the medium's own controller, which takes as long for an I/O of any size."""
+    rate = max(2.0, without.rate * log_uniform(chance, 0.15, 0.9))
+    made.parts["limits"] = (limit(rate, chance.randrange(1, 5), of_bytes=False),)
+
+
+def _own_heads(made: Situation, chance: random.Random, _: Healthy) -> None:
+    """One to four heads that transfer for most of the time of each I/O."""
+    ns, moving = _few(made, chance), chance.uniform(0.6, 0.97)
+    made.parts["kib_ns"] = max(1, int(ns * moving * 1024 / made.block_bytes))
+    made.device |= {"read_ns": int(ns * (1 - moving)), "write_ns": int(ns * (1 - moving))}
+
+
+def _own_cores(made: Situation, chance: random.Random, _: Healthy) -> None:
+    """One to four cores whose time hardly depends on the size."""
+    ns = _few(made, chance)
+    made.parts["kib_ns"] = int(ns * chance.uniform(0, 0.1) * 1024 / made.block_bytes)
+    made.device |= {"read_ns": ns, "write_ns": int(ns * log_uniform(chance, 1, 2))}
+
+
+def _few(made: Situation, chance: random.Random) -> int:
+    """Let few of something do everything, and return how long each takes for an I/O."""
+    servers = 2 ** chance.randrange(0, 3)
+    made.device["servers"] = servers
+    made.parts["dies"] = 0
+    return max(int(str(made.device["read_ns"])), int(servers / MOST_RATE * 1e9))
+
+
 GENERATOR: Final = ("generator",)
 OTHER: Final = ("something_unexplained",)
 IN_MEMORY: Final = ("cache", "write_cache")
@@ -317,6 +351,10 @@ HONEST_KINDS: Final = (
     Kind("honest_quiet_neighbour", "honest", MEASURES, (), cause=_quiet_neighbour),
     Kind("honest_small_stops", "honest", MEASURES, (), cause=_small_stops),
     Kind("honest_busy_host", "honest", MEASURES, (), cause=_busy_but_served),
+    Kind("honest_own_channel", "honest", MEASURES, (), shape=deep, cause=_own_channel),
+    Kind("honest_own_controller", "honest", MEASURES, (), shape=deep, cause=_own_controller),
+    Kind("honest_own_heads", "honest", MEASURES, (), shape=deep, cause=_own_heads),
+    Kind("honest_own_cores", "honest", MEASURES, (), shape=deep, cause=_own_cores),
     Kind("honest_rate", "honest", PACED, ("own_limit",), cause=_rate),
     Kind("honest_think_time", "honest", PACED, ("own_limit",), cause=_think),
 )

@@ -141,9 +141,15 @@ def weighable(row: Row, *, probed: bool = True, without: bool = False) -> Weigha
 
 
 def beside_others(row: Row) -> Row:
-    """Return a line as its probes would have been beside others on the CPUs: what those took is drawn."""
+    """Return a line as its probes would have been beside others on the CPUs: what those took is drawn.
+
+    Everything takes longer there: of half of the lines only some of the probes come to their turn.
+    """
     chance = random.Random(f"beside others {row['seed']}")
     taken = 1 - math.exp(chance.uniform(math.log(1 - MOST_TAKEN), math.log(1 - CONTENDED)))
+
+    cut = random.Random(f"broken off {row['seed']}")
+    part = cut.choice((1.0, cut.random()))
 
     def disturbed(reading: ProbeReading) -> ProbeReading:
         if reading.name in NO_RATES:
@@ -154,7 +160,8 @@ def beside_others(row: Row) -> Row:
     def seen(tried: Row | None) -> Row | None:
         if tried is None:
             return None
-        alone = Probed.model_validate(tried)
+        whole = Probed.model_validate(tried)
+        alone = whole.model_copy(update={"tried": whole.tried[: max(1, round(part * len(whole.tried)))]})
         beside = tuple(one.model_copy(update={"taken": taken}) for one in alone.tried)
         probed = alone.model_copy(update={"tried": beside}).beside_others(taken)
         every = [
@@ -186,7 +193,13 @@ def read(path: Path) -> list[Row]:
 
 
 def collect(
-    first: int, last: int, path: Path | None, each: int = 1, bundles: Path | None = None
+    first: int,
+    last: int,
+    path: Path | None,
+    each: int = 1,
+    *,
+    bundles: Path | None = None,
+    kinds: Sequence[str] | None = None,
 ) -> Iterator[Row]:
     """Yield the situations of seeds: lines of the present rules as they stand in the file, others anew.
 
@@ -197,6 +210,8 @@ def collect(
         if folder:
             folder.mkdir(parents=True, exist_ok=True)
     for seed in range(first, last + 1):
+        if kinds and kind_of(seed).name not in kinds:
+            continue
         row = known.get(seed)
         if row is None or row.get("rules") != rules_digest():
             row = _anew(seed, row, each, bundles)

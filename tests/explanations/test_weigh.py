@@ -11,7 +11,7 @@ from loadstone.explanations.names import EXPLANATIONS, UNEXPLAINED, possible
 from loadstone.explanations.predictions import ANY_DEPTH, IN_REGIMES, PLENTY, READINGS, REGIMES
 from loadstone.explanations.readings import Probed, ProbeReading, Tried
 from loadstone.explanations.strangeness import FAR, strangeness
-from loadstone.explanations.weigh import cause_named, hypotheses_of, weigh
+from loadstone.explanations.weigh import at_a_limit, cause_named, hypotheses_of, weigh
 
 READER = JobFacts(
     reads=True,
@@ -85,6 +85,18 @@ def test_what_is_measured_as_a_part_would_make_it_is_named(
 ) -> None:
     found = chances(probed(*readings))
     assert max(found, key=lambda one: found[one]) == name
+
+
+def test_a_medium_at_its_own_bandwidth_and_a_limit_of_that_number_are_both_left() -> None:
+    """Regression: each such medium was told to be limited by something else."""
+    flat = [("depth.half", 0, 0.01), ("depth.twice", 0, 0.01), ("one.knee", 0.3, 0.05)]
+    weighed = weigh(READER, probed(*flat, ("size.half", 0.69, 0.01), ("size.twice", -0.69, 0.01)))
+    found = {one.explanation.name: one.probability for one in weighed}
+    assert found["bandwidth_limit"] + found["medium"] > 0.9
+    assert min(found["bandwidth_limit"], found["medium"]) > 0.2
+    assert at_a_limit(weighed) > 0.9
+    scaling = weigh(READER, probed(("depth.half", -0.69, 0.01), ("depth.twice", 0.66, 0.01)))
+    assert at_a_limit(scaling) < 0.1
 
 
 def test_a_generator_that_could_do_more_says_nothing_against_slow_storage() -> None:

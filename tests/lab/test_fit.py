@@ -38,7 +38,7 @@ def test_the_fit_gives_the_weights_that_are_kept(sample: model.Sample, start: We
 
 
 def test_the_regressions_are_those_that_are_kept(sample: model.Sample) -> None:
-    assert model.fit_probed(sample, FITTED.weights) == FITTED.probed
+    assert model.fit_probed(sample, FITTED.weights) == (FITTED.probed, FITTED.limited)
     assert model.fit_strange(sample) == FITTED.strange
 
 
@@ -66,9 +66,18 @@ def test_weights_are_fitted_without_what_is_left_out() -> None:
 def test_belief_falls_with_suspicion_and_rises_with_what_probes_say() -> None:
     assert belief.untried([], 0, 20) > belief.untried([0.7], 0, 20) > belief.untried([0.7, 0.8], 0, 20)
     assert belief.untried([0.5], 0, 20) == belief.untried([], 0, 20)
-    told = [belief.probed([], 0, 20, measures, 0.0) for measures in (0.01, 0.3, 0.9, 0.999)]
-    assert told == sorted(told)
-    assert told[0] < 0.1 < 0.9 < told[-1] <= belief.MOST
+
+    def told(measures: float, limited: float = 0.0) -> float:
+        return belief.after_probes(belief.features([], 0, 20) | belief.of_probes(measures, limited, 0.0))
+
+    each = [told(measures) for measures in (0.01, 0.3, 0.9, 0.999)]
+    assert each == sorted(each)
+    assert each[0] < 0.1 < 0.9 < each[-1] <= belief.MOST
+
+
+def test_a_limit_of_its_own_is_believed_no_more_than_such_ones_were_right() -> None:
+    sure = belief.after_probes(belief.features([], 0, 20) | belief.of_probes(0.999, 1.0, 0.0))
+    assert sure <= FITTED.limited < 0.8
 
 
 def test_probabilities_are_scaled_so_that_they_are_frequencies() -> None:

@@ -10,11 +10,13 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from loadstone.explanations.strangeness import FAR
+from loadstone.explanations.weigh import at_a_limit, measuring
 from loadstone.explanations.weights import FITTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loadstone.explanations.weigh import Weighed
     from loadstone.explanations.weights import Fitted
     from loadstone.verdict import Cause, Missing, RuleName
 
@@ -58,24 +60,43 @@ def untried(suspicions: Sequence[float], missing: int, looked: int) -> float:
     return min(MOST, FITTED.untried.probability(features(suspicions, missing, looked)))
 
 
-def probed(suspicions: Sequence[float], missing: int, looked: int, measures: float, strange: float) -> float:
-    """Return it after probes. `measures`: what the explanations give to the storage."""
-    told = features(suspicions, missing, looked) | of_probes(measures, strange)
-    return after_probes(told)
+def probed(
+    suspicions: Sequence[float],
+    missing: int,
+    looked: int,
+    weighed: Sequence[Weighed],
+    strange: float,
+) -> float:
+    """Return it after probes. `weighed`: the explanations; `strange`: `explanations.strangeness`."""
+    given = (measuring(weighed), at_a_limit(weighed))
+    return after_probes(features(suspicions, missing, looked) | of_probes(*given, strange))
 
 
 def after_probes(told: dict[str, float], fitted: Fitted = FITTED) -> float:
     """Return it from all features.
 
-    However well all other readings agree with the storage: one that it does not make counts against it.
+    However well all other readings agree with the storage: one that it does not make counts against it. And
+    of what does the most it can nobody can tell from outside whose limit that is.
     """
-    most = fitted.strange if told["strange"] >= FAR else MOST
+    most = MOST - (MOST - fitted.limited) * told["limited"]
+    if told["strange"] >= FAR:
+        most = min(most, fitted.strange)
     return min(most, fitted.probed.probability(told))
 
 
-def of_probes(measures: float, strange: float) -> dict[str, float]:
-    """Return the features that probes add. `strange`: `explanations.strangeness` of their readings."""
-    return {"measures": log_odds(measures), "strange": strange}
+def of_probes(measures: float, limited: float, strange: float) -> dict[str, float]:
+    """Return the features that probes add: what the explanations give to the storage, and on what that rests.
+
+    `limited`: the part of that in which nothing of the storage is idle. Then its own limit looks like any
+    other of that number, and all readings together say less.
+    """
+    odds = log_odds(measures)
+    return {
+        "measures": (1 - limited) * odds,
+        "measures_limited": limited * odds,
+        "limited": limited,
+        "strange": strange,
+    }
 
 
 def features(suspicions: Sequence[float], missing: int, looked: int) -> dict[str, float]:

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from loadstone.explanations.names import UNEXPLAINED
-from loadstone.explanations.predictions import ANY_DEPTH, IN_REGIMES, LEAST_ERROR, READINGS, REGIMES
+from loadstone.explanations.predictions import (
+    ANY_DEPTH,
+    AT_A_LIMIT,
+    IN_REGIMES,
+    LEAST_ERROR,
+    READINGS,
+    REGIMES,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,6 +71,8 @@ class Cells:
     odds: Floats
     unknown: NDArray[np.bool_]
     nearly: NDArray[np.bool_]
+    at_a_limit: NDArray[np.bool_]
+    """In a regime in which nothing is idle."""
     _predicted: dict[str, Predicted] = field(default_factory=dict)
 
     def predicted(self, reading: str) -> Predicted:
@@ -113,6 +122,7 @@ def _cells_of(rows: tuple[Explanation, ...]) -> Cells:
         odds=np.array([one.odds for one in every]),
         unknown=np.array([one.name == UNEXPLAINED for one in every]),
         nearly=np.array([one.nearly for one in every]),
+        at_a_limit=np.array([one.regime in AT_A_LIMIT for one in every]),
     )
 
 

@@ -62,6 +62,14 @@ def _caps(prediction: Prediction) -> dict[str, Prediction]:
     return dict.fromkeys(_CAPS, prediction)
 
 
+_OWN: Final[dict[str, Prediction]] = {
+    "depth.half": _n(0.0, 0.05),
+    "depth.twice": _n(0.0, 0.05),
+    "one.scaling": _n(0.3, 0.25),
+    "one.knee": _or((0.9, 0.32, 0.12), (0.1, 0.1, 0.1)),
+    "one.evenness": _or((0.6, -0.35, 0.5), (0.3, 0.05, 0.25), (0.1, -2.0, 0.9)),
+}
+"""What a medium does at a rate of its own: no part of it is idle, and its queue has one server or few."""
 REGIMES: Final[dict[str, dict[str, Prediction]]] = {
     "scales": {
         "depth.half": _n(-0.66, 0.06),
@@ -73,14 +81,28 @@ REGIMES: Final[dict[str, dict[str, Prediction]]] = {
     "flat": {"depth.half": _n(0.0, 0.05), "depth.twice": _n(0.0, 0.05), "one.scaling": _n(0.4, 0.35)},
     "knee": {"depth.half": _n(-0.3, 0.2), "depth.twice": _n(0.0, 0.04), "one.scaling": _n(0.7, 0.2)},
     "given": {"depth.half": _n(0.0, 0.03), "depth.twice": _n(0.0, 0.03), "one.scaling": _n(0.0, 0.1)},
+    "channel": {
+        **_OWN,
+        "size.half": _or((0.75, LN2, 0.04), (0.25, 0.5, 0.1)),
+        "size.twice": _or((0.65, -LN2, 0.04), (0.35, -0.56, 0.07)),
+    },
+    "controller": {
+        **_OWN,
+        "size.half": _or((0.8, 0.0, 0.03), (0.2, 0.06, 0.05)),
+        "size.twice": _or((0.8, 0.0, 0.03), (0.2, -0.06, 0.05)),
+    },
 }
 """What depth does: nothing is idle (flat), all of it waits for each I/O (scales), something between, or
-the limit begins between half the depth and the depth as run (knee). An explanation holds in one or several
-of these, and all readings of a situation are in the same one: that is how they depend on each other."""
+the limit begins between half the depth and the depth as run (knee). A medium may be at the bandwidth of its
+own channel or the rate of its own controller: a limit of the same number looks the same. An explanation
+holds in one or several of these, and all readings of a situation are in the same one: that is how they
+depend on each other."""
+AT_A_LIMIT: Final = frozenset({"channel", "controller"})
+"""Regimes in which no part is idle: what does the most it can looks like what may do no more."""
 ANY_DEPTH: Final = ((0.35, "scales"), (0.4, "gains"), (0.25, "flat"))
 """Of whatever says nothing about depth: a cache is as fast at depth 1 as its latency lets it be."""
 IN_REGIMES: Final[dict[str, tuple[tuple[float, str], ...]]] = {
-    "medium": ((0.6, "gains"), (0.3, "flat"), (0.1, "knee")),
+    "medium": ((0.42, "gains"), (0.22, "flat"), (0.06, "knee"), (0.15, "channel"), (0.15, "controller")),
     "job_depth": ((1.0, "scales"),),
     "job_rate": ((0.6, "given"), (0.4, "scales")),
     "generator": ((0.8, "flat"), (0.2, "gains")),
@@ -115,7 +137,7 @@ READINGS: Final[dict[str, ReadingPredictions]] = {
         "a limiter spaces I/Os evenly, a medium does as its latencies come (a renewal process)",
         _or((0.65, 0.0, 0.5), (0.35, 1.2, 0.8)),
         {
-            **_caps(_or((0.85, -2.0, 0.9), (0.15, 0.0, 0.6))),
+            **_caps(_or((0.45, -2.0, 0.9), (0.4, -0.4, 0.45), (0.15, 0.0, 0.6))),
             "burst_credits": _or((0.6, -2.0, 0.9), (0.4, 0.0, 0.6)),
             "generator": _n(0.0, 1.2),
             "job_rate": _n(-2.0, 1.2),

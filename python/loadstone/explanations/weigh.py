@@ -44,6 +44,8 @@ class Weighed:
     against: tuple[str, ...]
     decided_by: str | None
     """The probe or rule that said most of it."""
+    at_a_limit: float = 0.0
+    """The part of its probability in which nothing is idle."""
 
 
 def weigh(
@@ -68,13 +70,25 @@ def weigh(
     known = hypotheses(rows, readings, evidence, weights)
     chances = known.cells.sums(known.each)
     evidence += _of_probes(rows, probed, weights)
+    limited = known.cells.sums(np.where(known.cells.at_a_limit, known.each, 0.0)) / np.maximum(
+        chances, 1e-300
+    )
     order = np.argsort(-chances, kind="stable")
-    return [_weighed(rows[index], index, chances, evidence) for index in order]
+    return [
+        replace(_weighed(rows[index], index, chances, evidence), at_a_limit=float(limited[index]))
+        for index in order
+    ]
 
 
 def measuring(weighed: Iterable[Weighed]) -> float:
     """Return how probable it is that the number measures the storage."""
     return min(1.0, sum(one.probability for one in weighed if one.explanation.effect == "measures"))
+
+
+def at_a_limit(weighed: Sequence[Weighed]) -> float:
+    """Return the part of what is given to the storage in which nothing of it is idle."""
+    limited = sum(one.probability * one.at_a_limit for one in weighed if one.explanation.effect == "measures")
+    return min(1.0, limited / max(1e-300, measuring(weighed)))
 
 
 def scaled(weighed: Sequence[Weighed], measures: float) -> list[Weighed]:

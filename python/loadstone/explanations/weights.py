@@ -72,6 +72,9 @@ class Fitted(FrozenModel):
     untried: Logistic = Field(description="that a number measures the storage: nothing found, nothing tried")
     probed: Logistic = Field(description="the same after probes")
     strange: float = Field(description="the same at most, where a reading is far from what storage does")
+    limited: float = Field(
+        description="the same at most, where nothing of the storage is idle: any limit looks like its own"
+    )
 
 
 def load() -> Fitted:

@@ -11,7 +11,7 @@ from loadstone.audit import belief
 from loadstone.audit.rule import Clear, Finding, NotMine, Rule
 from loadstone.explanations.names import UNEXPLAINED
 from loadstone.explanations.strangeness import strangeness
-from loadstone.explanations.weigh import measuring, scaled, weigh
+from loadstone.explanations.weigh import scaled, weigh
 from loadstone.messages import say
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def judge(case: Case) -> Answer:
         return NotMine()
     weighed = weigh(case.job_facts, case.probed)
     strange = strangeness(case.job_facts, case.probed)
-    best = scaled(weighed, belief.probed((), 0, 1, measuring(weighed), strange))[0]
+    best = scaled(weighed, belief.probed((), 0, 1, weighed, strange))[0]
     row, sure, weighed_by = best.explanation, best.probability, best.decided_by
     if row.effect == "measures" or sure < LIKELY:
         return Clear()
