@@ -25,6 +25,7 @@ CHOICES = {
     "iodepth": ("1", "16"),
     "numjobs": ("1", "3"),
     "offset": (None, "4k", "1k"),
+    "blockalign": (None, None, "512", "8k"),
     "size": ("1m", "4m"),
     "rate_iops": (None, None, "100"),
     "thinktime": (None, "1ms"),
@@ -52,7 +53,9 @@ def expected(options: dict[str, str | None]) -> JobFacts:
         depth=int(options["iodepth"] or 0) * int(options["numjobs"] or 0),
         targets=1,
         partial=options["size"] == "1m",
-        off_grid="512" in sizes.split("-")[0] or options["offset"] == "1k",
+        off_grid="512" in sizes.split("-")[0]
+        or options["offset"] == "1k"
+        or (options["blockalign"] == "512" and direction.startswith("rand")),
         repeats_payload=writes and not scrambled,
         in_tree=False,
     )

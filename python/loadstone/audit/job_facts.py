@@ -43,7 +43,9 @@ def job_facts(plan: Plan, jobs: Sequence[Job], streams: Sequence[Stream]) -> Job
         depth=sum(job.depth or 0 for job in asked),
         targets=len(used),
         partial=sum(used.values()) < WHOLE * whole,
-        off_grid=any(number % GRID_BYTES for number in (*sizes, *(one.start_bytes for one in ranges))),
+        off_grid=any(
+            number % GRID_BYTES for number in (*sizes, *(one.start_bytes for one in ranges), *_grids(streams))
+        ),
         repeats_payload=any(_repeats(job.payload) for job in asked if job.payload is not None),
         in_tree=any(path in trees for job in asked for path in job.targets),
     )
@@ -64,6 +66,13 @@ def _requests(plan: Plan, jobs: Sequence[Job], streams: Sequence[Stream]) -> lis
         request(line[0], list(asked.get(line, {}).values()), planned(plan, works), DueRates({}, {}))
         for line, works in working.items()
     ]
+
+
+def _grids(streams: Sequence[Stream]) -> set[int]:
+    """Return what the addresses of reads and writes are multiples of."""
+    made = [stream.pattern for stream in streams]
+    read = {one.read.align_bytes for one in made if one.read_percent}
+    return read | {one.write.align_bytes for one in made if one.write_percent}
 
 
 def _repeats(payload: PayloadProperties) -> bool:
