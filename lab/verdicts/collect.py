@@ -67,6 +67,7 @@ def anew(
     bundles: Path | None,
     *,
     honest_only: bool = False,
+    alone: bool = False,
     among: Sequence[str] = (),
     probe: str | None = None,
 ) -> dict[str, Any]:
@@ -75,7 +76,7 @@ def anew(
     # A table that has grown since stands for other kinds.
     name = known["kind"] if known else kind_of(seed, honest_only=honest_only, among=among)
     one = scenario(seed, name)
-    beside = spinning(seed) if honest_only else 0
+    beside = spinning(seed) if honest_only and not alone else 0
     options = (f"--probe={probe}",) if probe else ()
     try:
         if bundle is not None and bundle.exists():
@@ -108,6 +109,7 @@ def main() -> int:
         action="store_true",
         help="honest runs only, programs that use up CPUs beside half of them",
     )
+    options.add_argument("--alone", action="store_true", help="no such programs: others use this host, too")
     options.add_argument("--outside", action="store_true", help="the kinds of lab.verdicts.outside")
     options.add_argument("--again", action="store_true", help="the kinds of lab.verdicts.outside_again")
     options.add_argument("--probe", help="budget of probes after each run, like 10s")
@@ -129,6 +131,7 @@ def main() -> int:
             before,
             asked.bundles,
             honest_only=asked.honest,
+            alone=asked.alone,
             among=outside_again.AGAIN if asked.again else outside.OUTSIDE if asked.outside else (),
             probe=asked.probe,
         )
