@@ -44,7 +44,7 @@ def with_explanations(verdict: Verdict, case: Case) -> Verdict:
     sure = verdict.confidence
     if tried:
         grounds = belief.grounds(verdict.causes, verdict.missing, verdict.checked)
-        sure = belief.probed(*grounds, measuring(weighed), strangeness(case.job_facts, case.probed))
+        sure = belief.probed(*grounds, weighed, strangeness(case.job_facts, case.probed))
     if verdict.kind == "measures_storage":
         weighed = scaled(weighed, sure)
     changes: dict[str, Any] = {
@@ -69,8 +69,9 @@ def _believed(
     it = f"The load of {name}" if ", " in name else name
     remain = [one for one in weighed if one.probability >= REMAINS]
     checks = len(verdict.checked)
+    names = ", ".join(one.explanation.says for one in remain[:3])
     if not tried:
-        said = say("verdict.explained.untried", it=it, remaining=len(remain), checks=checks)
+        said = say("verdict.explained.untried", it=it, remaining=len(remain), checks=checks, names=names)
         busy = next((cause.text for cause in verdict.causes if cause.rule == "storage_disk"), None)
         said = f"{said} {busy}" if busy is not None else said
         return {"sentences": said}
@@ -79,7 +80,6 @@ def _believed(
         says = weighed[0].explanation.says
         said = say("verdict.explained.agreed", it=it, checks=checks, probes=tried, says=says)
         return {"sentences": said, "confidence": sure}
-    names = ", ".join(one.explanation.says for one in remain[:3])
     key = "left" if measures >= EVEN else "open"
     said = say(f"verdict.explained.{key}", it=it, probes=tried, remaining=len(remain), names=names)
     if measures >= EVEN:
