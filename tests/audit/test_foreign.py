@@ -223,6 +223,15 @@ def test_options_of_fio(tmp_path: Path, options: dict[str, str], field: str, exp
     assert getattr(case.jobs[0], field) == expected
 
 
+@pytest.mark.parametrize(("engine", "named"), [("pvsync", True), ("libaio", False)])
+def test_a_depth_that_fio_caps_is_named(tmp_path: Path, engine: str, *, named: bool) -> None:
+    """Regression: 1 of 32 outstanding I/Os was the storage with 60 %; fio says so on its terminal only."""
+    options = document()["jobs"][0]["job options"] | {"ioengine": engine, "iodepth": "32", "numjobs": "1"}
+    (case,) = cases(changed(tmp_path, **{"job options": options}))
+    told = [one.rule for one in judge_case(case).causes if "I/Os of the jobs' depths" in one.text]
+    assert told == ["depth_not_reached"] * named
+
+
 def test_clones_with_an_increment_do_not_share(tmp_path: Path) -> None:
     told = document()
     for job in told["jobs"][:4]:

@@ -328,6 +328,7 @@ def _case(jobs: list[_Job], asked: dict[tuple[str, str], re.Match[str]], notes: 
 def _asked(name: str, clones: int, lines: Mapping[str, re.Match[str]]) -> shape.JobRequest:
     """Return what the lines of jobs have in common."""
     depths = {fio_options.depth(line["engine"], int(line["depth"][:9])) for line in lines.values()}
+    told = {int(line["depth"][:9]) for line in lines.values()}
     percents = {_read_percent(line["rw"]) for line in lines.values()}
     percent = percents.pop() if len(percents) == 1 else None
     scattered = {100.0 if line["rw"].startswith("rand") else 0.0 for line in lines.values()}
@@ -339,6 +340,7 @@ def _asked(name: str, clones: int, lines: Mapping[str, re.Match[str]]) -> shape.
         job=name,
         clones=clones,
         iodepth=depths.pop() if len(depths) == 1 else None,
+        asked_iodepth=told.pop() if len(told) == 1 and engines <= set(fio_options.SYNCHRONOUS) else None,
         read_percent=percent,
         random_percent=scattered.pop() if len(scattered) == 1 else None,
         block_bytes={100.0: read, 0.0: write}.get(-1.0 if percent is None else percent, both),

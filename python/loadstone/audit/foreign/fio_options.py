@@ -84,6 +84,7 @@ def asked(name: str, options: Mapping[str, str], clones: int | None) -> JobReque
         job=name,
         clones=clones,
         iodepth=depth(engine, fields.get("engine.iodepth", 1)),
+        asked_iodepth=fields.get("engine.iodepth") if engine in SYNCHRONOUS else None,
         read_percent=read_percent,
         random_percent=_random_percent(kind, fields),
         block_bytes=_mixed(sizes, read_percent),

@@ -17,7 +17,7 @@ from loadstone.plan.backends import BACKENDS
 
 if TYPE_CHECKING:
     from loadstone.audit.above_device import AboveDevice
-    from loadstone.audit.case import Case
+    from loadstone.audit.case import Case, JobRequest
 
 SHORT: Final = 0.9
 AT_ROOM: Final = 0.85
@@ -69,10 +69,10 @@ def _may_wait_elsewhere(case: Case, asked: float) -> bool:
 
 def _one_at_a_time(case: Case, outstanding: int) -> Finding | None:
     """Look for engines that do one I/O at a time where the jobs asked for more."""
-    serial = {str(job.backend) for job in case.jobs if job.backend in ONE_AT_A_TIME}
+    serial = {str(job.backend) for job in case.jobs if _is_serial(case, job)}
     asked = sum(
         (job.asked_iodepth or job.iodepth or 1) * (job.clones or 1)
-        if job.backend in ONE_AT_A_TIME
+        if _is_serial(case, job)
         else (job.iodepth or 1) * (job.clones or 1)
         for job in case.jobs
     )
@@ -89,6 +89,13 @@ def _one_at_a_time(case: Case, outstanding: int) -> Finding | None:
         advice=say("audit.depth_not_reached.one_at_a_time.advice", engine=engines),
         layer="the load generator",
     )
+
+
+def _is_serial(case: Case, job: JobRequest) -> bool:
+    """Tell whether its engine does one I/O at a time; other programs have engines that are none of ours."""
+    if case.source == "bundle":
+        return job.backend in ONE_AT_A_TIME
+    return job.asked_iodepth is not None and job.asked_iodepth > (job.iodepth or 1)
 
 
 def _in_the_caller(case: Case) -> bool:
@@ -171,7 +178,7 @@ def _held(case: Case, asked: float, above: AboveDevice, room: int | None) -> Fin
         ),
         evidence=evidence,
         advice=_raise(case, asked, room),
-        layer=f"{'queue of' if at_room else 'above'} {case_queries.under(case)}",
+        layer=f"{'the queue of' if at_room else 'something above'} {case_queries.under(case)}",
     )
 
 
