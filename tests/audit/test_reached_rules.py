@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loadstone.audit.case import Declared, PayloadProperties, Range
+from loadstone.audit.case import Declared, PayloadProperties, Range, TargetState
 from loadstone.audit.rule import CannotTell, Clear, NotMine, cannot_tell
 from loadstone.audit.rules import (
     first_pass_allocation,
@@ -14,6 +14,7 @@ from loadstone.audit.rules import (
     volatile_ack,
     writeback_absorbed,
 )
+from loadstone.audit.targets import file_below
 from loadstone.path.layers import DataPath, Layer
 from tests.audit.cases import MIB, disk, file, job, one, run, writer
 
@@ -177,6 +178,33 @@ def test_space_that_was_found_as_the_job_went_is_a_first_pass(target: object, co
     assert found.effect == "limited"
     assert found.confidence == confidence
     assert found.layer == "ext4 (allocation)"
+
+
+def image(hole: int, file_system: str = "ext4") -> TargetState:
+    """A loop device over a file, of which so much was never written, on a disk that a file serves."""
+    layers = (
+        Layer(name="loop0", kind="loop", below=("/mnt/img",), counters="block.loop0"),
+        Layer(name="/mnt/img", kind="file", below=(f"{file_system} on /mnt",)),
+        Layer(
+            name=f"{file_system} on /mnt", kind="file_system", below=("loop1",), facts={"type": file_system}
+        ),
+        Layer(name="loop1", kind="loop", below=("/run/disk",), counters="block.loop1"),
+        Layer(name="/run/disk", kind="file"),
+    )
+    path = DataPath(target="/dev/loop0", layers=layers)
+    return disk(unwritten_bytes_before=hole, path_layers=path)
+
+
+def test_writes_to_holes_under_a_loop_are_a_first_pass() -> None:
+    """Regression: of an image in a file on a served disk nothing was known, and 92 % were believed."""
+    found = one(first_pass_allocation.RULE, run(op="write", targets=(image(128 * MIB),)))
+    assert found.effect == "limited"
+    assert found.evidence["allocated_bytes"] == pytest.approx(33.66 * MIB, rel=0.01)
+    assert first_pass_allocation.RULE.judge(run(op="write", targets=(image(0),))) == NotMine()
+    assert (
+        first_pass_allocation.RULE.judge(run(op="write", targets=(image(128 * MIB, "tmpfs"),))) == NotMine()
+    )
+    assert file_below(image(0).path_layers) == image(0).path_layers.layers[1]  # type: ignore[union-attr]
 
 
 def test_overwrites_and_devices_allocate_nothing() -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.measurement import MeasuredLine
     from loadstone.bundle.read import Bundle
+    from loadstone.path.layers import Layer
 
 IN_MEMORY: Final = ("tmpfs", "ramfs", "hugetlbfs", "devtmpfs")
 """File systems that are the page cache and have nothing under them."""
@@ -100,8 +101,16 @@ def _unwritten(state: dict[str, Any]) -> int | None:
 
 def _unbacked(layers: DataPath | None) -> int | None:
     """Return what was never written of the file under a loop device; None for any other device."""
-    files = [layer.facts for layer in layers.layers if layer.kind == "file"] if layers is not None else []
-    return _unwritten(files[0]) if len(files) == 1 else None
+    file = file_below(layers)
+    return _unwritten(file.facts) if file is not None else None
+
+
+def file_below(path: DataPath | None) -> Layer | None:
+    """Return the first file on the only way down from a device; what lies below it may have files, too."""
+    layer = path.layers[0] if path is not None and path.layers else None
+    while path is not None and layer is not None and layer.kind != "file":
+        layer = path.layer(layer.below[0]) if len(layer.below) == 1 else None
+    return layer
 
 
 def _carriers(facts: dict[str, Any], layers: DataPath | None) -> tuple[str, ...]:

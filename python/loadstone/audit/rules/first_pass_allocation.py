@@ -7,22 +7,31 @@ that an existing file has.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import case_queries
+from loadstone.audit.reached_storage import unwritten_part
 from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.audit.targets import IN_MEMORY, file_below
 from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case, TargetState
+    from loadstone.path.layers import Layer
 
 SOME: Final = 0.05
 MUCH: Final = 0.20
 
 
 def _judge(case: Case) -> Answer:
+    if not case_queries.does(case, "write") or case_queries.in_memory(case):
+        return NotMine()
+    image = _image(case)
+    if image is not None:
+        return (image,)
     files = [target for target in case.targets if target.kind in (None, "file")]
-    if not case_queries.does(case, "write") or not files or case_queries.in_memory(case):
+    if not files:
         return NotMine()
     written = case.ops["write"].bytes if "write" in case.ops else None
     known = [(target, new) for target in files if (new := newly_bytes(target)) is not None]
@@ -54,6 +63,43 @@ def _judge(case: Case) -> Answer:
             layer=f"{systems} (allocation)",
         ),
     )
+
+
+def _image(case: Case) -> Finding | None:
+    """Look for writes to a device whose file has parts that were never written.
+
+    How much of them was written is worked out: as much as random places of that number are apart.
+    """
+    target = case.targets[0] if len(case.targets) == 1 else None
+    file = file_below(target.path_layers) if target is not None and target.is_disk else None
+    if target is None or file is None or _in_memory(target, file):
+        return None
+    part, written = unwritten_part(case, target), case.ops["write"].bytes if "write" in case.ops else 0
+    if part is None or not written:
+        return None
+    apart = part.used_bytes * -math.expm1(-written / part.used_bytes)
+    new = part.least_bytes / part.used_bytes * apart
+    if new <= SOME * written:
+        return None
+    return Finding(
+        effect="limited",
+        confidence=0.92 if new > MUCH * written else 0.75,
+        text=say(
+            "audit.first_pass_allocation.image.text",
+            new_bytes=new,
+            written_bytes=written,
+            device=target.path,
+        ),
+        evidence={"allocated_bytes": round(new), "written_bytes": written, "file": file.name},
+        advice=say("audit.first_pass_allocation.image.advice"),
+        layer=f"the file under {target.path} (allocation)",
+    )
+
+
+def _in_memory(target: TargetState, file: Layer) -> bool:
+    path = target.path_layers
+    below = [path.layer(name) for name in file.below] if path is not None else []
+    return any(one is not None and one.facts.get("type") in IN_MEMORY for one in below)
 
 
 def newly_bytes(target: TargetState) -> int | None:
