@@ -131,7 +131,8 @@ def test_the_same_seed_gives_the_same_line() -> None:
     seed = next(seed for seed in range(1, 200, 2) if kind_of(seed).name == "bandwidth_limit")
     one, other = row_of(seed), row_of(seed)
     assert one == other
-    assert next(iter(one["probed"]["explanations"])) == "bandwidth_limit"
+    # A medium at its own bandwidth looks the same.
+    assert one["probed"]["explanations"]["bandwidth_limit"] > 0.2
 
 
 def test_a_line_of_other_rules_is_judged_again_from_its_bundle(
