@@ -393,3 +393,20 @@ def test_a_grown_file_that_somebody_else_wrote_is_left_to_them(tmp_path: Path) -
     with pytest.raises(RefusedError, match="another program wrote it"), output.settled(file) as out:
         out.write(b"one\ntwo\n")
     assert (tmp_path / "log").read_text() == "one\nmine\n"
+
+
+def test_a_directory_in_which_nothing_can_be_made_is_found_before_there_is_anything_to_write(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "sealed"
+    place.mkdir(mode=0o555)
+    asked = "import sys; from pathlib import Path; from loadstone import output; output.check(Path(sys.argv[1]))"
+    command = [sys.executable, "-c", asked, place / "r.json"]
+    if os.geteuid() == 0:  # Root may write anywhere, unless it gives that up.
+        setpriv = shutil.which("setpriv")
+        if setpriv is None:
+            pytest.skip("needs setpriv (util-linux)")
+        command = [setpriv, "--bounding-set=-all", "--inh-caps=-all", *command]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "cannot be written: Permission denied" in done.stderr
+    assert list(place.iterdir()) == []

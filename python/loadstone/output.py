@@ -58,8 +58,11 @@ def check(path: Path) -> None:
     with _told(path):
         if (straight := _straight(path)) is not None:
             straight.close()
-        else:
-            _Place(path).judge()
+            return
+        place = _Place(path)
+        place.judge()
+        with _New(place):
+            pass  # There can be a file: the directory may be read-only, or full.
 
 
 def directory(path: Path) -> None:

@@ -208,6 +208,13 @@ def test_every_io_is_in_the_logs(tmp_path: Path) -> None:
         assert {int(row[4]) for row in rows} == set(range(0, 4 << 20, 4096))
 
 
+def test_a_log_whose_directory_cannot_be_made_is_refused_before_the_load(tmp_path: Path) -> None:
+    job = ("--name=a", "--rw=write", "--size=64k", "--filename=data")
+    done = fio(*job, "--write_bw_log=/proc/none/below/x", cwd=tmp_path, code=1)
+    assert "/proc/none" in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
 def test_submission_and_completion_make_up_the_latency(tmp_path: Path) -> None:
     for engine in ("libaio", "posixaio", "null"):
         read = document("--name=t", f"--ioengine={engine}", "--size=1M", "--iodepth=16", cwd=tmp_path)[

@@ -95,6 +95,19 @@ def test_the_option_is_refused_where_it_has_no_effect(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("page", ["summary", "flatfile", "sd1", "notes"])
+def test_a_page_of_somebody_else_is_refused_before_the_load(tmp_path: Path, page: str) -> None:
+    job, out = tmp_path / "a.parm", tmp_path / "out"
+    job.write_text(RAW.format(d=tmp_path))
+    out.mkdir()
+    (out / f"{page}.html").write_text("mine")
+    done = program.run("run", job, "--out", tmp_path / "study", "--vdbench-output", out, cwd=tmp_path)
+    assert done.code == 2
+    assert f"{page}.html exists, and Loadstone did not make it" in done.err
+    assert (out / f"{page}.html").read_text() == "mine"
+    assert not (tmp_path / "f1").exists(), "no load ran"
+
+
 def test_joined_storages_have_pages_of_their_own(tmp_path: Path) -> None:
     """As in vdbench: an I/O on joined SDs is one of the SD it came to."""
     (tmp_path / "job.parm").write_text(

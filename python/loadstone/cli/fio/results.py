@@ -84,8 +84,9 @@ class FioResults:
         paths += iolog.requested(everyone, Path())
         paths += logs.aggregates(Path()) if self._asked.bandwidth_log else []
         for path in dict.fromkeys(paths):
-            if path.parent.exists():  # What is missing is made then.
-                output.check(path)
+            # Directories that are missing are made then: the first of them must be possible.
+            missing = [one for one in path.parents if not one.exists()]
+            output.check(missing[-1] if missing else path)
 
     def begin(self) -> None:
         """Print what fio prints before the first I/O."""

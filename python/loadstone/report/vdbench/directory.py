@@ -64,8 +64,14 @@ class Directory:
         self._files: dict[str, output.GrowingFile] = {}
 
     def check(self) -> None:
-        """Make the directory. Raises InputError when that cannot be done."""
+        """Make the directory, before there is anything to write: which pages it will have is not known yet.
+
+        Raises RefusedError for a page there that somebody else made, and InputError when there can be none.
+        """
         output.directory(self._out)
+        output.check(self._out / Page("summary").file)
+        for there in sorted(self._out.glob("*.html")):
+            output.check(there)
 
     def grow(self, pages: Sequence[Page]) -> None:
         """Append what is new; the first time begin the files."""
