@@ -51,6 +51,16 @@ def test_defaults_change_later_jobs_only() -> None:
     assert found.jobs[2].own_options == {"bs": "16k"}
 
 
+def test_units_are_those_of_the_section_and_of_the_jobs_after_a_global_one() -> None:
+    found = read(
+        "[global]\nsize=10k\n[a]\nkb_base=1000\nio_size=4k\n[b]\nio_size=4k\n"
+        "[global]\nkb_base=1000\n[c]\nio_size=4k\n",
+        strict=True,
+    )
+    assert [job.placement.size for job in found.jobs] == [Amount(bytes=10240)] * 3
+    assert [job.limits.io_size for job in found.jobs] == [Amount(bytes=n) for n in (4000, 4096, 4000)]
+
+
 def test_any_section_that_begins_with_global_is_defaults() -> None:
     found = read("[global-read]\nrw=randread\n[a]\n")
     assert [job.name for job in found.jobs] == ["a"]

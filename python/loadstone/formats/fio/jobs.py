@@ -31,7 +31,7 @@ class JobReader:
     allow_exec: bool
     wanted: frozenset[str] = frozenset()
     """Names of the sections to keep; empty: all."""
-    defaults: list[Entry] = field(default_factory=list)
+    defaults: list[list[Entry]] = field(default_factory=list)
     jobs: list[Job] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
@@ -44,7 +44,7 @@ class JobReader:
             self.seen.add(section.name)
             if section.is_default:
                 self._check(section.entries)
-                self.defaults += section.entries
+                self.defaults.append(section.entries)
                 self.global_options |= _as_text(section.entries)
             elif not self.wanted or section.name in self.wanted:
                 self.jobs.append(self._job(section, wall_before=wall_before))
@@ -55,7 +55,7 @@ class JobReader:
         self.fields_of(entries)
 
     def _job(self, section: Section, *, wall_before: bool) -> Job:
-        fields, set_at = self.fields_of([*self.defaults, *section.entries])
+        fields, set_at = self.fields_of(*self.defaults, section.entries)
         given = fields.pop("reported_name", None)
         if given and not any(entry.name == "name" for entry in section.entries):
             given = None
@@ -91,18 +91,20 @@ class JobReader:
             }
         )
 
-    def fields_of(self, entries: list[Entry]) -> tuple[dict[str, Any], dict[str, Where]]:
-        """Read entries in order (a later one replaces an earlier one)."""
+    def fields_of(self, *sections: list[Entry]) -> tuple[dict[str, Any], dict[str, Where]]:
+        """Read entries in order (a later one replaces an earlier one); each section has its own units."""
         fields: dict[str, Any] = {}
         set_at: dict[str, Where] = {}
-        kb_base = self._kb_base(entries)
-        for entry in entries:
-            option = self._option(entry)
-            reading = Reading(entry.where, kb_base, strict=self.strict, blank_before=entry.blank_before)
-            for name, value in self._values(option, entry, reading, fields).items():
-                fields[name] = value
-                set_at[name] = entry.where
-            self.keep(reading.notes)
+        kb_base = 1024
+        for entries in sections:
+            kb_base = self._kb_base(entries, kb_base)
+            for entry in entries:
+                option = self._option(entry)
+                reading = Reading(entry.where, kb_base, strict=self.strict, blank_before=entry.blank_before)
+                for name, value in self._values(option, entry, reading, fields).items():
+                    fields[name] = value
+                    set_at[name] = entry.where
+                self.keep(reading.notes)
         return fields, set_at
 
     def _values(
@@ -144,8 +146,8 @@ class JobReader:
         shown = UNSHOWN if entry.where.option is None else repr(entry.name[:64])
         raise make_error(InputError, "formats_fio.jobs.unknown", where=entry.where, hint=hint, shown=shown)
 
-    def _kb_base(self, entries: list[Entry]) -> int:
-        base = 1024
+    def _kb_base(self, entries: list[Entry], before: int) -> int:
+        base = before
         for entry in entries:
             if entry.name == "kb_base":
                 if (entry.value or "").strip() not in ("1000", "1024"):
