@@ -400,8 +400,8 @@ def test_a_directory_in_which_nothing_can_be_made_is_found_before_there_is_anyth
 ) -> None:
     place = tmp_path / "sealed"
     place.mkdir(mode=0o555)
-    asked = "import sys; from pathlib import Path; from loadstone import output; output.check(Path(sys.argv[1]))"
-    command = [sys.executable, "-c", asked, place / "r.json"]
+    asked = "import pathlib, sys; from loadstone import output; output.check(pathlib.Path(sys.argv[1]))"
+    command = [sys.executable, "-c", asked, str(place / "r.json")]
     if os.geteuid() == 0:  # Root may write anywhere, unless it gives that up.
         setpriv = shutil.which("setpriv")
         if setpriv is None:

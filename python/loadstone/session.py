@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from loadstone.engine.event_summary import RunEnding, Status
     from loadstone.path.spec import Spec
     from loadstone.plan.model import Plan
+    from loadstone.plan.safety.tree_mark import Left
     from loadstone.watch.address import WatchedAddress
 
 LOOK_S = 1.0
@@ -238,12 +239,16 @@ class _Sealing:
         self._consent = consent
         self._means = means
 
-    def seal(self, give_up: Callable[[], bool] = lambda: False) -> None:
+    def seal(
+        self,
+        trees: Mapping[int, Left] | None = None,
+        give_up: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Do it; a target that does not answer stays marked as being written."""
         held = self.held
         with contextlib.suppress(LoadstoneError):
             left = self._means.look(
-                held.seal, doing=_looking(held.plan), silent_s=END_SILENT_S, give_up=give_up
+                lambda: held.seal(trees), doing=_looking(held.plan), silent_s=END_SILENT_S, give_up=give_up
             )
             self._consent.left.take(left)
 
@@ -358,7 +363,7 @@ class _Run:
         except EngineError as error:
             self._do(self._state.failed(error, self._means.monotonic()))
         if code is not None or self._engine is None:
-            self._sealing.seal(self._is_insisted_on)
+            self._sealing.seal(self._state.trees_left, self._is_insisted_on)
         for text in uncaught.since(told):
             self._tell({"type": "uncaught", "text": text})
         self._tell({"type": "engine_exit"} if code is None else {"type": "engine_exit", "code": code})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import time
 import zlib
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e import program
+from tests.support.started import Started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -291,3 +294,35 @@ def test_a_close_counts_and_leaves_the_files_as_they_were(tmp_path: Path) -> Non
     assert done["close"] == done["open"]
     assert document(run)["total"]["operations"] > 100, "without the first interval"
     assert sorted({path.stat().st_size for path in files(tmp_path)}) == [4096, 20480]
+
+
+@pytest.mark.parametrize("name", ["vdb_f0002.file", "vdb_f0077.file"])
+def test_a_file_that_is_moved_into_a_tree_during_a_run_is_kept_then_and_later(
+    tmp_path: Path, name: str
+) -> None:
+    """One has the name of a file of the tree, the other a number that the tree does not have."""
+    text = "fwd=w,fsd=fsd1,operation=write,xfersize=4k,threads=2\nrd=r,fwd=w,fwdrate=50,format=yes,elapsed=5"
+    job, mine = parameter_file(tmp_path, text), tmp_path / "mine"
+    mine.write_text("two years of work")
+    placed = tmp_path / "tree" / "vdb.1_1.dir" / "vdb.2_1.dir" / name
+    words = ["run", str(job), "--out", str(tmp_path / "study")]
+    with Started(words, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as run:
+        until_s = time.monotonic() + 60
+        while not any('"start"' in one.read_text() for one in tmp_path.glob("study/runs/002*/events.jsonl")):
+            assert run.poll() is None, "the run ended before it began"
+            assert time.monotonic() < until_s
+            time.sleep(0.05)
+        mine.rename(placed)
+        _, said = run.communicate(timeout=120)
+    assert placed.read_text() == "two years of work"
+    if name == "vdb_f0002.file":
+        assert run.returncode == 1
+        assert f"{placed}: Stale file handle; another file took its place" in said
+    told = [one["text"] for one in events(bundles(tmp_path / "study")[-1], "note")]
+    assert any(f"{placed} came into a tree" in text for text in told), told
+    for rd in ("format=yes", "format=no"):
+        again = parameter_file(tmp_path, text.replace("format=yes", rd))
+        done = program.run("run", again, "--out", tmp_path / rd, cwd=tmp_path)
+        assert done.code == 2
+        assert f"{placed} came during the run that changed it last" in done.err
+        assert placed.read_text() == "two years of work"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loadstone.plan.model import Plan
+    from loadstone.plan.safety.run_targets import RunTargets
 
+FIRST = Path("vdb.1_1.dir/vdb_f0001.file")
 CONTROL = "when  end x\ndepth 1\nwidth 1\nfiles 2\ndist  bottom\nsize  4096\ndirectory status 1\n"
 
 
@@ -99,26 +102,78 @@ def test_a_run_seals_its_tree_and_one_that_did_not_end_does_not(tmp_path: Path) 
     held = hold(plan(anchor, "write"), guard.Consent())
     assert "the run that changed it last did not end" in refusal(anchor)
     (anchor / "vdb.1_1.dir" / "vdb_f0001.file").write_bytes(b"x" * 4096)
-    held.seal()
+    seal(held, anchor)
     guard.secure(plan(anchor, "write"), guard.Consent())
+
+
+def seal(held: RunTargets, anchor: Path, foreign: str | None = None) -> None:
+    """Seal the only tree of a run as after the engine's last look at it."""
+    held.seal({0: tree_mark.Left(newest_ns(anchor), foreign)})
+
+
+def newest_ns(anchor: Path) -> int:
+    return max((one.stat().st_ctime_ns for one in anchor.rglob("vdb_f*.file")), default=0)
+
+
+def test_what_comes_between_the_last_look_and_the_seal_is_not_vouched_for(tmp_path: Path) -> None:
+    anchor = sealed(tmp_path / "t")
+    held = hold(plan(anchor, "write"), guard.Consent())
+    seen = {0: tree_mark.Left(newest_ns(anchor))}
+    time.sleep(0.05)
+    (tmp_path / "mine").write_bytes(b"m" * 4096)
+    (tmp_path / "mine").rename(anchor / FIRST)
+    held.seal(seen)
+    assert f"{anchor / FIRST} came or was changed after" in refusal(anchor)
+
+
+def test_a_tree_with_a_file_of_somebody_else_is_not_sealed_and_names_it(tmp_path: Path) -> None:
+    anchor = sealed(tmp_path / "t")
+    seal(hold(plan(anchor, "write"), guard.Consent()), anchor, foreign=str(FIRST))
+    assert f"{anchor / FIRST} came during the run that changed it last" in refusal(anchor)
+
+
+def test_a_tree_that_the_engine_did_not_look_at_again_is_not_sealed(tmp_path: Path) -> None:
+    anchor = sealed(tmp_path / "t")
+    hold(plan(anchor, "write"), guard.Consent()).seal({})
+    assert "the run that changed it last did not end" in refusal(anchor)
+
+
+def test_a_run_that_did_not_begin_vouches_for_what_was_vouched_for(tmp_path: Path) -> None:
+    anchor = sealed(tmp_path / "t")
+    hold(plan(anchor, "write"), guard.Consent()).seal()
+    guard.secure(plan(anchor, "write"), guard.Consent())
+    held = hold(plan(anchor, "write"), guard.Consent())
+    (tmp_path / "mine").write_bytes(b"m" * 4096)
+    (tmp_path / "mine").rename(anchor / FIRST)
+    held.seal()
+    assert f"{anchor / FIRST} came or was changed after" in refusal(anchor)
+
+
+def test_the_engine_is_told_until_when_files_are_vouched_for(tmp_path: Path) -> None:
+    """What comes after the safety check and before the engine looks has a later ctime."""
+    anchor = sealed(tmp_path / "t")
+    told = anchors.read_mark(anchor / MARK).sealed
+    assert told is not None
+    assert hold(plan(anchor, "write"), guard.Consent()).plan.trees[0].vouched_ns == told.ctime_ns
+    assert hold(plan(tmp_path / "new", "write", ",format=yes"), guard.Consent()).plan.trees[0].vouched_ns == 0
+    mixed = tree(tmp_path / "mixed")
+    agreed = guard.Consent(frozenset({str(mixed)}))
+    assert hold(plan(mixed, "write"), agreed).plan.trees[0].vouched_ns is None
 
 
 def test_consent_does_not_make_a_tree_loadstones(tmp_path: Path) -> None:
     anchor = tree(tmp_path / "t")
     agreed = guard.Consent(frozenset({str(anchor)}))
-    hold(plan(anchor, "write"), agreed).seal()
+    seal(hold(plan(anchor, "write"), agreed), anchor)
     assert "a run changed it with consent" in refusal(anchor)
     anew = hold(plan(anchor, "write", ",format=yes"), agreed)
-    anew.seal()
+    seal(anew, anchor)
     assert "a run changed it with consent" in refusal(anchor)
     # All of it was removed first.
     anew = hold(plan(anchor, "write", ",format=yes"), agreed)
     anew.laid_out = True
-    anew.seal()
+    seal(anew, anchor)
     guard.secure(plan(anchor, "write"), guard.Consent())
-
-
-FIRST = Path("vdb.1_1.dir/vdb_f0001.file")
 
 
 def overwritten(anchor: Path) -> None:

@@ -100,6 +100,7 @@ def test_the_target_is_the_anchor() -> None:
         total_bytes=0,
         clear=False,
         part=plan.FilePart(index=0, count=1),
+        vouched_ns=None,
     )
 
 

@@ -219,6 +219,7 @@ def _tree(target: int) -> dict[str, Any]:
         "total_bytes": 0,
         "clear": False,
         "part": {"index": 0, "count": 1},
+        "vouched_ns": None,
     }
 
 

@@ -31,6 +31,7 @@ pub fn hint_for(errno: i32) -> &'static str {
         libc::ENOENT => "the path does not exist: check it, or let the job create the file",
         libc::EROFS => "it is read-only: remount it or make the job read-only",
         libc::EMFILE | libc::ENFILE => "too many open files: raise RLIMIT_NOFILE (ulimit -n)",
+        libc::EMLINK => "it has several names (hard links), and a write would change them all: move it away",
         libc::ENOMEM => "not enough memory: lower iodepth or block size, or raise RLIMIT_MEMLOCK for registered buffers",
         libc::EOPNOTSUPP => "the target does not support this operation (polling, discard or direct I/O)",
         libc::EDQUOT => "the quota is used up: raise it or lower the size",

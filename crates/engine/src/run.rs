@@ -625,6 +625,19 @@ impl Run {
         });
     }
 
+    /// Tells whether the trees hold only what the run found and made; says nothing where an
+    /// I/O never came back: the look would not either.
+    fn look_back(&mut self) {
+        if self.lost || self.abandoned {
+            return;
+        }
+        let (plan, control, speaker) = (&self.plan, &self.control, &mut self.speaker);
+        self.trees.look_back(plan, &self.targets, &mut |event| {
+            speaker.say(&event);
+            control.stopping() != Stop::Now && !speaker.is_alone()
+        });
+    }
+
     fn end(mut self) -> Result<(), RunError> {
         self.say_signal();
         if !self.lost {
@@ -636,6 +649,7 @@ impl Run {
                 });
             }
         }
+        self.look_back();
         self.verify_tables.close(!self.lost && !self.abandoned)?;
         self.write(|reporter, speaker| reporter.finish(speaker))?;
         self.say_verified();

@@ -24,6 +24,10 @@ pub struct Found {
     pub identity: Identity,
     /// Its length.
     pub size_bytes: u64,
+    /// Its names.
+    pub links: u32,
+    /// When it was changed, or came to where it is (`ctime`).
+    pub changed_ns: u64,
     kind: libc::mode_t,
 }
 
@@ -33,7 +37,7 @@ impl Found {
     /// # Errors
     /// The error number of `statx(2)`.
     pub fn of(file: &impl AsRawFd) -> Outcome<Self> {
-        Directory(file.as_raw_fd()).look(c"", libc::AT_EMPTY_PATH)
+        Directory(file.as_raw_fd()).look_at_itself()
     }
 
     /// A regular file.
@@ -107,6 +111,14 @@ impl Directory {
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 
+    /// `statx(2)` of what is open, which need not be a directory.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn look_at_itself(self) -> Outcome<Found> {
+        self.look(c"", libc::AT_EMPTY_PATH)
+    }
+
     /// `statx(2)` with `flags`: what stands at a name.
     ///
     /// # Errors
@@ -120,17 +132,17 @@ impl Directory {
         })?;
         // SAFETY: all zeros are valid, and the kernel filled it.
         let found = unsafe { found.assume_init() };
-        let born = i128::from(found.stx_btime.tv_sec) * 1_000_000_000
-            + i128::from(found.stx_btime.tv_nsec);
         let told = found.stx_mask & libc::STATX_BTIME != 0;
         Ok(Found {
             identity: Identity {
                 device: libc::makedev(found.stx_dev_major, found.stx_dev_minor),
                 inode: found.stx_ino,
                 special: libc::makedev(found.stx_rdev_major, found.stx_rdev_minor),
-                born_ns: u64::try_from(born).ok().filter(|_| told),
+                born_ns: nanoseconds(found.stx_btime).filter(|_| told),
             },
             size_bytes: found.stx_size,
+            links: found.stx_nlink,
+            changed_ns: nanoseconds(found.stx_ctime).unwrap_or(0),
             kind: libc::mode_t::from(found.stx_mode) & libc::S_IFMT,
         })
     }
@@ -206,24 +218,42 @@ impl Directory {
         }))
     }
 
-    /// Gives a file another name here that nothing has: by `renameat2(2)`, or, where a file
-    /// system cannot (NFS), by a second name and the removal of the first.
+    /// `renameat2(2)` to a name that nothing has; `EINVAL` or `ENOSYS` where a file system
+    /// cannot tell (NFS).
     ///
     /// # Errors
     /// As above; `EEXIST` where something has the name.
-    pub fn rename_to_new(self, name: &CStr, new: &CStr) -> Outcome<()> {
+    pub fn rename_to_free(self, name: &CStr, into: Self, new: &CStr) -> Outcome<()> {
         let (from, to) = (name.as_ptr(), new.as_ptr());
         let (number, flags) = (libc::SYS_renameat2, libc::RENAME_NOREPLACE);
         // SAFETY: as above.
-        match retried(|| unsafe { libc::syscall(number, self.0, from, self.0, to, flags) } as i32) {
+        done(retried(
+            || unsafe { libc::syscall(number, self.0, from, into.0, to, flags) } as i32,
+        ))
+    }
+
+    /// Gives a file another name here that nothing has: by `renameat2(2)`, or, where a file
+    /// system cannot, by a second name and the removal of the first.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn rename_to_new(self, name: &CStr, new: &CStr) -> Outcome<()> {
+        match self.rename_to_free(name, self, new) {
             Err(libc::EINVAL | libc::ENOSYS) => {
+                let (from, to) = (name.as_ptr(), new.as_ptr());
                 // SAFETY: as above.
                 retried(|| unsafe { libc::linkat(self.0, from, self.0, to, 0) })?;
                 self.unlink(name)
             }
-            outcome => done(outcome),
+            outcome => outcome,
         }
     }
+}
+
+/// None for a time before 1970.
+fn nanoseconds(time: libc::statx_timestamp) -> Option<u64> {
+    let since = i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
+    u64::try_from(since).ok()
 }
 
 /// Drops what a call gives when it succeeds.

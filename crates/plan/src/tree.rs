@@ -38,6 +38,10 @@ pub struct Tree {
     pub clear: bool,
     /// The files that are this engine's; directories are everybody's.
     pub part: FilePart,
+    /// Files there that may be changed have no later ctime: one that has came after the tree was
+    /// looked at, and the run does not begin. None: all may be.
+    #[serde(deserialize_with = "super::stated")]
+    pub vouched_ns: Option<u64>,
 }
 
 /// Every `count`-th file of a tree, by its number from 0: other hosts have the others.

@@ -9,8 +9,9 @@
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
+use super::tag::{Kept, Tag};
 use loadstone_generation::tree::names::MAX_PATH_BYTES;
-use loadstone_io::directory::{done, result, retried, Directory};
+use loadstone_io::directory::{done, result, retried, Directory, Found};
 use loadstone_plan::{OpenSync, Target};
 
 pub use loadstone_io::directory::Outcome;
@@ -18,6 +19,9 @@ pub use loadstone_io::directory::Outcome;
 /// `RESOLVE_NO_XDEV`, `RESOLVE_NO_MAGICLINKS`, `RESOLVE_NO_SYMLINKS` and `RESOLVE_BENEATH`
 /// of `linux/openat2.h`.
 const RESOLVE: u64 = 0x01 | 0x02 | 0x04 | 0x08;
+
+/// Looks at a name itself.
+const NO_LINK: i32 = libc::AT_SYMLINK_NOFOLLOW;
 
 /// `struct open_how` of `linux/openat2.h`.
 #[repr(C)]
@@ -33,6 +37,8 @@ pub struct Anchor {
     here: Directory,
     flags: i32,
     openat2: bool,
+    /// What tells its files apart.
+    pub kept: Kept,
     /// What is cached of a file is dropped when it is opened.
     clears_cache: bool,
 }
@@ -62,6 +68,7 @@ impl Anchor {
             here: Directory::held(opened),
             flags: direct | sync | libc::O_CLOEXEC | libc::O_NOFOLLOW,
             openat2: true,
+            kept: Kept::by(opened),
             clears_cache: target.invalidate,
         };
         let probed = this.open2(c".", libc::O_RDONLY | libc::O_DIRECTORY, 0);
@@ -72,20 +79,31 @@ impl Anchor {
     /// Opens a file, and drops what is cached of it where that is asked for.
     ///
     /// # Errors
-    /// The error number of `openat(2)` or `openat2(2)`, or of what the dropping took, and
-    /// `EMLINK` when a file to write has another name; the file is not open then.
-    pub fn open(&self, path: &[u8], access: Access) -> Outcome<RawFd> {
+    /// The error number of `openat(2)` or `openat2(2)`, or of what the dropping took; `EMLINK`
+    /// when a file to write has another name, and `ESTALE` when it is not the `known` one. The
+    /// file is not open then.
+    pub fn open(&self, path: &[u8], access: Access, known: Tag) -> Outcome<RawFd> {
         let fd = self.open_as_it_is(path, access)?;
-        if let Err(errno) = self.prepared(fd, access) {
+        if let Err(errno) = self.prepared(fd, access, known) {
             let _ = close(fd);
             return Err(errno);
         }
         Ok(fd)
     }
 
-    fn prepared(&self, fd: RawFd, access: Access) -> Outcome<()> {
+    /// The tag of an open file.
+    ///
+    /// # Errors
+    /// The error number of `statx(2)`.
+    pub fn tag_of(&self, fd: RawFd) -> Outcome<Tag> {
+        Ok(self
+            .kept
+            .tag(&Directory::held(&fd).look_at_itself()?.identity))
+    }
+
+    fn prepared(&self, fd: RawFd, access: Access, known: Tag) -> Outcome<()> {
         if access == Access::Write {
-            only_name(fd)?;
+            self.own(&Directory::held(&fd).look_at_itself()?, known)?;
         }
         if self.clears_cache && access != Access::Create {
             drop_cache(fd)?;
@@ -158,12 +176,32 @@ impl Anchor {
         self.in_parent(path, Directory::rmdir)
     }
 
-    /// Removes a file.
+    /// Removes a file that is the `known` one: it is looked at just before.
     ///
     /// # Errors
-    /// As above.
-    pub fn delete(&self, path: &[u8]) -> Outcome<()> {
-        self.in_parent(path, Directory::unlink)
+    /// As above; `ESTALE` for another file.
+    pub fn delete(&self, path: &[u8], known: Tag) -> Outcome<()> {
+        self.in_parent(path, |parent, name| {
+            let found = parent.look(name, NO_LINK)?;
+            self.is_known(&found, known)?;
+            parent.unlink(name)
+        })
+    }
+
+    /// Refuses a file to write that is not the known one, or has another name: somebody put it
+    /// into the tree after that was looked at.
+    fn own(&self, found: &Found, known: Tag) -> Outcome<()> {
+        match found.links {
+            0 | 1 => self.is_known(found, known),
+            _ => Err(libc::EMLINK),
+        }
+    }
+
+    fn is_known(&self, found: &Found, known: Tag) -> Outcome<()> {
+        if self.kept.tag(&found.identity).is(known) {
+            return Ok(());
+        }
+        Err(libc::ESTALE)
     }
 
     /// The size of a regular file.
@@ -171,7 +209,7 @@ impl Anchor {
     /// # Errors
     /// As above; `ELOOP` and the like when it is something else.
     pub fn getattr(&self, path: &[u8]) -> Outcome<u64> {
-        let found = self.here.look(text(path), libc::AT_SYMLINK_NOFOLLOW)?;
+        let found = self.here.look(text(path), NO_LINK)?;
         if found.is_file() {
             return Ok(found.size_bytes);
         }
@@ -200,13 +238,30 @@ impl Anchor {
         self.here.access(text(path))
     }
 
-    /// Moves a file to another anchor; what is there is replaced.
+    /// Moves a file that is the `known` one to another anchor; what is `replaced` there goes,
+    /// and nothing else.
     ///
     /// # Errors
-    /// As above.
-    pub fn rename(&self, path: &[u8], to: &Self, to_path: &[u8]) -> Outcome<()> {
+    /// As above; `ESTALE` for another file in either place, `EEXIST` for one that came meanwhile.
+    pub fn rename(
+        &self,
+        (path, known): (&[u8], Tag),
+        to: &Self,
+        (to_path, replaced): (&[u8], Tag),
+    ) -> Outcome<()> {
         self.in_parent(path, |from, name| {
-            to.in_parent(to_path, |into, other| from.rename(name, into, other))
+            self.is_known(&from.look(name, NO_LINK)?, known)?;
+            to.in_parent(to_path, |into, other| {
+                match into.look(other, NO_LINK) {
+                    Ok(found) => to.is_known(&found, replaced)?,
+                    Err(libc::ENOENT) => match from.rename_to_free(name, into, other) {
+                        Err(libc::EINVAL | libc::ENOSYS) => {}
+                        outcome => return outcome,
+                    },
+                    Err(errno) => return Err(errno),
+                }
+                from.rename(name, into, other)
+            })
         })
     }
 }
@@ -227,19 +282,6 @@ pub fn close(fd: RawFd) -> Outcome<()> {
 pub fn flush(fd: RawFd) -> Outcome<()> {
     // SAFETY: the caller owns the descriptor.
     done(retried(|| unsafe { libc::fsync(fd) }))
-}
-
-/// Refuses a file with several names: somebody linked it into the tree after it was looked at.
-fn only_name(fd: RawFd) -> Outcome<()> {
-    let mut found = std::mem::MaybeUninit::<libc::stat>::uninit();
-    let into = found.as_mut_ptr();
-    // SAFETY: the caller owns the descriptor; the kernel writes one `stat` there.
-    done(retried(|| unsafe { libc::fstat(fd, into) }))?;
-    // SAFETY: the call succeeded, so all of it is written.
-    match unsafe { found.assume_init() }.st_nlink {
-        0 | 1 => Ok(()),
-        _ => Err(libc::EMLINK),
-    }
 }
 
 /// Drops the cached pages of a file. Dirty ones are not dropped, so they are written first.
@@ -289,7 +331,10 @@ mod tests {
         fs::write(tree.join("own"), "ours").unwrap();
         let opened = fs::File::open(&tree).unwrap();
         let anchor = Anchor::new(&opened, &plain::target("tree", TargetKind::File, 0));
-        let open = |access| anchor.open(b"own\0", access).map(close);
+        let known = anchor
+            .kept
+            .tag(&anchor.here.look(c"own", NO_LINK).unwrap().identity);
+        let open = |access| anchor.open(b"own\0", access, known).map(close);
         assert_eq!(open(Access::Write), Ok(Ok(())));
         fs::remove_file(tree.join("own")).unwrap();
         fs::hard_link(&mine, tree.join("own")).unwrap();
@@ -322,14 +367,17 @@ mod tests {
             .unwrap();
         assert_eq!(anchor.mkdir(b"link/new\0"), refused);
         assert_eq!(anchor.rmdir(b"link/empty\0"), refused);
-        assert_eq!(anchor.delete(b"link/file\0"), refused);
+        let known = anchor
+            .kept
+            .tag(&anchor.here.look(c"own/file", NO_LINK).unwrap().identity);
+        assert_eq!(anchor.delete(b"link/file\0", known), refused);
         assert_eq!(anchor.setattr(b"link/file\0"), refused);
         assert_eq!(
-            anchor.rename(b"link/file\0", &anchor, b"own/new\0"),
+            anchor.rename((b"link/file\0", known), &anchor, (b"own/new\0", Tag::NONE)),
             refused
         );
         assert_eq!(
-            anchor.rename(b"own/file\0", &anchor, b"link/file\0"),
+            anchor.rename((b"own/file\0", known), &anchor, (b"link/file\0", known)),
             refused
         );
         let mut left: Vec<_> = fs::read_dir(&outside)
@@ -349,11 +397,19 @@ mod tests {
         // Where no link is, the same calls do what they are for.
         assert_eq!(anchor.mkdir(b"own/new\0"), Ok(()));
         assert_eq!(
-            anchor.rename(b"own/file\0", &anchor, b"own/new/file\0"),
+            anchor.rename(
+                (b"own/file\0", known),
+                &anchor,
+                (b"own/new/file\0", Tag::NONE)
+            ),
             Ok(())
         );
         assert_eq!(anchor.setattr(b"own/new/file\0"), Ok(()));
-        assert_eq!(anchor.delete(b"own/new/file\0"), Ok(()));
+        assert_eq!(
+            anchor.delete(b"own/new/file\0", Tag::NONE),
+            Err(libc::ESTALE)
+        );
+        assert_eq!(anchor.delete(b"own/new/file\0", known), Ok(()));
         assert_eq!(anchor.rmdir(b"own/new\0"), Ok(()));
         assert_eq!(anchor.rmdir(b"own\0"), Ok(()));
     }

@@ -23,15 +23,17 @@ mod produce;
 mod queue;
 pub mod registry;
 pub mod select;
+pub mod tag;
 mod take;
 mod transfer;
 mod verified;
 pub mod walk;
 pub mod worker;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use produce::endings;
 pub use transfer::SECTOR_BYTES;
@@ -48,7 +50,7 @@ use queue::Queue;
 use registry::Registry;
 use select::Cursor;
 use verified::Starts;
-use walk::Halt;
+use walk::{Halt, Seen};
 
 /// A tree as all workers see it.
 #[derive(Debug)]
@@ -63,6 +65,8 @@ pub struct Tree {
     pub sizes: Sizes,
     /// What there is of it.
     pub registry: Registry,
+    /// Tags of files below it that another tree left there.
+    others: HashSet<u64>,
     /// Files that are ever used: the first ones, by this engine or another host's.
     pub used_files: u32,
     /// Those that are this engine's.
@@ -73,6 +77,13 @@ pub struct Tree {
     /// Where its files stand in the table of its target; none: it is not verified.
     pub starts: Option<Starts>,
 }
+
+/// So many files of other trees are known again after a run; more are taken for somebody's.
+const MOST_OTHERS: usize = 1 << 16;
+
+/// Times of files lag behind the clock by up to two ticks of 100 Hz.
+const TICK: Duration = Duration::from_millis(20);
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// All directories, or files.
 const EVERY: FilePart = FilePart { index: 0, count: 1 };
@@ -130,6 +141,23 @@ impl Trees {
         };
         this.helpers = produce::helpers(plan);
         Ok(Some(this))
+    }
+
+    /// Looks for what came into the changed trees during the run and is not the run's. False
+    /// when it was stopped.
+    pub fn look_back(
+        &self,
+        plan: &Plan,
+        targets: &[OpenTarget],
+        report: &mut dyn FnMut(Event) -> bool,
+    ) -> bool {
+        self.trees.iter().all(|tree| {
+            let target = tree.target as usize;
+            match targets[target].file() {
+                Some(file) if !plan.targets[target].read_only => look_back(tree, file, report),
+                _ => true,
+            }
+        })
     }
 
     /// What was made or removed so far.
@@ -292,7 +320,7 @@ fn prepare_one(
                 total_bytes,
             })
         };
-        let (files, directories) = walk::clear(file, &mut removing)?;
+        let (files, directories) = walk::clear(file, tree.vouched_ns, &mut removing)?;
         if files + directories > 0 {
             report(Event::Note {
                 text: format!(
@@ -318,18 +346,113 @@ fn prepare_one(
             total_bytes,
         })
     };
-    walk::scan(file, &shape, &registry, &mut looking)?;
+    let anchor = Anchor::new(file, target);
+    let mut others = HashSet::new();
+    let mut note = |seen: Seen, _: &dyn Fn() -> String| match seen {
+        Seen::File(number, found) => {
+            registry.found_file(number, found.size_bytes, anchor.kept.tag(&found.identity));
+        }
+        Seen::Other(found) if others.len() < MOST_OTHERS => {
+            others.insert(anchor.kept.tag(&found.identity).0);
+        }
+        Seen::Other(_) => {}
+        Seen::Directory(number, entries) => registry.found_directory(number, entries),
+    };
+    walk::scan(file, &shape, tree.vouched_ns, &mut note, &mut looking)?;
     Ok(Tree {
         target: tree.target,
-        anchor: Anchor::new(file, target),
+        anchor,
         shape,
         registry,
+        others,
         used_files,
         part: tree.part,
         unit_bytes: unit_bytes(target.direct, verify),
         starts: verify.map(|_| Starts::new(&sizes, used_files)),
         sizes,
     })
+}
+
+/// Looks at all files of a tree once more, and tells what is not known. False when it was stopped.
+///
+/// What comes later has a later ctime than all that is seen, so clocks get on before: those of
+/// files by a tick of the kernel's, of some file systems by a second.
+fn look_back(tree: &Tree, file: &std::fs::File, report: &mut dyn FnMut(Event) -> bool) -> bool {
+    std::thread::sleep(TICK);
+    let mut outcome = Seeing::all_of(tree, file, report);
+    if matches!(&outcome, Ok(seen) if seen.newest_ns > 0 && seen.newest_ns % SECOND_NS == 0) {
+        std::thread::sleep(Duration::from_nanos(SECOND_NS) + TICK);
+        outcome = Seeing::all_of(tree, file, report);
+    }
+    let seen = match outcome {
+        Ok(seen) => seen,
+        Err(Halt::Stopped) => return false,
+        Err(Halt::Unfit(place, ..) | Halt::Error(place, _)) => Seeing {
+            foreign: 1,
+            first: Some(place),
+            ..Seeing::default()
+        },
+    };
+    report(Event::Tree {
+        target: tree.target,
+        files: seen.files,
+        foreign: Some(seen.foreign),
+        first: seen.first,
+        newest_ns: Some(seen.newest_ns),
+    })
+}
+
+/// What a last look at a tree has come to.
+#[derive(Debug, Default)]
+struct Seeing {
+    files: u64,
+    foreign: u64,
+    /// One of them.
+    first: Option<String>,
+    newest_ns: u64,
+}
+
+impl Seeing {
+    fn all_of(
+        tree: &Tree,
+        file: &std::fs::File,
+        report: &mut dyn FnMut(Event) -> bool,
+    ) -> Result<Self, Halt> {
+        let mut this = Self::default();
+        let mut compare = |seen: Seen, place: &dyn Fn() -> String| this.add(tree, seen, place);
+        let mut looking = |files| {
+            report(Event::Tree {
+                target: tree.target,
+                files,
+                foreign: None,
+                first: None,
+                newest_ns: None,
+            })
+        };
+        this.files = walk::scan(file, &tree.shape, None, &mut compare, &mut looking)?;
+        Ok(this)
+    }
+
+    fn add(&mut self, tree: &Tree, seen: Seen, place: &dyn Fn() -> String) {
+        let (found, known) = match seen {
+            Seen::File(number, found) => {
+                // Another host's are for that to tell.
+                let others = number % tree.part.count != tree.part.index;
+                let tag = tree.anchor.kept.tag(&found.identity);
+                (found, others || tag.is(tree.registry.tag(number)))
+            }
+            Seen::Other(found) => {
+                let tag = tree.anchor.kept.tag(&found.identity);
+                (found, tree.others.contains(&tag.0))
+            }
+            Seen::Directory(..) => return,
+        };
+        self.newest_ns = self.newest_ns.max(found.changed_ns);
+        if !known {
+            self.foreign += 1;
+            self.first.get_or_insert_with(place);
+        }
+    }
 }
 
 /// What transfers begin and end on.

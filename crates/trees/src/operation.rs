@@ -5,6 +5,7 @@
 use super::call::{Access, Anchor, Outcome};
 use super::open_file::Open;
 use super::registry::Known;
+use super::tag::Tag;
 use super::take::{give, Taken, GONE};
 use super::transfer::Filled;
 use super::worker::FileWorker;
@@ -28,7 +29,7 @@ impl FileWorker {
             FileOperation::Create { fill } => self.create(index, taken, times, fill),
             FileOperation::Delete {} => {
                 self.name_file(index, taken.number);
-                let outcome = self.call(index, FileOp::Delete, Some(times), Anchor::delete);
+                let outcome = self.delete_file(index, taken.number, Some(times));
                 if outcome.is_ok() {
                     self.forget(index, taken.number);
                 }
@@ -89,11 +90,28 @@ impl FileWorker {
         times: Option<Times>,
     ) -> Outcome<i32> {
         let mut opened = Err(libc::EIO);
+        let number = self.jobs[index as usize].number;
+        let known = self.tree(index).registry.tag(number);
         self.call(index, FileOp::Open, times, |anchor, path| {
-            opened = anchor.open(path, access);
+            opened = anchor.open(path, access, known);
             opened.map(|_| ())
         })?;
         opened
+    }
+
+    /// A step that removes the file of that path.
+    pub(super) fn delete_file(
+        &mut self,
+        index: u32,
+        number: u32,
+        times: Option<Times>,
+    ) -> Outcome<()> {
+        let known = self.tree(index).registry.tag(number);
+        self.call(index, FileOp::Delete, times, |anchor, path| {
+            anchor.delete(path, known)
+        })?;
+        self.tree(index).registry.set_tag(number, Tag::NONE);
+        Ok(())
     }
 
     /// A create that is only the open that makes the file: two steps, one within the other.
@@ -115,7 +133,8 @@ impl FileWorker {
     /// is told as the create's.
     fn make_file(&mut self, index: u32, other: Option<u32>) -> Outcome<i32> {
         let trees = self.trees.clone();
-        let tree = other.map_or_else(|| self.tree(index), |other| &trees.trees[other as usize]);
+        let own = self.jobs[index as usize].in_tree.tree;
+        let tree = &trees.trees[other.unwrap_or(own) as usize];
         let step = Step {
             target: tree.target,
             ..self.step_by_name(index, FileOp::Open)
@@ -125,9 +144,14 @@ impl FileWorker {
         let outer = self.state.begin_step(index, &step, None, handed_ns);
         let job = &self.jobs[index as usize];
         let path = other.map_or(&job.path, |_| &job.other_path);
-        let made = anchor.open(path, Access::Create);
+        let made = anchor.open(path, Access::Create, Tag::NONE);
         let now = self.clock.now_ns();
         self.state.end_step(index, outer, made.map(|_| 0), now);
+        if let Ok(fd) = made {
+            // What cannot be looked at is not known again, so it is not written again.
+            let tag = anchor.tag_of(fd).unwrap_or(Tag::NONE);
+            tree.registry.set_tag(job.number, tag);
+        }
         made
     }
 
@@ -264,10 +288,11 @@ impl FileWorker {
         let (delete, create) = (in_other(FileOp::Delete), in_other(FileOp::Create));
         if other.exists {
             let deleted = self.step(index, delete, None, |trees, job| {
-                trees.trees[to as usize]
-                    .anchor
-                    .delete(&job.other_path)
-                    .map(|()| 0)
+                let other = &trees.trees[to as usize];
+                let known = other.registry.tag(job.number);
+                other.anchor.delete(&job.other_path, known)?;
+                other.registry.set_tag(job.number, Tag::NONE);
+                Ok(0)
             });
             match deleted {
                 Ok(_) | Err(libc::ENOENT) => *other = GONE,
@@ -309,9 +334,15 @@ impl FileWorker {
         self.name_both(index, taken.number, to);
         let step = self.step_by_name(index, FileOp::Move);
         let outcome = self.step(index, step, Some(times), |trees: &Trees, job| {
-            let from = &trees.trees[job.in_tree.tree as usize].anchor;
-            let to = &trees.trees[to as usize].anchor;
-            from.rename(&job.path, to, &job.other_path).map(|()| 0)
+            let from = &trees.trees[job.in_tree.tree as usize];
+            let to = &trees.trees[to as usize];
+            let known = from.registry.tag(job.number);
+            let replaced = to.registry.tag(job.number);
+            let places = ((&*job.path, known), (&*job.other_path, replaced));
+            from.anchor.rename(places.0, &to.anchor, places.1)?;
+            to.registry.set_tag(job.number, known);
+            from.registry.set_tag(job.number, Tag::NONE);
+            Ok(0)
         });
         let other = match outcome {
             Ok(_) => taken.known,

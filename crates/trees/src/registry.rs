@@ -7,9 +7,11 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Bytes of memory for each file, for each directory, and for each file where positions
+use super::tag::Tag;
+
+/// Bytes of memory for each file (its state and its tag), for each directory, and for each file where positions
 /// are kept.
-pub const FILE_BYTES: u64 = 8;
+pub const FILE_BYTES: u64 = 16;
 /// See [`FILE_BYTES`].
 pub const DIRECTORY_BYTES: u64 = 4;
 /// See [`FILE_BYTES`].
@@ -50,6 +52,8 @@ pub enum Refused {
 #[derive(Debug)]
 pub struct Registry {
     files: Box<[AtomicU64]>,
+    /// By file: which one it is.
+    tags: Box<[AtomicU64]>,
     /// The anchor first.
     directories: Box<[AtomicU32]>,
     /// Where sequential transfers go on; empty: nobody asks.
@@ -77,6 +81,7 @@ impl Registry {
     pub fn new(files: u32, directories: u32, positions: bool) -> Self {
         let this = Self {
             files: (0..files).map(|_| AtomicU64::new(0)).collect(),
+            tags: (0..files).map(|_| AtomicU64::new(Tag::NONE.0)).collect(),
             directories: (0..=directories).map(|_| AtomicU32::new(0)).collect(),
             positions: (0..if positions { files } else { 0 })
                 .map(|_| AtomicU64::new(0))
@@ -87,8 +92,9 @@ impl Registry {
     }
 
     /// Notes what was found on the disk, before anybody uses the registry.
-    pub fn found_file(&self, file: u32, size_bytes: u64) {
+    pub fn found_file(&self, file: u32, size_bytes: u64, tag: Tag) {
         let exists = true;
+        self.set_tag(file, tag);
         self.files[file as usize].store(word_of(Known { exists, size_bytes }), Ordering::Relaxed);
     }
 
@@ -164,6 +170,17 @@ impl Registry {
                 Err(now) => word = now,
             }
         }
+    }
+
+    /// The file that this run found or made under this number. Changed by who has it alone.
+    #[must_use]
+    pub fn tag(&self, file: u32) -> Tag {
+        Tag(self.tags[file as usize].load(Ordering::Acquire))
+    }
+
+    /// Notes that it is another one now.
+    pub fn set_tag(&self, file: u32, tag: Tag) {
+        self.tags[file as usize].store(tag.0, Ordering::Release);
     }
 
     /// Where sequential transfers on a file go on; 0 where nobody asks.
@@ -325,7 +342,7 @@ mod tests {
 
     #[test]
     fn the_memory_is_what_the_budget_says() {
-        assert_eq!(size_of::<AtomicU64>() as u64, FILE_BYTES);
+        assert_eq!(2 * size_of::<AtomicU64>() as u64, FILE_BYTES);
         assert_eq!(size_of::<AtomicU32>() as u64, DIRECTORY_BYTES);
         assert_eq!(size_of::<AtomicU64>() as u64, POSITION_BYTES);
     }

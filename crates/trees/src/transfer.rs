@@ -9,7 +9,7 @@ use super::registry::Known;
 use super::take::{Taken, GONE};
 use super::worker::FileWorker;
 use super::Tree;
-use loadstone_base::ops::{AnyOp, FileOp, Op, OpKind};
+use loadstone_base::ops::{AnyOp, Op, OpKind};
 use loadstone_io::backend::{syscall, Io, OpenFile};
 use loadstone_plan::{FileOperation, FileStop, TargetKind};
 use loadstone_worker::state::files::{Step, Times};
@@ -142,7 +142,7 @@ impl FileWorker {
         // With a stop of its own a file is filled before it is written anew.
         let whole = stop == (FileStop::Whole {});
         if delete_before && left.exists && (whole || left.size_bytes >= full_bytes) {
-            match self.call(index, FileOp::Delete, None, super::call::Anchor::delete) {
+            match self.delete_file(index, taken.number, None) {
                 Ok(()) | Err(libc::ENOENT) => {
                     self.forget(index, taken.number);
                     left = GONE;

@@ -1,4 +1,4 @@
-//! One look at the disk before a run: what there is of a tree, and what has to go first.
+//! Looks at the disk before and after a run: what there is of a tree, and what has to go first.
 //!
 //! Knows directories and how to read them. Follows no symbolic link, leaves no file system
 //! and removes nothing whose name is not a tree's.
@@ -11,9 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use super::registry::Registry;
 use loadstone_generation::tree::names::{parse_directory, parse_file, Shape};
-use loadstone_io::directory::{Directory, Outcome};
+use loadstone_io::directory::{Directory, Found, Outcome};
 
 /// Time between two reports of progress.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
@@ -39,6 +38,8 @@ struct Walk<'a> {
     /// File system it stays on.
     device: u64,
     path: String,
+    /// Files with a later ctime end it.
+    vouched_ns: Option<u64>,
     files: u64,
     directories: u64,
     reported: Instant,
@@ -54,34 +55,56 @@ enum Entry {
     Foreign,
 }
 
-/// Finds what there is of a tree.
+/// What a walk comes across.
+#[derive(Debug)]
+pub enum Seen<'a> {
+    /// A file of the tree, by its number.
+    File(u32, &'a Found),
+    /// A file whose name this tree has no use for, as one with other numbers would.
+    Other(&'a Found),
+    /// A directory of the tree with so many entries.
+    Directory(u32, u32),
+}
+
+/// Told what is seen; of a file also its place.
+pub type Visit<'a> = &'a mut dyn FnMut(Seen, &dyn Fn() -> String);
+
+/// Finds what there is of a tree; gives the number of its files.
 ///
 /// # Errors
 /// [`Halt`].
-pub fn scan(anchor: &File, shape: &Shape, found: &Registry, report: Report) -> Result<(), Halt> {
-    let mut walk = Walk::new(anchor, report)?;
+pub fn scan(
+    anchor: &File,
+    shape: &Shape,
+    vouched_ns: Option<u64>,
+    visit: Visit,
+    report: Report,
+) -> Result<u64, Halt> {
+    let mut walk = Walk::new(anchor, vouched_ns, report)?;
     let top = walk.reopened(anchor)?;
-    walk.scan(&top, shape, found, 0)
+    walk.scan(&top, shape, (1, Some(0)), visit)?;
+    Ok(walk.files)
 }
 
 /// Removes every file and directory with a tree's name; gives how many of each.
 ///
 /// # Errors
 /// [`Halt`].
-pub fn clear(anchor: &File, report: Report) -> Result<(u64, u64), Halt> {
-    let mut walk = Walk::new(anchor, report)?;
+pub fn clear(anchor: &File, vouched_ns: Option<u64>, report: Report) -> Result<(u64, u64), Halt> {
+    let mut walk = Walk::new(anchor, vouched_ns, report)?;
     let top = walk.reopened(anchor)?;
     walk.clear(&top, 1)?;
     Ok((walk.files, walk.directories))
 }
 
 impl<'a> Walk<'a> {
-    fn new(anchor: &File, report: Report<'a>) -> Result<Self, Halt> {
+    fn new(anchor: &File, vouched_ns: Option<u64>, report: Report<'a>) -> Result<Self, Halt> {
         let found = anchor.metadata();
         let found = found.map_err(|error| Halt::Error(String::new(), error))?;
         Ok(Self {
             device: found.dev(),
             path: String::new(),
+            vouched_ns,
             files: 0,
             directories: 0,
             reported: Instant::now(),
@@ -89,38 +112,39 @@ impl<'a> Walk<'a> {
         })
     }
 
+    /// `directory`: its number; none for one that only another tree has.
     fn scan(
         &mut self,
         here: &File,
         shape: &Shape,
-        found: &Registry,
-        directory: u32,
+        (level, directory): (u32, Option<u32>),
+        visit: Visit,
     ) -> Result<(), Halt> {
-        let level = shape.level_below(directory) as u32;
         let mut entries = 0u32;
         for name in self.names(here)? {
             let name = name.map_err(|error| Halt::Error(self.path.clone(), error))?;
             entries = entries.saturating_add(1);
-            let child = match entry(&name, level) {
-                Entry::Directory(number) => shape.child(directory, number),
-                Entry::File(number) => {
-                    if let Some(file) = shape.file(directory, number) {
-                        let size_bytes = self.size(here, &name)?;
-                        found.found_file(file, size_bytes);
-                        self.count_file()?;
-                    }
-                    None
+            match entry(&name, level) {
+                Entry::Directory(number) => {
+                    let child = directory.and_then(|parent| shape.child(parent, number));
+                    self.within(&name, |walk| {
+                        let below = walk.open(here, &name)?;
+                        walk.scan(&below, shape, (level + 1, child), visit)
+                    })?;
                 }
-                Entry::Foreign => None,
-            };
-            if let Some(child) = child {
-                self.within(&name, |walk| {
-                    let below = walk.open(here, &name)?;
-                    walk.scan(&below, shape, found, child)
-                })?;
+                Entry::File(number) => {
+                    let found = self.file(here, &name)?;
+                    let file = directory.and_then(|parent| shape.file(parent, number));
+                    let seen = file.map_or(Seen::Other(&found), |file| Seen::File(file, &found));
+                    visit(seen, &|| self.place(&name));
+                    self.count_file()?;
+                }
+                Entry::Foreign => {}
             }
         }
-        found.found_directory(directory, entries);
+        if let Some(directory) = directory {
+            visit(Seen::Directory(directory, entries), &String::new);
+        }
         Ok(())
     }
 
@@ -144,7 +168,7 @@ impl<'a> Walk<'a> {
         for name in names {
             match entry(name, level) {
                 Entry::File(_) => {
-                    self.size(here, name)?;
+                    self.file(here, name)?;
                     self.removed(name, Directory::held(here).unlink(name))?;
                     self.count_file()?;
                 }
@@ -212,8 +236,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Size of a regular file here.
-    fn size(&self, here: &File, name: &CString) -> Result<u64, Halt> {
+    /// A regular file here.
+    fn file(&self, here: &File, name: &CString) -> Result<Found, Halt> {
         let found = Directory::held(here).look(name, libc::AT_SYMLINK_NOFOLLOW);
         let found = found.map_err(|errno| self.broken(name, errno))?;
         if found.is_link() {
@@ -222,7 +246,17 @@ impl<'a> Walk<'a> {
         if !found.is_file() {
             return Err(self.other(name, "a regular file"));
         }
-        Ok(found.size_bytes)
+        if self
+            .vouched_ns
+            .is_some_and(|limit_ns| found.changed_ns > limit_ns)
+        {
+            return Err(Halt::Unfit(
+                self.place(name),
+                "came or was changed after the tree was looked at".into(),
+                "move it away, and run again",
+            ));
+        }
+        Ok(found)
     }
 
     /// Judges a removal.

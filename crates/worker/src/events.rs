@@ -129,6 +129,16 @@ pub enum Event {
     Verified {
         found: BTreeMap<&'static str, u64>,
     },
+    Tree {
+        target: u32,
+        files: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        foreign: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        newest_ns: Option<u64>,
+    },
     Injected {
         target: u32,
         kind: &'static str,

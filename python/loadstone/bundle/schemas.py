@@ -402,6 +402,14 @@ class _Layout(_Event):
     target: Index | None = None
 
 
+class _Tree(_Event):
+    target: Index
+    files: Count
+    foreign: Count | None = None
+    first: str | None = None
+    newest_ns: Count | None = None
+
+
 class _ExitCode(_Event):
     code: int | None = None
 
@@ -429,6 +437,7 @@ EVENTS: Final[dict[str, TypeAdapter[Any]]] = {
         (_WatchEnd, ("watch_end",)),
         (_Words, ("note", "talk", "kill", "silent", "fatal", "stop", "order", "uncaught")),
         (_Layout, ("layout",)),
+        (_Tree, ("tree",)),
         (_ExitCode, ("engine_exit",)),
     )
     for name in names

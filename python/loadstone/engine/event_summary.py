@@ -25,6 +25,8 @@ Status = Literal["complete", "interrupted", "failed"]
 FATAL: Final = {2: InputError, 3: RunError, 4: EngineError}
 """The engine's exit codes: the Plan is not acceptable, a target cannot be prepared, it broke."""
 MAX_PROBLEMS: Final = 20
+_OF_SOMEBODY: Final = (errno.ESTALE, errno.EMLINK)
+"""Another file stands at the name: which one is what the user must know, and the engine says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,9 @@ class EventSummary:
         number = int(event.get("errno") or 0)
         key = ("io", event.get("target"), event.get("op"), number)
         if key in self._problems:
+            return
+        if number in _OF_SOMEBODY and event.get("message"):
+            self._problems[key] = str(event["message"])
             return
         if number:
             what = f"{os.strerror(number)} ({errno.errorcode.get(number, number)})"

@@ -16,8 +16,9 @@ from loadstone.engine.event_summary import EventSummary, RunEnding
 from loadstone.engine.partial_result import PartialResult
 from loadstone.engine.watchdog import Watchdog, WatchdogAction
 from loadstone.errors import EngineError, LoadstoneError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.plan.backends import on_virtual_clock
+from loadstone.plan.safety.tree_mark import Left
 
 if TYPE_CHECKING:
     from loadstone.plan.model import Plan
@@ -67,6 +68,7 @@ class RunState:
         self._made_s = now_s
         self._has_begun = False
         self._clocks: str | None = None
+        self._trees: dict[int, Left] = {}
         self.tally = PartialResult()
 
     def heard(self, event: dict[str, Any], now_s: float) -> list[Instruction]:
@@ -91,9 +93,26 @@ class RunState:
                 raise make_error(ValueError, "engine.contract.second")
             self._has_begun = True
             doing.append(Began(int(event["unix_ns"])))
+        elif kind == "tree" and event.get("foreign") is not None:
+            doing += self._looked_back(event)
         elif kind == "end":
             self._compare_clocks(int(event.get("t_ns") or 0) / 1e9, now_s)
         return doing
+
+    def _looked_back(self, event: dict[str, Any]) -> list[Instruction]:
+        """Take note of what the engine found in a tree after its last operation there."""
+        number, count = int(event["target"]), int(event["foreign"])
+        first = str(event["first"]) if count else None
+        self._trees[number] = Left(int(event["newest_ns"]), first)
+        if first is None:
+            return []
+        path = f"{self._ledger.targets[number].rstrip('/')}/{first}"
+        return [Tell({"type": "note", "text": say("engine.tree.foreign", count=count, path=path)})]
+
+    @property
+    def trees_left(self) -> dict[int, Left] | None:
+        """What the engine saw in its trees, by target; None: nothing was done in any."""
+        return self._trees if self._has_begun else None
 
     def asked_to_end(self, times: int, now_s: float) -> list[Instruction]:
         """Take note that the user has asked so often for the end; the engine knows already."""

@@ -170,6 +170,8 @@ class TreeMark:
     structure: Structure
     shared: bool
     sealed: TreeSeal | None = None
+    foreign: str | None = None
+    """A file below the anchor that came during the last run and is not that run's."""
 
 
 _MARK_SHAPE: Final = TypeAdapter(TreeMark)

@@ -861,6 +861,7 @@ class Tree(Part):
     total_bytes: U64
     clear: bool
     part: FilePart
+    vouched_ns: U64 | None
 
 
 class TreeUse(Part):

@@ -193,4 +193,5 @@ class Anchor:
             total_bytes=shape.total_bytes,
             clear=clear,
             part=plan.FilePart(index=self.part.index, count=self.part.count),
+            vouched_ns=None,
         )

@@ -186,7 +186,7 @@ fn direct_transfers_are_aligned_and_the_memory_of_a_tree_is_told_and_bounded() {
     let small = outcome.of_type("hello").next().unwrap()["memory_bytes"]
         .as_u64()
         .unwrap();
-    // Four million files are 32 MiB.
+    // Four million files are 64 MiB.
     let mut large = plan(&[dir.join("large")], 1, 4, 1 << 20, 10_240);
     add(&mut large, 0, FileOperation::Mkdir {});
     let outcome = run(&large);
@@ -194,10 +194,10 @@ fn direct_transfers_are_aligned_and_the_memory_of_a_tree_is_told_and_bounded() {
         .as_u64()
         .unwrap();
     assert!(
-        needed > small + (31 << 20) && needed < small + (33 << 20),
+        needed > small + (63 << 20) && needed < small + (65 << 20),
         "{needed}"
     );
-    assert!(peak(&outcome) - before < 33 << 20);
+    assert!(peak(&outcome) - before < 65 << 20);
     large.memory_limit_bytes = needed - 1;
     assert_eq!(run(&large).code, 2);
 }

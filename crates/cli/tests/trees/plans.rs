@@ -45,6 +45,7 @@ pub fn plan(anchors: &[impl AsRef<Path>], depth: u32, width: u32, files: u32, by
         total_bytes: 0,
         clear: false,
         part: FilePart { index: 0, count: 1 },
+        vouched_ns: None,
     };
     Plan {
         grace_ns: 5 * SECOND_NS,

@@ -1,5 +1,7 @@
 //! What stands in the way of an operation is told, and nothing outside the tree is touched.
 
+use std::os::unix::fs::MetadataExt;
+
 use loadstone_plan::*;
 use serde_json::json;
 
@@ -11,6 +13,7 @@ const ENOENT: i32 = 2;
 const EACCES: i32 = 13;
 const ENOSPC: i32 = 28;
 const ELOOP: i32 = 40;
+const ESTALE: i32 = 116;
 
 #[test]
 fn a_symbolic_link_in_the_tree_is_refused() {
@@ -62,6 +65,112 @@ fn a_link_that_appears_during_a_run_is_not_followed() {
         std::fs::read(outside.join("vdb_f0001.file")).unwrap(),
         b"not the tree's"
     );
+}
+
+/// The files of the tree that the run found are others: what took their names is somebody's.
+#[test]
+fn what_is_moved_onto_a_name_during_a_run_is_neither_written_nor_removed() {
+    let in_order = |random| transfer(random, FileStop::Whole {});
+    let FileOperation::Transfer { random, stop, .. } = in_order(false) else {
+        unreachable!()
+    };
+    let anew = FileOperation::Transfer {
+        random,
+        stop,
+        delete_before: true,
+    };
+    let (copy, to) = (FileOperation::Copy { to: 1 }, FileOperation::Move { to: 1 });
+    let delete = FileOperation::Delete {};
+    for (operation, taken, reads) in [
+        (in_order(false), 0, 0),
+        (in_order(true), 0, 0),
+        (in_order(true), 0, 50),
+        (anew, 0, 0),
+        (delete, 0, 100),
+        (copy, 1, 100),
+        (to, 0, 100),
+        (to, 1, 100),
+    ] {
+        let dir = Scratch::new();
+        let anchors = [dir.join("one"), dir.join("two")];
+        formatted(&anchors[0]);
+        formatted(&anchors[1]);
+        let mut plan = plan(&anchors, 2, 2, 2, 10_000);
+        let stream = choosing(add(&mut plan, 0, operation), ONCE);
+        (stream.pattern.read_percent, stream.pattern.write_percent) = (reads, 100 - reads);
+        (stream.errors.continue_read, stream.errors.continue_write) = (true, true);
+        stream.limits.start_delay_ns = SECOND_NS;
+        let (mine, name) = (dir.join("mine"), "vdb.1_1.dir/vdb.2_1.dir/vdb_f0001.file");
+        let placed = anchors[taken].join(name);
+        std::fs::write(&mine, "two years of work").unwrap();
+        let outcome = after_hello(&plan, || std::fs::rename(&mine, &placed).unwrap());
+        let kept = std::fs::read(&placed).ok();
+        assert_eq!(
+            kept.as_deref(),
+            Some(&b"two years of work"[..]),
+            "{operation:?}"
+        );
+        let mut errors = outcome.of_type("io_error");
+        assert!(
+            errors.any(|event| event["errno"] == ESTALE),
+            "{operation:?}"
+        );
+        let left = outcome.of_type("tree");
+        let foreign: Vec<_> = left.filter(|event| event["foreign"] == 1).collect();
+        assert_eq!(foreign.len(), 1, "{operation:?}: {:?}", outcome.events);
+        assert_eq!(foreign[0]["first"], name);
+    }
+}
+
+/// What comes where the tree has no file is not replaced by a move, and is told.
+#[test]
+fn what_comes_to_a_free_name_during_a_run_is_kept_and_told() {
+    let dir = Scratch::new();
+    let anchors = [dir.join("one"), dir.join("two")];
+    formatted(&anchors[0]);
+    let mut made = plan(&anchors[1..], 2, 2, 2, 10_000);
+    add(&mut made, 0, FileOperation::Mkdir {});
+    assert_eq!(run(&made).code, 0);
+    let mut plan = plan(&anchors, 2, 2, 2, 10_000);
+    let stream = choosing(add(&mut plan, 0, FileOperation::Move { to: 1 }), ONCE);
+    stream.errors.continue_read = true;
+    stream.limits.start_delay_ns = SECOND_NS;
+    let directory = anchors[1].join("vdb.1_1.dir/vdb.2_1.dir");
+    // The second has a number that no file of this tree has.
+    let names = ["vdb_f0001.file", "vdb_f0099.file"].map(|name| directory.join(name));
+    let outcome = after_hello(&plan, || {
+        for name in &names {
+            std::fs::write(name, "mine").unwrap();
+        }
+    });
+    for name in &names {
+        assert_eq!(std::fs::read(name).unwrap(), b"mine");
+    }
+    let told = outcome.of_type("tree").find(|event| event["target"] == 1);
+    assert_eq!(told.unwrap()["foreign"], 2, "{:?}", outcome.events);
+}
+
+#[test]
+fn what_came_after_the_tree_was_looked_at_ends_the_run_before_it_begins() {
+    for clear in [false, true] {
+        let dir = Scratch::new();
+        let anchor = dir.join("anchor");
+        let mut plan = formatted(&anchor);
+        let name = anchor.join("vdb.1_1.dir/vdb.2_1.dir/vdb_f0001.file");
+        let changed = std::fs::metadata(&name).unwrap();
+        let changed_ns = changed.ctime() as u64 * SECOND_NS + changed.ctime_nsec() as u64;
+        plan.trees[0].vouched_ns = Some(changed_ns + SECOND_NS / 10);
+        plan.trees[0].clear = clear;
+        add(&mut plan, 0, FileOperation::Delete {});
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        std::fs::write(dir.join("mine"), "mine").unwrap();
+        std::fs::rename(dir.join("mine"), &name).unwrap();
+        let outcome = run(&plan);
+        assert_eq!(outcome.code, 3);
+        let said = outcome.fatal();
+        assert!(said.contains("came or was changed after"), "{said}");
+        assert_eq!(std::fs::read(&name).unwrap(), b"mine");
+    }
 }
 
 #[test]

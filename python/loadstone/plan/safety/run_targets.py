@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +27,8 @@ from loadstone.plan.safety.in_use import Snapshot
 from loadstone.plan.safety.seen import Seen
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from loadstone.plan.model import Tree
 
 DIGESTS_S: Final = 1.0
@@ -45,6 +47,8 @@ class RunTargets:
     """What was left behind before, and by this run when it is sealed."""
     cleared: frozenset[int] = frozenset()
     """Trees that are removed first: what is there afterwards is Loadstone's."""
+    vouched_ns: Mapping[int, int] = field(default_factory=dict)
+    """Of trees that hold only what is Loadstone's: the latest ctime of a file there."""
     laid_out: bool = False
     """All files were laid out and trees made when the load began."""
 
@@ -58,8 +62,12 @@ class RunTargets:
                 if file is not None and (mark := marker.read(file)) is not None:
                     marker.write(file, marker.Mark("writing", laid_out=True, seal=mark.seal))
 
-    def seal(self) -> guard.Left:
-        """Vouch for what the run left behind, when the engine has ended, however it did."""
+    def seal(self, trees: Mapping[int, tree_mark.Left] | None = None) -> guard.Left:
+        """Vouch for what the run left behind, when the engine has ended, however it did.
+
+        `trees`: those the engine looked at afterwards; another one stays as it is. None: nothing was
+        done in any, and what was vouched for before is again.
+        """
         seals: list[marker.Seal] = []
         until_s = time.monotonic() + DIGESTS_S
         for index in sorted(self.own | (self.cleared if self.laid_out else frozenset())):
@@ -68,7 +76,7 @@ class RunTargets:
                 if target.kind is TargetKind.TREE:
                     with held_as_checked(target) as anchor:
                         if anchor is not None and not in_use.tree_uses(anchor, Snapshot(), most=1):
-                            tree_mark.seal(anchor)
+                            self._settle_tree(anchor, index, trees)
                 elif target.kind is TargetKind.FILE:
                     seals += self._sealed(target, until_s)
                 else:
@@ -76,6 +84,16 @@ class RunTargets:
         self._take_back()
         marker.settle(seals)
         return self.left
+
+    def _settle_tree(self, anchor: Path, index: int, looked_at: Mapping[int, tree_mark.Left] | None) -> None:
+        if looked_at is None:
+            tree_mark.seal(anchor, self.vouched_ns.get(index, 0))
+        elif index in looked_at:
+            left = looked_at[index]
+            if left.foreign is None:
+                tree_mark.seal(anchor, left.newest_ns)
+            else:
+                tree_mark.leave(anchor, left.foreign)
 
     def _take_back(self) -> None:
         """Take back the seal of what others have open: they write on, through a mapping without a trace."""
@@ -113,16 +131,21 @@ def hold(plan: Plan, consent: guard.Consent, *, content: bool = True) -> RunTarg
     trees = {tree.target: tree for tree in plan.trees}
     targets = []
     made: dict[str, Identity] = {}
+    vouched: dict[int, int] = {}
     for index, target in enumerate(plan.targets):
         if target.kind is TargetKind.TREE:
             marks = target.path not in consent.marked_elsewhere
+            if marks and index in own:
+                vouched[index] = sealed_ns(target.path) or 0
             targets.append(_claimed_tree(target, trees[index], made, own=index in own, marks=marks))
         elif target.kind is TargetKind.FILE:
             targets.append(_claimed(target, made, own=index in own, written=index in checked.written))
         else:
             targets.append(target)
     cleared = frozenset(tree.target for tree in plan.trees if tree.clear)
-    return RunTargets(plan.model_copy(update={"targets": tuple(targets)}), own, consent.left, cleared)
+    looked_at = [tree.model_copy(update={"vouched_ns": vouched.get(tree.target)}) for tree in plan.trees]
+    plan = plan.model_copy(update={"targets": tuple(targets), "trees": tuple(looked_at)})
+    return RunTargets(plan, own, consent.left, cleared, vouched)
 
 
 def sealed_ns(path: str) -> int | None:

@@ -2,8 +2,10 @@
 
 It is written when a run begins to change the tree, and sealed when the run has ended. A sealed mark
 vouches for every file whose name is a tree's and whose ctime is not later: whatever comes into a tree,
-is written in it or gets a second name has a later ctime, which nobody can set. It is bound to its own
-inode and file system, so a copied tree has none. `begin` and `seal` change something, nothing else here.
+is written in it or gets a second name has a later ctime, which nobody can set. What came while the run
+worked there is told by the engine, which knows its own files: nothing is sealed then (`leave`). The mark
+is bound to its own inode and file system, so a copied tree has none. `begin`, `seal` and `leave` change
+something, nothing else here.
 
 vdbench trusts its control file over what it finds: where Loadstone changes which files there are,
 the file goes, and the mark takes its place. vdbench looks for itself then.
@@ -30,6 +32,16 @@ _TICK_NS: Final = 20_000_000
 """Timestamps of files may lag so far behind the clock: two ticks of 100 Hz."""
 _SECOND_NS: Final = 10**9
 _TOLD_FILES: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What the engine saw in a tree after its last operation there."""
+
+    newest_ns: int
+    """The latest ctime of a file."""
+    foreign: str | None = None
+    """A file that is not the run's."""
 
 
 @dataclass(slots=True)
@@ -106,23 +118,32 @@ def begin(anchor: Path, structure: Structure, first_file: int, *, shared: bool =
     (anchor / CONTROL_FILE).unlink(missing_ok=True)
 
 
-def seal(anchor: Path) -> None:
-    """Vouch for what is there now. Raises OSError."""
+def seal(anchor: Path, until_ns: int | None = None) -> None:
+    """Vouch for what is there and has no later ctime; None: for all that is there now. Raises OSError."""
     descriptor = os.open(anchor / MARK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     told = asdict(read_mark(anchor / MARK))
-    # The file system's own clock: nothing a run has done is later than this.
-    os.utime(descriptor)
+    if until_ns is None:
+        # The file system's own clock: nothing a run has done is later than this.
+        os.utime(descriptor)
     status = os.fstat(descriptor)
     sealed = {
         "inode": status.st_ino,
         "file_system": os.fstatvfs(descriptor).f_fsid,
-        "ctime_ns": status.st_ctime_ns,
+        "ctime_ns": status.st_ctime_ns if until_ns is None else until_ns,
     }
     _write(descriptor, {**told, "sealed": sealed})
+    if until_ns is not None:
+        return
     coarse = status.st_ctime_ns % _SECOND_NS == 0
     left_ns = status.st_ctime_ns + _TICK_NS + (_SECOND_NS if coarse else 0) - time.time_ns()
     if left_ns > 0:
         time.sleep(min(left_ns, 2 * _SECOND_NS) / 1e9)
+
+
+def leave(anchor: Path, foreign: str) -> None:
+    """Vouch for nothing, and note which file came that the run did not make. Raises OSError."""
+    descriptor = os.open(anchor / MARK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    _write(descriptor, {**asdict(read_mark(anchor / MARK)), "foreign": foreign})
 
 
 def _write(descriptor: int, told: dict[str, Any]) -> None:
@@ -138,7 +159,9 @@ def sealed_until(anchor: Path) -> tuple[int | None, str | None]:
     path = anchor / MARK
     try:
         told = read_mark(path)
-        if told.sealed is None and told.shared:
+        if told.foreign is not None:
+            flaw = f"{anchor / told.foreign} came during the run that changed it last, and is not that run's"
+        elif told.sealed is None and told.shared:
             flaw = "a run changed it with consent: what that run did not write is somebody else's"
         elif told.sealed is None:
             flaw = "the run that changed it last did not end: remove the tree, or consent"
