@@ -202,6 +202,21 @@ def test_a_run_of_another_front_end(tmp_path: Path) -> None:
     assert float(rows[0]["Read IOps"]) + float(rows[0]["Write IOps"]) == pytest.approx(float(rows[0]["IOps"]))
 
 
+def test_phases_one_after_the_other_are_results_of_their_own(tmp_path: Path) -> None:
+    reads = runs.Job("reads", {"read": 1000.0})
+    writes = runs.Job("writes", {"write": 200.0}, stage=1, group=1)
+    runs.make(tmp_path / "run", reads, writes)
+    text = iometer.results([Bundle.open(tmp_path / "run")])
+    first, second = tables(text)
+    assert [row["Target Name"] for row in (*first, *second) if row["'Target Type"] == "WORKER"] == [
+        "reads",
+        "writes",
+    ]
+    assert float(first[0]["IOps"]) == float(first[0]["Read IOps"]) == pytest.approx(1000, rel=0.05)
+    assert float(second[0]["IOps"]) == float(second[0]["Write IOps"]) == pytest.approx(200, rel=0.1)
+    assert text.count("'Time Stamp") == 4
+
+
 def test_workers_of_one_name_are_two_rows(tmp_path: Path) -> None:
     """Iometer lets workers share a name, and managers too."""
     run = made("08-increment-parallel.icf")[-1]

@@ -15,7 +15,7 @@ from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
 from loadstone.report.vdbench import anchors, buckets, flatfile, lines, lines_fs, pages, skew
 from loadstone.report.vdbench.directory import Directory, Page
-from loadstone.report.vdbench.interval_totals import READ, Counted, CpuUse, IntervalTotals, OneWay
+from loadstone.report.vdbench.interval_totals import READ, Counted, CpuUse, IntervalTotals, OneWay, runs_of
 from loadstone.report.vdbench.wording import run_line
 from loadstone.workload.trees import TreeShape
 from tests.support import runs
@@ -230,6 +230,23 @@ def test_a_run_of_another_language_is_written_too(tmp_path: Path) -> None:
     text = (tmp_path / "out" / "totals.html").read_text()
     assert "avg_3-6" in text
     assert "I/O rate: Uncontrolled MAX; elapsed=4 warmup=2" in text
+
+
+def test_phases_one_after_the_other_are_runs_of_their_own(tmp_path: Path) -> None:
+    reads, writes = Job("reads", {"read": 1000.0}), Job("writes", {"write": 200.0}, stage=1, group=1)
+    made = runs.make(tmp_path / "a", reads, writes, targets=1)
+    pages.export(tmp_path / "a", tmp_path / "out")
+    first, second = runs_of(Bundle.open(made.path))
+    assert (first.facts["rd"], second.facts["rd"]) == ("reads", "writes")
+    assert [len(one.whole.intervals) for one in (first, second)] == [5, 5]
+    assert first.average(first.whole).rate == pytest.approx(1000, rel=0.05)
+    assert second.average(second.whole).rate == pytest.approx(200, rel=0.1)
+    assert [part.name for part in second.workloads] == ["writes"]
+    assert first.started_unix_ns is not None
+    assert second.started_unix_ns == first.started_unix_ns + 5_000_000_000
+    averages = [row for row in table_of(tmp_path / "out" / "flatfile.html") if row["Interval"] == "avg_2-5"]
+    assert [row["Run"] for row in averages] == ["reads", "writes"]
+    assert (tmp_path / "out" / "totals.html").read_text().count("Starting RD=") == 2
 
 
 def table_of(path: Path) -> list[dict[str, str]]:

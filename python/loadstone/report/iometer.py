@@ -2,7 +2,8 @@
 
 Knows Iometer's table and which of its numbers Loadstone has; a field without a number is empty.
 Times are in milliseconds. A response time is counted from just before the system call, as
-Iometer does (`clat`). Raw times are in nanoseconds, so the CPU speed is given as 1e9.
+Iometer does (`clat`). Raw times are in nanoseconds, so the CPU speed is given as 1e9. Phases of a
+run, one after the other, are results of their own: a test of Iometer's has one load at a time.
 Computes nothing that is not a sum, a mean or a maximum.
 """
 
@@ -28,7 +29,7 @@ from loadstone.printable import cell
 from loadstone.report.exports import refuse_trees
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from loadstone.analysis.totals import OpTotals, Total
@@ -138,6 +139,8 @@ class _Part:
     read: _Op
     write: _Op
     measured_ns: int
+    cells: frozenset[int]
+    """What it counted, of the run's."""
 
     @property
     def manager_id(self) -> str:
@@ -180,10 +183,13 @@ def results(bundles: Sequence[Bundle], layout: Layout = "1.1") -> str:
             out.write(specs)
             specs_before = specs
         names = [_RENAMED_2008.get(name, name) if layout == "2008" else name for name in HEADING.split(",")]
-        out.write("'Results\n")
-        for row in (names, *_rows(made, workload)):
-            _row(out, row if layout == "1.1" else [row[at] for at in _COLUMNS_2008])
-        out.write(f"'Time Stamp\n{_stamp(started + timedelta(seconds=made.duration_s))}\n")
+        for begin_ns, end_ns, rows in _phases(made, workload):
+            if begin_ns:
+                out.write(f"'Time Stamp\n{_stamp(started + timedelta(microseconds=begin_ns / 1e3))}\n")
+            out.write("'Results\n")
+            for row in (names, *rows):
+                _row(out, row if layout == "1.1" else [row[at] for at in _COLUMNS_2008])
+            out.write(f"'Time Stamp\n{_stamp(started + timedelta(microseconds=end_ns / 1e3))}\n")
     out.write("'End Test\n")
     return out.getvalue()
 
@@ -219,11 +225,25 @@ def _specifications(workload: Workload) -> str:
     return out.getvalue()
 
 
-def _rows(made: Summary, workload: Workload) -> Iterable[list[str]]:
+def _phases(made: Summary, workload: Workload) -> Iterator[tuple[int, int, Iterable[list[str]]]]:
+    """Return begin, end and rows of each phase of a run: what ran one after the other is not added up."""
     parts = _parts(made, workload)
+    host = pl.DataFrame() if on_virtual_clock(made.measurement.plan) else made.bundle.host()
+    stages = made.measurement.lines("stage")
+    if len(stages) < 2:
+        yield 0, round(made.duration_s * 1e9), _rows(parts, workload, host)
+        return
+    for stage in stages:
+        ran = made.measurement.union(stage, ramp=True)
+        begin_ns, end_ns = (ran[0][0], ran[-1][1]) if ran else (0, 0)
+        middle = pl.col("t_ns") - pl.col("dt_ns") // 2
+        during = host if not host.height else host.filter((middle >= begin_ns) & (middle < end_ns))
+        yield begin_ns, end_ns, _rows([part for part in parts if part.cells <= stage.cells], workload, during)
+
+
+def _rows(parts: Sequence[_Part], workload: Workload, host: pl.DataFrame) -> Iterable[list[str]]:
     recorded = workload.global_options.get("record_results", "0")
     managers = list(dict.fromkeys(part.manager_id for part in parts))
-    host = pl.DataFrame() if on_virtual_clock(made.measurement.plan) else made.bundle.host()
     cpu = _cpu(host, "all")
     yield _line("ALL", "All", parts, managers=len(managers), workers=_workers(parts), cpu=cpu)
     if recorded not in _RECORDED_MANAGERS:
@@ -279,6 +299,7 @@ def _part(made: Summary, total: Total, job: Job | None, host: str, number: int) 
         read=_Op.of(total.ops.get("read")),
         write=_Op.of(total.ops.get("write")),
         measured_ns=total.measured_ns,
+        cells=total.line.cells,
     )
 
 

@@ -4,13 +4,14 @@ Knows how the samples of a bundle become vdbench's intervals, and which of them 
 out. Its response time is that of the read or write itself, without the time an I/O waited for a
 free thread: our `clat`. What a run of a parameter file reads back after its workloads is in no
 interval: vdbench has no such reads. On file systems only the operations that were asked for are in
-its rate, and of a run that makes trees only the writes. Knows no layout of text.
+its rate, and of a run that makes trees only the writes. Phases of another language, one after the
+other, are runs of their own: vdbench has one load in a run. Knows no layout of text.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +29,7 @@ from loadstone.report.vdbench.wording import FORMAT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from loadstone.analysis.measurement import By, MeasuredLine
     from loadstone.bundle.read import Bundle
     from loadstone.plan.model import Plan
 
@@ -183,11 +185,32 @@ class PartTotals:
 
 
 class Counted:
-    """A bundle as vdbench would have counted it."""
+    """A bundle, or one of its phases, as vdbench would have counted it."""
 
-    def __init__(self, bundle: Bundle) -> None:
+    def __init__(self, bundle: Bundle, phase: MeasuredLine | None = None) -> None:
         self.bundle = bundle
         self.measurement = Measurement(bundle)
+        self._phase = phase
+
+    @cached_property
+    def _cells(self) -> frozenset[int]:
+        return self._phase.cells if self._phase else frozenset(range(len(self.bundle.plan.cells)))
+
+    @cached_property
+    def _streams(self) -> Sequence[int]:
+        return self._phase.streams if self._phase else range(len(self.bundle.plan.streams))
+
+    @cached_property
+    def _ran_ns(self) -> tuple[int, int]:
+        """When it began and ended, since the first I/O of the bundle."""
+        if self._phase is None:
+            return 0, self.measurement.ended_ns
+        ran = [span for index in self._streams if (span := self.measurement.spans[index])[2] > span[0]]
+        return min((one[0] for one in ran), default=0), max((one[2] for one in ran), default=0)
+
+    def _lines(self, by: By) -> list[MeasuredLine]:
+        """Return the lines of a grouping, each with the cells that are in it here."""
+        return [replace(line, cells=line.cells & self._cells) for line in self.measurement.lines(by)]
 
     @cached_property
     def _workload(self) -> dict[str, Any]:
@@ -198,13 +221,17 @@ class Counted:
     def facts(self) -> dict[str, str]:
         """What the front end said about the run; for other languages what comes nearest."""
         told = self._workload.get("global_options", {})
-        if "rd" in told:
+        if self.of_parameter_file:
             return {str(key): str(value) for key, value in told.items()}
-        limits = [stream.limits for stream in self.bundle.plan.streams]
+        limits = [self.bundle.plan.streams[index].limits for index in self._streams]
         ramp = max((-(-limit.ramp_ns // SECOND_NS) for limit in limits), default=0)
-        whole = max(1, round(self.measurement.ended_ns / SECOND_NS))
+        begin_ns, end_ns = self._ran_ns
+        whole = max(1, round((end_ns - begin_ns) / SECOND_NS))
+        name = str(self._workload.get("name", "run"))
+        if self._phase:
+            name = "_".join(dict.fromkeys(line.name for line in self._lines("job") if line.cells))
         return {
-            "rd": str(self._workload.get("name", "run")).replace(" ", "_"),
+            "rd": name.replace(" ", "_"),
             "loops": "",
             "iorate": "max",
             "controlled": "no",
@@ -217,7 +244,12 @@ class Counted:
     def reads_back(self) -> bool:
         """Whether it is a run of a parameter file on SDs that reads back after its workloads."""
         later = any(worker.stage > 0 for worker in self.bundle.plan.workers)
-        return later and not self.on_files and "rd" in self._workload.get("global_options", {})
+        return later and not self.on_files and self.of_parameter_file
+
+    @property
+    def of_parameter_file(self) -> bool:
+        """Whether it is a run definition of vdbench's own."""
+        return "rd" in self._workload.get("global_options", {})
 
     @property
     def jobs(self) -> list[dict[str, Any]]:
@@ -262,7 +294,7 @@ class Counted:
     @cached_property
     def whole(self) -> PartTotals:
         """Everything together."""
-        everything = PartTotals("", frozenset(range(len(self.bundle.plan.cells))))
+        everything = PartTotals("", self._cells)
         self._fill([everything])
         return everything
 
@@ -283,7 +315,8 @@ class Counted:
                 paths.update(zip(targets, several, strict=True))
         found = [
             PartTotals(paths.get(line.name) or f"{name}{number}", line.cells)
-            for number, line in enumerate(self.measurement.lines("target"), start=1)
+            for number, line in enumerate(self._lines("target"), start=1)
+            if line.cells
         ]
         self._fill(found)
         return found
@@ -294,9 +327,10 @@ class Counted:
         kind = "fwd" if self.on_files else "wd"
         wd_of = {job["name"]: job["own_options"].get(kind, job["name"]) for job in self.jobs}
         cells: dict[str, frozenset[int]] = {}
-        for line in self.measurement.lines("job"):
+        for line in self._lines("job"):
             name = wd_of.get(line.name, line.name)
-            cells[name] = cells.get(name, frozenset()) | line.cells
+            if line.cells:
+                cells[name] = cells.get(name, frozenset()) | line.cells
         found = [PartTotals(name, its_cells) for name, its_cells in cells.items()]
         self._fill(found)
         return found
@@ -306,6 +340,9 @@ class Counted:
         rows = self.measurement.samples
         if self.reads_back:
             rows = of_workloads(rows)
+        if self._phase:
+            since = [pl.col(name) - self._ran_ns[0] for name in ("start_ns", "end_ns")]
+            rows = rows.filter(pl.col("cell").is_in(list(self._cells))).with_columns(since)
         rows = windowed(rows, self.interval_s * SECOND_NS)
         asked = self.asked_intervals
         last = int(str(rows["window"].max())) if rows.height else -1
@@ -355,7 +392,8 @@ class Counted:
     def cpu(self, first: int, last: int) -> CpuUse | None:
         """Return the use of the CPUs from one interval to another, both included."""
         window_ns = self.interval_s * SECOND_NS
-        return used(self.processors, (first - 1) * window_ns, last * window_ns)
+        begin_ns = self._ran_ns[0]
+        return used(self.processors, begin_ns + (first - 1) * window_ns, begin_ns + last * window_ns)
 
     @cached_property
     def processors(self) -> pl.DataFrame:
@@ -366,7 +404,23 @@ class Counted:
     def started_unix_ns(self) -> int | None:
         """Wall clock of the first I/O; None when it came to none."""
         start = self.bundle.event("start")
-        return int(start["unix_ns"]) if start else None
+        return int(start["unix_ns"]) + self._ran_ns[0] if start else None
+
+    @property
+    def went_wrong(self) -> list[dict[str, Any]]:
+        """What the engine said of I/Os that failed or had wrong data."""
+        told = [event for event in self.bundle.events if event.get("type") in ("io_error", "damage")]
+        begin_ns, end_ns = self._ran_ns
+        return [one for one in told if not self._phase or begin_ns <= one.get("t_ns", 0) < end_ns]
+
+
+def runs_of(bundle: Bundle) -> list[Counted]:
+    """Return the runs that vdbench would have made of a bundle: one for each phase of another language."""
+    whole = Counted(bundle)
+    phases = whole.measurement.lines("stage")
+    if whole.of_parameter_file or whole.on_files or len(phases) < 2:
+        return [whole]
+    return [Counted(bundle, phase) for phase in phases]
 
 
 def used(host: pl.DataFrame, begin_ns: int, end_ns: int) -> CpuUse | None:

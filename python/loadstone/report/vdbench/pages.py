@@ -24,6 +24,7 @@ from loadstone.report.vdbench.interval_totals import (
     IntervalTotals,
     PartTotals,
     added,
+    runs_of,
 )
 from loadstone.report.vdbench.page_headers import Everything, known
 from loadstone.report.vdbench.skew import skew
@@ -61,8 +62,7 @@ def export(path: Path, out: Path, layout: Layout = "50407", *, unverified: bool 
 def of(path: Path, name: str, layout: Layout, *, unverified: bool = False) -> Pages | None:
     """Return the pages of a bundle or of a study's runs; None when nothing was measured."""
     found = bundles(path, unverified=unverified)
-    runs = [Counted(bundle) for bundle in found]
-    runs = [run for run in runs if run.whole.intervals]
+    runs = [run for bundle in found for run in runs_of(bundle) if run.whole.intervals]
     if not runs:
         return None
     first = runs[0].bundle
@@ -253,7 +253,7 @@ class Pages:
         self._pages["status"].body += [f"{_stamp(run, at)}\t{state}{what}" for state in states]
 
     def _errors(self, run: Counted) -> None:
-        told = [event for event in run.bundle.events if event.get("type") in ("io_error", "damage")]
+        told = run.went_wrong
         if told:
             self._pages["errorlog"].body += ["", f"{_clock(run, 0)} {run_line(run.facts)}", ""]
         for event in told:
