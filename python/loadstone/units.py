@@ -59,6 +59,14 @@ def percent(value: float) -> str:
     return f"{text.removesuffix('.0')}{THIN}%"
 
 
+def change(share: float, places: int) -> str:
+    """A change in percent without its unit: `+12`; a fall to something is never one to nothing, -100."""
+    text = f"{share * 100:+.{places}f}"
+    if share > -1 and float(text) == -100:
+        return change(share, places + 1) if share > -0.9999 else ">-99.99"
+    return text if float(text) else text.lstrip("-+")
+
+
 def _scaled(value: float, steps: _Steps) -> tuple[float, str]:
     # 0.9995 so that 999.96 becomes 1.00 of the next unit and not 1000 of this one.
     return next(((size, unit) for size, unit in steps if abs(value) >= size * 0.9995), steps[-1])

@@ -157,6 +157,17 @@ def test_what_is_many_times_as_much_is_a_factor() -> None:
     assert words.change(Contrast(-0.5, -0.6, 20.0, 0.1)).startswith("-50")
 
 
+def test_only_what_fell_to_nothing_fell_by_a_hundred_percent() -> None:
+    def written(change: float, low: float | None = None, high: float | None = None) -> str:
+        return words.change(Contrast(change, low, high, 0.1)).replace("\N{NO-BREAK SPACE}", " ")
+
+    assert written(-0.9976) == "-99.8 %"
+    assert written(-1.0) == "-100 %"
+    assert written(-0.9999999) == ">-99.99 %"
+    assert written(-0.9, -0.99999, -0.5) == "-90 % (>-99.99 to -50)"
+    assert written(-0.29, -0.99999, 1e9) == "-29 % (no bounds)"
+
+
 def test_repeats_of_a_paced_job_are_repeats_though_no_two_had_as_much_due(tmp_path: Path) -> None:
     for number, seconds in enumerate((9.9, 10.0, 10.3)):
         runs.make(

@@ -188,6 +188,8 @@ def test_changes_are_written_as_far_as_they_are_known() -> None:
     assert written(1.123, 1.101, 1.144) == "+12 % (+10 to +14)"
     assert written(1.0012, 1.0008, 1.0016) == "+0.12 % (+0.08 to +0.16)"
     assert written(0.5, None, None) == "-50 %"
+    assert written(0.0024, None, None) == "-99.8 %"
+    assert written(0.00482, 0.0001, 0.02) == "-99.5 % (>-99.99 to -98.0)"
     assert written(40.0, 35.0, 45.0) == "40.0× (35.0 to 45.0)"
     assert written(5.0, 1e-3, math.inf).endswith("any)")
 

@@ -2,8 +2,8 @@
 
 Pure: knows the Plan and the engine's events, and no terminal. Rates are over the time since
 the last look. Percentiles of several histograms cannot be had from their percentiles; where
-a job's row covers more than one, the largest is shown, which the true value cannot exceed;
-the total has none, because the largest of different jobs says nothing about it.
+a row covers more than one, the largest is shown, which the true value cannot exceed; that of the
+total says that it is such a bound, because jobs may differ widely.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ class ProgressRow:
     max_ns: int = 0
     inflight: int = 0
     span_ns: int = 0
+    bounds: bool = False
+    """Whether the percentiles are the largest of several jobs."""
     _inflight: dict[object, int] = field(default_factory=dict)
 
     @property
@@ -223,5 +225,8 @@ def _merge(total: ProgressRow, row: ProgressRow) -> None:
     total.ops += row.ops
     total.bytes += row.bytes
     total.errors += row.errors
+    total.bounds = bool(total.max_ns)
+    total.p50_ns = max(total.p50_ns, row.p50_ns)
+    total.p99_ns = max(total.p99_ns, row.p99_ns)
     total.max_ns = max(total.max_ns, row.max_ns)
     total.inflight += row.inflight

@@ -222,7 +222,13 @@ def _cells(row: ProgressRow) -> tuple[str, ...]:
         f"{row.op} (ramp)" if row.ramp else row.op,
         units.count(row.iops),
         units.bandwidth(row.bytes_per_s),
-        *(units.duration(value_ns or None) for value_ns in (row.p50_ns, row.p99_ns, row.max_ns)),
+        *(_percentile(row, value_ns) for value_ns in (row.p50_ns, row.p99_ns)),
+        units.duration(row.max_ns or None),
         str(row.inflight),
         str(row.errors),
     )
+
+
+def _percentile(row: ProgressRow, value_ns: int) -> str:
+    """Write a percentile, or what it is at most: what holds of each job holds of all of them."""
+    return f"{'≤' if row.bounds and value_ns else ''}{units.duration(value_ns or None)}"

@@ -30,6 +30,9 @@ MAX_EACH: Final = 5
 """Of more runs the mean and its error say more than their values."""
 FACTOR: Final = 10.0
 """What grew by more than this share is written as a factor: `68×`, not `+6681 %`."""
+LEAST: Final = -0.999
+MOST: Final = 1000.0
+"""Shares. An interval that reaches beyond both says nothing."""
 MARKS: Final = {"better": "▲", "worse": "▼", "same": "", "unknown": ""}
 
 
@@ -90,6 +93,8 @@ def change(found: Contrast | None) -> str:
         return "from none"
     if found.low is None or found.high is None:
         return _with_unit(found.change, 0) if found.change else "none"
+    if found.low < LEAST and found.high > MOST:
+        return f"{_with_unit(found.change, 0)} (no bounds)"
     width = (found.high - found.low) * 50
     places = 0 if width >= 1 else (1 if width >= 0.1 else 2)
     low, high = (_bounded(part, places) for part in (found.low, found.high))
@@ -102,10 +107,9 @@ def _with_unit(share: float, places: int) -> str:
 
 
 def _bounded(share: float, places: int) -> str:
-    if FACTOR < share <= 1000:
+    if FACTOR < share <= MOST:
         return f"{1 + share:.3g}×"
-    text = f"{share * 100:+.{places}f}"
-    return "any" if share > 1000 else (text.lstrip("-+") if not float(text) else text)
+    return "any" if share > MOST else units.change(share, places)
 
 
 def told(one: Effect) -> str:

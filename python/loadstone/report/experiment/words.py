@@ -54,7 +54,7 @@ def change(found: RatioInterval | None) -> str:
         return f"{units.digits(found.ratio)}× ({units.digits(found.low)} to {_upper(found.high)})"
     width = (found.high - found.low) * 50
     places = 0 if width >= 1 else (1 if width >= 0.1 else 2)
-    low, high = (f"{100 * (one - 1):+.{places}f}" for one in (found.low, found.high))
+    low, high = (units.change(one - 1, places) for one in (found.low, found.high))
     return f"{_one(found.ratio, places)} ({low} to {high})"
 
 
@@ -65,8 +65,7 @@ def _upper(ratio: float) -> str:
 def _one(ratio: float, places: int) -> str:
     if ratio >= 4:
         return f"{units.digits(ratio)}×"
-    text = f"{100 * (ratio - 1):+.{places}f}"
-    return f"{text if float(text) else text.lstrip('+-')}{units.THIN}%"
+    return f"{units.change(ratio - 1, places)}{units.THIN}%"
 
 
 def percent(share: float | None) -> str:

@@ -26,6 +26,7 @@ def path(paths: Paths, limited_by: str | None = None) -> Spec | None:
     found = members(paths, limited_by)
     if not found:
         return None
+    known = any(member.bars for _, member in found)
     rows: list[Spec] = []
     for kind, member in found:
         name = f"{kind} {member.name}" if kind != KINDS["file"] else member.name
@@ -63,7 +64,8 @@ def path(paths: Paths, limited_by: str | None = None) -> Spec | None:
         "field": "percent",
         "type": "quantitative",
         "scale": {"domain": [0, 100]},
-        "axis": {"title": "percent of a ceiling, or of the time", "tickCount": 5},
+        # Where no ceiling and no use is known there are words alone, and an axis would be of nothing.
+        "axis": {"title": "percent of a ceiling, or of the time", "tickCount": 5} if known else None,
     }
     return {
         **base(f"Data path of {paths.phase}" if paths.phase else "Data path", rows),
