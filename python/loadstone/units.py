@@ -60,7 +60,7 @@ def percent(value: float) -> str:
 
 
 def change(share: float, places: int) -> str:
-    """A change in percent without its unit: `+12`; a fall to something is never one to nothing, -100."""
+    """Write a change in percent without its unit: `+12`; a fall to something is none to nothing, -100."""
     text = f"{share * 100:+.{places}f}"
     if share > -1 and float(text) == -100:
         return change(share, places + 1) if share > -0.9999 else ">-99.99"

@@ -61,3 +61,9 @@ def test_a_stop_that_was_kept_out_leaves_doubt_and_one_that_was_not_no_number() 
     within = replace(case, stops_left_out=False)
     assert cases.one(generator_stopped.RULE, within).effect == "not_valid"
     assert isinstance(generator_stopped.RULE.judge(replace(case, stops=())), Clear)
+
+
+def test_more_than_a_rate_is_not_a_part_of_it() -> None:
+    case = cases.run(347.0, jobs=(cases.job(job="paced", rate_iops=300.0, paced=True),), mean_ns=MS)
+    found = cases.one(own_limit.RULE, case)
+    assert "paced did 347 at its rate of 300 IOPS" in found.text.replace("\N{NO-BREAK SPACE}", " ")

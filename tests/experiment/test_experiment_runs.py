@@ -15,7 +15,7 @@ from loadstone.bundle import experiment as on_disk
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.experiment import prepared as prepared_experiments
 from loadstone.experiment.announce import announce
-from loadstone.experiment.announcement_lines import lines
+from loadstone.experiment.announcement_lines import lines, seen
 from loadstone.experiment.machine import Machine
 from loadstone.experiment.observe import observations
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare, why_refused
@@ -410,6 +410,27 @@ def test_a_server_that_does_not_answer_is_said_before_the_study(tmp_path: Path) 
     refused = why_refused(prepare(written(tmp_path, text)))
     assert refused is not None
     assert "swappiness = there: the page cache of nobody@127.0.0.1 cannot be dropped: " in str(refused)
+
+
+def test_a_plan_tells_what_its_repeats_will_show(tmp_path: Path) -> None:
+    def least(repeats: int) -> list[float | None]:
+        text = FILE.replace("repeats = 2", f"repeats = {repeats}")
+        assert f"repeats = {repeats}" in text
+        told = announce(prepare(written(tmp_path, text))).document()["smallest_seen"]
+        assert [one["scatter"] for one in told] == [0.02, 0.1]
+        return [one["difference"] for one in told]
+
+    few, many = least(2), least(8)
+    assert all(a is None or (b is not None and a > b) for a, b in zip(few, many, strict=True))
+    assert many[0] is not None
+    assert 0.01 < many[0] < 0.1
+
+
+def test_few_repeats_are_said_to_show_little() -> None:
+    said = seen(0.1, None, 2).replace("\N{NO-BREAK SPACE}", " ")
+    assert said.endswith("hardly any difference will be told apart: use more repeats than 2")
+    said = seen(0.02, 0.12, 4).replace("\N{NO-BREAK SPACE}", " ")
+    assert said == "where repeats scatter by 2 %, differences from 12 % on will be told apart"
 
 
 def test_a_plan_tells_everything_and_touches_nothing(tmp_path: Path) -> None:

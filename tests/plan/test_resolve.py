@@ -179,6 +179,8 @@ def test_holes_are_said(plan: Planner) -> None:
         ("[a]\nfilename=/dev/sda\ndirect=1\noffset=4097\n", 4, "in multiples of 512 bytes, not 4097"),
         ("[a]\nfilename=/t/1g\nbsrange=4k-64k\nsize=8k\n", 4, "less than the largest block of 65536"),
         ("[a]\nfilename=/dev/sda\noffset=200g\n", 3, "past the end"),
+        ("[a]\nfilename=new\nsize=1m\noffset=50%\n", 4, "[a] begins at 50% of /t/new"),
+        ("[a]\nfilename=new\nsize=1m\noffset_increment=25%\n", 4, "[a] begins at 25% of /t/new"),
         ("[a]\nfilename=/dev/4kn\ndirect=1\nbs=512\n", 4, "multiples of 4096"),
         ("[a]\nfilename=/t/1g\nrate=1m\nrate_iops=5\n", 4, "exclude each other"),
         ("[a]\nfilename=/t/1g\nrate_iops_min=5\n", 3, "minimum without"),

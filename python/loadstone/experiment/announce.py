@@ -9,11 +9,13 @@ import contextlib
 import re
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import units
 from loadstone.control import own_group
 from loadstone.control.layout.steps import building, taking_down
+from loadstone.effects.foreseen import least_seen
+from loadstone.effects.observations import Factor, Observation, Observations
 from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
 from loadstone.experiment import allocation
 from loadstone.experiment.file import level_name
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
     from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.plan.model import Limits, Plan
 
+SCATTERS: Final = (0.02, 0.10)
+"""Of repeats, as a share: a quiet device, and a busy one."""
+RUN_S: Final = 60.0
+"""Of runs that end by bytes."""
 FORMAT = 1
 """Of the document of `loadstone experiment plan --json`."""
 
@@ -54,6 +60,8 @@ class Announcement:
     consent: list[dict[str, str]] = field(default_factory=list)
     """Devices of layouts that hold something, and what."""
     over_budget: str | None = None
+    seen: dict[float, float | None] = field(default_factory=dict)
+    """Of a scatter of repeats, the least difference of two levels that will be found; None: hardly any."""
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -89,6 +97,9 @@ class Announcement:
             "needs_consent": self.consent,
             "cannot_be_set": [one.model_dump(mode="json") for one in told.unset_levels],
             "over_budget": self.over_budget,
+            "smallest_seen": [
+                {"scatter": scatter, "difference": difference} for scatter, difference in self.seen.items()
+            ],
         }
 
 
@@ -117,7 +128,24 @@ def _announced(prepared: PreparedExperiment) -> Announcement:
     told.layouts = list(_layouts(prepared))
     told.consent = list(_consent(prepared))
     told.over_budget = _over_budget(told)
+    if len(prepared.document.factors):
+        told.seen = {scatter: least_seen(_planned(prepared), scatter) for scatter in SCATTERS}
     return told
+
+
+def _planned(prepared: PreparedExperiment) -> Observations:
+    """Return the runs as the analysis will have them, without figures."""
+    document = prepared.document
+    starts = accumulate(prepared.lengths_s or [RUN_S] * len(document.runs), initial=0.0)
+    return Observations(
+        tuple(Factor(one.name, one.levels) for one in document.factors),
+        tuple(
+            Observation(run.name, at, start_s, run.block, run.levels, run.pattern, {})
+            for at, (run, start_s) in enumerate(zip(document.runs, starts, strict=False))
+        ),
+        metrics=document.metrics,
+        rarely=document.rarely,
+    )
 
 
 def _of_factor(prepared: PreparedExperiment, where: Where | None) -> Where | None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from loadstone.experiment.announce import Announcement
 
 MOST_RUNS: Final = 40
+LARGE: Final = 0.5
+"""Differences that few settings of a machine make."""
 DESIGNS: Final = {
     "full": "all combinations",
     "one_at_a_time": "one factor at a time",
@@ -59,6 +61,19 @@ def _design(told: Announcement) -> Iterator[str]:
         yield f"  {name} changes rarely: within a block all runs of a level follow each other"
     for one, two in document.aliased:
         yield f"  {one} cannot be told from {two}"
+    for scatter, difference in told.seen.items():
+        yield "  " + seen(scatter, difference, document.blocks)
+
+
+def seen(scatter: float, difference: float | None, repeats: int) -> str:
+    """Say what is told apart where repeats scatter by so much."""
+    more = "" if difference is not None and difference <= LARGE else f": use more repeats than {repeats}"
+    found = (
+        "hardly any difference"
+        if difference is None
+        else f"differences from {units.percent(100 * difference)} on"
+    )
+    return f"where repeats scatter by {units.percent(100 * scatter)}, {found} will be told apart{more}"
 
 
 def _changed_alone(told: Announcement, run: ExperimentRun) -> str:

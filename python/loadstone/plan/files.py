@@ -301,7 +301,7 @@ def _ranges(
     ranges = []
     for path, fact in files:
         real = _real_size(fact)
-        offset = _offset(job, clone, fact, smallest)
+        offset = _offset(job, clone, path, fact, smallest)
         length = each
         if job.placement.filesize_bytes is None and extra > 0:
             length += smallest
@@ -381,7 +381,7 @@ def _clamped(job: Job, path: str, fact: TargetFacts, span: tuple[int, int], note
     return length
 
 
-def _offset(job: Job, clone: int, fact: TargetFacts, smallest: int) -> int:
+def _offset(job: Job, clone: int, path: str, fact: TargetFacts, smallest: int) -> int:
     """Start of a clone's range: `offset` and `clone` times `offset_increment`.
 
     Percentages are of the existing size and rounded up to `offset_align` or a block.
@@ -390,7 +390,16 @@ def _offset(job: Job, clone: int, fact: TargetFacts, smallest: int) -> int:
     percents = start.percent is not None or step.percent is not None
     real = _real_size(fact)
     if percents and real == _UNKNOWN:
-        raise make_error(InputError, "plan.files.percentage", where=job.at("placement.offset"))
+        name = "placement.offset_increment" if start.percent is None else "placement.offset"
+        raise make_error(
+            InputError,
+            "plan.files.percentage",
+            where=job.at(name),
+            name=job.name,
+            share=f"{start.percent or step.percent:g}%",
+            path=path,
+            option=job.option(name),
+        )
     offset = start.of(real) + clone * step.of(real)
     if percents:
         unit = job.placement.offset_align_bytes or smallest

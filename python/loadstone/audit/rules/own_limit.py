@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 KEPT: Final = 0.98
 """A rate is kept from this part of it on: less is a storage that was too slow for it. Jobs that all have
 a rate are asked together: of few I/Os each, chance takes more than this from some of them."""
+ABOVE: Final = 1.02
+"""From this part of it on it was more than a limit lets through."""
 PAUSED: Final = 0.2
 """Think time of this part of a job's time changes its rate."""
 
@@ -48,7 +50,12 @@ def _of(case: Case, job: JobRequest, *, together: bool) -> Finding | None:
         got = units.count(reached) if unit == "iops" else units.bandwidth(reached)
         return _finding(
             job,
-            say("audit.own_limit.rate.text", job=job.job, asked=told, reached=got),
+            say(
+                f"audit.own_limit.{'above' if reached > ABOVE * asked else 'rate'}.text",
+                job=job.job,
+                asked=told,
+                reached=got,
+            ),
             {f"asked_{unit}": asked, f"done_{unit}": reached},
             say("audit.own_limit.rate.advice"),
             say("audit.own_limit.rate.layer", job=job.job),
