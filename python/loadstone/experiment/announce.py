@@ -129,7 +129,7 @@ def _announced(prepared: PreparedExperiment) -> Announcement:
     told.consent = list(_consent(prepared))
     told.over_budget = _over_budget(told)
     if len(prepared.document.factors):
-        told.seen = {scatter: least_seen(_planned(prepared), scatter) for scatter in SCATTERS}
+        told.seen = least_seen(_planned(prepared), SCATTERS)
     return told
 
 
