@@ -152,12 +152,13 @@ def cache_regimes(stage: Stage, out: Path) -> Iterator[Truth]:
 def log_device(stage: Stage, out: Path) -> Iterator[Truth]:
     """Four slow disks of 50 writes a second in two mirrors, and a log without a limit.
 
-    Slower than what a busy host adds to each write, which hid the log at 100 a second; and a file so
-    small that the disks take in all of it a few times a second, or writers wait for them with a log as well.
+    Slower than what a busy host adds to each write, which hid the log at 100 a second. The log holds all
+    that is written in the half minute for which ZFS keeps it; one that is full is passed by, and the
+    disks decide. The file is so small that they take it in, or writers wait for them with a log as well.
     """
     with _zfs_in_user_space(stage):
         disks = [stage.loop(256, written=False) for _ in range(4)]
-        log = stage.loop(256, written=False)
+        log = stage.loop(4096, written=False)
         for disk in disks:
             stage.throttle(disk, write_iops=50)
         words = small(devices=",".join(disks), log=log, runtime="8s", ramp="500ms", size="2m", repeats="3")

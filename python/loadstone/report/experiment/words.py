@@ -137,7 +137,9 @@ def _of_factor(story: ExperimentStory, factor: str, found: Sequence[LevelEffect]
     apart = [one for one in found if one.judgement in ("better", "worse")]
     several = len(story.effects.patterns) > 1
     if apart:
-        most = max(apart, key=lambda one: abs(_log(one)))
+        # Held against the first level where that shows it, as in the matrix.
+        first = next(one.levels[0] for one in story.effects.factors if one.name == factor)
+        most = max(apart, key=lambda one: (one.against == first, abs(_log(one))))
         where = f" in {most.pattern}" if several else ""
         size = change(most.change).replace("(", f"(confidence 95{units.THIN}%: ", 1)
         return f"{factor}={most.level} gives {size} against {most.against}{where}{_depending(story, most)}"
