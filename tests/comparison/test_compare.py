@@ -464,3 +464,17 @@ def test_the_answer_tells_a_latency_that_the_rate_does_not(tmp_path: Path) -> No
     runs.make(tmp_path / "b", Job("a", sigma=1.2, median_ns=80_000.0), seconds=40.0, seed=2)
     told = headline(compare([tmp_path / "a", tmp_path / "b"]))
     assert told.startswith("b against a: not told apart; but worse: latency p99 +")
+
+
+def test_the_answer_of_many_sides_is_a_sentence(tmp_path: Path) -> None:
+    for number in range(12):
+        rate = 1000.0 * (1 + 0.1 * number)
+        runs.make(
+            tmp_path / f"config-{number:02d}", runs.Job(ops_hz={"read": rate}), seconds=20.0, seed=number
+        )
+    made = compare([tmp_path / f"config-{number:02d}" for number in range(12)])
+    said = words.headline(made).replace("\N{NO-BREAK SPACE}", " ")
+    assert said.startswith("11 sides against config-00: ")
+    assert "best: config-11, IOPS +1" in said
+    assert len(said) < 120
+    assert words.title(made) == "11 sides against config-00"

@@ -64,7 +64,7 @@ def article(made: ComparisonTable) -> Article:
     blocks += _charts("Over time", charts.over_time(made), 3)
     blocks += _charts("Latency distributions", charts.distributions(made), 2)
     blocks += _jobs(made)
-    return Article("Loadstone comparison", f"{', '.join(names[1:])} against {names[0]}", blocks)
+    return Article("Loadstone comparison", words.title(made), blocks)
 
 
 def matrix(made: ComparisonTable) -> list[ArticleTable]:

@@ -41,6 +41,7 @@ def _rendered(made: ComparisonTable, drawer: Drawer) -> str:
     return templates.render(
         "comparison/page.html",
         names=[one.name for one in made.sides],
+        title=words.title(made),
         answer=words.headline(made),
         sides=[
             (one.name, one.verdict, NAMES[one.verdict], words.counts(one), _sentences(one.worst))

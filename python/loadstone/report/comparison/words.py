@@ -28,6 +28,8 @@ MAX_WHY: Final = 8
 """Of the reasons of a gate so many are told one by one."""
 MAX_EACH: Final = 5
 """Of more runs the mean and its error say more than their values."""
+MAX_SAID: Final = 4
+"""So many sides are told one by one in the answer and the title."""
 FACTOR: Final = 10.0
 """What grew by more than this share is written as a factor: `68×`, not `+6681 %`."""
 LEAST: Final = -0.999
@@ -169,7 +171,38 @@ def headline(made: ComparisonTable) -> str:
         if not rated:
             parts.append("nothing that can be compared")
         said.setdefault("; ".join(parts), []).append(name)
+    if len(said) > MAX_SAID:
+        return _of_many(made)
     return " ".join(f"{', '.join(alike)} against {names[0]}: {found}." for found, alike in said.items())
+
+
+def title(made: ComparisonTable) -> str:
+    """Return what is held against what; of many sides how many they are."""
+    first, *others = (one.name for one in made.sides)
+    return f"{', '.join(others) if len(others) <= MAX_SAID else f'{len(others)} sides'} against {first}"
+
+
+def _of_many(made: ComparisonTable) -> str:
+    """Return the answer where each side has one of its own: how many are better, and the largest change."""
+    kinds: dict[str, int] = {}
+    firsts: list[Effect] = []
+    for at in range(1, len(made.sides)):
+        mine = [one for one in made.effects if one.side == at]
+        rated = [one for one in mine if one.first] or mine
+        firsts += rated
+        judged = {one.judgement for one in rated}
+        kind = " and ".join(word for word in ("better", "worse") if word in judged)
+        if not kind and any(not (one.before.valid and one.after.valid) for one in rated):
+            kind = "not valid"
+        kind = kind or ("not told apart" if "same" in judged else "cannot say")
+        kinds[kind] = kinds.get(kind, 0) + 1
+    parts = [", ".join(f"{count} {kind}" for kind, count in kinds.items())]
+    for judgement, word in (("better", "best"), ("worse", "worst")):
+        found = [one for one in firsts if one.judgement == judgement]
+        if found:
+            most = max(found, key=_size)
+            parts.append(f"{word}: {made.sides[most.side].name}, {_largest([most])}")
+    return f"{len(made.sides) - 1} sides against {made.sides[0].name}: {'; '.join(parts)}."
 
 
 def _beside(mine: Sequence[Effect], rated: Sequence[Effect]) -> Iterator[str]:
@@ -183,8 +216,14 @@ def _beside(mine: Sequence[Effect], rated: Sequence[Effect]) -> Iterator[str]:
 
 
 def _largest(found: Sequence[Effect]) -> str:
-    most = max(found, key=lambda one: abs(one.contrast.change) if one.contrast else 0.0)
+    most = max(found, key=_size)
     return f"{most.metric.name} {change(most.contrast)}, {most.pattern}"
+
+
+def _size(one: Effect) -> float:
+    """Return how far a change is from none: halving is as far as doubling."""
+    share = one.contrast.change if one.contrast else 0.0
+    return math.inf if share <= -1 else abs(math.log1p(share))
 
 
 def _some(found: Sequence[Effect], every: Sequence[Effect]) -> str:
