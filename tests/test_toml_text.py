@@ -70,6 +70,7 @@ class Takes(BaseModel):
     [
         ({"some": [1]}, "expected at least 2 values, found 1"),
         ({"some": 1}, 'expected a list: ["one", "two"], found 1'),
+        ({"some": {"a": 1}}, 'expected a list: ["one", "two"], or tables that begin with [[some]]'),
         ({"whole": []}, "expected a whole number, without quotes"),
         ({"text": 5}, "expected text, in quotes, found 5"),
     ],

@@ -87,6 +87,8 @@ def wrong_value(error: ErrorDetails) -> str:
     kind, told = str(error["type"]).replace("model_type", "dict_type"), error.get("ctx", {})
     if kind == "too_short":
         return say("toml.expected.too_short", least=told["min_length"], found=told["actual_length"])
+    if kind in ("tuple_type", "list_type") and isinstance(error.get("input"), dict):
+        return say("toml.expected.tables", name=str(error["loc"][-1]))
     if kind == "literal_error":
         message = say("toml.expected.literal_error", choices=told["expected"])
     elif kind in BOUNDS:

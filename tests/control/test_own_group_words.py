@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from loadstone.control.own_group import in_words
+from loadstone.control.own_group import OwnGroup, in_words
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -13,3 +18,22 @@ from loadstone.control.own_group import in_words
 )
 def test_limits_are_no_json(value: str, said: str) -> None:
     assert in_words(value) == said
+
+
+def test_a_limit_that_no_group_has_is_known_before_a_run(tmp_path: Path) -> None:
+    (tmp_path / "cgroup.controllers").write_text("cpu memory")
+    (tmp_path / "memory.stat").touch()
+    assert OwnGroup(tmp_path).why_not({"memory.max": "64M"}) is None, "no group shows what groups have"
+    (tmp_path / "system.slice").mkdir()
+    (tmp_path / "system.slice" / "memory.max").touch()
+    assert OwnGroup(tmp_path).why_not({"memory.max": "64M"}) is None
+    assert OwnGroup(tmp_path).why_not({"cpu.max": "1000 20000"}) is None
+    why = OwnGroup(tmp_path).why_not({"memory.mx": "64M"})
+    assert why == "control groups have no memory.mx here: did you mean 'memory.max'?"
+
+
+def test_limits_of_the_first_version_are_those_of_its_root(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "memory.limit_in_bytes").touch()
+    assert OwnGroup(tmp_path).why_not({"memory.limit_in_bytes": "64M"}) is None
+    assert "memory.limit_in_bytes" in (OwnGroup(tmp_path).why_not({"memory.max": "64M"}) or "")

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from pathlib import Path
 from typing import Final
 
 from loadstone.control.files import put, text
 from loadstone.control.model import Control
 from loadstone.errors import RefusedError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
+from loadstone.messages.suggest import nearest
 
 ROOT: Final = Path("/sys/fs/cgroup")
 NONE: Final = "as is"
@@ -90,6 +92,13 @@ class OwnGroup(Control):
                 return f"there is no controller {controller!r}: there are {', '.join(roots) or 'none'}"
             if not os.access(roots[controller], os.W_OK):
                 return f"{roots[controller]} may not be written: it needs root"
+            known = _files(roots[controller], controller)
+            if known and file not in known:
+                return say(
+                    "control.own_group.unknown",
+                    file=file,
+                    nearest=nearest(file, known) or f"look into {roots[controller]}",
+                )
         return None
 
     def _enter(self, subject: str, limits: dict[str, str]) -> None:
@@ -133,3 +142,16 @@ class OwnGroup(Control):
             if (not names and root == self._root) or root.name in names.split(","):
                 return root / path.lstrip("/")
         return None
+
+
+def _files(root: Path, controller: str) -> set[str]:
+    """Return the limits that groups of a controller have here; none where no group shows any.
+
+    What a group has its root need not have, and a group has nothing of a controller that is not for it.
+    """
+    folders = [root, *(entry for entry in sorted(root.iterdir()) if entry.is_dir())]
+    groups = [
+        {file.name for file in folder.glob(f"{controller}.*") if file.stat().st_mode & stat.S_IWUSR}
+        for folder in folders
+    ]
+    return set().union(*groups) if any(groups[1:]) or root.name == controller else set()

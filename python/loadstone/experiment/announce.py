@@ -128,7 +128,7 @@ def _announced(prepared: PreparedExperiment) -> Announcement:
     told.layouts = list(_layouts(prepared))
     told.consent = list(_consent(prepared))
     told.over_budget = _over_budget(told)
-    if len(prepared.document.factors):
+    if any(len(one.levels) > 1 for one in prepared.document.factors):
         told.seen = least_seen(_planned(prepared), SCATTERS)
     return told
 
