@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import resources
 from typing import TYPE_CHECKING
 
 import pytest
@@ -176,3 +177,13 @@ def test_a_pattern_is_never_the_last_line_of_a_page(tmp_path: Path) -> None:
     assert len(pages) > 2
     above_foot = [page[-2] for page in pages]
     assert not [line for line in above_foot if re.match(r"\s*pattern \d", line)]
+
+
+def test_a_browser_prints_a_change_no_larger_than_its_figure() -> None:
+    css = (resources.files("loadstone.report") / "page.css").read_text()
+    (printed,) = (line for line in css.splitlines() if line.startswith("@media print { .matrix {"))
+    sizes = {
+        name: float(size)
+        for name, size in re.findall(r"(\.matrix[ .a-z]*) \{ font-size: ([0-9.]+)pt", printed)
+    }
+    assert sizes[".matrix .change"] < sizes[".matrix"]
