@@ -249,7 +249,7 @@ def fit_probed(
     used = [at for at, row in enumerate(of.rows) if undecided(row) and not (leave is not None and leave(row))]
     lies = [at for at in used if of.rows[at].get("tried_without")]
     told = [
-        row_features(of.rows[at]) | of_probes(*map(float, measures[at]), strange[at])
+        row_features(of.rows[at]) | of_probes(float(measures[at][0]), float(measures[at][1]), strange[at])
         for measures, strange, several in ((listed, of.strange, used), (removed, of.strange_removed, lies))
         for at in several
     ]
