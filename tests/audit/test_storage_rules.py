@@ -134,6 +134,49 @@ def test_a_full_link_by_its_own_rate() -> None:
     )
 
 
+def test_a_link_is_full_by_what_its_counters_can_show() -> None:
+    def asked(rate: float, frame: float, **told: int) -> Answer:
+        net = {"net.eth0.tx_bytes": rate, "net.eth0.tx_packets": rate / frame}
+        return asks(
+            storage_link, run(1000.0), host(net, facts={"links": {"eth0": {"mtu_bytes": 1500, **told}}})
+        )
+
+    gigabit = {"bits_per_s": 10**9}
+    shaped = {"bits_per_s": 10**10, "shaped_bits_per_s": 10**9}
+    # Whole frames without gaps: 98.4 % of the rate, of which 95 % is full.
+    assert isinstance(asked(0.94 * 125e6, 1514, **gigabit), tuple)
+    assert isinstance(asked(0.93 * 125e6, 1514, **gigabit), Clear)
+    # A virtual interface counts frames without most of their headers.
+    assert isinstance(asked(0.90 * 125e6, 30_000, **gigabit), tuple)
+    assert isinstance(asked(0.92 * 125e6, 30_000, **shaped), tuple)
+    assert isinstance(asked(0.90 * 125e6, 30_000, **shaped), Clear)
+    # A queue's limit has no gaps.
+    assert isinstance(asked(0.93 * 125e6, 1514, **shaped), Clear)
+
+
+def test_a_link_that_was_full_for_most_of_the_time_is_named_whatever_came_between() -> None:
+    def asked(*shares: float) -> Answer:
+        rows = pl.DataFrame(
+            {
+                "t_ns": [S * (at + 1) for at in range(len(shares))],
+                "dt_ns": [S] * len(shares),
+                "net.eth0.tx_bytes": [round(share * 125e6) for share in shares],
+            }
+        )
+        known = PLAIN | links(eth0=10**9)
+        tracks = {one.key: one for one in watched.tracks(rows, known)}
+        return asks(
+            storage_link, run(1000.0, seconds=len(shares)), Watched("nas", "ssh", known, rows, False, tracks)
+        )
+
+    found = one(asked(0.97, 0.98, 0.6, 0.98, 0.97, 0.0, 0.97))
+    assert round(float(found.evidence["full_for_percent_of_the_time"])) == 71
+    assert found.effect == "limited"
+    assert isinstance(asked(0.97, 0.7, 0.6, 0.98, 0.6, 0.5, 0.97), Clear)
+    # The same mean, and never full.
+    assert isinstance(asked(*[0.78] * 7), Clear)
+
+
 def test_a_rate_nobody_told_is_guessed_only_when_nothing_else_is_full() -> None:
     net = {"net.eth0.rx_bytes": 3e6, "net.eth0.tx_bytes": 122e6}
     found = one(asks(storage_link, run(1000.0), host(net | cpu(0.2))))
