@@ -25,7 +25,7 @@ DIRECTORY: Final = "/var/tmp/loadstone-hosts"  # noqa: S108 # on a host a run ma
 """Where agents keep their bundles until they are collected."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,62}")
 _WORD: Final = re.compile(
-    r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9a-fA-F:]+\]|[^@:\s\[\]]+)(?::(?P<port>\d+))?"
+    r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9a-fA-F:.]+(?:%[\w.-]+)?\]|[^@:\s\[\]]+)(?::(?P<port>\d+))?"
 )
 
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False, strict=True)]
@@ -114,6 +114,12 @@ class RunSettings(FrozenModel):
     connect_s: Seconds = 30.0
     lead_s: Seconds = 2.0
 
+    @model_validator(mode="after")
+    def _one_way(self) -> RunSettings:
+        if self.scheduler is not None and "transport" in self.model_fields_set and self.transport == "pipe":
+            raise ValueError(say("hosts.file.two_ways"))
+        return self
+
 
 class HostsFile(FrozenModel):
     """`hosts.toml`."""
@@ -200,13 +206,12 @@ def _named(names: list[str], where: Where) -> HostsFile:
     for name in names:
         found = _WORD.fullmatch(name)
         if found is None:
-            raise InputError(
-                say("hosts.file.word", found=repr(name)), where=where, hint=say("hosts.file.word_hint")
-            )
+            hint = say("hosts.file.brackets_hint" if name.count(":") > 1 else "hosts.file.word_hint")
+            raise InputError(say("hosts.file.word", found=repr(name)), where=where, hint=hint)
         address = found["host"].strip("[]")
         entries.append(
             {
-                "name": address.replace(":", "-").strip("-") if ":" in address else address,
+                "name": re.sub(r"[:%]", "-", address).strip("-") if ":" in address else address,
                 "address": address,
                 "user": found["user"],
                 "port": int(found["port"]) if found["port"] else None,
@@ -269,7 +274,9 @@ def _check_shared(path: Path, content: str, found: HostsFile) -> None:
 
 
 def _explained(path: Path, content: str, error: ValidationError) -> InputError:
-    first = error.errors(include_url=False)[0]
+    every = error.errors(include_url=False)
+    # A key that is written wrong is missing, too: the wrong one is what is to be changed.
+    first = next((one for one in every if one["type"] == "extra_forbidden"), every[0])
     loc = list(first["loc"])
     table = str(loc[0]) if loc else ""
     number = next((one for one in loc if isinstance(one, int)), 0)
@@ -290,8 +297,20 @@ def _explained(path: Path, content: str, error: ValidationError) -> InputError:
         return InputError(say("hosts.file.key"), where=where, hint=_near(key, model.model_fields))
     if first["type"] == "missing":
         return InputError(say("hosts.file.missing"), where=where, hint=say("hosts.file.missing_hint"))
+    if loc == ["host"] and first["type"] == "value_error":
+        # Of two hosts with one name the second.
+        return InputError(
+            toml_text.wrong_value(first), where=Where(str(path), _second_name(content), "host.name")
+        )
     hint = say("hosts.file.empty_hint") if loc[:1] == ["host"] and len(loc) <= 2 else None
     return InputError(toml_text.wrong_value(first), where=where, hint=hint or toml_text.near_choice(first))
+
+
+def _second_name(content: str) -> int | None:
+    """Find where a host has the name of one before it."""
+    names = [one.get("name") for one in toml_text.parsed(content)["host"]]
+    number = next((at for at, name in enumerate(names) if name in names[:at]), 0)
+    return _line(content, "host", number, "name")
 
 
 def _near(key: str, valid: Iterable[str]) -> str | None:
