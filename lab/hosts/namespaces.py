@@ -46,6 +46,8 @@ class NamespaceHosts:
         self.names = [f"h{number}" for number in range(1, count + 1)]
         self.environment: dict[str, str] = {}
         """Of Loadstone on the hosts, beside what it needs to be found."""
+        self.force = ""
+        """A command that servers started from now on run in the place of what is asked."""
         self.directory = Path()
 
     def __enter__(self) -> NamespaceHosts:
@@ -113,6 +115,16 @@ class NamespaceHosts:
                 if not entry.name.isdecimal() or (entry / "ns" / "net").stat().st_ino != space:
                     continue
                 if (entry / "comm").read_text().startswith("loadstone-eng"):
+                    found.append(int(entry.name))
+        return found
+
+    def processes(self, name: str) -> list[int]:
+        """All processes of a host, its ssh server among them."""
+        space = Path(f"/run/netns/{self.space(name)}").stat().st_ino
+        found = []
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if entry.name.isdecimal() and (entry / "ns" / "net").stat().st_ino == space:
                     found.append(int(entry.name))
         return found
 
@@ -200,6 +212,7 @@ class NamespaceHosts:
             f"ListenAddress {self.address(name)}\nHostKey {self.directory / 'host_key'}\n"
             f"AuthorizedKeysFile {self.directory / 'authorized_keys'}\nUsePAM no\nStrictModes no\n"
             f"PidFile none\nPermitRootLogin yes\nMaxStartups 100\n"
+            + (f"ForceCommand {self.force}\n" if self.force else "")
         )
         words = [*self.argv(name), "unshare", "--uts", "sh", "-c"]
         words.append(f"hostname {name}; exec /usr/sbin/sshd -D -e -f {conf}")

@@ -7,12 +7,15 @@ library that is new enough for the engine), and the steps there. Says what it di
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import importlib.metadata
 import io
 import re
 import shlex
+import stat
 import subprocess
+import time
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -37,6 +40,24 @@ LOOK_S: Final = 60.0
 """A host must answer a question within."""
 TIMEOUT_S: Final = 900.0
 """Copying and installing take as long on a slow link."""
+MACHINE: Final = "x86_64"
+"""What the engine here is made for."""
+LOOK: Final = """echo "machine $(uname -m)"
+python3 -c 'import sys; print("python %d.%d" % sys.version_info[:2])' 2> /dev/null
+getconf GNU_LIBC_VERSION 2> /dev/null
+true"""
+PUT_IN_PLACE: Final = """cd {place} || exit 1
+before=$(readlink venv)
+if [ -d venv ] && [ ! -L venv ]; then
+  before=versions/before-{mark}
+  mv venv "$before" || exit 1
+fi
+ln -sfn versions/{mark} venv || exit 1
+rm -rf incoming-* wheels
+for one in versions/*; do
+  [ "$one" = versions/{mark} ] || [ "$one" = "$before" ] || rm -rf "$one"
+done"""
+"""An agent of the version before may run still: its files stay until the next one is installed."""
 _NEEDS: Final = re.compile(rb"GLIBC_(\d+)\.(\d+)")
 
 
@@ -69,7 +90,9 @@ def wheel() -> tuple[str, bytes]:
         for name, data in files.items():
             entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = (0o755 if "/scripts/" in name else 0o644) << 16
+            # Without the kind of file `pip` takes no notice of the mode, and the engine could not be run.
+            mode = stat.S_IFREG | (0o755 if "/scripts/" in name else 0o644)
+            entry.external_attr = mode << 16
             archive.writestr(entry, data)
     return f"loadstone-{__version__}-{tag}.whl", out.getvalue()
 
@@ -91,46 +114,74 @@ def install(host: HostEntry, *, extra: str, wheels: Path | None = None) -> Itera
     """
     name, content = wheel()
     needs = engine_needs()
-    told = _there(
-        host,
-        "python3 -c 'import sys; print(*sys.version_info[:2])'; getconf GNU_LIBC_VERSION || true; uname -m",
-        timeout_s=LOOK_S,
-    )
-    words = told.split()
-    python = tuple(int(word) for word in words[:2] if word.isdecimal())
-    if python < PYTHON:
-        raise RunError(
-            f"{host.name}: "
-            + say("hosts.install.python", found=".".join(words[:2]), needed=f"{PYTHON[0]}.{PYTHON[1]}")
-        )
-    library = next((word for word in words if re.fullmatch(r"\d+\.\d+", word)), None)
-    if any(needs) and (library is None or tuple(int(part) for part in library.split(".")) < needs):
-        raise RunError(
-            f"{host.name}: "
-            + say("hosts.install.library", found=library or "not glibc", needed=f"{needs[0]}.{needs[1]}"),
-            hint=say("hosts.install.library_hint"),
-        )
+    there = _looked_at(host, needs)
     sent = f"the engine needs glibc {needs[0]}.{needs[1]}" if any(needs) else "the engine needs no C library"
-    yield f"Python {'.'.join(words[:2])}, {f'glibc {library}' if library else 'no glibc'}; {sent}"
+    library = f"glibc {there['glibc']}" if there.get("glibc") else "no glibc"
+    yield f"Python {there['python']}, {library}; {sent}"
     place = f'"$HOME"/{PLACE}'
-    _there(host, f"mkdir -p {place}/wheels && cat > {place}/wheels/{name}", content)
-    yield f"copied {name} ({len(content) / 1e6:.1f} MB) to ~/{PLACE}/wheels"
-    index = ""
-    if wheels is not None:
-        for one in sorted(wheels.glob("*.whl")):
-            _there(host, f"cat > {place}/wheels/{shlex.quote(one.name)}", one.read_bytes())
-        yield f"copied the packages of {wheels}"
-        index = f"--no-index --find-links {place}/wheels"
-    what = f"loadstone{extra} @ file://$HOME/{PLACE}/wheels/{name}"
-    _there(
-        host,
-        f"python3 -m venv {place}/venv && {place}/venv/bin/pip install --quiet --disable-pip-version-check "
-        f'--force-reinstall {index} "{what}"',
-        hint=None if wheels is not None else say("hosts.install.wheels_hint"),
-    )
-    found = _there(host, f"{place}/venv/bin/loadstone --version", timeout_s=LOOK_S).strip()
+    mark = f"{__version__}-{int(time.time()):x}"
+    new, incoming = f"{place}/versions/{mark}", f"{place}/incoming-{mark}"
+    try:
+        _there(host, f"mkdir -p {incoming} && cat > {incoming}/{name}", content)
+        yield f"copied {name} ({len(content) / 1e6:.1f} MB)"
+        index = ""
+        if wheels is not None:
+            for one in sorted(wheels.glob("*.whl")):
+                _there(host, f"cat > {incoming}/{shlex.quote(one.name)}", one.read_bytes())
+            yield f"copied the packages of {wheels}"
+            index = f"--no-index --find-links {incoming}"
+        what = f"loadstone{extra} @ file://$HOME/{PLACE}/incoming-{mark}/{name}"
+        _there(
+            host,
+            f"python3 -m venv {new} && {new}/bin/pip install --quiet --disable-pip-version-check "
+            f'{index} "{what}"',
+            hint=None if wheels is not None else say("hosts.install.wheels_hint"),
+        )
+        # Both programs must run before they take the place of others.
+        found = _there(
+            host,
+            f"{new}/bin/loadstone-engine probe > /dev/null && {new}/bin/loadstone --version",
+            timeout_s=LOOK_S,
+        ).strip()
+        _there(host, PUT_IN_PLACE.format(place=place, mark=mark), timeout_s=LOOK_S)
+    except BaseException:
+        # What was there before stays as it was.
+        with contextlib.suppress(RunError):
+            _there(host, f"rm -rf {incoming} {new}", timeout_s=LOOK_S)
+        raise
     yield f"installed {found} in ~/{PLACE}/venv"
     yield f'set program = ["{PLACE}/venv/bin/loadstone"] for it in the hosts file'
+
+
+def _looked_at(host: HostEntry, needs: tuple[int, int]) -> dict[str, str]:
+    """Return what a host has; raise `RunError` where that is not enough."""
+    told = dict(
+        line.split(maxsplit=1) for line in _there(host, LOOK, timeout_s=LOOK_S).splitlines() if " " in line
+    )
+    if told.get("machine") != MACHINE:
+        found = told.get("machine", "not told")
+        raise RunError(f"{host.name}: " + say("hosts.install.machine", found=found, needed=MACHINE))
+    python = told.get("python", "")
+    if _version(python) < PYTHON:
+        raise RunError(
+            f"{host.name}: "
+            + say(
+                "hosts.install.python",
+                found=f"Python {python}" if python else "no Python",
+                needed=f"{PYTHON[0]}.{PYTHON[1]}",
+            )
+        )
+    if any(needs) and _version(told.get("glibc", "")) < needs:
+        found = told.get("glibc", "not glibc")
+        raise RunError(
+            f"{host.name}: " + say("hosts.install.library", found=found, needed=f"{needs[0]}.{needs[1]}"),
+            hint=say("hosts.install.library_hint"),
+        )
+    return told
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdecimal())
 
 
 def _there(
@@ -141,7 +192,11 @@ def _there(
     timeout_s: float = TIMEOUT_S,
     hint: str | None = None,
 ) -> str:
-    argv = ["sh", "-c", command] if host.launch == "local" else [*ssh_argv(host), command]
+    argv = (
+        ["sh", "-c", command]
+        if host.launch == "local"
+        else [*ssh_argv(host), f"exec sh -c {shlex.quote(command)}"]
+    )
     try:
         done = subprocess.run(argv, input=given, capture_output=True, check=False, timeout=timeout_s)
     except subprocess.TimeoutExpired as error:
