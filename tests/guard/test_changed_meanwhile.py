@@ -78,6 +78,26 @@ def test_what_changes_while_it_is_looked_at_is_refused(
         guard.secure(plan(target(str(path))), guard.Consent())
 
 
+def test_other_hosts_may_write_what_they_share_and_put_nothing_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(bytes(8192))
+    real = content_evidence.evidence
+    changes = [lambda path: path.write_bytes(bytes(8192)), moved_over]
+
+    def slow(*words: object) -> list[str]:
+        found = real(*words)  # type: ignore[arg-type] # as it is called
+        changes.pop(0)(path)
+        return found
+
+    monkeypatch.setattr(content_evidence, "evidence", slow)
+    consent = guard.Consent(changed_elsewhere=frozenset({str(path)}))
+    guard.secure(plan(target(str(path))), consent)
+    with pytest.raises(RefusedError, match="something else stands at its path"):
+        guard.secure(plan(target(str(path))), consent)
+
+
 def test_directories_that_change_places_and_back_do_not_lend_a_file_their_zeros(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,6 +63,14 @@ def test_reading_what_others_read_needs_no_consent() -> None:
     assert [one.written for one in agree(two, given(), divide=False).shared] == [False]
 
 
+@pytest.mark.parametrize("divide", [False, True])
+def test_files_that_several_hosts_write_are_changed_by_the_others_too(divide: bool) -> None:
+    """A host that marked a shared file a moment before was taken by the next one for a stranger."""
+    two = {name: [seen("/mnt/f", "nfs file 7"), seen("/dev/sdb")] for name in ("a", "b")}
+    found = agree(two, given() if divide else given("shared:/mnt/f"), divide=divide)
+    assert found.changed_elsewhere == {"a": ["/mnt/f"], "b": ["/mnt/f"]}
+
+
 def test_a_shared_file_that_the_run_would_lay_out_is_refused_even_divided() -> None:
     two = {name: [seen("/mnt/f", "nfs file 7", laid_out_by_run=True)] for name in ("a", "b")}
     with pytest.raises(RefusedError, match="lay it out"):

@@ -244,6 +244,7 @@ class Agent:
             consent=guard.Consent(
                 frozenset(order.get("consent", ())),
                 marked_elsewhere=frozenset(order.get("marked_elsewhere", ())),
+                changed_elsewhere=frozenset(order.get("changed_elsewhere", ())),
             ),
             calibration=work.calibration,
             means=Means(engine=self._engine_that_waits, interrupts=self._interrupts),  # type: ignore[arg-type] # in the place of signals

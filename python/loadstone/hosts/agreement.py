@@ -37,6 +37,8 @@ class Agreement:
     """Trees of several hosts that this one marks and vouches for."""
     marked_elsewhere: dict[str, list[str]] = field(default_factory=dict)
     """Trees that another host vouches for."""
+    changed_elsewhere: dict[str, list[str]] = field(default_factory=dict)
+    """Files that other hosts write, too."""
     shared: tuple[SharedSeen, ...] = ()
 
 
@@ -80,6 +82,8 @@ def agree(
                 marked.setdefault(host, []).append(group.paths[host])
         elif group.written:
             _agree_on_shared(group, seen, consent, divide=divide)
+            for host, path in group.paths.items():
+                found.changed_elsewhere.setdefault(host, []).append(path)
     if divide:
         found.divisions = _divisions([one for one in found.shared if not _is_of_parts(one, parts)])
     _agree_on_content(seen, consent, found)

@@ -393,6 +393,7 @@ class _HostsRun:
                         "consent": agreement.consent.get(name, []),
                         "marked_for_all": agreement.marked_for_all.get(name, []),
                         "marked_elsewhere": agreement.marked_elsewhere.get(name, []),
+                        "changed_elsewhere": agreement.changed_elsewhere.get(name, []),
                         "division": None if division is None else division.model_dump(mode="json"),
                     }
                 )

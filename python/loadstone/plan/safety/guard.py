@@ -74,6 +74,8 @@ class Consent:
     left: Left = field(default_factory=Left, compare=False)
     marked_elsewhere: frozenset[str] = frozenset()
     """Trees that another host of the run looked at, marks and vouches for."""
+    changed_elsewhere: frozenset[str] = frozenset()
+    """Files that other hosts of the run change, too: they mark them while they are looked at here."""
 
     def beforehand(self, path: str) -> bool:
         """Tell whether it was given for `path` without a look at it."""
@@ -277,7 +279,7 @@ def secured(plan: Plan, consent: Consent, *, content: bool = True) -> Secured:
         {
             one.path: told
             for index, one in found
-            if (told := change(before[index], Seen.of(Path(one.path)))) is not None
+            if (told := _changed(before[index], Path(one.path), consent)) is not None
         }
     )
     # What the planner saw and nobody looked at would be opened unchecked, were it back by then.
@@ -299,6 +301,14 @@ def secured(plan: Plan, consent: Consent, *, content: bool = True) -> Secured:
         if target.kind in (TargetKind.BLOCK, TargetKind.NVME):
             remember(target, consent.left)
     return Secured(plan.model_copy(update={"targets": targets}), own, to_write)
+
+
+def _changed(before: Seen | None, path: Path, consent: Consent) -> str | None:
+    """Say what became of a path since it was looked at; what other hosts of the run write is theirs."""
+    now = Seen.of(path)
+    if before is not None and now is not None and str(path) in consent.changed_elsewhere:
+        now = replace(now, state=before.state)
+    return change(before, now)
 
 
 def remember(target: Target, left: Left) -> None:
