@@ -29,6 +29,9 @@ JOB = (
     "[readers]\nioengine=psync\nrw=randread\nbs=4k\nsize=1m\ntime_based\nruntime={seconds}\nfilename={file}\n"
 )
 WRITERS = "[writers]\nioengine=psync\nrw=randwrite\nbs=4k\nsize=1m\ntime_based\nruntime=3\nfilename={file}\n"
+LONG_WRITERS = WRITERS.replace("runtime=3", "runtime={seconds}")
+LATE_MS = 100
+"""So long after it went on may a host's last write be that nobody waits for, on a busy machine."""
 STALL_S = 4.0
 """An I/O over a link that is down for 5 s takes longer than this."""
 LONG_S = 120
@@ -373,10 +376,95 @@ def agent_frozen(trial: Trial) -> None:
     frozen = trial.hosts.agents("h2")
     _kill(frozen, signal.SIGSTOP)
     trial.finish()
+    # It cannot end anything: its engine must have ended by itself.
+    trial.notes.append(f"engine of h2 gone {_gone(trial, 'h2')} after the run")
     # One that belongs to a worker was killed by it meanwhile.
     with contextlib.suppress(LookupError):
         _kill(frozen, signal.SIGCONT)
-    trial.gone_within(8)
+
+
+def agent_frozen_and_coordinator_killed(trial: Trial) -> None:
+    """Nobody is left who could end the engine, and nobody who wants it."""
+    trial.start(seconds=LONG_S)
+    trial.reach(trial.running)
+    frozen = trial.hosts.agents("h2")
+    _kill(frozen, signal.SIGSTOP)
+    _kill(trial.coordinator())
+    _note_engines_gone(trial)
+    with contextlib.suppress(LookupError):
+        _kill(frozen, signal.SIGCONT)
+    trial.finish()
+
+
+def agent_and_server_frozen(trial: Trial) -> None:
+    """No word and no end comes through any more: the engine ends when it was quiet for too long."""
+    trial.start(run="lost_after_s = 4", seconds=LONG_S)
+    trial.reach(trial.running)
+    frozen = [pid for pid in trial.hosts.processes("h2") if pid not in trial.hosts.engines("h2")]
+    _kill(frozen, signal.SIGSTOP)
+    try:
+        trial.notes.append(f"engine of h2 gone after {_gone(trial, 'h2')}")
+        trial.finish()
+    finally:
+        _kill(frozen, signal.SIGCONT)
+
+
+def host_paused(
+    trial: Trial, *, until: Callable[[], object], run: str = "", then: bool = False, alone_s: float = 0.0
+) -> None:
+    """Stop everything on h2, and let it go on, its engine first: what does it still write?
+
+    `alone_s`: the engine must end by itself, before those go on who could tell it.
+    """
+    data = trial.directory / "data"
+    consent = [f"h1:{data}", f"h2:{data}", f"shared:{data}"]
+    more = [word for one in consent for word in ("--i-accept-data-loss", one)]
+    trial.start(*more, job=LONG_WRITERS, seconds=30 if then else LONG_S, run=run)
+    trial.reach(trial.running)
+    engines = trial.hosts.engines("h2")
+    paused = [pid for pid in trial.hosts.processes("h2") if pid not in engines]
+    _kill([*engines, *paused], signal.SIGSTOP)
+    try:
+        until()
+    finally:
+        resumed_s = time.time()
+        _kill(engines, signal.SIGCONT)
+        time.sleep(alone_s)
+        _kill(paused, signal.SIGCONT)
+    if not then:
+        gone = _gone(trial, "h2")
+        late_s = max(0.0, data.stat().st_mtime - resumed_s)
+        trial.notes.append(f"wrote for {late_s * 1e3:.0f} ms after it went on, its engine gone {gone} later")
+    trial.finish()
+
+
+def paused_and_given_up(trial: Trial) -> None:
+    host_paused(trial, until=trial.finish, run="lost_after_s = 4", alone_s=1.0)
+
+
+def paused_and_coordinator_killed(trial: Trial) -> None:
+    def until() -> None:
+        _kill(trial.coordinator())
+        # The other host's engine must be gone, so that what is written is this one's.
+        trial.until(lambda: not trial.hosts.engines("h1"), 10)
+        time.sleep(2)
+
+    host_paused(trial, until=until)
+
+
+def paused_for_a_while(trial: Trial) -> None:
+    host_paused(trial, until=lambda: time.sleep(3), run="lost_after_s = 12", then=True)
+
+
+def wrote_no_more(trial: Trial) -> bool:
+    """Whether nothing but what was under way was written by a host that nobody waits for."""
+    note = next((note for note in trial.notes if note.startswith("wrote for ")), "wrote for 9999 ms")
+    return int(note.split()[2]) <= LATE_MS and "NEVER" not in note
+
+
+def _note_engines_gone(trial: Trial) -> None:
+    gone = trial.gone_within(10)
+    trial.notes.append("engines gone " + (f"after {gone:.1f} s" if gone is not None else "NEVER"))
 
 
 def link_short(trial: Trial) -> None:
@@ -403,8 +491,7 @@ def coordinator_killed(number: int) -> Callable[[Trial], None]:
         trial.start(seconds=LONG_S)
         trial.reach(trial.running)
         _kill(trial.coordinator(), number)
-        gone = trial.gone_within(10)
-        trial.notes.append("engines gone " + (f"after {gone:.1f} s" if gone is not None else "NEVER"))
+        _note_engines_gone(trial)
         trial.finish()
         trial.until(lambda: not any(trial.hosts.agents(name) for name in trial.hosts.names), 10)
         time.sleep(1)
@@ -634,7 +721,36 @@ FAULTS: tuple[Fault, ...] = (
         lambda t: t.code in {0, 1} and "I/Os" in t.kept(),
     ),
     Fault("agent killed while it runs, on_loss = continue", agent_killed_going_on, failed_with_figures),
-    Fault("agent frozen (SIGSTOP)", agent_frozen, failed_with_figures, EVERY_WAY),
+    Fault(
+        "agent frozen (SIGSTOP)",
+        agent_frozen,
+        lambda t: failed_with_figures(t) and "NEVER" not in " ".join(t.notes),
+        EVERY_WAY,
+    ),
+    Fault(
+        "agent frozen, then coordinator killed",
+        agent_frozen_and_coordinator_killed,
+        ended_quickly,
+        EVERY_WAY,
+    ),
+    Fault(
+        "agent and ssh server of a host frozen",
+        agent_and_server_frozen,
+        lambda t: failed_with_figures(t) and "NEVER" not in " ".join(t.notes),
+    ),
+    Fault("host paused for 3 s", paused_for_a_while, complete, EVERY_WAY),
+    Fault(
+        "host paused until the others gave it up, then goes on",
+        paused_and_given_up,
+        lambda t: failed_with_figures(t) and wrote_no_more(t),
+        EVERY_WAY,
+    ),
+    Fault(
+        "host paused, coordinator killed, host goes on",
+        paused_and_coordinator_killed,
+        wrote_no_more,
+        EVERY_WAY,
+    ),
     Fault(
         "engine killed on one host",
         engine_killed,

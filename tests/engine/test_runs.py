@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -12,6 +13,7 @@ import pytest
 from lab.steady_device import simulated
 
 from loadstone.engine.binary import find
+from loadstone.engine.process import EngineProcess
 from tests.support.plans import IO_URING, NULL, layout, plan, stream, target, worker
 
 from .runs import arrow_rows, finish, run, start
@@ -183,6 +185,39 @@ def test_it_stops_when_told(tmp_path: Path, how: str) -> None:
     assert outcome.of("stream_end")[0]["reason"] == "stopped"
     assert outcome.of("end")[0]["reason"] == "stopped"
     assert_conserved(outcome)
+
+
+@pytest.mark.parametrize("how", ["gone", "quiet", "paused"])
+def test_it_stops_when_nobody_is_left_who_wants_it(tmp_path: Path, how: str) -> None:
+    """Its standard input is open all the while, as that of an agent that was stopped is."""
+    document = plan([ZERO], [stream(runtime_ns=60_000_000_000, time_based=True)])
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    ours, theirs = os.pipe()
+    with EngineProcess(tmp_path / "plan.json", tmp_path, wanted_by=[ours]) as engine:
+        os.close(ours)
+        events = engine.events(60)
+        while (next(events) or {})["type"] != "tick":
+            pass
+        began_s = time.monotonic()
+        if how == "gone":
+            os.close(theirs)
+        else:
+            engine.end_unless_told_within(1.0)
+        if how == "paused":
+            time.sleep(0.5)  # It must have heard the limit.
+            os.kill(engine.pid, signal.SIGSTOP)
+            time.sleep(1.5)
+            # A word that came while it could not hear is too late.
+            engine.end_unless_told_within(60.0)
+            os.kill(engine.pid, signal.SIGCONT)
+        rest = [event for event in events if event is not None]
+        took_s = time.monotonic() - began_s
+    if how != "gone":
+        os.close(theirs)
+        assert took_s >= 1.0
+    assert took_s < 30
+    assert [event["reason"] for event in rest if event["type"] == "end"] == ["stopped"]
+    assert any("the run was ended: " in event["text"] for event in rest if event["type"] == "talk")
 
 
 def test_a_stage_and_a_stream_end_when_told_and_the_rest_goes_on(tmp_path: Path) -> None:

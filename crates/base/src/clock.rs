@@ -154,6 +154,12 @@ pub fn monotonic_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// `CLOCK_BOOTTIME` in nanoseconds: it goes on while the machine sleeps.
+#[must_use]
+pub fn boot_ns() -> u64 {
+    read(libc::CLOCK_BOOTTIME)
+}
+
 /// Wall clock in nanoseconds since 1970.
 #[must_use]
 pub fn unix_ns() -> u64 {

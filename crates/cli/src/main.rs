@@ -36,6 +36,9 @@ enum Verb {
         /// Say `armed` when all is ready, and start when an order `start-at NS` says.
         #[arg(long)]
         arm: bool,
+        /// End when whoever holds the other end of this descriptor is gone; may be given several times.
+        #[arg(long, value_name = "FD")]
+        wanted_by: Vec<i32>,
     },
     /// Check a Plan without touching anything.
     Check {
@@ -66,9 +69,15 @@ enum Contract {
 fn main() -> ExitCode {
     let started_ns = clock::monotonic_ns();
     match Arguments::parse().verb {
-        Verb::Run { plan, out, arm } => {
-            let outcome = read(&plan)
-                .and_then(|text| run::run(text, &out, started_ns, arm, Speaker::default()));
+        Verb::Run {
+            plan,
+            out,
+            arm,
+            wanted_by,
+        } => {
+            let outcome = read(&plan).and_then(|text| {
+                run::run(text, &out, started_ns, arm, &wanted_by, Speaker::default())
+            });
             // Leave at once: a thread stuck in the kernel must not hold the process.
             std::process::exit(outcome.map_or_else(|fault| complain(&fault), |()| 0))
         }

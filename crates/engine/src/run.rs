@@ -8,6 +8,7 @@ mod fine_samples;
 mod watch;
 
 use std::collections::BTreeMap;
+use std::os::fd::RawFd;
 use std::path::Path;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -85,6 +86,7 @@ struct Run {
 }
 
 /// Runs a Plan; `engine_start_ns` is the time the process began. An armed run starts when an order says.
+/// A run ends when one of `wanted_by` does ([`stdin_commands::listen`]).
 ///
 /// # Errors
 /// Any [`RunError`]; it has not been said yet.
@@ -93,6 +95,7 @@ pub fn run(
     dir: &Path,
     engine_start_ns: u64,
     arm: bool,
+    wanted_by: &[RawFd],
     speaker: Speaker,
 ) -> Result<(), RunError> {
     let calibration = Calibration::start();
@@ -105,7 +108,7 @@ pub fn run(
     target::allow_open_files(plan.targets.len() as u64 + plan.workers.len() as u64 + 64)?;
     let control = Arc::new(Control::new(&plan));
     signals::listen(&control);
-    stdin_commands::listen(&control)
+    stdin_commands::listen(&control, wanted_by)
         .map_err(|error| RunError::broken(format!("cannot listen for orders: {error}"), ""))?;
     let reporter = Reporter::new(&plan, dir).map_err(|error| {
         RunError::broken(

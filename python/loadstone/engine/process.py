@@ -20,7 +20,7 @@ from loadstone.errors import EngineError
 from loadstone.messages import make_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 Event = dict[str, Any]
@@ -47,12 +47,22 @@ class EventLines:
 class EngineProcess:
     """A running engine. Use as a context manager: leaving it leaves no process behind."""
 
-    def __init__(self, plan: Path, out: Path, *, program: Path | None = None, arm: bool = False) -> None:
+    def __init__(
+        self,
+        plan: Path,
+        out: Path,
+        *,
+        program: Path | None = None,
+        arm: bool = False,
+        wanted_by: Sequence[int] = (),
+    ) -> None:
         """Start `loadstone-engine run PLAN --out OUT`; raise `EngineError` if it cannot start.
 
-        With `arm` it says `armed` when all is ready, and starts when `start_at` says.
+        With `arm` it says `armed` when all is ready, and starts when `start_at` says. `wanted_by` are
+        descriptors whose end, like ours, ends it: also while this process is stopped and sees nothing.
         """
         argv = [str(program or find()), "run", str(plan), "--out", str(out), *(["--arm"] if arm else [])]
+        argv += [f"--wanted-by={descriptor}" for descriptor in wanted_by]
         self._children_s = _children_s()
         try:
             # A group of its own: a Ctrl-C of the terminal reaches us, and we decide.
@@ -62,6 +72,7 @@ class EngineProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 process_group=0,
+                pass_fds=wanted_by,
             )
         except OSError as error:
             raise not_started(argv[0], error) from error
@@ -119,6 +130,10 @@ class EngineProcess:
     def start_at(self, monotonic_ns: int) -> None:
         """Let an armed engine start when the monotonic clock shows this."""
         self._order(f"start-at {monotonic_ns}")
+
+    def end_unless_told_within(self, seconds: float) -> None:
+        """Let it end by itself where it hears nothing more for so long, whatever may be the reason."""
+        self._order(f"within {round(seconds * 1e9)}")
 
     def _order(self, line: str) -> None:
         try:

@@ -3,7 +3,8 @@
 Knows the words of `hosts.words`: one JSON object a line on standard input and output. Checks the
 targets, runs a session with an engine that waits for the time of the start, sends what happens and
 gives the bundle. It ends the engine by itself when the coordinator is gone: its input closed, or
-nothing was heard for as long as was agreed.
+nothing was heard for as long as was agreed. Where the agent is stopped and can do nothing, the engine
+sees the end of that input, and that the agent is silent.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from loadstone.hosts import occupancy
 from loadstone.hosts.divide import divided
 from loadstone.hosts.engine_stops import EngineStops
 from loadstone.hosts.identity import BOOT_ID
+from loadstone.hosts.links import WANTED_BY
 from loadstone.hosts.outbox import Outbox
 from loadstone.hosts.targets_seen import behind, look_at
 from loadstone.hosts.work import Division, HostWork
@@ -42,7 +44,7 @@ from loadstone.study.rerun import PlanAsRun
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from loadstone.hosts.work import SeenTarget
     from loadstone.plan.model import Plan
@@ -58,8 +60,10 @@ FORWARDED: Final = frozenset({"layout", "tick", "note", "io_error", "hung", "sig
 class Agent:
     """One coordinator's agent on one host."""
 
-    def __init__(self, source: int, sink: int) -> None:
+    def __init__(self, source: int, sink: int, *, wanted_by: Sequence[int] = ()) -> None:
+        """Read orders from `source`; the ends of `wanted_by` end the engine, too."""
         self._source = source
+        self._wanted_by = (source, *wanted_by)
         self._out = Outbox(sink)
         self._orders: queue.Queue[dict[str, Any]] = queue.Queue()
         self._engine: EngineProcess | None = None
@@ -289,8 +293,15 @@ class Agent:
     # The engine and its ends.
 
     def _engine_that_waits(self, plan: Path, out: Path) -> EngineProcess:
-        self._engine = EngineProcess(plan, out, arm=True)
+        self._engine = EngineProcess(plan, out, arm=True, wanted_by=self._wanted_by)
+        self._tell_engine()
         return self._engine
+
+    def _tell_engine(self) -> None:
+        """Let the engine know that somebody is here. What it waits is longer than what we do."""
+        engine = self._engine
+        if engine is not None and self._lost_after_s is not None:
+            engine.end_unless_told_within(self._lost_after_s + ALIVE_EVERY_S)
 
     def _interrupts(self, on_first: Callable[[], None], on_second: Callable[[], None]) -> EngineStops:
         self._stops = EngineStops(on_first, on_second)
@@ -373,6 +384,7 @@ class Agent:
         cpu_s = time.process_time()
         while not self._over.wait(ALIVE_EVERY_S):
             used_s, cpu_s = time.process_time() - cpu_s, time.process_time()
+            self._tell_engine()
             self._out.put("alive", cpu_s=round(used_s, 4))
             silent_s = time.monotonic() - self._heard_s
             if self._lost_after_s is not None and silent_s > self._lost_after_s:
@@ -428,7 +440,8 @@ def main() -> int:
     os.dup2(2, 1)
     with contextlib.suppress(OSError):
         os.close(null)
-    return Agent(source, sink).run()
+    told = os.environ.pop(WANTED_BY, "")
+    return Agent(source, sink, wanted_by=[int(told)] if told else ()).run()
 
 
 if __name__ == "__main__":

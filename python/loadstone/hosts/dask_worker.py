@@ -25,7 +25,7 @@ import yaml
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 
 from loadstone import temporary
-from loadstone.hosts.links import why_gone
+from loadstone.hosts.links import WANTED_BY, why_gone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,6 +102,8 @@ class HostAgent(WorkerPlugin):
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=LINE_BYTES,
+            # While this process is stopped, only the engine can see that the coordinator is gone.
+            pass_fds=[int(told)] if (told := os.environ.get(WANTED_BY)) else (),
         )
         self._reading = asyncio.create_task(self._read())
 
@@ -175,6 +177,7 @@ def main() -> int:
     source, sink = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
+    os.environ[WANTED_BY] = str(source)
     with os.fdopen(source, "rb", buffering=0) as orders:
         line = b""
         while not line.endswith(b"\n"):

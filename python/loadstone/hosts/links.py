@@ -35,6 +35,8 @@ PINGS: Final = 8
 ASK_S: Final = 10.0
 ALIVE_S: Final = 15
 CLOSE_S: Final = 3.0
+WANTED_BY: Final = "LOADSTONE_WANTED_BY"
+"""Of an agent's environment: a descriptor that ends with the coordinator, besides the agent's input."""
 
 
 class Link(Protocol):
