@@ -29,6 +29,17 @@ def test_rows_that_only_touch_what_is_left_out_count() -> None:
     assert rows.filter(outside(())).height == 4
 
 
+def test_hosts_that_cut_their_rows_at_different_times_lose_as_much_as_the_time_that_goes() -> None:
+    """All rows that touched the span went, and four hosts of 100/s made 389/s."""
+    step, shifts = 250, (0, 60, 130, 200)
+    bounds = [(shift + at * step, shift + (at + 1) * step) for shift in shifts for at in range(40)]
+    rows = pl.DataFrame({"start_ns": [one[0] for one in bounds], "end_ns": [one[1] for one in bounds]})
+    left_out = ((3000, 3630), (6000, 6380))
+    kept = rows.filter(outside(left_out)).height
+    gone = sum(last - first for first, last in left_out)
+    assert kept / len(shifts) * step == pytest.approx(40 * step - gone, rel=0.01)
+
+
 def test_what_was_left_out_is_said() -> None:
     assert Stops().text is None
     text = Stops(((0, 2_000_000_000),), ((0, 3_000_000_000),)).text

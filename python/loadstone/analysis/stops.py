@@ -102,8 +102,12 @@ def without(spans: list[tuple[int, int]], left_out: tuple[tuple[int, int], ...])
 
 
 def outside(left_out: tuple[tuple[int, int], ...], start: str = "start_ns", end: str = "end_ns") -> pl.Expr:
-    """Return which rows with these bounds lie outside of what is left out."""
+    """Return which rows with these bounds lie outside of what is left out, by their middle.
+
+    Hosts cut their rows at different times: if all that touch a span went, more than its time would go.
+    """
     hit = pl.lit(False)
+    middle = (pl.col(start) + pl.col(end)) // 2
     for first, last in left_out:
-        hit = hit | ((pl.col(start) < last) & (pl.col(end) > first))
+        hit = hit | ((middle >= first) & (middle < last))
     return ~hit
