@@ -84,7 +84,8 @@ def staged(fault: Fault, hosts: NamespaceHosts, transport: str) -> tuple[str, bo
         finally:
             if trial.process is not None and trial.process.poll() is None:
                 trial.process.kill()
-                trial.process.wait()
+            if trial.process is not None and trial.code is None:
+                trial.finish()
         trial.settle(12)
         back = trial.back()
         right = right and "LEFT" not in back
