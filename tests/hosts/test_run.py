@@ -125,7 +125,7 @@ LUN = '[[shared]]\nname = "l"\ntargets = {a = "/dev/sdb", b = "/dev/sdc"}\n'
     ("text", "line", "says"),
     [
         ('[[host]]\nname = "a"\nadress = "x"\n', 3, "address"),
-        ('[[host]]\nname = "a"\n[[host]]\nname = "a"\n', 1, "called 'a'"),
+        ('[[host]]\nname = "a"\n[[host]]\nname = "a"\n', 4, "called 'a'"),
         ('[run]\non_los = "stop"\n[[host]]\nname = "a"\n', 2, "on_loss"),
         ('[run]\nlost_after_s = -1\n[[host]]\nname = "a"\n', 2, "expected more than 0, found -1"),
         (
