@@ -9,6 +9,7 @@ there. DIR has the wheels of all packages (`pip download`): the hosts reach no i
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import tempfile
@@ -101,6 +102,7 @@ def main() -> int:
     if (why := namespaces.missing()) is not None:
         print(f"not tried: {why}")
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     wrong = 0
     with NamespaceHosts(1, name="install") as hosts:
         for name, (make, said) in CASES.items():
