@@ -11,6 +11,8 @@ from loadstone.effects.model import Interaction, InteractionContrast, SimpleEffe
 from loadstone.messages import say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loadstone.effects.contrast import KnownContrast
     from loadstone.effects.observations import Observations
     from loadstone.effects.studied_metric import PairContrasts, StudiedMetric
@@ -29,19 +31,10 @@ def interaction(
     `p` is the corrected one; `limits`: alpha, the margin, and the alpha of the strictest step.
     """
     alpha, margin, each = limits
-    design = one.model.design
-    names = tuple(table.factors[at].name for at in pair.factors)
-    first, second = names
+    first, second = (table.factors[at].name for at in pair.factors)
     largest = max(pair.contrasts, key=lambda found: _clearness(found[2]), default=None)
     said = p if not one.runs.again else pair.p
     aliases = aliases_of(one, pair.factors, table)
-    why = None
-    if not pair.contrasts:
-        pooled = pair.factors in design.pooled
-        if aliases and not pooled:
-            why = say("effects.interaction.aliased", others=", ".join(aliases))
-        else:
-            why = say(f"effects.interaction.{'pooled' if pooled else 'missing_cells'}")
     known = pair.p is not None
     least = power.smallest(lambda size: _found(pair, size, each)) if known else None
     return Interaction(
@@ -70,8 +63,15 @@ def interaction(
         smallest_seen=None if least is None else math.expm1(least),
         power=None if not known else _found(pair, math.log1p(margin), each),
         aliased_with=aliases,
-        why=why,
+        why=None if pair.contrasts else _why_unknown(one, pair, aliases),
     )
+
+
+def _why_unknown(one: StudiedMetric, pair: PairContrasts, aliases: Sequence[str]) -> str:
+    pooled = pair.factors in one.model.design.pooled
+    if aliases and not pooled:
+        return say("effects.interaction.aliased", others=", ".join(aliases))
+    return say(f"effects.interaction.{'pooled' if pooled else 'missing_cells'}")
 
 
 def _found(pair: PairContrasts, size: float, alpha: float) -> float:

@@ -44,17 +44,7 @@ def level_effect(
     could = (
         (None, None, None) if known is None else _could(one, known, math.log1p(margin), each, more=is_open)
     )
-    why = None
     aliases = aliases_of(one, (main.factor,), table)
-    missing = [level for level in (main.level, main.against) if level not in model.design.levels[main.factor]]
-    if known is None and missing:
-        unset = table.unset_levels.get(f"{name}={missing[0]}")
-        why = unset or say("effects.no_data.text", factor=name, level=missing[0])
-    elif known is None:
-        why = say("effects.model.aliased", term=name, others=", ".join(aliases) or TIME)
-    elif name in model.design.cannot_part:
-        key = "one_order" if model.design.taken_out == "blocks" else "not_parted"
-        why = say(f"effects.model.{key}", factors=name)
     return LevelEffect(
         pattern=runs.pattern,
         metric=runs.metric,
@@ -78,8 +68,25 @@ def level_effect(
             for other in found.factors
             if other != name
         ],
-        why=why,
+        why=_why_unknown(one, main, aliases, table),
     )
+
+
+def _why_unknown(
+    one: StudiedMetric, main: MainContrast, aliases: Sequence[str], table: Observations
+) -> str | None:
+    """Return what keeps the change from being known, or from being this factor's alone."""
+    design, name = one.model.design, table.factors[main.factor].name
+    missing = [level for level in (main.level, main.against) if level not in design.levels[main.factor]]
+    if main.known is None and missing:
+        unset = table.unset_levels.get(f"{name}={missing[0]}")
+        return unset or say("effects.no_data.text", factor=name, level=missing[0])
+    if main.known is None:
+        return say("effects.model.aliased", term=name, others=", ".join(aliases) or TIME)
+    if name in design.cannot_part:
+        key = "one_order" if design.taken_out == "blocks" else "not_parted"
+        return say(f"effects.model.{key}", factors=name)
+    return None
 
 
 def _raw(known: KnownContrast | None) -> float | None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from loadstone.formats.vdbench.pace import WorkloadPace
     from loadstone.formats.vdbench.read import ParameterFile
     from loadstone.formats.vdbench.rundef import MaxData
+    from loadstone.formats.vdbench.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +109,7 @@ def workload_facts(work: Work, run: ParameterFileRun) -> dict[str, str]:
 def _jobs(making: _Lowering, work: Work, pace: WorkloadPace) -> list[Job]:
     """Return the jobs of a workload on an SD: one, or one for each of its streams."""
     run, workload, storage = making.run, work.workload, work.storage
-    if storage.is_of_windows:
-        raise make_error(
-            RefusedError,
-            "formats_vdbench.lower.windows_path",
-            where=storage.at["lun"],
-            lun=storage.lun,
-            storage=storage.name,
-        )
+    _refuse_storage(making, storage)
     sizes, seek, reads, hits = asked = _asked(work, run)
     spot = place(Access(workload, storage, seek, hits, sizes.largest_bytes))
     threads = _all_threads(work, run)
@@ -142,12 +136,6 @@ def _jobs(making: _Lowering, work: Work, pace: WorkloadPace) -> list[Job]:
     fields |= _verified(making, work, reads)
     fields |= addresses(work, Mix(sizes, seek, reads), spot, verified="verification.verify" in fields)
     if storage.joined:
-        if making.file.general.verified_at is not None:
-            raise make_error(
-                RefusedError,
-                "formats_vdbench.lower.validate_and_joined",
-                where=making.file.general.verified_at,
-            )
         fields |= joined.fields(storage, spot, seek, workload.at.get("seekpct", workload.where))
     if seek.ends:
         fields |= {"limits.time_based": False, "limits.ramp_ns": run.times.warmup * SECOND_NS}
@@ -165,6 +153,24 @@ def _jobs(making: _Lowering, work: Work, pace: WorkloadPace) -> list[Job]:
     if not workload.streams:
         return [Job.of(fields)]
     return _streams(work, Job.of(fields), sizes)
+
+
+def _refuse_storage(making: _Lowering, storage: Storage) -> None:
+    """Raise where an SD cannot be used here, or not with what the file asks of it."""
+    if storage.is_of_windows:
+        raise make_error(
+            RefusedError,
+            "formats_vdbench.lower.windows_path",
+            where=storage.at["lun"],
+            lun=storage.lun,
+            storage=storage.name,
+        )
+    if storage.joined and making.file.general.verified_at is not None:
+        raise make_error(
+            RefusedError,
+            "formats_vdbench.lower.validate_and_joined",
+            where=making.file.general.verified_at,
+        )
 
 
 def _places(work: Work) -> dict[str, Where]:
