@@ -14,7 +14,5 @@ REGRESSION: Final = 97
 """`compare --gate` found a regression."""
 NOT_VALID: Final = 98
 """Validity was required, and is not there or cannot be told; or a gate could not have seen a regression."""
-THRESHOLD: Final = 99
-"""A threshold was missed."""
 INTERRUPTED: Final = 130
 """Interrupted by the user; the bundle holds what was measured."""

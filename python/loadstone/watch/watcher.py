@@ -31,8 +31,6 @@ AGAIN_S: Final = (1.0, 1.0, 2.0, 4.0, 8.0)
 STOP_S: Final = 3.0
 MOST_COLUMNS: Final = 20_000
 """All CPUs of the largest hosts, or some thousand disks and interfaces."""
-LATE: Final = 2.5
-"""So many intervals without a row are a gap."""
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 NEW_BOOT_NS: Final = 1_000_000_000
 

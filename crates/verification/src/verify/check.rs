@@ -231,7 +231,6 @@ impl Evidence<'_> {
             first_sector: first as u32,
             sectors: wrong.len() as u32,
             flips,
-            persistent: None,
             strayed_to: None,
             repeated: false,
         }

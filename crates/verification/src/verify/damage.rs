@@ -93,8 +93,6 @@ pub struct Damage {
     pub sectors: u32,
     /// Bits that differ in the first wrong sector.
     pub flips: Option<Flips>,
-    /// A second read found the same (true) or what was expected (false).
-    pub persistent: Option<bool>,
     /// Where the content that is missing here was found: target and offset.
     pub strayed_to: Option<(u32, u64)>,
     /// An earlier read of this run found the block damaged, and it was not written since.
@@ -102,15 +100,6 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// Takes in what a second read of the block found. Only a second read can tell a
-    /// write that was lost from one that a read did not see.
-    pub fn read_again(&mut self, good: bool) {
-        self.persistent = Some(!good);
-        if good && self.kind == Kind::LostWrite {
-            self.kind = Kind::StaleRead;
-        }
-    }
-
     /// The evidence in one sentence.
     #[must_use]
     pub fn describe(&self) -> String {

@@ -66,7 +66,6 @@ fn damage<'a>(
             count: Some(bits),
             first: first_bit,
         }),
-        persistent: None,
         strayed_to: None,
         repeated: false,
     }
