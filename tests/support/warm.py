@@ -1,7 +1,7 @@
 """The server behind `started`: it has imported the program, and forks one off when asked to.
 
-It has compiled the templates of pages, too. It never runs the program itself, has one thread, and ends
-when the process that started it does.
+It has compiled the templates of pages and read the messages, too. It never runs the program itself, has
+one thread, and ends when the process that started it does.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any, TextIO
 
 import loadstone
+from loadstone import messages
 from loadstone.cli import main
 from loadstone.report import templates
 from tests.support import drawing
@@ -30,6 +31,7 @@ ONLY_LOADED = (
     "jinja2",
     "cyclopts",
     "rich",
+    "rich._emoji_codes",
     "rich.console",
     "rich.table",
     "vl_convert",
@@ -52,6 +54,7 @@ def load() -> None:
     report = Path(templates.__file__).parent
     for page in report.rglob("*.html"):
         templates._environment().get_template(page.relative_to(report).as_posix())
+    messages.templates()
     names = {thread.read_text().strip() for thread in Path("/proc/self/task").glob("*/comm")}
     if unknown := names - {Path("/proc/self/comm").read_text().strip()} - IDLE_THREADS:
         raise RuntimeError(f"an import starts threads, which do not outlive a fork: {', '.join(unknown)}")
