@@ -52,12 +52,12 @@ def test_a_signal_that_kills_is_named(tmp_path: Path, number: signal.Signals) ->
 
 
 def test_a_limit_on_processor_time_is_named(tmp_path: Path) -> None:
-    # On a busy host four seconds of CPU time take a while.
+    # On a busy host three seconds of CPU time take a while.
     text = UNPACED.replace("filename=data", "filename=/dev/zero").replace("runtime=20s", "runtime=50s")
     one = job(tmp_path / "r.fio", text)
     words = f"run {one} --out b --no-report --no-calibration"
     running = subprocess.Popen(
-        ["/bin/sh", "-c", f"ulimit -t 4; exec {sys.executable} -m loadstone.cli.main {words}"],
+        ["/bin/sh", "-c", f"ulimit -t 3; exec {sys.executable} -m loadstone.cli.main {words}"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

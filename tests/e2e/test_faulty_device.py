@@ -20,7 +20,7 @@ def staged() -> None:
 
 
 @pytest.mark.root
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("kind", trial.KINDS)
 def test_all_damage_is_found_and_named(kind: str) -> None:
     one = trial.loadstone(kind, SIZE_BYTES, SHARE)

@@ -58,7 +58,7 @@ def counts(job: dict[str, Any], ops: tuple[str, ...] = ("read", "write")) -> lis
 
 
 @pytest.mark.skipif(FIO is None, reason="fio is not installed: nothing to compare with")
-@pytest.mark.drawn(8)
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("method", METHODS)
 def test_each_verifies_what_the_other_wrote(tmp_path: Path, method: str) -> None:
     kind = {"verify": method, "verify_interval": 1024}

@@ -119,7 +119,7 @@ def m_d_c_mean(servers: int, rho: float) -> float:
     return whole / len(arrivals)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_four_servers_keep_a_limit_up_to_where_a_queue_of_four_does(tmp_path: Path) -> None:
     device = simulated.device(SERVICE_NS, servers=4)
     found = measure(tmp_path, CurveOptions(slo=read("mean<150us")), device, seconds=40)
