@@ -66,7 +66,7 @@ MISTAKES: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (loadstone.sweep, {"iodepth": "1..x"}, "iodepth"),
     (loadstone.sweep, {"bs": "4k", "gain": "5%"}, "has no effect without iodepth or numjobs"),
     (loadstone.sweep, {"iodepth": [1], "warmup": 5}, "warmup: has no effect on a sweep"),
-    (loadstone.repeat, {}, "says not how often"),
+    (loadstone.repeat, {}, "does not say how often"),
     (loadstone.repeat, {"until": "much"}, "until: found"),
     (loadstone.repeat, {"times": 1001}, "from 1 to 1000"),
     (loadstone.curve, {"points": "10,x"}, "points: found"),

@@ -177,7 +177,7 @@ def test_jobs_that_are_not_known_are_not_probed(tmp_path: Path) -> None:
     told = forecast(plan, (), 20.0)
     assert told["probes"] == []
     assert {one["why"] for one in told["left_out"]} == {
-        "what its jobs do is not known: give each job a name of its own"
+        "it is not known what each job does: give every job its own name"
     }
 
 
