@@ -274,6 +274,7 @@ pub(crate) mod tests {
             total_bytes: 0,
             clear: false,
             part: FilePart { index: 0, count: 1 },
+            vouched_ns: None,
         }
     }
 
