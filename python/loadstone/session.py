@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from loadstone.engine.event_summary import RunEnding, Status
     from loadstone.path.spec import Spec
     from loadstone.plan.model import Plan
-    from loadstone.plan.safety.tree_mark import Left
+    from loadstone.plan.safety.tree_mark import TreeSeen
     from loadstone.watch.address import WatchedAddress
 
 LOOK_S = 1.0
@@ -241,7 +241,7 @@ class _Sealing:
 
     def seal(
         self,
-        trees: Mapping[int, Left] | None = None,
+        trees: Mapping[int, TreeSeen] | None = None,
         give_up: Callable[[], bool] = lambda: False,
     ) -> None:
         """Do it; a target that does not answer stays marked as being written."""

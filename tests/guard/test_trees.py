@@ -108,7 +108,7 @@ def test_a_run_seals_its_tree_and_one_that_did_not_end_does_not(tmp_path: Path) 
 
 def seal(held: RunTargets, anchor: Path, foreign: str | None = None) -> None:
     """Seal the only tree of a run as after the engine's last look at it."""
-    held.seal({0: tree_mark.Left(newest_ns(anchor), foreign)})
+    held.seal({0: tree_mark.TreeSeen(newest_ns(anchor), foreign)})
 
 
 def newest_ns(anchor: Path) -> int:
@@ -118,7 +118,7 @@ def newest_ns(anchor: Path) -> int:
 def test_what_comes_between_the_last_look_and_the_seal_is_not_vouched_for(tmp_path: Path) -> None:
     anchor = sealed(tmp_path / "t")
     held = hold(plan(anchor, "write"), guard.Consent())
-    seen = {0: tree_mark.Left(newest_ns(anchor))}
+    seen = {0: tree_mark.TreeSeen(newest_ns(anchor))}
     time.sleep(0.05)
     (tmp_path / "mine").write_bytes(b"m" * 4096)
     (tmp_path / "mine").rename(anchor / FIRST)

@@ -18,7 +18,7 @@ from loadstone.engine.watchdog import Watchdog, WatchdogAction
 from loadstone.errors import EngineError, LoadstoneError
 from loadstone.messages import make_error, say
 from loadstone.plan.backends import on_virtual_clock
-from loadstone.plan.safety.tree_mark import Left
+from loadstone.plan.safety.tree_mark import TreeSeen
 
 if TYPE_CHECKING:
     from loadstone.plan.model import Plan
@@ -68,7 +68,7 @@ class RunState:
         self._made_s = now_s
         self._has_begun = False
         self._clocks: str | None = None
-        self._trees: dict[int, Left] = {}
+        self._trees: dict[int, TreeSeen] = {}
         self.tally = PartialResult()
 
     def heard(self, event: dict[str, Any], now_s: float) -> list[Instruction]:
@@ -103,14 +103,14 @@ class RunState:
         """Take note of what the engine found in a tree after its last operation there."""
         number, count = int(event["target"]), int(event["foreign"])
         first = str(event["first"]) if count else None
-        self._trees[number] = Left(int(event["newest_ns"]), first)
+        self._trees[number] = TreeSeen(int(event["newest_ns"]), first)
         if first is None:
             return []
         path = f"{self._ledger.targets[number].rstrip('/')}/{first}"
         return [Tell({"type": "note", "text": say("engine.tree.foreign", count=count, path=path)})]
 
     @property
-    def trees_left(self) -> dict[int, Left] | None:
+    def trees_left(self) -> dict[int, TreeSeen] | None:
         """What the engine saw in its trees, by target; None: nothing was done in any."""
         return self._trees if self._has_begun else None
 

@@ -327,10 +327,10 @@ class Agent:
             time.sleep(0.02)
         if self._running and self._engine is not None:
             self._engine.kill()
-        # Last, because whoever would read it may be gone, too.
+        # Last, because whoever would read it may be gone, too; a buffer would be tried again at the end.
+        said = f"loadstone agent {self._name}: {say('hosts.agent.engine_ended', reason=why)}\n"
         with contextlib.suppress(OSError):
-            sys.stderr.write(f"loadstone agent {self._name}: {say('hosts.agent.engine_ended', reason=why)}\n")
-            sys.stderr.flush()
+            os.write(2, said.encode(errors="replace"))
 
     # Threads.
 

@@ -62,7 +62,7 @@ class RunTargets:
                 if file is not None and (mark := marker.read(file)) is not None:
                     marker.write(file, marker.Mark("writing", laid_out=True, seal=mark.seal))
 
-    def seal(self, trees: Mapping[int, tree_mark.Left] | None = None) -> guard.Left:
+    def seal(self, trees: Mapping[int, tree_mark.TreeSeen] | None = None) -> guard.Left:
         """Vouch for what the run left behind, when the engine has ended, however it did.
 
         `trees`: those the engine looked at afterwards; another one stays as it is. None: nothing was
@@ -85,7 +85,9 @@ class RunTargets:
         marker.settle(seals)
         return self.left
 
-    def _settle_tree(self, anchor: Path, index: int, looked_at: Mapping[int, tree_mark.Left] | None) -> None:
+    def _settle_tree(
+        self, anchor: Path, index: int, looked_at: Mapping[int, tree_mark.TreeSeen] | None
+    ) -> None:
         if looked_at is None:
             tree_mark.seal(anchor, self.vouched_ns.get(index, 0))
         elif index in looked_at:

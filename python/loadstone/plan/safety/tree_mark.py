@@ -35,7 +35,7 @@ _TOLD_FILES: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class TreeSeen:
     """What the engine saw in a tree after its last operation there."""
 
     newest_ns: int
