@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from scipy import interpolate, stats
+import scipy
 
 from loadstone.analysis.statistics import distributions, interpolation, ranks
 
@@ -24,17 +24,17 @@ def test_students_t_is_scipys(freedom: float) -> None:
         *(min(RNG.lognormvariate(0, 1.5), 6.0) for _ in range(40)),
         *([1e3] if freedom < 1e3 else []),
     ]:
-        expected = float(stats.t.sf(value, freedom))
+        expected = float(scipy.stats.t.sf(value, freedom))
         assert distributions.t_upper(value, freedom) == pytest.approx(expected, rel=1e-6, abs=1e-300)
     for share in (0.6, 0.9, 0.975, 0.995, 0.9999):
-        expected = float(stats.t.ppf(share, freedom))
+        expected = float(scipy.stats.t.ppf(share, freedom))
         assert distributions.t_quantile(share, freedom) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 40, 301])
 def test_chi_square_is_scipys(freedom: int) -> None:
     for value in [0.0, *(freedom * RNG.lognormvariate(0, 1) for _ in range(40))]:
-        expected = float(stats.chi2.sf(value, freedom))
+        expected = float(scipy.stats.chi2.sf(value, freedom))
         assert distributions.chi_square_upper(value, freedom) == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
 
@@ -47,7 +47,7 @@ def test_the_binomial_test_is_scipys() -> None:
         found = min(tries, max(0, round(RNG.gauss(tries * chance, 2 * spread + 0.5))))
         cases.append((found, tries, chance))
     for found, tries, chance in cases:
-        expected = float(stats.binomtest(found, tries, chance).pvalue)
+        expected = float(scipy.stats.binomtest(found, tries, chance).pvalue)
         assert distributions.binomial_p(found, tries, chance) == pytest.approx(expected, rel=1e-6), (
             found,
             tries,
@@ -67,7 +67,7 @@ def test_monotone_interpolation_is_scipys() -> None:
             x = np.cumsum([RNG.uniform(0.01, 3) for _ in range(count)])
             y = np.array([RNG.choice([0.0, RNG.gauss(0, 1), RNG.gauss(0, 1)]) for _ in range(count)])
             grid = np.linspace(x[0], x[-1], 101)
-            expected = interpolate.PchipInterpolator(x, y)(grid)
+            expected = scipy.interpolate.PchipInterpolator(x, y)(grid)
             assert interpolation.monotone(x, y, grid) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
@@ -75,5 +75,5 @@ def test_ranks_and_slopes_are_scipys() -> None:
     for count in [2, 5, 10, 60]:
         for _ in range(20):
             y = np.array([RNG.choice([1.0, 2.0, RNG.gauss(0, 1)]) for _ in range(count)])
-            assert ranks.average_ranks(y).tolist() == stats.rankdata(y).tolist()
-            assert ranks.sen_slope(y) == pytest.approx(float(stats.theilslopes(y).slope), abs=1e-12)
+            assert ranks.average_ranks(y).tolist() == scipy.stats.rankdata(y).tolist()
+            assert ranks.sen_slope(y) == pytest.approx(float(scipy.stats.theilslopes(y).slope), abs=1e-12)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from loadstone.effects import diagnostics, fit
 from loadstone.effects.joint_test import JointTest
@@ -26,7 +26,7 @@ def test_errors_by_group_of_two_groups_are_welchs(first: int, second: int, seed:
     noise = fit.GroupNoise.of(fitted, np.repeat([0, 1], (first, second)))
     assert noise is not None
     error = noise.error(np.array([0.0, 1.0]) @ fitted.solver)
-    found = stats.ttest_ind(b, a, equal_var=False)
+    found = scipy.stats.ttest_ind(b, a, equal_var=False)
     assert (b.mean() - a.mean()) / error.error == pytest.approx(found.statistic)
     assert error.freedom == pytest.approx(found.df)
 
@@ -44,7 +44,7 @@ def test_pooled_errors_of_two_groups_are_students(first: int, second: int, seed:
     fitted = fit.fit(two_groups((first, second)), np.concatenate([a, b]))
     error = fit.pooled_error(fitted, np.array([0.0, 1.0]))
     assert error is not None
-    found = stats.ttest_ind(b, a)
+    found = scipy.stats.ttest_ind(b, a)
     assert (b.mean() - a.mean()) / error.error == pytest.approx(found.statistic)
     assert JointTest(fitted, (1,), (), 0.0, 1.0).p == pytest.approx(found.pvalue, abs=1e-12)
 
@@ -53,7 +53,7 @@ def test_pooled_errors_of_two_groups_are_students(first: int, second: int, seed:
 @given(st.floats(0.01, 50), st.integers(1, 20), st.integers(1, 200))
 def test_fishers_f_is_scipys(value: float, first: int, second: int) -> None:
     assert fit.f_upper(value, first, second) == pytest.approx(
-        stats.f.sf(value, first, second), rel=1e-8, abs=1e-14
+        scipy.stats.f.sf(value, first, second), rel=1e-8, abs=1e-14
     )
 
 
@@ -62,7 +62,7 @@ def test_fishers_f_is_scipys(value: float, first: int, second: int) -> None:
 def test_fishers_f_with_something_to_find_is_scipys(
     share: float, first: int, second: int, shift: float
 ) -> None:
-    beyond = stats.ncf.sf(stats.f.isf(share, first, second), first, second, shift)
+    beyond = scipy.stats.ncf.sf(scipy.stats.f.isf(share, first, second), first, second, shift)
     assert fit.f_beyond(share, first, second, shift) == pytest.approx(beyond, rel=1e-5, abs=1e-7)
     assert fit.f_beyond(share, first, second, 0.0) == pytest.approx(share, rel=1e-6)
 
@@ -133,7 +133,7 @@ def test_errors_of_plots_are_those_of_their_means(blocks: int, runs: int, seed: 
     error = fit.cluster_error(fitted, contrast, plots)
     assert error is not None
     means = values.reshape(-1, runs).mean(axis=1)
-    paired = stats.ttest_rel(means[1::2], means[0::2])
+    paired = scipy.stats.ttest_rel(means[1::2], means[0::2])
     assert fitted.coefficients[-1] / error.error == pytest.approx(paired.statistic, rel=1e-6)
     assert error.freedom == pytest.approx(blocks - 1, rel=1e-6)
     assert fit.between_plots(fitted, contrast, plots) == pytest.approx(1.0)

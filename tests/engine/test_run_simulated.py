@@ -9,6 +9,7 @@ user interrupts and which file operation fails. What must hold is held after eac
 from __future__ import annotations
 
 import errno
+import functools
 import json
 import os
 import random
@@ -154,7 +155,8 @@ class SimulatedEngine:
         self.plan = plan
         self.said = self._bent(script(world, plan))
         self.interrupts: SimulatedInterrupts | None = None
-        (out / "samples.arrows").write_bytes(SAMPLES[: world.rng.randint(0, len(SAMPLES))])
+        samples = _samples()
+        (out / "samples.arrows").write_bytes(samples[: world.rng.randint(0, len(samples))])
 
     def _bent(  # noqa: C901 # a table of fates, one line or two each
         self, said: list[tuple[float, bytes]]
@@ -350,6 +352,7 @@ class NoSampler:
         return {"cpu_ns": 1, "rows": 1, "by_collector": {}}
 
 
+@functools.cache
 def _samples() -> bytes:
     schema = arrow_schema(layout.SAMPLES)
     sink = pa.BufferOutputStream()
@@ -363,9 +366,6 @@ def _samples() -> bytes:
             row |= {name: [] for name in layout.SAMPLES if name.endswith(("_bucket", "_count"))}
             out.write_table(pa.Table.from_pylist([row], schema=schema))
     return bytes(sink.getvalue().to_pybytes())
-
-
-SAMPLES = _samples()
 
 
 @dataclass

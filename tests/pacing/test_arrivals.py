@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import pytest
+import scipy
 from lab.steady_device import simulated
-from scipy import stats
 
 from tests.pacing.simulated import SECOND_NS, rate, run
 
@@ -50,18 +50,18 @@ def test_poisson_arrivals_have_exponential_gaps(tmp_path: Path, clones: int) -> 
     """Several Poisson processes together are one again."""
     starts = starts_s(tmp_path, [rate(10_000 / clones, "poisson")] * clones, 2.0)
     gaps = np.diff(starts)
-    found = stats.kstest(gaps, stats.expon(scale=1e-4).cdf)
+    found = scipy.stats.kstest(gaps, scipy.stats.expon(scale=1e-4).cdf)
     assert found.pvalue > LEAST_P, found
     # And they are independent: neighbours do not tell about each other.
     assert abs(np.corrcoef(gaps[:-1], gaps[1:])[0, 1]) < 4 / np.sqrt(len(gaps))
     counts, _ = np.histogram(starts, bins=200, range=(0, 2))
-    assert stats.chisquare(counts).pvalue > LEAST_P
+    assert scipy.stats.chisquare(counts).pvalue > LEAST_P
 
 
 def test_uniform_arrivals_have_gaps_up_to_twice_their_mean(tmp_path: Path) -> None:
     starts = starts_s(tmp_path, [rate(10_000, "uniform")], 2.0)
     gaps = np.diff(starts)
-    found = stats.kstest(gaps, stats.uniform(scale=2e-4).cdf)
+    found = scipy.stats.kstest(gaps, scipy.stats.uniform(scale=2e-4).cdf)
     assert found.pvalue > LEAST_P, found
     assert abs(np.corrcoef(gaps[:-1], gaps[1:])[0, 1]) < 4 / np.sqrt(len(gaps))
     # A third of the variance of random arrivals: counts scatter less.
@@ -87,7 +87,7 @@ def test_random_arrivals_follow_a_profile(tmp_path: Path) -> None:
     starts = starts_s(tmp_path, [rate(10_000, "poisson", profile=profile)], 3.0)
     ramp = 0.1 * starts + 0.9 * starts**2 / 4
     rescaled = np.where(starts < 2, ramp, 1.1 + 0.5 * (starts - 2)) * 10_000
-    found = stats.kstest(np.diff(rescaled), stats.expon().cdf)
+    found = scipy.stats.kstest(np.diff(rescaled), scipy.stats.expon().cdf)
     assert found.pvalue > LEAST_P, found
     assert len(starts) == pytest.approx(16_000, abs=4 * np.sqrt(16_000))
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+import scipy
 from lab.steady_device import steady_device
-from scipy.stats import chisquare
 
 from loadstone.bundle.read import Bundle
 from loadstone.plan import model as plan
@@ -109,7 +109,7 @@ def agrees(found: Mapping[Any, int], shares: Mapping[Any, float]) -> bool:
         return total > 0
     observed = [found.get(key, 0) for key in wanted]
     expected = [share / whole * total for share in wanted.values()]
-    return bool(chisquare(observed, expected).pvalue > P_VALUE)
+    return bool(scipy.stats.chisquare(observed, expected).pvalue > P_VALUE)
 
 
 def sizes(ios: pl.DataFrame) -> dict[tuple[int, int], int]:

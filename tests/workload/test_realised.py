@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import kstest
+import scipy
 
 from loadstone.workload import catalogue
 from loadstone.workload.placement import Amount
@@ -297,4 +297,4 @@ def _check_rate(ios: pl.DataFrame, mix: Mix, seconds: float) -> None:
         assert abs(len(due) - hz * seconds) < 5 * deviation
         if mix.poisson:
             gaps = np.diff(due)
-            assert kstest(gaps, "expon", args=(0, 1 / hz)).pvalue > P_VALUE
+            assert scipy.stats.kstest(gaps, "expon", args=(0, 1 / hz)).pvalue > P_VALUE
