@@ -52,7 +52,28 @@ def flows(layers: list[Layer], rows: pl.DataFrame, reads: float, writes: float =
         "trim": Moved(0, 0),
     }
     target = TargetState(layers[0].name, path_layers=path)
-    return {one.name: one for one in layer_flows.flows(rows, asked, 0.0, [target])}  # type: ignore[arg-type]
+    return {one.name: one for one in layer_flows.flows(rows, asked, [target])}  # type: ignore[arg-type]
+
+
+def several(
+    paths: list[list[Layer]], rows: pl.DataFrame, by_target: dict[str, tuple[float, float]]
+) -> dict[str, LayerFlow]:
+    """Flows under several targets; `by_target` has the MiB read and written of each that is known."""
+
+    def moved(reads: float, writes: float) -> dict[Any, Moved]:
+        return {
+            "read": Moved(reads * 256, reads * MIB),
+            "write": Moved(writes * 256, writes * MIB),
+            "trim": Moved(0, 0),
+        }
+
+    parts = {name: moved(*sizes) for name, sizes in by_target.items()}
+    whole = moved(*(sum(sizes) for sizes in zip(*by_target.values(), strict=True)))
+    targets = [
+        TargetState(path[0].name, path_layers=DataPath(target=path[0].name, layers=tuple(path)))
+        for path in paths
+    ]
+    return {one.name: one for one in layer_flows.flows(rows, whole, targets, parts)}
 
 
 LOOP = [layer("loop1", "loop", "/img", direct_io=False), layer("/img", "file", "ext4", counted=False)]
@@ -91,6 +112,44 @@ def test_a_cache_in_memory_over_what_nobody_counts_is_doubted(*, direct: bool, d
     found = cases.one(rule.RULE, case)
     assert (found.effect, found.layer) == ("suspect", "loop1")
     assert "nothing below it is counted" in found.text
+
+
+def test_files_of_one_file_system_give_its_disk_what_they_got_together() -> None:
+    files = [layer(f"/mnt/{name}", "file", "ext4", counted=False) for name in "ab"]
+    told = several(
+        [[file, *BELOW] for file in files], host(sda=(130, 20)), {"/mnt/a": (100, 0), "/mnt/b": (30, 20)}
+    )
+    assert (told["sda"].agrees, told["sda"].given_by) == (True, "the job")
+    assert told["sda"].expected_read_bytes == 130 * MIB
+    assert told["sda"].expected_write_bytes == 20 * MIB
+
+
+def test_each_of_several_devices_is_held_against_its_own_part() -> None:
+    devices = [[layer("sda", "disk")], [layer("sdb", "disk")]]
+    told = several(devices, host(sda=(100, 0), sdb=(5, 0)), {"sda": (100, 0), "sdb": (100, 0)})
+    assert [told[name].agrees for name in ("sda", "sdb")] == [True, False]
+    assert told["sdb"].why == "served from memory on the way"
+
+
+def test_what_the_job_gave_one_of_several_targets_may_be_unknown() -> None:
+    told = several(
+        [[layer("sda", "disk")], [layer("sdb", "disk")]], host(sda=(9, 0), sdb=(9, 0)), {"sda": (9, 0)}
+    )
+    assert told["sda"].agrees
+    assert told["sdb"].agrees is None
+
+
+def test_a_disk_below_a_mirror_and_a_partition_is_held_against_nothing() -> None:
+    mirror = layer("md0", "md", "sda", "sdb", level="raid1")
+    paths = [
+        [mirror, layer("sda", "disk"), layer("sdb", "disk")],
+        [layer("sda1", "partition", "sda"), layer("sda", "disk")],
+    ]
+    told = several(
+        paths, host(md0=(0, 50), sda=(0, 150), sdb=(0, 50), sda1=(0, 100)), {"md0": (0, 50), "sda1": (0, 100)}
+    )
+    assert told["sda"].agrees is None
+    assert told["sda"].expected_write_bytes is None
 
 
 def test_holes_below_are_never_stored() -> None:

@@ -282,6 +282,12 @@ def test_a_write_cache_is_told_and_decides_nothing() -> None:
     assert volatile_ack.RULE.judge(run(environment=CACHED)) == NotMine()
 
 
+def test_writes_of_which_some_waited_for_a_flush_are_told_so() -> None:
+    jobs = (writer(synchronous=False, flushes=True),)
+    assert "not every write" in one(volatile_ack.RULE, run(op="write", jobs=jobs, environment=CACHED)).text
+    assert "no write" in one(volatile_ack.RULE, run(op="write", environment=CACHED)).text
+
+
 def test_durable_writes_without_a_flush_at_the_device_are_not_durable() -> None:
     assert one(volatile_ack.RULE, run(op="write", jobs=DURABLE, environment=CACHED)).effect == "not_valid"
     flushed = run(op="write", jobs=DURABLE, environment=CACHED, extra={"block.loop0.flushes": 1000})

@@ -28,6 +28,7 @@ from loadstone.audit.monitor_readings import OPS
 from loadstone.audit.planned import jobs_of_units, planned
 from loadstone.audit.requested import DueRates, request
 from loadstone.audit.spec_case import with_spec
+from loadstone.bundle import layout
 from loadstone.bundle.earlier_runs import sequence
 from loadstone.explanations.not_probed import why_not_probed
 from loadstone.explanations.readings import MOMENTS, NO_TIME, Probed
@@ -109,7 +110,9 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
     asked = rates.filter(pl.col("op").is_in(total.requested)) if measurement.plan.trees else rates
     used = [targets.with_stored(one, every) for one in used]
     every_load = _with_those_beside(rates, used, beside)
-    layers = _layers(monitor_readings.inside(every, bounds), every_load, used)
+    within = monitor_readings.inside(every, bounds)
+    of_targets = {} if beside else _load_of_targets(measurement, total.line, within)
+    layers = layer_flows.flows(within, _asked(every_load, within), used, of_targets)
     cpus = made.bundle.environment.get("host", {}).get("cpu", {}).get("online")
     contended = contention(host, cpus)
     probed = _probed(made, _number(total), contended, _host_percent(host))
@@ -163,11 +166,23 @@ def _own_disks(layers: Sequence[LayerFlow], used: Sequence[shape.TargetState]) -
     return frozenset([*carriers, *(layer.name for layer in layers)])
 
 
-def _layers(
-    rows: pl.DataFrame, rates: pl.DataFrame, used: Sequence[shape.TargetState]
-) -> tuple[LayerFlow, ...]:
-    asked = {op: monitor_readings.load(rates, rows, op) for op in OPS}
-    return layer_flows.flows(rows, asked, monitor_readings.load(rates, rows, "sync").ios, used)
+def _asked(rates: pl.DataFrame, rows: pl.DataFrame) -> dict[shape.Op, shape.Moved]:
+    return {op: monitor_readings.load(rates, rows, op) for op in OPS}
+
+
+def _load_of_targets(
+    measurement: Measurement, line: MeasuredLine, rows: pl.DataFrame
+) -> dict[str, dict[shape.Op, shape.Moved]]:
+    """Return what a phase did on each target in the time of `rows`; empty where a sample is of several."""
+    cells = [measurement.plan.cells[cell].target for cell in line.cells]
+    if None in cells or len(set(cells)) < 2:
+        return {}
+    paths = {one.key: one.name for one in measurement.lines("target")}
+    samples = measurement.rows("target").filter(pl.col("cell").is_in(sorted(line.cells)) & ~pl.col("ramp"))
+    named = samples.with_columns(
+        pl.col("op").replace_strict(dict(enumerate(layout.OPS)), return_dtype=pl.String)
+    )
+    return {paths[part["key"][0]]: _asked(part, rows) for part in named.partition_by("key")}
 
 
 def _probed(

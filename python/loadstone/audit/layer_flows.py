@@ -17,12 +17,12 @@ from loadstone.audit import layer_state, monitor_readings, served
 from loadstone.verdict import LayerFlow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import polars as pl
 
     from loadstone.audit.case import Moved, Op, TargetState
-    from loadstone.path.layers import Layer
+    from loadstone.path.layers import DataPath, Layer
 
 OPS: Final[tuple[Op, ...]] = ("read", "write", "trim")
 SLACK: Final = 0.05
@@ -48,30 +48,28 @@ class _Flow:
 
 
 def flows(
-    host: pl.DataFrame, asked: dict[Op, Moved], flushes: float, targets: Sequence[TargetState]
+    host: pl.DataFrame,
+    asked: dict[Op, Moved],
+    targets: Sequence[TargetState],
+    by_target: Mapping[str, dict[Op, Moved]] | None = None,
 ) -> tuple[LayerFlow, ...]:
     """Return every layer, each after all that stand on it. `host`: the rows of the comparison.
 
-    `asked` and `flushes` are what the load did in the time of these rows.
+    `asked` is what the load did in the time of these rows, and `by_target` its part on each path; none
+    where the parts are not known.
     """
     paths = [one.path_layers for one in targets if one.path_layers is not None]
     seconds = monitor_readings.seconds(host)
     if not paths or len(paths) < len(targets) or seconds < monitor_readings.MIN_SECONDS:
         return ()
     layers = merged_layers(paths)
-    roots = {path.layers[0].name for path in paths if path.layers}
-    load = _Flow(
-        ios={op: one.ios for op, one in asked.items()},
-        bytes={op: one.bytes for op, one in asked.items()},
-        flushes=flushes,
-    )
+    loads = _loads(asked, paths, by_target or {})
     told: list[LayerFlow] = []
     handed: dict[str, _Expected] = {}
     for layer in layers:
         uppers = [handed[upper.name] for upper in layers if layer.name in upper.below]
-        if layer.name in roots:
-            # The load was counted as a whole: of several targets nobody knows the part of each.
-            uppers.append(_Expected(load if len(roots) == 1 else None, upper="the job"))
+        if layer.name in loads:
+            uppers.append(_Expected(loads[layer.name], upper="the job"))
         expected = _together(uppers)
         flow = _counted(layer, host)
         held = [_held(flow, expected, op, seconds) for op in ("read", "write")]
@@ -80,6 +78,29 @@ def flows(
         given = _Expected(flow, upper=layer.name) if flow is not None else expected
         handed[layer.name] = given.below(layer)
     return tuple(told)
+
+
+def _loads(
+    asked: dict[Op, Moved], paths: Sequence[DataPath], by_target: Mapping[str, dict[Op, Moved]]
+) -> dict[str, _Flow | None]:
+    """Return what the job gave each layer it works on; None where its part of the load is not known."""
+    targets_of: dict[str, list[str]] = {}
+    for path in paths:
+        if path.layers:
+            targets_of.setdefault(path.layers[0].name, []).append(path.target)
+    if len(targets_of) == 1:
+        return dict.fromkeys(targets_of, _flow_of([asked]))
+    return {
+        name: _flow_of([by_target[one] for one in targets]) if by_target.keys() >= set(targets) else None
+        for name, targets in targets_of.items()
+    }
+
+
+def _flow_of(parts: Sequence[dict[Op, Moved]]) -> _Flow:
+    return _Flow(
+        ios={op: sum(part[op].ios for part in parts) for op in OPS},
+        bytes={op: sum(part[op].bytes for part in parts) for op in OPS},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +150,29 @@ def _together(every: Sequence[_Expected]) -> _Expected:
     """Return what comes from all layers above; None in it where one of them is not known."""
     if len(every) == 1:
         return every[0]
-    if not every or any(one.flow is None for one in every):
+    # A mirror beside something else on the same disk: what is written how often is not known.
+    if not every or len({(one.write_factor, one.shares) for one in every}) > 1:
         return _Expected(None)
     known = [one.flow for one in every if one.flow is not None]
+    if len(known) < len(every):
+        return _Expected(None)
     whole = _Flow(
         ios={op: sum(one.ios.get(op, 0.0) for one in known) for op in OPS},
         bytes={op: sum(one.bytes.get(op, 0.0) for one in known) for op in OPS},
     )
-    return replace(every[0], flow=whole, unsure=any(one.unsure for one in every))
+    return replace(
+        every[0],
+        flow=whole,
+        unsure=any(one.unsure for one in every),
+        memory=_first(one.memory for one in every),
+        amplifies=_first(one.amplifies for one in every),
+        reduces=_first(one.reduces for one in every),
+        unstored=_first(one.unstored for one in every),
+    )
+
+
+def _first(reasons: Iterable[str | None]) -> str | None:
+    return next((reason for reason in reasons if reason is not None), None)
 
 
 def _counted(layer: Layer, host: pl.DataFrame) -> _Flow | None:

@@ -34,16 +34,21 @@ def _judge(case: Case) -> Answer:
     if "write back" not in caches.values():
         return Clear()
     names = case_queries.names(name for name, kind in caches.items() if kind == "write back")
+    key = "audit.volatile_ack.flushed_sometimes.text" if _flushes(case) else "audit.volatile_ack.cached.text"
     return (
         Finding(
             effect="note",
             confidence=0.7,
-            text=say("audit.volatile_ack.cached.text", device=names),
+            text=say(key, device=names),
             evidence={"write_cache": "write back", "device": names},
             advice=say("audit.volatile_ack.cached.advice"),
             layer="device cache",
         ),
     )
+
+
+def _flushes(case: Case) -> bool:
+    return any(job.synchronous or job.flushes for job in case.jobs)
 
 
 def _durable(case: Case) -> Answer:
