@@ -27,7 +27,7 @@ from loadstone.audit.rules import (
     workload_drift,
 )
 from loadstone.path.layers import DataPath, Layer
-from loadstone.verdict import RULE_NAMES
+from loadstone.verdict import RULE_NAMES, Time
 from tests.audit.cases import disk, file, job, one, run, writer
 
 if TYPE_CHECKING:
@@ -81,6 +81,22 @@ def test_a_paced_load_feels_waiting_in_its_latency_or_not_at_all() -> None:
     fast = run(jobs=(job(paced=True),), mean_ns=5e5, extra=dict(extra))
     assert one(generator_cpu.RULE, slow).effect == "note"
     assert one(generator_cpu.RULE, fast).effect == "suspect"
+
+
+@pytest.mark.parametrize(
+    ("generator_ns", "depth", "effect"),
+    [(4e6, 8, "limited"), (2e6, 8, "note"), (4e6, 1, "note"), (4e6, None, "note")],
+)
+def test_a_paced_load_whose_latency_is_the_generators_measures_the_generator(
+    generator_ns: float, depth: int | None, effect: str
+) -> None:
+    """I/Os that start late with free slots wait for the generator; without one, for the storage."""
+    time = Time(measured_ns=5e6, generator_ns=generator_ns, layers=(), unknown_ns=5e6 - generator_ns)
+    extra: dict[str, float] = {"engine.run_queue_ns": 300 * MS, "engine.on_cpu_ns": 100 * MS}
+    case = run(jobs=(job(paced=True, depth=depth),), mean_ns=5e6, extra=extra, time=time)
+    found = one(generator_cpu.RULE, case)
+    assert found.effect == effect
+    assert ("late_share" in found.evidence) is (effect == "limited")
 
 
 @pytest.mark.parametrize(("stopped_ms", "found"), [(60, True), (40, False)])

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from loadstone.analysis.cpu import SPUN
 from loadstone.audit import case_queries, monitor_readings
@@ -32,6 +32,10 @@ WAITED_OF_TIME: Final = 0.20
 MUCH_OF_TIME: Final = 0.40
 """Of the measured time, each thread of the engine: waiting that is rare does no harm."""
 OF_LATENCY: Final = 0.25
+MOST_OF_LATENCY: Final = 0.5
+"""From here on a paced load's latency is the load generator's."""
+FREE_SLOTS: Final = 0.5
+"""Up to this part of the iodepth in flight, no I/O waits for another to come back."""
 THREAD_BUSY: Final = 0.95
 HOST_FULL_PERCENT: Final = 92.0
 UNTOLD: Final = 0.85
@@ -105,9 +109,7 @@ def _waited(case: Case) -> Finding | None:
             "waited_share": round(share, 3),
         },
     )
-    if case_queries.paced(case):
-        return replace(found, effect=_of_paced(case, waited_ns))
-    return _unless_at_device(case, found)
+    return _of_paced(case, found, waited_ns) if case_queries.paced(case) else _unless_at_device(case, found)
 
 
 def _workers(known: pl.DataFrame) -> float:
@@ -133,12 +135,28 @@ def _unless_at_device(case: Case, found: Finding) -> Finding:
     )
 
 
-def _of_paced(case: Case, waited_ns: float) -> Literal["suspect", "note"]:
-    """Return what waiting does to a load that keeps its rate: it is in the latencies, or is too little."""
+def _of_paced(case: Case, found: Finding, waited_ns: float) -> Finding:
+    """Say what waiting does to a load that keeps its rate: it is in the latencies, or is too little."""
+    late = _late_share(case)
+    if late is not None and late >= MOST_OF_LATENCY:
+        told = say("audit.generator_cpu.late.text", late_share=late)
+        evidence = {**found.evidence, "late_share": round(late, 3)}
+        return replace(found, confidence=0.95, text=f"{found.text} {told}", evidence=evidence)
     latency, ios = case.total.latency, case.total.operations
-    if latency is None or not latency.mean_ns or not ios:
-        return "suspect"
-    return "suspect" if waited_ns / ios > OF_LATENCY * latency.mean_ns else "note"
+    if latency is None or not latency.mean_ns or not ios or waited_ns / ios > OF_LATENCY * latency.mean_ns:
+        return replace(found, effect="suspect")
+    return replace(found, effect="note")
+
+
+def _late_share(case: Case) -> float | None:
+    """Return the part of the mean latency before the kernel had the I/O; None where slots may be why."""
+    depths = [job.depth for job in case.jobs]
+    if case.time is None or case.total.iops is None or not depths or None in depths:
+        return None
+    in_flight = (case.time.measured_ns - case.time.generator_ns) / 1e9 * case.total.iops.value
+    if in_flight > FREE_SLOTS * sum(depth or 0 for depth in depths):
+        return None
+    return case.time.generator_ns / case.time.measured_ns
 
 
 def _busy_thread(case: Case) -> Finding | None:
