@@ -139,6 +139,14 @@ def test_what_the_job_gave_one_of_several_targets_may_be_unknown() -> None:
     assert told["sdb"].agrees is None
 
 
+def test_files_of_which_only_the_whole_load_is_known_meet_in_their_file_system() -> None:
+    files = [layer(f"/mnt/{name}", "file", "ext4", counted=False) for name in "ab"]
+    told = several([[file, *BELOW] for file in files], host(sda=(50, 0)), {"": (100, 0)})
+    assert told["/mnt/a"].expected_read_bytes is None
+    assert (told["sda"].agrees, told["sda"].given_by) == (False, "the job")
+    assert told["sda"].expected_read_bytes == 100 * MIB
+
+
 def test_a_disk_below_a_mirror_and_a_partition_is_held_against_nothing() -> None:
     mirror = layer("md0", "md", "sda", "sdb", level="raid1")
     paths = [

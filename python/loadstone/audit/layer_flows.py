@@ -64,12 +64,15 @@ def flows(
         return ()
     layers = merged_layers(paths)
     loads = _loads(asked, paths, by_target or {})
+    shared = _shared(loads, layers)
     told: list[LayerFlow] = []
     handed: dict[str, _Expected] = {}
     for layer in layers:
         uppers = [handed[upper.name] for upper in layers if layer.name in upper.below]
         if layer.name in loads:
             uppers.append(_Expected(loads[layer.name], upper="the job"))
+        elif layer.name == shared:
+            uppers = [_Expected(_flow_of([asked]), upper="the job")]
         expected = _together(uppers)
         flow = _counted(layer, host)
         held = [_held(flow, expected, op, seconds) for op in ("read", "write")]
@@ -94,6 +97,15 @@ def _loads(
         name: _flow_of([by_target[one] for one in targets]) if by_target.keys() >= set(targets) else None
         for name, targets in targets_of.items()
     }
+
+
+def _shared(loads: dict[str, _Flow | None], layers: Sequence[Layer]) -> str | None:
+    """Return the layer right below all that the job works on, where only the whole load is known."""
+    below = {layer.below for layer in layers if layer.name in loads}
+    if None not in loads.values() or len(below) != 1:
+        return None
+    names = below.pop()
+    return names[0] if len(names) == 1 else None
 
 
 def _flow_of(parts: Sequence[dict[Op, Moved]]) -> _Flow:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.audit.case import TargetState
-from loadstone.path.layers import DataPath
+from loadstone.path.layers import DataPath, Layer
 from loadstone.plan.derived import targets_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.measurement import MeasuredLine
     from loadstone.bundle.read import Bundle
-    from loadstone.path.layers import Layer
 
 IN_MEMORY: Final = ("tmpfs", "ramfs", "hugetlbfs", "devtmpfs")
 """File systems that are the page cache and have nothing under them."""
@@ -37,14 +36,31 @@ def targets(bundle: Bundle, line: MeasuredLine) -> list[TargetState]:
     plan, told = bundle.plan, bundle.environment
     used = dict.fromkeys(one for index in line.streams for one in targets_of(plan, plan.streams[index]))
     before = {str(one.get("path")): one for one in told.get("targets", [])}
-    paths = {str(one["target"]): one for one in told.get("paths") or []}
+    paths = {str(one["target"]): DataPath.model_validate(one) for one in told.get("paths") or []}
+    of_mounts = {mount: path for name, path in paths.items() if (mount := _mount(before.get(name, {})))}
     states = _states(bundle)
     found = []
     for index in used:
-        target = plan.targets[index]
-        layers = DataPath.model_validate(paths[target.path]) if target.path in paths else None
-        found.append(_target(bundle, index, before.get(target.path, {}), layers, states))
+        path = plan.targets[index].path
+        facts = before.get(path, {})
+        layers = paths.get(path) or _alike(path, of_mounts.get(_mount(facts) or ""))
+        found.append(_target(bundle, index, facts, layers, states))
     return found
+
+
+def _mount(facts: dict[str, Any]) -> str | None:
+    """Name the mount of a target; None of a device, and where it is not known."""
+    mount = facts.get("mount")
+    return repr(sorted(mount.items())) if mount else None
+
+
+def _alike(target: str, path: DataPath | None) -> DataPath | None:
+    """Return the path of a file that was not followed: under its file system it is that of another file."""
+    if path is None or not path.layers or path.layers[0].kind != "file":
+        return None
+    first, *below = path.layers
+    own = Layer(name=target, kind="file", below=first.below)
+    return DataPath(target=target, layers=(own, *below))
 
 
 def _target(
