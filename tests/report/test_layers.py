@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loadstone.report.verdict import layers
 from loadstone.report.verdict.layers import UNKNOWN, waterfall
-from loadstone.verdict import LayerTime, Time, TimeSplit, Verdict
+from loadstone.verdict import LayerFlow, LayerTime, Time, TimeSplit, Verdict
 
 
 def test_the_parts_of_the_waterfall_follow_each_other_and_fill_the_latency() -> None:
@@ -32,4 +32,21 @@ def test_of_the_tail_the_page_shows_what_no_clock_tells() -> None:
     assert [(part["name"], part["width"]) for part in tail["parts"]] == [
         ("load generator", 25),
         (UNKNOWN, 75),
+    ]
+
+
+def test_many_files_of_which_nothing_is_counted_are_one_row() -> None:
+    fields = dict.fromkeys(LayerFlow.model_fields)
+    plain = [fields | {"name": f"/mnt/{at}", "kind": "file", "state": (), "seconds": 4.0} for at in range(99)]
+    told = plain[5] | {"name": "/mnt/odd", "state": ("compressed",)}
+    disk = fields | {"name": "sda", "kind": "disk", "state": (), "seconds": 4.0, "read_bytes": 4096.0}
+    flows = tuple(LayerFlow.model_validate(one) for one in (*plain, told, disk))
+    said = Verdict(
+        kind="measures_storage", limited_by=None, confidence=0.9, sentences="", causes=(), missing=(),
+        checked=(), advice=(), layers=flows,
+    )  # fmt: skip
+    assert [row["name"] for row in layers.page(said)["layers"]] == [
+        "/mnt/0 and 98 more files",
+        "/mnt/odd",
+        "sda",
     ]

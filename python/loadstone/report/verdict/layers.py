@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone import units
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loadstone.verdict import LayerFlow, Time, TimeSplit, Verdict
 
 GENERATOR: Final = "load generator"
 UNKNOWN: Final = "unknown: no clock tells"
+MOST_FILES: Final = 4
+"""More files that nothing counts and of which nothing is to be said are one row."""
 LEAST_SHARE: Final = 0.002
 """Parts smaller than this are left out of the picture."""
 
@@ -23,7 +27,7 @@ def page(verdict: Verdict) -> dict[str, Any]:
     seconds = verdict.layers[0].seconds if verdict.layers else 0.0
     return {
         "times": _times(verdict.time),
-        "layers": [_row(layer) for layer in verdict.layers],
+        "layers": _rows(verdict.layers),
         "layers_time": units.seconds(seconds),
     }
 
@@ -53,6 +57,14 @@ def waterfall(time: TimeSplit) -> list[dict[str, str | float]]:
             )
         begun += share
     return parts
+
+
+def _rows(layers: Sequence[LayerFlow]) -> list[dict[str, str]]:
+    plain = [one for one in layers if one.kind == "file" and one.read_bytes is None and not one.state]
+    if len(plain) <= MOST_FILES:
+        return [_row(layer) for layer in layers]
+    files = _row(plain[0]) | {"name": f"{plain[0].name} and {len(plain) - 1} more files"}
+    return [files, *(_row(layer) for layer in layers if layer not in plain)]
 
 
 def _row(layer: LayerFlow) -> dict[str, str]:
