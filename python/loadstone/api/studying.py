@@ -15,6 +15,7 @@ from loadstone.api.jobs.changes import PYTHON, JobArguments, JobChanges, job_of
 from loadstone.api.on_hosts import given_hosts, study_maker
 from loadstone.api.one_run import consent_of, request_of, watched
 from loadstone.api.place import default_directory
+from loadstone.api.probed import ProbedFigures, budget_s, on_this_host
 from loadstone.api.results import Study, open_study
 from loadstone.api.studies.again import prepare_again
 from loadstone.api.studies.curves import prepare_curve
@@ -26,9 +27,12 @@ from loadstone.errors import InputError, RunError
 from loadstone.messages import make_error
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from loadstone.api.jobs.data_sheet import DataSheet
     from loadstone.api.on_hosts import GivenHosts
     from loadstone.api.studies.prepared import PreparedStudy
+    from loadstone.audit.run import SealedFigures
     from loadstone.plan.safety.guard import Consent
     from loadstone.study.run import StudyProgress
     from loadstone.watch.address import WatchedAddress
@@ -62,23 +66,33 @@ def run_all(
     repeat: int | None = None,
     shuffle: int | None = None,
     vdbench_output: Path | str | None = None,
+    probe: str | float | None = None,
     **given: Unpack[StudyArguments],
 ) -> Study:
     """Run a job file of several runs, or several job files, and return the study.
 
     A directory stands for the job files in it. `shuffle` draws the order of several files, `repeat` does all
-    of them so many times, `vdbench_output` is a directory for vdbench's own files. Raises as `run` does.
+    of them so many times, `vdbench_output` is a directory for vdbench's own files. With `probe`, short runs
+    after each run tell what lies behind its number, within so many seconds. Raises as `run` does.
     """
+    seconds = None if probe is None else budget_s(probe, PYTHON.at("probe"))
     changes = _changes(given)
     found = run_list.read(job_of(job), changes, [job_of(one) for one in more], shuffle)
     if found is None:
         raise make_error(InputError, "api.study.one_run", job=job)
-    request = _request(given, changes, job=str(job), more=[str(one) for one in more], repeat=repeat)
+    request = _request(
+        given, changes, job=str(job), more=[str(one) for one in more], repeat=repeat, probe=probe
+    )
     output = None if vdbench_output is None else Path(vdbench_output)
     prepared = prepare_list(
         found, changes, repeat=repeat, vdbench_output=output, sheet=_sheet(given), request=request
     )
-    return _done(prepared, given)
+    if seconds is None:
+        return _done(prepared, given)
+    if given.get("hosts") is not None:
+        PYTHON.refuse("several runs on hosts", probe=probe)
+    runner = on_this_host(consent_of(given.get("accept_data_loss", ())))
+    return _done(prepared, given, lambda: ProbedFigures(seconds, runner))
 
 
 def repeat(
@@ -227,7 +241,9 @@ def _hosts(given: HowArguments) -> GivenHosts | None:
     return given_hosts(given.get("hosts"), divide=given.get("divide", False))
 
 
-def _done(prepared: PreparedStudy, given: HowArguments) -> Study:
+def _done(
+    prepared: PreparedStudy, given: HowArguments, figures: Callable[[], SealedFigures] | None = None
+) -> Study:
     out, calibration = given.get("out"), given.get("calibration", True)
     outcome = run_prepared(
         prepared,
@@ -238,6 +254,7 @@ def _done(prepared: PreparedStudy, given: HowArguments) -> Study:
             watch=watched(given.get("watch", ())),
             progress=given.get("progress"),
             maker=study_maker(_hosts(given), prepared, calibration=calibration),
+            figures=figures,
         ),
     )
     if given.get("check", True):

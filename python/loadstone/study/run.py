@@ -86,6 +86,8 @@ class Hooks:
     """Notes that can only be said at the end."""
     maker: RunMaker | None = None
     """Who makes each run; None: it is made on this host, of what `resolve` says."""
+    figures: Callable[[], SealedFigures] = SealedFigures
+    """Makes who computes the figures of a run that is measured, and may do more before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +311,7 @@ class _Runner:
 
     def _run(self, wanted: Next, begun: Point, path: Path, number: int) -> tuple[Point, Summary | None]:
         relative = path.relative_to(self._directory).as_posix()
-        figures = SealedFigures()
+        figures = SealedFigures() if wanted.role == "prepare" else self._hooks.figures()
         outcome: Outcome | None = None
         failed: LoadstoneError | None = None
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.api.jobs import commands, schedulers
+from loadstone.audit.run import SealedFigures
 from loadstone.engine.plan_check import memory_bytes
 from loadstone.errors import InputError
 from loadstone.messages import make_error
@@ -51,6 +52,8 @@ class StudyMeans:
     """Who makes the runs on other hosts; None: they are made here."""
     say: Say = lambda _: None
     """Who hears of commands of the jobs."""
+    figures: Callable[[], SealedFigures] | None = None
+    """Makes who probes a run before its figures are computed; None: no run is probed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,19 @@ class PreparedStudy:
         """How much memory the engine would hold in the first run; 0 where that is not known."""
         return 0 if self.first is None else memory_bytes(self.first.plan)
 
+    def probes(self, seconds: float) -> dict[str, Any]:
+        """Return what probes would follow each run that is certain, within so many seconds after each."""
+        from loadstone.probe.forecast import forecast
+
+        measured = [one for one in self.controller.known() if one.role != "prepare"]
+        told = {one.name: forecast(self.resolve(one).plan, one.workload.jobs, seconds) for one in measured}
+        return {
+            "format": 1,
+            "kind": "probes_of_runs",
+            "budget_s": seconds,
+            "runs": [{"name": name, **one} for name, one in told.items()],
+        }
+
 
 def run_prepared(prepared: PreparedStudy, means: StudyMeans) -> StudyOutcome:
     """Run a study. Raises what cannot be read, or would not be done, before the first run."""
@@ -100,6 +116,7 @@ def run_prepared(prepared: PreparedStudy, means: StudyMeans) -> StudyOutcome:
             result=result_document,
             closing=prepared.closing,
             maker=means.maker,
+            figures=means.figures or SealedFigures,
         ),
         consent=means.consent,
         after_failure=prepared.after_failure,

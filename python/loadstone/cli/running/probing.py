@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loadstone import units
 from loadstone.cli.display import console, run_summary
 from loadstone.cli.options.arguments import COMMAND_LINE
 from loadstone.errors import Where
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone import Consent
     from loadstone.api.planning import PlannedJob
     from loadstone.api.probed import ProbedFigures
+    from loadstone.api.studies.prepared import PreparedStudy
 
 
 def read_budget(text: str) -> float:
@@ -42,17 +44,40 @@ def tell_bounds(planned: PlannedJob, seconds: float) -> None:
     console.say(f"probes after the run: at most {units.seconds(seconds)}; they {what}")
 
 
+def tell_bounds_of_runs(seconds: float) -> None:
+    """Say the same before several runs."""
+    console.say(say("cli.probing.each_run", most_s=seconds))
+
+
 def dry_run(planned: PlannedJob, seconds: float, *, as_json: bool) -> int:
     """Print what probes would be done after a run of this job; nothing runs."""
     told = planned.probes(seconds)
     if as_json:
         sys.stdout.write(json.dumps(told, indent=2) + "\n")
         return 0
+    sys.stdout.write(f"probes after the run: at most {seconds:g} s, the most telling per second first\n")
+    _write(told)
+    return 0
+
+
+def dry_runs(prepared: PreparedStudy, seconds: float, *, as_json: bool) -> int:
+    """Print the same of each run of a study; nothing runs."""
+    told = prepared.probes(seconds)
+    if as_json:
+        sys.stdout.write(json.dumps(told, indent=2) + "\n")
+        return 0
+    for one in told["runs"]:
+        sys.stdout.write(
+            f"probes after {one['name']}: at most {seconds:g} s, the most telling per second first\n"
+        )
+        _write(one)
+    return 0
+
+
+def _write(told: dict[str, Any]) -> None:
     out = sys.stdout
-    out.write(f"probes after the run: at most {seconds:g} s, the most telling per second first\n")
     for row in told["probes"]:
         written = units.size(row["most_written_bytes"]) if row["most_written_bytes"] else "nothing"
         out.write(f"  {row['name']:12} {row['seconds']:5.1f} s  writes {written:>10}  {row['asks']}\n")
     for row in told["left_out"]:
         out.write(f"  {row['name']:12} not here: {row['why']}\n")
-    return 0

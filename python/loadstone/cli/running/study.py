@@ -7,6 +7,7 @@ run is a controller's business, what the numbers say the analysis'.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from loadstone import units
@@ -15,6 +16,7 @@ from loadstone.api.studies.ended import EndedStudy, in_short
 from loadstone.api.studies.prepared import StudyMeans, run_prepared
 from loadstone.cli.display import console, run_summary
 from loadstone.cli.main import show
+from loadstone.cli.running import probing
 from loadstone.cli.running.consent import consent
 
 if TYPE_CHECKING:
@@ -27,17 +29,18 @@ if TYPE_CHECKING:
     from loadstone.cli.options.run_options import RunOptions
 
 
-def execute(prepared: PreparedStudy, run_options: RunOptions) -> int:
-    """Run a study, print its result and return the exit code."""
+def execute(prepared: PreparedStudy, run_options: RunOptions, probe_s: float | None = None) -> int:
+    """Run a study, print its result and return the exit code. `probe_s`: for the probes after each run."""
     known = prepared.controller.known()
     calibration = run_options.calibration
+    agreed = consent(run_options.i_accept_data_loss)
     maker = study_maker(run_options.on_hosts(), prepared, calibration=calibration, say_to=console.say)
     _tell_before(prepared, json=run_options.json)
     outcome = run_prepared(
         prepared,
         StudyMeans(
             run_options.directory(prepared.asked.name),
-            consent(run_options.i_accept_data_loss),
+            agreed,
             calibration=calibration,
             watch=run_options.watched(),
             progress=shown(
@@ -48,6 +51,9 @@ def execute(prepared: PreparedStudy, run_options: RunOptions) -> int:
             ),
             maker=maker,
             say=console.say,
+            figures=None
+            if probe_s is None
+            else partial(probing.figures, probe_s, agreed, progress=run_options.progress),
         ),
     )
     return _tell(EndedStudy(outcome), run_options)

@@ -57,16 +57,21 @@ def run(
     from loadstone.api.planning import asked_for
     from loadstone.api.studies.lists import prepare_list
     from loadstone.api.studies.repeats import prepare_repeats
-    from loadstone.cli.running import study
+    from loadstone.cli.running import probing, study
     from loadstone.cli.running.one_run import AskedRun, once
 
-    run_options.on_hosts()
+    on_hosts = run_options.on_hosts() is not None
+    seconds = None if probe is None else probing.read_budget(probe)
+    if dry_run and probe is None:
+        raise make_error(InputError, "cli.run.dry_run", where=Where(COMMAND_LINE, option="--dry-run"))
     options = {"job": job, **({"more": list(more)} if more else {}), **asdict(load)}
     changes, named, sheet = load.changes(), job_of(job), data_sheet.read(spec)
     if (found := run_list.read(named, changes, [job_of(one) for one in more], shuffle)) is not None:
-        SHELL.refuse("several runs", until=until, probe=probe)
+        SHELL.refuse("several runs", until=until)
+        if on_hosts:
+            SHELL.refuse("several runs on hosts", probe=probe)
         output = None if vdbench_output is None else str(vdbench_output)
-        options |= {"repeat": repeat, "shuffle": shuffle, "vdbench_output": output}
+        options |= {"repeat": repeat, "shuffle": shuffle, "vdbench_output": output, "probe": probe}
         listed = prepare_list(
             found,
             changes,
@@ -76,10 +81,12 @@ def run(
             request=request_of(str(found.language), options),
             say=console.say,
         )
-        return study.execute(listed, run_options)
+        if seconds is not None and dry_run:
+            return probing.dry_runs(listed, seconds, as_json=run_options.json)
+        if seconds is not None:
+            probing.tell_bounds_of_runs(seconds)
+        return study.execute(listed, run_options, seconds)
     SHELL.refuse("what is no parameter file of vdbench", vdbench_output=vdbench_output)
-    if dry_run and probe is None:
-        raise make_error(InputError, "cli.run.dry_run", where=Where(COMMAND_LINE, option="--dry-run"))
     if repeat is not None or until is not None:
         SHELL.refuse("several runs", probe=probe)
         repeated = prepare_repeats(
