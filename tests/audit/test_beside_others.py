@@ -11,7 +11,7 @@ import pytest
 from loadstone.analysis.contention import Contention, contention
 from loadstone.analysis.time_structure import FineRates
 from loadstone.audit.case import LatencyFigures
-from loadstone.audit.rules import not_steady, time_structure
+from loadstone.audit.rules import generator_stopped, not_steady, time_structure
 from tests.audit.cases import one, run
 
 SAMPLE_NS = 10_000_000
@@ -34,8 +34,8 @@ def rows(waiting: float, runnable: float) -> pl.DataFrame:
     [
         (0.0, 1, 2, 0.0, 0.0),
         (0.5, 2, 2, 0.0, 0.0),  # both run
-        (1.0, 4, 2, 0.5, 20e6),
-        (0.8, 16, 2, 0.7, 140e6),
+        (1.0, 4, 2, 0.5, 40e6),
+        (0.8, 16, 2, 0.7, 280e6),
         (0.8, 16, 64, 0.0, 0.0),
     ],
 )
@@ -92,6 +92,23 @@ def test_a_stall_no_longer_than_a_thread_waits_its_turn_may_be_that(
     case = run(rates, fine=fine, contention=who)
     case = replace(case, total=replace(case.total, latency=LatencyFigures(1e6, "lat", 40_000)))
     assert one(time_structure.RULE, case).effect == effect
+
+
+@pytest.mark.parametrize(
+    ("ms", "left_out", "who", "effect"),
+    [
+        (150, True, CROWDED, "note"),
+        (1_500, True, CROWDED, "suspect"),  # nobody waits so long for a turn
+        (150, True, QUIET, "suspect"),
+        (150, False, CROWDED, "not_valid"),  # it is in the figures
+    ],
+)
+def test_a_generator_that_waited_its_turn_and_is_in_no_figure_is_no_reason_to_doubt_them(
+    ms: int, left_out: bool, who: Contention, effect: str
+) -> None:
+    stop = (2_000_000_000, 2_000_000_000 + ms * 1_000_000)
+    case = run(course([4000.0])[0], stops=(stop,), stops_left_out=left_out, contention=who)
+    assert one(generator_stopped.RULE, case).effect == effect
 
 
 def test_what_has_an_order_in_time_is_not_made_by_others() -> None:

@@ -198,6 +198,14 @@ def test_others_on_the_cpus_cast_doubt_on_every_reading_of_a_probe() -> None:
     assert strangeness(READER, told) > strangeness(READER, beside)
 
 
+def test_two_targets_at_once_tell_nothing_where_others_take_the_cpus_that_serve_both() -> None:
+    told = probed(("together.sum", -0.83, 0.1), ("depth.twice", 0.6, 0.1))
+    beside = with_taken(told, 0.8).beside_others(0.8)
+    assert [one.name for one in beside.tried[0].readings] == ["depth.twice"]
+    alone = with_taken(told, 0.05).beside_others(0.05)
+    assert [one.name for one in alone.tried[0].readings] == ["together.sum", "depth.twice"]
+
+
 def test_what_one_load_differs_from_itself_beside_others_is_a_doubt_of_what_is_held_against_the_run() -> None:
     told = probed(("turns.drift", -2.9, 0.1), ("again.now", -2.0, 0.1), ("longer.main", -2.0, 0.1))
     first, second = told.tried[0], told.tried[0]

@@ -21,6 +21,7 @@ from loadstone.explanations.readings import (
     Probed,
     ProbeReading,
     Tried,
+    of_others,
     unlike,
 )
 from loadstone.explanations.weigh import cause_named, hypotheses_of, text
@@ -141,6 +142,7 @@ def _readings(base: Base, offer: Offer) -> tuple[str, ...]:
         missing.add("flush.own")
     if "fresh" not in arms:
         missing |= {"again.own", "again.second", "again.repeat"}
+    missing |= of_others(base.taken)
     one_clone_of_few = {"one.evenness"} if base.main.cv < 0.15 else set()
     return tuple(name for name in offer.probe.readings if name not in missing | one_clone_of_few)
 
