@@ -191,7 +191,7 @@ lab-full: build
 	$(BIN)/python -m lab.verdicts.collect --outside --probe 10s --seeds $(OUTSIDE) --keep $(LAB)/outside.jsonl --bundles $(LAB)/outside
 	$(BIN)/python -m lab.verdicts.collect --again --probe 10s --seeds $(AGAIN) --keep $(LAB)/again.jsonl --bundles $(LAB)/again
 	$(BIN)/python -m lab.verdicts.cost --keep $(LAB)/cost.jsonl
-	nice $(BIN)/python -m lab.probes --seeds $(SIMULATED) --from $(LAB)/simulated.jsonl --real $(LAB)/real.jsonl --honest $(LAB)/honest.jsonl --outside $(LAB)/outside.jsonl $(LAB)/again.jsonl --cost $(LAB)/cost.jsonl --write verdicts probes
+	nice $(BIN)/python -m lab.probes --seeds $(SIMULATED) --from $(LAB)/simulated.jsonl --real $(LAB)/real.jsonl --honest $(LAB)/honest.jsonl --outside $(LAB)/outside.jsonl $(LAB)/again.jsonl --cost $(LAB)/cost.jsonl --left-out $(LAB)/left-out.jsonl --write verdicts probes
 
 fit: build
 	$(BIN)/python -m lab.fit

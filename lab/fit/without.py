@@ -1,49 +1,78 @@
-"""Fits made without one kind, or one family of kinds, so that they can be scored on what they never saw."""
+"""Fits made without one kind, or one family of kinds, so that they can be scored on what they never saw.
+
+`python -m lab.fit.without FILE` makes all of them and keeps them: a page that is written again needs none
+anew.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.fit import model
+from lab.fit import lines, model
 from lab.probes import rows
 from lab.probes.draw import FAMILIES, LIES, NEVER_FITTED
+from lab.rules_digest import weights_digest
+
+from loadstone.explanations.weights import FITTED, Fitted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from lab.fit.model import Sample
     from lab.probes.rows import Row
 
-    from loadstone.explanations.weights import Fitted
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A fit without each kind of lie and one without each family, by their names."""
+
+    kinds: dict[str, Fitted] = field(default_factory=dict)
+    families: dict[str, Fitted] = field(default_factory=dict)
 
 
-def each_kind(every: Sequence[Row], whole: Fitted) -> dict[str, Fitted]:
-    """Return a fit without each kind of lie, by its name."""
+def left_out(kept: Path | None = None) -> LeftOut:
+    """Return all of them; `kept`: where those of the present weights stand, or are kept now."""
+    told = kept.read_text().splitlines() if kept is not None and kept.exists() else []
+    known = [json.loads(line) for line in told if line.endswith("}")]
+    made = {(one["of"], one["name"]): one["fitted"] for one in known if one["weights"] == weights_digest()}
+    found: dict[tuple[str, str], Fitted] = {at: Fitted.model_validate(fitted) for at, fitted in made.items()}
+    missing = [at for at in _every() if at not in found]
+    for at, fitted in _fits(missing) if missing else ():
+        found[at] = fitted
+        if kept is not None:
+            line = {"weights": weights_digest(), "of": at[0], "name": at[1]}
+            with kept.open("a") as file:
+                file.write(json.dumps({**line, "fitted": fitted.model_dump(mode="json")}) + "\n")
+    return LeftOut(
+        {name: one for (of, name), one in found.items() if of == "kind"},
+        {name: one for (of, name), one in found.items() if of == "family"},
+    )
+
+
+def _every() -> list[tuple[str, str]]:
+    kinds = [("kind", kind.name) for kind in LIES if kind.family not in NEVER_FITTED]
+    return [*(("family", family) for family in FAMILIES if family not in NEVER_FITTED), *kinds]
+
+
+def _fits(wanted: Sequence[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], Fitted]]:
+    every, _ = lines.kept()
     sample = model.sample(every)
-    return {
-        kind.name: _without(every, sample, whole, lambda row, name=kind.name: row["kind"] == name)  # type: ignore[misc] # bound by default
-        for kind in LIES
-        if kind.family not in NEVER_FITTED
-    }
+    for of, name in wanted:
 
+        def leave(row: Row, of: str = of, name: str = name) -> bool:
+            return name == (row["kind"] if of == "kind" else rows.kind_row(row).family)
 
-def each_family(every: Sequence[Row], whole: Fitted) -> dict[str, Fitted]:
-    """Return a fit without each family of lies, by its name."""
-    sample = model.sample(every)
-    return {
-        family: _without(
-            every,
-            sample,
-            whole,
-            lambda row, family=family: rows.kind_row(row).family == family,  # type: ignore[misc] # bound by default
-        )
-        for family in FAMILIES
-        if family not in NEVER_FITTED
-    }
+        yield (of, name), _without(every, sample, FITTED, leave)
 
 
 def _without(every: Sequence[Row], sample: Sample, whole: Fitted, leave: Callable[[Row], bool]) -> Fitted:
-    weights = model.rounded(model.fit_weights(sample, leave, whole.weights))
+    # The weights are of what the simulated device did: a kind of the host alone has no part in them.
+    of_device = any(leave(row) for row in sample.rows)
+    weights = model.rounded(model.fit_weights(sample, leave, whole.weights)) if of_device else whole.weights
     probed, limited = model.fit_probed(sample, weights, leave)
     return whole.model_copy(
         update={
@@ -55,3 +84,7 @@ def _without(every: Sequence[Row], sample: Sample, whole: Fitted, leave: Callabl
             "limited": limited,
         }
     )
+
+
+if __name__ == "__main__":
+    left_out(Path(sys.argv[1]))

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.fit import lines, without
+from lab.fit import without
 from lab.probes import judged, page, rows, tables
 from lab.verdicts import cost
 
@@ -66,6 +66,7 @@ def main() -> int:
     options.add_argument("--cost", type=Path, help="lines of lab.verdicts.cost, for the same page")
     options.add_argument("--write", choices=("probes", "verdicts"), nargs="*", default=[])
     options.add_argument("--whole", action="store_true", help="leave no kind out: that takes minutes")
+    options.add_argument("--left-out", type=Path, help="file that keeps the fits without a kind or a family")
     options.add_argument("--check", action="store_true", help="end with 1 where something is far off")
     asked = options.parse_args()
     ranges = [tuple(int(word) for word in one.split(":")) for one in asked.seeds]
@@ -80,10 +81,8 @@ def main() -> int:
                 sys.stderr.write(f"{row['seed']} {row['kind']} {row.get('failed', '')}\n")
     failed = sum("failed" in row for row in every)
     used = [row for row in every if "failed" not in row and rows.counts(row)]
-    fitted_on, _ = lines.kept()
-    kinds = {} if asked.whole else without.each_kind(fitted_on, FITTED)
-    families = {} if asked.whole else without.each_family(fitted_on, FITTED)
-    scored = tables.score(used, FITTED, kinds, families)
+    left_out = without.LeftOut() if asked.whole else without.left_out(asked.left_out)
+    scored = tables.score(used, FITTED, left_out.kinds, left_out.families)
     drawn = page.Drawn(COMMAND, sum(last - first + 1 for first, last in ranges), len(every), failed, REAL)
     if "probes" in asked.write:
         (DOCS / "probes-tried.md").write_text(page.probes(scored, FITTED, drawn))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.probes import judged, tables
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 
     from loadstone.explanations.weights import Fitted
 
+EARLIER = Path(__file__).parents[1] / "verdicts" / "earlier.md"
+OLD = (
+    "*Not of the present rules*: an earlier session's section as it stood, whose bundles are gone. *Present* "
+    "means then."
+)
 GAP = 100
 WORDS = (
     "A *lie* is a number that its storage did not make at work; half of all situations are honest. A cause "
@@ -87,7 +93,21 @@ def verdicts(
         outside_lines([one for one in real.outside if one["kind"] in AGAIN], again=True),
         _cost(costs),
     )
-    return "\n".join([*(line for part in parts for line in part), ""])
+    lines = [line for part in parts for line in part]
+    return "\n".join([*lines, *earlier(lines), ""])
+
+
+def earlier(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the sections of earlier sessions that this page has not anew, each marked as that."""
+    here = {line for line in lines if line.startswith("## ")}
+    wanted = False
+    for line in EARLIER.read_text().splitlines():
+        if line.startswith("## "):
+            wanted = line not in here
+            if wanted:
+                yield from (f"{line} (earlier rules)", "", OLD)
+        elif wanted:
+            yield line
 
 
 def _verdicts(

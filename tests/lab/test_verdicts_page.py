@@ -36,6 +36,14 @@ def test_every_honest_run_counts_however_busy_its_host_was() -> None:
     assert not list(page.honest_lines([]))
 
 
+def test_a_section_of_an_earlier_session_is_marked_and_stands_only_where_there_is_none_anew() -> None:
+    told = list(page.earlier(["## Kinds from outside"]))
+    titles = [line for line in told if line.startswith("## ")]
+    assert "## Staged by hand (earlier rules)" in titles
+    assert not any(line.startswith("## Kinds from outside") for line in titles)
+    assert told.count(page.OLD) == len(titles)
+
+
 def test_a_lie_is_counted_by_what_was_said_before_and_after_its_probes() -> None:
     def said(verdict: str, confidence: float, *, named: bool) -> dict[str, Any]:
         return {
