@@ -42,8 +42,11 @@ def depths(stage: Stage, probe: str) -> Iterator[Run]:
     """Four patterns at the depth that was published, 128, and at one that is enough for random reads."""
     file = queue_depth.array(stage)
     for section, depth in (("random-read", 16), ("random-read", 128), ("random-write", 128)):
-        words = ("run", queue_depth.JOB, "--section", section, "--set", f"iodepth={depth}")
-        yield f"{section} at depth {depth}", _run(stage, words, [file], probe, f"{section}-{depth}")
+        job = stage.folder / f"{section}-{depth}.fio"
+        job.write_text(queue_depth.JOB.read_text().replace("bs=4k", f"bs=4k\niodepth={depth}"))
+        out = stage.folder / job.stem
+        _run(stage, ("run", job, "--section", section), [file], probe, out)
+        yield f"{section} at depth {depth}", out
 
 
 def layouts(stage: Stage, probe: str) -> Iterator[Run]:
@@ -54,7 +57,8 @@ def layouts(stage: Stage, probe: str) -> Iterator[Run]:
             for load in ("read-4k-random", "write-4k-random"):
                 words = ("run", vroc.JOB, "--section", load)
                 out = stage.folder / f"{layout.name}-{load}"
-                yield f"{load}, {layout.name}", _run(own, words, files, probe, out.name, out)
+                _run(own, words, files, probe, out)
+                yield f"{load}, {layout.name}", out
 
 
 def log(stage: Stage, probe: str) -> Iterator[Run]:
@@ -62,7 +66,7 @@ def log(stage: Stage, probe: str) -> Iterator[Run]:
     (stage.folder / "log.parm").write_text(SLOG)
     target = stage.loop(64)
     out = stage.folder / "log"
-    _run(stage, ("run", stage.folder / "log.parm"), [target], probe, out.name, out)
+    _run(stage, ("run", stage.folder / "log.parm"), [target], probe, out)
     for bundle in sorted((out / "runs").iterdir()):
         yield bundle.name, bundle
 
@@ -74,23 +78,15 @@ STUDIES: Final[dict[str, Callable[[Stage, str], Iterator[Run]]]] = {
 }
 
 
-def _run(  # noqa: PLR0917 - the words of a command
-    stage: Stage,
-    words: tuple[object, ...],
-    targets: list[Path],
-    probe: str,
-    name: str,
-    out: Path | None = None,
-) -> Path:
-    out = out or stage.folder / name
-    given = [word for file in targets for word in ("--target", file, "--i-accept-data-loss", file)]
-    if Path(str(words[1])).suffix == ".parm":
-        given = ["--set", f"lun={targets[0]}", "--i-accept-data-loss", targets[0]]
+def _run(stage: Stage, words: tuple[str | Path, ...], targets: list[Path], probe: str, out: Path) -> None:
+    given: list[str | Path] = []
+    for file in targets:
+        given += ["--target", file, "--i-accept-data-loss", file]
+    if words[1] == stage.folder / "log.parm":
+        given[:2] = ["--set", f"lun={targets[0]}"]
     else:
         given += ["--runtime", "4s"]
-    told = (*words, *given, f"--probe={probe}", "--no-progress", "--no-report", "--out", out)
-    stage.loadstone(*(one if isinstance(one, Path) else str(one) for one in told))
-    return out
+    stage.loadstone(*words, *given, f"--probe={probe}", "--no-progress", "--no-report", "--out", out)
 
 
 def verdicts(bundle: Path) -> tuple[Verdict, Verdict]:
