@@ -12,7 +12,7 @@ from lab.probes.draw import FAMILIES, LIES
 from lab.probes.host_kinds import HONEST_KINDS
 from lab.rules_digest import rules_digest, weights_digest
 from lab.verdicts.outside_again import AGAIN
-from lab.verdicts.outside_page import outside_lines
+from lab.verdicts.outside_page import outside_lines, own_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -302,12 +302,14 @@ def honest_lines(every: Sequence[dict[str, Any]]) -> Iterator[str]:
     }
     for name, mine in parts.items():
         measures = [row for row in mine if row["verdict"] == "measures_storage"]
-        own = [row for row in mine if _own_settings(row)]
+        own = [row for row in mine if own_settings(row, row["also"])]
         accused = len(mine) - len(measures) - len(own)
         sure = sum(row["confidence"] >= judged.BELIEVED for row in measures)
         share = tables.share(accused, len(mine))
         yield f"| {name} | {len(mine)} | {share} | {len(measures)} | {sure} | {len(own)} |"
-    told = [row for row in staged if row["verdict"] != "measures_storage" and not _own_settings(row)]
+    told = [
+        row for row in staged if row["verdict"] != "measures_storage" and not own_settings(row, row["also"])
+    ]
     if told:
         yield ""
         yield (
@@ -319,11 +321,6 @@ def honest_lines(every: Sequence[dict[str, Any]]) -> Iterator[str]:
             )
             + "."
         )
-
-
-def _own_settings(row: dict[str, Any]) -> bool:
-    """Tell whether an honest run is rightly said to be limited by what is true beside."""
-    return row["verdict"] == "limited" and all(rule in row["also"] for rule, _ in row["findings"])
 
 
 def probes(every: Sequence[Scored], fitted: Fitted, drawn: Drawn) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lab.probes import tables
 from lab.probes.judged import BELIEVED
+from lab.probes.rows import findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -103,10 +104,17 @@ def _is(counted: str, line: Line, said: Line) -> bool:
     if counted == "not believed":
         return not (measures and said["confidence"] >= BELIEVED)
     if counted == "accused":
-        return not measures and not (
-            said["verdict"] == "limited" and all(rule in line["also"] for rule, _ in said["findings"])
-        )
+        return not measures and not own_settings(said, line["also"])
     return bool(said[counted])
+
+
+def own_settings(said: Line, also: Sequence[str]) -> bool:
+    """Tell whether a run is said to be limited by nothing else than what is true beside.
+
+    What decides counts: a suspicion beside it decides nothing.
+    """
+    limits = [rule for rule, _, effect in findings(said["plain"]) if effect == "limited"]
+    return said["verdict"] == "limited" and all(rule in also for rule in limits)
 
 
 def _told(said: Line) -> str:

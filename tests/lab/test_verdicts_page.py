@@ -8,7 +8,7 @@ from lab.probes import page
 from lab.verdicts.outside_page import outside_lines
 
 
-def line(verdict: str, *findings: str, spinning: int = 0) -> dict[str, Any]:
+def line(verdict: str, *findings: str, spinning: int = 0, suspicions: tuple[str, ...] = ()) -> dict[str, Any]:
     return {
         "seed": 9101,
         "kind": "honest_disk_in_memory",
@@ -18,14 +18,20 @@ def line(verdict: str, *findings: str, spinning: int = 0) -> dict[str, Any]:
         "also": ["generator_cpu"],
         "verdict": verdict,
         "confidence": 0.9,
-        "findings": [[rule, 0.9] for rule in findings],
+        "findings": [[rule, 0.9] for rule in (*findings, *suspicions)],
+        "plain": {
+            "causes": [
+                *([rule, 0.9, "limited"] for rule in findings),
+                *([rule, 0.6, "suspect"] for rule in suspicions),
+            ]
+        },
     }
 
 
 def test_every_honest_run_counts_however_busy_its_host_was() -> None:
     lines = [
         line("measures_storage"),
-        line("limited", "generator_cpu", spinning=1),
+        line("limited", "generator_cpu", spinning=1, suspicions=("not_steady",)),
         line("limited", "throttled", spinning=2),
         line("cannot_tell", "generator_cpu", spinning=2),
     ]
@@ -62,7 +68,7 @@ def test_a_lie_is_counted_by_what_was_said_before_and_after_its_probes() -> None
         line("limited", "generator_cpu")
         | {"expected": None, "named": False, "alone": line("limited", "throttled") | {"named": False}},
     ]
-    lines[2]["plain"] = {"explanations": {"medium": 0.9}}
+    lines[2]["plain"] |= {"explanations": {"medium": 0.9}}
     told = "\n".join(outside_lines(lines))
     assert "| lies | named first | 0 of 2" in told
     assert "1 of 2: 50.0 % (9.5 to 90.5) |\n| lies | named" in told
