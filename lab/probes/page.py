@@ -12,7 +12,7 @@ from lab.probes.draw import FAMILIES, LIES
 from lab.probes.host_kinds import HONEST_KINDS
 from lab.rules_digest import rules_digest, weights_digest
 from lab.verdicts.outside_again import AGAIN
-from lab.verdicts.outside_page import outside_lines, own_settings
+from lab.verdicts.outside_page import beside_all, outside_lines, own_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -236,15 +236,14 @@ def _real(every: Sequence[dict[str, Any]], drawn: Drawn) -> Iterator[str]:
         "",
         "## Real parts",
         "",
-        f"{len(staged)} of {drawn.real_asked} runs of `python -m lab.verdicts.collect --seeds "
+        f"{len(staged)} of {drawn.real_asked} runs of `LAB_NICE=0 python -m lab.verdicts.collect --seeds "
         f"{min(row['seed'] for row in every)}:{max(row['seed'] for row in every)}`: loop devices, "
         f"ext4, btrfs, "
         "zram, control groups and devices served from user space, parameters drawn from the seed, 3 to 10 s "
         f"each, no probes; in {sum(row['busy'] for row in staged)} of them half of the CPUs were in "
         f"other hands "
-        "before the run began. There `generator_cpu`, `not_steady` and `time_structure`, which may "
-        "be true of the "
-        "host, are not "
+        f"before the run began{beside_all(staged)}. There `generator_cpu`, `not_steady` and "
+        "`time_structure`, which may be true of the host, are not "
         f"held against a verdict. {judged_by(every)}",
         "",
         f"- Lies named first: {tables.share(sum(row['named_first'] for row in lies), len(lies))}",
@@ -285,10 +284,11 @@ def honest_lines(every: Sequence[dict[str, Any]]) -> Iterator[str]:
         "",
         "## Honest runs on real parts, with probes",
         "",
-        "`python -m lab.verdicts.collect --honest --probe 10s --seeds "
+        "`LAB_NICE=0 python -m lab.verdicts.collect --honest --probe 10s --seeds "
         f"{min(row['seed'] for row in every)}:{max(row['seed'] for row in every)}`: loop devices, zram, "
         "ext4, XFS, btrfs RAID, overlay, FUSE and devices served from user space; beside half of them one or "
-        "two programs that use up CPUs, which is drawn, too. Each run counts, however busy the host was. "
+        "two programs that use up CPUs, which is drawn, too. Each run counts, however busy the host was"
+        f"{beside_all(staged)}. "
         f"{judged_by(every)}",
         "",
         "| beside it | runs | accused | said to measure | with 80 % and more | its own settings named |",

@@ -20,6 +20,9 @@ from lab.verdicts import outside, outside_again
 from lab.verdicts.drawn import kind_of, scenario, spinning
 from lab.verdicts.score import score, score_bundle
 
+from loadstone.analysis import contention
+from loadstone.bundle.read import Bundle
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -82,14 +85,19 @@ def anew(
         if bundle is not None and bundle.exists():
             if known is not None and not known["absent"]:
                 busy, beside = known["busy"], known.get("spinning", 0)
-                return line(
-                    seed, score_bundle(one, bundle, busy=busy), beside, _alone(one, bundle, probe, busy=busy)
-                )
+                told = score_bundle(one, bundle, busy=busy)
+                return line(seed, told, beside, _alone(one, bundle, probe, busy=busy)) | _taken(bundle)
             shutil.rmtree(bundle)
         made = score(one, bundle, spinning=beside, options=options)
-        return line(seed, made, beside, _alone(one, bundle, probe, busy=made.busy))
+        return line(seed, made, beside, _alone(one, bundle, probe, busy=made.busy)) | _taken(bundle)
     except RuntimeError as error:
         return {"seed": seed, "rules": rules_digest(), "kind": one.name, "absent": str(error)}
+
+
+def _taken(bundle: Path | None) -> dict[str, Any]:
+    """Return what others on the CPUs could take of a rate while it ran."""
+    found = contention.of_bundle(Bundle.open(bundle)) if bundle is not None and bundle.exists() else None
+    return {"taken": None if found is None else round(found.share, 3)}
 
 
 def _alone(one: Scenario, bundle: Path | None, probe: str | None, *, busy: bool) -> Scored | None:

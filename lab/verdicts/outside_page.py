@@ -5,6 +5,7 @@ Knows lines of `lab.verdicts.collect --outside --probe` and counts them; judges 
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from lab.probes import tables
@@ -28,9 +29,9 @@ FIRST: Final = (
     "## Kinds from outside",
     "--outside",
     "lies and honest runs that were written down by somebody who had not read the rules, one seed of each "
-    "kind, on real parts. No simulated kind was made after them and no number was chosen on them. Two of "
-    "these seeds changed something: *a share of a full processor* was told as credits of the storage, which "
-    "was mended, and *big buffered reads that come round* had been thought to be honest.",
+    "kind, on real parts. No simulated kind was made after them and no number was chosen on them. Two "
+    "earlier seeds of them changed something: *a share of a full processor* was told as credits of the "
+    "storage, which was mended, and *big buffered reads that come round* had been thought to be honest.",
 )
 AGAIN: Final = (
     "## More kinds from outside",
@@ -56,9 +57,10 @@ def outside_lines(every: Sequence[Line], *, again: bool = False) -> Iterator[str
         "",
         title,
         "",
-        f"`python -m lab.verdicts.collect {option} --probe 10s --seeds "
+        f"`LAB_NICE=0 python -m lab.verdicts.collect {option} --probe 10s --seeds "
         f"{min(one['seed'] for one in every)}:{max(one['seed'] for one in every)}`: {intro} "
-        f"Beside {busy} of {len(staged)} runs half of the CPUs or more were in other hands. "
+        f"Beside {busy} of {len(staged)} runs half of the CPUs or more were in other hands"
+        f"{beside_all(staged)}. "
         "*Believed*: 'measures the storage' with at least 80 %; *accused*: an honest number that is not "
         "said to measure the storage, nor to be limited by what its own job asked for.",
         "",
@@ -106,6 +108,15 @@ def _is(counted: str, line: Line, said: Line) -> bool:
     if counted == "accused":
         return not measures and not own_settings(said, line["also"])
     return bool(said[counted])
+
+
+def beside_all(staged: Sequence[Line]) -> str:
+    """Say what others on the CPUs could take of rates in the median of these runs, where it was seen."""
+    taken = sorted(row["taken"] for row in staged if row.get("taken") is not None)
+    if not taken:
+        return ""
+    least, usual, most = (f"{100 * one:.0f} %" for one in (taken[0], median(taken), taken[-1]))
+    return f": others on the CPUs could take {least} to {most} of a rate, {usual} in the median"
 
 
 def own_settings(said: Line, also: Sequence[str]) -> bool:
