@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 CGROUPS = Path("/sys/fs/cgroup")
 ZRAM = Path("/sys/class/zram-control")
-PATIENCE_S = 10.0
+PATIENCE_S = 40.0
 PROGRAMS = ("losetup", "mkfs.ext4", "mkfs.btrfs", "nbdkit", "nbdfuse", "taskset", "fallocate")
 JOIN = (
     'nice=${LAB_NICE:--20}; echo "$nice" 2>/dev/null > /proc/$$/autogroup; '
