@@ -111,6 +111,15 @@ def test_a_generator_that_waited_its_turn_and_is_in_no_figure_is_no_reason_to_do
     assert one(generator_stopped.RULE, case).effect == effect
 
 
+def test_stalls_that_take_much_of_the_time_are_more_than_turns() -> None:
+    rates, fine = course([4000.0])
+    for begin in (60, 170, 330, 480, 550, 720, 810, 930):
+        fine.ops[begin : begin + 25] = 0
+    case = run(rates, fine=fine, contention=CROWDED)
+    case = replace(case, total=replace(case.total, latency=LatencyFigures(1e6, "lat", 40_000)))
+    assert one(time_structure.RULE, case).effect == "suspect"
+
+
 def test_what_has_an_order_in_time_is_not_made_by_others() -> None:
     rates, fine = course([4000.0])
     for begin in range(100, 1000, 100):

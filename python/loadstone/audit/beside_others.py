@@ -6,13 +6,18 @@ Knows Cases only. A change that they can make is no evidence about the storage, 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
     from loadstone.audit.rule import Finding
+
+
+STALLED: Final = 0.15
+"""Turns so long that nothing ends take no larger part of the time: of 36 honest runs on real parts (seeds
+13801 to 13934, 11 to 22 tasks ready on 2 CPUs) at most 12 %."""
 
 
 def can_change(case: Case, low: float, high: float, length_ns: float) -> bool:
@@ -29,7 +34,7 @@ def can_change(case: Case, low: float, high: float, length_ns: float) -> bool:
 def can_stop(case: Case, longest_ns: float, share: float) -> bool:
     """Tell whether they can hold I/Os up for so long, and for this share of the time."""
     found = case.contention
-    return found is not None and longest_ns <= found.wait_ns and share <= found.share
+    return found is not None and longest_ns <= found.wait_ns and share <= min(STALLED, found.share)
 
 
 def told(case: Case, found: Finding) -> Finding:
