@@ -28,7 +28,7 @@ SAID: Final = {
 FIRST: Final = (
     "## Kinds from outside",
     "--outside",
-    "lies and honest runs that were written down by somebody who had not read the rules, one seed of each "
+    "lies and honest runs that were written down by somebody who had not read the rules, one seed of a "
     "kind, on real parts. No simulated kind was made after them and no number was chosen on them. Two "
     "earlier seeds of them changed something: *a share of a full processor* was told as credits of the "
     "storage, which was mended, and *big buffered reads that come round* had been thought to be honest.",
