@@ -27,6 +27,11 @@ OLD = (
     "*Not of the present rules*: an earlier session's section as it stood, whose bundles are gone. *Present* "
     "means then."
 )
+LOOKED_AT = (
+    "Of these seeds 8133 was looked at before the rules were final, and so were 531025 and 531026 of the "
+    "kinds from outside: their stalls had been told as a turn of the CPUs' others, which `STALLED` bounds "
+    "now. Its value is of other seeds."
+)
 GAP = 100
 WORDS = (
     "A *lie* is a number that its storage did not make at work; half of all situations are honest. A cause "
@@ -105,7 +110,7 @@ def earlier(lines: Sequence[str]) -> Iterator[str]:
         if line.startswith("## "):
             wanted = line not in here
             if wanted:
-                yield from (f"{line} (earlier rules)", "", OLD)
+                yield from ("", f"{line} (earlier rules)", "", OLD)
         elif wanted:
             yield line
 
@@ -244,7 +249,7 @@ def _real(every: Sequence[dict[str, Any]], drawn: Drawn) -> Iterator[str]:
         f"other hands "
         f"before the run began{beside_all(staged)}. There `generator_cpu`, `not_steady` and "
         "`time_structure`, which may be true of the host, are not "
-        f"held against a verdict. {judged_by(every)}",
+        f"held against a verdict. {LOOKED_AT} {judged_by(every)}",
         "",
         f"- Lies named first: {tables.share(sum(row['named_first'] for row in lies), len(lies))}",
         f"- Lies named: {tables.share(sum(row['named'] for row in lies), len(lies))}",
