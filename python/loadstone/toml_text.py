@@ -61,8 +61,12 @@ def parsed(text: str) -> dict[str, Any]:
         raise TomlError(f"it is nested deeper than {DEEPEST} levels") from None
     except ValueError as error:
         # A number of thousands of digits is a plain ValueError.
-        at = re.search(r"at line (\d+)", str(error))
-        raise TomlError(str(error), int(at[1]) if at else None) from error
+        at = re.search(r"(.*) \(at (?:line (\d+), (column \d+)|end of document)\)", str(error))
+        if at is None:
+            raise TomlError(str(error)) from error
+        # The line is told by whoever says it, before the message.
+        said = f"{at[1][:1].lower()}{at[1][1:]} at {at[3] or 'the end of the file'}"
+        raise TomlError(said, int(at[2]) if at[2] else None) from error
     if _deeper(found):
         raise TomlError(f"it is nested deeper than {DEEPEST} levels")
     return found

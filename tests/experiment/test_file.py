@@ -117,7 +117,7 @@ def test_parameters_are_set_from_outside() -> None:
         ('"$time"', '"$tine"', 14, "there is no parameter 'tine'", "did you mean 'time'?"),
         ('runtime = "$time"', 'bs = "4k"', 7, "nothing refers to it", None),
         ('"/dev/sdd"', '"a$disks"', 18, "is a list and cannot stand inside a text", None),
-        ("title = ", "title == ", 1, "is not TOML", None),
+        ("title = ", "title == ", 1, "is not TOML: invalid value at column 8", None),
         ('workload = "four-corners"', "", 16, "has no load", None),
         ('name = "cache"', 'name = "depth"', 27, "two factors are called 'depth'", None),
         (
