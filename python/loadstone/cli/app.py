@@ -5,7 +5,7 @@ A verb is imported when it is used. Adding one is a file in `verbs/` and a line 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 from cyclopts import App, CycloptsError
 
@@ -79,7 +79,14 @@ def run(words: Sequence[str]) -> int:
     try:
         result = app(list(words))
     except CycloptsError as error:
-        verb = words[0] if words and words[0] in VERBS else ""
-        hint = f"see `loadstone {verb} --help`" if verb else "see `loadstone --help`"
-        raise InputError(str(error), where=Where("command line"), hint=hint) from error
+        raise InputError(str(error), where=Where("command line"), hint=_hint(words)) from error
     return result if isinstance(result, int) else exitcodes.DONE
+
+
+def _hint(words: Sequence[str]) -> str:
+    from loadstone.api.export_formats import Kind
+
+    verb, *given = words
+    if verb == "export" and given and given[0] in get_args(Kind):
+        return f"the directory comes before the format: loadstone export BUNDLE {given[0]}"
+    return f"see `loadstone {verb} --help`" if verb in VERBS else "see `loadstone --help`"
