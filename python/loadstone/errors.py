@@ -58,6 +58,10 @@ class InputError(LoadstoneError):
     exit_code = exitcodes.USAGE
 
 
+class NothingInCommonError(InputError):
+    """Results have no load that could be compared."""
+
+
 class SeveralMistakesError(InputError):
     """More than one part of what the user gave is wrong. Each is an error with its own place and hint."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from loadstone.cli.main import main
 from tests.e2e import program
 from tests.support import runs
 from tests.support.runs import Job
@@ -61,3 +62,11 @@ def test_without_a_gate_the_comparison_is_no_failure(tmp_path: Path) -> None:
     made(tmp_path / "after", 800.0, seed=2)
     done = program.run("compare", "before", "after", "--json", cwd=tmp_path)
     assert (done.code, json.loads(done.out)["gate"]) == (0, None)
+
+
+def test_a_gate_does_not_pass_for_a_typo_where_it_has_seen_nothing(tmp_path: Path) -> None:
+    made(tmp_path / "before")
+    runs.make(tmp_path / "after", Job("b", {"write": 1000.0}, block_bytes=8192))
+    words = ["compare", str(tmp_path / "before"), str(tmp_path / "after")]
+    assert main([*words, "--gate"]) == 98
+    assert main(words) == 2

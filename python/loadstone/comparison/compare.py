@@ -15,7 +15,7 @@ from loadstone.comparison import curve_effects, matrix, pairing, watched
 from loadstone.comparison.differences import Difference, differences, environment_of
 from loadstone.comparison.phase import with_tails
 from loadstone.comparison.side import Side, named, side
-from loadstone.errors import InputError
+from loadstone.errors import InputError, NothingInCommonError
 from loadstone.helpers import Helpers
 from loadstone.messages import make_error
 
@@ -99,8 +99,7 @@ def compare(
 ) -> ComparisonTable:
     """Compare two or more results with the first of them.
 
-    Raises `InputError` for fewer than two, for the same one twice, and when they have nothing in
-    common to compare.
+    Raises `InputError` for fewer than two and for the same one twice, and `NothingInCommonError`.
     """
     if len(paths) < 2:
         raise make_error(InputError, "comparison.sides.one")
@@ -118,13 +117,13 @@ def compare(
 
 
 def beside(sides: tuple[Side, ...], *, alpha: float = matrix.ALPHA) -> ComparisonTable:
-    """Compare sides that were read. Raises `InputError` when they have nothing in common to compare."""
+    """Compare sides that were read. Raises `NothingInCommonError` when no load of theirs can be compared."""
     pairs, alone = pairing.rows(sides)
     pairs = [replace(row, cells=tuple(map(_told_in_full, row.cells))) for row in pairs]
     curves = curve_effects.of_sides(sides)
     of_curves = list(curve_effects.effects(curves, len(pairs)))
     if not pairs and not of_curves:
-        raise make_error(InputError, "comparison.sides.nothing_common", hint=_held(sides))
+        raise make_error(NothingInCommonError, "comparison.sides.nothing_common", hint=_held(sides))
     return ComparisonTable(
         sides=sides,
         pairs=tuple(pairs),

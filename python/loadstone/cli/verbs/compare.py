@@ -16,7 +16,7 @@ from cyclopts import Parameter
 from loadstone import exitcodes
 from loadstone.cli.display import console
 from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Unverified
-from loadstone.errors import InputError, Where
+from loadstone.errors import InputError, NothingInCommonError, Where
 from loadstone.messages import make_error
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def compare(
     json
         Print one JSON document instead of a table.
     gate
-        End with exit code 97 when something became worse, 98 when a side is not valid or has no data, or
-        when a regression of the size of --detect could have been missed.
+        End with exit code 97 when something became worse, 98 when a side is not valid or has no data, when
+        the sides have no load in common, or when a regression of the size of --detect could have been missed.
     detect
         The regression that the gate must be able to see, as 5% [default: 5%].
     tolerance
@@ -72,7 +72,12 @@ def compare(
 
     for path in files:
         comparing.check_report(path, any_ending=path is html)
-    compared = comparing.compare(*results, unverified=unverified, alpha=level)
+    try:
+        compared = comparing.compare(*results, unverified=unverified, alpha=level)
+    except NothingInCommonError as error:
+        if gate:
+            error.exit_code = exitcodes.NOT_VALID  # It could not have seen anything.
+        raise
     size = looked_for if looked_for is not None else max(comparing.DETECT, 2 * allowed)
     if json:
         told = compared.document(detect=size, tolerance=allowed, gated=gate)
