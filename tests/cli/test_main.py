@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.cli.main import main
+from tests.support import runs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,6 +97,7 @@ def test_a_job_of_a_named_workload_runs_alone(tmp_path: Path, capsys: pytest.Cap
         ),
         (["workloads", "four"], "`loadstone workloads` lists them"),
         (["verify", "/nothing"], "/nothing: not a bundle"),
+        (["export", "csv", "/nothing"], "comes before the format: loadstone export BUNDLE csv"),
     ],
 )
 def test_a_mistake_is_told_where_it_was_made(
@@ -103,3 +105,17 @@ def test_a_mistake_is_told_where_it_was_made(
 ) -> None:
     assert main(words) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_report_is_written_to_as_many_files_as_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = runs.make(tmp_path / "run").path
+    files = [tmp_path / "a.html", tmp_path / "a.md"]
+    words = [word for file in files for word in ("-o", str(file))]
+    assert main(["report", str(made), *words]) == 0
+    assert [file.stat().st_size > 0 for file in files] == [True, True]
+    assert capsys.readouterr().err.count("report: ") == 2
+    refused = ["-o", str(tmp_path / "b.html"), "-o", str(tmp_path / "none" / "b.md")]
+    assert main(["report", str(made), *refused]) == 2
+    assert not (tmp_path / "b.html").exists()

@@ -32,6 +32,11 @@ class WrittenReport:
     doubts: tuple[str, ...]
 
 
+def check_report(path: Path) -> None:
+    """Raise `InputError` or `RefusedError` where a report could not be written: before anything is read."""
+    check(path)
+
+
 def write_report(
     result: Path | str, *others: Path | str, output: Path | str | None = None, unverified: bool = False
 ) -> WrittenReport:

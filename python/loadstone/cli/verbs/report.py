@@ -6,7 +6,7 @@ Knows what is said of it; `loadstone.write_report` writes it.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -14,12 +14,15 @@ from loadstone import exitcodes
 from loadstone.cli.display import console
 from loadstone.cli.options.arguments import Unverified  # noqa: TC001 - the argument parser reads it
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 def report(
     bundle: Path,
     /,
     *others: Path,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: Annotated[list[Path] | None, Parameter(name=["--output", "-o"])] = None,
     unverified: Unverified = False,
 ) -> int:
     """Write the report of a run, a study, an experiment, or another tool's result.
@@ -32,12 +35,20 @@ def report(
     others
         More studies whose latency curves are laid over those of the first.
     output
-        File to write: .html, .md or .pdf, of runs and studies also .svg or .png with all charts [default:
-        report.html in a bundle or study; here curves.html for several studies, NAME-report.html for others].
+        File to write (repeat for several): .html, .md or .pdf, of runs and studies also .svg or .png with
+        all charts [default: report.html in a bundle or study; here curves.html for several studies,
+        NAME-report.html for others].
     """
-    from loadstone.api.reporting import write_report
+    from loadstone.api.reporting import check_report, write_report
 
-    written = write_report(bundle, *others, output=output, unverified=unverified)
-    console.doubts(written.doubts)
-    console.say(f"report: {written.path}")
+    for named in output or []:
+        check_report(named)
+    doubts: tuple[str, ...] = ()
+    wanted: Sequence[Path | None] = output or [None]
+    for path in wanted:
+        written = write_report(bundle, *others, output=path, unverified=unverified)
+        if written.doubts != doubts:
+            console.doubts(written.doubts)
+        doubts = written.doubts
+        console.say(f"report: {written.path}")
     return exitcodes.DONE
