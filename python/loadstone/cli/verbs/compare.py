@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def compare(
     *results: Path,
-    output: Annotated[list[Path] | None, Parameter(name=["--output", "-o"])] = None,
+    output: Annotated[list[Path] | None, Parameter(name=["--output", "-o"], negative="")] = None,
     html: Path | None = None,
     markdown: Annotated[bool, Flag] = False,
     json: Annotated[bool, Flag] = False,

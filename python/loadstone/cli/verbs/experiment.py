@@ -33,7 +33,7 @@ def experiment(
     set: Annotated[list[str] | None, Repeat] = None,  # noqa: A002 - the name of the option
     leave_out_unset: Annotated[bool, Flag] = False,
     allow_exec: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    output: Annotated[list[Path] | None, Parameter(name=["--output", "-o"])] = None,
+    output: Annotated[list[Path] | None, Parameter(name=["--output", "-o"], negative="")] = None,
     run_options: RunOptions = RunOptions(),
 ) -> int:
     """Run a controlled experiment: which setting makes the difference, by how much, and how sure that is.

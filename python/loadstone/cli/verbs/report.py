@@ -22,7 +22,7 @@ def report(
     bundle: Path,
     /,
     *others: Path,
-    output: Annotated[list[Path] | None, Parameter(name=["--output", "-o"])] = None,
+    output: Annotated[list[Path] | None, Parameter(name=["--output", "-o"], negative="")] = None,
     unverified: Unverified = False,
 ) -> int:
     """Write the report of a run, a study, an experiment, or another tool's result.
