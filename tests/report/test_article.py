@@ -159,6 +159,19 @@ def test_a_rate_is_not_broken_within_its_unit_on_paper(tmp_path: Path) -> None:
     assert any("600 ± 200 MiB/s" in line and "rr read" in line for line in told.splitlines()), told
 
 
+def test_a_change_stands_beside_its_value_on_paper_where_there_is_room(tmp_path: Path) -> None:
+    if shutil.which("pdftotext") is None:
+        pytest.skip("no pdftotext (package poppler-utils)")
+    pytest.importorskip("typst")
+    row = ["IOPS", "100", TableCell("150", below="+50 % (+45 to +55) ▲", kind="better")]
+    made = Article("A comparison", "a", [ArticleTable(["pattern", "a", "b"], [row], matrix=True)])
+    (tmp_path / "a.pdf").write_bytes(paper.pdf(made))
+    told = subprocess.run(
+        ["pdftotext", "-layout", str(tmp_path / "a.pdf"), "-"], capture_output=True, text=True, check=True
+    ).stdout
+    assert any("150" in line and "+50 %" in line for line in told.splitlines()), told
+
+
 def test_a_pattern_is_never_the_last_line_of_a_page(tmp_path: Path) -> None:
     if shutil.which("pdftotext") is None:
         pytest.skip("no pdftotext (package poppler-utils)")
