@@ -163,7 +163,11 @@ def test_a_change_stands_beside_its_value_on_paper_where_there_is_room(tmp_path:
     if shutil.which("pdftotext") is None:
         pytest.skip("no pdftotext (package poppler-utils)")
     pytest.importorskip("typst")
-    row = ["IOPS", "100", TableCell("150", below="+50 % (+45 to +55) ▲", kind="better")]
+    row: list[TableCell | str] = [
+        "IOPS",
+        "100",
+        TableCell("150", below="+50 % (+45 to +55) ▲", kind="better"),
+    ]
     made = Article("A comparison", "a", [ArticleTable(["pattern", "a", "b"], [row], matrix=True)])
     (tmp_path / "a.pdf").write_bytes(paper.pdf(made))
     told = subprocess.run(

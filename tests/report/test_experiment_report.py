@@ -29,6 +29,7 @@ from loadstone.report.experiment import article, document, files, text, words
 from loadstone.report.experiment.story import ExperimentStory
 from loadstone.report.pictures.charts import colour
 from tests.effects.drawn import table
+from tests.support import links
 
 SCHEMA = Path(__file__).parents[2] / "contract" / "experiment-report.schema.json"
 TWO = (("governor", ("powersave", "performance")), ("cache", ("kept", "dropped")))
@@ -146,6 +147,7 @@ def test_every_form_says_what_was_changed_left_out_and_how_to_redo_it(
             assert part in said, (ending, part)
     assert "NOT PUT BACK" not in said
     assert "<and>" not in said
+    assert links.dead(tmp_path / "r.html") == []
 
 
 def test_the_pdf_is_text(planted: ExperimentStory, tmp_path: Path) -> None:

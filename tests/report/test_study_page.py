@@ -34,6 +34,7 @@ from loadstone.study.run import Hooks, StudyRequest, run_study
 from loadstone.study.sweep import SweepController
 from tests.analysis.test_repeats import measured, run
 from tests.study import simulated
+from tests.support import links
 
 if TYPE_CHECKING:
     from loadstone.plan.model import SimDevice
@@ -90,6 +91,7 @@ def said(whole: StudyPage, width: int = 120) -> str:
 def page(whole: StudyPage) -> str:
     out = whole.path / "report.html"
     study_page.write([whole], out)
+    assert links.dead(out) == []
     return out.read_text().replace("\N{NO-BREAK SPACE}", " ")
 
 
@@ -111,6 +113,12 @@ def test_a_curve_has_a_table_its_knee_its_limit_and_charts(curved: StudyPage) ->
     report_of_run = whole.path / "runs" / "001-maximum" / "report.html"
     report_of_run.write_text("")
     assert 'href="runs/001-maximum/report.html"' in page(whole)
+    # From another directory, too.
+    elsewhere = whole.path.parent / "pages" / "of a curve.html"
+    elsewhere.parent.mkdir()
+    study_page.write([whole], elsewhere)
+    assert "../raid0/runs/001-maximum/report.html" in links.links(elsewhere)
+    assert links.dead(elsewhere) == []
     report_of_run.unlink()
     assert html.index("5.") < html.index("<table")
     assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", html)

@@ -5,9 +5,11 @@ Knows which parts a study's report has, by its kind, and how they follow each ot
 
 from __future__ import annotations
 
+import os
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 from loadstone import output, units
 from loadstone.analysis.study import repeats, run_figures
@@ -141,11 +143,14 @@ def write(studies: Sequence[StudyPage], path: Path) -> None:
         doubt = next((one.doubts[0] for one in studies if one.doubts), None)
         output.write(path, _picture(_evidence(studies), kind, path, doubt))
     else:
-        output.write(path, as_file(article(studies), kind))
+        output.write(path, as_file(article(studies, path.resolve().parent), kind))
 
 
-def article(studies: Sequence[StudyPage]) -> Article:
-    """Return what the page says: the answer, what it is worth, the matrix, the evidence, how to redo it."""
+def article(studies: Sequence[StudyPage], directory: Path) -> Article:
+    """Return what the page says: the answer, what it is worth, the matrix, the evidence, how to redo it.
+
+    `directory` is where it will be: its links lead from there to the pages of runs.
+    """
     first = studies[0]
     alone = len(studies) == 1
     blocks: list[Block] = [Paragraph(_answer(studies), "answer")]
@@ -166,7 +171,7 @@ def article(studies: Sequence[StudyPage]) -> Article:
         blocks += _path(one) if alone else []
         blocks.append(Heading("Runs" if alone else f"Runs of {_label(one)}"))
         blocks += [] if alone else [*_verdicts(lines[1:]), Facts(_facts(one))]
-        blocks += _runs(one, alone=alone)
+        blocks += _runs(one, directory if alone else None)
         blocks += _redo(one, shown)
     return Article(
         kicker=f"Loadstone study: {KINDS[first.study.kind] if alone else 'curves laid over each other'}",
@@ -381,10 +386,10 @@ def _path(whole: StudyPage) -> list[Block]:
     ]
 
 
-def _runs(whole: StudyPage, *, alone: bool) -> list[Block]:
+def _runs(whole: StudyPage, directory: Path | None) -> list[Block]:
     sheet = held_against_a_sheet(whole.runs)
     headings = ["run", "verdict", *HEADINGS, *(["of data sheet"] if sheet else [])]
-    rows = [row for run in whole.runs for row in _rows(whole, run, sheet=sheet, linked=alone)]
+    rows = [row for run in whole.runs for row in _rows(run, _page_of(whole, run, directory), sheet=sheet)]
     blocks: list[Block] = [ArticleTable(headings, rows, names=2)] if rows else []
     blocks.append(Paragraph(RUNS_READ, "soft"))
     said = notes(whole.study)
@@ -392,13 +397,19 @@ def _runs(whole: StudyPage, *, alone: bool) -> list[Block]:
     return blocks
 
 
-def _rows(whole: StudyPage, run: RunFigures, *, sheet: bool, linked: bool) -> list[list[TableCell | str]]:
+def _page_of(whole: StudyPage, run: RunFigures, directory: Path | None) -> str:
+    """Return the link from a directory to the page of a run, nothing where it has none."""
+    if directory is None or run.point.bundle is None:
+        return ""
+    page = whole.path.resolve() / run.point.bundle / REPORT
+    return quote(os.path.relpath(page, directory)) if page.is_file() else ""
+
+
+def _rows(run: RunFigures, link: str, *, sheet: bool) -> list[list[TableCell | str]]:
     """Return a line for a run; one for each job and operation where it ran in phases."""
     lines = [run.whole] if run.whole is not None else list(run.lines)
     verdict = NAMES[run.point.verdict] if run.point.verdict else units.NONE
-    page = f"{run.point.bundle}/{REPORT}"
-    exists = linked and run.point.bundle is not None and (whole.path / page).is_file()
-    name = TableCell(run.point.name, link=page if exists else "")
+    name = TableCell(run.point.name, link=link)
     told = verdict + (f" · {run.point.error}" if run.point.error else "")
     reached = [data_sheet.share(reached_by(run))] if sheet else []
     empty = [units.NONE] * len(HEADINGS)
