@@ -366,11 +366,24 @@ def test_sectors_beside_one_direction_or_none_are_judged(tmp_path: Path, *, read
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("f.json", '{"fio version": "fio-3.33", "jobs": [', "is not a whole document of fio"),
+        (
+            "f.json",
+            '{"fio version": "fio-3.33",\n"jobs": [',
+            "f.json:2: is not a whole document of fio: expecting value at column 10",
+        ),
+        (
+            "f.json",
+            '{"fio version": "fio-3.33", "a": ' + "[" * 5000,
+            "f.json: is not a whole document of fio: it is nested too",
+        ),
         ("f.json", '{"fio version": "fio-3.33"}', "has no list of jobs"),
         ("f.json", '{"fio version": "fio-3.33", "jobs": [1, 2]}', "expected a list of objects"),
         ("f.terse", "3;fio-3.33;a;0;0;1;2", "found 7 fields, expected at least 92"),
-        ("f.xml", "<Results><System></System><TimeSpan>", "is not XML"),
+        (
+            "f.xml",
+            "<Results><System></System>\n<TimeSpan>",
+            "f.xml:2: is not XML: no element found at column 11",
+        ),
         ("f.xml", '<!DOCTYPE a [<!ENTITY b "c">]><Results><System></System></Results>', "defines entities"),
         ("f.xml", "<Results><System></System></Results>", "has no TimeSpan"),
         ("f.csv", "'Target Type,Target Name\nALL\n", "found 1 columns, expected 2"),

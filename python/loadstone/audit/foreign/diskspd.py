@@ -34,8 +34,9 @@ def read(path: Path) -> reader.ForeignResults:
     try:
         root = ET.fromstring(text.strip())  # noqa: S314 - entities were refused above
     except ET.ParseError as error:
-        line = error.position[0] if error.position else None
-        raise reader.wrong(path, "not_xml", line, reason=str(error)) from error
+        line, column = error.position
+        reason = f"{str(error).partition(': line')[0]} at column {column + 1}"
+        raise reader.wrong(path, "not_xml", line, reason=reason) from error
     asked = root.findall("Profile/TimeSpans/TimeSpan")
     measured = root.findall("TimeSpan")
     if root.tag != "Results" or not measured:

@@ -46,12 +46,12 @@ def read(path: Path) -> reader.ForeignResults:
 def _document(path: Path) -> dict[str, Any]:
     """Find the last JSON object of a file: fio writes messages between them."""
     text, decoder, found = reader.text(path), json.JSONDecoder(), None
-    at, problem = text.find("{"), "there is no object in it"
+    at, problem, line = text.find("{"), "there is no object in it", None
     while at >= 0:
         try:
             one, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
-            problem, end = str(error), at + 1
+            problem, line, end = *_problem(error), at + 1
             following = text.find("\n{", end)
             at = following + 1 if following >= 0 else -1
             continue
@@ -59,8 +59,17 @@ def _document(path: Path) -> dict[str, Any]:
             found = one
         at = text.find("{", end)
     if found is None:
-        raise reader.wrong(path, "not_whole", reason=str(problem))
+        raise reader.wrong(path, "not_whole", line, reason=problem)
     return found
+
+
+def _problem(error: Exception) -> tuple[str, int | None]:
+    """Return what is wrong with it in words, and its line."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deep", None
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg[:1].lower()}{error.msg[1:]} at column {error.colno}", error.lineno
+    return str(error), None
 
 
 def _texts(value: Any) -> dict[str, str]:
