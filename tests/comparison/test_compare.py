@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from tests.support.runs import Job
 
 if TYPE_CHECKING:
     from loadstone.bundle.study import Factor
+    from loadstone.comparison.phase import ComparedPhase
 
 FOREIGN = Path(__file__).parents[1] / "data" / "foreign"
 
@@ -414,6 +416,23 @@ def test_one_run_in_several_forms_counts_once(tmp_path: Path) -> None:
         ("json+.json", "after"),
     ]
     assert len(found.passed) == 3
+
+
+@pytest.mark.parametrize(("min_ns", "same"), [(35_000, True), (35_600, True), (21_000, False)])
+def test_runs_of_a_device_with_a_limit_are_no_copies(min_ns: float, *, same: bool) -> None:
+    """They complete as many I/Os in as long: two tools' runs were told to be one measurement."""
+    one = read_side(FOREIGN.parent / "fio-small-run" / "json+.json").phases[0]
+    printed, other = _with_shortest(one, 35_000), replace(_with_shortest(one, min_ns), path=Path("bundle"))
+    assert printed.is_the_same_measurement(other) is same
+
+
+def _with_shortest(phase: ComparedPhase, min_ns: float) -> ComparedPhase:
+    ops = {
+        op: replace(found, latency=replace(found.latency, min_ns=min_ns))
+        for op, found in phase.case.ops.items()
+        if found.latency is not None
+    }
+    return replace(phase, case=replace(phase.case, ops=ops))
 
 
 def test_reads_are_not_held_against_writes_of_a_job_of_the_same_name(tmp_path: Path) -> None:

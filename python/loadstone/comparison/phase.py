@@ -95,10 +95,16 @@ class ComparedPhase:
     @property
     def large_blocks(self) -> bool:
         """Whether bandwidth tells more than IOPS."""
+        block = self._block_bytes
+        return isinstance(self.values.get(BANDWIDTH), Sample) if block is None else block >= LARGE_BLOCK_BYTES
+
+    @property
+    def _block_bytes(self) -> float | None:
+        """Bytes of an I/O on average."""
         iops, moved = self.values.get(IOPS), self.values.get(BANDWIDTH)
         if isinstance(iops, Sample) and isinstance(moved, Sample) and iops.value:
-            return moved.value / iops.value >= LARGE_BLOCK_BYTES
-        return isinstance(moved, Sample)
+            return moved.value / iops.value
+        return None
 
     @property
     def depth(self) -> int | None:
@@ -112,7 +118,8 @@ class ComparedPhase:
     def is_the_same_measurement(self, other: ComparedPhase) -> bool:
         """Tell a copy, or one run that was printed in two forms: the same I/Os took the same time.
 
-        Forms round what they print; two files of one form have the same digits.
+        Forms round what they print; two files of one form have the same digits. A device with a limit
+        completes as many I/Os in every run, and in as long: the shortest I/O tells those apart.
         """
         digits = 0.0 if self.path.suffix == other.path.suffix else PRINTED
         ops = {op: found for op, found in self.case.ops.items() if found.operations}
@@ -120,6 +127,7 @@ class ComparedPhase:
         return (
             bool(ops)
             and ops.keys() == theirs.keys()
+            and _may_be(self._block_bytes, other._block_bytes)
             and _near(self.case.seconds, other.case.seconds, digits)
             and all(
                 mine.operations == theirs[op].operations
@@ -151,7 +159,25 @@ def _as_long(one: LatencyFigures | None, other: LatencyFigures | None, digits: f
         and other is not None
         and _near(one.mean_ns, other.mean_ns, digits)
         and _near(one.max_ns, other.max_ns, 10 * digits)
+        and _near_as_printed(one.min_ns, other.min_ns, 10 * digits)
     )
+
+
+def _may_be(one: float | None, other: float | None) -> bool:
+    """Tell whether blocks of these sizes may be of one run, whose rates were rounded."""
+    return one is None or other is None or _near(one, other, 0.1)
+
+
+def _near_as_printed(one: float | None, other: float | None, digits: float) -> bool:
+    """Tell whether two may be one time; a short one may be printed in whole micro- or milliseconds."""
+    if one is None or other is None:
+        return True
+    step = max(_step_ns(one), _step_ns(other)) if digits else 0.0
+    return _near(one, other, digits) or abs(one - other) <= step
+
+
+def _step_ns(of: float) -> float:
+    return next((step for step in (1e6, 1e3) if of % step == 0), 0.0)
 
 
 def _near(one: float | None, other: float | None, digits: float) -> bool:
