@@ -16,6 +16,7 @@ from loadstone.bundle import study as on_disk
 from loadstone.cli.verbs.compare import compare as verb
 from loadstone.comparison import pairing
 from loadstone.comparison.compare import JobRow, compare
+from loadstone.comparison.side import named
 from loadstone.comparison.side import side as read_side
 from loadstone.errors import InputError
 from loadstone.report.comparison import words
@@ -362,6 +363,12 @@ def test_what_is_true_of_several_sides_is_said_once(tmp_path: Path) -> None:
     found = compare([*paths, made(tmp_path / "slow", 900.0, seed=4)])
     told = headline(found)
     assert told.startswith("b, c against a: not told apart. slow against a: worse in the one pattern")
+
+
+def test_sides_of_one_name_are_told_apart_by_as_much_of_their_paths_as_that_takes(tmp_path: Path) -> None:
+    paths = [made(tmp_path / name / "1") for name in ("before", "after")]
+    sides = named([*map(read_side, paths), read_side(made(tmp_path / "x"))])
+    assert [one.name for one in sides] == ["before/1", "after/1", "x"]
 
 
 def test_a_result_that_is_given_twice_is_named(tmp_path: Path) -> None:

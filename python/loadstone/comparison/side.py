@@ -168,6 +168,20 @@ def _nothing(path: Path, passed: Sequence[PassedOver]) -> InputError:
 
 
 def named(sides: Sequence[Side]) -> tuple[Side, ...]:
-    """Give sides that are called the same their whole path."""
+    """Give sides that are called the same as much of their paths as tells them apart."""
     names = [one.name for one in sides]
-    return tuple(replace(one, name=str(one.path)) if names.count(one.name) > 1 else one for one in sides)
+    return tuple(
+        replace(one, name=_told_apart(one, [other for other in sides if other.name == one.name]))
+        if names.count(one.name) > 1
+        else one
+        for one in sides
+    )
+
+
+def _told_apart(side: Side, alike: Sequence[Side]) -> str:
+    others = [one.path.absolute().parts for one in alike if one is not side]
+    mine = side.path.absolute().parts
+    for count in range(2, len(mine)):
+        if all(other[-count:] != mine[-count:] for other in others):
+            return "/".join(mine[-count:])
+    return str(side.path)

@@ -38,6 +38,7 @@ def page(made: ComparisonTable) -> str:
 def _rendered(made: ComparisonTable, drawer: Drawer) -> str:
     forest = charts.forest(made)
     small = [spec for spec in charts.over_time(made) if spec is not None]
+    matrix = _matrix(made)
     return templates.render(
         "comparison/page.html",
         names=[one.name for one in made.sides],
@@ -49,8 +50,8 @@ def _rendered(made: ComparisonTable, drawer: Drawer) -> str:
         ],
         doubts=[f"{one.name}: {doubt}" for one in made.sides for doubt in one.doubts],
         across=len(made.sides) <= COLUMNS,
-        labelled=len(made.sides) > BESIDE,
-        matrix=_matrix(made),
+        labelled=len(made.sides) > BESIDE or _tells_each(matrix),
+        matrix=matrix,
         legend=words.legend(made),
         excluded=made.excluded,
         forest=_drawn(drawer, forest) if forest is not None else None,
@@ -97,6 +98,11 @@ def _matrix(made: ComparisonTable) -> list[dict[str, Any]]:
         lines = [_line(made, metric, [one for one in mine if one.metric == metric]) for metric in metrics]
         blocks.append({"pattern": mine[0].pattern, "lines": lines})
     return blocks
+
+
+def _tells_each(matrix: list[dict[str, Any]]) -> bool:
+    """Tell whether a cell has the values of its repeats: a phone has no room for two of those in a row."""
+    return any(cell["each"] for block in matrix for line in block["lines"] for cell in line["cells"])
 
 
 def _line(made: ComparisonTable, metric: Metric, found: list[Effect]) -> dict[str, Any]:
