@@ -7,6 +7,7 @@ import json
 import math
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -25,7 +26,7 @@ from loadstone.effects.model import RatioInterval
 from loadstone.effects.observations import Aim, Factor, Observation, Observations
 from loadstone.errors import InputError
 from loadstone.report.article.markdown import markdown
-from loadstone.report.experiment import article, document, files, text, words
+from loadstone.report.experiment import article, document, files, tables, text, words
 from loadstone.report.experiment.story import ExperimentStory
 from loadstone.report.pictures.charts import colour
 from tests.effects.drawn import table
@@ -232,3 +233,10 @@ def test_what_cannot_be_told_from_another_factor_is_named_and_has_no_figure() ->
     matrix = lines(found)
     assert "not known" in matrix
     assert "no data" not in matrix
+
+
+def test_shares_that_add_up_to_more_than_all_are_explained(planted: ExperimentStory) -> None:
+    assert tables.shared(planted) == ""
+    shares = [one.model_copy(update={"eta_squared": 0.9}) for one in planted.effects.shares]
+    told = tables.shared(replace(planted, effects=planted.effects.model_copy(update={"shares": shares})))
+    assert told.startswith("shares add up to more than 100 %")

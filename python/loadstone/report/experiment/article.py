@@ -150,6 +150,8 @@ def _shares(story: ExperimentStory) -> Iterator[Block]:
         yield Heading("What matters most")
         yield from _drawn([spec], 1)
         yield ArticleTable(*tables.shares(story))
+        if told := tables.shared(story):
+            yield Paragraph(told, "soft")
 
 
 def _time(story: ExperimentStory) -> Iterator[Block]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone import units
 from loadstone.effects.names import name_of
 from loadstone.effects.names import value as value_of
+from loadstone.messages import say
 from loadstone.report.experiment import words
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 
 LAST: Final = ("order in time", "not explained")
+MOST_SHARED: Final = 1.02
+"""Shares that add up to no more than this are as good as all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +281,16 @@ def shares(story: ExperimentStory) -> tuple[list[str], list[list[str]]]:
         known = [mine.get(pattern) for pattern in story.effects.patterns]
         rows.append([term, *(units.NONE if one is None else _share(one.eta_squared) for one in known)])
     return ["share of the sum of squares", *story.effects.patterns], rows
+
+
+def shared(story: ExperimentStory) -> str:
+    """Return what is to be known where the shares of a pattern add up to more than all."""
+    sums: dict[str, float] = {}
+    for one in story.effects.shares:
+        if one.metric == story.metric:
+            sums[one.pattern] = sums.get(one.pattern, 0.0) + one.eta_squared
+    over = [f"{pattern} ({words.percent(total)})" for pattern, total in sums.items() if total > MOST_SHARED]
+    return say("report.experiment.shared", patterns=", ".join(over)) if over else ""
 
 
 def _share(of: float) -> str:
