@@ -8,6 +8,7 @@ those of a scheduler that is there already (Slurm, Kubernetes). Nothing is ever 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import json
 import shlex
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 START_S: Final = 15.0
 FIND_EVERY_S: Final = 0.5
+PASS_S: Final = 1.0
+"""So long a host may take for its last orders when it is let go."""
 FIND_SHARE: Final = 0.8
 """Of the time a host has to answer: then its worker is not there, and who is there is told."""
 
@@ -90,15 +93,15 @@ class ControlPlane:
         """Do something on the loop and wait for it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout_s)
 
-    def begin(self, work: Coroutine[Any, Any, Any]) -> None:
+    def begin(self, work: Coroutine[Any, Any, Any]) -> concurrent.futures.Future[Any]:
         """Do something on the loop."""
-        asyncio.run_coroutine_threadsafe(work, self._loop)
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def listen(self, name: str, heard: Callable[[dict[str, Any]], None]) -> None:
         """Let somebody hear what comes of a host."""
         self._heard[name] = heard
         if self.hosts.run.scheduler is not None:
-            self.begin(self._find(name))
+            self.begin(self._find_or_lose(name))
 
     def given(self, entry: HostEntry) -> dict[str, Any]:
         """Return what a worker must know, its key among it."""
@@ -107,7 +110,7 @@ class ControlPlane:
         protocol = "tls" if credentials is not None else "tcp"
         return {
             "name": entry.name,
-            "scheduler": None if coordinator is None else f"{protocol}://{coordinator}:{self.port}",
+            "scheduler": None if coordinator is None else _url(protocol, coordinator, self.port),
             "protocol": protocol,
             "port": self.port,
             "credentials": None if credentials is None else credentials.document(),
@@ -160,7 +163,7 @@ class ControlPlane:
             )
             await self._scheduler
             self.port = int(self._scheduler.address.rpartition(":")[2])
-            address = f"{protocol}://{self.hosts.run.coordinator or '127.0.0.1'}:{self.port}"
+            address = _url(protocol, self.hosts.run.coordinator or "127.0.0.1", self.port)
         self._client = await self.dask.DASK.Client(
             address, asynchronous=True, security=security, set_as_default=False
         )
@@ -182,6 +185,12 @@ class ControlPlane:
             await self._scheduler.close()
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
+
+    async def _find_or_lose(self, name: str) -> None:
+        try:
+            await self._find(name)
+        except Exception as error:  # noqa: BLE001 # whatever breaks it: nobody would hear of it
+            self._heard[name]({"type": "lost", "why": _broken(error)})
 
     async def _find(self, name: str) -> None:
         """Find a host among the workers of a scheduler that was there before; they may still be starting."""
@@ -243,14 +252,16 @@ class DaskLink:
         self._waiting = Waiting()
         self._process: subprocess.Popen[bytes] | None = None
         self._said: list[str] = []
-        self._orders: asyncio.Queue[dict[str, Any]] | None = None
+        # There before anybody hears of the host: who is told that it is up gives the first order at once.
+        self._orders: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self._passing: concurrent.futures.Future[Any] | None = None
         self._closed = False
         self._is_up = False
 
     def open(self) -> None:
         """Start the worker by ssh; one of another scheduler is only found."""
+        self._passing = self._plane.begin(self._pass_orders())
         self._plane.listen(self.name, self._hear)
-        self._plane.begin(self._pass_orders())
         if self._plane.hosts.run.scheduler is not None:
             return
         argv = [*ssh_argv(self._entry), shlex.join([*self._entry.program, "hosts", "worker"])]
@@ -269,8 +280,7 @@ class DaskLink:
 
     def tell(self, order: dict[str, Any]) -> None:
         """Send an order; they arrive in this order."""
-        if self._orders is not None:
-            self._plane.begin(self._orders.put(order))
+        self._plane.begin(self._orders.put(order))
 
     def ask(self, order: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         """Send a question and wait for its answer."""
@@ -283,8 +293,12 @@ class DaskLink:
         return found
 
     def close(self) -> None:
-        """Let go of it: the worker ends with its ssh, and the agent with it."""
+        """Let go of it, once it has its orders: the worker ends with its ssh, and the agent with it."""
         self._closed = True
+        if self._passing is not None:
+            # The last order says whether the bundle there is to be removed.
+            self._plane.begin(self._orders.put(None))
+            concurrent.futures.wait([self._passing], PASS_S)
         if self._process is None:
             return
         with contextlib.suppress(OSError):
@@ -305,9 +319,7 @@ class DaskLink:
             self._heard(self.name, message)
 
     async def _pass_orders(self) -> None:
-        self._orders = asyncio.Queue()
-        while not self._closed:
-            order = await self._orders.get()
+        while (order := await self._orders.get()) is not None:
             try:
                 await self._plane.call(self.name, self._plane.dask.tell, order)
             except Exception as error:  # noqa: BLE001 # whatever breaks it, the host is lost
@@ -330,6 +342,10 @@ class DaskLink:
             code = process.wait(5.0)
         if not self._closed:
             self._heard(self.name, {"type": "lost", "why": why_gone(code, self._said, ssh=True)})
+
+
+def _url(protocol: str, host: str, port: int) -> str:
+    return f"{protocol}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _broken(error: Exception) -> str:

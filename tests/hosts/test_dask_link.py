@@ -1,0 +1,96 @@
+"""The link to an agent behind a Dask worker: no order is lost at its beginning or its end."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("distributed", reason="the extra `hosts` is not installed")
+from loadstone.hosts import dask_link
+from loadstone.hosts.dask_link import ControlPlane, DaskLink
+from loadstone.hosts.hosts_file import HostsFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+HOSTS = HostsFile.model_validate(
+    {"run": {"scheduler": "tcp://127.0.0.1:1", "tls": False}, "host": [{"name": "h1"}]}
+)
+TELL = SimpleNamespace(tell=None)
+
+
+class Plane:
+    """A control plane whose host is up before `listen` returns, as on a machine with other work."""
+
+    def __init__(self) -> None:
+        self.hosts = HOSTS
+        self.dask = TELL
+        self.addresses = {"h1": "tcp://127.0.0.1:2"}
+        self.passed: list[str] = []
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.thread.start()
+
+    def begin(self, work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def listen(self, _: str, heard: Callable[[dict[str, Any]], None]) -> None:
+        heard({"type": "up"})
+
+    async def call(self, _name: str, _function: object, order: dict[str, Any]) -> None:
+        await asyncio.sleep(0.01)
+        self.passed.append(order["do"])
+
+
+@pytest.fixture
+def plane() -> Iterator[Plane]:
+    one = Plane()
+    yield one
+    one.loop.call_soon_threadsafe(one.loop.stop)
+    one.thread.join(5)
+    one.loop.close()
+
+
+def test_an_order_is_passed_however_early_it_is_given(plane: Plane) -> None:
+    """The greeting was lost where a host was heard of before its link was ready: a run waited `connect_s`."""
+
+    def heard(_: str, message: dict[str, Any]) -> None:
+        assert message == {"type": "up"}
+        link.tell({"do": "hello"})
+
+    link = DaskLink(plane, HOSTS.host[0], heard)  # type: ignore[arg-type] # in the place of a scheduler
+    link.open()
+    link.close()
+    assert plane.passed == ["hello"]
+
+
+def test_the_last_orders_are_passed_before_a_host_is_let_go(plane: Plane) -> None:
+    """The last one tells an agent to remove what the coordinator has."""
+    link = DaskLink(plane, HOSTS.host[0], lambda _, __: None)  # type: ignore[arg-type] # as above
+    link.open()
+    for order in ("alive", "alive", "leave"):
+        link.tell({"do": order})
+    link.close()
+    assert plane.passed == ["alive", "alive", "leave"]
+
+
+def test_a_scheduler_that_goes_while_hosts_are_looked_for_is_a_loss() -> None:
+    """Nobody heard of it, and a run waited `connect_s`."""
+    heard: list[dict[str, Any]] = []
+
+    async def gone(**_: object) -> None:
+        raise OSError("the stream is closed")
+
+    async def look() -> None:
+        plane = ControlPlane(HOSTS)
+        plane._client = SimpleNamespace(scheduler=SimpleNamespace(identity=gone))
+        plane._heard["h1"] = heard.append
+        await plane._find_or_lose("h1")
+        plane._loop.close()
+
+    asyncio.run(look())
+    assert heard == [{"type": "lost", "why": dask_link._broken(OSError())}]
