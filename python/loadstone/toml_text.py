@@ -53,6 +53,11 @@ class TomlError(ValueError):
         self.line = line
 
 
+def decoded(raw: bytes) -> str:
+    """Return bytes as text without the mark that editors put first. Raises `UnicodeDecodeError`."""
+    return raw.decode("utf-8-sig")
+
+
 def parsed(text: str) -> dict[str, Any]:
     """Return the tables of a text. Raises `TomlError`."""
     try:

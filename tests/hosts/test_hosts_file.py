@@ -50,3 +50,55 @@ def test_addresses_of_ipv6_stand_in_brackets_with_their_interface() -> None:
     with pytest.raises(InputError) as raised:
         read_hosts("fe80::1")
     assert "brackets" in str(raised.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ('transport = "pipe"\ncertificates = "c"', "run: certificates has no effect with transport"),
+        ('transport = "pipe"\ncoordinator = "10.0.0.1"', "run: coordinator has no effect with transport"),
+        ('transport = "pipe"\ntls = true', "run: tls has no effect with transport"),
+        ('tls = false\ncertificates = "c"', "run: certificates has no effect with tls = false"),
+        ('scheduler = "tls://a:1"\ncoordinator = "b"', "run: coordinator has no effect with a scheduler"),
+        ('scheduler = "tcp://a:1"', "run: tcp:// carries words without TLS"),
+        ('scheduler = "tls://a:1"\ntls = false', "run: tls:// needs TLS"),
+        ('coordinator = "10.0.0.1:99"', "2: run.coordinator: expected a name or an address without a port"),
+        ('coordinator = "[fe80::1]:99"', "2: run.coordinator: expected a name or an address without a port"),
+    ],
+)
+def test_a_setting_without_effect_is_refused(tmp_path: Path, settings: str, said: str) -> None:
+    """`transport = "pipe"` ignored certificates, and a coordinator's port went where nobody looked."""
+    path = tmp_path / "hosts.toml"
+    path.write_text(GOOD.replace('transport = "pipe"', settings))
+    with pytest.raises(InputError) as raised:
+        read_hosts_file(path)
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("host", "said"),
+    [
+        ('address = "10.0.0.11:22"', "5: host.address: expected a name or an address without a port"),
+        ('launch = "local"\nuser = "root"', "6: host.user: user has no effect on a host with launch"),
+    ],
+)
+def test_a_host_says_nothing_that_is_not_done(tmp_path: Path, host: str, said: str) -> None:
+    path = tmp_path / "hosts.toml"
+    path.write_text(GOOD.replace('address = "10.0.0.11"', host))
+    with pytest.raises(InputError) as raised:
+        read_hosts_file(path)
+    assert f"{path}:{said}" in str(raised.value)
+
+
+def test_hosts_of_this_machine_alone_need_no_way_to_speak(tmp_path: Path) -> None:
+    path = tmp_path / "hosts.toml"
+    path.write_text('[run]\ntls = false\n[[host]]\nname = "a"\nlaunch = "local"\n')
+    with pytest.raises(InputError) as raised:
+        read_hosts_file(path)
+    assert f"{path}:2: run.tls: tls has no effect where all hosts have launch" in str(raised.value)
+
+
+def test_an_address_of_ipv6_may_stand_in_brackets_and_a_file_may_begin_with_a_mark(tmp_path: Path) -> None:
+    path = tmp_path / "hosts.toml"
+    path.write_bytes(b'\xef\xbb\xbf[run]\ncoordinator = "[fe80::1]"\n[[host]]\nname = "h1"\n')
+    assert read_hosts_file(path).run.coordinator == "fe80::1"

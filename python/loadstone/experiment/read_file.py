@@ -62,7 +62,7 @@ def parse(
     if len(content) > MOST_BYTES:
         raise make_error(InputError, "experiment.file.too_large", where=Where(name), most=MOST_BYTES)
     try:
-        text = content.decode()
+        text = toml_text.decoded(content)
         document = toml_text.parsed(text)
     except UnicodeDecodeError as error:
         raise make_error(InputError, "experiment.file.not_text", where=Where(name)) from error

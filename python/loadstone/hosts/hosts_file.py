@@ -28,9 +28,15 @@ _WORD: Final = re.compile(
     r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9a-fA-F:.]+(?:%[\w.-]+)?\]|[^@:\s\[\]]+)(?::(?P<port>\d+))?"
 )
 
+_HOST_AND_PORT: Final = re.compile(r"[^:\s]+:\d+|\[.*\]:\d+")
+
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False, strict=True)]
 Port = Annotated[int, Field(ge=1, le=65_535, strict=True)]
 
+BY_SSH: Final = ("user", "port", "identity_file", "ssh_options", "program")
+"""Keys of a host that say how it is reached, and nothing of a process of this machine."""
+BY_DASK: Final = ("coordinator", "certificates", "tls")
+"""Keys of a run that say how Dask carries words."""
 SCHEDULER: Final = re.compile(r"(?:tls|tcp)://(?:\[[0-9a-fA-F:]+\]|[^\s/:]+):[0-9]{1,5}")
 
 
@@ -38,6 +44,12 @@ def _one_word(text: str) -> str:
     if not text or any(character.isspace() for character in text):
         raise ValueError(say("hosts.file.blanks"))
     return text
+
+
+def _without_port(text: str) -> str:
+    if _HOST_AND_PORT.fullmatch(text) is not None:
+        raise ValueError(say("hosts.file.port"))
+    return _one_word(text[1:-1] if text.startswith("[") and text.endswith("]") else text)
 
 
 def _scheduler(text: str) -> str:
@@ -60,6 +72,7 @@ def _name(text: str) -> str:
 
 Text = Annotated[str, Field(min_length=1)]
 Word = Annotated[str, AfterValidator(_one_word)]
+Address = Annotated[str, AfterValidator(_without_port)]
 
 
 class HostDefaults(FrozenModel):
@@ -81,7 +94,7 @@ class HostEntry(HostDefaults):
     """One host. `name` is what reports call it."""
 
     name: Annotated[str, AfterValidator(_name)]
-    address: Word | None = None
+    address: Address | None = None
     """Name or address to reach it by; its own name when there is none."""
 
     @property
@@ -100,8 +113,8 @@ class SharedTarget(FrozenModel):
 class RunSettings(FrozenModel):
     """How the hosts are held together."""
 
-    coordinator: Word | None = None
-    """Address of this machine as hosts reach it."""
+    coordinator: Address | None = None
+    """Address of this machine as hosts reach it; the port is a free one."""
     transport: Literal["dask", "pipe"] = "dask"
     """How words travel: Dask distributed under TLS, or the standard streams of ssh."""
     scheduler: Annotated[str, AfterValidator(_scheduler)] | None = None
@@ -116,9 +129,24 @@ class RunSettings(FrozenModel):
 
     @model_validator(mode="after")
     def _one_way(self) -> RunSettings:
-        if self.scheduler is not None and "transport" in self.model_fields_set and self.transport == "pipe":
-            raise ValueError(say("hosts.file.two_ways"))
+        """Refuse what has no effect beside what else is set."""
+        if self.scheduler is None:
+            self._refuse("pipe", BY_DASK, if_=self.transport == "pipe")
+        else:
+            self._refuse("scheduler", ("coordinator",), if_=True)
+            if self.transport == "pipe":
+                raise ValueError(say("hosts.file.two_ways"))
+            if self.scheduler.startswith("tls:") is not self.tls:
+                raise ValueError(
+                    say("hosts.file.scheduler_tls" if self.tls else "hosts.file.scheduler_no_tls")
+                )
+        self._refuse("no_tls", ("certificates",), if_=not self.tls)
         return self
+
+    def _refuse(self, why: str, keys: tuple[str, ...], *, if_: bool) -> None:
+        found = next((key for key in keys if if_ and key in self.model_fields_set), None)
+        if found is not None:
+            raise ValueError(say(f"hosts.file.no_effect.{why}", key=found))
 
 
 class HostsFile(FrozenModel):
@@ -178,7 +206,7 @@ def read_hosts(word: str) -> HostsFile:
 def _client_file(path: Path) -> list[str]:
     """Read the hosts of a file of `fio --client`; where fio's own server listens is of no use here."""
     try:
-        lines = input_file.read(path, "list of hosts").decode().splitlines()
+        lines = input_file.read(path, "list of hosts").decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise InputError(say("hosts.clients.unreadable"), where=Where(str(path))) from error
     found = []
@@ -233,7 +261,7 @@ def _named(names: list[str], where: Where) -> HostsFile:
 def read_hosts_file(path: Path) -> HostsFile:
     """Read `hosts.toml`. Raises `InputError` with line, key, what was found and what is near."""
     try:
-        content = input_file.read(path, "list of hosts").decode()
+        content = toml_text.decoded(input_file.read(path, "list of hosts"))
         found = HostsFile.model_validate(toml_text.parsed(content))
     except UnicodeDecodeError as error:
         raise InputError(say("hosts.file.binary"), where=Where(str(path))) from error
@@ -248,7 +276,23 @@ def read_hosts_file(path: Path) -> HostsFile:
             say("hosts.clients.empty"), where=Where(str(path)), hint=say("hosts.file.empty_hint")
         )
     _check_shared(path, content, found)
+    _check_effects(path, content, found)
     return found
+
+
+def _check_effects(path: Path, content: str, found: HostsFile) -> None:
+    """Refuse what is said of ssh where nothing is started by ssh."""
+    document = toml_text.parsed(content)
+    for number, host in enumerate(found.host):
+        given = [key for key in BY_SSH if key in document["host"][number]]
+        if host.launch == "local" and given:
+            where = Where(str(path), _line(content, "host", number, given[0]), f"host.{given[0]}")
+            raise InputError(say("hosts.file.no_effect.local", key=given[0]), where=where)
+    if found.run.scheduler is None and all(host.launch == "local" for host in found.host):
+        given = [key for key in ("transport", *BY_DASK) if key in document.get("run", {})]
+        if given:
+            where = Where(str(path), _line(content, "run", 0, given[0]), f"run.{given[0]}")
+            raise InputError(say("hosts.file.no_effect.all_local", key=given[0]), where=where)
 
 
 def _check_shared(path: Path, content: str, found: HostsFile) -> None:

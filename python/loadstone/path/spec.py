@@ -238,7 +238,7 @@ def read(path: Path) -> Spec:
 def parse(raw: bytes, path: Path) -> Spec:
     """Check the content of a file. Raises `InputError` as `read` does."""
     try:
-        content = raw.decode()
+        content = toml_text.decoded(raw)
         return Spec.model_validate(toml_text.parsed(content))
     except UnicodeDecodeError as error:
         raise make_error(InputError, "path.spec.not_text", where=Where(str(path))) from error

@@ -180,7 +180,7 @@ def _secrets(path: Path) -> dict[str, Secrets]:
         with input_file.opened(path) as file:
             if stat.S_IMODE(file.status.st_mode) & 0o077:
                 raise make_error(InputError, "watch.secrets.readable", where=_at(SECRETS), path=path)
-            tables = toml_text.parsed(file.read(input_file.MOST_BYTES).decode())
+            tables = toml_text.parsed(toml_text.decoded(file.read(input_file.MOST_BYTES)))
     except OSError as error:
         raise make_error(
             InputError, "watch.secrets.unreadable", where=_at(SECRETS), path=path, reason=error.strerror
