@@ -138,8 +138,7 @@ def _target(
                 )
                 lists.targets.append(target.model_copy(update={"path": name, "identity": None}))
             return known[one.identity]
-    path = target.path if target.kind.value == "virtual" else f"{host}:{target.path}"
-    lists.targets.append(target.model_copy(update={"path": path, "identity": None}))
+    lists.targets.append(target.model_copy(update={"path": f"{host}:{target.path}", "identity": None}))
     return len(lists.targets) - 1
 
 
