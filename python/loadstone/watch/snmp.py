@@ -68,6 +68,9 @@ KEPT_NS: Final = 20_000_000_000
 """After so long without change a group of counters did not move at all (net-snmp keeps 15 s at most)."""
 LAZY: Final = ("cpu", "net")
 """Groups that an agent that was asked cannot have left where they were: to answer takes both."""
+ANSWER_S: Final = 4.0
+TRIES: Final = 2
+"""Of which a question is asked within that time: a datagram may be lost, and nobody says so."""
 ROWS: Final = 24
 MOST_ROWS: Final = 4096
 SILENT: Final = "No SNMP response"
@@ -88,7 +91,7 @@ class Snmp:
 
     def __init__(self, address: WatchedAddress, *, timeout_s: float | None = None) -> None:
         self._address = address
-        self._timeout_s = timeout_s or 2.0
+        self._timeout_s = timeout_s or ANSWER_S
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ask: _Agent | None = None
         self._names: dict[str, dict[str, str]] = {}
@@ -226,12 +229,12 @@ class Snmp:
 class _Agent:
     """Requests to one agent, as objects by number."""
 
-    def __init__(self, api: Any, engine: Any, access: Any, transport: Any, port: int | None) -> None:
+    def __init__(self, api: Any, engine: Any, access: Any, transport: Any, silent: WatchError) -> None:
         self._api = api
         self._engine = engine
         self._access = access
         self._transport = transport
-        self._port = port
+        self._silent = silent
 
     def close(self) -> None:
         self._engine.close_dispatcher()
@@ -274,9 +277,9 @@ class _Agent:
     def _bindings(self, answer: Any) -> Iterable[tuple[str, Any]]:
         failed, status, _, bindings = answer
         if failed:
-            raise _fault(str(failed) or type(failed).__name__, self._port)
+            raise _fault(str(failed) or type(failed).__name__, self._silent)
         if status and int(status) != 2:
-            raise _fault(status.prettyPrint(), self._port)
+            raise _fault(status.prettyPrint(), self._silent)
         for oid, value in bindings:
             if type(value).__name__ not in ("NoSuchObject", "NoSuchInstance", "EndOfMibView", "Null"):
                 yield str(oid), value
@@ -289,11 +292,12 @@ async def _agent(address: WatchedAddress, timeout_s: float) -> _Agent:
         raise make_error(LASTING, "watch.snmp.no_library") from error
     try:
         transport = await api.UdpTransportTarget.create(
-            (address.host, address.port or 161), timeout=timeout_s, retries=1
+            (address.host, address.port or 161), timeout=timeout_s / TRIES, retries=TRIES - 1
         )
     except Exception as error:
         raise make_error(LASTING, "watch.hosts.unknown_name") from error
-    return _Agent(api, api.SnmpEngine(), _access(api, address), transport, address.port)
+    silent = make_error(WatchError, "watch.snmp.silent", port=address.port, timeout_s=timeout_s)
+    return _Agent(api, api.SnmpEngine(), _access(api, address), transport, silent)
 
 
 def _access(api: Any, address: WatchedAddress) -> Any:
@@ -326,9 +330,9 @@ def _access(api: Any, address: WatchedAddress) -> Any:
     return api.UsmUserData(secrets.user, **told)
 
 
-def _fault(said: str, port: int | None) -> WatchError:
+def _fault(said: str, silent: WatchError) -> WatchError:
     if SILENT in said:
-        return make_error(WatchError, "watch.snmp.silent", port=port)
+        return silent
     for words, fault in FAULTS:
         if words in said.lower():
             return make_error(LASTING, f"watch.snmp_access.{fault}")
