@@ -14,9 +14,10 @@ import tempfile
 from pathlib import Path
 
 from lab.hosts import namespaces
-from lab.hosts.faults import EVERY_WAY, FAULTS, STANDING, Fault, Trial
+from lab.hosts.faults import FAULTS, Fault
 from lab.hosts.namespaces import NamespaceHosts
 from lab.hosts.standing import StandingScheduler
+from lab.hosts.trial import EVERY_WAY, STANDING, Trial
 
 PAGE = Path(__file__).parents[2] / "docs" / "hosts-faults.md"
 HEAD = """# What goes wrong on several hosts, and what happens then

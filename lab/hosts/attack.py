@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.hosts import namespaces
-from lab.hosts.faults import STANDING, Trial, opens
 from lab.hosts.namespaces import NamespaceHosts
 from lab.hosts.standing import StandingScheduler
+from lab.hosts.trial import STANDING, Trial, opens
 
 from loadstone import temporary
 

@@ -1,0 +1,111 @@
+"""Faults of reaching a host: its link, its ssh server, its keys, its version and its clock."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lab.hosts.trial import Trial
+
+
+def unreachable(trial: Trial) -> None:
+    trial.hosts.link("h2", "down")
+    trial.start(run="connect_s = 6")
+    trial.finish()
+    trial.hosts.link("h2", "up")
+
+
+def no_server(trial: Trial) -> None:
+    trial.hosts.stop_server("h2")
+    trial.start()
+    trial.finish()
+    trial.hosts.start_server("h2")
+
+
+def no_such_name(trial: Trial) -> None:
+    trial.start(hosts={"h2": "port = 2\n"})
+    trial.finish()
+
+
+def key_refused(trial: Trial) -> None:
+    other = trial.directory / "other"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
+    trial.start(hosts={"h2": f'identity_file = "{other}"\n'})
+    trial.finish()
+
+
+def host_key_differs(trial: Trial) -> None:
+    known = trial.directory / "known"
+    key = trial.directory / "other.pub"
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(trial.directory / "other")], check=True
+    )
+    known.write_text(f"{trial.hosts.address('h2')} {' '.join(key.read_text().split()[:2])}\n")
+    options = ["StrictHostKeyChecking=yes", f"UserKnownHostsFile={known}", "LogLevel=ERROR"]
+    trial.start(hosts={"h2": "ssh_options = " + json.dumps(options)})
+    trial.finish()
+
+
+def not_installed(trial: Trial) -> None:
+    trial.start(hosts={"h2": 'program = ["loadstone-is-not-there"]\n'})
+    trial.finish()
+
+
+def version_differs(trial: Trial) -> None:
+    copy = trial.directory / "old"
+    copy.mkdir()
+    subprocess.run(
+        ["cp", "-r", str(Path(os.environ["PYTHONPATH"].split(":")[0]) / "loadstone"), str(copy)], check=True
+    )
+    (copy / "loadstone" / "version.py").write_text('__version__ = "0.0.9"\n')
+    program = [
+        "env",
+        f"PYTHONPATH={copy}",
+        f"LOADSTONE_ENGINE={os.environ.get('LOADSTONE_ENGINE', '')}",
+        sys.executable,
+        "-m",
+        "loadstone",
+    ]
+    trial.start(hosts={"h2": "program = " + json.dumps(program)})
+    trial.finish()
+
+
+def clock_off(trial: Trial) -> None:
+    shim = trial.directory / "shim"
+    shim.mkdir()
+    (shim / "sitecustomize.py").write_text(
+        "import time\n_ns = time.time_ns\ntime.time_ns = lambda: _ns() + 3_000_000_000\n"
+    )
+    base = os.environ.get("PYTHONPATH", "")
+    program = [
+        "env",
+        f"PYTHONPATH={shim}:{base}",
+        f"LOADSTONE_ENGINE={os.environ.get('LOADSTONE_ENGINE', '')}",
+        sys.executable,
+        "-m",
+        "loadstone",
+    ]
+    trial.start(hosts={"h2": "program = " + json.dumps(program)}, seconds=2)
+    trial.finish()
+
+
+def wrong_certificate(trial: Trial) -> None:
+    make = [sys.executable, "-m", "loadstone", "hosts", "certificates", "h1,h2", "--directory"]
+    for place in ("certs", "others"):
+        subprocess.run([*make, str(trial.directory / place)], check=True, capture_output=True)
+    for ending in ("pem", "key"):
+        source = trial.directory / "others" / f"h2.{ending}"
+        (trial.directory / "certs" / f"h2.{ending}").write_text(source.read_text())
+    trial.start(run=f'certificates = "{trial.directory / "certs"}"\nconnect_s = 8')
+    trial.finish()
+
+
+def certificate_missing(trial: Trial) -> None:
+    (trial.directory / "certs").mkdir()
+    trial.start(run=f'certificates = "{trial.directory / "certs"}"')
+    trial.finish()
