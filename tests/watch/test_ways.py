@@ -279,7 +279,7 @@ def test_an_agent_by_community_and_by_user(agent: int, tmp_path: Path) -> None:
 def test_wrong_secrets_of_an_agent_are_told(agent: int, tmp_path: Path) -> None:
     for secrets, says in (
         # The whole time, and it was asked twice within.
-        ({"community": "wrong"}, r"within 1.00\ss: .* community"),
+        ({"community": "wrong"}, "within 1 s: .* community"),
         (
             {"user": "nobody", "auth_password": "auth-right", "privacy_password": "priv-right"},
             "user is not known",

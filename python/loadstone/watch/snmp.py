@@ -296,7 +296,7 @@ async def _agent(address: WatchedAddress, timeout_s: float) -> _Agent:
         )
     except Exception as error:
         raise make_error(LASTING, "watch.hosts.unknown_name") from error
-    silent = make_error(WatchError, "watch.snmp.silent", port=address.port, timeout_s=timeout_s)
+    silent = make_error(WatchError, "watch.snmp.silent", port=address.port, timeout=f"{timeout_s:g}")
     return _Agent(api, api.SnmpEngine(), _access(api, address), transport, silent)
 
 
