@@ -111,6 +111,19 @@ def load(series: pl.DataFrame, rows: pl.DataFrame, op: str) -> Moved:
     return _asked(series.filter(pl.col("op") == op), rows)
 
 
+def load_bytes(series: pl.DataFrame, rows: pl.DataFrame, op: str) -> NDArray[np.float64]:
+    """Return the bytes that the load moved in the time of each row; windows do not overlap."""
+    own = series.filter(pl.col("op") == op).sort("start_ns")
+    if own.height == 0:
+        return np.zeros(rows.height)
+    edges = own.select("start_ns", "end_ns").to_numpy().astype(np.float64).ravel()
+    sums = np.cumsum(own["bytes"].to_numpy().astype(np.float64))
+    moved = np.column_stack([np.concatenate([[0.0], sums[:-1]]), sums]).ravel()
+    end, length = (rows[name].to_numpy().astype(np.float64) for name in ("t_ns", "dt_ns"))
+    found: NDArray[np.float64] = np.interp(end, edges, moved) - np.interp(end - length, edges, moved)
+    return found
+
+
 def _moved(rows: pl.DataFrame, carriers: tuple[str, ...], op: Op) -> Moved:
     return Moved(
         ios=total(rows, *(f"{name}.{op}s" for name in carriers)) or 0.0,

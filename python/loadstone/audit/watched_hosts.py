@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from loadstone.analysis import watched
 from loadstone.audit import monitor_readings
 from loadstone.audit.rule import Answer, CannotTell, Clear, NotMine, cannot_tell
@@ -28,6 +30,11 @@ LEAST_SHARE: Final = 0.5
 LEAST_S: Final = 2.0
 DISK_BUSY_PERCENT: Final = 90.0
 """A disk that is busy for more of the time always has something to do."""
+IN_STEP: Final = 0.3
+"""A disk that carries the load moves its bytes in the same seconds, but for this share of them."""
+CARRIES_ALL: Final = 0.9
+LEAST_CARRIED: Final = 0.01
+"""Of the load: one disk of a stripe over a hundred."""
 KNOWS_MOST: Final = ("ssh", "local", "http", "snmp")
 """Ways to watch a machine, the one that tells most first: a shell knows what lies on what."""
 
@@ -89,11 +96,12 @@ class Watched:
         known = [(disk, track) for disk, track in told.items() if track is not None]
         return dict(sorted(known, key=lambda one: -one[1].mean.value))
 
-    def moved(self, what: str) -> float | None:
-        """Return what the lowest disks did of something in all rows; None where that is not known."""
+    def moved(self, what: str, disks: Sequence[str] | None = None) -> float | None:
+        """Return what disks did of something in all rows, or all the lowest; None where that is not known."""
         if self._loops_unclear:
             return None
-        return monitor_readings.total(self.rows, *(f"disk.{disk}.{what}" for disk in self.lowest_disks))
+        of = self.lowest_disks if disks is None else disks
+        return monitor_readings.total(self.rows, *(f"disk.{disk}.{what}" for disk in of))
 
 
 def of_phase(
@@ -153,6 +161,28 @@ def asked(case: Case, host: Watched, op: str) -> Moved | None:
     if case.series is None:
         return None
     return monitor_readings.load(case.series, host.rows, op)
+
+
+def in_step(case: Case, host: Watched, op: str) -> list[str] | None:
+    """Return the lowest disks that did an operation in the seconds of the load, and carry all of it.
+
+    None where it cannot be told which ones carry it: a cache writes later, and all at once. What other
+    disks did is somebody else's, or comes later.
+    """
+    if case.series is None:
+        return None
+    found, carried = [], 0.0
+    asked = monitor_readings.load_bytes(case.series, host.rows, op)
+    for disk in host.lowest_disks:
+        column = f"disk.{disk}.{op}_bytes"
+        if column not in host.rows.columns:
+            continue
+        moved = host.rows[column].fill_null(0).to_numpy().astype(np.float64)
+        share = moved.sum() / asked.sum() if asked.sum() else 0.0
+        if share >= LEAST_CARRIED and np.abs(moved - share * asked).sum() <= IN_STEP * moved.sum():
+            found.append(disk)
+            carried += share
+    return found if carried >= CARRIES_ALL else None
 
 
 def chart(track: Track, y: str, level: float, level_name: str) -> Chart:

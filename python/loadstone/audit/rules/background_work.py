@@ -2,15 +2,13 @@
 
 Such work takes the disks' time from the load, and how much of it is a setting of the storage, so that
 the number is of this moment. Less than a tenth of the time is told as a note. Trims that the load did
-not ask for count on disks that carry a tenth of it most of the time, from 1 MiB/s on and 64 MiB in all: less
-is a file system's ordinary discarding.
+not ask for count on disks that move its bytes in the same seconds, from 1 MiB/s on and 64 MiB in all: less
+is a file system's ordinary discarding, and on other disks it is another one's work. So are writes there.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-
-import polars as pl
 
 from loadstone.audit import monitor_readings, watched_hosts
 from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 LONG: Final = 0.1
 LEAST_TRIM_BYTES: Final = 64 << 20
 LEAST_TRIM_BYTES_PER_S: Final = float(1 << 20)
-CARRIES: Final = 0.1
 LEAST_FOREIGN_BYTES_PER_S: Final = 5e6
 FOREIGN: Final = 0.2
 """Of the load's own rate: below it journals and time stamps explain it."""
@@ -96,8 +93,9 @@ def _kinds(host: Watched, thing: str) -> str:
 
 def _trims(case: Case, host: Watched) -> list[Finding]:
     asked = watched_hosts.asked(case, host, "trim")
-    disks = [disk for disk in host.lowest_disks if _carries(case, host, disk)]
-    trimmed = monitor_readings.total(host.rows, *(f"disk.{disk}.trim_bytes" for disk in disks))
+    # A disk that carries the load is in step with it; what others are told to trim is not the load's.
+    disks = {disk for op in ("read", "write") for disk in watched_hosts.in_step(case, host, op) or ()}
+    trimmed = host.moved("trim_bytes", sorted(disks))
     if trimmed is None or asked is None:
         return []
     more = trimmed - asked.bytes
@@ -120,28 +118,10 @@ def _trims(case: Case, host: Watched) -> list[Finding]:
     ]
 
 
-def _carries(case: Case, host: Watched, disk: str) -> bool:
-    """Whether a disk moved a part of the load's bytes most of the time: another one's work is its own.
-
-    Over the whole time a disk that somebody makes a file system on has moved as much as a slow load.
-    """
-    load = sum(
-        one.bytes for op in ("read", "write") if (one := watched_hosts.asked(case, host, op)) is not None
-    )
-    columns = (f"disk.{disk}.{op}_bytes" for op in ("read", "write"))
-    own = [name for name in columns if name in host.rows.columns]
-    if load <= 0 or not own:
-        return False
-    rows = host.rows.drop_nulls([*own, "dt_ns"])
-    moved = rows.select(pl.sum_horizontal(own)).to_series()
-    least = rows["dt_ns"] / 1e9 * (CARRIES * load / host.seconds)
-    return 2 * int((moved >= least).sum()) > rows.height
-
-
 def _writes(case: Case, host: Watched) -> list[Finding]:
     """Tell writes at the disks while the load wrote nothing; on our own machine they are anybody's."""
     asked, read = watched_hosts.asked(case, host, "write"), watched_hosts.asked(case, host, "read")
-    written = host.moved("write_bytes")
+    written = host.moved("write_bytes", watched_hosts.in_step(case, host, "read"))
     if host.same_host or asked is None or read is None or written is None or asked.bytes or not read.bytes:
         return []
     rate, own = written / host.seconds, read.bytes / host.seconds

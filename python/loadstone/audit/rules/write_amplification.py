@@ -4,6 +4,9 @@ Copies, parity, logs and whole records are the price of a layout, not a fault: t
 of 2, a full stripe of 4 + 1 one of 1.25, small writes to parity 2 and more, copy on write with
 records of 128 KiB up to 32. So it is a note. Below ten seconds what lies in memory at the edges weighs too
 much, and below 1.2 nothing is amplified that an edge could not explain.
+
+Disks that wrote in the same seconds as the load, and all of it, carry it; what the others wrote may be
+another load's, or copies that come later. Where no disks do, all count.
 """
 
 from __future__ import annotations
@@ -11,10 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import watched_hosts
-from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
+from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine, Rule, cannot_tell
 from loadstone.messages import say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loadstone.audit.case import Case
     from loadstone.audit.watched_hosts import Watched
 
@@ -31,19 +36,20 @@ def _host(case: Case, host: Watched) -> Answer:
     asked = watched_hosts.asked(case, host, "write")
     if asked is None or asked.bytes < LEAST_BYTES:
         return NotMine()
-    moved = host.moved("write_bytes")
-    if moved is None:
+    disks = watched_hosts.in_step(case, host, "write")
+    moved, all_moved = host.moved("write_bytes", disks), host.moved("write_bytes")
+    if moved is None or all_moved is None:
         return cannot_tell("audit.write_amplification.disks", host=host.name)
     if host.seconds < LEAST_S:
         return cannot_tell("audit.write_amplification.short", host=host.name, seen_s=host.seconds)
-    factor = moved / asked.bytes
+    factor, others = moved / asked.bytes, all_moved - moved
     if factor < MORE:
-        return Clear()
-    writes = host.moved("writes")
+        return Clear() if others < (MORE - 1) * asked.bytes else _others(host, others)
+    writes = host.moved("writes", disks)
     return (
         Finding(
             effect="note",
-            confidence=0.8,
+            confidence=0.8 if disks is not None else 0.6,
             text=say(
                 "audit.write_amplification.more.text",
                 host=host.name,
@@ -60,7 +66,7 @@ def _host(case: Case, host: Watched) -> Answer:
                     if writes and asked.ios
                     else {}
                 ),
-                "disks": ", ".join(host.lowest_disks[:8]),
+                "disks": ", ".join(_busiest(host, host.lowest_disks if disks is None else disks)),
                 "watched_s": host.seconds,
             },
             advice=say("audit.write_amplification.more.advice"),
@@ -69,9 +75,19 @@ def _host(case: Case, host: Watched) -> Answer:
     )
 
 
+def _others(host: Watched, written_bytes: float) -> CannotTell:
+    return cannot_tell("audit.write_amplification.others", host=host.name, written_bytes=written_bytes)
+
+
+def _busiest(host: Watched, disks: Sequence[str]) -> list[str]:
+    """Return the disks that wrote, those first that wrote most."""
+    written = {disk: host.moved("write_bytes", [disk]) or 0.0 for disk in disks}
+    return sorted((disk for disk in disks if written[disk]), key=lambda disk: -written[disk])[:8]
+
+
 RULE: Final = Rule(
     name="write_amplification",
     asks="How many bytes did the disks write for each byte of the load?",
-    basis="bytes written by the lowest disks of a watched host over 1.2 times the load's, in 8 s and more",
+    basis="bytes written by the disks that carry the load over 1.2 times its own, in 8 s and more",
     judge=_judge,
 )
