@@ -245,8 +245,7 @@ def test_what_others_do_on_the_storages_disks_is_not_its_own_work() -> None:
     assert isinstance(asks(background_work, case, made), Clear)
     # Where no disk is in step with the load, it may be a cache that writes later.
     late = now_and_then(host({"cpu.all.idle_ns": S}), {"disk.sda.write_bytes": 90e6})
-    found = one(asks(write_amplification, case, late))
-    assert (found.confidence, found.evidence["disks"]) == (0.6, "sda")
+    assert isinstance(asks(write_amplification, case, late), CannotTell)
 
 
 def test_work_of_the_storages_own() -> None:

@@ -6,7 +6,7 @@ records of 128 KiB up to 32. So it is a note. Below ten seconds what lies in mem
 much, and below 1.2 nothing is amplified that an edge could not explain.
 
 Disks that wrote in the same seconds as the load, and all of it, carry it; what the others wrote may be
-another load's, or copies that come later. Where no disks do, all count.
+another load's, or what a cache writes later, and is not held against the load.
 """
 
 from __future__ import annotations
@@ -36,20 +36,23 @@ def _host(case: Case, host: Watched) -> Answer:
     asked = watched_hosts.asked(case, host, "write")
     if asked is None or asked.bytes < LEAST_BYTES:
         return NotMine()
-    disks = watched_hosts.in_step(case, host, "write")
-    moved, all_moved = host.moved("write_bytes", disks), host.moved("write_bytes")
-    if moved is None or all_moved is None:
+    all_moved = host.moved("write_bytes")
+    if all_moved is None:
         return cannot_tell("audit.write_amplification.disks", host=host.name)
     if host.seconds < LEAST_S:
         return cannot_tell("audit.write_amplification.short", host=host.name, seen_s=host.seconds)
+    if all_moved < MORE * asked.bytes:
+        return Clear()
+    disks = watched_hosts.in_step(case, host, "write")
+    moved = 0.0 if disks is None else host.moved("write_bytes", disks) or 0.0
     factor, others = moved / asked.bytes, all_moved - moved
-    if factor < MORE:
-        return Clear() if others < (MORE - 1) * asked.bytes else _others(host, others)
+    if disks is None or factor < MORE:
+        return _others(host, others)
     writes = host.moved("writes", disks)
     return (
         Finding(
             effect="note",
-            confidence=0.8 if disks is not None else 0.6,
+            confidence=0.8,
             text=say(
                 "audit.write_amplification.more.text",
                 host=host.name,
@@ -66,7 +69,7 @@ def _host(case: Case, host: Watched) -> Answer:
                     if writes and asked.ios
                     else {}
                 ),
-                "disks": ", ".join(_busiest(host, host.lowest_disks if disks is None else disks)),
+                "disks": ", ".join(_busiest(host, disks)),
                 "watched_s": host.seconds,
             },
             advice=say("audit.write_amplification.more.advice"),
