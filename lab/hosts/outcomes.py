@@ -42,6 +42,10 @@ def not_begun(trial: Trial) -> bool:
     return trial.code in {1, 2} and trial.kept() == "nothing was begun" and "h2" in trial.said
 
 
+def refused_early(trial: Trial) -> bool:
+    return trial.code in {1, 2} and trial.kept() == "nothing was begun" and bool(trial.said.strip())
+
+
 def watch_refused(trial: Trial) -> bool:
     return trial.code in {1, 2} and trial.kept() == "nothing was begun" and "nas" in trial.said
 

@@ -1,15 +1,22 @@
-"""Faults of reaching a host: its link, its ssh server, its keys, its version and its clock."""
+"""Faults of reaching a host: its link, its ssh server, its keys, its version, its clock, and who answers."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lab.hosts.trial import kill
+
+from loadstone.hosts import certificates
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lab.hosts.trial import Trial
 
 
@@ -108,4 +115,50 @@ def wrong_certificate(trial: Trial) -> None:
 def certificate_missing(trial: Trial) -> None:
     (trial.directory / "certs").mkdir()
     trial.start(run=f'certificates = "{trial.directory / "certs"}"')
+    trial.finish()
+
+
+def stranger(manner: str) -> Callable[[Trial], None]:
+    """Start something else on h2 in the place of an agent."""
+
+    def make(trial: Trial) -> None:
+        path = f"PYTHONPATH={os.environ.get('PYTHONPATH', '')}:{Path(__file__).parents[2]}"
+        program = ["env", path, sys.executable, "-m", "lab.hosts.stranger", manner]
+        trial.start(run="connect_s = 60", hosts={"h2": "program = " + json.dumps(program)})
+        trial.finish()
+
+    return make
+
+
+def server_hangs(trial: Trial) -> None:
+    server = trial.hosts.processes("h2")
+    kill(server, signal.SIGSTOP)
+    try:
+        trial.start(run="connect_s = 6")
+        trial.finish()
+    finally:
+        kill(server, signal.SIGCONT)
+
+
+def no_scheduler(trial: Trial) -> None:
+    """The address of a scheduler is that of an ssh server."""
+    directory = trial.directory / "certs"
+    make = [sys.executable, "-m", "loadstone", "hosts", "certificates", "h1,h2", "--directory"]
+    subprocess.run([*make, str(directory)], check=True, capture_output=True)
+    address = f"tls://{trial.hosts.address('h2')}:22"
+    trial.start(run=f'scheduler = "{address}"\ncertificates = "{directory}"')
+    trial.finish()
+
+
+def certificate_over(trial: Trial) -> None:
+    directory = trial.directory / "certs"
+    directory.mkdir()
+    authority = certificates.Authority(days=-0.5)
+    for name in (certificates.COORDINATOR, "h1", "h2"):
+        one = authority.issue(name)
+        (directory / "ca.pem").write_text(one.authority)
+        (directory / f"{name}.pem").write_text(one.certificate)
+        (directory / f"{name}.key").write_text(one.key)
+        (directory / f"{name}.key").chmod(0o600)
+    trial.start(run=f'certificates = "{directory}"')
     trial.finish()

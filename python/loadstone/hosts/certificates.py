@@ -45,7 +45,7 @@ class Credentials:
 class Authority:
     """Signs certificates, as long as it lives in memory."""
 
-    def __init__(self, days: int = DAYS) -> None:
+    def __init__(self, days: float = DAYS) -> None:
         try:
             from cryptography import x509  # noqa: PLC0415 # an extra
             from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 # an extra

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone import temporary
 from loadstone.errors import LoadstoneError, RefusedError, RunError
 from loadstone.hosts import certificates
-from loadstone.hosts.links import Waiting, ssh_argv, why_gone
+from loadstone.hosts.links import TALK_BYTES, Waiting, ssh_argv, why_gone
 from loadstone.messages import say
 
 if TYPE_CHECKING:
@@ -331,7 +331,7 @@ class DaskLink:
         process = self._process
         if process is None or process.stdout is None:
             return
-        for line in process.stdout:
+        while line := process.stdout.readline(TALK_BYTES):
             text = line.decode(errors="replace").strip()
             if text and " - distributed." not in text:
                 self._said.append(text)

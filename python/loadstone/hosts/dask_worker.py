@@ -25,14 +25,15 @@ import yaml
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 
 from loadstone import temporary
-from loadstone.hosts.links import WANTED_BY, why_gone
+from loadstone.hosts.heard import is_message
+from loadstone.hosts.links import LINE_BYTES, WANTED_BY, why_gone
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
 TOPIC: Final = "loadstone"
-LINE_BYTES: Final = 1 << 28
 CLOSE_S: Final = 3.0
 DASK: Final[Any] = distributed
 """Its functions have no types."""
@@ -143,19 +144,29 @@ class HostAgent(WorkerPlugin):
         process = self._process
         if process is None or process.stdout is None:
             return
-        async for line in process.stdout:
-            with contextlib.suppress(ValueError):
-                message = json.loads(line)
-                waiting = self._answers.get(message.get("id", -1))
-                if waiting is not None and not waiting.done():
-                    waiting.set_result(message)
-                else:
-                    self._worker.log_event(
-                        TOPIC, {"run": self._run, "host": self._worker.name, "message": message}
-                    )
-        code = await process.wait()
-        gone = {"type": "lost", "why": why_gone(code, [], ssh=False)}
+        try:
+            async for line in process.stdout:
+                self._pass_on(line)
+        except ValueError:
+            # What asyncio says of a line beyond the limit.
+            why = say("hosts.ended.endless", most_bytes=LINE_BYTES)
+        else:
+            why = why_gone(await process.wait(), [], ssh=False)
+        gone = {"type": "lost", "why": why}
         self._worker.log_event(TOPIC, {"run": self._run, "host": self._worker.name, "message": gone})
+
+    def _pass_on(self, line: bytes) -> None:
+        """Give an answer to who waits for it, and everything else to the coordinator."""
+        with contextlib.suppress(ValueError, RecursionError):
+            message = json.loads(line)
+            if not is_message(message):
+                return
+            waiting = self._answers.get(message.get("id", -1))
+            if waiting is not None and not waiting.done():
+                waiting.set_result(message)
+            else:
+                told = {"run": self._run, "host": self._worker.name, "message": message}
+                self._worker.log_event(TOPIC, told)
 
 
 async def tell(plugin: str, order: dict[str, Any], *, dask_worker: Any) -> bool:

@@ -35,6 +35,10 @@ PINGS: Final = 8
 ASK_S: Final = 10.0
 ALIVE_S: Final = 15
 CLOSE_S: Final = 3.0
+LINE_BYTES: Final = 1 << 28
+"""No message is longer: who sends more without an end is not our agent."""
+TALK_BYTES: Final = 1 << 16
+"""Of a line that is for people."""
 WANTED_BY: Final = "LOADSTONE_WANTED_BY"
 """Of an agent's environment: a descriptor that ends with the coordinator, besides the agent's input."""
 
@@ -208,14 +212,16 @@ class PipeLink:
             return
         talk = threading.Thread(target=self._listen_to_talk, name=f"{self.name} talk", daemon=True)
         talk.start()
-        for line in process.stdout:
+        endless = False
+        while not endless and (line := process.stdout.readline(LINE_BYTES)):
+            endless = len(line) == LINE_BYTES
             try:
                 message = json.loads(line)
             except (ValueError, RecursionError):
                 # What a shell prints on the way in is not ours.
                 message = None
             if not is_message(message):
-                self._said.append(line.decode(errors="replace").strip())
+                self._said.append(line[:TALK_BYTES].decode(errors="replace").strip())
                 del self._said[:-20]
                 continue
             if not self._waiting.answered(message):
@@ -224,8 +230,12 @@ class PipeLink:
         talk.join(1.0)
         code = None
         with contextlib.suppress(subprocess.TimeoutExpired):
-            code = process.wait(5.0)
-        why = why_gone(code, self._said, ssh=self._argv[0].endswith("ssh"))
+            code = process.wait(0.0 if endless else 5.0)
+        why = (
+            say("hosts.ended.endless", most_bytes=LINE_BYTES)
+            if endless
+            else why_gone(code, self._said, ssh=self._argv[0].endswith("ssh"))
+        )
         self._waiting.broke(why)
         if not self._closed:
             self._heard(self.name, {"type": "lost", "why": why})
@@ -233,7 +243,7 @@ class PipeLink:
     def _listen_to_talk(self) -> None:
         if self._process is None or self._process.stderr is None:
             return
-        for line in self._process.stderr:
+        while line := self._process.stderr.readline(TALK_BYTES):
             text = line.decode(errors="replace").strip()
             if text:
                 self._said.append(text)
