@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import sys
-import time
 
 from loadstone.version import __version__
 
@@ -49,7 +48,7 @@ def liar() -> None:
 def silent() -> None:
     """Nothing after the first word."""
     say(type="up")
-    time.sleep(600)
+    sys.stdin.read()
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ def server_hangs(trial: Trial) -> None:
     server = trial.hosts.processes("h2")
     kill(server, signal.SIGSTOP)
     try:
-        trial.start(run="connect_s = 6")
+        trial.start(run="connect_s = 40")
         trial.finish()
     finally:
         kill(server, signal.SIGCONT)

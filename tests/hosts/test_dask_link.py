@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 pytest.importorskip("distributed", reason="the extra `hosts` is not installed")
+from loadstone.errors import RunError
 from loadstone.hosts import dask_link
 from loadstone.hosts.dask_link import ControlPlane, DaskLink
 from loadstone.hosts.hosts_file import HostsFile
@@ -94,3 +95,18 @@ def test_a_scheduler_that_goes_while_hosts_are_looked_for_is_a_loss() -> None:
 
     asyncio.run(look())
     assert heard == [{"type": "lost", "why": dask_link._broken(OSError())}]
+
+
+def test_a_scheduler_that_does_not_answer_is_told_with_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A time limit has no words, and the message ended in a colon: an ssh server's address did it."""
+    monkeypatch.setattr(dask_link, "START_S", 0.05)
+
+    async def never(*_: object) -> None:
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(ControlPlane, "_begin", never)
+    plane = ControlPlane(HOSTS)
+    with pytest.raises(RunError, match=r"tcp://127.0.0.1:1\): no answer within 50.*ms"):
+        plane.start()
+    plane.stop()
+    plane._loop.close()

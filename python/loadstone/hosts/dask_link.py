@@ -76,8 +76,10 @@ class ControlPlane:
             raise
         except Exception as error:
             where = self.hosts.run.scheduler or "here"
+            # A time limit has no words of its own.
+            reason = str(error) or say("hosts.asked.silent", waited_s=START_S)
             raise RunError(
-                say("hosts.dask.not_started", where=where, reason=str(error)),
+                say("hosts.dask.not_started", where=where, reason=reason),
                 hint=say("hosts.dask.not_started_hint"),
             ) from error
 
