@@ -27,7 +27,7 @@ from loadstone.hosts.ending import HostsRunKnown
 from loadstone.hosts.greeting import WORD_EVERY_S, greeting, is_one_machine, new_number
 from loadstone.hosts.host_state import HostState, error_of, origins
 from loadstone.hosts.joint_bundle import JointBundle
-from loadstone.hosts.links import clocks
+from loadstone.hosts.links import ASK_S, clocks
 from loadstone.hosts.ticks import MergedTicks
 from loadstone.hosts.watched_storage import WatchedStorage
 from loadstone.hosts.work import SeenTarget
@@ -305,9 +305,11 @@ class _HostsRun:
 
         def compare() -> None:
             try:
-                self._hear(name, {"type": "clocked", "after": after, "clocks": clocks(link)})
+                # Who may be silent for longer may take as long to tell its time.
+                found = clocks(link, ask_s=max(ASK_S, self._file.run.lost_after_s))
+                self._hear(name, {"type": "clocked", "after": after, "clocks": found})
             except LoadstoneError as error:
-                self._hear(name, {"type": "lost", "why": error.message})
+                self._hear(name, {"type": "lost", "why": error.message.removeprefix(f"{name}: ")})
             except (ValueError, LookupError, TypeError) as error:
                 self._hear(name, {"type": "lost", "why": say("hosts.ended.no_time", reason=repr(error))})
 

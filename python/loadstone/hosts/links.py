@@ -70,12 +70,12 @@ class Clocks:
     wall: HostClockOffset
 
 
-def clocks(link: Link, *, pings: int = PINGS) -> Clocks:
+def clocks(link: Link, *, pings: int = PINGS, ask_s: float = ASK_S) -> Clocks:
     """Return how a host's clocks lie to ours. Raises `RunError` when it does not answer."""
     monotonic, wall = [], []
     for _ in range(pings):
         asked_ns, asked_wall_ns = time.monotonic_ns(), time.time_ns()
-        told = link.ask({"do": "ping"}, ASK_S)
+        told = link.ask({"do": "ping"}, ask_s)
         heard_ns, heard_wall_ns = time.monotonic_ns(), time.time_ns()
         monotonic.append(Exchange(asked_ns, int(told["monotonic_ns"]), heard_ns))
         wall.append(Exchange(asked_wall_ns, int(told["unix_ns"]), heard_wall_ns))
