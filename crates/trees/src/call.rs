@@ -9,7 +9,7 @@
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
-use super::tag::{Kept, Tag};
+use super::tag::{Expected, Kept, Tag};
 use loadstone_generation::tree::names::MAX_PATH_BYTES;
 use loadstone_io::directory::{done, result, retried, Directory, Found};
 use loadstone_plan::{OpenSync, Target};
@@ -82,7 +82,7 @@ impl Anchor {
     /// The error number of `openat(2)` or `openat2(2)`, or of what the dropping took; `EMLINK`
     /// when a file to write has another name, and `ESTALE` when it is not the `known` one. The
     /// file is not open then.
-    pub fn open(&self, path: &[u8], access: Access, known: Tag) -> Outcome<RawFd> {
+    pub fn open(&self, path: &[u8], access: Access, known: Expected) -> Outcome<RawFd> {
         let fd = self.open_as_it_is(path, access)?;
         if let Err(errno) = self.prepared(fd, access, known) {
             let _ = close(fd);
@@ -101,7 +101,7 @@ impl Anchor {
             .tag(&Directory::held(&fd).look_at_itself()?.identity))
     }
 
-    fn prepared(&self, fd: RawFd, access: Access, known: Tag) -> Outcome<()> {
+    fn prepared(&self, fd: RawFd, access: Access, known: Expected) -> Outcome<()> {
         if access == Access::Write {
             self.own(&Directory::held(&fd).look_at_itself()?, known)?;
         }
@@ -180,7 +180,7 @@ impl Anchor {
     ///
     /// # Errors
     /// As above; `ESTALE` for another file.
-    pub fn delete(&self, path: &[u8], known: Tag) -> Outcome<()> {
+    pub fn delete(&self, path: &[u8], known: Expected) -> Outcome<()> {
         self.in_parent(path, |parent, name| {
             let found = parent.look(name, NO_LINK)?;
             self.is_known(&found, known)?;
@@ -190,15 +190,15 @@ impl Anchor {
 
     /// Refuses a file to write that is not the known one, or has another name: somebody put it
     /// into the tree after that was looked at.
-    fn own(&self, found: &Found, known: Tag) -> Outcome<()> {
+    fn own(&self, found: &Found, known: Expected) -> Outcome<()> {
         match found.links {
             0 | 1 => self.is_known(found, known),
             _ => Err(libc::EMLINK),
         }
     }
 
-    fn is_known(&self, found: &Found, known: Tag) -> Outcome<()> {
-        if self.kept.tag(&found.identity).is(known) {
+    fn is_known(&self, found: &Found, known: Expected) -> Outcome<()> {
+        if self.kept.is(found, known) {
             return Ok(());
         }
         Err(libc::ESTALE)
@@ -245,9 +245,9 @@ impl Anchor {
     /// As above; `ESTALE` for another file in either place, `EEXIST` for one that came meanwhile.
     pub fn rename(
         &self,
-        (path, known): (&[u8], Tag),
+        (path, known): (&[u8], Expected),
         to: &Self,
-        (to_path, replaced): (&[u8], Tag),
+        (to_path, replaced): (&[u8], Expected),
     ) -> Outcome<()> {
         self.in_parent(path, |from, name| {
             self.is_known(&from.look(name, NO_LINK)?, known)?;
@@ -320,6 +320,15 @@ mod tests {
         }
     }
 
+    fn known(anchor: &Anchor, name: &CStr) -> Expected {
+        let found = anchor.here.look(name, NO_LINK).unwrap();
+        Expected {
+            tag: anchor.kept.tag(&found.identity),
+            size_bytes: found.size_bytes,
+            settled: true,
+        }
+    }
+
     #[test]
     fn what_is_linked_into_a_tree_during_a_run_is_not_opened_to_write() {
         let name = format!("loadstone-names-{}", std::process::id());
@@ -331,9 +340,7 @@ mod tests {
         fs::write(tree.join("own"), "ours").unwrap();
         let opened = fs::File::open(&tree).unwrap();
         let anchor = Anchor::new(&opened, &plain::target("tree", TargetKind::File, 0));
-        let known = anchor
-            .kept
-            .tag(&anchor.here.look(c"own", NO_LINK).unwrap().identity);
+        let known = known(&anchor, c"own");
         let open = |access| anchor.open(b"own\0", access, known).map(close);
         assert_eq!(open(Access::Write), Ok(Ok(())));
         fs::remove_file(tree.join("own")).unwrap();
@@ -367,13 +374,15 @@ mod tests {
             .unwrap();
         assert_eq!(anchor.mkdir(b"link/new\0"), refused);
         assert_eq!(anchor.rmdir(b"link/empty\0"), refused);
-        let known = anchor
-            .kept
-            .tag(&anchor.here.look(c"own/file", NO_LINK).unwrap().identity);
+        let known = known(&anchor, c"own/file");
         assert_eq!(anchor.delete(b"link/file\0", known), refused);
         assert_eq!(anchor.setattr(b"link/file\0"), refused);
         assert_eq!(
-            anchor.rename((b"link/file\0", known), &anchor, (b"own/new\0", Tag::NONE)),
+            anchor.rename(
+                (b"link/file\0", known),
+                &anchor,
+                (b"own/new\0", Expected::NONE)
+            ),
             refused
         );
         assert_eq!(
@@ -400,13 +409,13 @@ mod tests {
             anchor.rename(
                 (b"own/file\0", known),
                 &anchor,
-                (b"own/new/file\0", Tag::NONE)
+                (b"own/new/file\0", Expected::NONE)
             ),
             Ok(())
         );
         assert_eq!(anchor.setattr(b"own/new/file\0"), Ok(()));
         assert_eq!(
-            anchor.delete(b"own/new/file\0", Tag::NONE),
+            anchor.delete(b"own/new/file\0", Expected::NONE),
             Err(libc::ESTALE)
         );
         assert_eq!(anchor.delete(b"own/new/file\0", known), Ok(()));

@@ -438,8 +438,8 @@ impl Seeing {
             Seen::File(number, found) => {
                 // Another host's are for that to tell.
                 let others = number % tree.part.count != tree.part.index;
-                let tag = tree.anchor.kept.tag(&found.identity);
-                (found, others || tag.is(tree.registry.tag(number)))
+                let known = tree.registry.expected(number);
+                (found, others || tree.anchor.kept.is(found, known))
             }
             Seen::Other(found) => {
                 let tag = tree.anchor.kept.tag(&found.identity);

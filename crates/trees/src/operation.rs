@@ -5,7 +5,7 @@
 use super::call::{Access, Anchor, Outcome};
 use super::open_file::Open;
 use super::registry::Known;
-use super::tag::Tag;
+use super::tag::{Expected, Tag};
 use super::take::{give, Taken, GONE};
 use super::transfer::Filled;
 use super::worker::FileWorker;
@@ -91,7 +91,7 @@ impl FileWorker {
     ) -> Outcome<i32> {
         let mut opened = Err(libc::EIO);
         let number = self.jobs[index as usize].number;
-        let known = self.tree(index).registry.tag(number);
+        let known = self.tree(index).registry.expected(number);
         self.call(index, FileOp::Open, times, |anchor, path| {
             opened = anchor.open(path, access, known);
             opened.map(|_| ())
@@ -106,7 +106,7 @@ impl FileWorker {
         number: u32,
         times: Option<Times>,
     ) -> Outcome<()> {
-        let known = self.tree(index).registry.tag(number);
+        let known = self.tree(index).registry.expected(number);
         self.call(index, FileOp::Delete, times, |anchor, path| {
             anchor.delete(path, known)
         })?;
@@ -144,7 +144,7 @@ impl FileWorker {
         let outer = self.state.begin_step(index, &step, None, handed_ns);
         let job = &self.jobs[index as usize];
         let path = other.map_or(&job.path, |_| &job.other_path);
-        let made = anchor.open(path, Access::Create, Tag::NONE);
+        let made = anchor.open(path, Access::Create, Expected::NONE);
         let now = self.clock.now_ns();
         self.state.end_step(index, outer, made.map(|_| 0), now);
         if let Ok(fd) = made {
@@ -289,7 +289,7 @@ impl FileWorker {
         if other.exists {
             let deleted = self.step(index, delete, None, |trees, job| {
                 let other = &trees.trees[to as usize];
-                let known = other.registry.tag(job.number);
+                let known = other.registry.expected(job.number);
                 other.anchor.delete(&job.other_path, known)?;
                 other.registry.set_tag(job.number, Tag::NONE);
                 Ok(0)
@@ -336,11 +336,11 @@ impl FileWorker {
         let outcome = self.step(index, step, Some(times), |trees: &Trees, job| {
             let from = &trees.trees[job.in_tree.tree as usize];
             let to = &trees.trees[to as usize];
-            let known = from.registry.tag(job.number);
-            let replaced = to.registry.tag(job.number);
+            let known = from.registry.expected(job.number);
+            let replaced = to.registry.expected(job.number);
             let places = ((&*job.path, known), (&*job.other_path, replaced));
             from.anchor.rename(places.0, &to.anchor, places.1)?;
-            to.registry.set_tag(job.number, known);
+            to.registry.set_tag(job.number, known.tag);
             from.registry.set_tag(job.number, Tag::NONE);
             Ok(0)
         });

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::tag::Tag;
+use super::tag::{Expected, Tag};
 
 /// Bytes of memory for each file (its state and its tag), for each directory, and for each file where positions
 /// are kept.
@@ -174,8 +174,13 @@ impl Registry {
 
     /// The file that this run found or made under this number. Changed by who has it alone.
     #[must_use]
-    pub fn tag(&self, file: u32) -> Tag {
-        Tag(self.tags[file as usize].load(Ordering::Acquire))
+    pub fn expected(&self, file: u32) -> Expected {
+        let word = self.files[file as usize].load(Ordering::Acquire);
+        Expected {
+            tag: Tag(self.tags[file as usize].load(Ordering::Acquire)),
+            size_bytes: known(word).size_bytes,
+            settled: matches!(word / USER, 0 | ALONE),
+        }
     }
 
     /// Notes that it is another one now.
