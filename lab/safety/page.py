@@ -70,6 +70,11 @@ unless others have the file open for writing then.
 - A tree has one mark in its anchor, `.loadstone-tree.json`, bound to its own inode. It vouches for files
   whose ctime is not later than its seal. What is put in, moved in, copied or changed later is later. A tree
   that was changed with consent has none, until a format removes all of it.
+- During a run the engine knows each file of a tree by inode and birth, and writes, removes and replaces no
+  other. Afterwards it looks through the tree: one with a file that is not the run's is not sealed. Where no
+  birth is told (FUSE, NFS without it, ext with inodes of 128 bytes, overlay), number and size decide. FUSE
+  and overlay may give a file another number: a stranger's file of the very same size that takes a name
+  of the tree while a run works there is not told from the run's own.
 
 ## How a look works
 

@@ -16,7 +16,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from lab.parts import Stage
-from lab.safety import stacks, trial, verbs
+from lab.safety import meanwhile, stacks, trial, verbs
 from lab.safety.contents import KINDS, SIZE_BYTES, absent, call, put
 from lab.safety.trial import ASKED, REFUSED, WRITTEN, Row
 
@@ -364,6 +364,23 @@ def trees() -> Iterator[Case]:
                    expected, place, _first)  # fmt: skip
 
 
+def during_a_run() -> Iterator[Case]:
+    """Trees into which something came while a run worked there."""
+    write, anew = verbs.tree("no"), verbs.tree("yes")
+    for one in meanwhile.FILE_SYSTEMS:
+        for holds, change, size_bytes, expected in meanwhile.changes(one):
+            put_in = meanwhile.put_in(one, change, size_bytes)
+            yield Case(
+                f"{TREE} on {one.name}",
+                f"{holds}, during a run",
+                (write, anew),
+                expected,
+                lambda stage, stack, put_in=put_in: put_in(stage.folder, stack),
+                meanwhile.came,
+                one.needs,
+            )
+
+
 def _first(tree: Path) -> Path:
     return tree / "vdb.1_1.dir" / "vdb_f0001.file"
 
@@ -514,7 +531,17 @@ def _since_a_run(
 
 def cases() -> list[Case]:
     """Return all of them."""
-    return [*contents(), *layouts(), *uses(), *kernels(), *marks(), *trees(), *again(), *outputs()]
+    return [
+        *contents(),
+        *layouts(),
+        *uses(),
+        *kernels(),
+        *marks(),
+        *trees(),
+        *during_a_run(),
+        *again(),
+        *outputs(),
+    ]
 
 
 def listed() -> list[tuple[str, str, str]]:
