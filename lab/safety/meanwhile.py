@@ -111,7 +111,7 @@ def directory_moved_over(mine: Path, name: Path) -> Path:
 
 def changes(one: FileSystem) -> list[tuple[str, Callable[[Path, Path], Path], int, str]]:
     """What is tried there: in words, how, the size of what comes, and what a later run has to do."""
-    tried = [
+    tried: list[tuple[str, Callable[[Path, Path], Path], int, str]] = [
         ("a file moved onto a name of it", moved_over, 100, trial.ASKED),
         ("a file moved in under another name", moved_beside, 100, trial.ASKED),
         ("a second name of a file", linked_over, 100, trial.REFUSED),

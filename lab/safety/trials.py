@@ -375,10 +375,16 @@ def during_a_run() -> Iterator[Case]:
                 f"{holds}, during a run",
                 (write, anew),
                 expected,
-                lambda stage, stack, put_in=put_in: put_in(stage.folder, stack),
+                _in_folder(put_in),
                 meanwhile.came,
                 one.needs,
             )
+
+
+def _in_folder(
+    put_in: Callable[[Path, contextlib.ExitStack], Path],
+) -> Callable[[Stage, contextlib.ExitStack], Path]:
+    return lambda stage, stack: put_in(stage.folder, stack)
 
 
 def _first(tree: Path) -> Path:
