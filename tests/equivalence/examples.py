@@ -32,7 +32,7 @@ class Cut:
 
 _FILE = {"filename": "existing"}
 _TIMED = {"runtime": "2", "size": "4m"}
-_PACED = {"runtime": "runtime=2\nrate_iops=2000", "size": "4m"}
+_PACED = {"runtime": "runtime=2\nrate_iops=200", "size": "4m"}
 """For as long, but every I/O has a line to be compared, and an unpaced page cache takes a million."""
 
 APPLY: dict[str, Cut] = {

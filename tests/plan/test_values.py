@@ -474,6 +474,26 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
         {"s.batch": {"submit": 32, "complete_min": 1, "complete_max": 1, "low": 32}},
     ),
     (
+        "neighbours are not merged",
+        "[a]\nfilename=/t/1g\nioengine=libaio\niodepth=32\nrw=read\ndirect=1\n",
+        {"s.batch": {"submit": 2, "complete_min": 1, "complete_max": 32, "low": 32}},
+    ),
+    (
+        "some neighbours are not merged",
+        "[a]\nfilename=/t/1g\nioengine=libaio\niodepth=32\nrw=randread\npercentage_random=90\ndirect=1\n",
+        {"s.batch": {"submit": 2, "complete_min": 1, "complete_max": 32, "low": 32}},
+    ),
+    (
+        "random I/Os have no neighbours",
+        "[a]\nfilename=/t/1g\nioengine=libaio\niodepth=32\nrw=randread\ndirect=1\n",
+        {"s.batch": None},
+    ),
+    (
+        "the page cache has no neighbours",
+        "[a]\nfilename=/t/1g\nioengine=libaio\niodepth=32\nrw=read\n",
+        {"s.batch": None},
+    ),
+    (
         "rates",
         "[a]\nfilename=/t/1g\nrw=randrw\nrate_iops=500,200\nrate_process=poisson\n",
         {

@@ -157,7 +157,7 @@ def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int
         open_files=stream.open_files(job, len(place.ranges)),
         seed=seed,
         iodepth=how.iodepth,
-        batch=stream.batch(job, how.iodepth, build.notes),
+        batch=stream.batch(job, how.iodepth, shared.pattern(place), build.notes),
         pattern=shared.pattern(place),
         pace=stream.taking_turns(shared.pace, clone, job.schedule.numjobs or 1),
         flush=shared.flush,

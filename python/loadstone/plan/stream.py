@@ -6,7 +6,7 @@ Knows how they fit together, and no file and no worker.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.messages import make_error
@@ -37,6 +37,10 @@ from loadstone.plan.pattern import (
 from loadstone.plan.rows import read_percent
 from loadstone.plan.work_kinds import kind_of
 from loadstone.workload.trees import OPENS
+
+UNMERGED: Final = 2
+"""So many I/Os of one system call are not merged: the kernel plugs its queue for more (IO_PLUG_THRESHOLD
+in io_uring/io_uring.c, AIO_PLUG_THRESHOLD in fs/aio.c)."""
 
 if TYPE_CHECKING:
     import random
@@ -352,11 +356,18 @@ def errors(job: Job) -> plan.ErrorPolicy:
     )
 
 
-def batch(job: Job, iodepth: int, notes: Notes) -> plan.Batch | None:
-    """Batch sizes when any was asked for, within the depth; else none."""
+def batch(job: Job, iodepth: int, pattern: plan.Pattern, notes: Notes) -> plan.Batch | None:
+    """Batch sizes when any was asked for, within the depth; else none.
+
+    Neighbours that are handed over together are merged, and the device sees fewer and larger I/Os
+    than the job asks for: without a batch asked for, no more go at once than the kernel leaves alone.
+    """
     asked = job.engine.batch
-    if asked is None or iodepth == 1:
+    if iodepth == 1:
         return None
+    if asked is None:
+        apart = plan.Batch(submit=UNMERGED, complete_min=1, complete_max=iodepth, low=iodepth)
+        return apart if job.engine.direct and _makes_neighbours(pattern) else None
     least = min(asked.complete_min, iodepth)
     most = min(max(asked.complete_max, least), iodepth)
     if asked.low is not None and asked.low > iodepth:
@@ -367,6 +378,18 @@ def batch(job: Job, iodepth: int, notes: Notes) -> plan.Batch | None:
         complete_max=max(most, 1),
         low=min(asked.low or iodepth, iodepth),
     )
+
+
+def _makes_neighbours(pattern: plan.Pattern) -> bool:
+    """Whether I/Os follow each other at adjacent addresses."""
+    if pattern.rows is not None:
+        return any(row.random_percent < 100 for row in pattern.rows)
+    does = (
+        (pattern.read_percent, pattern.read),
+        (pattern.write_percent, pattern.write),
+        (pattern.trim_percent, pattern.trim),
+    )
+    return any(share and order.random_percent < 100 for share, order in does)
 
 
 def open_files(job: Job, files: int) -> int | None:
