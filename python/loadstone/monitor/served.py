@@ -20,7 +20,7 @@ from errno import ENOENT
 from typing import TYPE_CHECKING, Final
 
 from loadstone.monitor.counters import Counters
-from loadstone.monitor.tracepoints import Recorder, Tracepoint
+from loadstone.monitor.tracepoints import TRACING, Recorder, Tracepoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -169,6 +169,10 @@ def _pair() -> tuple[Tracepoint, Tracepoint]:
         found = Tracepoint.find(begin, FIELDS), Tracepoint.find(end, FIELDS)
         if found[0] is not None and found[1] is not None:
             return found[0], found[1]
+    if not any((place / "events").is_dir() for place in TRACING):
+        raise FileNotFoundError(
+            ENOENT, "tracefs is not mounted (mount -t tracefs tracefs /sys/kernel/tracing)"
+        )
     raise FileNotFoundError(ENOENT, "no tracepoints of the block layer")
 
 
