@@ -6,9 +6,28 @@ import polars as pl
 import pytest
 
 from loadstone.audit import monitor_readings
+from loadstone.path.layers import DataPath, Layer
 from tests.audit.cases import DEVICE, disk, run
 
 SECOND_NS = 10**9
+
+
+def test_what_lies_below_another_carrier_moves_its_bytes_again_and_is_not_added() -> None:
+    case = run(1000.0)
+    assert case.host is not None
+    assert case.series is not None
+    path = DataPath(
+        target="/dev/loop0",
+        layers=(
+            Layer(name="loop0", kind="loop", below=("sda",), counters=DEVICE),
+            Layer(name="sda", kind="disk", counters="block.sda"),
+        ),
+    )
+    rows = case.host.with_columns(pl.col("^block.loop0.*$").name.replace("loop0", "sda"))
+    above, beside = disk(path_layers=path), disk(path="/mnt/f", carriers=("block.sda",))
+    bounds = (0, 10 * SECOND_NS)
+    assert monitor_readings.traffic(rows, case.series, (above,), bounds) is not None
+    assert monitor_readings.traffic(rows, case.series, (above, beside), bounds) is None
 
 
 def test_both_sides_are_cut_at_the_monitors_seconds() -> None:

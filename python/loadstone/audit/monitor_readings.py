@@ -84,10 +84,13 @@ def levels(host: pl.DataFrame | None, column: str) -> list[float]:
 def traffic(
     host: pl.DataFrame, series: pl.DataFrame, targets: Sequence[TargetState], bounds_ns: tuple[int, int]
 ) -> CarrierTraffic | None:
-    """Return what went through the targets' carriers; None when one of them is not watched."""
+    """Return what went through the targets' carriers.
+
+    None when one of them is not watched, or lies below another: it moves the same bytes again.
+    """
     carriers = tuple(dict.fromkeys(name for target in targets for name in target.carriers))
     known = [f"{name}.{op}_bytes" for name in carriers for op in ("read", "write")]
-    if not carriers or any(not target.carriers for target in targets):
+    if not carriers or any(not target.carriers or _below(target) & set(carriers) for target in targets):
         return None
     if not set(known) <= set(host.columns):
         return None
@@ -104,6 +107,12 @@ def traffic(
         flushes=total(rows, *(f"{name}.flushes" for name in carriers)),
         copies=copies(targets),
     )
+
+
+def _below(target: TargetState) -> set[str]:
+    """Return the counted layers under a target's own carriers."""
+    layers = target.path_layers.layers if target.path_layers is not None else ()
+    return {layer.counters for layer in layers if layer.counters is not None} - set(target.carriers)
 
 
 def load(series: pl.DataFrame, rows: pl.DataFrame, op: str) -> Moved:
