@@ -174,15 +174,17 @@ def _load_of_targets(
     measurement: Measurement, line: MeasuredLine, rows: pl.DataFrame
 ) -> dict[str, dict[shape.Op, shape.Moved]]:
     """Return what a phase did on each target in the time of `rows`; empty where a sample is of several."""
-    cells = [measurement.plan.cells[cell].target for cell in line.cells]
-    if None in cells or len(set(cells)) < 2:
+    plan = measurement.plan
+    used = {plan.cells[cell].target for cell in line.cells}
+    if None in used or len(used) < 2:
         return {}
-    paths = {one.key: one.name for one in measurement.lines("target")}
     samples = measurement.rows("target").filter(pl.col("cell").is_in(sorted(line.cells)) & ~pl.col("ramp"))
     named = samples.with_columns(
         pl.col("op").replace_strict(dict(enumerate(layout.OPS)), return_dtype=pl.String)
     )
-    return {paths[part["key"][0]]: _asked(part, rows) for part in named.partition_by("key")}
+    lines = [one for one in measurement.lines("target") if one.cells & line.cells]
+    # A target of which nothing came back has a part, too: none.
+    return {one.name: _asked(named.filter(pl.col("key") == one.key), rows) for one in lines}
 
 
 def _probed(

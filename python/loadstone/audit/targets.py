@@ -36,27 +36,30 @@ def targets(bundle: Bundle, line: MeasuredLine) -> list[TargetState]:
     plan, told = bundle.plan, bundle.environment
     used = dict.fromkeys(one for index in line.streams for one in targets_of(plan, plan.streams[index]))
     before = {str(one.get("path")): one for one in told.get("targets", [])}
-    paths = {str(one["target"]): DataPath.model_validate(one) for one in told.get("paths") or []}
-    of_mounts = {mount: path for name, path in paths.items() if (mount := _mount(before.get(name, {})))}
+    paths = {str(one["target"]): one for one in told.get("paths") or []}
+    # A file that was not followed has the path of another one on its mount.
+    of_mounts = {_mount(before.get(name, {})): name for name in paths}
     states = _states(bundle)
     found = []
     for index in used:
         path = plan.targets[index].path
         facts = before.get(path, {})
-        layers = paths.get(path) or _alike(path, of_mounts.get(_mount(facts) or ""))
+        like = path if path in paths else of_mounts.get(_mount(facts))
+        layers = None if like is None else _as_target(path, DataPath.model_validate(paths[like]))
         found.append(_target(bundle, index, facts, layers, states))
     return found
 
 
-def _mount(facts: dict[str, Any]) -> str | None:
-    """Name the mount of a target; None of a device, and where it is not known."""
-    mount = facts.get("mount")
-    return repr(sorted(mount.items())) if mount else None
+def _mount(facts: dict[str, Any]) -> str:
+    """Name the mount of a target; what has none, or none that is known, is like itself alone."""
+    return repr(sorted(facts["mount"].items())) if facts.get("mount") else str(facts.get("path"))
 
 
-def _alike(target: str, path: DataPath | None) -> DataPath | None:
-    """Return the path of a file that was not followed: under its file system it is that of another file."""
-    if path is None or not path.layers or path.layers[0].kind != "file":
+def _as_target(target: str, path: DataPath) -> DataPath | None:
+    """Return a path as that of a target: under their file system two files have the same."""
+    if path.target == target:
+        return path
+    if not path.layers or path.layers[0].kind != "file":
         return None
     first, *below = path.layers
     own = Layer(name=target, kind="file", below=first.below)
