@@ -38,10 +38,6 @@ from loadstone.plan.rows import read_percent
 from loadstone.plan.work_kinds import kind_of
 from loadstone.workload.trees import OPENS
 
-UNMERGED: Final = 2
-"""So many I/Os of one system call are not merged: the kernel plugs its queue for more (IO_PLUG_THRESHOLD
-in io_uring/io_uring.c, AIO_PLUG_THRESHOLD in fs/aio.c)."""
-
 if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
@@ -49,6 +45,10 @@ if TYPE_CHECKING:
     from loadstone.errors import Where
     from loadstone.plan.notes import Notes
     from loadstone.workload.model import Job
+
+UNMERGED: Final = 2
+"""So many I/Os of one system call are not merged: the kernel plugs its queue for more (IO_PLUG_THRESHOLD
+in io_uring/io_uring.c, AIO_PLUG_THRESHOLD in fs/aio.c)."""
 
 
 def pace(job: Job, notes: Notes) -> Pace:

@@ -5,7 +5,8 @@ and had no CPU; a thread of it was busy all the time; a guest's own host took it
 the host as a whole was busy, which is a suspicion: others may have used it. Threads that poll
 because the job asked for it are busy whatever happens, and say nothing; time in which the engine
 spun for completions counts as idle. While an I/O is at the device, no thread of the engine can hold
-it up: threads that waited while nearly all I/Os were there limited nothing.
+it up: threads that waited while nearly all I/Os were there limited nothing. A paced load has the time
+that each I/O started late: where that is most of the latency, the latency is the generator's.
 """
 
 from __future__ import annotations
@@ -151,10 +152,10 @@ def _of_paced(case: Case, found: Finding, waited_ns: float) -> Finding:
 def _late_share(case: Case) -> float | None:
     """Return the part of the mean latency before the kernel had the I/O; None where slots may be why."""
     depths = [job.depth for job in case.jobs]
-    if case.time is None or case.total.iops is None or not depths or None in depths:
+    if case.time is None or not case.time.measured_ns or case.total.iops is None or not all(depths):
         return None
     in_flight = (case.time.measured_ns - case.time.generator_ns) / 1e9 * case.total.iops.value
-    if in_flight > FREE_SLOTS * sum(depth or 0 for depth in depths):
+    if not depths or in_flight > FREE_SLOTS * sum(depth or 0 for depth in depths):
         return None
     return case.time.generator_ns / case.time.measured_ns
 

@@ -248,7 +248,7 @@ def _batch(made: Lowering) -> None:
     before = None if made.base is None else made.base.engine.batch
     depth, engine = made.known("engine.iodepth", None) or 1, made.known("engine.ioengine", None)
     if made.base is None and "submit" not in given and depth > 1 and engine in _BATCHING:
-        told = "iodepth_batch is not set: of random I/Os the engine hands over several at once (fio: 1)"
+        told = "iodepth_batch is not set: several I/Os go at once, of sequential direct ones two (fio: one)"
         made.note("info", "engine.iodepth", told)
     if given:
         standing = BatchSizes(submit=1, complete_min=1, complete_max=0) if before is None else before
