@@ -69,6 +69,17 @@ def test_the_share_beyond_a_limit_is_counted_from_the_histograms(tmp_path: Path)
         assert 0.3 * binomial < found.error < 4 * binomial
 
 
+def test_each_limit_is_looked_up_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen: a search for a limit read all samples of all its runs again before each of its runs."""
+    made = runs.make(tmp_path / "b", runs.Job(ops_hz={"read": 1000.0}), seconds=3)
+    measurement = summarise(Bundle.open(made.path)).measurement
+    first, second = beyond(measurement, [80_000, 200_000])
+    fresh = summarise(Bundle.open(made.path)).measurement
+    assert beyond(fresh, [200_000, 80_000]) == [second, first]
+    monkeypatch.setattr(measurement, "pieces", pytest.fail)
+    assert beyond(measurement, [200_000, 80_000, 200_000]) == [second, first, second]
+
+
 def test_a_percentile_lies_in_its_interval_which_is_narrow_for_many_samples(tmp_path: Path) -> None:
     made = runs.make(tmp_path / "b", runs.Job(ops_hz={"read": 5000.0}), seconds=10)
     summary = summarise(Bundle.open(made.path))

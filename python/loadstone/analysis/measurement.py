@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from loadstone.analysis.estimate import Estimate
     from loadstone.bundle.read import Bundle
     from loadstone.plan.model import Plan
 
@@ -63,6 +64,8 @@ class Measurement:
         self._lines: dict[By, list[MeasuredLine]] = {}
         self._windows: _Windows | None = None
         """What was asked of the histograms last, in windows of so many intervals."""
+        self.shares_beyond: dict[int, Estimate | None] = {}
+        """What `analysis.tail.beyond` found, by limit in nanoseconds."""
 
     def lines(self, by: By) -> list[MeasuredLine]:
         """Return the lines of a grouping in the Plan's order; cells without a target are in no target."""

@@ -27,7 +27,16 @@ def beyond(measurement: Measurement, limits_ns: Sequence[int]) -> list[Estimate 
     """Return for each limit the share of the measured I/Os whose `lat` exceeds it; syncs left out.
 
     None without I/Os. The error is the ratio estimator's, over intervals (`analysis.estimate`).
+    A search for a limit asks the same of every run again: each limit is looked up once.
     """
+    known = measurement.shares_beyond
+    new = [limit for limit in dict.fromkeys(limits_ns) if limit not in known]
+    if new:
+        known.update(zip(new, _beyond(measurement, new), strict=True))
+    return [known[limit] for limit in limits_ns]
+
+
+def _beyond(measurement: Measurement, limits_ns: Sequence[int]) -> list[Estimate | None]:
     columns = ["interval", "stage", "cell", "op", "ramp", "lat_bucket", "lat_count"]
     counted = is_requested(measurement.plan)
     parts = []
