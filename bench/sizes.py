@@ -5,7 +5,7 @@ that every file of a bundle is there and as large as after a real one; an hour i
 times. Then measures the programs that a person types, in a process each: CPU and wall time, and
 the largest memory. Results are made once, and found again.
 
-    python bench/sizes.py DIRECTORY [--runs 250] [--hour 3600]
+    python -m bench.sizes DIRECTORY [--runs 250] [--hour 3600]
 """
 
 from __future__ import annotations

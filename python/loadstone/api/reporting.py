@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from loadstone.api.experimenting import open_experiment
 from loadstone.api.results import REPORT, open_bundle
 from loadstone.audit.find_results import is_bundle
 from loadstone.bundle import study as on_disk
@@ -50,6 +49,8 @@ def write_report(
     """
     path, out = Path(result), None if output is None else Path(output)
     if not others and not unverified and is_experiment(path):
+        from loadstone.api.experimenting import open_experiment
+
         return WrittenReport(open_experiment(path).report(out), ())
     if others or on_disk.is_study(path):
         return _studies([path, *map(Path, others)], out, unverified=unverified)

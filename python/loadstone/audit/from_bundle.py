@@ -179,12 +179,17 @@ def _load_of_targets(
     if None in used or len(used) < 2:
         return {}
     samples = measurement.rows("target").filter(pl.col("cell").is_in(sorted(line.cells)) & ~pl.col("ramp"))
-    named = samples.with_columns(
-        pl.col("op").replace_strict(dict(enumerate(layout.OPS)), return_dtype=pl.String)
-    )
+    parts = samples.partition_by("key", "op", as_dict=True)
     lines = [one for one in measurement.lines("target") if one.cells & line.cells]
     # A target of which nothing came back has a part, too: none.
-    return {one.name: _asked(named.filter(pl.col("key") == one.key), rows) for one in lines}
+    none = samples.clear()
+    return {
+        one.name: {
+            op: monitor_readings.moved_in(parts.get((one.key, layout.OPS.index(op)), none), rows)
+            for op in OPS
+        }
+        for one in lines
+    }
 
 
 def _probed(

@@ -117,7 +117,7 @@ def _below(target: TargetState) -> set[str]:
 
 def load(series: pl.DataFrame, rows: pl.DataFrame, op: str) -> Moved:
     """Return what the load did of an operation in the time that rows stand for."""
-    return _asked(series.filter(pl.col("op") == op), rows)
+    return moved_in(series.filter(pl.col("op") == op), rows)
 
 
 def load_bytes(series: pl.DataFrame, rows: pl.DataFrame, op: str) -> NDArray[np.float64]:
@@ -157,7 +157,7 @@ def _stretches(rows: pl.DataFrame) -> list[tuple[int, int]]:
     return found
 
 
-def _asked(series: pl.DataFrame, rows: pl.DataFrame) -> Moved:
+def moved_in(series: pl.DataFrame, rows: pl.DataFrame) -> Moved:
     """Return what was done between the rows' edges; a window that straddles one counts in part."""
     if series.height == 0:
         return Moved(0.0, 0.0)
