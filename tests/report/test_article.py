@@ -204,3 +204,24 @@ def test_a_browser_prints_a_change_no_larger_than_its_figure() -> None:
         for name, size in re.findall(r"(\.matrix[ .a-z]*) \{ font-size: ([0-9.]+)pt", printed)
     }
     assert sizes[".matrix .change"] < sizes[".matrix"]
+
+
+def test_on_a_page_the_names_of_many_changes_stand_beside_them_and_on_a_phone_above() -> None:
+    rows = [
+        {"line": f"4k random read {at}: latency mean", "at": 1.1, "low": 1.0, "high": 1.2, "kind": "same"}
+        for at in range(18)
+    ]
+    looks = {"same": ("#888", "circle")}
+    wide, narrow = forest("Change", rows, looks), forest("Change", rows, looks, narrow=True)
+    assert (wide["width"], narrow["width"]) == (700, 480)
+    # Both stand on the first page of paper: the matrix of as many rows, and the chart.
+    assert wide["height"] == 90 + 17 * 18
+    axis = wide["layer"][1]["encoding"]["y"]["axis"]
+    assert axis["minExtent"] > 6.5 * len("4k random read 17: latency mean")
+    assert narrow["layer"][1]["encoding"]["y"]["axis"] is None
+    # Names that would take the place of the chart stand above their rows everywhere.
+    long = [row | {"line": row["line"] + " of a side with a long name, on its file system"} for row in rows]
+    assert forest("Change", long, looks) == forest("Change", long, looks, narrow=True)
+    html = as_file(Article("k", "t", [Drawings([drawing(wide, narrow)], 1)]), ".html")
+    assert isinstance(html, str)
+    assert re.findall(r'<figure[^>]*class="(\w+)"', html) == ["wide", "narrow"]

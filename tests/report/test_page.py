@@ -199,6 +199,49 @@ def test_rates_of_jobs_one_after_the_other_are_not_summed_up(tmp_path: Path) -> 
     assert "total" not in printed(several(tmp_path), 140)
 
 
+def test_many_jobs_in_phases_have_the_total_of_each_phase_and_none_of_all(tmp_path: Path) -> None:
+    small = [Job(f"small{at:02d}", {"read": 1000}) for at in range(10)]
+    large = [
+        Job(f"large{at:02d}", {"write": 100}, block_bytes=128 << 10, stage=1, group=1) for at in range(10)
+    ]
+    bundle = Bundle.open(runs.make(tmp_path / "b", *small, *large, seconds=3).path)
+    text = printed(bundle, 140)
+    assert "total" not in text
+    assert re.search(r"10 jobs, small00 to small09 +read +\S+k", text)
+    assert re.search(r"10 jobs, large00 to large09 +write", text)
+    made = summarise(bundle)
+    rows = page.headline(made)
+    assert [(name, op) for name, op, *_ in rows] == [
+        ("10 jobs, small00 to small09", "read"),
+        ("10 jobs, large00 to large09", "write"),
+    ]
+    # The sum over its jobs, not the mean over both phases.
+    assert rows[0][2][0].replace("\N{NO-BREAK SPACE}", " ").startswith(("10.", "9.9"))
+
+
+def test_a_note_of_many_jobs_is_told_once(tmp_path: Path) -> None:
+    said = [
+        {"kind": "info", "text": "mind this", "where": {"file": "a.fio", "line": line, "option": "iodepth"}}
+        for line in range(3, 35)
+    ]
+    bundle = Bundle.open(runs.make(tmp_path / "b", seconds=2, notes=said).path)
+    assert printed(bundle, 140).count("mind this") == 1
+    assert "note: a.fio:3: iodepth and 31 more: mind this" in printed(bundle, 140)
+    html = page.render(summarise(bundle))
+    assert html.count("mind this") == 1
+    assert "and 31 more:" in html
+
+
+def test_no_line_goes_over_a_time_in_which_nothing_ran(tmp_path: Path) -> None:
+    jobs = [Job("a", stage=0), Job("b", {"write": 100}, stage=1), Job("c", stage=2)]
+    made = summarise(Bundle.open(runs.make(tmp_path / "b", *jobs, seconds=9).path))
+    rows = [{"t": float(at), "v": 1.0, "line": "read"} for at in (0, 1, 2, 8, 9)]
+    spec = charts._time_chart(made, "x", rows, field="line", names=["read"], span_s=(0.0, 9.0))
+    assert [(row["t"], row.get("v")) for row in spec["data"]["values"]] == [
+        (0, 1), (1, 1), (2, 1), (5, None), (8, 1), (9, 1),
+    ]  # fmt: skip
+
+
 def test_the_terminal_says_when_nothing_was_measured(tmp_path: Path) -> None:
     run = runs.make(tmp_path / "b", seconds=1, seal=None)
     (run.path / "samples.arrows").unlink()

@@ -229,6 +229,35 @@ def test_repeats_say_their_mean_and_its_interval(tmp_path: Path) -> None:
     assert "repeat-3" in html
 
 
+def test_a_phone_has_the_matrix_before_what_it_was_measured_on(tmp_path: Path) -> None:
+    controller = RepeatController(Next("j", simulated.workload(1)), most=1)
+    whole = study(tmp_path / "s", "list", controller, {}, service="exponential")
+    html = page(whole)
+    assert html.index('class="matrix') < html.index('class="facts"')
+    # What the matrix says of the only run of a pattern is not said again.
+    runs_table = html.partition("<h2>Runs</h2>")[2].partition("</table>")[0]
+    assert re.findall(r"<th[^>]*>(\w[^<]*)</th>", runs_table.partition("<tbody>")[0]) == [
+        "run", "p50", "p99.9", "max",
+    ]  # fmt: skip
+    spec = study_charts.latency_of_runs(whole.runs)
+    assert spec is not None
+    shapes = spec["layer"][0]["encoding"]["shape"]["scale"]
+    assert shapes == {"domain": ["p50", "p99"], "range": ["circle", "square"]}
+
+
+def test_of_many_jobs_a_terminal_has_the_totals() -> None:
+    def of(jobs: int) -> str:
+        known = {50.0: 100, 99.0: 500, 99.9: None}
+        every = [measured(100.0, job=f"lun{at}") for at in range(jobs)]
+        lines = [dataclasses.replace(one, percentiles_ns=known) for one in every]
+        whole = dataclasses.replace(lines[0], job="total")
+        return study_terminal._table([run(*lines, whole=whole)] * 4, 120).plain
+
+    assert "lun0" in of(6)
+    assert "lun0" not in of(8)
+    assert len(of(8).splitlines()) == 5
+
+
 def test_a_reason_is_told_once_for_all_runs_it_decides() -> None:
     def of(*decided: tuple[Any, Any]) -> list[str]:
         points = [

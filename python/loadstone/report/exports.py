@@ -22,6 +22,7 @@ from loadstone.errors import InputError
 from loadstone.messages import make_error
 from loadstone.report import fio
 from loadstone.report.fio import document
+from loadstone.report.run.summary_text import notes_once
 from loadstone.report.run.terminal import cells
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def markdown(bundle: Bundle) -> str:
     if bundle.doubt is not None:
         lines = [f"**{bundle.doubt}**", "", *lines]
     about = f"{bundle.status} after {units.seconds(made.duration_s)}; ± is one standard error"
-    said = [f"- {printable.markdown(note.text)}" for note in made.notes] + [
+    said = [f"- {printable.markdown(note.text)}" for note, _ in notes_once(made.notes)] + [
         f"- **{printable.markdown(one.message)}**" for one in made.problems
     ]
     return "\n".join([*lines, "", about, *([""] if said else []), *said]) + "\n"

@@ -110,17 +110,25 @@ class Drawing:
 
     title: str
     spec: Spec
+    narrow: Spec | None = None
+    """The same for a phone, where it is another one."""
 
     @property
     def svg(self) -> str:
         """Its drawing."""
         return chart_images.svg(self.spec)
 
+    @property
+    def narrow_svg(self) -> str:
+        """Its drawing for a phone; empty where it is the same."""
+        return "" if self.narrow is None else chart_images.svg(self.narrow)
 
-def drawing(spec: Spec) -> Drawing:
+
+def drawing(spec: Spec, narrow: Spec | None = None) -> Drawing:
     """Return a chart with its own title."""
     title = spec.get("title", "")
-    return Drawing(str(title if isinstance(title, str) else title["text"]), spec)
+    told = str(title if isinstance(title, str) else title["text"])
+    return Drawing(told, spec, None if narrow == spec else narrow)
 
 
 @dataclass(frozen=True, slots=True)

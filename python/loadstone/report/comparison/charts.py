@@ -41,7 +41,7 @@ MAX_DISTRIBUTIONS: Final = 6
 SMALL: Final = (300, 150)
 
 
-def forest(made: ComparisonTable) -> Spec | None:
+def forest(made: ComparisonTable, *, narrow: bool = False) -> Spec | None:
     """Return every change with its 95 % interval; on its axis halving is as far as doubling."""
     known = [
         one
@@ -58,7 +58,7 @@ def forest(made: ComparisonTable) -> Spec | None:
     with_interval = any(one.contrast is not None and one.contrast.low is not None for one in known)
     known_as = ", with its 95 % interval" if with_interval else "; no interval is known"
     looks = {WORDS[kind]: (COLOURS[kind], SHAPES[kind]) for kind in WORDS}
-    return drawn(f"Change against {made.sides[0].name}{known_as}", rows, looks)
+    return drawn(f"Change against {made.sides[0].name}{known_as}", rows, looks, narrow=narrow)
 
 
 def _change(made: ComparisonTable, one: Effect) -> Spec:

@@ -36,7 +36,7 @@ def page(made: ComparisonTable) -> str:
 
 
 def _rendered(made: ComparisonTable, drawer: Drawer) -> str:
-    forest = charts.forest(made)
+    forests = _forests(made)
     small = [spec for spec in charts.over_time(made) if spec is not None]
     matrix = _matrix(made)
     return templates.render(
@@ -52,9 +52,12 @@ def _rendered(made: ComparisonTable, drawer: Drawer) -> str:
         across=len(made.sides) <= COLUMNS,
         labelled=len(made.sides) > BESIDE or _tells_each(matrix),
         matrix=matrix,
+        # So many columns have room for a value and its change beside each other.
+        beside=0 < len(made.sides) - 1 <= BESIDE,
+        change_width=_change_width(matrix),
         legend=words.legend(made),
         excluded=made.excluded,
-        forest=_drawn(drawer, forest) if forest is not None else None,
+        forests=[(kind, *_drawn(drawer, spec)) for kind, spec in forests],
         curves=[_drawn(drawer, spec) for spec in charts.curves(made)],
         small=[_drawn(drawer, spec) for spec in small],
         distributions=[_drawn(drawer, spec) for spec in charts.distributions(made)],
@@ -63,6 +66,20 @@ def _rendered(made: ComparisonTable, drawer: Drawer) -> str:
         differences=made.differences,
         watched=[_watched(row) for row in made.watched],
     )
+
+
+def _forests(made: ComparisonTable) -> list[tuple[str, Spec]]:
+    """Return the chart of changes as pages and screens have it, and for a phone where that is another."""
+    wide, narrow = charts.forest(made), charts.forest(made, narrow=True)
+    if wide is None or narrow is None:
+        return []
+    return [("", wide)] if wide == narrow else [("wide", wide), ("narrow", narrow)]
+
+
+def _change_width(matrix: list[dict[str, Any]]) -> int:
+    """Return the letters of the longest change, so that the values before them stand below each other."""
+    cells = [one for block in matrix for line in block["lines"] for one in line["cells"]]
+    return max((len(one["change"]) for one in cells), default=0)
 
 
 def _watched(row: WatchedRow) -> dict[str, Any]:

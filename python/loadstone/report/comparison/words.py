@@ -40,9 +40,11 @@ MARKS: Final = {"better": "▲", "worse": "▼", "same": "", "unknown": ""}
 
 def legend(made: ComparisonTable) -> str:
     """Say what the marks and ranges mean."""
+    bounded = any(one.contrast is not None and one.contrast.low is not None for one in made.effects)
+    ranges = "The range is the 95 % interval of the change. " if bounded else ""
     return (
         f"▲ better, ▼ worse: told apart at {made.alpha * 100:.3g}{units.THIN}%, corrected for the number of "
-        "tests. The range is the 95 % interval of the change. ± is one standard error."
+        f"tests. {ranges}± is one standard error."
     )
 
 

@@ -106,7 +106,9 @@ def _effects(story: ExperimentStory) -> Iterator[Block]:
         yield _factor(found)
     if story.effects.tests:
         yield Paragraph(words.legend(story.effects, story.record.design), "soft")
-    yield from _drawn([charts.effects(story)], 1)
+    spec = charts.effects(story)
+    if spec is not None:
+        yield Drawings([drawing(spec, charts.effects(story, narrow=True))], 1)
 
 
 def _factor(found: FactorTable) -> ArticleTable:

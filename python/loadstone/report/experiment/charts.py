@@ -53,7 +53,7 @@ LEAST_REACH: Final = 0.01
 """Of an axis of differences, either way: what is closer than that is drawn as close."""
 
 
-def effects(story: ExperimentStory) -> Spec | None:
+def effects(story: ExperimentStory, *, narrow: bool = False) -> Spec | None:
     """Return every effect on the metric that the experiment is about, with its interval."""
     found = [one for one in story.effects.effects if one.first and one.change is not None]
     if len(found) > MAX_EFFECTS:
@@ -63,7 +63,8 @@ def effects(story: ExperimentStory) -> Spec | None:
     if not rows:
         return None
     looks = {words.KINDS[kind]: look for kind, look in LOOKS.items()}
-    return forest.forest(f"Change of {name_of(story.metric)}, with its 95 % interval", rows, looks)
+    title = f"Change of {name_of(story.metric)}, with its 95 % interval"
+    return forest.forest(title, rows, looks, narrow=narrow)
 
 
 def _effect(story: ExperimentStory, one: LevelEffect) -> Spec:

@@ -8,12 +8,13 @@ Colours are Okabe and Ito's, which people with any colour vision can tell apart
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from loadstone.analysis.heatmap import heatmap
-from loadstone.analysis.series import MIN_COVER, percentile_column, series
+from loadstone.analysis.series import percentile_column, series
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,11 @@ DASHES: Final = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3])
 STROKE: Final[Spec] = {"symbolType": "stroke", "symbolSize": 400}
 """How a legend shows lines: of a point it would show the outline in dashes."""
 SHAPES: Final = ("circle", "square", "triangle-up", "diamond")
+UNSURE: Final = 0.4
+GAP: Final = 2.5
+"""So many of a line's usual steps without a value are a gap."""
+LEAST_WINDOW: Final = 0.5
+"""Of a whole one. In a shorter one at the end all that was in flight completes: its rate is nobody's."""
 MAX_MARKS: Final = 9
 """Of a logarithmic axis."""
 PER_COLUMN: Final = 2
@@ -108,7 +114,7 @@ def together(specs: Sequence[Spec], doubt: str | None = None) -> Spec:
         "spacing": {"row": 36, "column": 44},
         **marked,
         "concat": inner,
-        "resolve": {"scale": dict.fromkeys(("color", "stroke", "strokeDash"), "independent")},
+        "resolve": {"scale": dict.fromkeys(("color", "stroke", "strokeDash", "shape"), "independent")},
     }
 
 
@@ -215,8 +221,8 @@ def latency_heatmap(summary: Summary, by: By, key: int) -> Spec | None:
 def distribution(summary: Summary) -> Spec | None:
     """Return latency against percentile, out to the slowest I/O, by job and operation.
 
-    The horizontal axis is 1 / (1 - p), so that each nine has the same room. Dashed: fewer
-    than ten samples lie beyond.
+    The horizontal axis is 1 / (1 - p), so that each nine has the same room. Pale: fewer than
+    ten samples lie beyond.
     """
     named = _lines(summary.totals("job"))
     named = named if len(named) <= MAX_LINES else _lines(summary.totals("all"))
@@ -231,7 +237,7 @@ def distribution(summary: Summary) -> Spec | None:
     encoding = {
         "x": _percentiles(max(row["x"] for row in rows)),
         "y": latency_axis("ns", [row["ns"] for row in rows]),
-        "color": colour("line", names),
+        **inked("line", names),
     }
     line = {"type": "line", "strokeWidth": 1.8, "interpolate": "step-before", "clip": True}
     return {
@@ -239,7 +245,7 @@ def distribution(summary: Summary) -> Spec | None:
         "encoding": encoding,
         "layer": [
             {"mark": line, "transform": [{"filter": "datum.sure"}]},
-            {"mark": line | {"strokeDash": [4, 3]}, "transform": [{"filter": "!datum.sure"}]},
+            {"mark": line | {"opacity": UNSURE}, "transform": [{"filter": "!datum.sure"}]},
         ],
     }
 
@@ -484,7 +490,7 @@ def _windows(summary: Summary, by: By, percentiles: tuple[float, ...]) -> pl.Dat
     every_ns = window_ns(summary)
     table = series(summary.measurement, by, window_ns=every_ns, percentiles=percentiles)
     lengths = pl.col("end_ns") - pl.col("start_ns")
-    return table.filter(lengths >= pl.min_horizontal(MIN_COVER * every_ns, lengths.max()))
+    return table.filter(lengths >= pl.min_horizontal(LEAST_WINDOW * every_ns, lengths.max()))
 
 
 def _lines(totals: Sequence[Total]) -> list[tuple[str, Total, str]]:
@@ -510,6 +516,7 @@ def _time_chart(
 ) -> Spec:
     """Return a line per name over time; ramps are shaded. The caller adds the vertical axis."""
     few = len(rows) < 60 * len(names)
+    rows = _broken_at_gaps(rows, field)
     line: Spec = {
         "mark": {"type": "line", "strokeWidth": 1.8, "clip": True, "point": {"size": 14} if few else False},
         "encoding": {
@@ -518,6 +525,23 @@ def _time_chart(
         },
     }
     return {**base(title, rows), "layer": [*_ramps(summary, span_s), line]}
+
+
+def _broken_at_gaps(rows: Sequence[Spec], field: str) -> list[Spec]:
+    """Return the rows with one of nothing where a line has none for a while: no line goes over a gap."""
+    lines: dict[str, list[Spec]] = {}
+    for row in sorted(rows, key=lambda one: float(one["t"])):
+        lines.setdefault(row[field], []).append(row)
+    made: list[Spec] = []
+    for name, found in lines.items():
+        steps = sorted(after["t"] - before["t"] for before, after in itertools.pairwise(found))
+        usual = steps[len(steps) // 2] if steps else 0.0
+        for before, after in itertools.pairwise(found):
+            made.append(before)
+            if after["t"] - before["t"] > GAP * usual:
+                made.append({"t": (before["t"] + after["t"]) / 2, field: name})
+        made.append(found[-1])
+    return made
 
 
 def _ramps(summary: Summary, span_s: tuple[float, float]) -> list[Spec]:

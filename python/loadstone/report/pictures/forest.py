@@ -19,12 +19,28 @@ STEPS: Final = (
 )  # fmt: skip
 """Changes in percent that an axis may be labelled with."""
 LABELS: Final = 6
-WIDE: Final = 480
+NARROW: Final = 480
 """So narrow that its words can be read on a phone; the names stand above their rows for that."""
 LABEL: Final = 440
+WIDE: Final = 700
+"""Of a page or a screen: the names stand beside their rows, and thrice as many rows have room."""
+LEAST_PLOT: Final = 260
+LETTER: Final = 7.2
+"""The width of a letter of a name."""
+BESIDE: Final = {
+    "title": None,
+    "domain": False,
+    "ticks": False,
+    "labelLimit": LABEL,
+    "labelFontSize": 12,
+    "labelColor": "#333",
+    "grid": True,
+    "gridColor": "#f0f0f0",
+}
 HALO: Final = {"stroke": "white", "strokeWidth": 5, "strokeJoin": "round"}
 """Behind a name, so that no line of the axis goes through it."""
 ROW: Final = 36
+ROW_BESIDE: Final = 17
 LABEL_ABOVE: Final = -12
 WIDEST: Final = 100.0
 """Where two runs differ wildly the end of an interval is nought or without bounds, and no axis reaches it."""
@@ -33,8 +49,10 @@ MARGIN: Final = 0.05
 LEGEND_COLUMNS: Final = 4
 
 
-def forest(title: str, rows: Sequence[Spec], looks: Mapping[str, tuple[str, str]]) -> Spec:
-    """Return the chart, on whose axis halving is as far as doubling.
+def forest(
+    title: str, rows: Sequence[Spec], looks: Mapping[str, tuple[str, str]], *, narrow: bool = False
+) -> Spec:
+    """Return the chart, on whose axis halving is as far as doubling; a narrow one has names above its rows.
 
     A row has `line`, `at`, `low`, `high` (ratios) and `kind`; `looks` has each kind's colour and shape.
     An interval is drawn as far as `WIDEST` from its middle and from no change, whichever is farther: so
@@ -43,12 +61,14 @@ def forest(title: str, rows: Sequence[Spec], looks: Mapping[str, tuple[str, str]
     rows = [_within_reach(row) for row in rows]
     ends = [row[end] for row in rows for end in ("low", "high", "at")]
     names = list(dict.fromkeys(row["line"] for row in rows))
+    narrow = narrow or _label_width(names) > WIDE - LEAST_PLOT
     x = _axis(min(*ends, 0.995), max(*ends, 1.005))
     y = {
         "field": "line",
         "type": "nominal",
         "sort": names,
-        "axis": None,
+        # What draws the chart has no font to measure the names with, and would cut them.
+        "axis": None if narrow else BESIDE | {"minExtent": _label_width(names)},
         "scale": {"type": "point", "padding": 0.7},
     }
     kinds = [kind for kind in looks if any(row["kind"] == kind for row in rows)]
@@ -58,15 +78,15 @@ def forest(title: str, rows: Sequence[Spec], looks: Mapping[str, tuple[str, str]
     ink = {"field": "kind", "type": "nominal", "scale": colours, "legend": legend}
     form = {"field": "kind", "type": "nominal", "scale": shapes, "legend": legend}
     return base(title, rows) | {
-        "width": WIDE,
-        "height": 90 + ROW * len(names),
+        "width": NARROW if narrow else WIDE,
+        "height": 90 + (ROW if narrow else ROW_BESIDE) * len(names),
         "layer": [
             {
                 "data": {"values": [{"x": 1.0}]},
                 "mark": {"type": "rule", "color": "#999", "strokeDash": [3, 3]},
                 "encoding": {"x": x | {"field": "x"}},
             },
-            *_names(names, y),
+            *(_names(names, y) if narrow else []),
             {
                 "mark": {"type": "rule", "strokeWidth": 2},
                 "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y, "color": ink},
@@ -77,6 +97,10 @@ def forest(title: str, rows: Sequence[Spec], looks: Mapping[str, tuple[str, str]
             },
         ],
     }
+
+
+def _label_width(names: Sequence[str]) -> float:
+    return LETTER * max(map(len, names))
 
 
 def _within_reach(row: Spec) -> Spec:

@@ -72,13 +72,22 @@ def answer(made: Summary, audited: Audited | None = None) -> RunAnswer:
     )
 
 
+def phases(made: Summary) -> list[tuple[str, Total]]:
+    """Return the total of each phase under its name; nothing where all jobs ran at the same time."""
+    totals = made.totals("stage")
+    return [(_named(_jobs_of(made, total)), total) for total in totals] if len(totals) > 1 else []
+
+
+def _jobs_of(made: Summary, total: Total) -> list[Total]:
+    return [job for job in made.totals("job") if set(job.line.streams) <= set(total.line.streams)]
+
+
 def _phase(made: Summary, total: Total, verdict: Verdict | None) -> PhaseAnswer:
     data = total.data
     assert data is not None  # noqa: S101 - it was chosen because it is there
     number, unit, other = _rates(data)
-    jobs = [job for job in made.totals("job") if set(job.line.streams) <= set(total.line.streams)]
     return PhaseAnswer(
-        name=_named(jobs),
+        name=_named(_jobs_of(made, total)),
         number=number,
         unit=unit,
         details=(*other, *_latencies(data), *_parts(total)),

@@ -21,11 +21,13 @@ from loadstone.report.pictures import chart_images, charts, watched
 from loadstone.report.pictures.drawer import Drawer
 from loadstone.report.run import answer, data_sheet, hosts, path_chart, path_diagram, summary_text
 from loadstone.report.run.sections import SECTIONS
-from loadstone.report.run.summary_text import cost, monitors, of_verified, per_second
+from loadstone.report.run.summary_text import cost, monitors, notes_once, of_verified, per_second
 from loadstone.report.run.terminal import cells
 from loadstone.report.verdict import words as verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loadstone.analysis.document import ResultWatched
     from loadstone.analysis.measurement import By
     from loadstone.analysis.summary import Summary
@@ -100,7 +102,10 @@ def _rendered(made: Summary, audited: Audited | None, drawer: Drawer) -> str:
         host=_drawn(drawer, charts.host_cpu(made), charts.host_memory(made)),
         lanes=[(name, drawer.svg(spec)) for name, spec in watched.lanes(made)],
         watched=[_watched(name, one) for name, one in documents(made.measurement).items()],
-        notes=[(KINDS.get(note.kind, note.kind), note.text, note.where) for note in made.notes],
+        notes=[
+            (KINDS.get(note.kind, note.kind), note.text, note.where, more)
+            for note, more in notes_once(made.notes)
+        ],
         problems=made.problems,
         inputs=[(name, content.decode(errors="replace")) for name, content in bundle.inputs.items()],
         request=" ".join(str(word) for word in bundle.request.get("argv", [])),
@@ -240,19 +245,23 @@ def about(made: Summary, total: Total) -> str:
 
 
 def headline(made: Summary) -> list[tuple[str, str, list[str], str]]:
-    """Return the table that comes first: all jobs, or their total when they are many."""
+    """Return the table that comes first: all jobs, or when they are many the total of each phase."""
     jobs = made.totals("job")
-    return table(jobs, made) if len(jobs) <= MAX_HEADLINE else table([made.total], None, "all jobs")
+    if len(jobs) <= MAX_HEADLINE:
+        return table(jobs, made)
+    return _rows(answer.phases(made) or [("all jobs", made.total)])
 
 
-def table(
-    totals: list[Total], whole: Summary | None, only: str | None = None
-) -> list[tuple[str, str, list[str], str]]:
+def table(totals: list[Total], whole: Summary | None) -> list[tuple[str, str, list[str], str]]:
     """Return name, operation, cells and decimal bandwidth, one row per operation; names only once."""
-    rows: list[tuple[str, str, list[str], str]] = []
-    lines = [(only or total.line.name, total) for total in totals]
+    lines = [(total.line.name, total) for total in totals]
     if whole is not None and whole.has_total:
         lines.append(("total", whole.total))
+    return _rows(lines)
+
+
+def _rows(lines: Sequence[tuple[str, Total]]) -> list[tuple[str, str, list[str], str]]:
+    rows: list[tuple[str, str, list[str], str]] = []
     for name, total in lines:
         for index, (op, stats) in enumerate(total.ops.items()):
             rate = stats.bandwidth.value if stats.bandwidth and stats.bytes else None

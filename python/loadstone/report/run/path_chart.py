@@ -19,6 +19,7 @@ LINE_HEIGHT: Final = 26
 MAX_LABEL: Final = 210
 MAX_NAME: Final = 26
 LETTER: Final = 8
+TITLE_LIMIT: Final = 480
 
 
 def path(paths: Paths, limited_by: str | None = None) -> Spec | None:
@@ -67,8 +68,12 @@ def path(paths: Paths, limited_by: str | None = None) -> Spec | None:
         # Where no ceiling and no use is known there are words alone, and an axis would be of nothing.
         "axis": {"title": "percent of a ceiling, or of the time", "tickCount": 5} if known else None,
     }
+    of_phase: Spec = {
+        "title": {"text": "Data path", "subtitle": paths.phase, "subtitleColor": "#555", "limit": TITLE_LIMIT}
+    }
     return {
-        **base(f"Data path of {paths.phase}" if paths.phase else "Data path", rows),
+        **base("Data path", rows),
+        **(of_phase if paths.phase else {}),
         "height": {"step": LINE_HEIGHT},
         "layer": [
             {

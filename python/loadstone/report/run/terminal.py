@@ -13,8 +13,8 @@ from rich.text import Text
 from loadstone import units
 from loadstone.analysis import commit
 from loadstone.analysis.verification import verified
-from loadstone.report.run import data_sheet
-from loadstone.report.run.summary_text import cost, of_verified, rates
+from loadstone.report.run import answer, data_sheet
+from loadstone.report.run.summary_text import cost, notes_once, of_verified, rates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,10 +41,10 @@ def summary(made: Summary, console: Console) -> None:
         f" · {_many(len(made.measurement.plan.streams), 'stream')}",
     )
     console.print(head)
-    if any(total.ops for total in made.totals("job")):
+    if _listed(made):
         console.print(_table(made, console.width), soft_wrap=True)
         console.print(Text("latency from the intended start to the end; ± is one standard error", "dim"))
-    else:
+    elif not any(total.ops for total in made.totals("job")):
         console.print("nothing was measured")
     for line, held in rates(made.pacing):
         console.print(Text(line, "" if held else "yellow"))
@@ -63,9 +63,12 @@ def _listed(made: Summary) -> list[tuple[str, Total]]:
     listed = [(total.line.name, total) for total in jobs] if few else []
     if len(hosts := made.totals("host")) <= MAX_JOBS:
         listed += [(f"on {total.line.name}", total) for total in hosts]
-    if made.has_total or not few:
+    phases = answer.phases(made)
+    if made.has_total or (not few and not phases):
         listed.append(("total" if few else f"total of {len(jobs)} jobs", made.total))
-    return listed
+    elif not few and len(phases) <= MAX_JOBS:
+        listed += phases
+    return [(name, total) for name, total in listed if total.ops]
 
 
 def _table(made: Summary, width: int) -> Text:
@@ -155,8 +158,11 @@ def _facts(made: Summary) -> list[str]:
     shorts = made.total.data.shorts if made.total.data else 0
     if shorts:
         lines.append(f"{units.count(shorts)} I/Os moved fewer bytes than asked")
-    places = {note: f"{note.where}: " if note.where else "" for note in made.notes}
-    return lines + [f"note: {place}{note.text}" for note, place in places.items()]
+    for note, more in notes_once(made.notes):
+        others = f" and {more} more" if more else ""
+        place = f"{note.where}{others}: " if note.where else ""
+        lines.append(f"note: {place}{note.text}")
+    return lines
 
 
 def _many(number: int, noun: str) -> str:

@@ -19,6 +19,7 @@ from loadstone.report.pictures.charts import (
     colour,
     inked,
     latency_axis,
+    shaped,
     without_legend,
 )
 from loadstone.report.study.sweep import TITLES, value, written
@@ -194,7 +195,11 @@ def rate_of_repeats(line: RepeatedLine) -> Spec | None:
         }
     )
     name = "" if (line.job, line.op) == ("total", "all") else f": {line.job} {line.op}"
-    return base(f"{unit} of each repeat{name}; the mean and its 95 % interval", rows) | {"layer": layers}
+    title = f"{unit} of each repeat{name}"
+    band = "line: the mean; band: its 95 % interval"
+    said = {"text": title, "subtitle": band, "subtitleColor": "#555"}
+    shown_as: Spec = {"title": said} if found.half_width is not None else {}
+    return base(title, rows) | shown_as | {"layer": layers}
 
 
 def latency_of_runs(runs: Sequence[RunFigures]) -> Spec | None:
@@ -211,9 +216,22 @@ def latency_of_runs(runs: Sequence[RunFigures]) -> Spec | None:
     if not rows:
         return None
     y = latency_axis("v", [row["v"] for row in rows])
-    encoding = {"x": _ordinal("x", None, order), "y": y, "color": colour("series", ["p50", "p99"])}
-    title = "Latency of each run" + _left_out(rows)
-    return base(title, rows) | {"mark": POINT, "encoding": encoding | {"shape": SHAPE}}
+    series = ["p50", "p99"]
+    place = {"x": _ordinal("x", None, order), "y": y, "color": colour("series", series)}
+    return base("Latency of each run" + _left_out(rows), rows) | {
+        "layer": [
+            {
+                "transform": [{"filter": "datum.valid"}],
+                "mark": POINT,
+                "encoding": place | {"shape": shaped("series", series)},
+            },
+            {
+                "transform": [{"filter": "!datum.valid"}],
+                "mark": POINT | {"shape": "cross"},
+                "encoding": place,
+            },
+        ]
+    }
 
 
 def rate_of_runs(runs: Sequence[RunFigures]) -> Spec | None:

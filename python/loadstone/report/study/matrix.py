@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 OF_PATTERNS: Final = ("pattern", "IOPS", "bandwidth", "latency mean", "p99", "valid runs", "verdict")
 OF_CURVES: Final = ("curve", "maximum", "mean there", "p99 there", "knee", "mean at the knee", "valid loads")
 
-
+ALSO_OF_RUNS: Final = ("verdict", "IOPS", "bandwidth", "mean", "p99")
+"""How a table of runs calls what `OF_PATTERNS` has."""
 MAX_EACH: Final = 5
 """So many passes have their values beside the mean."""
 
@@ -66,6 +67,18 @@ def matrix(
         return []
     lines = patterns(runs, alike=study.kind == "repeat")
     return [ArticleTable(OF_PATTERNS, [_pattern(one) for one in lines], matrix=True)] if lines else []
+
+
+def told_of_runs(study: StudyRecord, runs: Sequence[RunFigures]) -> frozenset[str]:
+    """Return the columns of the table of runs that the matrix has, where each of its lines is one run."""
+    if study.kind not in ("list", "repeat") or study.settings.get("rounds"):
+        return frozenset()
+    if any(one.loads for one in curves(runs, slo_of(study))):
+        return frozenset()
+    lines = patterns(runs, alike=study.kind == "repeat")
+    of_lines = [run.point.name for one in lines for run, _ in one.each]
+    alone = of_lines == [run.point.name for run in runs] and len(lines) == len(runs)
+    return frozenset(ALSO_OF_RUNS) if alone and not any(run.point.error for run in runs) else frozenset()
 
 
 def _pattern(one: StudyPattern) -> list[TableCell | str]:

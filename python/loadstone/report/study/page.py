@@ -160,9 +160,9 @@ def article(studies: Sequence[StudyPage], directory: Path) -> Article:
     # Reasons and facts of several come with the runs of each: first is the answer.
     worth = [study_matrix.worth(one.runs, "" if alone else _label(one)) for one in studies]
     blocks += _verdicts(worth[0] if alone else [one[0] for one in worth if one])
+    blocks += study_matrix.matrix(_named(studies))
     if alone:
         blocks.append(Facts(_facts(first)))
-    blocks += study_matrix.matrix(_named(studies))
     for part in _evidence(studies):
         blocks += _section(part)
     shown: set[tuple[str, str]] = set()
@@ -390,7 +390,12 @@ def _runs(whole: StudyPage, directory: Path | None) -> list[Block]:
     sheet = held_against_a_sheet(whole.runs)
     headings = ["run", "verdict", *HEADINGS, *(["of data sheet"] if sheet else [])]
     rows = [row for run in whole.runs for row in _rows(run, _page_of(whole, run, directory), sheet=sheet)]
-    blocks: list[Block] = [ArticleTable(headings, rows, names=2)] if rows else []
+    known = study_matrix.told_of_runs(whole.study, whole.runs)
+    kept = [at for at, heading in enumerate(headings) if heading not in known]
+    rows = [row if len(row) == 1 else [row[at] for at in kept] for row in rows]
+    headings = [headings[at] for at in kept]
+    names = sum(one in ("run", "verdict") for one in headings)
+    blocks: list[Block] = [ArticleTable(headings, rows, names=names)] if rows else []
     blocks.append(Paragraph(RUNS_READ, "soft"))
     said = notes(whole.study)
     blocks += [Heading("Notes"), Bullets(said)] if said else []

@@ -36,6 +36,8 @@ REPEATED: Final = ("", "", "mean of runs", "95 % interval", "lowest", "highest",
 SHOWN: Final = (50.0, 99.0, 99.9)
 SPARE: Final = ("p99.9", "p50", "max", "bandwidth", "mean", "verdict")
 """What goes where there is no room, in this order."""
+MAX_ROWS: Final = 24
+"""Of more jobs the total of each run is enough; the report and the JSON have them."""
 NAMED: Final = 6
 """Runs named with a reason; the others are counted."""
 NO_DATA: Final = "no data"
@@ -223,7 +225,7 @@ def reached_by(run: RunFigures) -> Estimate | None:
 
 
 def _table(runs: Sequence[RunFigures], width: int) -> Text:
-    by_job = any(len(run.lines) + len(run.silent) > 1 for run in runs)
+    by_job = any(len(run.lines) + len(run.silent) > 1 for run in runs) and not _totals_do(runs)
     judged = any(run.point.verdict not in {None, "measures_storage"} for run in runs)
     sheet = held_against_a_sheet(runs)
     headings = ["run", *(("job", "op") if by_job else ()), *HEADINGS]
@@ -231,12 +233,12 @@ def _table(runs: Sequence[RunFigures], width: int) -> Text:
     rows: list[list[str]] = []
     whole: list[int] = []
     for run in runs:
-        for index, line in enumerate(run.lines):
+        for index, line in enumerate(run.lines if by_job or run.whole is None else [run.whole]):
             verdict = [NAMES[run.point.verdict]] if judged and not index and run.point.verdict else []
             about = [line.job, line.op] if by_job else []
             reached = [] if not sheet else ["" if by_job else data_sheet.share(reached_by(run))]
             rows.append(["" if index else run.point.name, *about, *cells(line), *reached, *verdict])
-        if len(run.lines) > 1 and run.whole is not None:
+        if by_job and len(run.lines) > 1 and run.whole is not None:
             whole.append(len(rows))
             reached = [data_sheet.share(reached_by(run))] if sheet else []
             rows.append(["", run.whole.job, run.whole.op, *cells(run.whole), *reached])
@@ -245,6 +247,12 @@ def _table(runs: Sequence[RunFigures], width: int) -> Text:
         if not run.lines and not (by_job and run.silent):
             rows.append([run.point.name])
     return fitted(headings, rows, width, names=3 if by_job else 1, spare=SPARE, bold=whole)
+
+
+def _totals_do(runs: Sequence[RunFigures]) -> bool:
+    """Tell whether the total of each run is enough: there are many jobs, and each ran beside the others."""
+    many_rows = sum(len(run.lines) for run in runs) > MAX_ROWS
+    return many_rows and all(run.whole is not None and not run.silent for run in runs if run.lines)
 
 
 def many(study: StudyRecord, number: int) -> str:
