@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.analysis.statistics import significance as statistics
 from loadstone.analysis.statistics.significance import Contrast, Sample
-from loadstone.comparison import curve_effects, matrix, pairing, watched
+from loadstone.analysis.study.sweep import REPEAT
+from loadstone.analysis.study.sweep import named as factor_named
+from loadstone.comparison import curve_effects, matrix, operating_points, pairing, watched
 from loadstone.comparison.differences import Difference, differences, environment_of
 from loadstone.comparison.phase import with_tails
 from loadstone.comparison.side import Side, named, side
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from loadstone.comparison.curve_effects import Curves
     from loadstone.comparison.matrix import Effect
     from loadstone.comparison.metric import Judgement, Metric
+    from loadstone.comparison.operating_points import OperatingRow
     from loadstone.comparison.pairing import Repeats
     from loadstone.comparison.phase import ComparedPhase
     from loadstone.comparison.values import OfJob, Value
@@ -92,6 +95,8 @@ class ComparisonTable:
     alpha: float
     alone: tuple[Alone, ...] = ()
     """What cannot be compared, because a side does not have it."""
+    operating: tuple[OperatingRow, ...] = ()
+    """Where the sides' sweeps would be operated."""
 
 
 def compare(
@@ -136,6 +141,7 @@ def beside(sides: tuple[Side, ...], *, alpha: float = matrix.ALPHA) -> Compariso
         warnings=tuple(_warnings(sides, pairs, alone)),
         alpha=alpha,
         alone=tuple(_alone(sides, pairs, alone)),
+        operating=tuple(operating_points.rows(sides)),
     )
 
 
@@ -239,7 +245,8 @@ def _alone(
     for at, (one, cells) in enumerate(zip(sides, alone, strict=True)):
         for cell in cells:
             others = "no other side has" if at == 0 else f"{sides[0].name} does not have"
-            yield Alone(one.name, cell.first.pattern, f"{others} {cell.first.pattern}")
+            called = _called(cell.first, pairs)
+            yield Alone(one.name, called, f"{others} {called}")
         if said := _not_complete(one):
             yield Alone(one.name, one.name, said)
         for passed in (found for found in one.passed if found.broken):
@@ -250,6 +257,16 @@ def _alone(
                 yield Alone(one.name, row.pattern, f"it does not have {row.pattern}")
     yield from _other_loads(sides, pairs)
     yield from _on_two_sides(sides)
+
+
+def _called(phase: ComparedPhase, pairs: Sequence[pairing.PatternRow]) -> str:
+    """Name a phase by its pattern, and where there are rows of that one by what else it is."""
+    every = {cell.first.pattern for row in pairs for cell in row.cells if cell is not None}
+    if phase.pattern not in every:
+        return phase.pattern
+    told = [factor_named(name, value) for name, value in phase.factors.items() if name != REPEAT]
+    told = told or ([f"iodepth {phase.depth}"] if phase.depth else [", ".join(phase.names)])
+    return f"{phase.pattern}, {', '.join(told)}"
 
 
 def _other_loads(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) -> Iterable[Alone]:
@@ -304,7 +321,7 @@ def _warnings(
     said += [f"{one.side}: {one.why}" for one in (*_other_loads(sides, pairs), *_on_two_sides(sides))]
     for one, cells in zip(sides, alone, strict=True):
         if cells:
-            names = ", ".join(dict.fromkeys(cell.first.pattern for cell in cells))
+            names = ", ".join(dict.fromkeys(_called(cell.first, pairs) for cell in cells))
             said.append(f"only {one.name} has {names}")
     for one in sides:
         said += [f"{one.name}: {doubt}" for doubt in one.doubts]

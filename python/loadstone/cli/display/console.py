@@ -47,8 +47,12 @@ def notes(found: Iterable[Note]) -> None:
     """Print notes, what changes the meaning first."""
     rank = {"changed": 0, "trap": 1, "info": 2, "harmless": 3}
     out = console()
+    alike: dict[tuple[str, str], list[Note]] = {}
     for note in sorted(found, key=lambda note: rank[note.kind]):
-        place = f"{note.where}: " if isinstance(note.where, Where) else ""
+        alike.setdefault((note.kind, note.text), []).append(note)
+    for note, *others in alike.values():
+        more = f" and {len(others)} more" if others else ""
+        place = f"{note.where}{more}: " if isinstance(note.where, Where) else ""
         out.print(
             f"{note.kind}: {place}{note.text}", markup=False, style="dim" if rank[note.kind] > 1 else None
         )

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from loadstone.report.article.blocks import Block
     from loadstone.report.pictures.charts import Spec
 
+OPERATE: Final = "Where to operate"
 COLUMNS: Final = 3
 """So many sides are columns of the matrix; more are its rows, so that it stays within the page."""
 
@@ -57,6 +58,10 @@ def article(made: ComparisonTable) -> Article:
         [f"{one.side} {one.run}, {one.phase}: {one.why}" for one in made.excluded],
     )
     blocks += _list("To keep in mind", made.warnings)
+    if made.operating:
+        points = [words.operating(row) for row in made.operating]
+        told = [[name, *each] for name, each in points]
+        blocks += [Heading(OPERATE), ArticleTable(["", *names], told, names=1 + len(names))]
     if made.differences:
         rows = [[one.key, *one.values] for one in made.differences]
         blocks += [Heading("What else differs"), ArticleTable(["", *names], rows, names=1 + len(names))]

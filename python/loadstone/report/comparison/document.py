@@ -124,6 +124,23 @@ class JsonDifference(FrozenModel):
     values: list[str]
 
 
+class JsonOperatingPoint(FrozenModel):
+    """Where one side's sweep would be operated."""
+
+    value: str | int | float | None = Field(description="null: beyond the largest that was tried")
+    rate: float = Field(description="IOPS there, of large blocks bytes per second")
+    mean_ns: float
+    certain: bool = Field(description="what is gained beyond it is surely less than was asked for, or more")
+
+
+class JsonOperating(FrozenModel):
+    """One thing that two sides swept."""
+
+    axis: str
+    of: dict[str, str | int | float | None] = Field(description="the values of the other factors")
+    points: list[JsonOperatingPoint | None] = Field(description="of each side; null: it has none")
+
+
 class ComparisonDocument(FrozenModel):
     """`compare --json`."""
 
@@ -134,6 +151,7 @@ class ComparisonDocument(FrozenModel):
     excluded: list[JsonExcluded]
     rows: list[JsonRow]
     watched: list[JsonWatched] = Field(description="hosts of the same name that were watched on both sides")
+    operating: list[JsonOperating] = Field(description="sweeps: where each side would be operated")
     differences: list[JsonDifference]
     warnings: list[str]
     alpha: float
@@ -172,6 +190,24 @@ def document(
         ],
         rows=[_row(row) for row in made.rows],
         watched=[_watched(row) for row in made.watched],
+        operating=[
+            JsonOperating(
+                axis=row.axis,
+                of=dict(row.others),
+                points=[
+                    None
+                    if one is None
+                    else JsonOperatingPoint(
+                        value=one.value,
+                        rate=one.at.rate.value,
+                        mean_ns=one.at.mean_ns.value,
+                        certain=one.certain,
+                    )
+                    for one in row.each
+                ],
+            )
+            for row in made.operating
+        ],
         differences=[
             JsonDifference(where=one.where, key=one.key, values=list(one.values)) for one in made.differences
         ],

@@ -64,6 +64,7 @@ def _rendered(made: ComparisonTable, drawer: Drawer) -> str:
         warnings=made.warnings,
         jobs=[_job(row, before) for row, before in zip(made.rows, [None, *made.rows], strict=False)],
         differences=made.differences,
+        operating=[words.operating(row) for row in made.operating],
         watched=[_watched(row) for row in made.watched],
     )
 

@@ -136,6 +136,10 @@ def _lines(made: ComparisonTable) -> Iterator[Text]:
 
 
 def _facts(made: ComparisonTable, console: Console) -> None:
+    for row in made.operating:
+        name, told = words.operating(row)
+        sides = zip(made.sides, told, strict=True)
+        console.print(Text(f"recommended {name}: " + "; ".join(f"{one.name} {at}" for one, at in sides)))
     if made.differences:
         console.print(Text("What else differs:", "yellow"))
     for one in made.differences[:MAX_DIFFERENCES]:
@@ -154,6 +158,10 @@ def markdown(made: ComparisonTable) -> str:
         listed = [f"- {one.side} {one.run}, {one.phase}: {one.why}" for one in made.excluded]
         parts.append("Left out, because it is not valid:\n\n" + "\n".join(map(printable.markdown, listed)))
     parts.append("\n".join(f"- **warning**: {printable.markdown(text)}" for text in made.warnings))
+    if made.operating:
+        points = [words.operating(row) for row in made.operating]
+        facts = [f"- {name}: {printable.markdown(' → '.join(told))}" for name, told in points]
+        parts.append("Where to operate:\n\n" + "\n".join(facts))
     if made.differences:
         facts = [f"- {one.key}: {printable.markdown(' → '.join(one.values))}" for one in made.differences]
         parts.append("What else differs:\n\n" + "\n".join(facts))

@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.analysis.estimate import Estimate
+from loadstone.analysis.study.sweep import named as factor_named
 from loadstone.report.verdict.words import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from loadstone.analysis.statistics.significance import Contrast, Sample
+    from loadstone.analysis.study.sweep import OperatingPoint
     from loadstone.comparison.compare import ComparisonTable
     from loadstone.comparison.gate import Gate, Power
     from loadstone.comparison.matrix import Effect, SideValue
     from loadstone.comparison.metric import Quantity
+    from loadstone.comparison.operating_points import OperatingRow
     from loadstone.comparison.side import Side
 
 STEPS: Final = {"count": "count", "bytes_per_s": "binary", "ns": "time"}
@@ -236,6 +239,26 @@ def _some(found: Sequence[Effect], every: Sequence[Effect]) -> str:
 
 def _rest(rest: int, whole: int) -> str:
     return "" if rest == whole else f"{rest} of {whole} "
+
+
+def operating(row: OperatingRow) -> tuple[str, list[str]]:
+    """Write where a swept thing would be operated: what it is, and each side's depth, rate and latency."""
+    of = ", ".join(factor_named(name, value) for name, value in row.others)
+    return f"{of}: {row.axis}" if of else row.axis, [_operated(one) for one in row.each]
+
+
+def _operated(one: OperatingPoint | None) -> str:
+    if one is None:
+        return units.NONE
+    at = one.at
+    rate = (
+        units.with_error(at.bandwidth, "binary")
+        if at.large_blocks
+        else f"{units.with_error(at.iops, 'count')} IOPS"
+    )
+    where = "beyond the largest" if one.value is None else f"{one.value}"
+    told = f"{where}: {rate}, mean {units.figure(at.mean_ns, 'time')}"
+    return told if one.certain else f"{told} (not sure)"
 
 
 def gate(found: Gate, known: Sequence[Power]) -> list[str]:
