@@ -67,6 +67,29 @@ def test_a_ladder_is_walked_and_its_latencies_are_those_of_theory(tmp_path: Path
         assert load.mean_ns.value == pytest.approx(theory, abs=4 * load.mean_ns.error + 0.02 * theory)
 
 
+def test_it_is_known_how_many_runs_results_can_ask_for(tmp_path: Path) -> None:
+    work = simulated.workload(2, iodepth=64)
+    for at, options in enumerate(
+        (
+            CurveOptions(percents=None),
+            CurveOptions(percents=(50.0, 90.0), slo=read("mean<150us")),
+            CurveOptions(percents=(50.0, 90.0), repeat=2),
+        )
+    ):
+        controller = CurveController(work, options)
+        most = controller.most()
+        outcome = run_study(
+            controller,
+            asked=ASKED,
+            out_dir=tmp_path / str(at),
+            hooks=Hooks(simulated.on(simulated.device(SERVICE_NS, service="exponential"))),
+            after_failure="go_on",
+        )
+        assert most is not None
+        assert most == (49, 27, 6)[at]
+        assert 3 <= len(outcome.done) <= most
+
+
 @pytest.mark.slow
 def test_the_knee_is_where_theory_has_it(tmp_path: Path) -> None:
     """Largest power of M/D/1: 2 - sqrt(2) of capacity."""

@@ -39,6 +39,9 @@ class Fading:
     def expected(self) -> int | None:
         return None
 
+    def most(self) -> int | None:
+        return None
+
 
 def run(path: Path, controller: Any) -> Any:
     # The device is slower in each pass, and each run's own noise is nothing.

@@ -78,6 +78,10 @@ class ExperimentController:
         """Return how many runs there will be, those before and their lost attempts counted."""
         return len(self._nexts) + self._attempts_before
 
+    def most(self) -> int:
+        """Return how many runs there can be."""
+        return self.expected()
+
     def _bytes_of(self, one: Done) -> int:
         name = one.point.name
         if name not in self._written:

@@ -67,3 +67,6 @@ class Controller(Protocol):
 
     def expected(self) -> int | None:
         """Return how many runs there will be in all, None when that is not known yet."""
+
+    def most(self) -> int | None:
+        """Return how many runs there can be, None when nothing bounds them."""

@@ -93,6 +93,13 @@ class CurveController:
             return None
         return self._times * (1 + len(options.percents))
 
+    def most(self) -> int | None:
+        """Return how many runs there can be: every point as often as noise may ask, and the whole search."""
+        options = self._options
+        points = MAX_POINTS if options.percents is None else len(options.percents)
+        again = MAX_RUNS if options.repeat is None else options.repeat
+        return self._times + points * again + (MAX_SEARCH if options.slo is not None else 0)
+
     @property
     def _times(self) -> int:
         return self._options.repeat or 1

@@ -66,6 +66,10 @@ class RepeatController:
         """Return the number of repeats, None when the results decide."""
         return self._most if self._until is None else None
 
+    def most(self) -> int | None:
+        """Return how many runs there can be, None when nothing bounds them."""
+        return self._most
+
     def _why_no_more(self, done: Sequence[Done]) -> str | None:
         if self._most is not None and len(done) >= self._most:
             return f"{self._most} repeats were asked for"

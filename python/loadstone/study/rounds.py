@@ -66,6 +66,10 @@ class RoundsController:
         """Return None: the results decide."""
         return None
 
+    def most(self) -> int | None:
+        """Return how many runs there can be, None when nothing bounds them."""
+        return len(self._prepare) + self._most * len(self._cells)
+
     def _why_no_more(self, done: Sequence[Done], number: int) -> str | None:
         values = self._series(done)
         # Backwards from the last, so that the newest round is always looked at.

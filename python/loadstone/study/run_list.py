@@ -42,8 +42,11 @@ class ListController:
     def expected(self) -> int | None:
         """Return the sum over the parts, None as soon as one does not know."""
         counts = [part.expected() for part in self._parts]
-        known = [count for count in counts if count is not None]
-        return sum(known) if len(known) == len(counts) else None
+        return _sum(counts)
+
+    def most(self) -> int | None:
+        """Return the sum over the parts, None as soon as nothing bounds one."""
+        return _sum([part.most() for part in self._parts])
 
 
 class RepeatedList:
@@ -66,6 +69,10 @@ class RepeatedList:
         """Return the runs of all passes, None as soon as one does not know."""
         return self._list.expected()
 
+    def most(self) -> int | None:
+        """Return how many runs there can be, None when nothing bounds them."""
+        return self._list.most()
+
 
 class ChangedRuns:
     """The runs of a controller, each of them changed: given another name, say."""
@@ -86,6 +93,15 @@ class ChangedRuns:
     def expected(self) -> int | None:
         """Return how many runs the controller will do."""
         return self._runs.expected()
+
+    def most(self) -> int | None:
+        """Return how many runs there can be, None when nothing bounds them."""
+        return self._runs.most()
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def _of_pass(number: int, wanted: Next) -> Next:
@@ -112,4 +128,7 @@ class _Single:
         return [self._run]
 
     def expected(self) -> int | None:
+        return 1
+
+    def most(self) -> int | None:
         return 1

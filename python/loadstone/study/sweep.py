@@ -53,6 +53,10 @@ class SweepController:
         """Return how many there are."""
         return len(self._runs)
 
+    def most(self) -> int:
+        """Return how many runs there can be."""
+        return len(self._runs)
+
 
 def _run(work: Workload, chosen: dict[Name, int], again: int) -> Next:
     for name, value in chosen.items():

@@ -85,6 +85,10 @@ class ParameterFileController:
         loop = self._file.general.loop
         return None if loop.seconds else len(self._runs) * loop.times - self._skipped
 
+    def most(self) -> int | None:
+        """Return how many runs there can be, None when nothing bounds them."""
+        return self.expected()
+
     def _again(self) -> bool:
         loop = self._file.general.loop
         if loop.seconds:

@@ -48,6 +48,7 @@ def execute(prepared: PreparedStudy, run_options: RunOptions, probe_s: float | N
                 watch=prepared.watch,
                 beside=prepared.beside,
                 certain=len(known),
+                most=prepared.controller.most(),
             ),
             maker=maker,
             say=console.say,
@@ -75,11 +76,12 @@ def shown(
     *,
     live: bool,
     certain: int,
+    most: int | None = None,
     watch: Callable[[Next, Say], Progress | None] | None = None,
     beside: Beside | None = None,
 ) -> StudyProgress:
-    """Return who shows a study while it runs."""
-    return _Shown(live=live, watch=watch, beside=beside, certain=certain)
+    """Return who shows a study while it runs: so many runs are certain, and there can be so many at most."""
+    return _Shown(live=live, watch=watch, beside=beside, certain=certain, most=most)
 
 
 def _tell(ended: EndedStudy, run_options: RunOptions) -> int:
@@ -129,9 +131,11 @@ class _Shown:
         watch: Callable[[Next, Say], Progress | None] | None,
         beside: Beside | None,
         certain: int = 1,
+        most: int | None = None,
     ) -> None:
         self._live = live
         self._certain = certain
+        self._most = most
         self._watch = watch
         self._beside = beside
 
@@ -150,7 +154,7 @@ class _Shown:
             return watched
         shown = run_summary.live(wanted=self._live)
         if shown is not None:
-            console.say(f"{_of(number, expected, self._certain)} {wanted.name}")
+            console.say(f"{_of(number, expected, self._certain, self._most)} {wanted.name}")
         return shown
 
     def end(self, done: Done, number: int, expected: int | None, left_s: float | None) -> None:
@@ -159,11 +163,15 @@ class _Shown:
             self._beside.end(done, number, expected, left_s)
         goes_on = done.run.point.status != "interrupted"
         left = f"; about {units.whole_seconds(left_s)} left" if left_s and goes_on else ""
-        console.say(f"{_of(number, expected, self._certain)} {in_short(done)}{left}")
+        console.say(f"{_of(number, expected, self._certain, self._most)} {in_short(done)}{left}")
 
 
-def _of(number: int, expected: int | None, certain: int) -> str:
-    if expected is None or number > expected:
-        # What the results decide is not known: a number would be made up.
-        return f"run {number} of at least {max(number, certain)}:"
-    return f"run {number} of {expected}:"
+def _of(number: int, expected: int | None, certain: int, most: int | None) -> str:
+    if expected is not None and number <= expected:
+        more = f", at most {most}" if most is not None and most > expected else ""
+        return f"run {number} of {expected}{more}:"
+    # What the results decide is not known: how many there can be at most is.
+    if most is not None and number <= most:
+        least = f"{certain} to " if certain > number else "at most "
+        return f"run {number} of {least}{most}:"
+    return f"run {number} of at least {max(number, certain)}:"
