@@ -152,7 +152,8 @@ def hour(path: Path, seconds: int) -> None:
 
 def _stretch_events(path: Path, seconds: int) -> None:
     """Repeat what is told again and again, and move what is told at the end."""
-    again, rest = [], []
+    again: list[dict[str, Any]] = []
+    rest: list[dict[str, Any]] = []
     for line in path.read_text().splitlines():
         event = json.loads(line)
         (again if event["type"] in {"tick", "fine_samples"} else rest).append(event)

@@ -6,9 +6,8 @@ import io
 import json
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from loadstone.api import comparing
+from loadstone.screen import Screen
 from tests.report.test_study_page import swept
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def test_sweeps_are_compared_by_where_each_would_be_operated_and_by_combination(
         "iodepth 1", "iodepth 2", "iodepth 4", "iodepth 8",
     }  # fmt: skip
     assert any(text.startswith("only b has ") and text.endswith(", iodepth 16") for text in told["warnings"])
-    console = Console(file=io.StringIO(), width=200, highlight=False)
+    console = Screen(file=io.StringIO(), width=200, highlight=False)
     found.print(console)
     text = console.file.getvalue().replace("\N{NO-BREAK SPACE}", " ")  # type: ignore[attr-defined]  # the StringIO above
     assert "recommended iodepth: a 4: 40" in text

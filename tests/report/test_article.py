@@ -220,7 +220,7 @@ def test_on_a_page_the_names_of_many_changes_stand_beside_them_and_on_a_phone_ab
     assert axis["minExtent"] > 6.5 * len("4k random read 17: latency mean")
     assert narrow["layer"][1]["encoding"]["y"]["axis"] is None
     # Names that would take the place of the chart stand above their rows everywhere.
-    long = [row | {"line": row["line"] + " of a side with a long name, on its file system"} for row in rows]
+    long = [row | {"line": f"{row['line']} of a side with a long name, on its file system"} for row in rows]
     assert forest("Change", long, looks) == forest("Change", long, looks, narrow=True)
     html = as_file(Article("k", "t", [Drawings([drawing(wide, narrow)], 1)]), ".html")
     assert isinstance(html, str)

@@ -137,8 +137,8 @@ def _lines(made: ComparisonTable) -> Iterator[Text]:
 
 def _facts(made: ComparisonTable, console: Console) -> None:
     for row in made.operating:
-        name, told = words.operating(row)
-        sides = zip(made.sides, told, strict=True)
+        name, each = words.operating(row)
+        sides = zip(made.sides, each, strict=True)
         console.print(Text(f"recommended {name}: " + "; ".join(f"{one.name} {at}" for one, at in sides)))
     if made.differences:
         console.print(Text("What else differs:", "yellow"))

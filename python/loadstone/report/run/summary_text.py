@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.document import ResultWatched
     from loadstone.analysis.pacing import Pacing
+    from loadstone.analysis.summary import RunNote
     from loadstone.analysis.tool_cost import ToolCost
     from loadstone.analysis.verification import VerifiedBlocks
-    from loadstone.workload.model import Note
 
 MOST_HELD: Final = 4
 """Rates that were held are told one by one up to so many."""
@@ -26,9 +26,9 @@ DEAREST: Final = 4
 """So many monitors are named."""
 
 
-def notes_once(notes: Iterable[Note]) -> list[tuple[Note, int]]:
+def notes_once(notes: Iterable[RunNote]) -> list[tuple[RunNote, int]]:
     """Return each note once, the first of those that say the same, and of how many more places it is."""
-    found: dict[tuple[str, str], list[Note]] = {}
+    found: dict[tuple[str, str], list[RunNote]] = {}
     for note in notes:
         found.setdefault((note.kind, note.text), []).append(note)
     return [(alike[0], len(alike) - 1) for alike in found.values()]

@@ -196,8 +196,8 @@ def rate_of_repeats(line: RepeatedLine) -> Spec | None:
     )
     name = "" if (line.job, line.op) == ("total", "all") else f": {line.job} {line.op}"
     title = f"{unit} of each repeat{name}"
-    band = "line: the mean; band: its 95 % interval"
-    said = {"text": title, "subtitle": band, "subtitleColor": "#555"}
+    below = "line: the mean; band: its 95 % interval"
+    said = {"text": title, "subtitle": below, "subtitleColor": "#555"}
     shown_as: Spec = {"title": said} if found.half_width is not None else {}
     return base(title, rows) | shown_as | {"layer": layers}
 
