@@ -19,7 +19,8 @@ from loadstone.comparison.compare import JobRow, compare
 from loadstone.comparison.side import named
 from loadstone.comparison.side import side as read_side
 from loadstone.errors import InputError
-from loadstone.report.comparison import words
+from loadstone.report.article.blocks import ArticleTable
+from loadstone.report.comparison import article, page, words
 from loadstone.report.comparison.words import headline
 from tests.support import runs
 from tests.support.runs import Job
@@ -504,3 +505,16 @@ def test_the_answer_of_many_sides_is_a_sentence(tmp_path: Path) -> None:
     assert "best: config-11, IOPS +1" in said
     assert len(said) < 120
     assert words.title(made) == "11 sides against config-00"
+
+
+def test_the_jobs_of_many_sides_are_rows_and_stay_within_the_page(tmp_path: Path) -> None:
+    paths = [made(tmp_path / f"side{at}", 1000.0 + 10 * at, seed=at + 1) for at in range(5)]
+    found = compare(paths)
+    html = page.page(found)
+    head = html.partition("<h2>Each job</h2>")[2].partition("</thead>")[0]
+    assert re.findall(r"<th>(\w+)</th>", head) == ["job", "metric", "side", "value", "change"]
+    tables = [one for one in article.article(found).blocks if isinstance(one, ArticleTable)]
+    assert tables[-1].headings == ["job", "metric", "side", "value"]
+    assert [str(getattr(row[2], "text", row[2])) for row in tables[-1].rows[:5]] == [
+        f"side{at}" for at in range(5)
+    ]

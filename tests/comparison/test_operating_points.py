@@ -31,7 +31,8 @@ def test_sweeps_are_compared_by_where_each_would_be_operated_and_by_combination(
     console = Screen(file=io.StringIO(), width=200, highlight=False)
     found.print(console)
     text = console.file.getvalue().replace("\N{NO-BREAK SPACE}", " ")  # type: ignore[attr-defined]  # the StringIO above
-    assert "recommended iodepth: a 4: 40" in text
+    assert "recommended iodepth of a: 4: 40" in text
+    assert "recommended iodepth of b: 4: 40" in text
     page = tmp_path / "page.html"
     found.report(page)
     html = page.read_text()

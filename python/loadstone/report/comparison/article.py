@@ -59,9 +59,7 @@ def article(made: ComparisonTable) -> Article:
     )
     blocks += _list("To keep in mind", made.warnings)
     if made.operating:
-        points = [words.operating(row) for row in made.operating]
-        told = [[name, *each] for name, each in points]
-        blocks += [Heading(OPERATE), ArticleTable(["", *names], told, names=1 + len(names))]
+        blocks += [Heading(OPERATE), ArticleTable(["", "side", "value"], words.operating(made), names=3)]
     if made.differences:
         rows = [[one.key, *one.values] for one in made.differences]
         blocks += [Heading("What else differs"), ArticleTable(["", *names], rows, names=1 + len(names))]
@@ -130,6 +128,8 @@ def _charts(title: str, specs: Sequence[Spec], columns: int) -> list[Block]:
 def _jobs(made: ComparisonTable) -> list[Block]:
     if not made.rows:
         return []
+    if len(made.sides) > COLUMNS:
+        return [Heading("Each job"), ArticleTable(["job", "metric", "side", "value"], _each(made), names=3)]
     rows: list[list[TableCell | str]] = []
     before = ("", "", "")
     for row in made.rows:
@@ -153,3 +153,29 @@ def _jobs(made: ComparisonTable) -> list[Block]:
         before = names
     headings = ["job", "metric", *(one.name for one in made.sides)]
     return [Heading("Each job"), ArticleTable(headings, rows, names=2)]
+
+
+def _each(made: ComparisonTable) -> list[list[TableCell | str]]:
+    """Return a row for each side: so many have no room beside each other."""
+    rows: list[list[TableCell | str]] = []
+    before = ("", "", "")
+    for row in made.rows:
+        names = (row.thing, row.job, row.op)
+        job = "" if names == before else " ".join(part for part in names if part)
+        before = names
+        for side, cell in zip(made.sides, row.cells, strict=True):
+            told = "" if side is made.sides[0] else words.change(cell.contrast)
+            first = side is made.sides[0]
+            rows.append(
+                [
+                    job if first else "",
+                    row.metric.name if first else "",
+                    side.name,
+                    TableCell(
+                        words.value(cell.sample, row.metric.quantity),
+                        cell.judgement if told else "",
+                        below=f"{told} {words.MARKS[cell.judgement]}".strip() if told else "",
+                    ),
+                ]
+            )
+    return rows

@@ -63,8 +63,9 @@ def _rendered(made: ComparisonTable, drawer: Drawer) -> str:
         distributions=[_drawn(drawer, spec) for spec in charts.distributions(made)],
         warnings=made.warnings,
         jobs=[_job(row, before) for row, before in zip(made.rows, [None, *made.rows], strict=False)],
+        many=len(made.sides) > COLUMNS,
         differences=made.differences,
-        operating=[words.operating(row) for row in made.operating],
+        operating=words.operating(made),
         watched=[_watched(row) for row in made.watched],
     )
 

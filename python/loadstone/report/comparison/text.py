@@ -136,10 +136,8 @@ def _lines(made: ComparisonTable) -> Iterator[Text]:
 
 
 def _facts(made: ComparisonTable, console: Console) -> None:
-    for row in made.operating:
-        name, each = words.operating(row)
-        sides = zip(made.sides, each, strict=True)
-        console.print(Text(f"recommended {name}: " + "; ".join(f"{one.name} {at}" for one, at in sides)))
+    for swept, side, told in words.operating(made):
+        console.print(Text(f"recommended {swept} of {side}: {told}"))
     if made.differences:
         console.print(Text("What else differs:", "yellow"))
     for one in made.differences[:MAX_DIFFERENCES]:
@@ -159,8 +157,8 @@ def markdown(made: ComparisonTable) -> str:
         parts.append("Left out, because it is not valid:\n\n" + "\n".join(map(printable.markdown, listed)))
     parts.append("\n".join(f"- **warning**: {printable.markdown(text)}" for text in made.warnings))
     if made.operating:
-        points = [words.operating(row) for row in made.operating]
-        facts = [f"- {name}: {printable.markdown(' → '.join(told))}" for name, told in points]
+        points = words.operating(made)
+        facts = [f"- {swept}, {printable.markdown(f'{side}: {told}')}" for swept, side, told in points]
         parts.append("Where to operate:\n\n" + "\n".join(facts))
     if made.differences:
         facts = [f"- {one.key}: {printable.markdown(' → '.join(one.values))}" for one in made.differences]

@@ -241,15 +241,22 @@ def _rest(rest: int, whole: int) -> str:
     return "" if rest == whole else f"{rest} of {whole} "
 
 
-def operating(row: OperatingRow) -> tuple[str, list[str]]:
-    """Write where a swept thing would be operated: what it is, and each side's depth, rate and latency."""
+def operating(made: ComparisonTable) -> list[tuple[str, str, str]]:
+    """Write where what was swept would be operated: the factor, the side, and its value, rate and latency."""
+    return [
+        (_swept(row), side.name, _operated(point))
+        for row in made.operating
+        for side, point in zip(made.sides, row.each, strict=True)
+        if point is not None
+    ]
+
+
+def _swept(row: OperatingRow) -> str:
     of = ", ".join(factor_named(name, value) for name, value in row.others)
-    return f"{of}: {row.axis}" if of else row.axis, [_operated(one) for one in row.each]
+    return f"{of}: {row.axis}" if of else row.axis
 
 
-def _operated(one: OperatingPoint | None) -> str:
-    if one is None:
-        return units.NONE
+def _operated(one: OperatingPoint) -> str:
     at = one.at
     rate = (
         units.with_error(at.bandwidth, "binary")
