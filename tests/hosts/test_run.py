@@ -256,3 +256,23 @@ def test_an_audit_of_the_bundle_judges_the_hosts_as_the_run_did(
     audited: dict[str, Any] = json.loads(capsys.readouterr().out)["verdict"]
     assert "hosts_overlap" in {cause["rule"] for cause in of_run["causes"]}
     assert (audited["sentences"], audited["confidence"]) == (of_run["sentences"], of_run["confidence"])
+
+
+@pytest.mark.slow
+def test_runs_on_hosts_are_compared_stage_by_stage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There were more cases, those of each host, than stages: it ended with a mistake in the program."""
+    text = (
+        "[global]\nfilename={file}\nioengine=psync\nsize=1m\n[one]\nrw=read\n[two]\nrw=randread\nstonewall\n"
+    )
+    assert run(tmp_path, text=text) == 0
+    bundle = str(tmp_path / "out")
+    shutil.copytree(bundle, tmp_path / "copy")
+    capsys.readouterr()
+    assert main(["compare", bundle, str(tmp_path / "copy"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [sum(side["counts"].values()) for side in told["sides"]] == [2, 2]
+    assert {row["pattern"] for row in told["matrix"]} == {"4k sequential read", "4k random read"}
+    audited = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert {side["verdict"] for side in told["sides"]} == {audited["verdict"]["kind"]}

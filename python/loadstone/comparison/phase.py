@@ -15,7 +15,8 @@ from loadstone.analysis.statistics import significance as statistics
 from loadstone.analysis.statistics.significance import Sample
 from loadstone.analysis.study.curve import RATE
 from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
-from loadstone.audit.judge import judge_case
+from loadstone.audit.from_bundle import cases
+from loadstone.audit.judge import judge, judge_case
 from loadstone.comparison import values
 from loadstone.comparison.metric import BANDWIDTH, IOPS
 from loadstone.comparison.pattern import pattern
@@ -191,7 +192,7 @@ def phases(
     seen: dict[str, int] = {}
     made: Summary | None = found.summary
     ours = iter(_of_summary(made)) if made is not None else None
-    for case in found.cases:
+    for case, verdict in _judged(found):
         told: dict[str, Any] = next(ours) if ours is not None else _of_case(case)
         if case.source == "published" and case.setup.baseline:
             continue
@@ -202,13 +203,33 @@ def phases(
             path=path,
             name=case.name,
             pattern=words,
-            verdict=judge_case(case),
+            verdict=verdict if verdict is not None else judge_case(case),
             case=case,
             number=seen[words],
             label=_label(point) if named else "",
             factors={} if point is None else {k: v for k, v in point.factors.items() if k != REPEAT},
             **told,
         )
+
+
+def _judged(found: ForeignResults) -> Iterator[tuple[Case, Verdict | None]]:
+    """Yield a case for each stage, with its verdict where that rests on more.
+
+    On several hosts a stage is one phase of all of them, and worth as much as the worst of its hosts.
+    """
+    made = found.summary
+    if made is None or made.bundle.hosts is None:
+        for case in found.cases:
+            yield case, None
+        return
+    of_all = [one for one in found.cases if one.of_host is None]
+    by_host: dict[str, list[Case]] = {}
+    for one in found.cases:
+        if one.of_host is not None:
+            by_host.setdefault(one.of_host, []).append(one)
+    for at, case in enumerate(cases(made)):
+        of_stage = [own[at] for own in by_host.values() if at < len(own)]
+        yield case, judge([*of_all, *of_stage]).verdict
 
 
 def _label(point: Point | None) -> str:
