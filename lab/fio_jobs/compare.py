@@ -76,7 +76,7 @@ class Done:
         """The jobs of the document by name; clones of one name by what they wrote and read."""
         return sorted(
             self.document.get("jobs", []),
-            key=lambda job: (job["jobname"], _numbers(job, "io_bytes")),
+            key=lambda job: (job.get("jobname", ""), _numbers(job, "io_bytes")),
         )
 
 
@@ -115,7 +115,7 @@ def differences(real: Done, ours: Done, *, timed: bool, text: str) -> list[str]:
     if not (real.document and ours.document):
         return told
     left, right = real.jobs, ours.jobs
-    if [job["jobname"] for job in left] != [job["jobname"] for job in right]:
+    if [job.get("jobname") for job in left] != [job.get("jobname") for job in right]:
         told.append(f"{len(left)} jobs, ours {len(right)}")
         return told
     drawn = any(len(set(log.size)) > 1 for log in real.logs.values())

@@ -79,3 +79,11 @@ def test_a_program_that_does_not_end_is_ended_with_its_jobs(
     script.chmod(0o755)
     monkeypatch.setattr(beside, "PATIENCE_S", 0.5)
     assert beside.call(str(script), tmp_path, {}) == (124, "it did not end")
+
+
+def test_a_group_without_a_name_is_compared_as_one_that_differs() -> None:
+    """882200-011: fio 3.33 names no job where `group_reporting` stands in a later job of a group."""
+    named = {"jobname": "a", "read": {"io_bytes": 1}}
+    both = compare.Done(0, "", {"jobs": [named, {"read": {"io_bytes": 2}}]})
+    alone = compare.Done(0, "", {"jobs": [named]})
+    assert compare.differences(both, alone, timed=False, text="") == ["2 jobs, ours 1"]
