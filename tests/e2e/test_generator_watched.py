@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.program import engine_pid, finish, job, needs_engine, run, start, ticks
+from tests.e2e.program import engine_pid, finish, job, kinds, needs_engine, run, start, ticks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,9 +46,12 @@ def test_a_stopped_engine_is_told_and_kept_out_of_the_latency(tmp_path: Path) ->
     ticks(tmp_path / "b", 8)
     pid = engine_pid(tmp_path / "b")
     os.kill(pid, signal.SIGSTOP)
+    was_over = "stream_end" in kinds(tmp_path / "b")
     time.sleep(STOPPED_S)
     os.kill(pid, signal.SIGCONT)
     result = finish(process).document()
+    if was_over:
+        pytest.skip("on this busy host the load had ended before its engine was stopped")
     events = [json.loads(line) for line in (tmp_path / "b" / "events.jsonl").read_text().splitlines()]
     longest = max((one["stopped_ns"] for one in events if one["type"] == "stopped"), default=0)
     assert longest == pytest.approx(STOPPED_S * 1e9, rel=0.3)
