@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from loadstone import output, printable, units
+from loadstone import notes, output, printable, units
 from loadstone.analysis.measurement import Measurement
 from loadstone.analysis.series import series
 from loadstone.analysis.summary import Summary, summarise
@@ -22,7 +22,6 @@ from loadstone.errors import InputError
 from loadstone.messages import make_error
 from loadstone.report import fio
 from loadstone.report.fio import document
-from loadstone.report.run.summary_text import notes_once
 from loadstone.report.run.terminal import cells
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ def markdown(bundle: Bundle) -> str:
     if bundle.doubt is not None:
         lines = [f"**{bundle.doubt}**", "", *lines]
     about = f"{bundle.status} after {units.seconds(made.duration_s)}; ± is one standard error"
-    said = [f"- {printable.markdown(note.text)}" for note, _ in notes_once(made.notes)] + [
+    said = [f"- {printable.markdown(note.text)}" for note, _ in notes.once(made.notes)] + [
         f"- **{printable.markdown(one.message)}**" for one in made.problems
     ]
     return "\n".join([*lines, "", about, *([""] if said else []), *said]) + "\n"

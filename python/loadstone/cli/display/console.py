@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.errors import Where
+from loadstone.notes import once, place
 from loadstone.printable import message
 from loadstone.screen import Screen
 
@@ -47,15 +47,9 @@ def notes(found: Iterable[Note]) -> None:
     """Print notes, what changes the meaning first."""
     rank = {"changed": 0, "trap": 1, "info": 2, "harmless": 3}
     out = console()
-    alike: dict[tuple[str, str], list[Note]] = {}
-    for note in sorted(found, key=lambda note: rank[note.kind]):
-        alike.setdefault((note.kind, note.text), []).append(note)
-    for note, *others in alike.values():
-        more = f" and {len(others)} more" if others else ""
-        place = f"{note.where}{more}: " if isinstance(note.where, Where) else ""
-        out.print(
-            f"{note.kind}: {place}{note.text}", markup=False, style="dim" if rank[note.kind] > 1 else None
-        )
+    for note, others in once(sorted(found, key=lambda note: rank[note.kind])):
+        told = f"{note.kind}: {place(note.where, others)}{note.text}"
+        out.print(told, markup=False, style="dim" if rank[note.kind] > 1 else None)
 
 
 def doubts(found: Iterable[str]) -> None:

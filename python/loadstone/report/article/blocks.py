@@ -6,7 +6,7 @@ Knows what each block says. Does not know how one looks on a screen, on paper or
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from loadstone.report.pictures import chart_images
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 ParagraphStyle = Literal["plain", "answer", "soft", "doubt"]
 CellKind = Literal["", "base", "better", "worse", "same", "unknown", "none"]
+FEW_ROWS: Final = 16
+"""Of more a phone has no list but the table, which can be moved sideways."""
+NAMING: Final = ("pattern", "run", "load")
+"""Headings of names, which say what they are even where they begin with a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,16 @@ class ArticleTable:
     matrix: bool = False
     """It is the answer: as wide as the page."""
     block: ClassVar[str] = "table"
+
+    @property
+    def is_list_on_a_phone(self) -> bool:
+        """Whether its columns are too many for a phone, and its rows few enough to be lists there."""
+        return not self.matrix and len(self.headings) > 4 and len(self.rows) <= FEW_ROWS
+
+    @property
+    def numbers_of(self) -> str:
+        """What the numbers at the left are of, a factor: a phone has no headings that would say it."""
+        return "" if self.headings[0] in NAMING else self.headings[0]
 
     @property
     def cells(self) -> list[list[TableCell]]:

@@ -9,7 +9,7 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone import units
+from loadstone import notes, units
 from loadstone.report.article.blocks import (
     Article,
     ArticleTable,
@@ -27,7 +27,7 @@ from loadstone.report.article.blocks import (
 from loadstone.report.pictures import charts
 from loadstone.report.run import answer, data_sheet, page, path_chart
 from loadstone.report.run.sections import SECTIONS
-from loadstone.report.run.summary_text import monitors, notes_once
+from loadstone.report.run.summary_text import monitors
 from loadstone.report.verdict import words as verdict
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def article(made: Summary, audited: Audited | None = None) -> Article:
     blocks += _charts(made)
     blocks += [block for section in SECTIONS for block in section(made)]
     watched = monitors(made.tool)
-    if said := [*([watched] if watched else []), *(note.text for note, _ in notes_once(made.notes))]:
+    if said := [*([watched] if watched else []), *(note.text for note, _ in notes.once(made.notes))]:
         blocks += [Heading("Notes"), Bullets(said)]
     blocks += _asked(made)
     return Article(

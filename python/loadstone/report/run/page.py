@@ -10,18 +10,19 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone import units
+from loadstone import notes, units
 from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
 from loadstone.analysis.verification import verified
 from loadstone.analysis.watched import document as documents
 from loadstone.errors import InputError
 from loadstone.messages import make_error
 from loadstone.report import templates
+from loadstone.report.article.blocks import FEW_ROWS
 from loadstone.report.pictures import chart_images, charts, watched
 from loadstone.report.pictures.drawer import Drawer
 from loadstone.report.run import answer, data_sheet, hosts, path_chart, path_diagram, summary_text
 from loadstone.report.run.sections import SECTIONS
-from loadstone.report.run.summary_text import cost, monitors, notes_once, of_verified, per_second
+from loadstone.report.run.summary_text import cost, monitors, of_verified, per_second
 from loadstone.report.run.terminal import cells
 from loadstone.report.verdict import words as verdict
 
@@ -70,6 +71,7 @@ def _rendered(made: Summary, audited: Audited | None, drawer: Drawer) -> str:
     return templates.render(
         "run/page.html",
         ("page.css", "run/path_diagram.css"),
+        few_rows=FEW_ROWS,
         status=bundle.status,
         doubt=bundle.doubt,
         status_text=STATUS[bundle.status],
@@ -104,7 +106,7 @@ def _rendered(made: Summary, audited: Audited | None, drawer: Drawer) -> str:
         watched=[_watched(name, one) for name, one in documents(made.measurement).items()],
         notes=[
             (KINDS.get(note.kind, note.kind), note.text, note.where, more)
-            for note, more in notes_once(made.notes)
+            for note, more in notes.once(made.notes)
         ],
         problems=made.problems,
         inputs=[(name, content.decode(errors="replace")) for name, content in bundle.inputs.items()],

@@ -12,11 +12,10 @@ from loadstone.analysis.tool_cost import NEAR
 from loadstone.messages import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from loadstone.analysis.document import ResultWatched
     from loadstone.analysis.pacing import Pacing
-    from loadstone.analysis.summary import RunNote
     from loadstone.analysis.tool_cost import ToolCost
     from loadstone.analysis.verification import VerifiedBlocks
 
@@ -24,14 +23,6 @@ MOST_HELD: Final = 4
 """Rates that were held are told one by one up to so many."""
 DEAREST: Final = 4
 """So many monitors are named."""
-
-
-def notes_once(notes: Iterable[RunNote]) -> list[tuple[RunNote, int]]:
-    """Return each note once, the first of those that say the same, and of how many more places it is."""
-    found: dict[tuple[str, str], list[RunNote]] = {}
-    for note in notes:
-        found.setdefault((note.kind, note.text), []).append(note)
-    return [(alike[0], len(alike) - 1) for alike in found.values()]
 
 
 def rate(row: Pacing) -> str:

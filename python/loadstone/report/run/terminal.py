@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 from rich.cells import cell_len
 from rich.text import Text
 
-from loadstone import units
+from loadstone import notes, units
 from loadstone.analysis import commit
 from loadstone.analysis.verification import verified
 from loadstone.report.run import answer, data_sheet
-from loadstone.report.run.summary_text import cost, notes_once, of_verified, rates
+from loadstone.report.run.summary_text import cost, of_verified, rates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -158,11 +158,9 @@ def _facts(made: Summary) -> list[str]:
     shorts = made.total.data.shorts if made.total.data else 0
     if shorts:
         lines.append(f"{units.count(shorts)} I/Os moved fewer bytes than asked")
-    for note, more in notes_once(made.notes):
-        others = f" and {more} more" if more else ""
-        place = f"{note.where}{others}: " if note.where else ""
-        lines.append(f"note: {place}{note.text}")
-    return lines
+    return lines + [
+        f"note: {notes.place(note.where, others)}{note.text}" for note, others in notes.once(made.notes)
+    ]
 
 
 def _many(number: int, noun: str) -> str:
