@@ -130,7 +130,9 @@ class JsonOperatingPoint(FrozenModel):
     value: str | int | float | None = Field(description="null: beyond the largest that was tried")
     rate: float = Field(description="IOPS there, of large blocks bytes per second")
     mean_ns: float
-    certain: bool = Field(description="what is gained beyond it is surely less than was asked for, or more")
+    certain: bool = Field(
+        description="whether more is gained or not beyond it is decided by more than the 95 % error"
+    )
 
 
 class JsonOperating(FrozenModel):
