@@ -46,8 +46,8 @@ def test_a_stopped_engine_is_told_and_kept_out_of_the_latency(tmp_path: Path) ->
     ticks(tmp_path / "b", 8)
     pid = engine_pid(tmp_path / "b")
     os.kill(pid, signal.SIGSTOP)
-    was_over = "stream_end" in kinds(tmp_path / "b")
     time.sleep(STOPPED_S)
+    was_over = "stream_end" in kinds(tmp_path / "b")
     os.kill(pid, signal.SIGCONT)
     result = finish(process).document()
     if was_over:
