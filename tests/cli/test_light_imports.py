@@ -42,6 +42,7 @@ ROOMS = {
     "exitcodes",
     "file_name",
     "messages",
+    "notes",
     "printable",
     "screen",
     "uncaught",
