@@ -13,6 +13,7 @@ from loadstone.analysis.statistics.significance import (
     Sample,
     contrast,
     failures,
+    first_reaching,
     holm,
     of_runs,
     percentile_errors,
@@ -113,6 +114,18 @@ def test_a_percentile_of_few_windows_or_few_samples_has_no_error() -> None:
     assert percentile_errors(table, values, (50.0,)).get(50.0) is None
     table, values, _ = windows(np.random.default_rng(1), 20, 0.0)
     assert percentile_errors(table, values, (99.99,)).get(99.99) is None
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_the_bucket_of_a_percentile_is_where_the_running_sum_reaches_it(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    counts, buckets = int(rng.integers(1, 40)), int(rng.integers(1, 300))
+    table = rng.poisson(rng.uniform(0.01, 20, buckets), (counts, buckets)).astype(float)
+    weights = rng.multinomial(counts, np.full(counts, 1 / counts), 50).astype(float)
+    running = np.cumsum(weights @ table, axis=1)
+    share = float(rng.choice([0.5, 0.99, 0.999]))
+    plainly = (running >= share * running[:, -1:]).argmax(axis=1)
+    assert first_reaching(weights, np.cumsum(table, axis=1), share).tolist() == plainly.tolist()
 
 
 def test_failures_differ_when_chance_does_not_explain_them() -> None:

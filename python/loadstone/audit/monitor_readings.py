@@ -62,11 +62,13 @@ def inside(host: pl.DataFrame, bounds_ns: tuple[int, int]) -> pl.DataFrame:
 
 def total(host: pl.DataFrame | None, *columns: str) -> float | None:
     """Return the sum of columns over all rows, None when none of them is there."""
-    known = [name for name in columns if host is not None and name in host.columns]
-    if host is None or not known or host.height == 0:
+    if host is None:
         return None
-    values = [host[name].drop_nulls() for name in known]
-    return float(sum(cast("float", one.sum()) for one in values)) if any(map(len, values)) else None
+    there = set(host.columns)
+    values = [host[name] for name in columns if name in there]
+    if all(one.null_count() == len(one) for one in values):
+        return None
+    return float(sum(cast("float", one.sum()) for one in values))
 
 
 def seconds(host: pl.DataFrame | None) -> float:
@@ -148,13 +150,13 @@ def _inflight(rows: pl.DataFrame, carriers: tuple[str, ...]) -> float | None:
 
 def _stretches(rows: pl.DataFrame) -> list[tuple[int, int]]:
     """Return the times that rows cover without a gap; of a whole run it is one."""
-    found: list[tuple[int, int]] = []
-    for end, length in rows.select("t_ns", "dt_ns").sort("t_ns").iter_rows():
-        if found and end - length <= found[-1][1]:
-            found[-1] = (found[-1][0], end)
-        else:
-            found.append((end - length, end))
-    return found
+    if not rows.height:
+        return []
+    ends, lengths = rows.select("t_ns", "dt_ns").sort("t_ns").to_numpy().T
+    starts = ends - lengths
+    apart = starts[1:] > ends[:-1]
+    firsts, lasts = starts[np.r_[True, apart]], ends[np.r_[apart, True]]
+    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
 def moved_in(series: pl.DataFrame, rows: pl.DataFrame) -> Moved:

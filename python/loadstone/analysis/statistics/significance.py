@@ -163,12 +163,31 @@ def percentile_errors(
     drawn = ((starts[:, :, None] + np.arange(length)) % count).reshape(REPLICATES, -1)[:, :count]
     places = (drawn + np.arange(REPLICATES)[:, None] * count).ravel()
     weights = np.bincount(places, minlength=REPLICATES * count).reshape(REPLICATES, count)
-    running = np.cumsum(weights.astype(np.float64) @ windows, axis=1)
+    upto = np.cumsum(windows, axis=1)
     found = {}
     for percent in known:
-        reached = values[(running >= percent / 100 * running[:, -1:]).argmax(axis=1)]
+        reached = values[first_reaching(weights.astype(np.float64), upto, percent / 100)]
         found[percent] = math.hypot(float(np.log(reached).std(ddof=1)), BUCKET_ERROR)
     return found
+
+
+def first_reaching(
+    weights: NDArray[np.float64], upto: NDArray[np.float64], share: float
+) -> NDArray[np.int64]:
+    """Return for each row of weights the first bucket up to which the weighted windows hold a share.
+
+    `upto` has a row per window: how many samples lie in its buckets up to each. By bisection: only some ten
+    of its columns are added up for each row of weights.
+    """
+    wanted = share * (weights @ upto[:, -1])
+    low = np.zeros(len(weights), np.int64)
+    high = np.full(len(weights), upto.shape[1] - 1)
+    while (open_ := low < high).any():
+        middle = (low + high) // 2
+        reached = np.einsum("rw,wr->r", weights, upto[:, middle]) >= wanted
+        high = np.where(open_ & reached, middle, high)
+        low = np.where(open_ & ~reached, middle + 1, low)
+    return low
 
 
 def _block_length(means: NDArray[np.float64]) -> int:
