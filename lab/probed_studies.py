@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from loadstone.verdict import Verdict
 
-ROOT: Final = Path(__file__).resolve().parent.parent / "examples"
 SLOG: Final = """sd=ssd,lun=$lun,threads=8,openflags=(o_direct,o_dsync),size=64m
 wd=read,sd=ssd,rdpct=100,seekpct=seq
 wd=write,sd=ssd,rdpct=0,seekpct=seq

@@ -39,10 +39,6 @@ def summary(place: Path, *jobs: Job, sheet: dict[str, object] | None = None) -> 
     return summarise(Bundle.open(made.path))
 
 
-def rows(found: Summary) -> dict[tuple[str, str, str], float]:
-    return {(row.name, row.op, row.source[:10]): row.specified for row in found.spec}
-
-
 def test_random_reads_against_iops_and_every_link(tmp_path: Path) -> None:
     found = summary(tmp_path, Job(name="a", ops_hz={"read": 1000.0}), sheet=SHEET)
     row = found.spec[0]

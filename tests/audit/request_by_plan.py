@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from loadstone.plan.derived import asked_operations, reads_beside_writes, targets_of
+from loadstone.plan.derived import asked_operations, targets_of
 from loadstone.plan.model import OpenSync, SizesFixed, SizesRange
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def request(plan: Plan, streams: Sequence[Stream]) -> dict[str, Any]:
     does = [stream for stream, stage in zip(streams, stages, strict=True) if stage == min(stages)]
     first = does[0]
     reads_again = max(stages) > min(stages) or any(
-        (one.verify is not None and reads_beside_writes(one.verify))
+        (one.verify is not None and (one.verify.read_before_write or one.verify.read_after_write))
         or (one.headers is not None and one.headers.read_back and not one.headers.only)
         for one in does
     )

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from loadstone.audit.case import Case
 
 S = 1_000_000_000
-CORE = {"user_ns": 0.0, "system_ns": 0.0, "idle_ns": 0.0}
 RULES = (storage_cpu, storage_link, storage_memory_cache, write_amplification, background_work, storage_disk)
 PLAIN = {"host": "nas", "memory_bytes": 1 << 34, "boot_id": "x", "system": "Linux"}
 

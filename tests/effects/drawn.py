@@ -13,8 +13,6 @@ from loadstone.effects.observations import Aim, Factor, Observation, Observation
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-Planted = dict[tuple[str, str], float]
-
 
 def table(
     factors: Sequence[tuple[str, Sequence[str]]],

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 ZERO = target("/dev/zero", "char", 1 << 30)
 DEV_NULL = target("/dev/null", "char", 1 << 30)
-OPS = ["read", "write", "trim", "sync"]
 
 
 def assert_conserved(outcome: Any) -> None:

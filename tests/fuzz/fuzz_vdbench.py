@@ -35,7 +35,7 @@ from loadstone.plan.anchors import Found
 from loadstone.plan.host import AnchorFacts, HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
 from loadstone.plan.resolve import resolve
-from loadstone.report.vdbench.wording import average, run_line
+from loadstone.report.vdbench.wording import run_line
 from tests.fuzz import driver
 
 if TYPE_CHECKING:
@@ -140,7 +140,6 @@ def one(data: bytes, rng: random.Random) -> str:
     ended = "expanded"
     for run in runs[:MAX_PLANNED]:
         run_line(facts(run))
-        average(facts(run))
         for work in run.works:
             workload_facts(work, run)
         for file_work in run.file_works:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.plan.safety.content import BlockReader, ContentFound, content, look
+from loadstone.plan.safety.content import BlockReader, ContentFound, look
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ def test_holes_and_zeros_hold_nothing(tmp_path: Path) -> None:
 def test_random_bytes_may_be_a_backup_or_a_key(tmp_path: Path, size: int) -> None:
     path = tmp_path / "key"
     path.write_bytes(b"k" + os.urandom(size - 1))
-    assert content(path) is not None
+    assert look(path).held is not None
 
 
 def test_one_byte_is_found_wherever_it_stands(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_one_byte_is_found_wherever_it_stands(tmp_path: Path) -> None:
                 file.truncate(size)
                 file.seek(at)
                 file.write(b"x")
-            assert content(path) == f"it holds text at offset {at}"
+            assert look(path).held == f"it holds text at offset {at}"
 
 
 def test_what_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,18 +53,18 @@ def test_what_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(BlockReader, "read", bad)
-    assert content(path) == "it cannot be read at offset 0 to see what it holds: Input/output error"
+    assert look(path).held == "it cannot be read at offset 0 to see what it holds: Input/output error"
 
 
 def test_an_empty_file_holds_nothing(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
-    assert content(tmp_path / "empty") is None
+    assert look(tmp_path / "empty").held is None
 
 
 def test_text_is_told_with_its_place(tmp_path: Path) -> None:
     path = tmp_path / "notes"
     path.write_bytes(bytes(8192) + b"remember the milk, " * 4096)
-    assert content(path) == "it holds text at offset 8192"
+    assert look(path).held == "it holds text at offset 8192"
 
 
 def test_a_database_is_structured_data(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_database_is_structured_data(tmp_path: Path) -> None:
         database.execute("create table t (a integer, b blob)")
         database.executemany("insert into t values (?, ?)", ((n, os.urandom(90)) for n in range(2000)))
     database.close()
-    found = content(path)
+    found = look(path).held
     assert found is not None
     assert found.startswith("it holds structured data")
 
@@ -82,7 +82,7 @@ def test_a_database_is_structured_data(tmp_path: Path) -> None:
 def test_a_short_file_is_content(tmp_path: Path, size: int) -> None:
     path = tmp_path / "short"
     path.write_bytes(b"ab" * (size // 2) + b"c")
-    assert content(path) is not None
+    assert look(path).held is not None
 
 
 def test_what_a_reader_without_memory_did_not_see_is_not_taken_for_zeros(
@@ -100,7 +100,7 @@ def test_what_a_reader_without_memory_did_not_see_is_not_taken_for_zeros(
         return real(self, offset, length)
 
     monkeypatch.setattr(BlockReader, "read", short)
-    assert content(path) == "it cannot be looked through: out of memory"
+    assert look(path).held == "it cannot be looked through: out of memory"
 
 
 def test_content_is_found_where_no_thread_may_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,4 +110,4 @@ def test_content_is_found_where_no_thread_may_be_had(tmp_path: Path, monkeypatch
     monkeypatch.setattr("threading.Thread.start", refused)
     path = tmp_path / "x"
     path.write_bytes(bytes(3 << 20) + b"text")
-    assert content(path) == "it holds text at offset 3145728"
+    assert look(path).held == "it holds text at offset 3145728"

@@ -24,7 +24,7 @@ from loadstone.probe.session import offers
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadstone.plan.model import Plan
+    from loadstone.plan.model import Plan, Stream
     from loadstone.workload.model import Job
 
 MIB = 1 << 20
@@ -113,7 +113,13 @@ def test_no_probe_writes_outside_what_the_run_wrote(tmp_path: Path, seed: int) -
 
 def test_an_arm_that_would_write_elsewhere_is_refused(tmp_path: Path) -> None:
     start = base(tmp_path, {"rw": "randwrite", "bs": "4k", "size": "64m"})
-    arm = ArmPlan("far", lambda stream: changes.place(stream, 100 * MIB, MIB))
+
+    def far(stream: Stream) -> Stream:
+        there = {"offset_bytes": 100 * MIB, "length_bytes": MIB}
+        files = tuple(one.model_copy(update=there) for one in stream.files)
+        return stream.model_copy(update={"files": files})
+
+    arm = ArmPlan("far", far)
     with pytest.raises(RefusedError, match="not allowed to write"):
         plan_of(start, Turns((arm,), 1.0))
 

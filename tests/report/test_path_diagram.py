@@ -30,7 +30,7 @@ def plain(text: str) -> str:
 
 
 def member(levels: list[list[Box]], name: str) -> DiagramLayer:
-    return next(one for one in path_diagram.every(levels) if one.name == name)
+    return next(one for level in levels for box in level for one in box.members if one.name == name)
 
 
 def nfs(tmp_path: Path) -> Summary:

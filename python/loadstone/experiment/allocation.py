@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from loadstone.plan.model import Plan, Target
 
-WRITTEN: Final = ("later pass", "holes")
 PIECE_BYTES: Final = 1 << 20
 HOLE_BYTES: Final = 64 << 10
 """Of `holes`: so much is written, so much is not, and again."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-FORMAT: Final = 1
-RAID: Final = ("jbod", "0", "1", "10", "5", "6", "50", "60")
 WRITES_PER_WRITE: Final = {"jbod": 1, "0": 1, "1": 2, "10": 2, "5": 4, "50": 4, "6": 6, "60": 6}
 """Drive I/Os for one small write: with parity, old data and parity are read before both are written."""
 PARITY_DRIVES: Final = {"5": 1, "50": 1, "6": 2, "60": 2}

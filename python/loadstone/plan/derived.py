@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from loadstone.plan.model import FileOperationCopy, FileOperationMove
 
 if TYPE_CHECKING:
-    from loadstone.plan.model import Plan, Stream, Verify
+    from loadstone.plan.model import Plan, Stream
 
 
 def cells_of(stream: Stream) -> frozenset[int]:
@@ -44,11 +44,6 @@ def asked_operations(stream: Stream) -> frozenset[str]:
 def reads_back(stream: Stream) -> bool:
     """Whether it only reads back what other streams of its job wrote."""
     return stream.verify is not None and stream.verify.only_written
-
-
-def reads_beside_writes(verify: Verify) -> bool:
-    """Whether writes bring reads with them."""
-    return verify.read_before_write or verify.read_after_write
 
 
 def changes_trees(plan: Plan) -> bool:

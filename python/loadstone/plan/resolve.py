@@ -46,8 +46,6 @@ class Resolution:
     notes: tuple[Note, ...]
     writes: tuple[TargetUse, ...]
     """Targets that will be written, trimmed, made longer or created."""
-    disk_bytes_estimate: int
-    """Samples and prepared files."""
     duration_ns: int | None
     """Longest time of the load; None when it ends by bytes."""
 
@@ -240,6 +238,5 @@ def _finish(workload: Workload, build: PlanDraft) -> Resolution:
         plan=draft,
         notes=(*workload.notes, *build.notes.all),
         writes=build.targets.writes(),
-        disk_bytes_estimate=budget.samples_bytes(draft, duration) + build.targets.growth_bytes(),
         duration_ns=duration,
     )

@@ -209,13 +209,6 @@ class Targets:
             if use.writes or use.trims or use.lays_out_bytes or use.unlinks or not use.exists
         )
 
-    def growth_bytes(self) -> int:
-        """Bytes that files grow by before the run."""
-        grown: dict[str, int] = {}
-        for draft in self._drafts:
-            grown[draft.path] = max(grown.get(draft.path, 0), draft.missing_bytes)
-        return sum(grown.values())
-
 
 def _together(uses: list[TargetUse]) -> TargetUse:
     """Return what is done to a path that is opened in several ways."""

@@ -70,11 +70,6 @@ class Anchor:
         """Whether there are directories, or will be."""
         return self.made_directories or (self.facts.found.has_directories and not self.clear)
 
-    @property
-    def missing_bytes(self) -> int:
-        """What files that are made come to."""
-        return self.shape.expected_bytes if self.made_files else 0
-
     def is_whole(self) -> bool:
         """Whether nothing but the tree that is asked for is there, as Loadstone left it."""
         found = self.facts.found

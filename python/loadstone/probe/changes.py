@@ -21,7 +21,6 @@ from loadstone.plan.model import (
 if TYPE_CHECKING:
     from loadstone.plan.model import Fill
 
-SECTOR_BYTES: Final = 512
 MOST_DEPTH: Final = 4096
 
 
@@ -45,16 +44,6 @@ def block_bytes(stream: Stream, size: int) -> Stream:
     made = stream.pattern
     pattern = made.model_copy(update={"read": sized(made.read), "write": sized(made.write)})
     return stream.model_copy(update={"pattern": pattern})
-
-
-def place(stream: Stream, offset: int, length: int) -> Stream:
-    """Let it use this part of each of its targets."""
-    files = tuple(
-        use.model_copy(update={"offset_bytes": offset, "length_bytes": length}) for use in stream.files
-    )
-    return stream.model_copy(
-        update={"files": files, "pattern": stream.pattern.model_copy(update={"strided": None})}
-    )
 
 
 def slice_of(stream: Stream, start: float, share: float, unit: int) -> Stream:

@@ -18,7 +18,6 @@ from tests.support.work import rows_of
 if TYPE_CHECKING:
     from loadstone.workload.model import Workload
 
-RANDOM = "4 KiB random read"
 S = 10**9
 
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from loadstone.formats.vdbench.grammar import Parameter
 
 OPERATIONS: Final = ("read", "write", *(one for one in get_args(Operation) if one != "transfer"))
-FORMATS: Final = ("no", "yes", "directories", "restart", "only", "once", "clean", "limited", "complete")
 MAX_FILES: Final = 10_000_000
 """In one directory, as in vdbench."""
 MAX_DIRECTORIES: Final = 100_000_000

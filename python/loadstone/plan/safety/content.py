@@ -124,11 +124,6 @@ def look(path: Path, tell: Callable[[float], None] | None = None) -> ContentFoun
         return replace(this.go(), silent=this.silent)
 
 
-def content(path: Path) -> str | None:
-    """Say what was found where, or None for an empty file, holes and zeros. Raises as `look`."""
-    return look(path).held
-
-
 @dataclass
 class _Look:
     """One look: reads until something is found, all is read or the time is over."""

@@ -38,9 +38,6 @@ KINDS: Final[dict[str, CellKind]] = {
 }  # fmt: skip
 
 
-APART: Final = ("better", "worse")
-
-
 def article(story: ExperimentStory) -> Article:
     """Return the article."""
     return Article(

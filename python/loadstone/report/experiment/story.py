@@ -6,7 +6,7 @@ Knows how settings of the machine are added up over the runs. Reads no file and 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from loadstone.control import own_group
 
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from loadstone.bundle.experiment import ExperimentDocument, MachineSetting
     from loadstone.effects.model import CellValue, Effects, LevelEffect, LevelMean
     from loadstone.effects.observations import Observations
-
-ENDED: Final = ("restored", "unchanged", "rebooted", "kept", "none")
-"""Outcomes after which nothing is left to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,11 +27,6 @@ def png(spec: dict[str, Any]) -> bytes:
     return bytes(vl_convert.vegalite_to_png(_written(spec), vl_version=VEGA_LITE, scale=PNG_SCALE))
 
 
-def pdf(spec: dict[str, Any]) -> bytes:
-    """Return a chart as PDF."""
-    return bytes(vl_convert.vegalite_to_pdf(_written(spec), vl_version=VEGA_LITE))
-
-
 def _written(spec: dict[str, Any]) -> str | dict[str, Any]:
     """Return a specification as JSON that one look finds harmless, as most are; else made printable."""
     try:

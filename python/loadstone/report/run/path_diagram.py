@@ -15,7 +15,7 @@ from loadstone import units
 from loadstone.report import templates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from loadstone.analysis.path import CeilingReached, LayerUse, Paths
     from loadstone.path.layers import Layer
@@ -329,8 +329,3 @@ def _listed(names: Sequence[str]) -> str:
 def _natural(name: str) -> list[tuple[int, str]]:
     """Order sd2 before sd10."""
     return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
-
-
-def every(boxes: Iterable[Iterable[Box]]) -> list[DiagramLayer]:
-    """Return all members shown."""
-    return [member for level in boxes for box in level for member in box.members]

@@ -36,9 +36,3 @@ def rate_words(facts: Mapping[str, str]) -> str:
     held = "Controlled" if facts.get("controlled") == "yes" else "Uncontrolled"
     rate = facts["iorate"]
     return {"max": f"{held} MAX", "curve": f"{held} curve", "variable": "Variable"}.get(rate, rate)
-
-
-def average(facts: Mapping[str, str]) -> str:
-    """Return what the line of averages is called: without a warmup the first interval does not count."""
-    interval, warmup, elapsed = (int(facts[word]) for word in ("interval", "warmup", "elapsed"))
-    return f"avg_{max(1, warmup // interval) + 1}-{(warmup + elapsed) // interval}"
