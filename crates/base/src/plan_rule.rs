@@ -7,17 +7,17 @@ use crate::run_error::RunError;
 /// Nothing, or the rule that is broken.
 pub type Checked = Result<(), RunError>;
 
-/// Refuses a Plan at this place with this message, unless the rule holds.
-/// # Errors
-/// The broken rule.
-pub fn need(
-    holds: bool,
-    path: impl FnOnce() -> String,
-    message: impl FnOnce() -> String,
-) -> Checked {
-    if holds {
-        Ok(())
-    } else {
-        Err(RunError::plan(path(), message()))
-    }
+/// Ends a check with a refusal, unless the rule holds: `need!(holds, place => "message {}", value)`.
+///
+/// A place that is written out is a format, too. Neither is made where the rule holds.
+#[macro_export]
+macro_rules! need {
+    ($holds:expr, $place:literal => $($message:tt)+) => {
+        $crate::need!($holds, format!($place) => $($message)+)
+    };
+    ($holds:expr, $place:expr => $($message:tt)+) => {
+        if !$holds {
+            return Err($crate::run_error::RunError::plan($place, format!($($message)+)));
+        }
+    };
 }

@@ -16,7 +16,8 @@ use priorities::check_priorities;
 use trees::{check_endings, check_trees, check_use};
 use workers::{check_waits, check_workers};
 
-use loadstone_base::plan_rule::{need, Checked};
+use loadstone_base::need;
+use loadstone_base::plan_rule::Checked;
 use loadstone_base::run_error::RunError;
 use loadstone_plan::{
     DepthSearch, Plan, Rate, RateAmount, RateProcess, Steady, Stream, TargetKind, PLAN_VERSION,
@@ -55,17 +56,12 @@ const MAX_GRACE_NS: u64 = 86_400_000_000_000;
 /// # Errors
 /// [`RunError::Plan`] with the JSON path of the field.
 pub fn check(plan: &Plan) -> Checked {
-    need(
+    need!(
         plan.version == PLAN_VERSION,
-        || "/version".into(),
-        || format!("is {}, this engine reads {PLAN_VERSION}", plan.version),
-    )?;
+        "/version" => "is {}, this engine reads {PLAN_VERSION}", plan.version
+    );
     check_times(plan)?;
-    need(
-        !plan.streams.is_empty(),
-        || "/streams".into(),
-        || "is empty: nothing to do".into(),
-    )?;
+    need!(!plan.streams.is_empty(), "/streams" => "is empty: nothing to do");
     check_trees(plan)?;
     check_cells(plan)?;
     check_targets(plan)?;
@@ -88,28 +84,17 @@ pub fn check(plan: &Plan) -> Checked {
 }
 
 fn check_times(plan: &Plan) -> Checked {
-    need(
+    need!(
         INTERVAL_NS.contains(&plan.interval_ns),
-        || "/interval_ns".into(),
-        || {
-            format!(
-                "is {}, must be from {} (1 ms) to {} (1 h)",
-                plan.interval_ns,
-                INTERVAL_NS.start(),
-                INTERVAL_NS.end()
-            )
-        },
-    )?;
-    need(
+        "/interval_ns" =>
+            "is {}, must be from {} (1 ms) to {} (1 h)",
+            plan.interval_ns, INTERVAL_NS.start(), INTERVAL_NS.end()
+    );
+    need!(
         plan.grace_ns <= MAX_GRACE_NS,
-        || "/grace_ns".into(),
-        || {
-            format!(
-                "is {}, must be at most {MAX_GRACE_NS} (1 day)",
-                plan.grace_ns
-            )
-        },
-    )
+        "/grace_ns" => "is {}, must be at most {MAX_GRACE_NS} (1 day)", plan.grace_ns
+    );
+    Ok(())
 }
 
 fn check_cells(plan: &Plan) -> Checked {
@@ -135,146 +120,93 @@ fn check_cells(plan: &Plan) -> Checked {
 fn check_targets(plan: &Plan) -> Checked {
     for (index, target) in plan.targets.iter().enumerate() {
         let path = |field: &str| format!("/targets/{index}/{field}");
-        need(
+        need!(
             !target.path.is_empty() || target.kind == TargetKind::Virtual,
-            || path("path"),
-            || "is empty".into(),
-        )?;
-        need(
-            !target.path.contains('\0'),
-            || path("path"),
-            || "contains a zero byte".into(),
-        )?;
-        need(
+            path("path") => "is empty"
+        );
+        need!(!target.path.contains('\0'), path("path") => "contains a zero byte");
+        need!(
             target.layout.is_none() || target.kind == TargetKind::File,
-            || path("layout"),
-            || "only a regular file can be laid out".into(),
-        )?;
-        need(
+            path("layout") => "only a regular file can be laid out"
+        );
+        need!(
             !target.unlink || target.kind == TargetKind::File,
-            || path("unlink"),
-            || "only a regular file can be removed".into(),
-        )?;
-        need(
+            path("unlink") => "only a regular file can be removed"
+        );
+        need!(
             target.namesake.is_some() == (target.kind == TargetKind::Nvme),
-            || path("namesake"),
-            || "belongs to the character device of an NVMe namespace, and to nothing else".into(),
-        )?;
-        need(
+            path("namesake") =>
+                "belongs to the character device of an NVMe namespace, and to nothing else"
+        );
+        need!(
             target.named.is_none() || target.kind == TargetKind::File,
-            || path("named"),
-            || "is for targets of kind file".into(),
-        )?;
+            path("named") => "is for targets of kind file"
+        );
     }
     Ok(())
 }
 
 fn check_steady(plan: &Plan, steady: &Steady, path: &str) -> Checked {
-    need(
-        !steady.streams.is_empty(),
-        || format!("{path}/streams"),
-        || "is empty: nothing would ever end".into(),
-    )?;
+    need!(!steady.streams.is_empty(), "{path}/streams" => "is empty: nothing would ever end");
     for (at, &stream) in steady.streams.iter().enumerate() {
         let count = plan.streams.len();
         within(stream, count, &format!("{path}/streams/{at}"), "streams")?;
     }
-    need(
+    need!(
         steady.limit.is_finite() && steady.limit > 0.0,
-        || format!("{path}/limit"),
-        || format!("is {}, must be above 0", steady.limit),
-    )?;
-    need(
+        "{path}/limit" => "is {}, must be above 0", steady.limit
+    );
+    need!(
         (2..=MAX_SAMPLES).contains(&steady.samples),
-        || format!("{path}/samples"),
-        || format!("is {}, must be 2 to {MAX_SAMPLES}", steady.samples),
-    )?;
-    need(
+        "{path}/samples" => "is {}, must be 2 to {MAX_SAMPLES}", steady.samples
+    );
+    need!(
         steady.sample_ns > 0 && steady.sample_ns % plan.interval_ns == 0,
-        || format!("{path}/sample_ns"),
-        || {
-            format!(
-                "is {}, must be a multiple of interval_ns {}",
-                steady.sample_ns, plan.interval_ns
-            )
-        },
-    )
+        "{path}/sample_ns" =>
+            "is {}, must be a multiple of interval_ns {}", steady.sample_ns, plan.interval_ns
+    );
+    Ok(())
 }
 
 fn within(index: u32, count: usize, path: &str, what: &str) -> Checked {
-    need(
-        (index as usize) < count,
-        || path.into(),
-        || format!("is {index}, there are {count} {what}"),
-    )
+    need!((index as usize) < count, path => "is {index}, there are {count} {what}");
+    Ok(())
 }
 
 fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
     let backend = &plan.workers[stream.worker as usize].backend;
     special_engines::check_calls(plan, stream, backend, path)?;
-    need(
+    need!(
         (1..=MAX_DEPTH).contains(&stream.iodepth),
-        || format!("{path}/iodepth"),
-        || format!("is {}, must be 1 to {MAX_DEPTH}", stream.iodepth),
-    )?;
-    need(
-        backend
-            .capabilities()
-            .max_iodepth
-            .is_none_or(|most| stream.iodepth <= most),
-        || format!("{path}/iodepth"),
-        || {
-            format!(
-                "is {}, must be 1: {} does one I/O at a time",
-                stream.iodepth,
-                backend.name()
-            )
-        },
-    )?;
-    need(
+        "{path}/iodepth" => "is {}, must be 1 to {MAX_DEPTH}", stream.iodepth
+    );
+    need!(
+        backend.capabilities().max_iodepth.is_none_or(|most| stream.iodepth <= most),
+        "{path}/iodepth" =>
+            "is {}, must be 1: {} does one I/O at a time", stream.iodepth, backend.name()
+    );
+    need!(
         !backend.capabilities().trees,
-        || format!("{path}/tree"),
-        || {
-            format!(
-                "is missing, and worker {} has the backend files",
-                stream.worker
-            )
-        },
-    )?;
-    need(
-        !stream.files.is_empty(),
-        || format!("{path}/files"),
-        || "is empty: a stream needs a file".into(),
-    )?;
+        "{path}/tree" => "is missing, and worker {} has the backend files", stream.worker
+    );
+    need!(!stream.files.is_empty(), "{path}/files" => "is empty: a stream needs a file");
     check_pattern(stream, path)?;
     check_files(plan, stream, backend, path)?;
     if let Some(batch) = stream.batch {
         let at = |field: &str| format!("{path}/batch/{field}");
-        need(
+        need!(
             (1..=stream.iodepth).contains(&batch.submit),
-            || at("submit"),
-            || {
-                format!(
-                    "is {}, must be 1 to iodepth {}",
-                    batch.submit, stream.iodepth
-                )
-            },
-        )?;
-        need(
+            at("submit") => "is {}, must be 1 to iodepth {}", batch.submit, stream.iodepth
+        );
+        need!(
             (1..=stream.iodepth).contains(&batch.low),
-            || at("low"),
-            || format!("is {}, must be 1 to iodepth {}", batch.low, stream.iodepth),
-        )?;
-        need(
+            at("low") => "is {}, must be 1 to iodepth {}", batch.low, stream.iodepth
+        );
+        need!(
             batch.complete_max >= batch.complete_min.max(1),
-            || at("complete_max"),
-            || {
-                format!(
-                    "is {}, below complete_min {} or 1",
-                    batch.complete_max, batch.complete_min
-                )
-            },
-        )?;
+            at("complete_max") =>
+                "is {}, below complete_min {} or 1", batch.complete_max, batch.complete_min
+        );
     }
     for (name, rate) in [
         ("read", &stream.pace.read),
@@ -286,23 +218,17 @@ fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
         }
     }
     if let Some(think) = &stream.pace.think {
-        need(
-            think.every_ios > 0,
-            || format!("{path}/pace/think/every_ios"),
-            || "is 0, must be at least 1".into(),
-        )?;
-        need(
+        need!(think.every_ios > 0, "{path}/pace/think/every_ios" => "is 0, must be at least 1");
+        need!(
             think.every_ns == 0 || think.every_ios == 1,
-            || format!("{path}/pace/think/every_ios"),
-            || "has no effect beside every_ns: must be 1".into(),
-        )?;
+            "{path}/pace/think/every_ios" => "has no effect beside every_ns: must be 1"
+        );
     }
     check_payload(stream, path)?;
-    need(
+    need!(
         stream.flow.is_none_or(|flow| flow.weight > 0),
-        || format!("{path}/flow/weight"),
-        || "is 0, must be above 0".into(),
-    )?;
+        "{path}/flow/weight" => "is 0, must be above 0"
+    );
     if let Some(search) = &stream.search {
         check_search(stream, search, path)?;
     }
@@ -310,122 +236,89 @@ fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
     let limits = &stream.limits;
     let ends =
         limits.runtime_ns > 0 || (!limits.time_based && (limits.bytes > 0 || limits.ops > 0));
-    need(
-        ends,
-        || format!("{path}/limits"),
-        || "the stream would never end: give runtime_ns, bytes or ops".into(),
-    )?;
+    need!(ends, "{path}/limits" => "the stream would never end: give runtime_ns, bytes or ops");
     Ok(())
 }
 
 fn check_payload(stream: &Stream, path: &str) -> Checked {
-    need(
+    need!(
         stream.payload.compress_percent <= 100,
-        || format!("{path}/payload/compress_percent"),
-        || "is above 100".into(),
-    )?;
-    need(
-        stream.payload.dedupe_percent <= 100,
-        || format!("{path}/payload/dedupe_percent"),
-        || "is above 100".into(),
-    )?;
-    need(
+        "{path}/payload/compress_percent" => "is above 100"
+    );
+    need!(stream.payload.dedupe_percent <= 100, "{path}/payload/dedupe_percent" => "is above 100");
+    need!(
         stream.payload.dedupe_unit_bytes == 0 || stream.payload.dedupe_percent > 0,
-        || format!("{path}/payload/dedupe_unit_bytes"),
-        || "has no effect without a dedupe_percent above 0".into(),
-    )?;
+        "{path}/payload/dedupe_unit_bytes" => "has no effect without a dedupe_percent above 0"
+    );
     if let Some(set) = stream.payload.dedupe_set {
-        need(
+        need!(
             set.contents > 0 && stream.payload.dedupe_percent > 0,
-            || format!("{path}/payload/dedupe_set"),
-            || "needs contents, and a dedupe_percent above 0".into(),
-        )?;
+            "{path}/payload/dedupe_set" => "needs contents, and a dedupe_percent above 0"
+        );
     }
     if let loadstone_plan::Fill::Pattern { bytes } = &stream.payload.fill {
-        need(
+        need!(
             (1..=MAX_PATTERN_BYTES).contains(&bytes.len()),
-            || format!("{path}/payload/fill/bytes"),
-            || {
-                format!(
-                    "has {} bytes, must have 1 to {MAX_PATTERN_BYTES}",
-                    bytes.len()
-                )
-            },
-        )?;
+            "{path}/payload/fill/bytes" =>
+                "has {} bytes, must have 1 to {MAX_PATTERN_BYTES}", bytes.len()
+        );
     }
     Ok(())
 }
 
 fn check_search(stream: &Stream, search: &DepthSearch, path: &str) -> Checked {
     let at = |field: &str| format!("{path}/search/{field}");
-    need(
+    need!(
         search.target_ns > 0 && search.window_ns > 0,
-        || at("target_ns"),
-        || "and window_ns must be above 0".into(),
-    )?;
-    need(
+        at("target_ns") => "and window_ns must be above 0"
+    );
+    need!(
         search.percentile > 0.0 && search.percentile <= 100.0,
-        || at("percentile"),
-        || format!("is {}, must be above 0 and at most 100", search.percentile),
-    )?;
+        at("percentile") => "is {}, must be above 0 and at most 100", search.percentile
+    );
     let pace = &stream.pace;
-    need(
+    need!(
         pace.read.is_none() && pace.write.is_none() && pace.trim.is_none(),
-        || format!("{path}/search"),
-        || "needs a closed loop: of a given rate the depth is a result".into(),
-    )?;
-    need(
+        "{path}/search" => "needs a closed loop: of a given rate the depth is a result"
+    );
+    need!(
         search.keep_on || stream.limits.ramp_ns == 0,
-        || format!("{path}/limits/ramp_ns"),
-        || "has no effect: nothing counts before the depth is found".into(),
-    )
+        "{path}/limits/ramp_ns" => "has no effect: nothing counts before the depth is found"
+    );
+    Ok(())
 }
 
 fn check_rate(rate: &Rate, path: &str) -> Checked {
     let (RateAmount::Ops { per_second } | RateAmount::Bytes { per_second }) = rate.amount;
-    need(
+    need!(
         per_second.is_finite() && per_second > 0.0,
-        || format!("{path}/amount"),
-        || format!("is {per_second}, must be above 0"),
-    )?;
-    need(
-        rate.minimum.is_finite() && rate.minimum >= 0.0,
-        || format!("{path}/minimum"),
-        || "is negative".into(),
-    )?;
-    need(
+        "{path}/amount" => "is {per_second}, must be above 0"
+    );
+    need!(rate.minimum.is_finite() && rate.minimum >= 0.0, "{path}/minimum" => "is negative");
+    need!(
         rate.minimum == 0.0 || rate.min_window_ns > 0,
-        || format!("{path}/min_window_ns"),
-        || "is 0, a minimum needs a window".into(),
-    )?;
+        "{path}/min_window_ns" => "is 0, a minimum needs a window"
+    );
     let late = rate.process == RateProcess::Linear && (0.0..1.0).contains(&rate.phase);
-    need(
+    need!(
         late || rate.phase == 0.0,
-        || format!("{path}/phase"),
-        || {
-            format!(
-                "is {}, must be 0, or below 1 for evenly spaced arrivals",
-                rate.phase
-            )
-        },
-    )?;
+        "{path}/phase" => "is {}, must be 0, or below 1 for evenly spaced arrivals", rate.phase
+    );
     for (index, point) in rate.profile.iter().enumerate() {
-        need(
+        need!(
             point.share.is_finite() && point.share >= 0.0,
-            || format!("{path}/profile/{index}/share"),
-            || format!("is {}, must be at least 0", point.share),
-        )?;
-        need(
+            "{path}/profile/{index}/share" => "is {}, must be at least 0", point.share
+        );
+        need!(
             index == 0 || rate.profile[index - 1].at_ns <= point.at_ns,
-            || format!("{path}/profile/{index}/at_ns"),
-            || "is before the point before it".into(),
-        )?;
+            "{path}/profile/{index}/at_ns" => "is before the point before it"
+        );
     }
-    need(
+    need!(
         rate.profile.is_empty() || rate.profile.iter().any(|point| point.share > 0.0),
-        || format!("{path}/profile"),
-        || "is 0 all the time: nothing would ever start".into(),
-    )
+        "{path}/profile" => "is 0 all the time: nothing would ever start"
+    );
+    Ok(())
 }
 
 /// Place and message of the refusal that a Plan meets for a change.

@@ -2,7 +2,8 @@
 //!
 //! Knows ranges, sizes and what each backend asks of a target.
 
-use super::{need, within, Checked};
+use super::{within, Checked};
+use loadstone_base::need;
 use loadstone_plan::max_size;
 use loadstone_plan::{Backend, Direct, OpenSync, Plan, Stream, Target, TargetKind};
 
@@ -17,80 +18,50 @@ pub(super) fn check_files(plan: &Plan, stream: &Stream, backend: &Backend, path:
         within(file.target, plan.targets.len(), &at("target"), "targets")?;
         within(file.cell, plan.cells.len(), &at("cell"), "cells")?;
         let target = &plan.targets[file.target as usize];
-        need(
+        need!(
             file.length_bytes >= block,
-            || at("length_bytes"),
-            || {
-                format!(
-                    "is {}, smaller than the largest block of {block} bytes",
-                    file.length_bytes
-                )
-            },
-        )?;
+            at("length_bytes") =>
+                "is {}, smaller than the largest block of {block} bytes", file.length_bytes
+        );
         let end = file.offset_bytes.checked_add(file.length_bytes);
-        need(
+        need!(
             end.is_some_and(|end| end <= i64::MAX as u64),
-            || at("offset_bytes"),
-            || "ends beyond 2^63".into(),
-        )?;
+            at("offset_bytes") => "ends beyond 2^63"
+        );
         let bounded = matches!(
             target.kind,
             TargetKind::File | TargetKind::Block | TargetKind::Nvme
         );
-        need(
+        need!(
             !bounded || end.is_some_and(|end| end <= target.size_bytes),
-            || at("length_bytes"),
-            || {
-                format!(
-                    "ends at {}, the target has {} bytes",
-                    end.unwrap_or(u64::MAX),
-                    target.size_bytes
-                )
-            },
-        )?;
-        need(
+            at("length_bytes") =>
+                "ends at {}, the target has {} bytes", end.unwrap_or(u64::MAX), target.size_bytes
+        );
+        need!(
             is_virtual || target.kind != TargetKind::Virtual,
-            || at("target"),
-            || format!("is virtual, and {} needs a real one", backend.name()),
-        )?;
-        need(
+            at("target") => "is virtual, and {} needs a real one", backend.name()
+        );
+        need!(
             is_virtual || !writes || !target.read_only,
-            || at("target"),
-            || {
-                format!(
-                    "{} is opened read-only and the stream writes or trims",
-                    target.path
-                )
-            },
-        )?;
-        need(
+            at("target") => "{} is opened read-only and the stream writes or trims", target.path
+        );
+        need!(
             backend.capabilities().direct != Direct::Never || !target.direct,
-            || at("target"),
-            || {
-                format!(
-                    "{}: {} goes through the page cache, it cannot be direct",
-                    target.path,
-                    backend.name()
-                )
-            },
-        )?;
+            at("target") =>
+                "{}: {} goes through the page cache, it cannot be direct",
+                target.path, backend.name()
+        );
         check_passthrough(stream, backend, target, writes, at("target"))?;
-        need(
+        need!(
             target.direct || !backend.is_polled(),
-            || at("target"),
-            || format!("{}: iopoll needs direct I/O", target.path),
-        )?;
+            at("target") => "{}: iopoll needs direct I/O", target.path
+        );
         if target.direct {
-            need(
+            need!(
                 file.offset_bytes % 512 == 0,
-                || at("offset_bytes"),
-                || {
-                    format!(
-                        "is {}: direct I/O needs multiples of the logical block size",
-                        file.offset_bytes
-                    )
-                },
-            )?;
+                at("offset_bytes") =>
+                    "is {}: direct I/O needs multiples of the logical block size", file.offset_bytes
+            );
         }
     }
     Ok(())
@@ -108,56 +79,43 @@ fn check_passthrough(
     let commands = backend.capabilities().nvme_targets;
     let is_virtual = backend.capabilities().virtual_targets;
     let path = &target.path;
-    need(
-        commands == (target.kind == TargetKind::Nvme) || is_virtual,
-        || at.clone(),
-        || {
-            if commands {
-                format!(
-                    "{path} is not of kind nvme: io_uring_cmd gives commands to namespaces only"
-                )
-            } else {
-                let backend = backend.name();
-                format!("{path} takes NVMe commands: its backend is io_uring_cmd, not {backend}")
-            }
-        },
-    )?;
+    let kind = target.kind == TargetKind::Nvme;
+    need!(
+        !commands || kind || is_virtual,
+        at => "{path} is not of kind nvme: io_uring_cmd gives commands to namespaces only"
+    );
+    need!(
+        commands || !kind || is_virtual,
+        at => "{path} takes NVMe commands: its backend is io_uring_cmd, not {}", backend.name()
+    );
     if !commands {
         return Ok(());
     }
-    need(
+    need!(
         target.direct
             && target.sync == OpenSync::None
             && !target.invalidate
             && target.advice.is_none(),
-        || at.clone(),
-        || {
-            format!("{path}: NVMe commands know no page cache: it is direct, without sync, invalidate and advice")
-        },
-    )?;
-    need(
+        at =>
+            "{path}: NVMe commands know no page cache: \
+             it is direct, without sync, invalidate and advice"
+    );
+    need!(
         target.exclusive || !writes,
-        || at.clone(),
-        || {
-            format!(
-                "{path} is written without being exclusive: nobody else may use its block device"
-            )
-        },
-    )?;
+        at => "{path} is written without being exclusive: nobody else may use its block device"
+    );
     let flush = &stream.flush;
     let flushes = flush.fsync_every > 0 || flush.fdatasync_every > 0 || flush.at_end;
-    need(
+    need!(
         !(flushes && backend.is_polled()),
-        || at.clone(),
-        || {
-            format!("{path}: a flush carries no data to poll for, and kernels break at that: use no iopoll")
-        },
-    )?;
-    need(
+        at =>
+            "{path}: a flush carries no data to poll for, and kernels break at that: use no iopoll"
+    );
+    need!(
         !flush.on_close,
-        || at.clone(),
-        || format!("{path}: there is no fsync at the close of a namespace's character device"),
-    )
+        at => "{path}: there is no fsync at the close of a namespace's character device"
+    );
+    Ok(())
 }
 
 fn largest_size(stream: &Stream) -> u32 {

@@ -3,7 +3,8 @@
 //! Knows the columns of a backend's row that are about operations, and what the exchange of
 //! extents asks for besides.
 
-use super::{need, within, Checked};
+use super::{within, Checked};
+use loadstone_base::need;
 use loadstone_plan::{Backend, Plan, Stream, TargetKind};
 
 /// Refuses what the backend cannot do.
@@ -14,19 +15,12 @@ pub(super) fn check_calls(plan: &Plan, stream: &Stream, backend: &Backend, path:
         let at = || format!("{path}/files/{index}/target");
         within(file.target, plan.targets.len(), &at(), "targets")?;
         let target = &plan.targets[file.target as usize];
-        need(target.named.is_some() == can.named_targets, at, || {
-            format!(
-                "{}: operations by name, and only they, need named",
-                target.path
-            )
-        })?;
+        need!(
+            target.named.is_some() == can.named_targets,
+            at() => "{}: operations by name, and only they, need named", target.path
+        );
         let writable = !can.reads_need_write_access || !target.read_only;
-        need(writable, at, || {
-            format!(
-                "{} is opened read-only, which allocates nothing",
-                target.path
-            )
-        })?;
+        need!(writable, at() => "{} is opened read-only, which allocates nothing", target.path);
     }
     let pattern = &stream.pattern;
     for (does, percent, what) in [
@@ -34,11 +28,7 @@ pub(super) fn check_calls(plan: &Plan, stream: &Stream, backend: &Backend, path:
         (can.writes, pattern.write_percent, "writes"),
         (can.trims, pattern.trim_percent, "trims"),
     ] {
-        need(
-            does || percent == 0,
-            || format!("{path}/pattern"),
-            || format!("{name} does no {what}"),
-        )?;
+        need!(does || percent == 0, "{path}/pattern" => "{name} does no {what}");
     }
     let Backend::MoveExtents { donor, .. } = backend else {
         return Ok(());
@@ -47,9 +37,8 @@ pub(super) fn check_calls(plan: &Plan, stream: &Stream, backend: &Backend, path:
     within(*donor, plan.targets.len(), &at(), "targets")?;
     let donor = &plan.targets[*donor as usize];
     let good = donor.kind == TargetKind::File && !donor.read_only && donor.named.is_none();
-    need(good, at, || {
-        format!("{} is no file that is open for writing", donor.path)
-    })
+    need!(good, at() => "{} is no file that is open for writing", donor.path);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! Knows shapes, sizes and operations. Looks at no disk.
 
 use super::pattern::check_pattern;
-use super::{check_payload, check_rate, need, within, Checked};
+use super::{check_payload, check_rate, within, Checked};
+use loadstone_base::need;
 use loadstone_generation::tree::names::{
     Shape, TooMuch, MAX_DIRECTORIES, MAX_FILES, MAX_PATH_BYTES,
 };
@@ -22,23 +23,20 @@ pub(super) fn check_trees(plan: &Plan) -> Checked {
         let targets = plan.targets.len();
         within(tree.target, targets, &format!("{path}/target"), "targets")?;
         let target = &plan.targets[tree.target as usize];
-        need(
+        need!(
             target.kind == TargetKind::Tree,
-            || format!("{path}/target"),
-            || format!("is {}, which is not of kind tree", target.path),
-        )?;
+            "{path}/target" => "is {}, which is not of kind tree", target.path
+        );
         let before = &plan.trees[..index];
-        need(
+        need!(
             before.iter().all(|other| other.target != tree.target),
-            || format!("{path}/target"),
-            || format!("is {}, which another tree has", target.path),
-        )?;
+            "{path}/target" => "is {}, which another tree has", target.path
+        );
         check_shape(tree, &path)?;
-        need(
+        need!(
             tree.part.index < tree.part.count,
-            || format!("{path}/part/index"),
-            || format!("is {}, must be below {}", tree.part.index, tree.part.count),
-        )?;
+            "{path}/part/index" => "is {}, must be below {}", tree.part.index, tree.part.count
+        );
         check_sizes(tree, target, &path)?;
     }
     for (index, target) in plan.targets.iter().enumerate() {
@@ -50,47 +48,39 @@ pub(super) fn check_trees(plan: &Plan) -> Checked {
     for (index, stream) in plan.streams.iter().enumerate() {
         for (at, file) in stream.files.iter().enumerate() {
             let target = plan.targets.get(file.target as usize);
-            need(
+            need!(
                 target.is_none_or(|target| target.kind != TargetKind::Tree),
-                || format!("/streams/{index}/files/{at}/target"),
-                || "is a directory: its files are used by a stream with a tree".into(),
-            )?;
+                "/streams/{index}/files/{at}/target" =>
+                    "is a directory: its files are used by a stream with a tree"
+            );
         }
     }
     for (index, steady) in plan.steady.iter().enumerate() {
         for (at, &stream) in steady.streams.iter().enumerate() {
             let stream = plan.streams.get(stream as usize);
-            need(
+            need!(
                 stream.is_none_or(|stream| stream.tree.is_none()),
-                || format!("/steady/{index}/streams/{at}"),
-                || "works in a tree: its rows are not of one kind of operation".into(),
-            )?;
+                "/steady/{index}/streams/{at}" =>
+                    "works in a tree: its rows are not of one kind of operation"
+            );
         }
     }
     Ok(())
 }
 
 fn check_target(target: &Target, tree: Option<&Tree>, path: &str) -> Checked {
-    need(
-        tree.is_some(),
-        || format!("{path}/kind"),
-        || "is tree, and no tree has it".into(),
-    )?;
+    need!(tree.is_some(), "{path}/kind" => "is tree, and no tree has it");
     for (set, field) in [
         (target.exclusive, "exclusive"),
         (target.advice.is_some(), "advice"),
     ] {
-        need(
-            !set,
-            || format!("{path}/{field}"),
-            || "has no effect on a directory".into(),
-        )?;
+        need!(!set, "{path}/{field}" => "has no effect on a directory");
     }
-    need(
+    need!(
         !target.read_only || !(target.create || tree.is_some_and(|tree| tree.clear)),
-        || format!("{path}/read_only"),
-        || "is true for a directory that is to be made or cleared".into(),
-    )
+        "{path}/read_only" => "is true for a directory that is to be made or cleared"
+    );
+    Ok(())
 }
 
 fn check_shape(tree: &Tree, path: &str) -> Checked {
@@ -99,17 +89,9 @@ fn check_shape(tree: &Tree, path: &str) -> Checked {
         (tree.width, "width"),
         (tree.files, "files"),
     ] {
-        need(
-            value > 0,
-            || format!("{path}/{field}"),
-            || "is 0, must be at least 1".into(),
-        )?;
+        need!(value > 0, "{path}/{field}" => "is 0, must be at least 1");
     }
-    need(
-        tree.first_file <= 1,
-        || format!("{path}/first_file"),
-        || format!("is {}, must be 0 or 1", tree.first_file),
-    )?;
+    need!(tree.first_file <= 1, "{path}/first_file" => "is {}, must be 0 or 1", tree.first_file);
     let (field, message) = match Shape::new(tree) {
         Ok(_) => return Ok(()),
         Err(TooMuch::Directories) => (
@@ -131,7 +113,8 @@ fn check_shape(tree: &Tree, path: &str) -> Checked {
             ),
         ),
     };
-    need(false, || format!("{path}/{field}"), || message)
+    need!(false, "{path}/{field}" => "{}", message);
+    Ok(())
 }
 
 fn check_sizes(tree: &Tree, target: &Target, path: &str) -> Checked {
@@ -140,39 +123,32 @@ fn check_sizes(tree: &Tree, target: &Target, path: &str) -> Checked {
         |bytes: u64| format!("is {bytes}: direct I/O needs multiples of the logical block size");
     match &tree.sizes {
         FileSizes::Table { table } => {
-            need(
-                !table.is_empty(),
-                || format!("{path}/sizes/table"),
-                || "is empty".into(),
-            )?;
+            need!(!table.is_empty(), "{path}/sizes/table" => "is empty");
             for (at, entry) in table.iter().enumerate() {
                 let place = |field| format!("{path}/sizes/table/{at}/{field}");
-                need(
+                need!(
                     entry.weight.is_finite() && entry.weight > 0.0,
-                    || place("weight"),
-                    || format!("is {}, must be above 0", entry.weight),
-                )?;
-                need(
+                    place("weight") => "is {}, must be above 0", entry.weight
+                );
+                need!(
                     entry.bytes <= MAX_SIZE_BYTES,
-                    || place("bytes"),
-                    || format!("is {}, must be at most {MAX_SIZE_BYTES}", entry.bytes),
-                )?;
-                need(
-                    aligned(entry.bytes),
-                    || place("bytes"),
-                    || unaligned(entry.bytes),
-                )?;
+                    place("bytes") => "is {}, must be at most {MAX_SIZE_BYTES}", entry.bytes
+                );
+                need!(aligned(entry.bytes), place("bytes") => "{}", unaligned(entry.bytes));
             }
         }
         FileSizes::Around { mean_bytes } => {
             let mean = *mean_bytes;
             let place = || format!("{path}/sizes/mean_bytes");
-            need((1..=MAX_SIZE_BYTES / 2).contains(&mean), place, || {
-                format!("is {mean}, must be 1 to {}", MAX_SIZE_BYTES / 2)
-            })?;
-            need(!target.direct || mean >= 1024, place, || {
-                format!("is {mean}: with direct I/O sizes around a mean need one of 1 KiB or more")
-            })?;
+            need!(
+                (1..=MAX_SIZE_BYTES / 2).contains(&mean),
+                place() => "is {mean}, must be 1 to {}", MAX_SIZE_BYTES / 2
+            );
+            need!(
+                !target.direct || mean >= 1024,
+                place() =>
+                    "is {mean}: with direct I/O sizes around a mean need one of 1 KiB or more"
+            );
         }
     }
     Ok(())
@@ -184,26 +160,15 @@ pub(super) fn check_use(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &
     within(in_tree.tree, plan.trees.len(), &at("tree"), "trees")?;
     within(in_tree.cell, plan.cells.len(), &at("cell"), "cells")?;
     let backend = &plan.workers[stream.worker as usize].backend;
-    need(
+    need!(
         backend.capabilities().trees,
-        || format!("{path}/tree"),
-        || {
-            format!(
-                "is given, and worker {} has another backend than files",
-                stream.worker
-            )
-        },
-    )?;
-    need(
+        "{path}/tree" => "is given, and worker {} has another backend than files", stream.worker
+    );
+    need!(
         stream.iodepth == 1,
-        || format!("{path}/iodepth"),
-        || {
-            format!(
-                "is {}, must be 1: a stream in a tree does one operation at a time",
-                stream.iodepth
-            )
-        },
-    )?;
+        "{path}/iodepth" =>
+            "is {}, must be 1: a stream in a tree does one operation at a time", stream.iodepth
+    );
     check_unused(stream, path)?;
     check_pattern(stream, path)?;
     check_payload(stream, path)?;
@@ -212,11 +177,10 @@ pub(super) fn check_use(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &
     if let Some(rate) = &in_tree.rate {
         check_rate(rate, &at("rate"))?;
         let transfers = matches!(in_tree.operation, FileOperation::Transfer { .. });
-        need(
+        need!(
             transfers || matches!(rate.amount, RateAmount::Ops { .. }),
-            || at("rate/amount"),
-            || "is in bytes, and the operation is no transfer".into(),
-        )?;
+            at("rate/amount") => "is in bytes, and the operation is no transfer"
+        );
     }
     check_queue(plan, stream, in_tree, &at("queue"))?;
     Ok(())
@@ -240,11 +204,11 @@ fn check_queue(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &str) -> C
             its.queue != in_tree.queue || (kind(its) == mine && stage(other) == stage(stream))
         })
     });
-    need(
+    need!(
         mine.is_some() && alike,
-        || path.into(),
-        || "needs rates in operations, of one kind and in one stage".into(),
-    )
+        path => "needs rates in operations, of one kind and in one stage"
+    );
+    Ok(())
 }
 
 /// What other streams have and a stream in a tree does not.
@@ -271,11 +235,7 @@ fn check_unused(stream: &Stream, path: &str) -> Checked {
         (pattern.strided.is_some(), "pattern/strided"),
         (pattern.rows.is_some(), "pattern/rows"),
     ] {
-        need(
-            !used,
-            || format!("{path}/{field}"),
-            || "has no effect on a stream in a tree".into(),
-        )?;
+        need!(!used, "{path}/{field}" => "has no effect on a stream in a tree");
     }
     Ok(())
 }
@@ -291,48 +251,45 @@ fn check_operation(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &str) 
             stop,
             delete_before,
         } => {
-            need(random || reads == 0 || reads == 100, shares, || {
-                "mixes reads and writes, which needs random addresses".into()
-            })?;
-            need(
+            need!(
+                random || reads == 0 || reads == 100,
+                shares() => "mixes reads and writes, which needs random addresses"
+            );
+            need!(
                 !delete_before || (!random && reads == 0),
-                || at("delete_before"),
-                || "needs sequential writes".into(),
-            )?;
+                at("delete_before") => "needs sequential writes"
+            );
             let zero = match stop {
                 FileStop::Whole {} => false,
                 FileStop::Transfers { count } => count == 0,
                 FileStop::Percent { percent } => percent == 0,
             };
-            need(!zero, || at("stop"), || "is 0, must be above 0".into())?;
+            need!(!zero, at("stop") => "is 0, must be above 0");
             let empty = matches!(&tree.sizes, FileSizes::Table { table }
                 if table.iter().all(|entry| entry.bytes == 0));
-            need(
+            need!(
                 !empty,
-                || format!("{path}/tree/operation"),
-                || "transfers bytes, and the tree has only empty files".into(),
-            )?;
+                "{path}/tree/operation" => "transfers bytes, and the tree has only empty files"
+            );
         }
         FileOperation::Create { fill: true } => {
-            need(reads == 0, shares, || {
-                "must be writes alone: they fill the file".into()
-            })?;
+            need!(reads == 0, shares() => "must be writes alone: they fill the file");
         }
         FileOperation::Copy { to } | FileOperation::Move { to } => {
             within(to, plan.trees.len(), &at("to"), "trees")?;
             check_pair(plan, in_tree.tree, to, &at("to"))?;
             let copies = matches!(in_tree.operation, FileOperation::Copy { .. });
-            need(!copies || reads == 100, shares, || {
-                "must be reads alone: what is read has the sizes of what is written".into()
-            })?;
+            need!(
+                !copies || reads == 100,
+                shares() => "must be reads alone: what is read has the sizes of what is written"
+            );
         }
         _ => {}
     }
-    need(
+    need!(
         tree.part.count == 1 || !matches!(in_tree.operation, FileOperation::Rmdir {}),
-        || format!("{path}/tree/operation"),
-        || "removes directories, and other hosts use them".into(),
-    )?;
+        "{path}/tree/operation" => "removes directories, and other hosts use them"
+    );
     let mut touched = Vec::new();
     match in_tree.operation {
         FileOperation::Transfer { .. } if reads == 100 => {}
@@ -343,18 +300,16 @@ fn check_operation(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &str) 
     }
     for tree in touched {
         let target = &plan.targets[plan.trees[tree as usize].target as usize];
-        need(
+        need!(
             !target.read_only,
-            || format!("{path}/tree/operation"),
-            || format!("changes {}, which is opened read-only", target.path),
-        )?;
+            "{path}/tree/operation" => "changes {}, which is opened read-only", target.path
+        );
     }
     check_sharing(stream, in_tree, path)?;
-    need(
+    need!(
         !stream.flush.on_close || in_tree.operation.opens(),
-        || format!("{path}/flush/on_close"),
-        || "has no effect: the operation closes no file".into(),
-    )?;
+        "{path}/flush/on_close" => "has no effect: the operation closes no file"
+    );
     if in_tree.operation.transfers() && plan.targets[tree.target as usize].direct {
         check_direct(stream, path)?;
     }
@@ -363,7 +318,7 @@ fn check_operation(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &str) 
 
 /// Copies and moves go to the same place of a tree that is alike.
 fn check_pair(plan: &Plan, from: u32, to: u32, path: &str) -> Checked {
-    need(from != to, || path.into(), || "is the tree itself".into())?;
+    need!(from != to, path => "is the tree itself");
     let [one, other] = [from, to].map(|index| {
         let tree = plan.trees[index as usize].clone();
         Tree {
@@ -374,11 +329,11 @@ fn check_pair(plan: &Plan, from: u32, to: u32, path: &str) -> Checked {
     });
     let [direct, other_direct] =
         [from, to].map(|tree| plan.targets[plan.trees[tree as usize].target as usize].direct);
-    need(
+    need!(
         one == other && direct == other_direct,
-        || path.into(),
-        || format!("is {to}, which differs from tree {from} in more than its place"),
-    )
+        path => "is {to}, which differs from tree {from} in more than its place"
+    );
+    Ok(())
 }
 
 /// What does not bear sharing, limits in bytes or a part of the files.
@@ -391,21 +346,19 @@ fn check_sharing(stream: &Stream, in_tree: &TreeUse, path: &str) -> Checked {
         FileOperation::Move { .. } => "move",
         _ => "",
     };
-    need(
+    need!(
         !in_tree.shared || name.is_empty(),
-        || format!("{path}/tree/shared"),
-        || format!("has no effect: {name} has a file for itself"),
-    )?;
-    need(
+        "{path}/tree/shared" => "has no effect: {name} has a file for itself"
+    );
+    need!(
         in_tree.working_set_bytes == 0 || !name.ends_with("dir"),
-        || format!("{path}/tree/working_set_bytes"),
-        || format!("has no effect: {name} works on directories"),
-    )?;
-    need(
+        "{path}/tree/working_set_bytes" => "has no effect: {name} works on directories"
+    );
+    need!(
         stream.limits.bytes == 0 || matches!(in_tree.operation, FileOperation::Transfer { .. }),
-        || format!("{path}/limits/bytes"),
-        || "counts transfers only, and the operation is another".into(),
-    )
+        "{path}/limits/bytes" => "counts transfers only, and the operation is another"
+    );
+    Ok(())
 }
 
 fn check_direct(stream: &Stream, path: &str) -> Checked {
@@ -423,14 +376,11 @@ fn check_direct(stream: &Stream, path: &str) -> Checked {
             } => aligned(*min_bytes) && aligned(*step_bytes),
             Sizes::Split { table } => table.iter().all(|entry| aligned(entry.bytes)),
         };
-        need(
+        need!(
             percent == 0 || aligned,
-            || format!("{path}/pattern/{name}/sizes"),
-            || {
+            "{path}/pattern/{name}/sizes" =>
                 "are not all multiples of 512: direct I/O needs multiples of the logical block size"
-                    .into()
-            },
-        )?;
+        );
     }
     Ok(())
 }
@@ -443,22 +393,22 @@ fn check_select(in_tree: &TreeUse, path: &str) -> Checked {
     let FileSelect::Skewed { midpoint_percent } = in_tree.select else {
         return Ok(());
     };
-    need(
+    need!(
         midpoint_percent > 0.0 && midpoint_percent < 50.0,
-        || format!("{path}/tree/select/midpoint_percent"),
-        || format!("is {midpoint_percent}, must be above 0 and below 50, where nothing is skewed"),
-    )
+        "{path}/tree/select/midpoint_percent" =>
+            "is {midpoint_percent}, must be above 0 and below 50, where nothing is skewed"
+    );
+    Ok(())
 }
 
 /// Streams in trees end by their limits, or because nothing is left.
 pub(super) fn check_endings(plan: &Plan) -> Checked {
     let ends = endings(plan);
     for (index, stream) in plan.streams.iter().enumerate() {
-        need(
+        need!(
             stream.tree.is_none() || ends[index],
-            || format!("/streams/{index}/limits"),
-            || "the stream would never end: give runtime_ns or ops".into(),
-        )?;
+            "/streams/{index}/limits" => "the stream would never end: give runtime_ns or ops"
+        );
     }
     Ok(())
 }

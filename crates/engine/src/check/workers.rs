@@ -4,7 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{need, within, Checked};
+use super::{within, Checked};
+use loadstone_base::need;
 use loadstone_plan::Plan;
 
 /// Every worker has a stream, and every stage a worker.
@@ -16,40 +17,28 @@ pub(super) fn check_workers(plan: &Plan) -> Checked {
     let streams = plan.streams_by_worker();
     for (index, worker) in plan.workers.iter().enumerate() {
         let path = |field: &str| format!("/workers/{index}/{field}");
-        need(
+        need!(
             (-20..=19).contains(&worker.nice),
-            || path("nice"),
-            || format!("is {}, must be -20 to 19", worker.nice),
-        )?;
-        need(
-            worker
-                .cpus
-                .iter()
-                .all(|&cpu| cpu < libc::CPU_SETSIZE as u32),
-            || path("cpus"),
-            || "no such CPU".into(),
-        )?;
-        need(
+            path("nice") => "is {}, must be -20 to 19", worker.nice
+        );
+        need!(
+            worker.cpus.iter().all(|&cpu| cpu < libc::CPU_SETSIZE as u32),
+            path("cpus") => "no such CPU"
+        );
+        need!(
             worker.force_async == 0 || worker.backend.capabilities().force_async,
-            || path("force_async"),
-            || format!("is {}, and the backend is no ring", worker.force_async),
-        )?;
-        need(
-            !streams[index].is_empty(),
-            || format!("/workers/{index}"),
-            || "has no stream".into(),
-        )?;
+            path("force_async") => "is {}, and the backend is no ring", worker.force_async
+        );
+        need!(!streams[index].is_empty(), "/workers/{index}" => "has no stream");
     }
     let stages: BTreeSet<u32> = plan.workers.iter().map(|worker| worker.stage).collect();
     let missing = (0..).zip(&stages).find(|(number, stage)| number != *stage);
-    need(
+    let number = missing.map_or(0, |(number, _)| number);
+    need!(
         missing.is_none(),
-        || "/workers".into(),
-        || {
-            let number = missing.map_or(0, |(number, _)| number);
-            format!("stage {number} has no worker; stages count from 0 without gaps")
-        },
-    )
+        "/workers" => "stage {number} has no worker; stages count from 0 without gaps"
+    );
+    Ok(())
 }
 
 /// A stream waits for earlier ones of its stage; on virtual clocks, for those of its own.
@@ -58,16 +47,13 @@ pub(super) fn check_waits(plan: &Plan, index: u32) -> Checked {
     let this = &plan.workers[worker as usize];
     for (at, &other) in plan.streams[index as usize].wait_for.iter().enumerate() {
         let path = || format!("/streams/{index}/wait_for/{at}");
-        need(other < index, path, || {
-            format!("is {other}, must be a stream before this one, {index}")
-        })?;
+        need!(other < index, path() => "is {other}, must be a stream before this one, {index}");
         let others = plan.streams[other as usize].worker;
         let simulated = this.backend.capabilities().virtual_time;
-        need(
+        need!(
             plan.workers[others as usize].stage == this.stage && (!simulated || others == worker),
-            path,
-            || format!("is {other}, which does not run beside this one on the same clock"),
-        )?;
+            path() => "is {other}, which does not run beside this one on the same clock"
+        );
     }
     Ok(())
 }

@@ -4,7 +4,8 @@
 
 use super::stamp::{MAX_OFFSET_BYTES, MAX_TARGET, SECTOR_BYTES};
 use super::tables::first_of;
-use loadstone_base::plan_rule::{need, Checked};
+use loadstone_base::need;
+use loadstone_base::plan_rule::Checked;
 use loadstone_plan::{
     FileOperation, FileSizes, FileUse, Fill, Keeps, OpPattern, Plan, Sizes, Stream, TargetKind,
     TreeUse, Verify, VerifyContent, VerifyExpect,
@@ -24,49 +25,45 @@ pub fn check(plan: &Plan, stream: &Stream, path: &str) -> Checked {
     };
     let at = |field: &str| format!("{path}/verify/{field}");
     let block = u64::from(verify.block_bytes);
-    need(
+    need!(
         block > 0 && block % SECTOR_BYTES as u64 == 0,
-        || at("block_bytes"),
-        || format!("is {block}, must be a multiple of {SECTOR_BYTES}"),
-    )?;
-    need(
+        at("block_bytes") => "is {block}, must be a multiple of {SECTOR_BYTES}"
+    );
+    need!(
         !verify.only_written || verify.expect == VerifyExpect::Table,
-        || at("only_written"),
-        || "needs a table: without one nothing is known to have been written".into(),
-    )?;
+        at("only_written") => "needs a table: without one nothing is known to have been written"
+    );
     let holds_pattern =
         matches!(stream.payload.fill, Fill::Pattern { .. }) && !stream.payload.stamp;
-    need(
+    need!(
         verify.content != VerifyContent::Pattern || holds_pattern,
-        || at("content"),
-        || "needs a payload that is a pattern, without stamps of its own".into(),
-    )?;
+        at("content") => "needs a payload that is a pattern, without stamps of its own"
+    );
     let beside = verify.reads_beside_writes();
-    need(
+    need!(
         !beside || (stream.pattern.write_percent > 0 && verify.expect == VerifyExpect::Table),
-        || at("read_before_write"),
-        || "and read_after_write need writes, and a table of what they wrote".into(),
-    )?;
+        at("read_before_write") =>
+            "and read_after_write need writes, and a table of what they wrote"
+    );
     if let Some(in_tree) = &stream.tree {
         return check_in_tree(plan, stream, in_tree, path);
     }
-    need(
+    need!(
         !beside || stream.serialize_overlap,
-        || format!("{path}/serialize_overlap"),
-        || "must be true: between a write and the reads beside it no other may come".into(),
-    )?;
+        "{path}/serialize_overlap" =>
+            "must be true: between a write and the reads beside it no other may come"
+    );
     let pace = &stream.pace;
     let paced = pace.read.is_some() || pace.write.is_some() || pace.trim.is_some();
-    need(
+    need!(
         !verify.only_written || !paced,
-        || at("only_written"),
-        || "cannot be paced: reads that are left out have no arrival".into(),
-    )?;
-    need(
+        at("only_written") => "cannot be paced: reads that are left out have no arrival"
+    );
+    need!(
         stream.payload.dedupe_percent == 0,
-        || format!("{path}/payload/dedupe_percent"),
-        || "has no effect with verification: no two stamped blocks are equal".into(),
-    )?;
+        "{path}/payload/dedupe_percent" =>
+            "has no effect with verification: no two stamped blocks are equal"
+    );
     let pattern = &stream.pattern;
     for (name, percent, order) in [
         ("read", pattern.read_percent, &pattern.read),
@@ -88,24 +85,19 @@ fn check_in_tree(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &str) ->
     };
     let block = u64::from(verify.block_bytes);
     let tree = &plan.trees[in_tree.tree as usize];
-    need(
+    need!(
         !verify.only_written && verify.content != VerifyContent::Pattern,
-        || format!("{path}/verify"),
-        || "can neither leave reads out nor hold a pattern in a tree".into(),
-    )?;
+        "{path}/verify" => "can neither leave reads out nor hold a pattern in a tree"
+    );
     let whole = match &tree.sizes {
         FileSizes::Table { table } => table.iter().all(|entry| entry.bytes % block == 0),
         FileSizes::Around { .. } => false,
     };
-    need(
+    need!(
         whole && loadstone_generation::tree::span_bytes(tree) <= MAX_OFFSET_BYTES,
-        || format!("/trees/{}/sizes", in_tree.tree),
-        || {
-            format!(
-                "must be multiples of the verify block of {block} bytes, and at most 512 TiB in all"
-            )
-        },
-    )?;
+        format!("/trees/{}/sizes", in_tree.tree) =>
+            "must be multiples of the verify block of {block} bytes, and at most 512 TiB in all"
+    );
     if in_tree.operation.transfers() {
         for (name, percent, order) in [
             ("read", stream.pattern.read_percent, &stream.pattern.read),
@@ -123,14 +115,11 @@ fn check_in_tree(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &str) ->
             _ => None,
         };
         let here = its.tree == in_tree.tree;
-        need(
+        need!(
             !(goal.is_some() && (here || goal == Some(in_tree.tree))),
-            || format!("/streams/{index}/tree/operation"),
-            || {
+            "/streams/{index}/tree/operation" =>
                 "copies or moves files of a tree that is verified: their stamps name another place"
-                    .into()
-            },
-        )?;
+        );
         let changes = matches!(
             its.operation,
             FileOperation::Create { .. } | FileOperation::Delete {}
@@ -144,16 +133,11 @@ fn check_in_tree(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &str) ->
                     verify.expect,
                 )
         });
-        need(
+        need!(
             !here || same || (other.verify.is_none() && !changes),
-            || format!("/streams/{index}/verify"),
-            || {
-                format!(
-                    "differs from that of stream {}, which works in the same tree",
-                    stream.name
-                )
-            },
-        )?;
+            "/streams/{index}/verify" =>
+                "differs from that of stream {}, which works in the same tree", stream.name
+        );
     }
     Ok(())
 }
@@ -177,18 +161,16 @@ pub fn check_journals(plan: &Plan) -> Checked {
         ("/journal", plan.journal.is_some()),
         ("/recover", plan.recover.is_some()),
     ] {
-        need(
+        need!(
             !asked || alike,
-            || path.into(),
-            || "needs streams that verify by a table, all with the same block_bytes and run".into(),
-        )?;
+            path => "needs streams that verify by a table, all with the same block_bytes and run"
+        );
     }
-    need(
-        plan.journal
-            .is_none_or(|journal| journal.limit_bytes >= MIN_JOURNAL_BYTES),
-        || "/journal/limit_bytes".into(),
-        || format!("must be at least {MIN_JOURNAL_BYTES}"),
-    )
+    need!(
+        plan.journal.is_none_or(|journal| journal.limit_bytes >= MIN_JOURNAL_BYTES),
+        "/journal/limit_bytes" => "must be at least {MIN_JOURNAL_BYTES}"
+    );
+    Ok(())
 }
 
 /// Every address and size is a multiple of the verify block.
@@ -207,26 +189,20 @@ fn divides(block: u64, order: &OpPattern, path: &str) -> Checked {
     };
     let message =
         |what: &str| format!("{what} must be multiples of the verify block of {block} bytes");
-    need(sizes, || format!("{path}/sizes"), || message("sizes"))?;
-    need(
+    need!(sizes, "{path}/sizes" => "{}", message("sizes"));
+    need!(
         whole(order.align_bytes) && whole(order.stride_bytes.unsigned_abs()),
-        || format!("{path}/align_bytes"),
-        || message("alignment and stride"),
-    )
+        "{path}/align_bytes" => "{}", message("alignment and stride")
+    );
+    Ok(())
 }
 
 fn places(plan: &Plan, stream: &Stream, block: u64, path: &str) -> Checked {
     let backend = &plan.workers[stream.worker as usize].backend;
-    need(
+    need!(
         backend.capabilities().keeps_data != Keeps::Nothing,
-        || format!("{path}/verify"),
-        || {
-            format!(
-                "{} writes no content that could be verified",
-                backend.name()
-            )
-        },
-    )?;
+        "{path}/verify" => "{} writes no content that could be verified", backend.name()
+    );
     for (index, file) in stream.files.iter().enumerate() {
         let at = |field: &str| format!("{path}/files/{index}/{field}");
         let target = &plan.targets[file.target as usize];
@@ -235,19 +211,17 @@ fn places(plan: &Plan, stream: &Stream, block: u64, path: &str) -> Checked {
             TargetKind::Virtual => backend.keeps_data(),
             _ => true,
         };
-        need(
+        need!(
             keeps && file.target <= MAX_TARGET,
-            || at("target"),
-            || format!("{} keeps no data that could be verified", target.path),
-        )?;
+            at("target") => "{} keeps no data that could be verified", target.path
+        );
         let end = file.offset_bytes.saturating_add(file.length_bytes);
-        need(
+        need!(
             file.offset_bytes % block == 0 && end <= MAX_OFFSET_BYTES,
-            || at("offset_bytes"),
-            || {
-                format!("is {}, must be a multiple of the verify block of {block} bytes and end below 512 TiB", file.offset_bytes)
-            },
-        )?;
+            at("offset_bytes") =>
+                "is {}, must be a multiple of the verify block of {block} bytes and end below 512 TiB",
+                file.offset_bytes
+        );
     }
     Ok(())
 }
@@ -301,16 +275,13 @@ fn agree(plan: &Plan, stream: &Stream, path: &str) -> Checked {
     for other in others.filter(|&other| !by_pattern(other) && !by_pattern(stream)) {
         let block_bytes = |of: &Stream| of.verify.map(|verify| verify.block_bytes);
         let overlapping = block_bytes(stream) == block_bytes(other) || overlap(plan, stream, other);
-        need(
+        need!(
             same(other.verify, overlapping) == same(stream.verify, overlapping) || !shares(other),
-            || format!("{path}/verify"),
-            || {
-                format!(
-                    "differs from that of stream {}, which uses the same target: what one of them writes would look damaged to the other",
-                    other.name
-                )
-            },
-        )?;
+            "{path}/verify" =>
+                "differs from that of stream {}, which uses the same target: \
+                 what one of them writes would look damaged to the other",
+                other.name
+        );
     }
     Ok(())
 }
