@@ -10,14 +10,21 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+NOT_YET = frozenset(
+    (
+        "compare-calibration.md", "compare-series.md", "controls.md", "experiment-calibration.md",
+        "experiment-simulated.md", "experiments-method.md", "faults.md", "fio-options.md", "hosts-attacks.md",
+        "hosts-faults.md", "how-the-verdict-works.md", "method.md", "probes-tried.md", "probes.md",
+        "queue-depth.md", "ready-experiments.md", "result-json.md", "rules.md", "seeds-audited.md",
+        "seeds-differences.md", "thresholds.md", "vdbench.md", "verdicts.md", "vroc-small.md",
+        "workloads.md",
+    )
+)  # fmt: skip
+"""Pages with longer sentences. One that was mended leaves: the list only gets shorter."""
 PAGES = (
     "../README.md",
-    "README.md",
-    "glossary.md",
-    "libraries.md",
-    "python.md",
-    "reading-a-report.md",
-    "style.md",
+    "../CONTRIBUTING.md",
+    *sorted(page.name for page in DOCS.glob("*.md") if page.name not in NOT_YET),
 )
 MOST_WORDS = 25
 
@@ -36,7 +43,12 @@ def test_no_sentence_is_longer_than_25_words(page: str) -> None:
     assert not long
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", sorted(NOT_YET))
+def test_a_page_that_was_mended_is_held_to_it(page: str) -> None:
+    assert max(len(one.split()) for one in sentences((DOCS / page).read_text())) > MOST_WORDS
+
+
+@pytest.mark.parametrize("page", [*PAGES, *sorted(NOT_YET)])
 def test_every_link_leads_somewhere(page: str) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", (DOCS / page).read_text())
     assert [
