@@ -64,7 +64,6 @@ def analyse(
         for main, p in zip(one.mains, found, strict=True)
     ]
     open_ones = [one.more_repeats for one in effects if one.first and one.more_repeats is not None]
-    unset = [key.partition("=") for key in observations.unset_levels]
     return Effects(
         alpha=alpha,
         margin=margin,
@@ -82,13 +81,16 @@ def analyse(
         cells=[cell for one in studied for cell in cell_values(observations, one)],
         recommendations=list(_recommendations(observations, studied, alpha, effects)),
         left_out=runs_of.left_out(observations),
-        unset=[
-            LevelNotSet(factor=factor, level=level, why=observations.unset_levels[f"{factor}={level}"])
-            for factor, _, level in unset
-        ],
+        unset=list(_levels_not_set(observations)),
         aliased=aliased(observations, studied),
         more_repeats=max(open_ones, default=None),
     )
+
+
+def _levels_not_set(table: Observations) -> Iterator[LevelNotSet]:
+    for key, why in table.unset_levels.items():
+        factor, _, level = key.partition("=")
+        yield LevelNotSet(factor=factor, level=level, why=why)
 
 
 def _recommendations(

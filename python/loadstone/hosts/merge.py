@@ -65,38 +65,7 @@ def merged_plan(plans: Mapping[str, Plan], shared: Sequence[SharedSeen] = ()) ->
     known: dict[str, int] = {}
     for host, plan in plans.items():
         targets = tuple(_target(lists, host, one, shared, known) for one in plan.targets)
-        part = HostPart(
-            name=host,
-            bundle=None,
-            status="running",
-            first_unit=len(lists.units),
-            first_cell=len(lists.cells),
-            first_stream=len(lists.streams),
-            first_worker=len(lists.workers),
-            targets=targets,
-            units=len(plan.units),
-            cells=len(plan.cells),
-            streams=len(plan.streams),
-        )
-        first_tree = len(lists.trees)
-        lists.units += plan.units
-        lists.cells += [
-            one.model_copy(
-                update={
-                    "unit": one.unit + part.first_unit,
-                    "target": None if one.target is None else targets[one.target],
-                }
-            )
-            for one in plan.cells
-        ]
-        lists.workers += [_worker(one, targets) for one in plan.workers]
-        lists.trees += [one.model_copy(update={"target": targets[one.target]}) for one in plan.trees]
-        lists.streams += [_stream(one, part, first_tree) for one in plan.streams]
-        lists.steady += [
-            one.model_copy(update={"streams": tuple(at + part.first_stream for at in one.streams)})
-            for one in plan.steady
-        ]
-        parts.append(part)
+        parts.append(_appended(lists, host, plan, targets))
     first = next(iter(plans.values()))
     plan = first.model_copy(
         update={
@@ -115,6 +84,42 @@ def merged_plan(plans: Mapping[str, Plan], shared: Sequence[SharedSeen] = ()) ->
         }
     )
     return MergedPlan(plan, tuple(parts))
+
+
+def _appended(lists: _Lists, host: str, plan: Plan, targets: tuple[int, ...]) -> HostPart:
+    """Append what one host does, and return which part of all it is."""
+    part = HostPart(
+        name=host,
+        bundle=None,
+        status="running",
+        first_unit=len(lists.units),
+        first_cell=len(lists.cells),
+        first_stream=len(lists.streams),
+        first_worker=len(lists.workers),
+        targets=targets,
+        units=len(plan.units),
+        cells=len(plan.cells),
+        streams=len(plan.streams),
+    )
+    first_tree = len(lists.trees)
+    lists.units += plan.units
+    lists.cells += [
+        one.model_copy(
+            update={
+                "unit": one.unit + part.first_unit,
+                "target": None if one.target is None else targets[one.target],
+            }
+        )
+        for one in plan.cells
+    ]
+    lists.workers += [_worker(one, targets) for one in plan.workers]
+    lists.trees += [one.model_copy(update={"target": targets[one.target]}) for one in plan.trees]
+    lists.streams += [_stream(one, part, first_tree) for one in plan.streams]
+    lists.steady += [
+        one.model_copy(update={"streams": tuple(at + part.first_stream for at in one.streams)})
+        for one in plan.steady
+    ]
+    return part
 
 
 def check_alike(plans: Mapping[str, Plan]) -> None:

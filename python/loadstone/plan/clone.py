@@ -130,16 +130,7 @@ def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int
     build.asked += 1
     seed = _seed(build, job)
     place = _place(build, shared, clone, seed)
-    how = backend.drive(
-        job,
-        place.facts,
-        keep_ioengine=build.options.keep_ioengine,
-        host=build.host,
-        notes=build.notes,
-        donor=lambda job: _donor(build, job, clone, place.ranges[0]),
-    )
-    if job.process.cpus_policy == "split" and how.cpus:
-        how = replace(how, cpus=(how.cpus[clone % len(how.cpus)],))
+    how = _drive(build, job, clone, place)
     chance = random.Random(seed)  # noqa: S311 - a drawn delay is no secret
     region_bytes = sum(part.length_bytes for part in place.ranges)
     limits = stream.limits(job, place.once_bytes, region_bytes, build.notes, chance)
@@ -180,6 +171,21 @@ def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int
     if checks and verify.reads_back(job):
         back = verify.pass_over(job, asked, place.ranges)
         build.clones.append(Clone(job, number + 1, stage + 1, unit, place, how, back))
+
+
+def _drive(build: PlanDraft, job: Job, clone: int, place: Place) -> backend.Drive:
+    """Return how a clone does its I/O."""
+    how = backend.drive(
+        job,
+        place.facts,
+        keep_ioengine=build.options.keep_ioengine,
+        host=build.host,
+        notes=build.notes,
+        donor=lambda job: _donor(build, job, clone, place.ranges[0]),
+    )
+    if job.process.cpus_policy == "split" and how.cpus:
+        return replace(how, cpus=(how.cpus[clone % len(how.cpus)],))
+    return how
 
 
 def _headers(

@@ -265,7 +265,6 @@ def reading(stream: plan.Stream, verify: plan.Verify, size: int, lengths_bytes: 
         sizes=plan.SizesFixed(bytes=size),
         align_bytes=size,
     )
-    whole = sum(length - length % size for length in lengths_bytes)
     return stream.model_copy(
         update={
             "name": f"{stream.name}.verify",
@@ -286,18 +285,7 @@ def reading(stream: plan.Stream, verify: plan.Verify, size: int, lengths_bytes: 
             ),
             "pace": Pace(read=None, write=None, trim=None, think=None),
             "flush": plan.Flush(fsync_every=0, fdatasync_every=0, at_end=False, on_close=False),
-            "limits": plan.Limits(
-                start_delay_ns=0,
-                ramp_ns=0,
-                runtime_ns=0,
-                time_based=False,
-                bytes=whole,
-                ops=0,
-                ends_stage=False,
-                ends_stage_on_error=False,
-                max_latency_ns=(0, 0, 0),
-                prepare_only=False,
-            ),
+            "limits": _limited_to(sum(length - length % size for length in lengths_bytes)),
             "verify": verify.model_copy(
                 update={
                     "only_written": verify.expect is plan.VerifyExpect.TABLE,
@@ -306,4 +294,20 @@ def reading(stream: plan.Stream, verify: plan.Verify, size: int, lengths_bytes: 
                 }
             ),
         }
+    )
+
+
+def _limited_to(size_bytes: int) -> plan.Limits:
+    """Return the limits of a stream that ends after so many bytes, and by nothing else."""
+    return plan.Limits(
+        start_delay_ns=0,
+        ramp_ns=0,
+        runtime_ns=0,
+        time_based=False,
+        bytes=size_bytes,
+        ops=0,
+        ends_stage=False,
+        ends_stage_on_error=False,
+        max_latency_ns=(0, 0, 0),
+        prepare_only=False,
     )

@@ -16,9 +16,11 @@ from loadstone.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loadstone.analysis.study.sweep import OperatingPoint
     from loadstone.comparison.compare import ComparisonTable, JobCell, JobRow
     from loadstone.comparison.gate import Gate, Power
     from loadstone.comparison.matrix import Effect, SideValue
+    from loadstone.comparison.operating_points import OperatingRow
     from loadstone.comparison.watched import WatchedRow
 
 FORMAT: Final = 1
@@ -192,24 +194,7 @@ def document(
         ],
         rows=[_row(row) for row in made.rows],
         watched=[_watched(row) for row in made.watched],
-        operating=[
-            JsonOperating(
-                axis=row.axis,
-                of=dict(row.others),
-                points=[
-                    None
-                    if one is None
-                    else JsonOperatingPoint(
-                        value=one.value,
-                        rate=one.at.rate.value,
-                        mean_ns=one.at.mean_ns.value,
-                        certain=one.certain,
-                    )
-                    for one in row.each
-                ],
-            )
-            for row in made.operating
-        ],
+        operating=[_operating(row) for row in made.operating],
         differences=[
             JsonDifference(where=one.where, key=one.key, values=list(one.values)) for one in made.differences
         ],
@@ -227,6 +212,16 @@ def document(
         gate_why=list(gate.why) if gate is not None else [],
     )
     return told.model_dump(mode="json")
+
+
+def _operating(row: OperatingRow) -> JsonOperating:
+    def point(one: OperatingPoint) -> JsonOperatingPoint:
+        return JsonOperatingPoint(
+            value=one.value, rate=one.at.rate.value, mean_ns=one.at.mean_ns.value, certain=one.certain
+        )
+
+    points = [None if one is None else point(one) for one in row.each]
+    return JsonOperating(axis=row.axis, of=dict(row.others), points=points)
 
 
 def _cell(one: Effect, side: str) -> JsonCell:

@@ -23,7 +23,7 @@ from loadstone.report.pictures.charts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from loadstone.effects.model import Interaction, LevelEffect
     from loadstone.report.experiment.story import ExperimentStory
@@ -91,22 +91,8 @@ def interactions(story: ExperimentStory) -> list[Spec]:
 def _interaction(story: ExperimentStory, one: Interaction) -> Spec | None:
     lines, across = one.factors
     levels = {factor.name: factor.levels for factor in story.effects.factors}
-    rows: list[Spec] = []
     size, unit, label = _axis(story, one.pattern)
-    for line in levels[lines]:
-        for at in levels[across]:
-            found = story.mean(one.pattern, story.metric, {lines: line, across: at})
-            if found is not None:
-                low, high = found.low or found.value, found.high or found.value
-                rows.append(
-                    {
-                        "line": f"{lines}={line}",
-                        "x": at,
-                        "v": found.value / size,
-                        "low": low / size,
-                        "high": high / size,
-                    }
-                )
+    rows = _means_of_pairs(story, one, levels, size)
     if not rows:
         return None
     names = list(dict.fromkeys(str(row["line"]) for row in rows))
@@ -147,6 +133,21 @@ def _interaction(story: ExperimentStory, one: Interaction) -> Spec | None:
     }
 
 
+def _means_of_pairs(
+    story: ExperimentStory, one: Interaction, levels: Mapping[str, Sequence[str]], size: float
+) -> list[Spec]:
+    lines, across = one.factors
+    rows: list[Spec] = []
+    for line in levels[lines]:
+        for at in levels[across]:
+            found = story.mean(one.pattern, story.metric, {lines: line, across: at})
+            if found is not None:
+                low, high = found.low or found.value, found.high or found.value
+                values = {"v": found.value / size, "low": low / size, "high": high / size}
+                rows.append({"line": f"{lines}={line}", "x": at, **values})
+    return rows
+
+
 def _axis(story: ExperimentStory, pattern: str) -> tuple[float, str, str]:
     metric = story.metric
     if metric == "bandwidth_bytes_per_s":
@@ -170,26 +171,9 @@ def over_time(story: ExperimentStory) -> list[Spec]:
 
 
 def _course(story: ExperimentStory, pattern: str) -> Spec | None:
-    metric = story.metric
-    cells = {tuple(one.levels.items()): one.value for one in story.cells(metric).get(pattern, ())}
-    factor = _main(story, pattern)
-    names = [factor.name for factor in story.effects.factors]
+    factor, metric = _main(story, pattern), name_of(story.metric)
     long = max((row.started_s for row in story.table.rows), default=0.0) >= 600
-    outliers = {one.run for one in story.effects.outliers if (one.pattern, one.metric) == (pattern, metric)}
-    rows: list[Spec] = []
-    for row in story.table.rows:
-        mean = cells.get(tuple((name, row.levels[name]) for name in names))
-        if row.pattern != pattern or mean is None or row.invalid is not None or not row.metrics.get(metric):
-            continue
-        rows.append(
-            {
-                "t": row.started_s / (60 if long else 1),
-                "off": row.metrics[metric] / mean - 1,
-                "level": f"{factor}={row.levels[factor]}" if factor else "run",
-                "outlier": row.run in outliers,
-                "run": row.run,
-            }
-        )
+    rows = _runs_against_means(story, pattern, factor, 60 if long else 1)
     if not rows:
         return None
     levels = next((one.levels for one in story.effects.factors if one.name == factor), [])
@@ -211,7 +195,7 @@ def _course(story: ExperimentStory, pattern: str) -> Spec | None:
     reach = max(LEAST_REACH, *(abs(row["off"]) for row in rows))
     y = {
         "field": "off", "type": "quantitative", "scale": {"domain": [-reach, reach], "nice": True},
-        "axis": {"title": f"{name_of(metric)} against its mean", "labelExpr": OFF_LABEL, "tickCount": 5},
+        "axis": {"title": f"{metric} against its mean", "labelExpr": OFF_LABEL, "tickCount": 5},
     }  # fmt: skip
     none = {"data": {"values": [{"off": 0}]}, "mark": {"type": "rule", "color": "#999", "strokeDash": [3, 3]}}
     dots = {"type": "point", "filled": True, "size": 46, "opacity": 0.9}
@@ -226,6 +210,28 @@ def _course(story: ExperimentStory, pattern: str) -> Spec | None:
         },
     ]
     return base(pattern, rows) | {"width": SMALL[0], "height": SMALL[1], "layer": layers}
+
+
+def _runs_against_means(story: ExperimentStory, pattern: str, factor: str | None, unit_s: int) -> list[Spec]:
+    metric = story.metric
+    cells = {tuple(one.levels.items()): one.value for one in story.cells(metric).get(pattern, ())}
+    names = [one.name for one in story.effects.factors]
+    outliers = {one.run for one in story.effects.outliers if (one.pattern, one.metric) == (pattern, metric)}
+    rows: list[Spec] = []
+    for row in story.table.rows:
+        mean = cells.get(tuple((name, row.levels[name]) for name in names))
+        if row.pattern != pattern or mean is None or row.invalid is not None or not row.metrics.get(metric):
+            continue
+        rows.append(
+            {
+                "t": row.started_s / unit_s,
+                "off": row.metrics[metric] / mean - 1,
+                "level": f"{factor}={row.levels[factor]}" if factor else "run",
+                "outlier": row.run in outliers,
+                "run": row.run,
+            }
+        )
+    return rows
 
 
 def _main(story: ExperimentStory, pattern: str) -> str | None:

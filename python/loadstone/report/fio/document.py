@@ -121,20 +121,24 @@ def _job(line: JobLine, report: Report, *, plus: bool) -> dict[str, Any]:
     job["latency_ms"] = dict(zip([*map(str, MS_LIMITS), ">=2000"], ms, strict=True))
     if line.continue_on_error:
         job.update(total_err=line.total_errors, first_error=line.first_error)
-    goal = line.latency_goal or LatencyGoal(0, 0, 100.0, line.iodepth)
-    job.update(
-        latency_depth=goal.depth,
-        latency_target=goal.target_ns,
-        latency_target_ns=goal.target_ns,
-        latency_percentile=goal.percentile,
-        latency_window=goal.window_ns // 1000,
-        latency_window_us=goal.window_ns // 1000,
-    )
+    job.update(_latency_goal(line))
     if line.description:
         job["desc"] = line.description
     if line.steady is not None:
         job["steadystate"] = _steady(line.steady)
     return job
+
+
+def _latency_goal(line: JobLine) -> dict[str, Any]:
+    goal = line.latency_goal or LatencyGoal(0, 0, 100.0, line.iodepth)
+    return {
+        "latency_depth": goal.depth,
+        "latency_target": goal.target_ns,
+        "latency_target_ns": goal.target_ns,
+        "latency_percentile": goal.percentile,
+        "latency_window": goal.window_ns // 1000,
+        "latency_window_us": goal.window_ns // 1000,
+    }
 
 
 def _steady(state: SteadyState) -> dict[str, Any]:

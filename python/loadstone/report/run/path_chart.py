@@ -12,8 +12,11 @@ from loadstone.report.pictures.charts import base
 from loadstone.report.run.path_diagram import KINDS, members
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loadstone.analysis.path import Paths
     from loadstone.report.pictures.charts import Spec
+    from loadstone.report.run.path_diagram import DiagramLayer
 
 LINE_HEIGHT: Final = 26
 MAX_LABEL: Final = 210
@@ -28,23 +31,7 @@ def path(paths: Paths, limited_by: str | None = None) -> Spec | None:
     if not found:
         return None
     known = any(member.bars for _, member in found)
-    rows: list[Spec] = []
-    for kind, member in found:
-        name = f"{kind} {member.name}" if kind != KINDS["file"] else member.name
-        # The end of a long path tells more than its beginning.
-        name = name if len(name) <= MAX_NAME else f"…{name[1 - MAX_NAME :]}"
-        marked = f"{name} ({member.mark})" if member.mark else name
-        bars = [(bar.percent, bar.colour, f"{bar.share} {bar.text}") for bar in member.bars]
-        for at, (percent, colour, text) in enumerate(bars or [(0.0, "white", member.moved)]):
-            rows.append(
-                {
-                    "line": f"{len(rows):03d}",
-                    "name": "" if at else marked,
-                    "percent": percent,
-                    "colour": colour,
-                    "text": text,
-                }
-            )
+    rows = _rows(found)
     names = {row["line"]: row["name"] for row in rows}
     # Room for a wider font than the one the chart is laid out with.
     room = min(MAX_LABEL, LETTER * max(map(len, names.values())))
@@ -86,6 +73,27 @@ def path(paths: Paths, limited_by: str | None = None) -> Spec | None:
             },
         ],
     }
+
+
+def _rows(found: Sequence[tuple[str, DiagramLayer]]) -> list[Spec]:
+    rows: list[Spec] = []
+    for kind, member in found:
+        name = f"{kind} {member.name}" if kind != KINDS["file"] else member.name
+        # The end of a long path tells more than its beginning.
+        name = name if len(name) <= MAX_NAME else f"…{name[1 - MAX_NAME :]}"
+        marked = f"{name} ({member.mark})" if member.mark else name
+        bars = [(bar.percent, bar.colour, f"{bar.share} {bar.text}") for bar in member.bars]
+        for at, (percent, colour, text) in enumerate(bars or [(0.0, "white", member.moved)]):
+            rows.append(
+                {
+                    "line": f"{len(rows):03d}",
+                    "name": "" if at else marked,
+                    "percent": percent,
+                    "colour": colour,
+                    "text": text,
+                }
+            )
+    return rows
 
 
 def _quoted(name: str) -> str:
