@@ -58,6 +58,10 @@ class InputError(LoadstoneError):
     exit_code = exitcodes.USAGE
 
 
+class NoStorageError(InputError):
+    """A result is whole, and of something else than storage."""
+
+
 class NothingInCommonError(InputError):
     """Results have no load that could be compared."""
 

@@ -78,8 +78,9 @@ MEMBERS = {
     ],
     "Study": ["doubts", "estimates", "kind", "path", "points", "runs"],
     "Comparison": [
-        "audits", "counts", "decide", "differences", "document", "frame", "gate", "gate_sentences", "made",
-        "markdown", "matrix", "names", "powers", "print", "report", "verdicts", "warnings",
+        "audits", "counts", "decide", "differences", "document", "frame", "gate", "gate_sentences",
+        "has_broken", "made", "markdown", "matrix", "names", "powers", "print", "report", "verdicts",
+        "warnings",
     ],
 }  # fmt: skip
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"

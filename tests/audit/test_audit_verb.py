@@ -185,9 +185,11 @@ def test_repeats_of_a_study_are_held_against_each_other(
 # ---- directories
 
 
-def told_of(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> dict[str, Any]:
-    assert main(["audit", *words, "--json"]) == code
+def told_of(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    """Return what an audit says; it ends with 0 where nothing that is a result is missing in it."""
+    code = main(["audit", *words, "--json"])
     loaded: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert code == (exitcodes.USAGE if any(one["broken"] for one in loaded["passed_over"]) else 0)
     return loaded
 
 
@@ -219,20 +221,24 @@ def test_a_directory_goes_on_after_what_is_broken_and_says_so(
     assert all(one["broken"] for one in told["passed_over"])
 
 
-def test_what_was_passed_over_is_a_table_at_the_end(
+def test_what_was_passed_over_is_said_first_and_a_table_at_the_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make(tmp_path / "run", Job("a"))
     (tmp_path / "half.json").write_bytes((FIO / "shared.json").read_bytes()[:900])
     (tmp_path / "notes.txt").write_text("hello")
-    assert main(["audit", str(tmp_path)]) == 0
-    table = capsys.readouterr().out.partition("passed over")[2]
+    assert main(["audit", str(tmp_path)]) == exitcodes.USAGE
+    printed = capsys.readouterr().out
+    assert printed.startswith("1 result could not be read and is left out: ")
+    table = printed.partition("passed over")[2]
     squeezed = "".join(table.split())  # A long path is folded, wherever the width ends.
     assert "is not a whole document".replace(" ", "") in squeezed
     assert squeezed.index("why") == 0
     assert table.strip().splitlines()[-1] == "1 other file: no results"
-    assert main(["audit", str(tmp_path), "--markdown"]) == 0
-    assert "| passed over | why |" in capsys.readouterr().out
+    assert main(["audit", str(tmp_path), "--markdown"]) == exitcodes.USAGE
+    page = capsys.readouterr().out
+    assert "| passed over | why |" in page
+    assert "**1 result could not be read and is left out: " in page.partition("## ")[0]
     assert main(["audit", str(tmp_path), "--require-valid"]) == exitcodes.NOT_VALID
 
 
@@ -253,6 +259,45 @@ def test_a_study_with_a_broken_run_is_read_without_it(
     told = told_of(capsys, str(tmp_path))
     assert [Path(one["path"]).name for one in told["files"]] == ["1", "2"]
     assert [Path(one["path"]).name for one in told["passed_over"]] == ["study"]
+
+
+def test_every_verb_refuses_a_study_with_a_run_that_was_altered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`audit` and `compare` left such a run out and ended with 0, where `report` and `export` refused."""
+    study, base = tmp_path / "r" / "study", tmp_path / "base"
+    make(base, Job("a"))
+    for number in (1, 2):
+        make(study / "runs" / str(number), Job("a"), seed=number)
+    points = [{"name": f"{n}", "factors": {}, "bundle": f"runs/{n}"} for n in (1, 2)]
+    told = {"kind": "list", "name": "a", "front_end": "fio", "loadstone_version": "0", "started": "now"}
+    (study / "study.json").write_text(json.dumps(seal.with_digest(told | {"request": {}, "points": points})))
+    altered = study / "runs" / "2" / "notes.json"
+    altered.write_text(altered.read_text() + " ")
+    for words in (
+        ["audit", str(study)],
+        ["audit", str(study), "--json"],
+        ["compare", str(base), str(study)],
+        ["report", str(study), "-o", str(tmp_path / "r.html")],
+        ["export", str(study), "csv"],
+        ["rerun", str(study), "--out", str(tmp_path / "again")],
+    ):
+        assert main(words) == exitcodes.USAGE, words
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert "runs/2 is not as it was sealed: notes.json was altered" in said.err
+    # A directory of results is read without it, says so first, and does not end with 0.
+    left_out = "1 result could not be read and is left out: "
+    for words, first in (
+        (["audit", str(study.parent)], left_out),
+        (["compare", str(base), str(study.parent)], f"r: {left_out}"),
+        (["report", str(study.parent), "-o", str(tmp_path / "d.md")], f"warning: {left_out}"),
+    ):
+        assert main(words) == exitcodes.USAGE, words
+        said = capsys.readouterr()
+        assert first in " ".join((said.out + said.err).split())
+    assert left_out in (tmp_path / "d.md").read_text()
+    assert main(["audit", str(study), "--unverified"]) == 0
 
 
 def test_links_end_no_search_and_count_no_file_twice(

@@ -346,6 +346,8 @@ def test_a_gate_passes_nothing_where_a_result_could_not_be_read(tmp_path: Path) 
     found = Comparison(compare([base, side])).decide(detect=0.5)
     assert found.outcome == "no_data"
     assert "2.json was not read" in found.why[0]
+    assert verb(base, side) == exitcodes.USAGE
+    assert verb(base, side, gate=True) == exitcodes.NOT_VALID
 
 
 def test_the_markdown_has_a_row_for_each_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -399,8 +401,8 @@ def test_a_copy_of_a_result_is_no_repeat_of_it(tmp_path: Path) -> None:
     (before / "c.json").write_text(text + "\n")
     made = compare([before, after])
     assert {phase.run for phase in made.sides[0].phases} == {"a.json"}
-    assert f"before: b.json: is a copy of {before / 'a.json'}" in made.warnings
-    assert f"before: c.json: is the same measurement as {before / 'a.json'}: it counts once" in made.warnings
+    assert f"before: b.json is a copy of {before / 'a.json'}" in made.warnings
+    assert f"before: c.json is the same measurement as {before / 'a.json'}: it counts once" in made.warnings
     assert any(
         text.startswith("after: a.json is the same measurement as a.json of before") for text in made.warnings
     )

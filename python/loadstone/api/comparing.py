@@ -65,6 +65,11 @@ class Comparison:
         return list(self.made.warnings)
 
     @property
+    def has_broken(self) -> bool:
+        """Whether something under a path is a result, or may be one, and could not be read."""
+        return any(side.not_read for side in self.made.sides)
+
+    @property
     def audits(self) -> list[Audited]:
         """The verdict on each result, and on each of its phases."""
         return [

@@ -1,7 +1,7 @@
 """What was measured before: the runs and studies of a directory as a table.
 
-Reads of each its manifest and `result.json`, no samples. Holds nothing against its seal: who opens
-one of them does.
+Reads of each its manifest and `result.json`, which are held against the seal; no samples: who opens one
+of them does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from loadstone.bundle import layout, members
+from loadstone.bundle import layout, members, seal
 from loadstone.bundle import study as on_disk
 from loadstone.errors import BundleError, InputError
 from loadstone.messages import make_error
@@ -35,8 +35,8 @@ RUNS: dict[str, pl.DataType] = {
 def list_runs(directory: Path | str) -> pl.DataFrame:
     """Return a row for each run and study in a directory, the newest first.
 
-    Columns are `RUNS`. A run that was never sealed has no figures here. Raises `InputError` for
-    what is no directory.
+    Columns are `RUNS`. A run that was never sealed has no figures here, nor one whose result was altered
+    since. Raises `InputError` for what is no directory.
     """
     place = Path(directory)
     if not place.is_dir():
@@ -60,13 +60,24 @@ def _row(path: Path) -> dict[str, Any] | None:
                 "status": record.status,
                 "runs": sum(point.bundle is not None for point in record.points),
             }
-        row |= {"runs": 1, "status": members.document(path, layout.MANIFEST).get("status") or "partial"}
-        if not members.exists(path, layout.RESULT):
-            return row | {"status": "partial"}
-        return row | _figures(members.document(path, layout.RESULT))
+        return row | {"runs": 1} | _of_run(path)
     except (BundleError, AttributeError, TypeError, ValueError):
         # One that is damaged is listed as such: who opens it is told what is wrong.
         return row
+
+
+def _of_run(path: Path) -> dict[str, Any]:
+    document = members.document(path, layout.MANIFEST)
+    manifest = seal.Manifest.model_validate(document)
+    began = manifest.created_unix_ns // 10**9
+    row = {"started": datetime.fromtimestamp(began, UTC) if began else None, "status": manifest.status}
+    if manifest.files is None:
+        return row | {"status": "partial"}
+    if not members.exists(path, layout.RESULT) and layout.RESULT not in manifest.files:
+        return row
+    if seal.differs(path, document, manifest, layout.RESULT):
+        return row | {"status": "altered"}
+    return row | _figures(members.document(path, layout.RESULT))
 
 
 def _figures(result: dict[str, Any]) -> dict[str, Any]:

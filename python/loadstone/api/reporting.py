@@ -29,6 +29,8 @@ class WrittenReport:
 
     path: Path
     doubts: tuple[str, ...]
+    not_read: str | None = None
+    """That results in a directory could not be read, in a sentence."""
 
 
 def check_report(path: Path) -> None:
@@ -81,4 +83,4 @@ def _results(path: Path, output: Path | None, *, unverified: bool) -> WrittenRep
     where = output or Path(f"{path.resolve().stem}-{results.REPORT}")
     check(where)
     results.write(found, where)
-    return WrittenReport(where, tuple(found.doubts))
+    return WrittenReport(where, tuple(found.doubts), found.not_read)

@@ -25,12 +25,12 @@ from loadstone.bundle import layout
 from loadstone.bundle.read import Bundle
 from loadstone.bundle.study import bundle_of, is_study
 from loadstone.bundle.study import read as read_study
-from loadstone.errors import InputError, LoadstoneError, Where
+from loadstone.errors import InputError, LoadstoneError, NoStorageError, Where
 from loadstone.helpers import cpus
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
     from loadstone.bundle.study import Point
     from loadstone.helpers import Helpers
@@ -51,6 +51,8 @@ class PassedOver:
     why: str
     broken: bool = True
     """It is a result, or may be one; False: it was left out by rule."""
+    refused: LoadstoneError | None = None
+    """What reading it ended with."""
 
 
 @dataclass(slots=True)
@@ -88,7 +90,7 @@ def find(path: Path, looked: SearchProgress) -> Iterator[Found]:
     if is_bundle(path):
         yield path, bundle(Bundle.open(path, unverified=looked.unverified))
     elif is_study(path):
-        yield from _study(path, looked)
+        yield from _study(path, looked, alone=True)
     elif path.is_dir():
         yield from _walk(path, looked)
     elif path.is_file():
@@ -110,8 +112,21 @@ def bundle(opened: Bundle) -> ForeignResults:
     return ForeignResults("bundle", found, notes=notes, verified=opened.verified, summary=made)
 
 
-def _study(path: Path, looked: SearchProgress) -> Iterator[Found]:
-    """Read the runs of a study, which know their repeats; one that is broken is passed over."""
+def not_read(passed: Iterable[PassedOver]) -> str | None:
+    """Say in a sentence that an answer is without something that is a result, or may be one."""
+    broken = [one for one in passed if one.broken]
+    if not broken:
+        return None
+    first = broken[0]
+    key = "audit.results.not_read" if len(broken) == 1 else "audit.results.several_not_read"
+    return say(key, results=len(broken), path=first.path, reason=first.why)
+
+
+def _study(path: Path, looked: SearchProgress, *, alone: bool = False) -> Iterator[Found]:
+    """Read the runs of a study, which know their repeats; one that is broken is passed over.
+
+    `alone`: the study was named by itself, and is refused as a run would be that is not as it was sealed.
+    """
     told = read_study(path, unverified=looked.unverified)
     points = [point for point in told.points if point.bundle and point.role != "prepare"]
     if not points:
@@ -120,6 +135,8 @@ def _study(path: Path, looked: SearchProgress) -> Iterator[Found]:
     for point, found in zip(points, _runs(path, points, looked), strict=True):
         run = path / str(point.bundle)
         if isinstance(found, PassedOver):
+            if alone and found.refused is not None and not looked.unverified:
+                raise found.refused
             yield found
         else:
             read.append((run, point.factors, found))
@@ -154,13 +171,13 @@ def _tried(path: Path, read: Callable[[Path], ForeignResults]) -> ForeignResults
     try:
         return read(path)
     except LoadstoneError as error:
-        return PassedOver(path, _reason(path, error))
+        return PassedOver(path, _reason(path, error), not isinstance(error, NoStorageError), error)
 
 
 def _reason(path: Path, error: LoadstoneError) -> str:
     """Return what an error says, without the path that stands beside it."""
     text = str(error).partition("\n")[0]
-    for known in (f"{path}/", f"{path}: ", f"{path}:"):
+    for known in (f"{path}/", f"{path}: ", f"{path}:", f"{path} "):
         text = text.replace(known, "line " if known.endswith(":") else "")
     return text
 

@@ -108,6 +108,13 @@ def differences(directory: Path, document: Mapping[str, Any], manifest: Manifest
     return found + [f"{name} was added" for name in _added(directory, told)]
 
 
+def differs(directory: Path, document: Mapping[str, Any], manifest: Manifest, name: str) -> bool:
+    """Tell whether the manifest or one member is not as it was when the bundle was sealed."""
+    said = (manifest.files or {}).get(name)
+    altered = own_difference(document, layout.MANIFEST, required=True)
+    return bool(altered) or said is None or any(_of_file(directory, name, said))
+
+
 def own_difference(document: Mapping[str, Any], name: str, *, required: bool) -> list[str]:
     """Return how a document differs from what it was hashed as; an old one need not have a hash."""
     said = document.get(DIGEST)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from loadstone.audit.find_results import PassedOver
     from loadstone.comparison.curve_effects import Curves
     from loadstone.comparison.matrix import Effect
     from loadstone.comparison.metric import Judgement, Metric
@@ -250,7 +251,7 @@ def _alone(
         if said := _not_complete(one):
             yield Alone(one.name, one.name, said)
         for passed in (found for found in one.passed if found.broken):
-            yield Alone(one.name, passed.path.name, f"{passed.path.name} was not read: {passed.why}")
+            yield Alone(one.name, passed.path.name, _not_counted(passed))
     for row in pairs:
         for one, found in zip(sides, row.cells, strict=True):
             if found is None:
@@ -325,10 +326,14 @@ def _warnings(
             said.append(f"only {one.name} has {names}")
     for one in sides:
         said += [f"{one.name}: {doubt}" for doubt in one.doubts]
-        said += [f"{one.name}: {passed.path.name}: {passed.why}" for passed in one.passed]
+        said += [f"{one.name}: {_not_counted(passed)}" for passed in one.passed]
         if broken := _not_complete(one):
             said.append(f"{one.name} {broken}")
     return said
+
+
+def _not_counted(passed: PassedOver) -> str:
+    return f"{passed.path.name} {'was not read: ' if passed.broken else ''}{passed.why}"
 
 
 def _not_complete(one: Side) -> str | None:

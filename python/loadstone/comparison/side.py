@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from loadstone.audit.find_results import PassedOver, SearchProgress, find
+from loadstone.audit.find_results import PassedOver, SearchProgress, find, not_read
 from loadstone.audit.judge import WORST_FIRST
 from loadstone.bundle import study as on_disk
 from loadstone.comparison.phase import ComparedPhase, phases
@@ -53,6 +53,11 @@ class Side:
     """Why these may not be the numbers that were measured."""
     passed: tuple[PassedOver, ...] = ()
     """What was not read."""
+
+    @property
+    def not_read(self) -> str | None:
+        """That results under the path could not be read, in a sentence."""
+        return not_read(self.passed)
 
     @property
     def counts(self) -> dict[Kind, int]:

@@ -70,7 +70,8 @@ def article(found: Side) -> Article:
     shared = frozenset(
         name for name, count in Counter(cell.first.pattern for cell in cells).items() if count > 1
     )
-    blocks: list[Block] = [Paragraph(_answer(cells, shared), "answer")]
+    answer = " ".join(filter(None, (_answer(cells, shared), found.not_read)))
+    blocks: list[Block] = [Paragraph(answer, "answer")]
     blocks += [Paragraph(doubt, "doubt") for doubt in found.doubts]
     blocks.append(Verdicts(_worth(found, shared)))
     blocks.append(Facts(_facts(found)))

@@ -89,7 +89,7 @@ def of_storage(path: Path, cases: Sequence[shape.Case], notes: list[str]) -> tup
     kept = [case for case in cases if not all(job.backend in NO_STORAGE for job in case.jobs)]
     left_out = sorted({job.backend or "" for case in cases if case not in kept for job in case.jobs})
     if not kept:
-        raise reader.wrong(path, "no_storage", engines=", ".join(left_out))
+        raise reader.no_storage(path, "no_storage", engines=", ".join(left_out))
     if left_out:
         notes.append(f"jobs that load no storage are left out: ioengine {', '.join(left_out)}")
     return reader.with_siblings(kept)

@@ -40,7 +40,7 @@ def read(path: Path) -> reader.ForeignResults:
         raise reader.wrong(path, "no_row_of_all")
     tests = [test for test in file.tests if not test.over_network]
     if not tests:
-        raise reader.wrong(path, "only_network")
+        raise reader.no_storage(path, "only_network")
     if left := len(file.tests) - len(tests):
         file.notes.append(
             f"tests of network connections are left out, because they measure no storage: {left}"

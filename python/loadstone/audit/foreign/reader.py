@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import input_file
 from loadstone.audit.case import Figure, OpMeasurement
-from loadstone.errors import InputError, Where
+from loadstone.errors import InputError, NoStorageError, Where
 from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
@@ -103,6 +103,11 @@ def text(path: Path) -> str:
 def wrong(path: Path, key: str, line: int | None = None, **values: str) -> InputError:
     """Return (not raise) the error `audit.foreign.KEY` at a line of a file."""
     return make_error(InputError, f"audit.foreign.{key}", where=Where(str(path), line), **values)
+
+
+def no_storage(path: Path, key: str, **values: str) -> NoStorageError:
+    """Return the same of a result that is whole, and of something else than storage."""
+    return make_error(NoStorageError, f"audit.foreign.{key}", where=Where(str(path)), **values)
 
 
 def number(value: Any) -> float | None:

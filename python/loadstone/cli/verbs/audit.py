@@ -70,8 +70,8 @@ def audit(
         sys.stdout.write(audited.markdown())
     else:
         audited.print(console.data())
-    if require_valid and audited.has_broken:
-        return exitcodes.NOT_VALID
+    if audited.has_broken:
+        return exitcodes.NOT_VALID if require_valid else exitcodes.USAGE
     return validity(exitcodes.DONE, audited.verdict) if require_valid else exitcodes.DONE
 
 

@@ -89,7 +89,9 @@ def compare(
     sys.stdout.flush()
     for path in files:
         console.say(f"comparison: {compared.report(path)}")
-    return _gate(compared, size, allowed) if gate else exitcodes.DONE
+    if gate:
+        return _gate(compared, size, allowed)
+    return exitcodes.USAGE if compared.has_broken else exitcodes.DONE
 
 
 def _gate(compared: Comparison, detect: float, tolerance: float) -> int:

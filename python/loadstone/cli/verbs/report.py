@@ -44,11 +44,16 @@ def report(
     for named in output or []:
         check_report(named)
     doubts: tuple[str, ...] = ()
+    left_out: str | None = None
     wanted: Sequence[Path | None] = output or [None]
     for path in wanted:
         written = write_report(bundle, *others, output=path, unverified=unverified)
         if written.doubts != doubts:
             console.doubts(written.doubts)
         doubts = written.doubts
+        left_out = written.not_read
         console.say(f"report: {written.path}")
-    return exitcodes.DONE
+    if left_out is None:
+        return exitcodes.DONE
+    console.say(f"warning: {left_out}")
+    return exitcodes.USAGE

@@ -151,7 +151,15 @@ def shown(made: ComparisonTable) -> list[Effect]:
 
 
 def headline(made: ComparisonTable) -> str:
-    """Return the answer in a sentence: how many patterns became better and worse, and the largest change."""
+    """Return the answer in a sentence: how many patterns became better and worse, and the largest change.
+
+    What could not be read is in it: without that the answer might be another.
+    """
+    left_out = [f"{one.name}: {one.not_read}" for one in made.sides if one.not_read]
+    return " ".join([_answer(made), *left_out])
+
+
+def _answer(made: ComparisonTable) -> str:
     names = [one.name for one in made.sides]
     said: dict[str, list[str]] = {}
     for at, name in enumerate(names[1:], start=1):

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone import printable, units
+from loadstone.audit.find_results import not_read
 from loadstone.messages import title
 from loadstone.report.verdict import words
 
@@ -74,7 +75,13 @@ def _cause(cause: Cause) -> str:
 def terminal(
     every: Sequence[AuditedResults], console: Console, passed: Sequence[PassedOver] = (), unrelated: int = 0
 ) -> None:
-    """Print each file with the verdict on each of its phases, and at the end what was passed over."""
+    """Print each file with the verdict on each of its phases, and at the end what was passed over.
+
+    That anything is missing is said first: a verdict that is good says nothing of it.
+    """
+    if left_out := not_read(passed):
+        console.print(Text(left_out, "yellow"))
+        console.print()
     for index, one in enumerate(every):
         if index:
             console.print()
@@ -112,6 +119,8 @@ def _passed(passed: Sequence[PassedOver], unrelated: int, console: Console) -> N
 def markdown(every: Sequence[AuditedResults], passed: Sequence[PassedOver] = ()) -> str:
     """Return a page: for each file what was found, and a table with a row for each result."""
     parts = ["# Audited results", HEAD]
+    if left_out := not_read(passed):
+        parts.append(f"**{printable.markdown(left_out)}**")
     for one in every:
         parts.append(f"## {printable.markdown(one.results.title or str(one.path))}")
         if one.results.source:
