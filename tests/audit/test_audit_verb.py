@@ -348,6 +348,52 @@ def test_what_may_not_be_read_is_passed_over(
     ]
 
 
+def test_the_bundle_of_somebody_else_ends_no_search(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bundles are closed to others: one among ours ended `audit`, `compare`, `runs` and `report` with 1."""
+    place = tmp_path / "place"
+    for name in ("base", "place/mine", "place/theirs"):
+        make(tmp_path / name, Job("a"))
+    theirs = str(place / "theirs")
+
+    def closed(real: Any) -> Any:
+        def called(path: Any, *rest: Any, **named: Any) -> Any:
+            text = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
+            if text.startswith(f"{theirs}/") or (text == theirs and real is scan):
+                raise PermissionError(13, "Permission denied", text)
+            return real(path, *rest, **named)
+
+        return called
+
+    scan = os.scandir
+    for name in ("stat", "lstat", "open", "scandir"):
+        monkeypatch.setattr(os, name, closed(getattr(os, name)))
+    told = told_of(capsys, str(place))
+    assert [Path(one["path"]).name for one in told["files"]] == ["mine"]
+    assert [one["why"] for one in told["passed_over"]] == ["cannot be read: Permission denied"]
+    for words in (
+        ["audit", theirs],
+        ["compare", str(tmp_path / "base"), theirs],
+        ["report", theirs, "-o", str(tmp_path / "r.md")],
+        ["export", theirs, "csv"],
+        ["rerun", theirs, "--out", str(tmp_path / "again")],
+        ["audit", f"{theirs}/manifest.json"],
+    ):
+        assert main(words) == exitcodes.USAGE, words
+        said = capsys.readouterr()
+        assert "cannot be read: Permission denied" in said.err
+        assert "no manifest" not in said.err
+    assert main(["compare", str(tmp_path / "base"), str(place)]) == exitcodes.USAGE
+    capsys.readouterr()
+    assert main(["runs", str(place)]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert sorted((line.split()[-1], "unreadable" in line) for line in listed[1:]) == [
+        (f"{place}/mine", False),
+        (theirs, True),
+    ]
+
+
 def test_ten_thousand_other_files_are_looked_at_up_to_a_limit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ directory of results or a file is known to `audit/find_results.py`.
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -155,7 +156,7 @@ def _found(path: Path, looked: SearchProgress, *, alone: bool) -> Iterator[Found
     try:
         yield from find(path, looked)
     except LoadstoneError as error:
-        if alone or not path.exists():
+        if alone or not os.path.lexists(path):
             raise
         yield PassedOver(path, str(error).partition("\n")[0].removeprefix(f"{path}: "))
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from loadstone import file_kind
 from loadstone.bundle import layout, members, seal
 from loadstone.bundle import study as on_disk
 from loadstone.errors import BundleError, InputError
@@ -39,16 +40,20 @@ def list_runs(directory: Path | str) -> pl.DataFrame:
     since. Raises `InputError` for what is no directory.
     """
     place = Path(directory)
-    if not place.is_dir():
-        raise make_error(InputError, "api.listing.no_directory", path=place)
-    found = [row for path in sorted(place.iterdir()) if path.is_dir() and (row := _row(path)) is not None]
+    try:
+        inside = sorted(place.iterdir())
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise make_error(InputError, "api.listing.no_directory", path=place) from error
+    except OSError as error:
+        raise make_error(InputError, "api.listing.unreadable", path=place, reason=error.strerror) from error
+    found = [row for path in inside if file_kind.is_directory(path) and (row := _row(path)) is not None]
     table = pl.DataFrame(found, schema=pl.Schema(RUNS), orient="row")
     return table.sort("started", "path", descending=[True, False], nulls_last=True)
 
 
 def _row(path: Path) -> dict[str, Any] | None:
     is_study = on_disk.is_study(path)
-    if not is_study and not on_disk.is_bundle(path):
+    if not is_study and not members.exists(path, layout.MANIFEST):
         return None
     row: dict[str, Any] = dict.fromkeys(RUNS) | {"path": str(path), "kind": "run", "status": "unreadable"}
     try:

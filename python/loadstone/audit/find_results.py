@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from blake3 import blake3
 
+from loadstone import file_kind
 from loadstone.analysis.summary import summarise
 from loadstone.audit import foreign
 from loadstone.audit.foreign import reader
@@ -85,15 +86,22 @@ Found = tuple[Path, ForeignResults] | PassedOver
 
 def find(path: Path, looked: SearchProgress) -> Iterator[Found]:
     """Yield every result that a path names. Raises for one that is no directory of results."""
-    if not path.exists():
-        raise make_error(InputError, "audit.results.none_there", where=Where(str(path)))
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise make_error(InputError, "audit.results.none_there", where=Where(str(path))) from error
+    except OSError as error:
+        reason = str(error.strerror)
+        raise make_error(
+            InputError, "audit.results.unreadable", where=Where(str(path)), reason=reason
+        ) from error
     if is_bundle(path):
         yield path, bundle(Bundle.open(path, unverified=looked.unverified))
     elif is_study(path):
         yield from _study(path, looked, alone=True)
-    elif path.is_dir():
+    elif stat.S_ISDIR(mode):
         yield from _walk(path, looked)
-    elif path.is_file():
+    elif stat.S_ISREG(mode):
         yield path, foreign.read(path)
     else:
         raise make_error(InputError, "audit.results.other", where=Where(str(path)))
@@ -101,7 +109,7 @@ def find(path: Path, looked: SearchProgress) -> Iterator[Found]:
 
 def is_bundle(path: Path) -> bool:
     """Whether a directory is a bundle, whole or not."""
-    return sum((path / name).is_file() for name in OF_A_BUNDLE) > 1
+    return sum(file_kind.is_file(path / name) for name in OF_A_BUNDLE) > 1
 
 
 def bundle(opened: Bundle) -> ForeignResults:

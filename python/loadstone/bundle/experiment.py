@@ -7,6 +7,7 @@ in `study.json`, under the same name.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field, ValidationError
@@ -172,10 +173,7 @@ class ExperimentDocument(FrozenModel):
 
 def is_experiment(path: Path) -> bool:
     """Tell an experiment's study from any other."""
-    try:
-        return members.exists(path, FILE)
-    except OSError:
-        return False
+    return os.path.lexists(path / FILE)
 
 
 def read(path: Path) -> ExperimentDocument:

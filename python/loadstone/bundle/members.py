@@ -39,8 +39,14 @@ def is_inside(name: str) -> bool:
 
 
 def exists(directory: Path, name: str) -> bool:
-    """Tell whether anything has this name, be it a broken link."""
-    return os.path.lexists(directory / name)
+    """Tell whether anything has this name, be it a broken link or what may not be looked at."""
+    try:
+        (directory / name).lstat()
+    except PermissionError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def is_shortage(error: BaseException) -> bool:

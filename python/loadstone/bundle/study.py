@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field, ValidationError
 
+from loadstone import file_kind
 from loadstone.bundle import layout, members, seal
 from loadstone.bundle.disk import Disk, reason, remedy
 from loadstone.bundle.read import Bundle, doubt, in_short
@@ -120,10 +121,7 @@ def unwritten(path: Path, error: OSError) -> BundleError:
 
 def is_study(path: Path) -> bool:
     """Tell a study's directory from a bundle's and from anything else."""
-    try:
-        return members.exists(path, STUDY)
-    except OSError:
-        return False
+    return os.path.lexists(path / STUDY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +248,7 @@ def seal_of(path: Path) -> str | None:
 
 def is_bundle(path: Path) -> bool:
     """Tell whether a run got as far as a bundle."""
-    return (path / layout.MANIFEST).is_file()
+    return file_kind.is_file(path / layout.MANIFEST)
 
 
 def bundle_of(path: Path, point: Point, *, unverified: bool = False) -> Bundle | None:

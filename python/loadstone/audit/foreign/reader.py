@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone import input_file
+from loadstone import file_kind, input_file
 from loadstone.audit.case import Figure, OpMeasurement
 from loadstone.errors import InputError, NoStorageError, Where
 from loadstone.messages import make_error, say
@@ -72,7 +72,7 @@ class ResultsReader:
 
 def head(path: Path) -> bytes:
     """Return the first bytes of a file; nothing for a directory. Raises InputError."""
-    return b"" if path.is_dir() else start(path, HEAD_BYTES)
+    return b"" if file_kind.is_directory(path) else start(path, HEAD_BYTES)
 
 
 def start(path: Path, most_bytes: int) -> bytes:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from loadstone import file_kind
 from loadstone.audit import case as shape
 from loadstone.audit.case_queries import FILES
 from loadstone.audit.foreign import reader, vdbench_parameters, vdbench_tables
@@ -36,14 +37,14 @@ OPS: Final[tuple[shape.Op, ...]] = ("read", "write")
 
 def recognises(path: Path, _: bytes) -> bool:
     """Tell an output directory by its files, and what they hold."""
-    if not path.is_dir():
+    if not file_kind.is_directory(path):
         return False
     return any(_is_vdbench(path / name) for name in (FLATFILE, *TOTALS))
 
 
 def _is_vdbench(path: Path) -> bool:
     """Whether a page is one of vdbench's: other programs write a summary.html, too."""
-    if not path.is_file():
+    if not file_kind.is_file(path):
         return False
     head = reader.head(path)
     return (
@@ -53,18 +54,18 @@ def _is_vdbench(path: Path) -> bool:
 
 def read(path: Path) -> reader.ForeignResults:
     """Read a directory. Raises InputError when no run in it came to its end."""
-    told = next((path / name for name in TOTALS if (path / name).is_file()), None)
+    told = next((path / name for name in TOTALS if file_kind.is_file(path / name)), None)
     announced = vdbench_tables.starts(told) if told is not None else []
     runs: list[AveragedRun] = []
     notes: list[str] = []
-    if (path / FLATFILE).is_file():
+    if file_kind.is_file(path / FLATFILE):
         runs, notes = vdbench_tables.flat(path / FLATFILE, announced)
     if not runs and told is not None:
         runs = list(vdbench_tables.printed(told))
     if not runs:
         said = f": {'; '.join(notes)}" if notes else ""
         raise reader.wrong(path, "no_average", said=said)
-    asked = vdbench_parameters.read(path / PARAMETERS) if (path / PARAMETERS).is_file() else None
+    asked = vdbench_parameters.read(path / PARAMETERS) if file_kind.is_file(path / PARAMETERS) else None
     if asked is None:
         notes.append("there is no parmfile.html: targets and openflags are not known")
     cases = [_case(run, asked) for run in runs]
