@@ -15,7 +15,7 @@ from loadstone.plan.resolve import resolve
 from loadstone.probe import changes
 from loadstone.probe.arms import ArmPlan, Turns, plan_of
 from loadstone.probe.base import PART, Base, writes
-from loadstone.probe.figures import Figures
+from loadstone.probe.figures import Figures, together, unsettled
 from loadstone.probe.forecast import forecast, most_written
 from loadstone.probe.probes import PROBES
 from loadstone.probe.sample_size import ios_per_arm
@@ -109,6 +109,52 @@ def test_no_probe_writes_outside_what_the_run_wrote(tmp_path: Path, seed: int) -
                     assert offset <= use.offset_bytes, one.probe.name
                     assert use.offset_bytes + use.length_bytes <= offset + length, one.probe.name
                 assert stream.limits.bytes > 0, one.probe.name
+
+
+def test_what_counts_begins_when_flushes_have_queued_up(tmp_path: Path) -> None:
+    """Until then an honest load at depth 64 did up to twice its rate, and so did a half and twice the depth.
+
+    By Little's law 32 / 1000 per s - 16 ms are 16 ms for each write, so 128 ms for a flush after 8 of them.
+    """
+    options = {"rw": "randwrite", "bs": "4k", "iodepth": 32, "fdatasync": 8}
+    start = base(tmp_path, options, rate=1000.0, mean_ns=16e6, written_bytes=10**8)
+    assert start.fills
+    assert start.flush_ns == pytest.approx(128e6)
+    streams = plan_of(start, Turns((ArmPlan("as_run"),), 1.0)).streams
+    assert {one.limits.ramp_ns for one in streams} == {384_000_000}
+    assert {one.limits.runtime_ns for one in streams} == {716_000_000}
+    twice = ArmPlan("twice", lambda stream: changes.depth(stream, 2))
+    assert {one.limits.ramp_ns for one in plan_of(start, Turns((twice,), 1.0)).streams} == {550_000_000}
+    one = ArmPlan("one", changes.one_at_a_time)
+    assert {one.limits.ramp_ns for one in plan_of(start, Turns((one,), 1.0)).streams} == {100_000_000}
+    plain = base(tmp_path, {"rw": "randwrite", "bs": "4k", "iodepth": 32}, written_bytes=10**8)
+    assert not plain.fills
+    assert {one.limits.ramp_ns for one in plan_of(plain, Turns((ArmPlan("as_run"),), 1.0)).streams} == {10**8}
+
+
+def test_a_turn_may_write_what_stands_before_its_queued_flushes(tmp_path: Path) -> None:
+    """At twice the depth 256 blocks were all written while its flushes queued up: nothing was left to count."""
+    options = {"rw": "randwrite", "bs": "4k", "iodepth": 128, "fdatasync": 8}
+    start = base(tmp_path, options, rate=100.0, mean_ns=1e8, written_bytes=4096 * 400)
+    (stream,) = plan_of(start, Turns((ArmPlan("as_run"),), 0.5)).streams
+    assert stream.limits.bytes == (256 + 128 * 8) * 4096
+
+
+def test_passes_of_a_load_with_queued_flushes_are_of_one_length(tmp_path: Path) -> None:
+    """An honest load at depth 64 seemed to touch its space for the first time: 1.3 times the rate again."""
+    options = {"rw": "randwrite", "bs": "4k", "iodepth": 64}
+    (first_pass,) = (one for one in PROBES if one.name == "first_pass")
+    for more, shares in (({}, [1.5, 0.5] * 2), ({"fdatasync": 8}, [1.0, 1.0] * 2)):
+        turns = first_pass.turns(base(tmp_path, {**options, **more}))
+        assert isinstance(turns, Turns)
+        assert [arm.share for arm in turns.order] == shares
+
+
+def test_a_turn_that_still_changes_is_known_no_better_than_half_of_that() -> None:
+    even, falling = measured(), measured(quarters=(15_000.0, 10_000.0))
+    assert together([even, even], fills=True).error == together([even, even]).error
+    assert unsettled([falling, falling]) == pytest.approx(0.1827, abs=1e-4)
+    assert together([falling, falling], fills=True).error == pytest.approx(0.1833, abs=1e-4)
 
 
 def test_an_arm_that_would_write_elsewhere_is_refused(tmp_path: Path) -> None:

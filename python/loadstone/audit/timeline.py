@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from loadstone.analysis import time_structure
+from loadstone.analysis.filling import FILLED
 from loadstone.audit import case_queries
 from loadstone.verdict import BYTES_PER_S, Chart
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 Quantity = Literal["iops", "bytes_per_s"]
 POINTS: Final = 60
 """Of a chart: more cannot be told apart in a small picture."""
+LEAST_FLUSHES: Final = 10
+"""Fewer, like one at the end, are no queue."""
 EDGE: Final = 0.15
 """A step nearer to an end than this part of the whole is a start or an end, and no level of its own."""
 
@@ -69,13 +72,17 @@ def stalls(case: Case) -> Stalls | None:
 
 
 def filling_ns(case: Case) -> float:
-    """Return for how long a load's queue fills: until its first I/Os, and flushes, have come back.
+    """Return for how long a load's queue fills: until its first I/Os have come back, and flushes queue up.
 
     Until then hardly any waits behind the others, as nearly all do afterwards: what the load does in this
     time is its own start, and no level.
     """
-    parts = (case.total.latency, case.flush.latency if case.flush else None)
-    return max((one.mean_ns for one in parts if one is not None and one.mean_ns is not None), default=0.0)
+    flush = case.flush.latency if case.flush else None
+    parts = (
+        (case.total.latency, 1.0),
+        (flush, FILLED if flush and (flush.count or 0) >= LEAST_FLUSHES else 1.0),
+    )
+    return max((one.mean_ns * times for one, times in parts if one and one.mean_ns is not None), default=0.0)
 
 
 def load_timeline(

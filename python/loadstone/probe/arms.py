@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from loadstone.analysis.filling import FILLED
 from loadstone.errors import RefusedError
 from loadstone.messages import make_error
 from loadstone.plan import model
-from loadstone.probe.base import Base, writes
+from loadstone.probe.base import Base, flushes_every, largest_block, waits_for_flushes, writes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 INTERVAL_NS: Final = 50_000_000
 MIN_INTERVAL_NS: Final = 10_000_000
 RAMP_SHARE: Final = 0.1
+MOST_RAMP: Final = 0.5
+"""Of a turn, where flushes of a deep load have to queue up first."""
 LEAST_BLOCKS: Final = 256
 WEAR: Final = 2.0
 """An arm may write so many times what the run would have written in its time."""
@@ -79,7 +82,8 @@ def plan_of(base: Base, turns: Turns) -> Plan:
             if stream.worker not in numbers:
                 numbers[stream.worker] = len(workers)
                 workers.append(_worker(base, stream, stage, arm))
-            changed = _bounded(base, arm.change(_turn(stream, stage, arm, turns)), arm, turns)
+            changed = arm.change(_turn(stream, stage, arm, turns))
+            changed = _bounded(base, _filled(base, changed, stream.iodepth), arm, turns)
             streams.append(
                 changed.model_copy(
                     update={
@@ -174,6 +178,20 @@ def _turn(stream: Stream, stage: int, arm: ArmPlan, turns: Turns) -> Stream:
     )
 
 
+def _filled(base: Base, stream: Stream, depth: int) -> Stream:
+    """Let flushes queue up before what counts begins: until they do, a deep load waits for few of them.
+
+    `depth`: as the run had it. A turn takes no longer for that.
+    """
+    if not waits_for_flushes(stream):
+        return stream
+    whole_ns = stream.limits.ramp_ns + stream.limits.runtime_ns
+    filled_ns = int(FILLED * base.flush_ns * stream.iodepth / depth)
+    ramp_ns = max(stream.limits.ramp_ns, min(filled_ns, int(MOST_RAMP * whole_ns)))
+    limits = stream.limits.model_copy(update={"ramp_ns": ramp_ns, "runtime_ns": whole_ns - ramp_ns})
+    return stream.model_copy(update={"limits": limits})
+
+
 def _bounded(base: Base, stream: Stream, arm: ArmPlan, turns: Turns) -> Stream:
     """Let a stream end when it has written its share of what the run would have written in that time."""
     if not writes(stream) or arm.without_device:
@@ -181,7 +199,11 @@ def _bounded(base: Base, stream: Stream, arm: ArmPlan, turns: Turns) -> Stream:
     seconds = turns.arm_s * arm.share * (1 + RAMP_SHARE)
     written = base.main.written_bytes / max(base.main.seconds, 1e-9) / len(base.streams)
     share = stream.pattern.write_percent / 100
-    most = int(max(WEAR * written * seconds, LEAST_BLOCKS * base.block_bytes) / max(share, 0.01))
+    most = max(WEAR * written * seconds, LEAST_BLOCKS * base.block_bytes)
+    if waits_for_flushes(stream):
+        # Each of its depth is taken by a flush in the end, behind so many writes.
+        most += stream.iodepth * flushes_every(stream) * largest_block([stream])
+    most = int(most / max(share, 0.01))
     limits = stream.limits.model_copy(update={"time_based": False, "bytes": most})
     return stream.model_copy(update={"limits": limits})
 

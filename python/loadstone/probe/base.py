@@ -78,6 +78,18 @@ class Base:
         wanted = seconds_per_arm(self.main) / 2
         return min(MOST_S, PART * self.budget_s, max(LEAST_S, wanted))
 
+    @property
+    def fills(self) -> bool:
+        """Whether flushes queue up behind each other at its start, in a deep queue."""
+        return any(waits_for_flushes(stream) for stream in self.streams)
+
+    @property
+    def flush_ns(self) -> float:
+        """How long a flush of its queue takes, by Little's law: what the depth holds beside its writes."""
+        depth = sum(stream.iodepth for stream in self.streams)
+        beside_ns = max(0.0, depth / self.main.rate * 1e9 - self.main.mean_ns)
+        return beside_ns * max((flushes_every(stream) for stream in self.streams), default=0)
+
     def size_bytes(self, target: int) -> int:
         """Return the length of a target; of a file that the run made, as it made it."""
         found = self.plan.targets[target]
@@ -108,6 +120,16 @@ class Base:
 def writes(stream: Stream) -> bool:
     """Tell whether a stream writes what it was asked to."""
     return "write" in asked_operations(stream)
+
+
+def waits_for_flushes(stream: Stream) -> bool:
+    """Tell whether its writes are in flight beside flushes."""
+    return writes(stream) and stream.iodepth > 1 and flushes_every(stream) > 0
+
+
+def flushes_every(stream: Stream) -> int:
+    """Return after how many writes it flushes; 0: never."""
+    return max(stream.flush.fsync_every, stream.flush.fdatasync_every)
 
 
 def reads(stream: Stream) -> bool:

@@ -180,14 +180,30 @@ class Arm:
         return sum(one.mean_ns for one in self.turns) / len(self.turns)
 
 
-def together(turns: Sequence[Figures]) -> Arm:
-    """Return an arm from its turns: their spread counts where it is larger than their own errors."""
+def together(turns: Sequence[Figures], *, fills: bool = False) -> Arm:
+    """Return an arm from its turns: their spread counts where it is larger than their own errors.
+
+    `fills`: a turn begins with a queue that flushes do not fill yet. What it changed by from its beginning
+    to its end tells how far it may still be from its rate.
+    """
     logs = np.log([one.rate for one in turns])
     within = float(sum(one.log_error**2 for one in turns)) / len(turns) ** 2
     between = float(logs.var(ddof=1)) / len(turns) if len(turns) > 1 else 0.0
+    error = math.sqrt(max(within, between))
     return Arm(
         log_rate=float(logs.mean()),
-        error=math.sqrt(max(within, between)),
+        error=math.hypot(error, unsettled(turns)) if fills else error,
         count=sum(one.count for one in turns),
         turns=tuple(turns),
     )
+
+
+def unsettled(turns: Sequence[Figures]) -> float:
+    """Return half of what turns changed by from their first quarter to their last, beyond chance."""
+    known = [one for one in turns if min(one.quarters) > 0]
+    if not known:
+        return 0.0
+    change = sum(math.log(one.quarters[1] / one.quarters[0]) for one in known) / len(known)
+    # A quarter is known half as well as the whole.
+    chance = math.sqrt(8 * sum(one.log_error**2 for one in known)) / len(known)
+    return max(0.0, abs(change) - chance) / 2

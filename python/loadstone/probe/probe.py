@@ -25,11 +25,13 @@ class Measured:
     """What the turns of a probe measured, by the name of the arm, in their order."""
 
     turns: Mapping[str, Sequence[Figures]]
+    fills: bool = False
+    """Flushes queue up at the beginning of each turn."""
 
     def arm(self, name: str) -> Arm | None:
         """Return an arm; None when none of its turns measured anything."""
         found = self.turns.get(name, ())
-        return together(found) if found else None
+        return together(found, fills=self.fills) if found else None
 
     def effect(self, reading: str, of: str, against: str) -> list[ProbeReading]:
         """Return the logarithm of one arm's rate over another's; nothing where either is missing."""

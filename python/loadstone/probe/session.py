@@ -6,6 +6,7 @@ so the same course is tried on simulated devices.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
@@ -27,7 +28,7 @@ from loadstone.explanations.readings import (
 from loadstone.explanations.weigh import cause_named, hypotheses_of, text
 from loadstone.messages import say
 from loadstone.probe.arms import plan_of
-from loadstone.probe.figures import issuing_ns, of_stages
+from loadstone.probe.figures import issuing_ns, of_stages, unsettled
 from loadstone.probe.probe import Measured
 from loadstone.probe.probes import PROBES
 
@@ -228,8 +229,8 @@ def _tried(base: Base, offer: Offer, ran: Ran, seconds: float) -> Tried:
         if stage in measured:
             turns.setdefault(arm.name, []).append(measured[stage])
             written += measured[stage].written_bytes
-    readings = [one for one in offer.probe.read(Measured(turns), base) if _usable(one)]
-    readings += _drift(turns.get("as_run", ()))
+    readings = [one for one in offer.probe.read(Measured(turns, base.fills), base) if _usable(one)]
+    readings += _drift(turns.get("as_run", ()), fills=base.fills)
     return Tried(
         name=offer.probe.name,
         bundle=ran.bundle,
@@ -251,13 +252,18 @@ def _result(readings: Sequence[ProbeReading], *, unlike_run: bool) -> str:
     return told
 
 
-def _drift(turns: Sequence[Figures]) -> list[ProbeReading]:
-    """Return how the last turn of the arm as run differs from its first."""
+def _drift(turns: Sequence[Figures], *, fills: bool = False) -> list[ProbeReading]:
+    """Return how the last turn of the arm as run differs from its first.
+
+    `fills`: flushes queue up in each, and it may be as far from its rate as it changed by meanwhile.
+    """
     if len(turns) < 2:
         return []
     first, last = turns[0], turns[-1]
     value = float(np.log(last.rate / first.rate))
     error = float(np.hypot(first.log_error, last.log_error))
+    if fills:
+        error = float(np.hypot(error, math.sqrt(2) * unsettled((first, last))))
     return [ProbeReading(name="turns.drift", value=value, error=error, count=min(first.count, last.count))]
 
 

@@ -61,7 +61,7 @@ def _judge(case: Case) -> Answer:
         return known
     if case_queries.paced(case):
         return NotMine()
-    fine = timeline.load_timeline(case, WINDOWS, least_s=LEAST_WINDOW_S)
+    fine = timeline.load_timeline(case, WINDOWS, least_s=LEAST_WINDOW_S, skip_ns=timeline.filling_ns(case))
     if fine is None or len(fine.values) < WINDOWS // 2:
         return cannot_tell("audit.throttled.time", least_s=WINDOWS // 2 * LEAST_WINDOW_S)
     fell, even = _fell(case, fine), rate_variation.evenness(case)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from loadstone.probe.probe import Measured
 
 FIRST: Final = 1.5
-SECOND: Final = 0.5
-"""Of an arm's length: a pass that is up to three times as fast stays on what the first one wrote."""
+"""Of an arm's length, and the second has the rest of two: a pass that is up to three times as fast stays on
+what the first one wrote."""
 
 
 def _turns(base: Base) -> Turns | str:
@@ -37,10 +37,12 @@ def _turns(base: Base) -> Turns | str:
         change = partial(over, start=start, share=share)
         return ArmPlan(name, change, writes, same_addresses=11 + number, share=length)
 
+    # Of a queue that fills with flushes, passes of one length are as far from their rate.
+    first = 1.0 if base.fills else FIRST
     order = tuple(
         arm(name, number, length)
         for number in range(len(parts))
-        for name, length in (("first", FIRST), ("second", SECOND))
+        for name, length in (("first", first), ("second", 2 - first))
     )
     return Turns(order, base.arm_s)
 
