@@ -133,7 +133,7 @@ def test_what_counts_begins_when_flushes_have_queued_up(tmp_path: Path) -> None:
 
 
 def test_a_turn_may_write_what_stands_before_its_queued_flushes(tmp_path: Path) -> None:
-    """At twice the depth 256 blocks were all written while its flushes queued up: nothing was left to count."""
+    """At twice the depth 256 blocks were written before its flushes had queued up: nothing was counted."""
     options = {"rw": "randwrite", "bs": "4k", "iodepth": 128, "fdatasync": 8}
     start = base(tmp_path, options, rate=100.0, mean_ns=1e8, written_bytes=4096 * 400)
     (stream,) = plan_of(start, Turns((ArmPlan("as_run"),), 0.5)).streams
