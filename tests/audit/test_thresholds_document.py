@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "thresholds.md"
 PACKAGE = ROOT / "python" / "loadstone"
-ROOMS = ("audit/rules", "audit", "analysis/contention.py", "analysis/time_structure.py",
+ROOMS = ("audit/rules", "audit", "analysis/contention.py", "analysis/filling.py", "analysis/time_structure.py",
          "analysis/statistics/steady.py",
          "explanations", "probe", "probe/probes")  # fmt: skip
 ON_DATA = re.compile(r"\bseeds?\b|`lab/|situations|simulated", re.IGNORECASE)
