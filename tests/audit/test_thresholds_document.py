@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "thresholds.md"
 PACKAGE = ROOT / "python" / "loadstone"
-ROOMS = ("audit/rules", "audit", "analysis/contention.py", "analysis/filling.py", "analysis/time_structure.py",
-         "analysis/statistics/steady.py",
+ROOMS = ("audit/rules", "audit", "analysis/contention.py", "analysis/filling.py",
+         "analysis/time_structure.py", "analysis/statistics/steady.py",
          "explanations", "probe", "probe/probes")  # fmt: skip
 ON_DATA = re.compile(r"\bseeds?\b|`lab/|situations|simulated", re.IGNORECASE)
 PUBLISHED = re.compile(

@@ -42,6 +42,20 @@ def test_the_regressions_are_those_that_are_kept(sample: model.Sample) -> None:
     assert model.fit_strange(sample) == FITTED.strange
 
 
+def test_a_fit_that_saw_no_limiter_does_not_believe_one(sample: model.Sample) -> None:
+    """Seed 100021, a limit on I/Os in flight: explanations gave the storage 34 %, and such a fit 97 %."""
+
+    def limiter(row: rows.Row) -> bool:
+        return rows.kind_row(row).family == "limiter"
+
+    probed, limited = model.fit_probed(sample, FITTED.weights, limiter)
+    assert limited == model.ALIKE == 0.6
+    assert probed.slopes["limited"] <= 0
+    told = belief.features([], 0, 20) | belief.of_probes(0.34, 0.88, 0.0)
+    sure = belief.after_probes(told, FITTED.model_copy(update={"probed": probed, "limited": limited}))
+    assert sure == pytest.approx(0.647, abs=1e-3)
+
+
 def test_the_quick_sums_are_those_of_the_product() -> None:
     every, _ = lines.kept()
     some = [row for row in every if model.simulated(row)][::60]
