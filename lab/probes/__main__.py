@@ -67,6 +67,7 @@ def main() -> int:
     options.add_argument("--write", choices=("probes", "verdicts"), nargs="*", default=[])
     options.add_argument("--whole", action="store_true", help="leave no kind out: that takes minutes")
     options.add_argument("--left-out", type=Path, help="file that keeps the fits without a kind or a family")
+    options.add_argument("--run-by", default=COMMAND, help="what was run, as the pages say it")
     options.add_argument("--check", action="store_true", help="end with 1 where something is far off")
     asked = options.parse_args()
     ranges = [tuple(int(word) for word in one.split(":")) for one in asked.seeds]
@@ -83,7 +84,9 @@ def main() -> int:
     used = [row for row in every if "failed" not in row and rows.counts(row)]
     left_out = without.LeftOut() if asked.whole else without.left_out(asked.left_out)
     scored = tables.score(used, FITTED, left_out.kinds, left_out.families)
-    drawn = page.Drawn(COMMAND, sum(last - first + 1 for first, last in ranges), len(every), failed, REAL)
+    drawn = page.Drawn(
+        asked.run_by, sum(last - first + 1 for first, last in ranges), len(every), failed, REAL
+    )
     if "probes" in asked.write:
         (DOCS / "probes-tried.md").write_text(page.probes(scored, FITTED, drawn))
     if "verdicts" in asked.write:
