@@ -1,6 +1,6 @@
 """Hold job files against the real fio: what both take, do, count and print.
 
-    python -m lab.fio_jobs --place /tmp/beside [--count 300] [--seed 1] [FILE...]
+    python -m lab.fio_jobs --place /tmp/beside [--count 300] [--seed 1] [--about places] [FILE...]
 
 FILEs are cut to small files (`cut.py`); without any, job files are drawn by seed (`draw.py`). Each is run by
 both programs in directories of their own. The table goes to standard output, or into --table.
@@ -25,7 +25,8 @@ from tests.support import started
 PATIENCE_S = 120
 LOGS = "[global]\nwrite_lat_log=log\nlog_offset=1\n"
 _TIMED = re.compile(
-    r"^\s*(time_based|runtime|timeout|rate|ss|steadystate|latency_target|thinktime|flow)\b", re.MULTILINE
+    r"^\s*(time_based|runtime|timeout|rate|ss|steadystate|latency_target|thinktime|flow|exitall)\b",
+    re.MULTILINE,
 )
 
 
@@ -142,6 +143,9 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--first", type=int, default=0, help="number of the first drawn file")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--about", choices=sorted(draw.ABOUT), default="all", help="options of the drawn files"
+    )
     parser.add_argument("--table", type=Path)
     parser.add_argument("files", type=Path, nargs="*")
     asked = parser.parse_args()
@@ -150,7 +154,7 @@ def main() -> int:
         jobs = [(file.name, cut.cut(file.read_text(errors="replace"))) for file in asked.files]
     else:
         numbers = range(asked.first, asked.first + asked.count)
-        jobs = [(f"{asked.seed}-{number:03d}", draw.drawn(asked.seed, number)) for number in numbers]
+        jobs = [(f"{asked.seed}-{at:03d}", draw.drawn(asked.seed, at, asked.about)) for at in numbers]
     rows = []
     for name, text in jobs:
         rows.append(hold(name, text, place, fio=asked.fio))

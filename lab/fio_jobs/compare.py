@@ -34,6 +34,11 @@ _ENOUGH: Final = 100
 """I/Os of which a common divisor, or a share of a place, says something."""
 _DRAWN_BLOCKS: Final = 12
 """Where sizes are drawn, passes end up to so many of the largest blocks apart."""
+_IN_SEQUENCE: Final = 0.9
+"""Above this share of I/Os that follow each other no place is drawn."""
+_DRAWN_FILES: Final = re.compile(r"^filesize=\w+-", re.MULTILINE)
+"""Each program draws the sizes of its files."""
+_DRAWN_PLACES: Final = re.compile(r"^rw=rand|file_service_type=random|^filesize=\w+-", re.MULTILINE)
 _PLACED: Final = re.compile(r"random_distribution=(normal|zoned)")
 """Distributions that say where; of others each program draws which blocks are hot."""
 
@@ -229,14 +234,20 @@ def _log(real: Log, ours: Log, *, timed: bool, text: str) -> list[str]:
         told.append(f"offsets are multiples of {units[0]}, ours of {units[1]}")
     begins = [min(log.offset) for log in (real, ours)]
     ends = [max(map(sum, zip(log.offset, log.size, strict=True))) for log in (real, ours)]
-    slack = (ends[0] - begins[0]) * (0.06 + 4 / few) if again or timed or drawn else 0
-    if abs(ends[0] - ends[1]) > slack or abs(begins[0] - begins[1]) > slack:
-        told.append(f"range {begins[0]}-{ends[0]}, ours {begins[1]}-{ends[1]}")
+    runs = [log.share_in_sequence() for log in (real, ours)]
+    by_chance = again or timed or drawn or runs[0] < _IN_SEQUENCE
+    slack = (ends[0] - begins[0]) * (0.06 + 4 / few) if by_chance else 0
     touched = [len(set(log.offset)) for log in (real, ours)]
     noise = (0.5 if drawn else 0.08) * touched[0] + (3 * math.sqrt(touched[0]) if again else 0)
-    if not timed and abs(touched[0] - touched[1]) > noise:
-        told.append(f"{touched[0]} offsets touched, ours {touched[1]}")
-    runs = [log.share_in_sequence() for log in (real, ours)]
+    if not _DRAWN_FILES.search(text):
+        if abs(ends[0] - ends[1]) > slack or abs(begins[0] - begins[1]) > slack:
+            told.append(f"range {begins[0]}-{ends[0]}, ours {begins[1]}-{ends[1]}")
+        if not timed and abs(touched[0] - touched[1]) > noise:
+            told.append(f"{touched[0]} offsets touched, ours {touched[1]}")
+    if not timed and not drawn and not _DRAWN_PLACES.search(text) and len(set(real.direction)) == 1:
+        theirs, mine = (Counter(zip(log.offset, log.size, strict=True)) for log in (real, ours))
+        if apart := sorted(((theirs - mine) + (mine - theirs)).elements()):
+            told.append(f"{len(apart)} places apart, as {apart[0]}")
     # With a depth the order of completion is the device's.
     if "iodepth" not in text and abs(runs[0] - runs[1]) > 0.1 + 2 / math.sqrt(few):
         told.append(f"{runs[0]:.2f} in sequence, ours {runs[1]:.2f}")

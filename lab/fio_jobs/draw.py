@@ -241,18 +241,86 @@ _KINDS: Final[dict[str, Callable[[random.Random], str]]] = {
         "disable_slat=1\ndisable_bw_measurement=1",
     ),
 }
+_PLACES: Final[dict[str, Callable[[random.Random], str]]] = {
+    "block": _one("bs=4k", "bs=8k", "bs=4k,8k", "bs=16k", "bs=512", "bs=64k", "bs=12k"),
+    "split": _one(
+        "bssplit=4k/50:16k/50",
+        "bssplit=4k/60:8k/30:32k/10",
+        "bsrange=4k-16k",
+        "bsrange=1k-9k\nbs_unaligned=1",
+        "bssplit=2k/50:6k/50,4k/100",
+    ),
+    "map": _one("norandommap", "random_generator=lfsr", "random_generator=tausworthe64", "randrepeat=0"),
+    "percentage": _one("percentage_random=50", "percentage_random=20", "percentage_random=80,10"),
+    "zones": _one(
+        "zonemode=strided\nzonesize=64k\nzonerange=128k\nzoneskip=64k",
+        "zonemode=strided\nzonesize=128k\nzonerange=128k\nzoneskip=128k",
+        "zonesize=256k\nzoneskip=256k",
+        "zonemode=strided\nzonesize=256k\nzonerange=64k\nzoneskip=64k",
+        "zonemode=strided\nzonesize=32k\nzonerange=512k",
+        "zonemode=strided\nzonesize=64k\nzoneskip=1m",
+    ),
+    "offset": _one(
+        "offset=64k",
+        "offset_increment=256k",
+        "offset=128k\noffset_increment=128k",
+        "offset=100k\noffset_align=4k",
+    ),
+    "part": _one(
+        "filename=target\nsize=10%", "filename=target\noffset=25%\nsize=5%", "filename=target\nsize=2m"
+    ),
+    "amount": _one(
+        "io_size=512k",
+        "io_size=3m",
+        "io_size=50%",
+        "io_size=150%",
+        "number_ios=77",
+        "number_ios=900\nio_size=9m",
+    ),
+    "files": _one(
+        "nrfiles=4",
+        "nrfiles=3\nfile_service_type=sequential",
+        "nrfiles=5\nfile_service_type=roundrobin:3",
+        "nrfiles=7\nfile_service_type=random",
+        "nrfiles=3\nfile_service_type=random:8",
+        "nrfiles=4\nfilesize=128k",
+        "nrfiles=6\nopenfiles=2",
+    ),
+    "loops": _one("loops=2", "loops=3", "loops=2\nio_size=300k"),
+    "clones": _one("numjobs=2", "numjobs=3\ngroup_reporting", "numjobs=2\nfilename=shared"),
+    "verify": _one("verify=crc32c", "verify=md5\nverify_backlog=32", "verify=xxhash\nverify_interval=4k"),
+    "flush": _one("fsync=8", "fdatasync=5", "end_fsync=1", "fsync=3\nend_fsync=1", "fsync_on_close=1"),
+    "depth": _one("iodepth=8", "iodepth=16\niodepth_batch=4", "iodepth=4"),
+    "order": _one(
+        "rw=read:8k",
+        "rw=write:16k",
+        "rw=randread:4",
+        "rw=randwrite:8",
+        "rw=randrw:6\nrw_sequencer=identical",
+        "rw=randread:3\nrw_sequencer=sequential",
+        "rw=write:-8k",
+        "rw=rw:4k",
+        "rw=read:4\nrw_sequencer=identical",
+    ),
+    "mix": _one("rw=randrw\nrwmixread=70", "rw=rw\nrwmixwrite=30", "rw=readwrite"),
+}
+"""What decides which places are touched, and how often."""
+ABOUT: Final = {"all": _KINDS, "places": _PLACES}
 _EXCLUDE: Final = (
     {"block", "block range", "split", "units"},
     {"rate", "think", "time"},
     {"distribution", "map"},
 )
 """Of each only one is drawn for a section: the last of them alone would count."""
+_EXCLUDE_PLACES: Final = ({"block", "split"}, {"offset", "part"}, {"part", "files"}, {"order", "mix"})
 _ENGINES: Final = ("psync", "sync", "libaio", "io_uring", "pvsync", "pvsync2", "mmap", "posixaio", "vsync")
 _SIZES: Final = ("256k", "1m", "2m", "1000k", "777k", "4m", "1536k", "1m", "0x100000", "1MiB", "500000")
 
 
-def drawn(seed: int, number: int) -> str:
-    """Return one job file."""
+def drawn(seed: int, number: int, about: str = "all") -> str:
+    """Return one job file, of all kinds of options or of those about places."""
+    if about == "places":
+        return _about_places(random.Random(f"{seed} {number}"))
     rng = random.Random(f"{seed} {number}")
     kinds = _some(rng, rng.choice((2, 3, 4, 5)))
     engine = rng.choice([one for one in _ENGINES if one != "mmap" or "direct" not in kinds])
@@ -266,15 +334,29 @@ def drawn(seed: int, number: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _some(rng: random.Random, count: int, before: list[str] | None = None) -> list[str]:
+def _about_places(rng: random.Random) -> str:
+    kinds = _some(rng, rng.choice((2, 3, 4)), of="places")
+    engine, size = rng.choice(("psync", "libaio", "io_uring", "sync")), rng.choice(("1m", "2m", "777k", "4m"))
+    lines = ["[global]", f"ioengine={engine}", f"size={size}", f"rw={rng.choice(_RW)}"]
+    lines += [_PLACES[kind](rng) for kind in kinds]
+    for job in range(rng.choice((1, 1, 2))):
+        own = _some(rng, rng.choice((0, 0, 1)), kinds, of="places")
+        lines += [f"[job{job}]", *(_PLACES[kind](rng) for kind in own)]
+        if job and rng.random() < 0.6:
+            lines.append("stonewall")
+    return "\n".join(lines) + "\n"
+
+
+def _some(rng: random.Random, count: int, before: list[str] | None = None, of: str = "all") -> list[str]:
     """Return kinds that go together, and with those before them."""
     found: list[str] = []
-    for kind in rng.sample(sorted(_KINDS), len(_KINDS)):
+    exclude = _EXCLUDE_PLACES if of == "places" else _EXCLUDE
+    for kind in rng.sample(sorted(ABOUT[of]), len(ABOUT[of])):
         there = {*found, *(before or ())}
         if (
             len(found) < count
             and kind not in there
-            and not any(kind in some and some & there for some in _EXCLUDE)
+            and not any(kind in some and some & there for some in exclude)
         ):
             found.append(kind)
     return found

@@ -69,11 +69,11 @@ def test_many_targets_share_one_cell(plan: Planner) -> None:
 
 
 def test_ring_clones_share_a_few_threads_and_psync_clones_have_their_own(plan: Planner) -> None:
-    ring = plan("[a]\nfilename=/t/1g\nioengine=io_uring\nnumjobs=10\n").plan
+    ring = plan("[a]\nfilename=/t/1g\nioengine=io_uring\ndirect=1\nnumjobs=10\n").plan
     assert len(ring.workers) == 4
     assert [stream.worker for stream in ring.streams] == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]
     assert len(plan("[a]\nfilename=/t/1g\nioengine=psync\nnumjobs=10\n").plan.workers) == 10
-    pinned = plan("[a]\nfilename=/t/1g\nioengine=io_uring\nnumjobs=10\ncpus_allowed=2-3\n").plan
+    pinned = plan("[a]\nfilename=/t/1g\nioengine=io_uring\ndirect=1\nnumjobs=10\ncpus_allowed=2-3\n").plan
     assert [worker.cpus for worker in pinned.workers] == [(2, 3), (2, 3)]
     split = plan(
         "[a]\nfilename=/t/1g\nioengine=psync\nnumjobs=3\ncpus_allowed=2-3\ncpus_allowed_policy=split\n"
@@ -81,10 +81,34 @@ def test_ring_clones_share_a_few_threads_and_psync_clones_have_their_own(plan: P
     assert [worker.cpus for worker in split.workers] == [(2,), (3,), (2,)]
 
 
+@pytest.mark.parametrize(
+    ("lines", "keep_ioengine", "threads"),
+    [
+        ("filename=/t/1g\nioengine=io_uring\n", False, 3),
+        ("filename=/t/1g\nioengine=libaio\niodepth=8\n", False, 3),
+        ("filename=/t/1g\nioengine=libaio\niodepth=8\n", True, 3),
+        ("filename=/t/tmpfs\nioengine=libaio\n", False, 3),
+        ("filename=/t/1g\nioengine=io_uring\ndirect=1\n", False, 1),
+        ("filename=/t/1g\nioengine=io_uring\nsqthread_poll\n", False, 1),
+        ("filename=/t/1g\nioengine=libaio\ndirect=1\n", True, 1),
+        ("filename=/t/1g\nioengine=io_uring\nrate_iops=50\n", False, 1),
+        ("filename=/t/1g\nioengine=libaio\nrate_iops=50\n", True, 3),
+        ("filename=/t/1g\nioengine=psync\nrate_iops=50\n", False, 3),
+    ],
+)
+def test_jobs_share_no_thread_that_does_their_io_itself(
+    plan: Planner, lines: str, keep_ioengine: bool, threads: int
+) -> None:
+    """882200-028: what the page cache has is copied by the thread, and clones that shared it went in step."""
+    text = f"[global]\ncpus_allowed=1\nrw=randread\n{lines}[a]\nbs=4k\nnumjobs=2\n[b]\nbs=512k\n"
+    found = plan(text, keep_ioengine=keep_ioengine).plan
+    assert len({stream.worker for stream in found.streams}) == len(found.workers) == threads
+
+
 def test_memory_targets_use_the_synchronous_path_and_say_so(plan: Planner) -> None:
     resolution = plan("[a]\nfilename=/t/tmpfs\nioengine=libaio\niodepth=32\nnumjobs=10\n")
     assert {worker.backend.type for worker in resolution.plan.workers} == {"psync"}
-    assert len(resolution.plan.workers) == 4
+    assert len(resolution.plan.workers) == 10
     assert any("complete in the caller" in note.text for note in resolution.notes)
     kept = plan("[a]\nfilename=/t/tmpfs\nioengine=libaio\niodepth=32\n", keep_ioengine=True).plan
     assert kept.workers[0].backend.type == "libaio"
@@ -150,8 +174,9 @@ def test_durations_and_budgets(plan: Planner) -> None:
     resolution = plan(text)
     assert resolution.duration_ns == 15 * S
     assert plan("[a]\nfilename=/t/1g\n").duration_ns is None
-    big = plan("[a]\nfilename=/t/1g\nioengine=io_uring\niodepth=128\nnumjobs=128\n").plan
-    assert 64 * M < memory_bytes(big) < 112 * M
+    big = "[a]\nfilename=/t/1g\nioengine=io_uring\niodepth=128\nnumjobs=128\n"
+    assert 64 * M < memory_bytes(plan(f"{big}direct=1\n").plan) < 112 * M
+    assert 64 * M < memory_bytes(plan(big).plan) < 120 * M, "a thread for each clone"
 
 
 def test_more_memory_than_the_host_has_is_refused_with_a_remedy(plan: Planner) -> None:

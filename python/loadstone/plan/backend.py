@@ -7,7 +7,7 @@ faster one. Knows no file names and no stage.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.messages import make_error, say
@@ -32,13 +32,19 @@ PLAIN_ENGINE: Final = "psync"
 _RING_ONLY: Final = ("engine.registerfiles", "engine.fixedbufs", "engine.sqthread_poll", "engine.force_async")
 
 
+_Sharing = Literal["all", "paced", "none"]
+"""Which clones share threads. One that does I/O itself does nothing else meanwhile: clones that shared it
+would go in step, each I/O with the latency of all. So all share only what goes on without the thread; where
+its I/O is short those with arrivals do, which have gaps for each other."""
+
+
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """A backend, the depth it is driven at, and whether clones share its threads."""
+    """A backend, the depth it is driven at, and which clones share its threads."""
 
     backend: plan.Backend
     iodepth: int
-    shared: bool
+    sharing: _Sharing
     cpus: tuple[int, ...]
     nice: int
     force_async: int = 0
@@ -62,15 +68,17 @@ def drive(
     _check_force(job, engine)
     io_priority.check_engine(job, engine)
     if engine == "null":
-        return Drive(plan.BackendNull(), iodepth, shared=True, cpus=cpus, nice=nice)
+        return Drive(plan.BackendNull(), iodepth, "all", cpus=cpus, nice=nice)
     if not of_engine(engine).native_depth:
         if iodepth > 1:
             notes.trap(job, "engine.iodepth", f"{engine} does one I/O at a time: iodepth={iodepth} is 1")
-        return Drive(_alone(job, engine, donor), 1, shared=False, cpus=cpus, nice=nice)
+        return Drive(_alone(job, engine, donor), 1, "none", cpus=cpus, nice=nice)
     if engine == passthrough.ENGINE:
-        return Drive(_ring(job, plan.BackendIoUringCmd), iodepth, shared=True, cpus=cpus, nice=nice)
+        return Drive(_ring(job, plan.BackendIoUringCmd), iodepth, "all", cpus=cpus, nice=nice)
     if engine == "libaio" and keep_ioengine:
-        return Drive(plan.BackendLibaio(), iodepth, shared=True, cpus=cpus, nice=nice)
+        # A buffered I/O is done, or waited for, in the call that hands it over.
+        sharing: _Sharing = "all" if job.engine.direct else "none"
+        return Drive(plan.BackendLibaio(), iodepth, sharing, cpus=cpus, nice=nice)
     if engine != NATIVE_ENGINE:
         if keep_ioengine:
             raise make_error(
@@ -85,9 +93,11 @@ def drive(
             f"{why}: I/O is done by plain system calls, which complete in the caller"
             + (f"; depth 1 per clone instead of {iodepth}" if iodepth > 1 else ""),
         )
-        return Drive(plan.BackendPsync(), 1, shared=True, cpus=cpus, nice=nice)
+        return Drive(plan.BackendPsync(), 1, "paced", cpus=cpus, nice=nice)
     ring = _ring(job, plan.BackendIoUring)
-    return Drive(ring, iodepth, shared=True, cpus=cpus, nice=nice, force_async=job.engine.force_async or 0)
+    # What the page cache has is copied in the call.
+    sharing = "all" if job.engine.direct or job.engine.sqthread_poll else "paced"
+    return Drive(ring, iodepth, sharing, cpus=cpus, nice=nice, force_async=job.engine.force_async or 0)
 
 
 def _alone(job: Job, engine: str, donor: Callable[[Job], int]) -> plan.Backend:

@@ -46,15 +46,18 @@ def cells(clones: Sequence[Clone]) -> tuple[list[plan.Cell], dict[tuple[int, int
     return made, index
 
 
-def workers(clones: Sequence[Clone], cpus: int) -> tuple[list[plan.Worker], dict[int, int]]:
+def workers(
+    clones: Sequence[Clone], cpus: int, rate: stream.TotalRate | None = None
+) -> tuple[list[plan.Worker], dict[int, int]]:
     """Give every clone a thread: its own, or one of a few shared by its kind.
 
-    Returns the threads and the number of each clone's; `cpus` is how many there are.
+    Returns the threads and the number of each clone's; `cpus` is how many there are, `rate` what all share.
     """
     groups: dict[object, list[Clone]] = {}
     for clone in clones:
         how = clone.drive
-        alone = None if how.shared else clone.job.schedule.thread_of or clone.number
+        shares = how.sharing == "all" or (how.sharing == "paced" and _has_arrivals(clone, rate))
+        alone = how.sharing if shares else clone.job.schedule.thread_of or clone.number
         ring = (how.backend.model_dump_json(), how.force_async)
         key = (clone.stage, ring, how.cpus, how.nice, io_priority.of_job(clone.job), alone)
         groups.setdefault(key, []).append(clone)
@@ -87,6 +90,11 @@ def workers(clones: Sequence[Clone], cpus: int) -> tuple[list[plan.Worker], dict
             depth=of.option("engine.iodepth"),
         )
     return made, worker_of
+
+
+def _has_arrivals(clone: Clone, rate: stream.TotalRate | None) -> bool:
+    pace = clone.stream.pace
+    return rate is not None or any((pace.read, pace.write, pace.trim))
 
 
 def streams(

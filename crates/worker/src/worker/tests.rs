@@ -29,6 +29,8 @@ struct Costly {
     service_ns: u64,
     enter_ns: u64,
     push_ns: u64,
+    /// What an I/O of a slot with an odd number takes besides.
+    slower_ns: u64,
     group: Option<u32>,
     free_ns: BinaryHeap<Reverse<u64>>,
     coming: BinaryHeap<Reverse<(u64, u32, u32)>>,
@@ -42,6 +44,7 @@ impl Costly {
             service_ns,
             enter_ns,
             push_ns,
+            slower_ns: 0,
             group: None,
             free_ns: (0..servers).map(|_| Reverse(0)).collect(),
             coming: BinaryHeap::new(),
@@ -71,7 +74,8 @@ impl Backend for Costly {
     fn push(&mut self, io: Io) {
         self.now_ns += self.push_ns;
         let free = self.free_ns.pop().map_or(0, |Reverse(time)| time);
-        let end = free.max(self.now_ns) + self.service_ns;
+        let slower_ns = self.slower_ns * u64::from(io.slot % 2);
+        let end = free.max(self.now_ns) + self.service_ns + slower_ns;
         self.free_ns.push(Reverse(end));
         self.coming.push(Reverse((end, io.slot, io.len)));
     }
@@ -260,6 +264,32 @@ fn outstanding_is_rate_times_latency_also_when_the_worker_is_the_bottleneck() {
             assert!((parts / sum_ns(&totals, Kind::Lat) - 1.0).abs() < 1e-9);
         }
     }
+}
+
+/// Clones on one thread, one of them on a slower place: each is told its own latency, and goes at
+/// its own pace. What an I/O is told too long is what the worker does between two looks: at most a
+/// call for each of the other streams and one of its own.
+#[test]
+fn streams_of_one_worker_have_latencies_of_their_own() {
+    let (service_ns, slower_ns, enter_ns) = (40_000, 460_000, 1_000);
+    let device = Costly {
+        slower_ns,
+        ..Costly::new(2, service_ns, enter_ns, 0)
+    };
+    let (totals, first) = run_counted(plan(2, &plain::stream()), device);
+    let quick = first.completed[OpKind::Read as usize];
+    let slow = totals.ops - quick;
+    assert!(quick.abs_diff(SECOND_NS / service_ns) < 300, "{quick}");
+    assert!(
+        slow.abs_diff(SECOND_NS / (service_ns + slower_ns)) < 30,
+        "{slow}"
+    );
+    let all = totals.sums[Kind::Lat as usize];
+    assert!((40_000..=42_000).contains(&all.min_ns), "{}", all.min_ns);
+    assert!((500_000..=502_000).contains(&all.max_ns), "{}", all.max_ns);
+    let own_ns = quick * service_ns + slow * (service_ns + slower_ns);
+    let more_ns = (all.sum_ns - own_ns as f64) / totals.ops as f64;
+    assert!((0.0..=2_000.0).contains(&more_ns), "{more_ns}");
 }
 
 #[test]
