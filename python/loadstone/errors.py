@@ -62,10 +62,6 @@ class NoStorageError(InputError):
     """A result is whole, and of something else than storage."""
 
 
-class NothingInCommonError(InputError):
-    """Results have no load that could be compared."""
-
-
 class SeveralMistakesError(InputError):
     """More than one part of what the user gave is wrong. Each is an error with its own place and hint."""
 

@@ -13,6 +13,7 @@ from loadstone import exitcodes
 from loadstone.analysis.statistics.significance import Contrast
 from loadstone.api.comparing import Comparison
 from loadstone.bundle import study as on_disk
+from loadstone.cli.main import main
 from loadstone.cli.verbs.compare import compare as verb
 from loadstone.comparison import pairing
 from loadstone.comparison.compare import JobRow, compare
@@ -348,6 +349,25 @@ def test_a_gate_passes_nothing_where_a_result_could_not_be_read(tmp_path: Path) 
     assert "2.json was not read" in found.why[0]
     assert verb(base, side) == exitcodes.USAGE
     assert verb(base, side, gate=True) == exitcodes.NOT_VALID
+
+
+@pytest.mark.parametrize("broken", ["altered", "cut off", "empty"])
+def test_a_gate_ends_with_98_for_a_side_without_data_and_with_2_for_a_wrong_word(
+    tmp_path: Path, broken: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, side = str(made(tmp_path / "base")), tmp_path / "side"
+    if broken == "altered":
+        made(side, seed=2)
+        (side / "result.json").write_text("{}")
+    elif broken == "cut off":
+        side.write_text('{"fio version": "fio-3.36", "jobs": [')
+    else:
+        side.mkdir()
+    assert main(["compare", base, str(side)]) == exitcodes.USAGE
+    assert main(["compare", base, str(side), "--gate"]) == exitcodes.NOT_VALID
+    assert str(side) in capsys.readouterr().err
+    for paths in ([base], [base, base], [base, str(tmp_path / "nowhere")]):
+        assert main(["compare", *paths, "--gate"]) == exitcodes.USAGE
 
 
 def test_the_markdown_has_a_row_for_each_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

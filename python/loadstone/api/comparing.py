@@ -18,7 +18,7 @@ from loadstone.comparison.matrix import ALPHA
 from loadstone.verdict import Audited, Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from loadstone.comparison.gate import Power
     from loadstone.screen import Screen
@@ -206,6 +206,11 @@ def check_report(path: Path, *, any_ending: bool = False) -> None:
 
     files.check_ending(path, any_ending=any_ending)
     output.check(path)
+
+
+def check_sides(paths: Sequence[Path]) -> None:
+    """Raise `InputError` for fewer than two paths, for the same one twice and for one that is not there."""
+    whole.check_sides(paths)
 
 
 def compare(

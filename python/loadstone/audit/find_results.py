@@ -86,15 +86,7 @@ Found = tuple[Path, ForeignResults] | PassedOver
 
 def find(path: Path, looked: SearchProgress) -> Iterator[Found]:
     """Yield every result that a path names. Raises for one that is no directory of results."""
-    try:
-        mode = path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise make_error(InputError, "audit.results.none_there", where=Where(str(path))) from error
-    except OSError as error:
-        reason = str(error.strerror)
-        raise make_error(
-            InputError, "audit.results.unreadable", where=Where(str(path)), reason=reason
-        ) from error
+    mode = check_there(path)
     if is_bundle(path):
         yield path, bundle(Bundle.open(path, unverified=looked.unverified))
     elif is_study(path):
@@ -105,6 +97,19 @@ def find(path: Path, looked: SearchProgress) -> Iterator[Found]:
         yield path, foreign.read(path)
     else:
         raise make_error(InputError, "audit.results.other", where=Where(str(path)))
+
+
+def check_there(path: Path) -> int:
+    """Return the mode of a path. Raises `InputError` where nothing is there, or may not be looked at."""
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise make_error(InputError, "audit.results.none_there", where=Where(str(path))) from error
+    except OSError as error:
+        reason = str(error.strerror)
+        raise make_error(
+            InputError, "audit.results.unreadable", where=Where(str(path)), reason=reason
+        ) from error
 
 
 def is_bundle(path: Path) -> bool:

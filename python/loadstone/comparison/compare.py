@@ -13,11 +13,12 @@ from loadstone.analysis.statistics import significance as statistics
 from loadstone.analysis.statistics.significance import Contrast, Sample
 from loadstone.analysis.study.sweep import REPEAT
 from loadstone.analysis.study.sweep import named as factor_named
+from loadstone.audit.find_results import check_there
 from loadstone.comparison import curve_effects, matrix, operating_points, pairing, watched
 from loadstone.comparison.differences import Difference, differences, environment_of
 from loadstone.comparison.phase import with_tails
 from loadstone.comparison.side import Side, named, side
-from loadstone.errors import InputError, NothingInCommonError
+from loadstone.errors import InputError
 from loadstone.helpers import Helpers
 from loadstone.messages import make_error
 
@@ -105,8 +106,17 @@ def compare(
 ) -> ComparisonTable:
     """Compare two or more results with the first of them.
 
-    Raises `InputError` for fewer than two and for the same one twice, and `NothingInCommonError`.
+    Raises `InputError` for what `check_sides` refuses, for a side without a result and for sides without a
+    load in common, and `BundleError` for a bundle that cannot be read.
     """
+    check_sides(paths)
+    with Helpers() as helpers:
+        sides = [side(path, unverified=unverified, helpers=helpers) for path in paths]
+    return beside(named(sides), alpha=alpha)
+
+
+def check_sides(paths: Sequence[Path]) -> None:
+    """Raise `InputError` for fewer than two paths, for the same one twice and for one that is not there."""
     if len(paths) < 2:
         raise make_error(InputError, "comparison.sides.one")
     seen: dict[Path, Path] = {}
@@ -117,19 +127,17 @@ def compare(
                 raise make_error(InputError, "comparison.sides.twice", path=path)
             raise make_error(InputError, "comparison.sides.same", path=path, other=first)
         seen[path.resolve()] = path
-    with Helpers() as helpers:
-        sides = [side(path, unverified=unverified, helpers=helpers) for path in paths]
-    return beside(named(sides), alpha=alpha)
+        check_there(path)
 
 
 def beside(sides: tuple[Side, ...], *, alpha: float = matrix.ALPHA) -> ComparisonTable:
-    """Compare sides that were read. Raises `NothingInCommonError` when no load of theirs can be compared."""
+    """Compare sides that were read. Raises `InputError` when no load of theirs can be compared."""
     pairs, alone = pairing.rows(sides)
     pairs = [replace(row, cells=tuple(map(_told_in_full, row.cells))) for row in pairs]
     curves = curve_effects.of_sides(sides)
     of_curves = list(curve_effects.effects(curves, len(pairs)))
     if not pairs and not of_curves:
-        raise make_error(NothingInCommonError, "comparison.sides.nothing_common", hint=_held(sides))
+        raise make_error(InputError, "comparison.sides.nothing_common", hint=_held(sides))
     return ComparisonTable(
         sides=sides,
         pairs=tuple(pairs),

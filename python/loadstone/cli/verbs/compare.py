@@ -16,7 +16,7 @@ from cyclopts import Parameter
 from loadstone import exitcodes
 from loadstone.cli.display import console
 from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Unverified
-from loadstone.errors import InputError, NothingInCommonError, Where
+from loadstone.errors import BundleError, InputError, Where
 from loadstone.messages import make_error
 
 if TYPE_CHECKING:
@@ -72,11 +72,12 @@ def compare(
 
     for path in files:
         comparing.check_report(path, any_ending=path is html)
+    comparing.check_sides(results)
     try:
         compared = comparing.compare(*results, unverified=unverified, alpha=level)
-    except NothingInCommonError as error:
+    except (InputError, BundleError) as error:
         if gate:
-            error.exit_code = exitcodes.NOT_VALID  # It could not have seen anything.
+            error.exit_code = exitcodes.NOT_VALID  # A side has no data: it could not have seen anything.
         raise
     size = looked_for if looked_for is not None else max(comparing.DETECT, 2 * allowed)
     if json:
