@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 from loadstone.analysis import watched
+from loadstone.analysis.summary import summarise
+from loadstone.audit.judge import judge_case
 from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine
 from loadstone.audit.rules import (
     background_work,
@@ -19,11 +21,17 @@ from loadstone.audit.rules import (
     throttled,
     write_amplification,
 )
+from loadstone.audit.run import cases_of_run
 from loadstone.audit.watched_hosts import Watched
+from loadstone.bundle.read import Bundle
 from tests.audit.cases import run
 from tests.audit.test_course_rules import loop, on_time
+from tests.support import runs
+from tests.support.runs import Job
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from loadstone.audit.case import Case
 
 S = 1_000_000_000
@@ -276,6 +284,17 @@ def test_the_disk_that_is_busy_is_a_note() -> None:
     )
     assert (found.effect, found.evidence["disk"], found.evidence["mean_queue"]) == ("note", "sda", 3.0)
     assert isinstance(asks(storage_disk, run(1000.0), host(disks(busy_ns=0.5 * S, read_bytes=1e6))), Clear)
+
+
+def test_what_is_said_begins_with_the_disk_that_is_busy(tmp_path: Path) -> None:
+    """Nothing was tried, and the storage's own disk was at its end: that is the answer."""
+    made = runs.make(tmp_path / "run", Job("a", {"read": 1000.0}, median_ns=30e6), seconds=10.0)
+    case = cases_of_run(summarise(Bundle.open(made.path)))[0]
+    seen = host(disks(busy_ns=0.99 * S, queue_time_ns=3 * S, read_bytes=4e6))
+    said = judge_case(replace(case, watched=(seen,)))
+    assert said.kind == "measures_storage"
+    assert said.sentences.startswith("Disk sda of nas")
+    assert "nothing was tried" in said.sentences
 
 
 def test_the_limit_of_a_busy_disk_is_named_for_the_disk() -> None:

@@ -70,20 +70,20 @@ def _believed(
     remain = [one for one in weighed if one.probability >= REMAINS]
     checks = len(verdict.checked)
     names = ", ".join(one.explanation.says for one in remain[:3])
+    # A disk of the storage that was busy all the time answers the question: the rest comes after it.
+    busy = next((f"{cause.text} " for cause in verdict.causes if cause.rule == "storage_disk"), "")
     if not tried:
         said = say("verdict.explained.untried", it=it, remaining=len(remain), checks=checks, names=names)
-        busy = next((cause.text for cause in verdict.causes if cause.rule == "storage_disk"), None)
-        said = f"{said} {busy}" if busy is not None else said
-        return {"sentences": said}
+        return {"sentences": busy + said}
     sure = round(measures, 2)
     if measures >= AGREED:
         says = weighed[0].explanation.says
         said = say("verdict.explained.agreed", it=it, checks=checks, probes=tried, says=says)
-        return {"sentences": said, "confidence": sure}
+        return {"sentences": busy + said, "confidence": sure}
     key = "left" if measures >= EVEN else "open"
     said = say(f"verdict.explained.{key}", it=it, probes=tried, remaining=len(remain), names=names)
     if measures >= EVEN:
-        return {"sentences": said, "confidence": sure}
+        return {"sentences": busy + said, "confidence": sure}
     return {"kind": "cannot_tell", "confidence": round(1 - measures, 2), "sentences": said}
 
 
