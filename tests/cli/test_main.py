@@ -119,3 +119,14 @@ def test_a_report_is_written_to_as_many_files_as_are_asked_for(
     refused = ["-o", str(tmp_path / "b.html"), "-o", str(tmp_path / "none" / "b.md")]
     assert main(["report", str(made), *refused]) == 2
     assert not (tmp_path / "b.html").exists()
+
+
+def test_an_experiment_to_resume_that_is_not_there_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It said that no experiment was named."""
+    assert main(["experiment", "resume", str(tmp_path / "nowhere")]) == 2
+    assert f"{tmp_path}/nowhere: there is no such directory" in capsys.readouterr().err
+    (tmp_path / "file.toml").touch()
+    assert main(["experiment", "resume", str(tmp_path / "file.toml")]) == 2
+    assert "does not say which experiment to resume" in capsys.readouterr().err

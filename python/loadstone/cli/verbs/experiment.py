@@ -101,13 +101,15 @@ def _rest(path: Path, run_options: RunOptions, *, allow_exec: bool) -> PlannedEx
     from loadstone.api.experimenting import plan_rest
 
     directory = path if path.is_dir() else run_options.out
+    if directory is None and not path.exists():
+        directory = path  # Whoever reads it says that it is not there.
     if directory is None:
         raise make_error(InputError, "cli.experiment.which", where=Where(COMMAND_LINE, option="resume"))
     if path.is_dir() and run_options.out is not None:
         raise make_error(
             InputError, "cli.experiment.own_directory", where=Where(COMMAND_LINE, option="--out")
         )
-    return plan_rest(directory, None if path.is_dir() else path, allow_exec=allow_exec)
+    return plan_rest(directory, None if directory == path else path, allow_exec=allow_exec)
 
 
 def _run(planned: PlannedExperiment, run_options: RunOptions) -> int:
