@@ -38,7 +38,7 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class Case:
+class BenchCase:
     """A job and who runs it. `{file}`, `{direct}` and `{loop}` in options stand for made targets."""
 
     name: str
@@ -69,24 +69,24 @@ BOUND_GOALS = (Goal("iops", TUNED, 1.0), Goal("cpu", FIO, 1.5))
 CHAR = URING | {"size": "4g", "iodepth": "128"}
 DIRECT = URING | {"direct": "1", "rw": "randread"}
 CASES = (
-    Case("null", CHAR | {"filename": "/dev/null", "rw": "randwrite"}, ALL, LIMIT_GOALS),
-    Case("zero", CHAR | {"filename": "/dev/zero", "rw": "randread"}, ALL, LIMIT_GOALS),
-    Case(
+    BenchCase("null", CHAR | {"filename": "/dev/null", "rw": "randwrite"}, ALL, LIMIT_GOALS),
+    BenchCase("zero", CHAR | {"filename": "/dev/zero", "rw": "randread"}, ALL, LIMIT_GOALS),
+    BenchCase(
         "refill",
         CHAR | {"filename": "/dev/null", "rw": "randwrite", "refill_buffers": ""},
         BOUND,
         (Goal("iops", FIO, 1.0), Goal("iops", TUNED, 1.0)),
     ),
-    Case(
+    BenchCase(
         "cached",
         URING | {"filename": "{file}", "rw": "randread", "iodepth": "128", "invalidate": "0"},
         (FIO, TUNED, BARE, PRODUCT, ENGINE),
         (Goal("iops", TUNED, 1.3),),
     ),
-    Case("loop32", DIRECT | {"filename": "{loop}", "iodepth": "32"}, BOUND, BOUND_GOALS[:1]),
-    Case("loop128", DIRECT | {"filename": "{loop}", "iodepth": "128"}, BOUND, BOUND_GOALS),
-    Case("direct", DIRECT | {"filename": "{file}", "iodepth": "128"}, BOUND, BOUND_GOALS),
-    Case(
+    BenchCase("loop32", DIRECT | {"filename": "{loop}", "iodepth": "32"}, BOUND, BOUND_GOALS[:1]),
+    BenchCase("loop128", DIRECT | {"filename": "{loop}", "iodepth": "128"}, BOUND, BOUND_GOALS),
+    BenchCase("direct", DIRECT | {"filename": "{file}", "iodepth": "128"}, BOUND, BOUND_GOALS),
+    BenchCase(
         "psync",
         {
             "filename": "/dev/null",
@@ -99,20 +99,20 @@ CASES = (
         (FIO, PRODUCT, ENGINE),
         (Goal("iops", FIO, 2.0),),
     ),
-    Case(
+    BenchCase(
         "qd1-zero",
         CHAR | {"filename": "/dev/zero", "rw": "randread", "iodepth": "1"},
         BOUND,
         (Goal("lat", FIO, 1.0),),
     ),
-    Case(
+    BenchCase(
         "qd1-loop",
         DIRECT | {"filename": "{loop}", "iodepth": "1"},
         BOUND,
         (Goal("lat", FIO, 1.0),),
         together=True,
     ),
-    Case("qd1-direct", DIRECT | {"filename": "{file}", "iodepth": "1"}, BOUND, (Goal("lat", FIO, 1.0),)),
+    BenchCase("qd1-direct", DIRECT | {"filename": "{file}", "iodepth": "1"}, BOUND, (Goal("lat", FIO, 1.0),)),
 )
 
 

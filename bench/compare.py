@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING
 import cases
 import measure
 import programs
-from cases import CASES, Case, Goal
+from cases import CASES, BenchCase, Goal
 from loops import cannot_move_workers, kernel_workers_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 SHORT_S = 1.0
-Medians = dict[str, measure.Cost]
+Medians = dict[str, measure.CostPerIo]
 
 
 def program(name: str, job: programs.Job, folder: Path) -> programs.Program:
@@ -49,10 +49,10 @@ def program(name: str, job: programs.Job, folder: Path) -> programs.Program:
     return makers[name](name, job)
 
 
-def compare(case: Case, target: str, options: argparse.Namespace) -> tuple[Medians, dict[str, str]]:
+def compare(case: BenchCase, target: str, options: argparse.Namespace) -> tuple[Medians, dict[str, str]]:
     """Medians and commands of a case, by program."""
-    short: dict[str, list[measure.Run]] = {name: [] for name in case.programs}
-    long: dict[str, list[measure.Run]] = {name: [] for name in case.programs}
+    short: dict[str, list[measure.MeasuredRun]] = {name: [] for name in case.programs}
+    long: dict[str, list[measure.MeasuredRun]] = {name: [] for name in case.programs}
     place = kernel_workers_on(cases.CPU) if case.together else contextlib.nullcontext()
     with measure.scratch() as folder, place:
         sides = [program(name, case.job(target), Path(folder)) for name in case.programs]
@@ -140,7 +140,7 @@ def nanoseconds(value_ns: float) -> str:
     return "no data" if math.isnan(value_ns) else f"{value_ns:.0f}"
 
 
-def _numbers(cost: measure.Cost) -> list[str]:
+def _numbers(cost: measure.CostPerIo) -> list[str]:
     latency = f"{cost.lat_ns / 1e3:.2f} µs" if cost.lat_ns else "not kept"
     per_io = [nanoseconds(value) for value in (cost.user_ns, cost.system_ns, cost.kernel_ns)]
     return [f"{cost.iops / 1e6:.3f} M", *per_io, latency, f"{cost.others_cores:.2f}"]

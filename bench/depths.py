@@ -57,7 +57,7 @@ class Taken:
     depth: float | None
 
 
-class Device:
+class BlockCounters:
     """The block device below a path, if it counts."""
 
     def __init__(self, path: str) -> None:
@@ -71,7 +71,7 @@ class Device:
         return int(self._stat.read_text().split()[10]) / 1e3 if self._stat else None
 
 
-def take(program: programs.Program, device: Device, options: argparse.Namespace) -> Taken:
+def take(program: programs.Program, device: BlockCounters, options: argparse.Namespace) -> Taken:
     """Run a program for a short and a long time; its start costs neither depth nor CPU."""
     short = program.run(options.seconds / 4, options.patience)
     before = device.queued_s()
@@ -92,7 +92,7 @@ def row(target: str, depth: int, path: str, options: argparse.Namespace) -> list
         programs.fio_tuned(cases.TUNED, job),
         programs.loadstone(cases.PRODUCT, job),
     )
-    device = Device(path)
+    device = BlockCounters(path)
     taken: dict[str, list[Taken]] = {side.name: [] for side in sides}
     for number in range(options.rounds):
         print(f"{target}: depth {depth}, round {number + 1}", file=sys.stderr)

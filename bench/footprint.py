@@ -29,7 +29,7 @@ class Footprint:
     proportional_bytes: int = 0
 
 
-class Watch:
+class FootprintWatch:
     """Looks at a process and its descendants until left."""
 
     def __init__(self, pid: int, most: Footprint) -> None:

@@ -38,7 +38,7 @@ IDLE_CORES = 0.1
 
 
 @dataclass(frozen=True)
-class Result:
+class ProgramResult:
     """What a program said of itself: I/Os done, their rate, mean of their `lat`."""
 
     ios: int
@@ -47,10 +47,10 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Run:
+class MeasuredRun:
     """A run: what it said, and what was seen from outside. Seconds of CPU time."""
 
-    result: Result
+    result: ProgramResult
     wall_s: float
     user_s: float
     system_s: float
@@ -59,7 +59,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Cost:
+class CostPerIo:
     """I/Os per second, nanoseconds of CPU time per I/O, mean latency, cores others used."""
 
     iops: float
@@ -77,9 +77,9 @@ class Cost:
 
 def run(
     command: list[str],
-    read: Callable[[str], Result],
+    read: Callable[[str], ProgramResult],
     watch: Callable[[int], AbstractContextManager[object]] | None = None,
-) -> Run:
+) -> MeasuredRun:
     """Run a program to its end, standard input open all the while.
 
     `watch` is given the process id and entered for the length of the run. Raises
@@ -106,7 +106,7 @@ def run(
         raise RuntimeError(message)
     user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
     others = max(0.0, busy - kernel - user - system) / wall_s
-    return Run(read(out), wall_s, user, system, max(0.0, kernel), others)
+    return MeasuredRun(read(out), wall_s, user, system, max(0.0, kernel), others)
 
 
 def _agreed(command: list[str]) -> dict[str, str]:
@@ -115,7 +115,7 @@ def _agreed(command: list[str]) -> dict[str, str]:
     return {**os.environ, "LOADSTONE_FIO_OVERWRITE": "1", "LOADSTONE_ACCEPT_DATA_LOSS": ":".join(names)}
 
 
-def slope(short: list[Run], long: list[Run]) -> Cost:
+def slope(short: list[MeasuredRun], long: list[MeasuredRun]) -> CostPerIo:
     """Return medians of rates, and the cost per I/O between all short and all long runs.
 
     The difference leaves start and end of the program out. Costs are NaN where the long
@@ -127,7 +127,7 @@ def slope(short: list[Run], long: list[Run]) -> Cost:
     def per_io_ns(field: str) -> float:
         return (_sum(long, field) - _sum(short, field)) * 1e9 / ios if steady else math.nan
 
-    return Cost(
+    return CostPerIo(
         iops=statistics.median(run.result.iops for run in long),
         user_ns=per_io_ns("user_s"),
         system_ns=per_io_ns("system_s"),
@@ -137,7 +137,7 @@ def slope(short: list[Run], long: list[Run]) -> Cost:
     )
 
 
-def _sum(runs: list[Run], field: str) -> float:
+def _sum(runs: list[MeasuredRun], field: str) -> float:
     return sum(run.result.ios if field == "ios" else getattr(run, field) for run in runs)
 
 

@@ -44,9 +44,9 @@ class Program:
 
     name: str
     command: Callable[[float], list[str]]
-    read: Callable[[str], measure.Result]
+    read: Callable[[str], measure.ProgramResult]
 
-    def run(self, seconds: float, patience_s: float = 0) -> measure.Run:
+    def run(self, seconds: float, patience_s: float = 0) -> measure.MeasuredRun:
         """Run it once, on an idle machine if that comes within `patience_s`."""
         command = self.command(seconds)
         measure.wait_for_quiet(patience_s)
@@ -129,21 +129,21 @@ def timed(job: Job, seconds: float) -> Job:
     return job | {"time_based": "", "runtime": f"{round(seconds * 1000)}ms"}
 
 
-def from_fio(text: str) -> measure.Result:
+def from_fio(text: str) -> measure.ProgramResult:
     """Read fio's JSON, all jobs of it."""
     sides = [
         side for job in json.loads(text[text.index("{") :])["jobs"] for side in (job["read"], job["write"])
     ]
     ios = sum(side["total_ios"] for side in sides)
     weighted = sum(side["lat_ns"]["mean"] * side["total_ios"] for side in sides)
-    return measure.Result(ios, sum(side["iops"] for side in sides), weighted / ios)
+    return measure.ProgramResult(ios, sum(side["iops"] for side in sides), weighted / ios)
 
 
-def from_engine(text: str, out: Path) -> measure.Result:
+def from_engine(text: str, out: Path) -> measure.ProgramResult:
     """Read the engine's events, and its samples for the mean latency."""
     end = events(text, "end")[0]
     sums = latency_sums(out / "samples.arrows")
-    return measure.Result(end["ops"], end["ops"] / end["t_ns"] * 1e9, sums / end["ops"])
+    return measure.ProgramResult(end["ops"], end["ops"] / end["t_ns"] * 1e9, sums / end["ops"])
 
 
 def events(text: str, kind: str) -> list[dict[str, int]]:

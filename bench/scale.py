@@ -62,7 +62,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Row:
+class ScaleRow:
     """One program on one shape; memory and times of the long run."""
 
     shape: Shape
@@ -91,9 +91,9 @@ def job_file(shape: Shape, paths: list[str], seconds: float, *, threads: bool) -
     return "\n".join([*lines, ""])
 
 
-def measured(shape: Shape, paths: list[str], program: str, seconds: float) -> Row:
+def measured(shape: Shape, paths: list[str], program: str, seconds: float) -> ScaleRow:
     """Short and long run of one program."""
-    runs: list[measure.Run] = []
+    runs: list[measure.MeasuredRun] = []
     texts: list[str] = []
     memory = footprint.Footprint()
     with measure.scratch() as name:
@@ -107,10 +107,10 @@ def measured(shape: Shape, paths: list[str], program: str, seconds: float) -> Ro
                 else ["fio", str(file), "--output-format=json"]
             )
             read = partial(_read, program == ENGINE, folder, texts)
-            runs.append(measure.run(command, read, lambda pid: footprint.Watch(pid, memory)))
+            runs.append(measure.run(command, read, lambda pid: footprint.FootprintWatch(pid, memory)))
     cost = measure.slope(runs[:1], runs[1:])
     first = programs.events(texts[-1], "start")[0]["startup_ns"] / 1e6 if program == ENGINE else None
-    return Row(
+    return ScaleRow(
         shape,
         program,
         cost.iops,
@@ -124,7 +124,7 @@ def measured(shape: Shape, paths: list[str], program: str, seconds: float) -> Ro
     )
 
 
-def _read(is_engine: bool, folder: Path, texts: list[str], text: str) -> measure.Result:
+def _read(is_engine: bool, folder: Path, texts: list[str], text: str) -> measure.ProgramResult:
     texts.append(text)
     return programs.from_engine(text, folder / "scale.out") if is_engine else programs.from_fio(text)
 
@@ -168,14 +168,14 @@ def published() -> list[Shape]:
     return [Shape(kind, 8, 16, 128) for kind in kinds]
 
 
-def table(rows: list[Row]) -> str:
+def table(rows: list[ScaleRow]) -> str:
     """All rows as Markdown."""
     head = ["target", "targets x clones x depth", "outstanding", "program", "RSS", "PSS", "first I/O"]
     head += ["outside the load", "CPU ns per I/O", "kernel threads ns", "IOPS", "others"]
     return markdown(head, [_cells(row) for row in rows])
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: ScaleRow) -> list[str]:
     shape = row.shape
     return [
         shape.kind,
@@ -193,7 +193,7 @@ def _cells(row: Row) -> list[str]:
     ]
 
 
-def chart(rows: list[Row]) -> dict[str, Any]:
+def chart(rows: list[ScaleRow]) -> dict[str, Any]:
     """Memory, time outside the load and cost per I/O over targets, as a Vega-Lite chart."""
     values = [
         {
@@ -250,7 +250,7 @@ def _panel(field: str, title: str) -> dict[str, Any]:
     }
 
 
-def draw(rows: list[Row], stem: Path) -> None:
+def draw(rows: list[ScaleRow], stem: Path) -> None:
     """Write the chart as SVG and PNG."""
     import vl_convert  # noqa: PLC0415 - the tables need no charts
 
@@ -260,7 +260,7 @@ def draw(rows: list[Row], stem: Path) -> None:
     stem.with_suffix(".png").write_bytes(vl_convert.vegalite_to_png(spec, scale=2))
 
 
-def series(wanted: list[Shape], seconds: float, fio_most: int, tell: Callable[[str], None]) -> list[Row]:
+def series(wanted: list[Shape], seconds: float, fio_most: int, tell: Callable[[str], None]) -> list[ScaleRow]:
     """Every shape with every program that goes so far."""
     rows = []
     for shape in wanted:

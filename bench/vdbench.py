@@ -43,17 +43,17 @@ def text(mode: str, target: str, seconds: float) -> str:
     )
 
 
-def flat(out: Path) -> measure.Result:
+def flat(out: Path) -> measure.ProgramResult:
     """Read what a run did: all its intervals, those of the warmup included, and its average rate."""
     lines = (out / "flatfile.html").read_text().splitlines()
     names = next(line for line in lines if line.startswith(" ") and "timestamp" in line).split()
     rows = [dict(zip(names, line.split(), strict=False)) for line in lines if " rd1 " in line]
     average = next(row for row in rows if row["Interval"].startswith("avg"))
     ios = sum(float(row["rate"]) for row in rows if row is not average)
-    return measure.Result(int(ios), float(average["rate"]), float(average["resp"]) * 1e6)
+    return measure.ProgramResult(int(ios), float(average["rate"]), float(average["resp"]) * 1e6)
 
 
-def once(name: str, words: list[str], folder: Path, job: str) -> measure.Run:
+def once(name: str, words: list[str], folder: Path, job: str) -> measure.MeasuredRun:
     """Run one of the two on a parameter file."""
     (folder / "job.parm").write_text(job)
     out = folder / f"out{len(list(folder.iterdir()))}"
@@ -88,8 +88,8 @@ def main() -> int:
         for mode in options.only.split(","):
             if (target := made.get(MODES[mode][0])) is None:
                 continue
-            short: dict[str, list[measure.Run]] = {name: [] for name in sides}
-            long: dict[str, list[measure.Run]] = {name: [] for name in sides}
+            short: dict[str, list[measure.MeasuredRun]] = {name: [] for name in sides}
+            long: dict[str, list[measure.MeasuredRun]] = {name: [] for name in sides}
             for number in range(options.rounds):
                 for name, words in sides.items():
                     print(f"{mode}: round {number + 1}, {name}", file=sys.stderr)

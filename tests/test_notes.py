@@ -10,14 +10,19 @@ from loadstone.notes import once, place
 
 
 @dataclass(frozen=True)
-class Said:
+class SaidNote:
     kind: str
     text: str
     where: int
 
 
 def test_the_first_of_those_that_say_the_same_stands_for_all() -> None:
-    said = [Said("info", "a", 1), Said("trap", "a", 2), Said("info", "b", 3), Said("info", "a", 4)]
+    said = [
+        SaidNote("info", "a", 1),
+        SaidNote("trap", "a", 2),
+        SaidNote("info", "b", 3),
+        SaidNote("info", "a", 4),
+    ]
     assert once(said) == [(said[0], 1), (said[1], 0), (said[2], 0)]
     assert once([]) == []
 

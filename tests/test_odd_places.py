@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import draw, runs, started
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,7 +110,7 @@ def _word(*words: str) -> Callable[[Path, Path], list[str]]:
 
     def made(odd: Path, place: Path) -> list[str]:
         if any("{ok}" in word for word in words):
-            runs.make(place / "ok", Job("a", {"read": 700.0}), seconds=2)
+            runs.make(place / "ok", MadeJob("a", {"read": 700.0}), seconds=2)
         (place / "null.fio").write_text(f"[n]\nioengine=null\nfilename={place}/n\nrw=read\n{SPAN}")
         (place / "x.toml").write_text("")
         names = {"ok": place / "ok", "null": place / "null.fio", "out": place / "out"}
@@ -297,7 +297,7 @@ def what_went_wrong(name: str, kind: str, place: Path) -> str | None:
     KINDS[kind](odd)
     words = PLACES[name](odd, place)
     environment = os.environ | {"LOADSTONE_STATE": str(place / "state")}
-    with started.Started(
+    with started.StartedProgram(
         words,
         cwd=place,
         env=environment,

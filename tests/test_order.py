@@ -10,7 +10,7 @@ from xdist.scheduler import WorkStealingScheduling
 from tests.support.order import dealt
 
 
-class Worker:
+class ScheduledWorker:
     """What the scheduler knows of one."""
 
     shutting_down = False
@@ -28,7 +28,7 @@ def shares(names: list[str], workers: int) -> list[list[str]]:
     config: Any = SimpleNamespace(getvalue=lambda _: ["popen"])
     schedule = WorkStealingScheduling(config)
     schedule.numnodes = workers
-    nodes: list[Any] = [Worker() for _ in range(workers)]
+    nodes: list[Any] = [ScheduledWorker() for _ in range(workers)]
     for node in nodes:
         schedule.add_node(node)
         schedule.add_node_collection(node, names)

@@ -20,7 +20,7 @@ from loadstone.cli.display import console
 from loadstone.cli.main import main, show
 from loadstone.errors import InputError, Where
 from loadstone.screen import Screen
-from tests.support.runs import Job, make
+from tests.support.runs import MadeJob, make
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,7 +111,9 @@ def test_no_verb_prints_an_escape_sequence_of_a_jobs_name(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     name = "evil\x1b[2J\u202e"
-    run = make(tmp_path / "b", Job(name=name), Job(name="=1+1"), seconds=2.0, text=b"[a\x1b[2J]\nrw=read\n")
+    run = make(
+        tmp_path / "b", MadeJob(name=name), MadeJob(name="=1+1"), seconds=2.0, text=b"[a\x1b[2J]\nrw=read\n"
+    )
     for words in (
         ["export", "markdown"], ["export", "csv"], ["export", "prometheus"], ["audit"],
         ["audit", "--markdown"], ["audit", "--json"],
@@ -159,7 +161,7 @@ def test_of_ten_thousand_cells_none_is_a_formula() -> None:
 
 
 def test_csv_of_a_run_has_no_formula(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = make(tmp_path / "b", Job(name="=HYPERLINK(1)"), seconds=2.0)
+    run = make(tmp_path / "b", MadeJob(name="=HYPERLINK(1)"), seconds=2.0)
     assert main(["export", str(run.path), "csv"]) == 0
     table = capsys.readouterr().out
     assert "'=HYPERLINK(1)" in table

@@ -45,7 +45,7 @@ def call(fio: str | None, directory: Path, variables: dict[str, str]) -> tuple[i
     """Run fio, or else Loadstone in its place, in a directory; return its exit code and all it said."""
     environment = {**os.environ, **variables, "LOADSTONE_FIO_OVERWRITE": "1", "LOADSTONE_FIO_VERIFY": "3.33"}
     words = ["--output=out.txt", "--output-format=normal,terse,json", "job.fio"]
-    start = subprocess.Popen if fio else started.Started
+    start = subprocess.Popen if fio else started.StartedProgram
     with start(
         [fio or "fio", *words],
         cwd=directory,

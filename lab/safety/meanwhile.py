@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lab.safety import trial, verbs
 from lab.safety.contents import call
-from tests.support.started import Started
+from tests.support.started import StartedProgram
 
 if TYPE_CHECKING:
     import contextlib
@@ -154,13 +154,13 @@ def _is_mine(path: Path) -> bool:
     return path.read_bytes().startswith(b"minemine")
 
 
-def _loaded(tree: Path, folder: Path) -> Started:
+def _loaded(tree: Path, folder: Path) -> StartedProgram:
     """Start a run in a tree, and return when its load has begun."""
     job = folder / "load.parm"
     job.write_text(LOAD.format(target=tree))
     words = ["run", str(job), "--out", "load", *verbs.QUIET]
     with (folder / "load said").open("w") as said:
-        load = Started(words, stdout=said, stderr=said, cwd=folder, env=dict(os.environ), text=True)
+        load = StartedProgram(words, stdout=said, stderr=said, cwd=folder, env=dict(os.environ), text=True)
     end_s = time.monotonic() + PATIENCE_S
     while not any('"start"' in events.read_text() for events in folder.glob("load/**/events.jsonl")):
         if load.poll() is not None or time.monotonic() > end_s:

@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tests.support.started import Started
+from tests.support.started import StartedProgram
 
 from loadstone.plan.safety import holes
 
@@ -111,7 +111,7 @@ def loadstone(words: Sequence[str | Path], folder: Path, environment: Mapping[st
     log = folder / "said"
     with (
         log.open("w") as said,
-        Started(
+        StartedProgram(
             [str(word) for word in words],
             stdin=subprocess.DEVNULL,
             stdout=said,
@@ -130,7 +130,7 @@ def loadstone(words: Sequence[str | Path], folder: Path, environment: Mapping[st
     return code, log.read_text(errors="replace")
 
 
-def _waited(process: Started) -> int | None:
+def _waited(process: StartedProgram) -> int | None:
     """Wait a moment for the end of a verb; end it when no more is to be tried."""
     try:
         go_on()

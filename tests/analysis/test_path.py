@@ -12,7 +12,7 @@ from loadstone.bundle.read import Bundle
 from loadstone.path import ceilings
 from loadstone.path.layers import Ceiling, DataPath, Layer
 from tests.support.paths import SECOND_NS, run_on
-from tests.support.runs import Job, make
+from tests.support.runs import MadeJob, make
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,12 +63,12 @@ def test_counters_over_the_measured_time(tmp_path: Path) -> None:
 
 
 def test_ramps_are_left_out(tmp_path: Path) -> None:
-    made = run_on(tmp_path, [disk("sda")], counted("sda", read=1), job=Job(ramp_s=2.0))
+    made = run_on(tmp_path, [disk("sda")], counted("sda", read=1), job=MadeJob(ramp_s=2.0))
     assert paths(made).seconds == pytest.approx(2)
 
 
 def test_the_target_itself_did_what_the_engine_says(tmp_path: Path) -> None:
-    made = run_on(tmp_path, [disk("sda")], counted("sda", read=100), job=Job(ops_hz={"read": 1000.0}))
+    made = run_on(tmp_path, [disk("sda")], counted("sda", read=100), job=MadeJob(ops_hz={"read": 1000.0}))
     top = paths(made).uses[0]
     assert top.traffic is not None
     assert top.traffic.read_iops == pytest.approx(1000, rel=0.03)
@@ -115,7 +115,7 @@ def test_a_ceiling_of_another_access_is_not_held_against_it(tmp_path: Path) -> N
     random = Ceiling(quantity="iops", op="read", per_s=25e3, kind="specified", source="x", access="random")
     layers = [disk("sda", limits=(random,))]
     assert use(run_on(tmp_path, layers, counted("sda", read=100)), "sda").fullest == 1.0
-    other = run_on(tmp_path / "s", layers, counted("sda", read=100), job=Job(random_percent=0))
+    other = run_on(tmp_path / "s", layers, counted("sda", read=100), job=MadeJob(random_percent=0))
     assert use(other, "sda").fullest is None
 
 
@@ -160,8 +160,8 @@ def test_layers_are_told_over_the_seconds_of_the_load_beside_them(tmp_path: Path
     """Two phases on one disk: its mean over both stands beside neither."""
     made = make(
         tmp_path / "b",
-        Job("fast", {"read": 1000.0}, targets=(0,)),
-        Job("slow", {"read": 200.0}, targets=(1,), stage=1),
+        MadeJob("fast", {"read": 1000.0}, targets=(0,)),
+        MadeJob("slow", {"read": 200.0}, targets=(1,), stage=1),
         targets=2,
         seconds=4.0,
         seal=None,

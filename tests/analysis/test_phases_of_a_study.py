@@ -12,7 +12,7 @@ from loadstone.bundle.read import Bundle
 from loadstone.bundle.study import Point
 from loadstone.report.study import matrix
 from tests.support import runs
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def figures(place: Path, number: int, *kinds: str) -> RunFigures:
     """A run of two phases, `a` and `b`, with these verdicts; without any of phases for none."""
-    jobs = [Job("a", stage=0), Job("b", stage=1, group=1)]
+    jobs = [MadeJob("a", stage=0), MadeJob("b", stage=1, group=1)]
     path = runs.make(place / str(number), *jobs, seed=number).path
     told = [{"name": name, "verdict": {"kind": kind}} for name, kind in zip("ab", kinds, strict=False)]
     (path / "result.json").write_text(json.dumps({"phases": told}))

@@ -56,7 +56,9 @@ def test_a_measurement_decides_only_by_more_than_its_error() -> None:
 
 
 def test_the_share_beyond_a_limit_is_counted_from_the_histograms(tmp_path: Path) -> None:
-    made = runs.make(tmp_path / "b", runs.Job(ops_hz={"read": 2000.0, "write": 500.0}, ramp_s=1.0), seconds=6)
+    made = runs.make(
+        tmp_path / "b", runs.MadeJob(ops_hz={"read": 2000.0, "write": 500.0}, ramp_s=1.0), seconds=6
+    )
     summary = summarise(Bundle.open(made.path))
     latencies = np.concatenate([part for parts in made.latencies.values() for part in parts])
     for limit_ns in (80_000, 200_000):
@@ -71,7 +73,7 @@ def test_the_share_beyond_a_limit_is_counted_from_the_histograms(tmp_path: Path)
 
 def test_each_limit_is_looked_up_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Seen: a search for a limit read all samples of all its runs again before each of its runs."""
-    made = runs.make(tmp_path / "b", runs.Job(ops_hz={"read": 1000.0}), seconds=3)
+    made = runs.make(tmp_path / "b", runs.MadeJob(ops_hz={"read": 1000.0}), seconds=3)
     measurement = summarise(Bundle.open(made.path)).measurement
     first, second = beyond(measurement, [80_000, 200_000])
     fresh = summarise(Bundle.open(made.path)).measurement
@@ -81,7 +83,7 @@ def test_each_limit_is_looked_up_once(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_percentile_lies_in_its_interval_which_is_narrow_for_many_samples(tmp_path: Path) -> None:
-    made = runs.make(tmp_path / "b", runs.Job(ops_hz={"read": 5000.0}), seconds=10)
+    made = runs.make(tmp_path / "b", runs.MadeJob(ops_hz={"read": 5000.0}), seconds=10)
     summary = summarise(Bundle.open(made.path))
     data = summary.total.data
     assert data is not None
@@ -98,8 +100,8 @@ def test_a_percentile_lies_in_its_interval_which_is_narrow_for_many_samples(tmp_
 
 
 def test_few_ios_prove_nothing_about_a_rare_one(tmp_path: Path) -> None:
-    few = runs.make(tmp_path / "few", runs.Job(ops_hz={"read": 20.0}), seconds=5)
-    many = runs.make(tmp_path / "many", runs.Job(ops_hz={"read": 2000.0}), seconds=5)
+    few = runs.make(tmp_path / "few", runs.MadeJob(ops_hz={"read": 20.0}), seconds=5)
+    many = runs.make(tmp_path / "many", runs.MadeJob(ops_hz={"read": 2000.0}), seconds=5)
     slo = read("p99<10ms")
     decided = [decide(slo, [slo.value(summarise(Bundle.open(made.path)))]) for made in (few, many)]
     assert decided == [None, True]

@@ -19,7 +19,7 @@ INTERVAL_NS = 100_000_000
 
 def falling(path: Path, *, asked: bool = True, seconds: float = 12, fast: int = 40) -> Bundle:
     """A run of 1000 I/Os per second that did five times as many in its first `fast` intervals."""
-    made = runs.make(path, runs.Job(), seconds=seconds, interval_ns=INTERVAL_NS)
+    made = runs.make(path, runs.MadeJob(), seconds=seconds, interval_ns=INTERVAL_NS)
     samples = path / "samples.parquet"
     more = pl.when(pl.col("interval") < fast).then(pl.col("ops") * 5).otherwise(pl.col("ops"))
     pl.read_parquet(samples).with_columns(more.cast(pl.UInt64).alias("ops")).write_parquet(samples)

@@ -51,7 +51,7 @@ def test_what_was_left_out_is_said() -> None:
 
 def test_nothing_is_due_while_the_generator_stands_still(tmp_path: Path) -> None:
     stop = {"type": "stopped", "t_ns": 3_900_000_000, "stopped_ns": 1_300_000_000}
-    job = runs.Job("a", {"read": 1000}, paced=True)
+    job = runs.MadeJob("a", {"read": 1000}, paced=True)
     made = summarise(Bundle.open(runs.make(tmp_path / "b", job, seconds=10.0, extra_events=[stop]).path))
     assert made.measurement.stops.left_out == ((2_500_000_000, 4_000_000_000),)
     (row,) = made.pacing

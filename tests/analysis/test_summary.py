@@ -13,13 +13,13 @@ from loadstone.analysis import cpu, document
 from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
 from tests.support import runs
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "contract" / "result.schema.json"
 
 
-def result(run: runs.Run) -> dict[str, Any]:
+def result(run: runs.MadeRun) -> dict[str, Any]:
     made = summarise(Bundle.open(run.path)).document()
     jsonschema.validate(made, json.loads(SCHEMA.read_text()))
     assert json.loads(json.dumps(made, allow_nan=False)) == made
@@ -60,8 +60,8 @@ def test_every_field_is_described() -> None:
 
 def test_the_document_holds_the_runs_numbers(tmp_path: Path) -> None:
     jobs = (
-        Job("a", clones=2, keep_clones_apart=True),
-        Job("b", {"write": 500, "sync": 50}, group=1, targets=(1,)),
+        MadeJob("a", clones=2, keep_clones_apart=True),
+        MadeJob("b", {"write": 500, "sync": 50}, group=1, targets=(1,)),
     )
     run = runs.make(
         tmp_path / "b",
@@ -99,7 +99,7 @@ def test_cpu_is_that_of_the_stages_a_job_ran_in(tmp_path: Path) -> None:
         {"type": "tick", "t_ns": 2_000_000_000, "cpu_user_ns": 1_000_000, "cpu_system_ns": 3_000_000},
         {"type": "tick", "t_ns": 4_000_000_000, "cpu_user_ns": 9_000_000, "cpu_system_ns": 3_000_000},
     ]
-    jobs = (Job("a"), Job("b", stage=1, group=1), Job("c", stage=1, group=1))
+    jobs = (MadeJob("a"), MadeJob("b", stage=1, group=1), MadeJob("c", stage=1, group=1))
     run = runs.make(tmp_path / "b", *jobs, seconds=2, seal=None, extra_events=ticks)
     made = result(run)
     a, b, c = made["jobs"]
@@ -120,7 +120,7 @@ def test_time_in_which_workers_spun_is_told_and_laid_on_the_monitors_rows(tmp_pa
         {"type": "tick", "t_ns": 2_000_000_000, "spun_ns": 800_000_000},
         {"type": "end", "t_ns": 2_000_000_000, "spun_ns": 800_000_000},
     ]
-    run = runs.make(tmp_path / "b", Job("a"), seconds=2, seal=None, extra_events=events)
+    run = runs.make(tmp_path / "b", MadeJob("a"), seconds=2, seal=None, extra_events=events)
     summary = summarise(Bundle.open(run.path))
     host = pl.DataFrame({"t_ns": [500_000_000, 1_500_000_000], "dt_ns": [500_000_000, 1_000_000_000]})
     assert cpu.with_spun(summary.measurement, host)[cpu.SPUN].to_list() == [100_000_000, 400_000_000]

@@ -12,12 +12,12 @@ from loadstone.analysis.measurement import Measurement
 from loadstone.bundle import layout, sums
 from loadstone.bundle.read import Bundle
 from tests.support import runs
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-JOBS = (Job("a", {"read": 300, "write": 90}, ramp_s=20.0), Job("b", paced=True, clones=2))
+JOBS = (MadeJob("a", {"read": 300, "write": 90}, ramp_s=20.0), MadeJob("b", paced=True, clones=2))
 
 
 def both(path: Path) -> tuple[Measurement, Measurement]:
@@ -52,7 +52,7 @@ def test_windows_finer_than_the_sums_come_from_the_samples(tmp_path: Path) -> No
 def test_a_run_whose_start_is_left_out_is_added_up_anew(tmp_path: Path) -> None:
     path = tmp_path / "b"
     stopped = {"type": "stopped", "t_ns": 40_000_000_000, "stopped_ns": 900_000_000}
-    runs.make(path, Job(), seconds=70, extra_events=[stopped])
+    runs.make(path, MadeJob(), seconds=70, extra_events=[stopped])
     counted, whole = Measurement(Bundle.open(path)), Bundle.open(path)
     total = sum(int(piece["ops"].sum()) for piece in whole.sample_pieces(["ops"]))
     assert whole.sums_window == 2
@@ -60,7 +60,7 @@ def test_a_run_whose_start_is_left_out_is_added_up_anew(tmp_path: Path) -> None:
 
 
 def test_rows_of_the_sums_that_name_no_part_of_the_run_are_left_out(tmp_path: Path) -> None:
-    path = runs.make(tmp_path / "b", Job(), seconds=70).path
+    path = runs.make(tmp_path / "b", MadeJob(), seconds=70).path
     table = pl.read_parquet(path / layout.SUMS)
     assert table.schema == sums.SCHEMA
     wrong = table.head(1).with_columns(pl.lit(9, pl.UInt32).alias("cell"))
@@ -71,6 +71,6 @@ def test_rows_of_the_sums_that_name_no_part_of_the_run_are_left_out(tmp_path: Pa
 
 
 def test_a_short_run_has_no_sums(tmp_path: Path) -> None:
-    path = runs.make(tmp_path / "b", Job(), seconds=5).path
+    path = runs.make(tmp_path / "b", MadeJob(), seconds=5).path
     assert not (path / layout.SUMS).exists()
     assert Bundle.open(path).sums_window is None

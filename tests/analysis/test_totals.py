@@ -12,18 +12,18 @@ from loadstone.analysis.series import series
 from loadstone.analysis.totals import totals
 from loadstone.bundle.read import Bundle
 from tests.support import runs
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def measure(run: runs.Run) -> Measurement:
+def measure(run: runs.MadeRun) -> Measurement:
     return Measurement(Bundle.open(run.path))
 
 
 def test_totals_are_those_of_the_ios_that_were_made(tmp_path: Path) -> None:
-    run = runs.make(tmp_path / "b", Job(ops_hz={"read": 2000, "write": 500}), seconds=10)
+    run = runs.make(tmp_path / "b", MadeJob(ops_hz={"read": 2000, "write": 500}), seconds=10)
     (job,) = totals(measure(run), "job")
     assert list(job.ops) == ["read", "write"]
     for op, stats in job.ops.items():
@@ -49,7 +49,7 @@ def test_totals_are_those_of_the_ios_that_were_made(tmp_path: Path) -> None:
 
 
 def test_the_ramp_does_not_count(tmp_path: Path) -> None:
-    run = runs.make(tmp_path / "b", Job(ramp_s=2.0), seconds=5)
+    run = runs.make(tmp_path / "b", MadeJob(ramp_s=2.0), seconds=5)
     (job,) = totals(measure(run), "job")
     assert job.measured_ns == 3_000_000_000
     exact = np.concatenate(run.latencies[0, "read"])
@@ -61,7 +61,7 @@ def test_the_ramp_does_not_count(tmp_path: Path) -> None:
 
 
 def test_stages_one_after_the_other_add_their_times(tmp_path: Path) -> None:
-    jobs = (Job("a", group=0), Job("b", {"write": 3000}, stage=1, group=1))
+    jobs = (MadeJob("a", group=0), MadeJob("b", {"write": 3000}, stage=1, group=1))
     m = measure(runs.make(tmp_path / "b", *jobs, seconds=4))
     (whole,) = totals(m, "all")
     assert whole.measured_ns == 8_000_000_000
@@ -74,7 +74,7 @@ def test_stages_one_after_the_other_add_their_times(tmp_path: Path) -> None:
 
 
 def test_groupings_split_the_same_ios_in_different_ways(tmp_path: Path) -> None:
-    jobs = (Job("a", clones=3, keep_clones_apart=True, targets=(0, 1)), Job("b", targets=(1,)))
+    jobs = (MadeJob("a", clones=3, keep_clones_apart=True, targets=(0, 1)), MadeJob("b", targets=(1,)))
     m = measure(runs.make(tmp_path / "b", *jobs, targets=2, seconds=2))
     (whole,) = totals(m, "all")
     assert whole.data is not None
@@ -87,7 +87,7 @@ def test_groupings_split_the_same_ios_in_different_ways(tmp_path: Path) -> None:
 
 
 def test_paced_jobs_have_waited_and_others_have_not(tmp_path: Path) -> None:
-    jobs = (Job("paced", paced=True), Job("free"))
+    jobs = (MadeJob("paced", paced=True), MadeJob("free"))
     m = measure(runs.make(tmp_path / "b", *jobs, seconds=2))
     paced, free = totals(m, "job")
     (whole,) = totals(m, "all")
@@ -100,7 +100,7 @@ def test_paced_jobs_have_waited_and_others_have_not(tmp_path: Path) -> None:
 
 
 def test_syncs_are_apart_from_the_data(tmp_path: Path) -> None:
-    m = measure(runs.make(tmp_path / "b", Job(ops_hz={"write": 800, "sync": 100}), seconds=2))
+    m = measure(runs.make(tmp_path / "b", MadeJob(ops_hz={"write": 800, "sync": 100}), seconds=2))
     (job,) = totals(m, "job")
     assert job.data is not None
     assert job.data.operations == job.ops["write"].operations
@@ -109,7 +109,7 @@ def test_syncs_are_apart_from_the_data(tmp_path: Path) -> None:
 
 
 def test_a_killed_run_counts_up_to_its_last_sample(tmp_path: Path) -> None:
-    m = measure(runs.make(tmp_path / "b", Job(ramp_s=1.0), seconds=3, seal=None))
+    m = measure(runs.make(tmp_path / "b", MadeJob(ramp_s=1.0), seconds=3, seal=None))
     (job,) = totals(m, "job")
     assert job.measured_ns == 2_000_000_000
     assert job.data is not None
@@ -128,14 +128,16 @@ def test_no_data_is_not_zero(tmp_path: Path) -> None:
 
 
 def test_failed_ios_alone_are_still_told(tmp_path: Path) -> None:
-    (job,) = totals(measure(runs.make(tmp_path / "b", Job(ops_hz={"read": 0}, errors=1), seconds=1)), "job")
+    (job,) = totals(
+        measure(runs.make(tmp_path / "b", MadeJob(ops_hz={"read": 0}, errors=1), seconds=1)), "job"
+    )
     assert job.ops["read"].errors == 2
     assert job.ops["read"].operations == 0
     assert job.ops["read"].latencies == {}
 
 
 def test_series_windows_hold_what_happened_in_them(tmp_path: Path) -> None:
-    run = runs.make(tmp_path / "b", Job(ops_hz={"read": 4000}), seconds=4)
+    run = runs.make(tmp_path / "b", MadeJob(ops_hz={"read": 4000}), seconds=4)
     m = measure(run)
     table = series(m, "job", window_ns=2_000_000_000)
     assert table["start_ns"].to_list() == [0, 2_000_000_000]
@@ -152,7 +154,7 @@ def test_series_windows_hold_what_happened_in_them(tmp_path: Path) -> None:
 
 
 def test_a_window_without_completions_is_zero_and_has_no_latency(tmp_path: Path) -> None:
-    m = measure(runs.make(tmp_path / "b", Job(ops_hz={"read": 0}), seconds=1))
+    m = measure(runs.make(tmp_path / "b", MadeJob(ops_hz={"read": 0}), seconds=1))
     table = series(m, "job")
     assert table["iops"].to_list() == [0.0, 0.0]
     assert table["p50_ns"].to_list() == [None, None]
@@ -160,7 +162,7 @@ def test_a_window_without_completions_is_zero_and_has_no_latency(tmp_path: Path)
 
 
 def test_series_mark_the_ramp_and_keep_stages_apart(tmp_path: Path) -> None:
-    jobs = (Job("a", ramp_s=0.5), Job("b", stage=1))
+    jobs = (MadeJob("a", ramp_s=0.5), MadeJob("b", stage=1))
     table = series(measure(runs.make(tmp_path / "b", *jobs, seconds=1.5)), "job", window_ns=1_000_000_000)
     assert table.select("name", "stage", "ramp").rows() == [
         ("a", 0, False),
@@ -173,7 +175,7 @@ def test_series_mark_the_ramp_and_keep_stages_apart(tmp_path: Path) -> None:
 
 
 def test_no_second_counts_twice_where_a_late_worker_reaches_back(tmp_path: Path) -> None:
-    run = runs.make(tmp_path / "b", Job(ops_hz={"read": 2000}, clones=2), seconds=5)
+    run = runs.make(tmp_path / "b", MadeJob(ops_hz={"read": 2000}, clones=2), seconds=5)
     samples = run.path / "samples.parquet"
     rows = pl.read_parquet(samples)
     reach = 2 * run.plan.interval_ns
@@ -193,7 +195,7 @@ def test_no_second_counts_twice_where_a_late_worker_reaches_back(tmp_path: Path)
 
 
 def test_coarser_windows_are_the_finer_ones_together(tmp_path: Path) -> None:
-    bundle = Bundle.open(runs.make(tmp_path / "b", Job("a", {"read": 400, "write": 90}), seconds=5).path)
+    bundle = Bundle.open(runs.make(tmp_path / "b", MadeJob("a", {"read": 400, "write": 90}), seconds=5).path)
     fresh, used = Measurement(bundle), Measurement(bundle)
     used.windows("all", "lat", 2)
     expected, found = fresh.windows("all", "lat", 4), used.windows("all", "lat", 4)

@@ -79,7 +79,7 @@ def test_what_was_found_is_told_and_opened_again(found: loadstone.Experiment) ->
         found.report(found.path.parent / "page.doc")
 
 
-class Interrupting:
+class InterruptingDisplay:
     """Sends Ctrl-C when the third run is about to start."""
 
     def begin(self, wanted: object, number: int, expected: int | None) -> None:
@@ -93,7 +93,9 @@ class Interrupting:
 
 def test_what_an_interrupt_left_out_is_done_by_the_next_call(file: Path, tmp_path: Path) -> None:
     with pytest.raises(loadstone.RunError, match="before its last run") as stopped:
-        loadstone.run_experiment(file, calibration=False, out=tmp_path / "run", progress=Interrupting())
+        loadstone.run_experiment(
+            file, calibration=False, out=tmp_path / "run", progress=InterruptingDisplay()
+        )
     assert str(tmp_path / "run") in str(stopped.value.hint)
     assert loadstone.open_experiment(tmp_path / "run").document()["runs_done"] < 4
     again = loadstone.resume_experiment(tmp_path / "run", calibration=False)

@@ -12,7 +12,7 @@ import loadstone
 from loadstone.api.results import ESTIMATES
 from loadstone.bundle import study as on_disk
 from tests.support import runs
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    jobs = (Job("a", {"read": 700.0, "write": 300.0}), Job("b", {"write": 50.0}, ramp_s=1.0))
+    jobs = (MadeJob("a", {"read": 700.0, "write": 300.0}), MadeJob("b", {"write": 50.0}, ramp_s=1.0))
     return runs.make(tmp_path / "one", *jobs, seconds=6.0).path
 
 
@@ -94,7 +94,7 @@ def _study(path: Path) -> Path:
     (path / "runs").mkdir(parents=True)
     for number, depth in enumerate((1, 4), 1):
         at = f"runs/{number:03}-d{depth}"
-        runs.make(path / at, Job("a", {"read": 100.0 * depth}), seed=number)
+        runs.make(path / at, MadeJob("a", {"read": 100.0 * depth}), seed=number)
         points.append(
             on_disk.Point(name=f"d{depth}", factors={"iodepth": depth}, bundle=at, status="complete")
         )
@@ -122,8 +122,8 @@ def test_a_study_has_its_runs_and_their_factors(tmp_path: Path) -> None:
 
 
 def test_two_results_are_compared(tmp_path: Path) -> None:
-    slow = runs.make(tmp_path / "slow", Job("a", {"read": 500.0}), seconds=10.0, seed=1).path
-    fast = runs.make(tmp_path / "fast", Job("a", {"read": 900.0}), seconds=10.0, seed=2).path
+    slow = runs.make(tmp_path / "slow", MadeJob("a", {"read": 500.0}), seconds=10.0, seed=1).path
+    fast = runs.make(tmp_path / "fast", MadeJob("a", {"read": 900.0}), seconds=10.0, seed=2).path
     found = loadstone.compare(loadstone.open_bundle(slow), fast)
     assert found.names == ["slow", "fast"]
     iops = found.frame().filter(metric="IOPS", op="read")
@@ -139,7 +139,7 @@ def test_two_results_are_compared(tmp_path: Path) -> None:
     for results in ((), (slow,), (slow, slow)):
         with pytest.raises(loadstone.InputError):
             loadstone.compare(*results)
-    other = runs.make(tmp_path / "other", Job("z", {"read": 5.0}, block_bytes=8192)).path
+    other = runs.make(tmp_path / "other", MadeJob("z", {"read": 5.0}, block_bytes=8192)).path
     with pytest.raises(loadstone.InputError, match="no load can be compared"):
         loadstone.compare(slow, other)
     shutil.rmtree(other)

@@ -16,8 +16,8 @@ from loadstone.audit.run import SealedFigures
 from loadstone.bundle import seal
 from loadstone.bundle.read import Bundle
 from loadstone.cli.main import main
-from tests.audit.vdbench_folder import Run, write
-from tests.support.runs import Job, make, reseal
+from tests.audit.vdbench_folder import VdbenchRun, write
+from tests.support.runs import MadeJob, make, reseal
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "examples" / "published"
@@ -124,7 +124,7 @@ def test_markdown_has_a_row_for_each_result(capsys: pytest.CaptureFixture[str]) 
 
 def test_reading_back_what_was_written_is_no_drift(tmp_path: Path) -> None:
     """The stream that verifies reads where the one before wrote: no share of reads was asked for."""
-    made = make(tmp_path / "run", Job("a", ops_hz={"read": 900.0, "write": 900.0}, clones=2))
+    made = make(tmp_path / "run", MadeJob("a", ops_hz={"read": 900.0, "write": 900.0}, clones=2))
     document = json.loads((made.path / "plan.json").read_text())
     for stream, reads in zip(document["streams"], (0, 100), strict=True):
         stream["pattern"] |= {"read_percent": reads, "write_percent": 100 - reads}
@@ -135,7 +135,7 @@ def test_reading_back_what_was_written_is_no_drift(tmp_path: Path) -> None:
 
 
 def test_a_bundle_has_the_verdict_its_run_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = make(tmp_path / "run", Job("a"), Job("b", stage=1, errors=3))
+    made = make(tmp_path / "run", MadeJob("a"), MadeJob("b", stage=1, errors=3))
     result = SealedFigures().document(Bundle.open(made.path))
     assert main(["audit", str(made.path), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -166,7 +166,7 @@ def test_repeats_of_a_study_are_held_against_each_other(
 ) -> None:
     points = []
     for number, ops_hz in enumerate((1000.0, 1500.0, 1000.0), start=1):
-        make(tmp_path / "runs" / str(number), Job("a", ops_hz={"read": ops_hz}), seed=number)
+        make(tmp_path / "runs" / str(number), MadeJob("a", ops_hz={"read": ops_hz}), seed=number)
         factors = {"repeat": number}
         points.append({"name": f"{number}", "factors": factors, "bundle": f"runs/{number}"})
     points.append({"name": "fill", "role": "prepare", "bundle": "runs/0"})
@@ -196,13 +196,13 @@ def told_of(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
 def test_a_directory_goes_on_after_what_is_broken_and_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make(tmp_path / "a" / "run", Job("a"))
-    make(tmp_path / "b" / "broken", Job("b"))
+    make(tmp_path / "a" / "run", MadeJob("a"))
+    make(tmp_path / "b" / "broken", MadeJob("b"))
     (tmp_path / "b" / "broken" / "plan.json").write_text('{"streams": ')
-    make(tmp_path / "b" / "lost", Job("c"))
+    make(tmp_path / "b" / "lost", MadeJob("c"))
     (tmp_path / "b" / "lost" / "manifest.json").unlink()
-    write(tmp_path / "c" / "d" / "vdbench", Run())
-    write(tmp_path / "c" / "d" / "stopped", Run(average=False))
+    write(tmp_path / "c" / "d" / "vdbench", VdbenchRun())
+    write(tmp_path / "c" / "d" / "stopped", VdbenchRun(average=False))
     (tmp_path / "c" / "fio.json").write_bytes((FIO / "shared.json").read_bytes())
     (tmp_path / "c" / "half.json").write_bytes((FIO / "shared.json").read_bytes()[:900])
     (tmp_path / "c" / "manifest.json").write_text('{"name": "a web page"}')
@@ -224,7 +224,7 @@ def test_a_directory_goes_on_after_what_is_broken_and_says_so(
 def test_what_was_passed_over_is_said_first_and_a_table_at_the_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make(tmp_path / "run", Job("a"))
+    make(tmp_path / "run", MadeJob("a"))
     (tmp_path / "half.json").write_bytes((FIO / "shared.json").read_bytes()[:900])
     (tmp_path / "notes.txt").write_text("hello")
     assert main(["audit", str(tmp_path)]) == exitcodes.USAGE
@@ -246,7 +246,7 @@ def test_a_study_with_a_broken_run_is_read_without_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for number in (1, 2):
-        make(tmp_path / "study" / "runs" / str(number), Job("a"), seed=number)
+        make(tmp_path / "study" / "runs" / str(number), MadeJob("a"), seed=number)
     points = [{"name": f"{n}", "factors": {}, "bundle": f"runs/{n}"} for n in (1, 2, 3)]
     study = {"kind": "list", "name": "a", "front_end": "fio", "loadstone_version": "0", "started": "now"}
     (tmp_path / "study" / "study.json").write_text(

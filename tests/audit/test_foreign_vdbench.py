@@ -12,7 +12,7 @@ import pytest
 from loadstone.audit import foreign
 from loadstone.audit.judge import judge, judge_case
 from loadstone.errors import InputError
-from tests.audit.vdbench_folder import Run, write, write_files, write_files_summary
+from tests.audit.vdbench_folder import VdbenchRun, write, write_files, write_files_summary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,13 +50,13 @@ def invalid(case: Case) -> set[str]:
 def test_rates_that_stand_for_as_fast_as_it_goes(
     tmp_path: Path, reqrate: str, reached: float, asked: float | None
 ) -> None:
-    folder = write(tmp_path / "out", Run(reqrate=reqrate, rate=reached), parameters=RAW)
+    folder = write(tmp_path / "out", VdbenchRun(reqrate=reqrate, rate=reached), parameters=RAW)
     assert only(folder).jobs[0].rate_iops == asked
     assert invalid(only(folder)) == set()
 
 
 def test_warmup_that_is_only_in_the_histogram_changes_nothing(tmp_path: Path) -> None:
-    run = Run(warmup=15, elapsed=60, bytes_per_io=524_288, xfersize="524288", histogram_extra=15_000)
+    run = VdbenchRun(warmup=15, elapsed=60, bytes_per_io=524_288, xfersize="524288", histogram_extra=15_000)
     case = only(write(tmp_path / "out", run, parameters=RAW))
     assert case.seconds == 60
     assert case.total.operations == 60_000
@@ -68,8 +68,8 @@ def test_warmup_that_is_only_in_the_histogram_changes_nothing(tmp_path: Path) ->
 
 def test_time_is_told_by_the_start_of_a_run_where_no_interval_tells_it(tmp_path: Path) -> None:
     for name, run, seconds in (
-        ("warm", Run(warmup=15, elapsed=60), 60),
-        ("cold", Run(elapsed=60), 59),
+        ("warm", VdbenchRun(warmup=15, elapsed=60), 60),
+        ("cold", VdbenchRun(elapsed=60), 59),
     ):
         case = only(write(tmp_path / name, run, parameters=RAW, flatfile=False))
         assert case.seconds == pytest.approx(seconds)
@@ -92,7 +92,7 @@ def test_a_table_of_sizes_is_not_its_first_one(
     tmp_path: Path, sizes: str, column: str, done: int, *, known: bool
 ) -> None:
     parameters = RAW.replace("xfersize=4k", f"rdpct=70,xfersize={sizes}")
-    run = Run(bytes_per_io=done, xfersize=column, read_percent=70.0)
+    run = VdbenchRun(bytes_per_io=done, xfersize=column, read_percent=70.0)
     results = foreign.read(write(tmp_path / "out", run, parameters=parameters))
     (case,) = results.cases
     assert bool(case.jobs[0].block_bytes) is known
@@ -104,29 +104,31 @@ def test_a_table_of_sizes_is_not_its_first_one(
 
 def test_one_size_that_was_not_done_is_still_found(tmp_path: Path) -> None:
     """Where the parameters say one size, and where the run is named after it."""
-    run = Run(bytes_per_io=3000)
+    run = VdbenchRun(bytes_per_io=3000)
     assert invalid(only(write(tmp_path / "a", run, parameters=RAW))) == {"workload_drift"}
-    named = Run(bytes_per_io=3000, loops="xfersize=4k")
+    named = VdbenchRun(bytes_per_io=3000, loops="xfersize=4k")
     assert invalid(only(write(tmp_path / "b", named))) == {"workload_drift"}
-    mixed = Run(read_percent=50.0, asked_read_percent="80.0000")
+    mixed = VdbenchRun(read_percent=50.0, asked_read_percent="80.0000")
     assert invalid(only(write(tmp_path / "c", mixed, parameters=RAW))) == {"workload_drift"}
 
 
 def test_validation_reads_what_nobody_asked_for(tmp_path: Path) -> None:
-    mixed = Run(read_percent=50.0, asked_read_percent="0.0000")
+    mixed = VdbenchRun(read_percent=50.0, asked_read_percent="0.0000")
     folder = write(tmp_path / "out", mixed, parameters="validate=read_after_write\n" + RAW)
     assert only(folder).jobs[0].read_percent is None
     assert invalid(only(folder)) == set()
 
 
 def test_a_rate_that_was_not_reached_is_the_most_at_that_depth(tmp_path: Path) -> None:
-    folder = write(tmp_path / "out", Run(reqrate="25000.0000", rate=118.0, resp_ms=67.8), parameters=RAW)
+    folder = write(
+        tmp_path / "out", VdbenchRun(reqrate="25000.0000", rate=118.0, resp_ms=67.8), parameters=RAW
+    )
     (cause,) = judge([only(folder)]).verdict.causes
     assert (cause.rule, cause.effect) == ("rate_not_reached", "suspect")
 
 
 def test_a_cut_off_last_line_is_a_note(tmp_path: Path) -> None:
-    folder = write(tmp_path / "out", Run("rd1"), Run("rd2"), parameters=RAW, cut_bytes=60)
+    folder = write(tmp_path / "out", VdbenchRun("rd1"), VdbenchRun("rd2"), parameters=RAW, cut_bytes=60)
     results = foreign.read(folder)
     assert [case.name for case in results.cases] == ["rd1"]
     assert "line 23 of flatfile.html is cut off and is left out" in results.notes
@@ -134,11 +136,11 @@ def test_a_cut_off_last_line_is_a_note(tmp_path: Path) -> None:
 
 
 def test_a_run_without_an_end_does_not_take_the_others_with_it(tmp_path: Path) -> None:
-    folder = write(tmp_path / "out", Run("rd1", average=False), Run("rd2"), parameters=RAW)
+    folder = write(tmp_path / "out", VdbenchRun("rd1", average=False), VdbenchRun("rd2"), parameters=RAW)
     results = foreign.read(folder)
     assert [case.name for case in results.cases] == ["rd2"]
     assert results.notes == ("rd1 ended after interval 10 without an average and is left out",)
-    alone = write(tmp_path / "alone", Run("rd1", average=False), parameters=RAW)
+    alone = write(tmp_path / "alone", VdbenchRun("rd1", average=False), parameters=RAW)
     with pytest.raises(InputError, match="has no average of a run: rd1 ended after interval 10"):
         foreign.read(alone)
 
@@ -159,7 +161,7 @@ def test_a_run_without_an_end_does_not_take_the_others_with_it(tmp_path: Path) -
     ],
 )
 def test_openflags_wherever_they_stand(tmp_path: Path, parameters: str, *, direct: bool | None) -> None:
-    assert only(write(tmp_path / "out", Run(), parameters=parameters)).jobs[0].direct is direct
+    assert only(write(tmp_path / "out", VdbenchRun(), parameters=parameters)).jobs[0].direct is direct
 
 
 @pytest.mark.parametrize("older", [False, True])
@@ -217,7 +219,7 @@ def test_pages_of_other_programs_with_the_same_name_are_not_vdbenchs(tmp_path: P
 
 def test_a_run_that_ended_in_its_first_interval_has_no_average(tmp_path: Path) -> None:
     """A file that vdbench makes before the first run is often there in less than an interval."""
-    folder = write(tmp_path / "out", Run("SD_format", elapsed=1), Run("rd1"), parameters=RAW)
+    folder = write(tmp_path / "out", VdbenchRun("SD_format", elapsed=1), VdbenchRun("rd1"), parameters=RAW)
     results = foreign.read(folder)
     assert [case.name for case in results.cases] == ["rd1"]
     assert results.notes == ("SD_format ended in its first interval, so that its average is of nothing",)

@@ -22,7 +22,7 @@ FILE_COLUMNS = (
 
 
 @dataclass
-class Run:
+class VdbenchRun:
     """A run of one interval a second; `bytes_per_io` is what was moved, `xfersize` what the column says."""
 
     name: str = "rd1"
@@ -80,7 +80,7 @@ class Run:
 
 
 def write(
-    path: Path, *runs: Run, parameters: str | None = None, flatfile: bool = True, cut_bytes: int = 0
+    path: Path, *runs: VdbenchRun, parameters: str | None = None, flatfile: bool = True, cut_bytes: int = 0
 ) -> Path:
     """Write the pages; `cut_bytes` are missing from the end of the flatfile."""
     path.mkdir(parents=True, exist_ok=True)

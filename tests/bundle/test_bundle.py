@@ -17,7 +17,7 @@ from tests.support import runs
 
 
 def test_a_sealed_run_reads_back_as_it_was_written(tmp_path: Path) -> None:
-    run = runs.make(tmp_path / "b", runs.Job(clones=2), seconds=2.0, notes=["a note"])
+    run = runs.make(tmp_path / "b", runs.MadeJob(clones=2), seconds=2.0, notes=["a note"])
     bundle = Bundle.open(run.path)
     assert bundle.status == "complete"
     assert bundle.plan == run.plan

@@ -25,7 +25,7 @@ from loadstone.engine import binary
 from loadstone.errors import EngineError, LoadstoneError
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from tests.support import damage, runs, started
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,12 +78,15 @@ def sources(place: Path) -> list[Path]:
         {"type": "tick", "t_ns": 10**9, "interval": 1, "cpu_user_ns": 10, "cpu_system_ns": 10, "rows": []},
         {"type": "verify_end", "t_ns": 10**9, "stream": 0, "checked": 9, "damaged": 1, "unverified": 0},
     ]  # fmt: skip
-    two = (Job("a", {"read": 700.0, "write": 300.0}), Job("b", {"write": 50.0}, targets=(1,), ramp_s=1.0))
-    paced = Job("p", {"read": 400.0}, paced=True, clones=2, keep_clones_apart=True)
+    two = (
+        MadeJob("a", {"read": 700.0, "write": 300.0}),
+        MadeJob("b", {"write": 50.0}, targets=(1,), ramp_s=1.0),
+    )
+    paced = MadeJob("p", {"read": 400.0}, paced=True, clones=2, keep_clones_apart=True)
     made = [
         runs.make(place / "one", *two, targets=2, notes=[note, "text"], extra_events=events).path,
-        runs.make(place / "paced", paced, Job("q", stage=1, group=1), seconds=3).path,
-        runs.make(place / "tree", Job("t", {"getattr": 90.0}, tree="getattr"), seconds=2).path,
+        runs.make(place / "paced", paced, MadeJob("q", stage=1, group=1), seconds=3).path,
+        runs.make(place / "tree", MadeJob("t", {"getattr": 90.0}, tree="getattr"), seconds=2).path,
         runs.make(place / "killed", *two, targets=2, seal=None, extra_events=events).path,
         runs.make(place / "killed-paced", paced, seconds=2, seal=None).path,
     ]
@@ -124,7 +127,7 @@ def _study(
         name = f"runs/{number:03}-job"
         at_maximum = kind == "curve" and one["rate_percent"] is None
         percent = one.get("rate_percent") or 100
-        job = Job("job", {"read": 9.0 * percent + 10 * number}, paced=kind == "curve" and not at_maximum)
+        job = MadeJob("job", {"read": 9.0 * percent + 10 * number}, paced=kind == "curve" and not at_maximum)
         last = number == len(factors)
         sealed = whole or not last
         runs.make(path / name, job, seconds=2, seed=number, seal="complete" if sealed else None)

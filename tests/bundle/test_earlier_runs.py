@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from loadstone.bundle.earlier_runs import same_sequence
 from loadstone.plan.model import Plan
-from tests.support.runs import Job, plan_of
+from tests.support.runs import MadeJob, plan_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def random_reads(seed: int = 0, *, percent: int = 100) -> Plan:
-    plan = json.loads(plan_of((Job(random_percent=percent),), 1, 1.0, 10**8).model_dump_json())
+    plan = json.loads(plan_of((MadeJob(random_percent=percent),), 1, 1.0, 10**8).model_dump_json())
     plan["streams"][0]["seed"] = seed
     return Plan.model_validate_json(json.dumps(plan))
 

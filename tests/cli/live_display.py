@@ -15,7 +15,7 @@ from typing import Any
 from loadstone.cli.display import live_progress
 from loadstone.cli.process import standard_output
 from tests.support import runs
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 PHASES = ("4k-random-read", "4k-random-write", "128k-sequential-read", "128k-sequential-write")
 LUNS = 32
@@ -49,7 +49,7 @@ def main(steps: Path, done: Path) -> None:
     standard_output.guarded(closed=False)
     live_progress.DRAW_EVERY_S = 0.0  # type: ignore[misc] # each step is to be seen
     jobs = tuple(
-        Job(f"{name}-lun-{lun:02d}", {op_of(name): 100.0}, stage=at, group=at)
+        MadeJob(f"{name}-lun-{lun:02d}", {op_of(name): 100.0}, stage=at, group=at)
         for at, name in enumerate(PHASES)
         for lun in range(LUNS)
     )

@@ -16,7 +16,7 @@ from loadstone.cli.process import standard_output
 from loadstone.printable import standard_streams
 from tests.guard.plans import plan, target
 from tests.support import runs
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, *events: dict[str, Any], height: int = 24) -> str:
@@ -80,7 +80,7 @@ def test_the_important_columns_stay_whole_at_every_width(width: int) -> None:
 
 
 def test_a_phase_that_is_over_stays_on_the_screen_with_what_it_came_to() -> None:
-    made = runs.plan_of((Job("first"), Job("second", stage=1)), 1, 10.0, 500_000_000)
+    made = runs.plan_of((MadeJob("first"), MadeJob("second", stage=1)), 1, 10.0, 500_000_000)
     table = ProgressTable(made)
     table.event({"type": "start"})
     table.event({"type": "stage", "t_ns": 0, "stage": 0})

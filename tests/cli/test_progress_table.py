@@ -7,7 +7,7 @@ from typing import Any
 from loadstone.api.jobs.plan_lines import stage_lengths_ns
 from loadstone.api.jobs.progress_table import ProgressTable
 from tests.guard.plans import plan, target
-from tests.support.runs import Job, plan_of
+from tests.support.runs import MadeJob, plan_of
 
 
 def tick(t_ns: int, *rows: dict[str, Any]) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def test_layout_adds_up_over_targets_and_ends_with_the_start() -> None:
 
 
 def test_what_is_told_of_a_phase_after_its_end_is_no_row_of_the_next() -> None:
-    jobs = (Job("first", {"read": 100.0}), Job("second", {"write": 100.0}, stage=1))
+    jobs = (MadeJob("first", {"read": 100.0}), MadeJob("second", {"write": 100.0}, stage=1))
     one = ProgressTable(plan_of(jobs, 1, 10.0, 500_000_000))
     one.event({"type": "start"})
     one.event(tick(9_500_000_000, line(0)))

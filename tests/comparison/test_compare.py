@@ -24,7 +24,7 @@ from loadstone.report.article.blocks import ArticleTable
 from loadstone.report.comparison import article, page, words
 from loadstone.report.comparison.words import headline
 from tests.support import runs
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from loadstone.bundle.study import Factor
@@ -40,7 +40,7 @@ def rows(paths: list[Path]) -> dict[str, JobRow]:
 def made(
     path: Path, hz: float = 1000.0, median_ns: float = 100_000.0, seed: int = 1, errors: int = 0
 ) -> Path:
-    job = Job("a", {"read": hz}, median_ns=median_ns, errors=errors)
+    job = MadeJob("a", {"read": hz}, median_ns=median_ns, errors=errors)
     return runs.make(path, job, seconds=20.0, seed=seed).path
 
 
@@ -176,7 +176,7 @@ def test_only_what_fell_to_nothing_fell_by_a_hundred_percent() -> None:
 def test_repeats_of_a_paced_job_are_repeats_though_no_two_had_as_much_due(tmp_path: Path) -> None:
     for number, seconds in enumerate((9.9, 10.0, 10.3)):
         runs.make(
-            tmp_path / str(number), Job("a", {"read": 1000.0}, paced=True), seconds=seconds, seed=number
+            tmp_path / str(number), MadeJob("a", {"read": 1000.0}, paced=True), seconds=seconds, seed=number
         )
     found = read_side(tmp_path)
     due = {phase.case.jobs[0].rate_iops for phase in found.phases}
@@ -187,7 +187,7 @@ def test_repeats_of_a_paced_job_are_repeats_though_no_two_had_as_much_due(tmp_pa
 
 def test_runs_at_two_rates_are_no_repeats(tmp_path: Path) -> None:
     for rate in (1000.0, 2000.0):
-        runs.make(tmp_path / str(rate), Job("a", {"read": rate}, paced=True))
+        runs.make(tmp_path / str(rate), MadeJob("a", {"read": rate}, paced=True))
     assert len(pairing.cells(read_side(tmp_path))) == 2
 
 
@@ -238,15 +238,15 @@ def test_what_else_differs_is_told_and_what_moves_by_itself_is_not(tmp_path: Pat
 
 
 def test_other_settings_of_the_plan_are_told(tmp_path: Path) -> None:
-    a = runs.make(tmp_path / "a", Job("a", iodepth=32)).path
-    b = runs.make(tmp_path / "b", Job("a", iodepth=64)).path
+    a = runs.make(tmp_path / "a", MadeJob("a", iodepth=32)).path
+    b = runs.make(tmp_path / "b", MadeJob("a", iodepth=64)).path
     found = {one.key: one.values for one in compare([a, b]).differences}
     assert found["iodepth"] == ("32", "64")
 
 
 def test_results_without_a_common_job_are_refused(tmp_path: Path) -> None:
-    a = runs.make(tmp_path / "a", Job("a")).path
-    b = runs.make(tmp_path / "b", Job("b", block_bytes=8192)).path
+    a = runs.make(tmp_path / "a", MadeJob("a")).path
+    b = runs.make(tmp_path / "b", MadeJob("b", block_bytes=8192)).path
     with pytest.raises(InputError, match="no load can be compared"):
         compare([a, b])
     with pytest.raises(InputError, match="given twice"):
@@ -284,10 +284,10 @@ def test_clones_that_are_worked_out_from_times_make_no_other_load(
 
 
 def test_loads_that_no_other_side_has_are_told_with_what_decides_it(tmp_path: Path) -> None:
-    one = runs.make(tmp_path / "one", Job("a", iodepth=4)).path
+    one = runs.make(tmp_path / "one", MadeJob("a", iodepth=4)).path
     many = tmp_path / "many"
     for depth in (1, 2):
-        runs.make(many / f"{depth}", Job("b", iodepth=depth), seed=depth)
+        runs.make(many / f"{depth}", MadeJob("b", iodepth=depth), seed=depth)
     with pytest.raises(InputError) as told:
         compare([one, many])
     assert told.value.hint == (
@@ -312,14 +312,16 @@ def test_the_gate_catches_a_regression_and_lets_what_is_tolerated_pass(
 
 
 def test_nothing_that_could_be_tested_is_not_a_pass(tmp_path: Path) -> None:
-    short = [runs.make(tmp_path / name, Job("a"), seconds=1.0, seed=n).path for n, name in enumerate("ab")]
+    short = [
+        runs.make(tmp_path / name, MadeJob("a"), seconds=1.0, seed=n).path for n, name in enumerate("ab")
+    ]
     assert Comparison(compare(short)).gate() == "no_data"
 
 
 def of_patterns(path: Path, seed: int, *jobs: str, seconds: float = 20.0) -> Path:
     """A run with a pattern for each job, one after the other."""
     ops = {"reading": {"read": 1000.0}, "writing": {"write": 1000.0}}
-    made_of = [Job(name, ops[name], stage=at, group=at) for at, name in enumerate(jobs)]
+    made_of = [MadeJob(name, ops[name], stage=at, group=at) for at, name in enumerate(jobs)]
     return runs.make(path, *made_of, seconds=seconds, seed=seed).path
 
 
@@ -467,7 +469,7 @@ def _with_shortest(phase: ComparedPhase, min_ns: float) -> ComparedPhase:
 
 def test_reads_are_not_held_against_writes_of_a_job_of_the_same_name(tmp_path: Path) -> None:
     made(tmp_path / "a")
-    runs.make(tmp_path / "b", Job("a", {"write": 500.0}), seed=2)
+    runs.make(tmp_path / "b", MadeJob("a", {"write": 500.0}), seed=2)
     with pytest.raises(InputError, match="no load can be compared"):
         compare([tmp_path / "a", tmp_path / "b"])
 
@@ -475,15 +477,19 @@ def test_reads_are_not_held_against_writes_of_a_job_of_the_same_name(tmp_path: P
 @pytest.mark.parametrize(
     ("other", "pattern", "why"),
     [
-        (Job("a", block_bytes=8192), "4k random read → 8k random read", "8k random read for 4k random read"),
-        (Job("a", iodepth=1), "4k random read", "depth 1 for depth 32"),
-        (Job("a", paced=True), "4k random read", "1000 I/O per s for no limit to the rate"),
+        (
+            MadeJob("a", block_bytes=8192),
+            "4k random read → 8k random read",
+            "8k random read for 4k random read",
+        ),
+        (MadeJob("a", iodepth=1), "4k random read", "depth 1 for depth 32"),
+        (MadeJob("a", paced=True), "4k random read", "1000 I/O per s for no limit to the rate"),
     ],
 )
 def test_a_gate_does_not_pass_what_ran_another_load(
-    tmp_path: Path, other: Job, pattern: str, why: str
+    tmp_path: Path, other: MadeJob, pattern: str, why: str
 ) -> None:
-    runs.make(tmp_path / "a", Job("a"), seconds=40.0)
+    runs.make(tmp_path / "a", MadeJob("a"), seconds=40.0)
     runs.make(tmp_path / "b", other, seconds=40.0, seed=2)
     found = Comparison(compare([tmp_path / "a", tmp_path / "b"]))
     assert {one.pattern for one in found.made.effects} == {pattern}
@@ -492,8 +498,8 @@ def test_a_gate_does_not_pass_what_ran_another_load(
 
 
 def test_a_rate_that_was_asked_for_is_never_better(tmp_path: Path) -> None:
-    runs.make(tmp_path / "a", Job("a", paced=True), seconds=40.0)
-    runs.make(tmp_path / "b", Job("a", {"read": 2000.0}, paced=True), seconds=40.0, seed=2)
+    runs.make(tmp_path / "a", MadeJob("a", paced=True), seconds=40.0)
+    runs.make(tmp_path / "b", MadeJob("a", {"read": 2000.0}, paced=True), seconds=40.0, seed=2)
     effects = compare([tmp_path / "a", tmp_path / "b"]).effects
     assert {one.judgement for one in effects if one.metric.name == "IOPS"} == {"unknown"}
 
@@ -501,7 +507,7 @@ def test_a_rate_that_was_asked_for_is_never_better(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seal", ["interrupted", None])
 def test_a_gate_does_not_pass_a_run_that_did_not_come_to_its_end(tmp_path: Path, seal: str | None) -> None:
     made(tmp_path / "a")
-    runs.make(tmp_path / "b", Job("a"), seconds=40.0, seed=2, seal=seal)
+    runs.make(tmp_path / "b", MadeJob("a"), seconds=40.0, seed=2, seal=seal)
     found = Comparison(compare([tmp_path / "a", tmp_path / "b"]))
     assert found.decide(detect=0.5).outcome == "no_data"
     assert any("b is not complete" in text for text in found.made.warnings)
@@ -509,8 +515,8 @@ def test_a_gate_does_not_pass_a_run_that_did_not_come_to_its_end(tmp_path: Path,
 
 def test_the_answer_tells_a_latency_that_the_rate_does_not(tmp_path: Path) -> None:
     """The rate did not differ and p99 was eight times as long: the sentence said 'not told apart'."""
-    runs.make(tmp_path / "a", Job("a", sigma=0.2), seconds=40.0)
-    runs.make(tmp_path / "b", Job("a", sigma=1.2, median_ns=80_000.0), seconds=40.0, seed=2)
+    runs.make(tmp_path / "a", MadeJob("a", sigma=0.2), seconds=40.0)
+    runs.make(tmp_path / "b", MadeJob("a", sigma=1.2, median_ns=80_000.0), seconds=40.0, seed=2)
     told = headline(compare([tmp_path / "a", tmp_path / "b"]))
     assert told.startswith("b against a: not told apart; but worse: latency p99 +")
 
@@ -519,7 +525,7 @@ def test_the_answer_of_many_sides_is_a_sentence(tmp_path: Path) -> None:
     for number in range(12):
         rate = 1000.0 * (1 + 0.1 * number)
         runs.make(
-            tmp_path / f"config-{number:02d}", runs.Job(ops_hz={"read": rate}), seconds=20.0, seed=number
+            tmp_path / f"config-{number:02d}", runs.MadeJob(ops_hz={"read": rate}), seconds=20.0, seed=number
         )
     made = compare([tmp_path / f"config-{number:02d}" for number in range(12)])
     said = words.headline(made).replace("\N{NO-BREAK SPACE}", " ")

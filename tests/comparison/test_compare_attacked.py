@@ -22,7 +22,7 @@ from loadstone.errors import LoadstoneError
 from loadstone.report.comparison import page
 from tests.comparison.test_compare import study
 from tests.support import runs
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from loadstone.comparison.compare import ComparisonTable
@@ -52,7 +52,7 @@ def own(chance: random.Random, path: Path) -> Path:
     """A bundle of one to three phases: jobs may share a name, be paced, fail, be cut off or very short."""
     names = [chance.choice(["a", "a", "b", "c"]) for _ in range(chance.randint(1, 3))]
     jobs = [
-        Job(
+        MadeJob(
             name,
             dict(chance.choice(OPS)),
             block_bytes=chance.choice([512, 4096, 4096, 4096, 131072]),

@@ -10,14 +10,14 @@ import pytest
 from loadstone.cli.main import main
 from tests.e2e import program
 from tests.support import runs
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def made(path: Path, hz: float = 1000.0, seed: int = 1, errors: int = 0) -> Path:
-    return runs.make(path, Job("a", {"read": hz}, errors=errors), seconds=40.0, seed=seed).path
+    return runs.make(path, MadeJob("a", {"read": hz}, errors=errors), seconds=40.0, seed=seed).path
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_without_a_gate_the_comparison_is_no_failure(tmp_path: Path) -> None:
 
 def test_a_gate_does_not_pass_for_a_typo_where_it_has_seen_nothing(tmp_path: Path) -> None:
     made(tmp_path / "before")
-    runs.make(tmp_path / "after", Job("b", {"write": 1000.0}, block_bytes=8192))
+    runs.make(tmp_path / "after", MadeJob("b", {"write": 1000.0}, block_bytes=8192))
     words = ["compare", str(tmp_path / "before"), str(tmp_path / "after")]
     assert main([*words, "--gate"]) == 98
     assert main(words) == 2

@@ -28,7 +28,7 @@ QUEUE = "sys/block/sda/queue"
 
 
 @dataclass(frozen=True)
-class Row:
+class ControlFile:
     """A control, its file with what it holds, what is set, and how the file looks then."""
 
     control: str
@@ -41,32 +41,32 @@ class Row:
 
 
 ROWS = (
-    Row("governor", "policy0", f"{POLICY}/scaling_governor", "powersave", "performance", "performance", "fast"),
-    Row("frequency_min_khz", "policy0", f"{POLICY}/scaling_min_freq", "800000", "1200000", "1200000", "slow"),
-    Row("frequency_max_khz", "policy0", f"{POLICY}/scaling_max_freq", "3600000", "2000000", "2000000", "2 GHz"),
-    Row("energy_preference", "policy0", f"{POLICY}/energy_performance_preference", "balance_power", "performance",
+    ControlFile("governor", "policy0", f"{POLICY}/scaling_governor", "powersave", "performance", "performance", "fast"),
+    ControlFile("frequency_min_khz", "policy0", f"{POLICY}/scaling_min_freq", "800000", "1200000", "1200000", "slow"),
+    ControlFile("frequency_max_khz", "policy0", f"{POLICY}/scaling_max_freq", "3600000", "2000000", "2000000", "2 GHz"),
+    ControlFile("energy_preference", "policy0", f"{POLICY}/energy_performance_preference", "balance_power", "performance",
         "performance"),
-    Row("boost", "", f"{CPU}/cpufreq/boost", "1", "0", "0", "on"),
-    Row("boost", "", f"{CPU}/intel_pstate/no_turbo", "0", "0", "1"),
-    Row("smt", "", f"{CPU}/smt/control", "on", "off", "off", "0"),
-    Row("cpu_online", "cpu1", f"{CPU}/cpu1/online", "1", "0", "0", "off"),
-    Row("idle_states", "cpu0", f"{CPU}/cpu0/cpuidle/state2/disable", "0", "POLL,C1", "1", "C9"),
-    Row("io_scheduler", "sda", f"{QUEUE}/scheduler", "none [mq-deadline] bfq", "none", "[none] mq-deadline bfq", "cfq"),
-    Row("scheduler_tunable", "sda/read_expire", f"{QUEUE}/iosched/read_expire", "123", "77", "77"),
-    Row("nr_requests", "sda", f"{QUEUE}/nr_requests", "200", "33", "33", "many"),
-    Row("read_ahead_kb", "sda", f"{QUEUE}/read_ahead_kb", "128", "16", "16", "16k"),
-    Row("write_cache", "sda", f"{QUEUE}/write_cache", "write back", "write through", "write through", "off"),
-    Row("wbt_lat_usec", "sda", f"{QUEUE}/wbt_lat_usec", "75000", "0", "0"),
-    Row("max_sectors_kb", "sda", f"{QUEUE}/max_sectors_kb", "1280", "64", "64", "all"),
-    Row("nomerges", "sda", f"{QUEUE}/nomerges", "0", "2", "2", "3"),
-    Row("rq_affinity", "sda", f"{QUEUE}/rq_affinity", "1", "2", "2", "cpu"),
-    Row("dirty_limit", "", "proc/sys/vm/dirty_ratio", "20", "5%", "5", "64x"),
-    Row("dirty_limit", "", "proc/sys/vm/dirty_bytes", "0", "64m", "67108864"),
-    Row("dirty_background_limit", "", "proc/sys/vm/dirty_background_ratio", "10", "5%", "5", "64x"),
-    Row("transparent_huge_pages", "", "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never", "never",
+    ControlFile("boost", "", f"{CPU}/cpufreq/boost", "1", "0", "0", "on"),
+    ControlFile("boost", "", f"{CPU}/intel_pstate/no_turbo", "0", "0", "1"),
+    ControlFile("smt", "", f"{CPU}/smt/control", "on", "off", "off", "0"),
+    ControlFile("cpu_online", "cpu1", f"{CPU}/cpu1/online", "1", "0", "0", "off"),
+    ControlFile("idle_states", "cpu0", f"{CPU}/cpu0/cpuidle/state2/disable", "0", "POLL,C1", "1", "C9"),
+    ControlFile("io_scheduler", "sda", f"{QUEUE}/scheduler", "none [mq-deadline] bfq", "none", "[none] mq-deadline bfq", "cfq"),
+    ControlFile("scheduler_tunable", "sda/read_expire", f"{QUEUE}/iosched/read_expire", "123", "77", "77"),
+    ControlFile("nr_requests", "sda", f"{QUEUE}/nr_requests", "200", "33", "33", "many"),
+    ControlFile("read_ahead_kb", "sda", f"{QUEUE}/read_ahead_kb", "128", "16", "16", "16k"),
+    ControlFile("write_cache", "sda", f"{QUEUE}/write_cache", "write back", "write through", "write through", "off"),
+    ControlFile("wbt_lat_usec", "sda", f"{QUEUE}/wbt_lat_usec", "75000", "0", "0"),
+    ControlFile("max_sectors_kb", "sda", f"{QUEUE}/max_sectors_kb", "1280", "64", "64", "all"),
+    ControlFile("nomerges", "sda", f"{QUEUE}/nomerges", "0", "2", "2", "3"),
+    ControlFile("rq_affinity", "sda", f"{QUEUE}/rq_affinity", "1", "2", "2", "cpu"),
+    ControlFile("dirty_limit", "", "proc/sys/vm/dirty_ratio", "20", "5%", "5", "64x"),
+    ControlFile("dirty_limit", "", "proc/sys/vm/dirty_bytes", "0", "64m", "67108864"),
+    ControlFile("dirty_background_limit", "", "proc/sys/vm/dirty_background_ratio", "10", "5%", "5", "64x"),
+    ControlFile("transparent_huge_pages", "", "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never", "never",
         "always madvise [never]", "off"),
-    Row("sysctl", "vm.swappiness", "proc/sys/vm/swappiness", "60", "10", "10"),
-    Row("nfs_server_threads", "", "proc/fs/nfsd/threads", "8", "64", "64", "many"),
+    ControlFile("sysctl", "vm.swappiness", "proc/sys/vm/swappiness", "60", "10", "10"),
+    ControlFile("nfs_server_threads", "", "proc/fs/nfsd/threads", "8", "64", "64", "many"),
 )  # fmt: skip
 NOT_FILES = {
     "mount_options", "cgroup_limit", "cgroup", "fill_level", "layout", "remote_file", "command",
@@ -92,7 +92,7 @@ def host(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.control} {row.file.rpartition('/')[2]}")
-def test_what_a_killed_process_set_is_put_back(host: Path, tmp_path: Path, row: Row) -> None:
+def test_what_a_killed_process_set_is_put_back(host: Path, tmp_path: Path, row: ControlFile) -> None:
     if row.file.endswith("no_turbo"):
         (host / row.file).parent.mkdir()
         (host / row.file).write_text(row.before)
@@ -115,7 +115,7 @@ def test_what_a_killed_process_set_is_put_back(host: Path, tmp_path: Path, row: 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.refused], ids=lambda row: row.control)
 def test_a_value_that_it_does_not_take_is_refused_and_nothing_written_down(
-    host: Path, tmp_path: Path, row: Row
+    host: Path, tmp_path: Path, row: ControlFile
 ) -> None:
     before = machine.snapshot(host)
     with pytest.raises(RefusedError) as refused:

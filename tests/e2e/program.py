@@ -16,7 +16,7 @@ import pytest
 
 from loadstone.engine import binary
 from loadstone.errors import EngineError
-from tests.support.started import COMMAND, Started
+from tests.support.started import COMMAND, StartedProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,7 @@ PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True)
-class Done:
+class EndedProgram:
     """A finished program."""
 
     code: int
@@ -65,7 +65,7 @@ def start(*words: str | Path, cwd: Path, control_group: Path | None = None) -> s
     """Start `loadstone WORDS` with pipes, in a process group of its own; see `quick`."""
     needs_engine()
     given = quick([*map(str, words)])
-    inside: Callable[..., subprocess.Popen[str]] = partial(Started, given)
+    inside: Callable[..., subprocess.Popen[str]] = partial(StartedProgram, given)
     if control_group is not None:
         enter = f'echo $$ > "{control_group}/cgroup.procs" && exec "$@"'
         inside = partial(subprocess.Popen, ["sh", "-c", enter, "sh", *COMMAND, *given])
@@ -88,7 +88,7 @@ def overloaded() -> str | None:
     return f"{waiting:.0f} processes wait for {cpus} CPUs: an end in time would be luck"
 
 
-def finish(process: subprocess.Popen[str]) -> Done:
+def finish(process: subprocess.Popen[str]) -> EndedProgram:
     """Wait for the end and collect what it said."""
     try:
         out, err = process.communicate(timeout=PATIENCE_S)
@@ -98,10 +98,10 @@ def finish(process: subprocess.Popen[str]) -> Done:
         if why := overloaded():
             pytest.skip(why)
         pytest.fail(f"did not end within {PATIENCE_S} s; it said:\n{out}\n{err}")
-    return Done(process.returncode, out, err)
+    return EndedProgram(process.returncode, out, err)
 
 
-def run(*words: str | Path, cwd: Path) -> Done:
+def run(*words: str | Path, cwd: Path) -> EndedProgram:
     """Run `loadstone WORDS` to its end."""
     return finish(start(*words, cwd=cwd))
 

@@ -14,7 +14,7 @@ import pytest
 
 from loadstone.bundle.read import Bundle
 
-from .program import PATIENCE_S, Done, finish, job, needs_engine, overloaded, run, start, ticks
+from .program import PATIENCE_S, EndedProgram, finish, job, needs_engine, overloaded, run, start, ticks
 from .test_faults import small_tmpfs
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ JOB = "[r]\nrw=randread\nbs=4k\nsize=4m\ntime_based\nruntime=1s\nfilename=data\n
 LONGER = JOB.replace("runtime=1s", "runtime=4s")
 
 
-def shell(line: str, directory: Path, **environment: str) -> Done:
+def shell(line: str, directory: Path, **environment: str) -> EndedProgram:
     """Run a line of the shell in which $L is the program."""
     needs_engine()
     done = subprocess.run(
@@ -38,7 +38,7 @@ def shell(line: str, directory: Path, **environment: str) -> Done:
         env={**os.environ, "NO_COLOR": "1", "L": f"{sys.executable} -m loadstone.cli.main", **environment},
     )
     assert "Traceback" not in done.stderr, done.stderr
-    return Done(done.returncode, done.stdout, done.stderr)
+    return EndedProgram(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.fixture

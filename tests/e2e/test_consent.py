@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.started import Started
+from tests.support.started import StartedProgram
 
 from .program import PATIENCE_S, job, needs_engine
 
@@ -21,7 +21,7 @@ def on_terminal(answer: str, *words: str, cwd: Path) -> tuple[int, str]:
     """Run with a terminal for input and talk, type `answer` when asked, return code and talk."""
     needs_engine()
     ours, theirs = pty.openpty()
-    process = Started([*words], stdin=theirs, stderr=theirs, stdout=subprocess.DEVNULL, cwd=cwd)
+    process = StartedProgram([*words], stdin=theirs, stderr=theirs, stdout=subprocess.DEVNULL, cwd=cwd)
     os.close(theirs)
     talk = b""
     typed = False

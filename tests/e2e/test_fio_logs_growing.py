@@ -7,7 +7,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
-from tests.support.started import Started
+from tests.support.started import StartedProgram
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,7 @@ def test_lines_come_while_the_run_goes_on_and_stay(tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text(JOB)
     seen: dict[str, list[str]] = {name: [] for name in GROWING}
     inodes: dict[str, set[int]] = {name: set() for name in GROWING}
-    with Started(["fio", "job.fio"], cwd=tmp_path, stdout=subprocess.DEVNULL) as run:
+    with StartedProgram(["fio", "job.fio"], cwd=tmp_path, stdout=subprocess.DEVNULL) as run:
         while run.poll() is None:
             for name in GROWING:
                 path = tmp_path / name

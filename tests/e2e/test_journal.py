@@ -14,7 +14,7 @@ import pytest
 from loadstone.engine import binary
 from loadstone.errors import LoadstoneError
 from tests.support import started
-from tests.support.started import Started
+from tests.support.started import StartedProgram
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,7 @@ def built() -> None:
 
 def loadstone(directory: Path, *words: str) -> subprocess.Popen[str]:
     command = [*words, "--no-report", "--json"]
-    return Started(command, cwd=directory, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return StartedProgram(command, cwd=directory, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def begin(directory: Path, options: str) -> subprocess.Popen[str]:

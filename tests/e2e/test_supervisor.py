@@ -12,7 +12,7 @@ from typing import IO
 import pytest
 
 from loadstone.cli.display.live_progress import LEAVE
-from tests.support.started import Started
+from tests.support.started import StartedProgram
 
 from .program import PATIENCE_S, alive, engine_pid, finish, job, needs_engine, start, state, ticks, until
 
@@ -106,7 +106,9 @@ def test_the_terminal_is_given_back_when_the_program_is_stopped_and_when_it_is_k
     needs_engine()
     held, given = pty.openpty()
     words = ["run", str(job(tmp_path / "r.fio", JOB)), "--out", "b", "--no-report", "--no-calibration"]
-    running = Started(words, stderr=given, cwd=tmp_path, env={**os.environ, "TERM": "xterm"}, process_group=0)
+    running = StartedProgram(
+        words, stderr=given, cwd=tmp_path, env={**os.environ, "TERM": "xterm"}, process_group=0
+    )
     os.close(given)
     with os.fdopen(held, "rb", buffering=0) as terminal:
         seen(terminal, b"IOPS")
@@ -125,7 +127,9 @@ def test_the_terminal_is_given_back_when_the_parent_is_killed(tmp_path: Path) ->
     needs_engine()
     held, given = pty.openpty()
     words = ["run", str(job(tmp_path / "r.fio", JOB)), "--out", "b", "--no-report", "--no-calibration"]
-    running = Started(words, stderr=given, cwd=tmp_path, env={**os.environ, "TERM": "xterm"}, process_group=0)
+    running = StartedProgram(
+        words, stderr=given, cwd=tmp_path, env={**os.environ, "TERM": "xterm"}, process_group=0
+    )
     os.close(given)
     with os.fdopen(held, "rb", buffering=0) as terminal:
         seen(terminal, b"IOPS")

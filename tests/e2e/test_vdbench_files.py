@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e import program
-from tests.support.started import Started
+from tests.support.started import StartedProgram
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -306,7 +306,9 @@ def test_a_file_that_is_moved_into_a_tree_during_a_run_is_kept_then_and_later(
     mine.write_text("two years of work")
     placed = tmp_path / "tree" / "vdb.1_1.dir" / "vdb.2_1.dir" / name
     words = ["run", str(job), "--out", str(tmp_path / "study")]
-    with Started(words, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as run:
+    with StartedProgram(
+        words, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as run:
         until_s = time.monotonic() + 60
         while not any('"start"' in one.read_text() for one in tmp_path.glob("study/runs/002*/events.jsonl")):
             assert run.poll() is None, "the run ended before it began"

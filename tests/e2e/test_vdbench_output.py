@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e import program
-from tests.support.started import Started
+from tests.support.started import StartedProgram
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def test_lines_come_as_intervals_end_and_are_those_of_an_export(tmp_path: Path) 
     words = ["run", str(job), "--out", str(study)]
     words += ["--vdbench-output", str(out)]
     seen: list[str] = []
-    with Started(words, cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as run:
+    with StartedProgram(words, cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as run:
         while run.poll() is None:
             summary = out / "summary.html"
             text = summary.read_text() if summary.exists() else ""

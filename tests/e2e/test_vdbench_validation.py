@@ -98,7 +98,7 @@ def found_in(study: Path) -> list[dict[str, int]]:
     return [{kind: count for kind, count in end["found"].items() if count} for end in ends]
 
 
-def run_list(directory: Path, text: str, code: int) -> program.Done:
+def run_list(directory: Path, text: str, code: int) -> program.EndedProgram:
     (directory / "job.parm").write_text(text)
     words = ("--allow-exec", "--no-calibration", "--no-report", "--out", "study")
     done = program.run("run", "job.parm", *words, cwd=directory)

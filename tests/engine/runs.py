@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Outcome:
+class EngineOutcome:
     """What a run left: exit code, events, rows of the samples."""
 
     code: int
@@ -45,7 +45,7 @@ def start(document: dict[str, Any], directory: Path) -> subprocess.Popen[str]:
     )
 
 
-def finish(process: subprocess.Popen[str], directory: Path) -> Outcome:
+def finish(process: subprocess.Popen[str], directory: Path) -> EngineOutcome:
     """Waits for the end, with standard input open, and reads what there is."""
     assert process.stdout is not None
     events = [json.loads(line) for line in process.stdout]
@@ -54,7 +54,7 @@ def finish(process: subprocess.Popen[str], directory: Path) -> Outcome:
     if process.stdin is not None:
         process.stdin.close()
     out = directory / "out"
-    return Outcome(code, events, arrow_rows(out / "samples.arrows"), out)
+    return EngineOutcome(code, events, arrow_rows(out / "samples.arrows"), out)
 
 
 def arrow_rows(path: Path, columns: list[str] | None = None) -> list[dict[str, Any]]:
@@ -67,6 +67,6 @@ def arrow_rows(path: Path, columns: list[str] | None = None) -> list[dict[str, A
     return rows
 
 
-def run(document: dict[str, Any], directory: Path) -> Outcome:
+def run(document: dict[str, Any], directory: Path) -> EngineOutcome:
     """Runs a Plan to its end."""
     return finish(start(document, directory), directory)

@@ -58,7 +58,7 @@ GARBAGE = [
 
 
 @dataclass
-class World:
+class SimulatedWorld:
     """Time, and what was drawn of it."""
 
     rng: random.Random
@@ -87,7 +87,7 @@ def small_plan(rng: random.Random) -> Plan:
     return Plan.model_validate_json(json.dumps(document))
 
 
-def script(world: World, plan: Plan) -> list[tuple[float, bytes]]:
+def script(world: SimulatedWorld, plan: Plan) -> list[tuple[float, bytes]]:
     """What an honest engine says: pauses in seconds, and bytes."""
     rng = world.rng
     said: list[tuple[float, bytes]] = []
@@ -143,7 +143,7 @@ class SimulatedEngine:
     pid = 4242
     cpu_s = 0.0
 
-    def __init__(self, world: World, plan: Plan, fate: Fate, out: Path) -> None:
+    def __init__(self, world: SimulatedWorld, plan: Plan, fate: Fate, out: Path) -> None:
         if fate.kind == "no_spawn":
             raise EngineError("the engine cannot be started: Resource temporarily unavailable")
         self.world = world
@@ -265,7 +265,7 @@ class SimulatedEngine:
 class SimulatedInterrupts:
     """Has the face of `Interrupts`; the user's signals are at times of the world."""
 
-    def __init__(self, world: World, first: Callable[[], None], second: Callable[[], None]) -> None:
+    def __init__(self, world: SimulatedWorld, first: Callable[[], None], second: Callable[[], None]) -> None:
         self.world = world
         self.count = 0
         self.told = (first, second)
@@ -369,10 +369,10 @@ def _samples() -> bytes:
 
 
 @dataclass
-class Ran:
+class SimulatedRun:
     """One seed, run."""
 
-    world: World
+    world: SimulatedWorld
     fate: Fate
     engine: SimulatedEngine | None
     disk: FailingDisk
@@ -387,9 +387,9 @@ class Ran:
         return self.engine is not None and self.engine.began
 
 
-def simulate(seed: int, directory: Path) -> Ran:
+def simulate(seed: int, directory: Path) -> SimulatedRun:
     rng = random.Random(seed)
-    world = World(rng)
+    world = SimulatedWorld(rng)
     plan = small_plan(rng)
     fate = Fate(rng.choice(KINDS), rng.randint(1, 15))
     if rng.random() < 0.3:
@@ -440,12 +440,12 @@ def simulate(seed: int, directory: Path) -> Ran:
         )
     except LoadstoneError as error:
         outcome = error
-    return Ran(
+    return SimulatedRun(
         world, fate, made[-1] if made else None, disk, user[-1].count if user else 0, outcome, result_fails
     )
 
 
-def _held(ran: Ran, directory: Path) -> str:
+def _held(ran: SimulatedRun, directory: Path) -> str:
     """Hold a run to what must be true of every run; return what became of it."""
     outcome, fate, engine = ran.outcome, ran.fate, ran.engine
     assert engine is None or not engine.alive, "an engine was left running"

@@ -33,7 +33,7 @@ say '{"type":"end","t_ns":1,"reason":"done"}'"""
 )
 
 
-class Seen:
+class RememberedProgress:
     """A `Progress` that remembers."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ def run(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     body: str,
-    seen: Seen | None = None,
+    seen: RememberedProgress | None = None,
     steer: Steer | None = None,
 ) -> Outcome:
     program = tmp_path / "engine"
@@ -77,7 +77,7 @@ def run(
 
 
 def test_all_is_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = Seen()
+    seen = RememberedProgress()
     outcome = run(tmp_path, monkeypatch, DONE, seen)
     assert (outcome.status, outcome.exit_code, outcome.error) == ("complete", 0, None)
     assert seen.kinds == ["hello", "start", "stream_end", "end", "engine_exit"]
@@ -92,7 +92,7 @@ def test_who_steers_sees_events_and_may_end_a_part(tmp_path: Path, monkeypatch: 
         if event["type"] == "start":
             orders.end_stage(0)
 
-    seen = Seen()
+    seen = RememberedProgress()
     body = f"""read line; say '{{"type":"note","text":"'"$line"'"}}'; {DONE}"""
     assert run(tmp_path, monkeypatch, body, seen, steer).status == "complete"
     events = [e for e in Bundle.open(tmp_path / "b").events if e["type"] in {"order", "note"}]
@@ -103,7 +103,7 @@ def test_who_steers_sees_events_and_may_end_a_part(tmp_path: Path, monkeypatch: 
 def test_silence_is_told_then_ended_and_what_was_said_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = Seen()
+    seen = RememberedProgress()
     outcome = run(tmp_path, monkeypatch, "exec sleep 600", seen)
     assert (outcome.status, outcome.exit_code) == ("failed", 1)
     assert isinstance(outcome.error, EngineError)

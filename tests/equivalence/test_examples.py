@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from tests.equivalence import examples
-from tests.equivalence.test_same_as_fio import Log, assert_shares_agree, in_order, run_fio, run_ours
+from tests.equivalence.test_same_as_fio import IoLog, assert_shares_agree, in_order, run_fio, run_ours
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "fio-examples.md"
 NO_FIO = shutil.which("fio") is None
 NO_EXAMPLES = not examples.PLACE.is_dir()
 
 
-def assert_same(cut: examples.Cut, theirs: Log, ours: Log) -> None:
+def assert_same(cut: examples.Cut, theirs: IoLog, ours: IoLog) -> None:
     """Compare the logs of one job."""
     largest = max(theirs.size)
     if cut.drawn:

@@ -41,7 +41,7 @@ distribution, on fio's hash, which sends a third of the blocks to places already
 
 
 @dataclass(frozen=True)
-class Log:
+class IoLog:
     """One per-I/O log: the lines of one job, in the order they completed."""
 
     direction: tuple[int, ...]
@@ -50,7 +50,7 @@ class Log:
     priority: tuple[int, ...]
 
     @classmethod
-    def read(cls, path: Path) -> Log:
+    def read(cls, path: Path) -> IoLog:
         rows = [[int(x, 0) for x in line.split(",")[:6]] for line in path.read_text().splitlines()]
         return cls(*(tuple(row[column] for row in rows) for column in range(2, 6)))
 
@@ -71,7 +71,7 @@ class Log:
         return sum(o == e for o, e in zip(self.offset[1:], ends, strict=False)) / max(1, len(self) - 1)
 
 
-def run_fio(job: Path, directory: Path) -> dict[str, Log]:
+def run_fio(job: Path, directory: Path) -> dict[str, IoLog]:
     """Run fio on a job file with a log line per I/O; return its logs by file name."""
     _prepare(job, directory)
     words = ["fio", *OUTPUT]
@@ -81,7 +81,7 @@ def run_fio(job: Path, directory: Path) -> dict[str, Log]:
     return _logs(directory, done)
 
 
-def run_ours(job: Path, directory: Path) -> dict[str, Log]:
+def run_ours(job: Path, directory: Path) -> dict[str, IoLog]:
     """Run `loadstone fio` likewise."""
     _prepare(job, directory)
     return _logs(directory, started.run(["fio", *OUTPUT], cwd=directory, env=ENVIRONMENT, timeout=120))
@@ -95,12 +95,12 @@ def _prepare(job: Path, directory: Path) -> None:
     (directory / "job.fio").write_text(LOG_EVERY_IO + job.read_text())
 
 
-def _logs(directory: Path, done: subprocess.CompletedProcess[str]) -> dict[str, Log]:
+def _logs(directory: Path, done: subprocess.CompletedProcess[str]) -> dict[str, IoLog]:
     assert done.returncode == 0, f"{directory.name}: {done.stderr}{done.stdout}"
-    return {p.name: Log.read(p) for p in sorted(directory.glob("log_lat.*.log"))}
+    return {p.name: IoLog.read(p) for p in sorted(directory.glob("log_lat.*.log"))}
 
 
-def in_order(logs: dict[str, Log]) -> list[Log]:
+def in_order(logs: dict[str, IoLog]) -> list[IoLog]:
     """Logs by what they hold, not by their number."""
     return sorted(logs.values(), key=lambda log: (sorted(set(log.priority)), min(log.offset), min(log.size)))
 
@@ -115,7 +115,7 @@ def assert_shares_agree(what: str, theirs: Counter[int], ours: Counter[int]) -> 
         assert abs(a - b) <= SIGMAS * error + 2 / min(n, m), f"{what} {value}: fio {a:.4f}, Loadstone {b:.4f}"
 
 
-def assert_same(name: str, theirs: Log, ours: Log) -> None:
+def assert_same(name: str, theirs: IoLog, ours: IoLog) -> None:
     """Compare the logs of one job."""
     if name in CLOCKED:
         assert ours.bytes == pytest.approx(theirs.bytes, rel=0.03)

@@ -49,7 +49,7 @@ levels = ["later pass", "holes"]
 """
 
 
-class Clock:
+class MovedClock:
     """A time that a test moves."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Clock:
         return self.now_s
 
 
-def begun(clock: Clock, earlier: tuple[ExperimentSession, ...] = ()) -> BudgetLedger:
+def begun(clock: MovedClock, earlier: tuple[ExperimentSession, ...] = ()) -> BudgetLedger:
     ledger = BudgetLedger(ExperimentBudget(time_s=60, written_bytes=1000), earlier, clock)
     ledger.begin()
     return ledger
@@ -69,7 +69,7 @@ def nexts(count: int) -> list[Next]:
     return [Next(f"{at}", Workload.model_construct()) for at in range(count)]
 
 
-def done_by(controller: ExperimentController, clock: Clock, each_s: float) -> int:
+def done_by(controller: ExperimentController, clock: MovedClock, each_s: float) -> int:
     """Do runs that take so long each; return how many it let begin."""
     count = 0
     while controller.next([]) is not None:
@@ -79,7 +79,7 @@ def done_by(controller: ExperimentController, clock: Clock, each_s: float) -> in
 
 
 def test_time_of_earlier_sessions_counts() -> None:
-    clock = Clock()
+    clock = MovedClock()
     assert done_by(ExperimentController(nexts(9), [], begun(clock)), clock, 20) == 3
     earlier = (ExperimentSession(began="2026-01-01T00:00:00+00:00", took_s=30),)
     again = ExperimentController(nexts(9), [], begun(clock, earlier))
@@ -90,13 +90,13 @@ def test_time_of_earlier_sessions_counts() -> None:
 
 
 def test_the_first_run_is_held_against_what_it_is_planned_to_take() -> None:
-    clock = Clock()
+    clock = MovedClock()
     controller = ExperimentController(nexts(9), [], begun(clock), planned=lambda _: (61.0, 0))
     assert done_by(controller, clock, 61) == 0
 
 
 def test_a_run_with_a_layout_is_held_against_those_with_one() -> None:
-    clock = Clock()
+    clock = MovedClock()
     runs = nexts(9)
     built = {one.name: one.name in ("1", "8") for one in runs}
     controller = ExperimentController(runs, [], begun(clock), alike=lambda run, _: built[run.name])
@@ -107,7 +107,7 @@ def test_a_run_with_a_layout_is_held_against_those_with_one() -> None:
 
 
 def test_what_is_written_beside_the_runs_counts() -> None:
-    clock = Clock()
+    clock = MovedClock()
     earlier = (ExperimentSession(began="2026-01-01T00:00:00+00:00", took_s=1, beside_bytes=600),)
     ledger = begun(clock, earlier)
     ledger.wrote(300)
@@ -163,7 +163,7 @@ def machine(ledger: BudgetLedger, *, wait: bool) -> Machine:
 
 
 def test_an_initial_sync_ends_with_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock()
+    clock = MovedClock()
     ledger = begun(clock)
     monkeypatch.setattr(build, "synchronised", lambda _: 0.25)
     monkeypatch.setattr(build, "size_bytes", lambda _: 800)

@@ -11,7 +11,7 @@ import pytest
 
 from loadstone.experiment import claims
 from loadstone.path.block import BlockDevice
-from tests.path.trees import Host
+from tests.path.trees import KernelTree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +88,7 @@ def test_a_partition_and_its_disk_are_one_claim(disk: str, image: Path) -> None:
 
 
 def test_a_volume_takes_its_members_and_their_disks(tmp_path: Path) -> None:
-    host = Host(tmp_path)
+    host = KernelTree(tmp_path)
     disks = [host.block(name, f"8:{16 * at}") for at, name in enumerate(("sda", "sdb"))]
     parts = [
         host.block(f"{disk.name}/{disk.name}1", f"8:{16 * at + 1}", {"partition": "1"})

@@ -68,7 +68,7 @@ def written(folder: Path, text: str = FILE) -> Path:
     return path
 
 
-class Host:
+class MachineOfFiles:
     """A machine of files, on which a run takes twice as long where swappiness is 10."""
 
     def __init__(self, folder: Path) -> None:
@@ -119,7 +119,7 @@ class Host:
 
 
 def test_what_is_set_is_seen_recorded_and_put_back(tmp_path: Path) -> None:
-    host, prepared = Host(tmp_path), prepare(written(tmp_path))
+    host, prepared = MachineOfFiles(tmp_path), prepare(written(tmp_path))
     outcome = host.run(prepared, tmp_path / "out")
     assert (outcome.exit_code, outcome.study.study.status) == (exitcodes.DONE, "complete")
     assert sorted(host.seen) == ["10"] * 4 + ["60"] * 4
@@ -149,7 +149,7 @@ def test_what_is_set_is_seen_recorded_and_put_back(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_stopped_goes_on_with_what_is_missing(tmp_path: Path) -> None:
-    host, path, out = Host(tmp_path), written(tmp_path), tmp_path / "out"
+    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
     count = 0
 
     @contextlib.contextmanager
@@ -187,7 +187,7 @@ def test_what_stopped_goes_on_with_what_is_missing(tmp_path: Path) -> None:
 
 
 def test_another_file_does_not_go_on(tmp_path: Path) -> None:
-    host, path, out = Host(tmp_path), written(tmp_path), tmp_path / "out"
+    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
 
     @contextlib.contextmanager
     def interrupted(_: Next) -> Iterator[None]:
@@ -202,7 +202,7 @@ def test_another_file_does_not_go_on(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_put_back_ends_it_with_1(tmp_path: Path) -> None:
-    host, prepared = Host(tmp_path), prepare(written(tmp_path))
+    host, prepared = MachineOfFiles(tmp_path), prepare(written(tmp_path))
 
     @contextlib.contextmanager
     def meddling(wanted: Next) -> Iterator[None]:
@@ -225,7 +225,7 @@ def test_the_budget_ends_it_before_it_is_exceeded(tmp_path: Path) -> None:
     path = written(tmp_path, FILE.replace("repeats = 2", 'repeats = 2\n[budget]\nwritten = "100m"\n'))
     text = path.read_text().replace("randread", "randwrite").replace('runtime = "2s"\nsize = "1g"\n', "")
     path.write_text(text.replace("repeats = 2", 'repeats = 2\nruntime = "2s"\nsize = "1g"'))
-    host = Host(tmp_path)
+    host = MachineOfFiles(tmp_path)
     outcome = host.run(prepare(path), tmp_path / "out")
     assert "could write more than the budget" in (outcome.document.ended_because or "")
     assert 0 < len(outcome.study.done) < 8
@@ -271,7 +271,7 @@ def test_what_is_for_all_runs_and_a_control_that_is_none_are_told_with_their_lin
 def test_no_run_is_begun_without_what_is_for_all_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    host = Host(tmp_path)
+    host = MachineOfFiles(tmp_path)
     kind = host.controls.named("sysctl")
 
     def refuse(_: str, __: str) -> None:
@@ -331,7 +331,7 @@ def test_commands_need_a_permission(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="would run 'touch"):
         prepare(path)
     prepared = prepare(path, ReadOptionsOfExperiment(allow_exec=True))
-    host, seen = Host(tmp_path), []
+    host, seen = MachineOfFiles(tmp_path), []
 
     @contextlib.contextmanager
     def look(wanted: Next) -> Iterator[None]:

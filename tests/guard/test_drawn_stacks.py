@@ -35,7 +35,7 @@ FIRST = int(os.environ.get("LOADSTONE_SEED", "1"))
 
 
 @dataclass(frozen=True)
-class Place:
+class StackedName:
     """A name, and which bytes of the file at the bottom it stands for."""
 
     path: Path
@@ -43,7 +43,7 @@ class Place:
     begin: int
     end: int
 
-    def meets(self, other: Place) -> bool:
+    def meets(self, other: StackedName) -> bool:
         return self.begin < other.end and other.begin < self.end
 
 
@@ -64,7 +64,7 @@ class Built:
         bottom = folder / "bottom"
         with bottom.open("wb") as file:
             file.truncate(96 * MIB)
-        self.places = [Place(bottom, "file", 0, 96 * MIB)]
+        self.places = [StackedName(bottom, "file", 0, 96 * MIB)]
 
     def grow(self) -> None:
         """Put one more thing upon what is there."""
@@ -73,7 +73,7 @@ class Built:
         under = self.draw.choice([one for one in self.places if one.end - one.begin >= 16 * MIB])
         getattr(self, f"_{what}")(under)
 
-    def _loop(self, under: Place) -> None:
+    def _loop(self, under: StackedName) -> None:
         size = under.end - under.begin
         offset = self.draw.choice((0, 0, 0, MIB, size // 4 // MIB * MIB))
         limit = self.draw.choice((0, 0, size // 2 // MIB * MIB))
@@ -81,7 +81,7 @@ class Built:
         path = Path(call("losetup", *words))
         self.stack.callback(self._detach, path)
         end = min(size, offset + limit) if limit else size
-        self.places.append(Place(path, "loop", under.begin + offset, under.begin + end))
+        self.places.append(StackedName(path, "loop", under.begin + offset, under.begin + end))
 
     @staticmethod
     def _detach(path: Path) -> None:
@@ -90,7 +90,7 @@ class Built:
                 return
             time.sleep(0.1)
 
-    def _partitions(self, under: Place) -> None:
+    def _partitions(self, under: StackedName) -> None:
         name = under.path.name
         if under.kind != "loop" or any(one.path.name.startswith(f"{name}p") for one in self.places):
             return
@@ -106,32 +106,32 @@ class Built:
             if place.exists():
                 begin = under.begin + 512 * int((place / "start").read_text())
                 end = begin + 512 * int((place / "size").read_text())
-                self.places.append(Place(Path(f"{under.path}p{number}"), "partition", begin, end))
+                self.places.append(StackedName(Path(f"{under.path}p{number}"), "partition", begin, end))
 
-    def _node(self, under: Place) -> None:
+    def _node(self, under: StackedName) -> None:
         """Another node of the same number, as in a container's /dev."""
         if under.kind == "file":
             return
         path = self.folder / f"node{len(self.places)}"
         os.mknod(path, 0o60600, under.path.stat().st_rdev)
-        self.places.append(Place(path, under.kind, under.begin, under.end))
+        self.places.append(StackedName(path, under.kind, under.begin, under.end))
 
-    def _bind(self, under: Place) -> None:
+    def _bind(self, under: StackedName) -> None:
         path = self.folder / f"bound{len(self.places)}"
         path.touch()
         call("mount", "--bind", str(under.path), str(path))
         self.stack.callback(tried, "umount", path)
-        self.places.append(Place(path, under.kind, under.begin, under.end))
+        self.places.append(StackedName(path, under.kind, under.begin, under.end))
 
-    def _link(self, under: Place) -> None:
+    def _link(self, under: StackedName) -> None:
         path = self.folder / f"link{len(self.places)}"
         if under.kind == "file" and "bound" not in under.path.name and self.draw.random() < 0.5:
             path.hardlink_to(under.path)
         else:
             path.symlink_to(under.path)
-        self.places.append(Place(path, under.kind, under.begin, under.end))
+        self.places.append(StackedName(path, under.kind, under.begin, under.end))
 
-    def use(self) -> tuple[str, Place] | None:
+    def use(self) -> tuple[str, StackedName] | None:
         """Let somebody use one of them."""
         how = self.draw.choice(("mount", "elsewhere", "swap", "open", "locked", "nobody"))
         fit = [one for one in self.places if one.end - one.begin >= 8 * MIB]
@@ -142,26 +142,26 @@ class Built:
         getattr(self, f"_{how}")(one)
         return how, one
 
-    def _mount(self, one: Place) -> None:
+    def _mount(self, one: StackedName) -> None:
         call("mkfs.ext2", "-q", "-F", str(one.path))
         point = self.folder / "point"
         point.mkdir()
         call("mount", str(one.path), str(point))
         self.stack.callback(tried, "umount", point)
 
-    def _elsewhere(self, one: Place) -> None:
+    def _elsewhere(self, one: StackedName) -> None:
         call("mkfs.ext2", "-q", "-F", str(one.path))
         point = self.folder / "point"
         point.mkdir()
         script = f"mount --make-rprivate /; mount {one.path} {point} && echo 1; read x"
         self._held(["unshare", "--mount", "sh", "-c", script])
 
-    def _swap(self, one: Place) -> None:
+    def _swap(self, one: StackedName) -> None:
         call("mkswap", str(one.path))
         call("swapon", str(one.path))
         self.stack.callback(tried, "swapoff", one.path)
 
-    def _open(self, one: Place) -> None:
+    def _open(self, one: StackedName) -> None:
         self._held(
             [
                 sys.executable,
@@ -170,7 +170,7 @@ class Built:
             ]
         )
 
-    def _locked(self, one: Place) -> None:
+    def _locked(self, one: StackedName) -> None:
         """Open for reading only, and locked: a database that is asleep."""
         if one.kind != "file":
             self._open(one)

@@ -14,7 +14,7 @@ from loadstone.plan.host import TargetFacts, namesake_of
 from loadstone.plan.model import Identity, Namesake, Plan, Target, TargetKind
 from loadstone.plan.safety import guard
 from loadstone.plan.safety.in_use import Snapshot
-from tests.path.trees import Host
+from tests.path.trees import KernelTree
 
 from .plans import plan, target
 from .test_devices import attached, call
@@ -36,9 +36,9 @@ def loop(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelTree:
     """A host where NODE is ng0n1, and nvme0n1 hangs on the same controller."""
-    made = Host(tmp_path / "host")
+    made = KernelTree(tmp_path / "host")
     block = made.block("pci0000:00/nvme/nvme0/nvme0n1", "259:1")
     (block / "device").symlink_to(block.parent)
     generic = block.parent / "ng0n1"
@@ -61,26 +61,26 @@ def beside(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     monkeypatch.setattr(guard, "namesake_of", lambda _: Namesake(path=path, identity=identity))
 
 
-def test_without_its_block_device_nothing_is_written_whatever_is_consented(host: Host) -> None:
+def test_without_its_block_device_nothing_is_written_whatever_is_consented(host: KernelTree) -> None:
     # There is no /dev/nvme0n1 of that number here.
     found = guard.examine(written(), Snapshot(host.sys))
     assert found.path == NODE
     assert found.in_use == ["its block device cannot be found, so its users are not known"]
 
 
-def test_a_node_of_another_device_is_not_taken(host: Host) -> None:
+def test_a_node_of_another_device_is_not_taken(host: KernelTree) -> None:
     null = BlockDevice("null", host.sys / "devices/pci0000:00/nvme/nvme0/nvme0n1")
     assert namesake_of(null) is None
 
 
 @pytest.mark.root
-def test_what_is_empty_may_be_written(host: Host, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_empty_may_be_written(host: KernelTree, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
     beside(monkeypatch, loop)
     assert guard.examine(written(), Snapshot(host.sys)) == guard.TargetFinding(NODE)
 
 
 @pytest.mark.root
-def test_a_signature_needs_consent(host: Host, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signature_needs_consent(host: KernelTree, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
     beside(monkeypatch, loop)
     call("mkfs.ext4", "-q", loop)
     found = guard.examine(written(), Snapshot(host.sys))
@@ -90,7 +90,7 @@ def test_a_signature_needs_consent(host: Host, loop: str, monkeypatch: pytest.Mo
 
 @pytest.mark.root
 def test_what_is_mounted_is_refused(
-    host: Host, loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    host: KernelTree, loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     beside(monkeypatch, loop)
     call("mkfs.ext4", "-q", loop)

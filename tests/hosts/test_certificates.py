@@ -57,13 +57,13 @@ def test_what_cannot_be_used_is_told_with_its_file(
 
 
 def test_days_that_are_over_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Earlier(datetime.datetime):
+    class EarlierDatetime(datetime.datetime):
         @classmethod
-        def now(cls, tz: datetime.tzinfo | None = None) -> Earlier:
+        def now(cls, tz: datetime.tzinfo | None = None) -> EarlierDatetime:
             return super().now(tz) - datetime.timedelta(days=certificates.DAYS + 2)
 
     with monkeypatch.context() as patched:
-        patched.setattr(datetime, "datetime", Earlier)
+        patched.setattr(datetime, "datetime", EarlierDatetime)
         certificates.write(tmp_path / "old", ["h1"])
     with pytest.raises(InputError, match=r"ca\.pem: it is valid from \S+ to \S+ only"):
         certificates.read(tmp_path / "old", "h1")

@@ -40,7 +40,7 @@ class Made:
 
 
 @dataclass
-class World:
+class HostsWorld:
     """Hosts, a clock, and what was told to whom and when."""
 
     hosts: dict[str, Made]
@@ -140,11 +140,11 @@ def quick() -> dict[str, float]:
     }  # fmt: skip
 
 
-def world(count: int = 3, **changes: object) -> World:
-    return World({f"h{n}": Made(quick()) for n in range(count)}, **changes)  # type: ignore[arg-type]
+def world(count: int = 3, **changes: object) -> HostsWorld:
+    return HostsWorld({f"h{n}": Made(quick()) for n in range(count)}, **changes)  # type: ignore[arg-type]
 
 
-def asked(made: World, what: str) -> list[str]:
+def asked(made: HostsWorld, what: str) -> list[str]:
     return [one.host for _, one in made.told if isinstance(one, Ask) and one.what == what]
 
 
@@ -241,7 +241,7 @@ def test_whatever_is_lost_or_late_it_ends_and_nobody_starts_alone(seed: int) -> 
         hosts[f"h{number}"] = Made(delays, dies, drawn.random() < 0.5, fails=drawn.random() < 0.1)
     policy: Policy = drawn.choice(["stop", "continue"])
     user = drawn.uniform(0, 60) if drawn.random() < 0.2 else None
-    made = World(hosts, policy, drawn.random() < 0.9, user)
+    made = HostsWorld(hosts, policy, drawn.random() < 0.9, user)
     phases = made.run()
     if any(one.delays["arm"] > 1e5 for one in hosts.values()) and not phases.is_over:
         # A layout takes as long as it takes; the host is alive and says so.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab import published
-from tests.audit.vdbench_folder import Run, write
+from tests.audit.vdbench_folder import VdbenchRun, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,10 +19,12 @@ def looked(root: Path, *agreed: str, rule: str | None = None) -> published.Seen:
 
 def test_a_condemned_result_is_false_until_somebody_agreed(tmp_path: Path) -> None:
     write(
-        tmp_path / "honest", Run(), parameters="sd=sd1,lun=/dev/sdb,threads=8\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1"
+        tmp_path / "honest",
+        VdbenchRun(),
+        parameters="sd=sd1,lun=/dev/sdb,threads=8\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1",
     )
-    wrong = Run(read_percent=50.0, asked_read_percent="100")
-    write(tmp_path / "other" / "load", wrong, Run("rd2"))
+    wrong = VdbenchRun(read_percent=50.0, asked_read_percent="100")
+    write(tmp_path / "other" / "load", wrong, VdbenchRun("rd2"))
     (tmp_path / "cut").mkdir()
     (tmp_path / "cut" / "totals.html").write_text("<title>Vdbench totals</title><pre>\n")
     seen = looked(tmp_path)

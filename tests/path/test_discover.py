@@ -9,7 +9,7 @@ import pytest
 
 from loadstone.path.discover import discover, discover_device
 from loadstone.path.route import interface_to
-from tests.path.trees import Host
+from tests.path.trees import KernelTree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Host:
-    return Host(tmp_path)
+def host(tmp_path: Path) -> KernelTree:
+    return KernelTree(tmp_path)
 
 
-def found(host: Host, name: str) -> DataPath:
+def found(host: KernelTree, name: str) -> DataPath:
     return discover_device(name, sys=host.sys, proc=host.proc)
 
 
@@ -37,7 +37,7 @@ def megabytes(one: Layer) -> float:
     return one.ceilings[0].per_s / 1e6
 
 
-def nvme(host: Host, upstream: tuple[str, int] = ("16.0 GT/s PCIe", 4)) -> None:
+def nvme(host: KernelTree, upstream: tuple[str, int] = ("16.0 GT/s PCIe", 4)) -> None:
     host.pci("pci0000:00/0000:00:01.0", *upstream)
     card = host.pci("pci0000:00/0000:00:01.0/0000:01:00.0", "16.0 GT/s PCIe", 4, max_link_width="4\n")
     host.block(
@@ -56,7 +56,7 @@ def nvme(host: Host, upstream: tuple[str, int] = ("16.0 GT/s PCIe", 4)) -> None:
     host.link("class/nvme/nvme0", card / "nvme/nvme0")
 
 
-def test_nvme_and_its_pci_express_link(host: Host) -> None:
+def test_nvme_and_its_pci_express_link(host: KernelTree) -> None:
     nvme(host)
     path = found(host, "nvme0n1")
     assert [(one.name, one.kind, one.below) for one in path.layers] == [
@@ -72,7 +72,7 @@ def test_nvme_and_its_pci_express_link(host: Host) -> None:
     assert path.gaps == ()
 
 
-def test_a_slot_that_is_narrower_than_the_card_is_the_ceiling(host: Host) -> None:
+def test_a_slot_that_is_narrower_than_the_card_is_the_ceiling(host: KernelTree) -> None:
     nvme(host, upstream=("8.0 GT/s PCIe", 2))
     link = layer(found(host, "nvme0n1"), "pcie 0000:01:00.0")
     assert megabytes(link) == pytest.approx(1969, rel=1e-3)
@@ -80,7 +80,7 @@ def test_a_slot_that_is_narrower_than_the_card_is_the_ceiling(host: Host) -> Non
     assert link.facts["link_width"] == 4
 
 
-def test_a_link_of_unknown_speed_is_a_gap_and_no_ceiling(host: Host) -> None:
+def test_a_link_of_unknown_speed_is_a_gap_and_no_ceiling(host: KernelTree) -> None:
     nvme(host, upstream=("Unknown", 0))
     host.pci("pci0000:00/0000:00:01.0/0000:01:00.0", "Unknown", 0)
     path = found(host, "nvme0n1")
@@ -88,7 +88,7 @@ def test_a_link_of_unknown_speed_is_a_gap_and_no_ceiling(host: Host) -> None:
     assert any("PCI Express link of 0000:01:00.0" in gap for gap in path.gaps)
 
 
-def test_the_link_that_a_hypervisor_makes_up_is_no_ceiling(host: Host) -> None:
+def test_the_link_that_a_hypervisor_makes_up_is_no_ceiling(host: KernelTree) -> None:
     nvme(host, upstream=("2.5 GT/s PCIe", 1))
     port = host.sys / "devices/pci0000:00/0000:00:01.0"
     host.write(port, {"vendor": "0x1b36\n"})
@@ -102,7 +102,7 @@ def test_the_link_that_a_hypervisor_makes_up_is_no_ceiling(host: Host) -> None:
     assert any("the device is emulated" in gap for gap in path.gaps)
 
 
-def test_nvme_over_tcp_goes_on_to_the_network(host: Host) -> None:
+def test_nvme_over_tcp_goes_on_to_the_network(host: KernelTree) -> None:
     head = host.block("virtual/nvme-subsystem/nvme-subsys0/nvme0n1", "259:1")
     control = host.sys / "devices/virtual/nvme-fabrics/ctl/nvme3"
     host.write(
@@ -120,7 +120,7 @@ def test_nvme_over_tcp_goes_on_to_the_network(host: Host) -> None:
     assert layer(path, "eth1").counters == "net.eth1"
 
 
-def test_sas_drives_share_the_expanders_wide_port(host: Host) -> None:
+def test_sas_drives_share_the_expanders_wide_port(host: KernelTree) -> None:
     host.pci("pci0/0000:02:00.0", "8.0 GT/s PCIe", 8)
     wide = "pci0/0000:02:00.0/host0/port-0:0"
     for at, name in enumerate(("sda", "sdb")):
@@ -147,7 +147,7 @@ def test_sas_drives_share_the_expanders_wide_port(host: Host) -> None:
     assert layer(path, "sdb").facts["cache_type"] == "write back"
 
 
-def test_sata_and_a_link_that_did_not_come_up_in_full(host: Host) -> None:
+def test_sata_and_a_link_that_did_not_come_up_in_full(host: KernelTree) -> None:
     host.pci("pci0/0000:00:1f.2", "Unknown", 0)
     host.scsi("pci0/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0", "8:0", {"name": "sda"})
     spd = host.sys / "class/ata_link/link3"
@@ -161,7 +161,7 @@ def test_sata_and_a_link_that_did_not_come_up_in_full(host: Host) -> None:
     assert any("ata3" in gap for gap in path.gaps)
 
 
-def test_multipath_over_two_fibre_channel_ports(host: Host) -> None:
+def test_multipath_over_two_fibre_channel_ports(host: KernelTree) -> None:
     mapped = host.block("virtual/block/dm-0", "253:0", {"dm/name": "mpatha\n", "dm/uuid": "mpath-3600\n"})
     for at, name in enumerate(("sda", "sdb")):
         host.pci(f"pci0/0000:0{at}:00.0", "8.0 GT/s PCIe", 8)
@@ -181,7 +181,7 @@ def test_multipath_over_two_fibre_channel_ports(host: Host) -> None:
         assert layer(path, f"fc host{at}").below == (f"pcie 0000:0{at}:00.0",)
 
 
-def test_iscsi_by_its_peer_to_the_interface(host: Host) -> None:
+def test_iscsi_by_its_peer_to_the_interface(host: KernelTree) -> None:
     host.scsi("platform/host4/session1/target4:0:0/4:0:0:1", "8:0", {"name": "sdc"})
     host.write(
         host.sys / "class/iscsi_session/session1", {"targetname": "iqn.x:y\n", "max_burst_len": "262144\n"}
@@ -199,7 +199,7 @@ def test_iscsi_by_its_peer_to_the_interface(host: Host) -> None:
     assert megabytes(layer(path, "eno1")) == pytest.approx(117.7, rel=1e-3)
 
 
-def nfs(host: Host, tmp_path: Path, options: str) -> DataPath:
+def nfs(host: KernelTree, tmp_path: Path, options: str) -> DataPath:
     point = tmp_path / "mount point"
     point.mkdir(exist_ok=True)
     line = f"40 1 0:77 / {str(point).replace(' ', chr(92) + '040')} rw - nfs4 filer:/vol/a rw,{options}\n"
@@ -207,7 +207,7 @@ def nfs(host: Host, tmp_path: Path, options: str) -> DataPath:
     return discover(str(point / "data"), sys=host.sys, proc=host.proc)
 
 
-def test_nfs_over_a_bond_uses_as_many_ports_as_it_has_connections(host: Host, tmp_path: Path) -> None:
+def test_nfs_over_a_bond_uses_as_many_ports_as_it_has_connections(host: KernelTree, tmp_path: Path) -> None:
     for at in range(2):
         host.nic(f"eth{at}", speed=10000, pci=host.pci(f"pci0/0000:0{at}:00.0", "8.0 GT/s PCIe", 8))
     bond = host.nic("bond0", speed=20000, mtu=9000, lower="eth0 eth1")
@@ -238,13 +238,13 @@ def test_nfs_over_a_bond_uses_as_many_ports_as_it_has_connections(host: Host, tm
     assert any("filer has behind /vol/a" in gap for gap in path.gaps)
 
 
-def test_a_server_without_a_route_is_a_gap(host: Host, tmp_path: Path) -> None:
+def test_a_server_without_a_route_is_a_gap(host: KernelTree, tmp_path: Path) -> None:
     path = nfs(host, tmp_path, "addr=10.0.0.9")
     assert path.layers[-1].below == ()
     assert any("no route to 10.0.0.9" in gap for gap in path.gaps)
 
 
-def test_a_virtual_interface_has_no_ceiling(host: Host, tmp_path: Path) -> None:
+def test_a_virtual_interface_has_no_ceiling(host: KernelTree, tmp_path: Path) -> None:
     # veth tells 10 Gbit/s, which means nothing.
     host.nic("veth0", speed=10000)
     host.routes("veth0 0000000A 000000FF 0")
@@ -253,7 +253,7 @@ def test_a_virtual_interface_has_no_ceiling(host: Host, tmp_path: Path) -> None:
     assert any("veth0: it is virtual" in gap for gap in path.gaps)
 
 
-def test_a_bond_of_virtual_ports_has_no_ceiling_either(host: Host, tmp_path: Path) -> None:
+def test_a_bond_of_virtual_ports_has_no_ceiling_either(host: KernelTree, tmp_path: Path) -> None:
     host.nic("veth0", speed=10000)
     host.write(host.nic("bond0", speed=10000, lower="veth0"), {"bonding/mode": "balance-rr 0\n"})
     host.routes("bond0 0000000A 000000FF 0")
@@ -264,7 +264,7 @@ def test_a_bond_of_virtual_ports_has_no_ceiling_either(host: Host, tmp_path: Pat
     assert again.layers[0].facts == {"size_bytes": 100}
 
 
-def test_lvm_thin_over_md_over_partitions(host: Host) -> None:
+def test_lvm_thin_over_md_over_partitions(host: KernelTree) -> None:
     thin = host.block("virtual/block/dm-3", "253:3", {"dm/name": "vg-thin\n", "dm/uuid": "LVM-abc\n"})
     pool = host.block("virtual/block/dm-2", "253:2", {"dm/name": "vg-pool\n", "dm/uuid": "LVM-abc-tpool\n"})
     raid = host.block(
@@ -298,7 +298,7 @@ def test_lvm_thin_over_md_over_partitions(host: Host) -> None:
     assert any("drives behind host0" in gap for gap in path.gaps)
 
 
-def test_the_throttle_of_a_control_group_stands_above_its_device(host: Host) -> None:
+def test_the_throttle_of_a_control_group_stands_above_its_device(host: KernelTree) -> None:
     nvme(host)
     point = host.proc / "cg"
     host.write(
@@ -319,7 +319,7 @@ def test_the_throttle_of_a_control_group_stands_above_its_device(host: Host) -> 
     assert top.counters == "block.nvme0n1"
 
 
-def test_the_root_groups_limit_is_no_ceiling_of_a_process_elsewhere(host: Host) -> None:
+def test_the_root_groups_limit_is_no_ceiling_of_a_process_elsewhere(host: KernelTree) -> None:
     nvme(host)
     point = host.proc / "cg"
     host.write(
@@ -337,7 +337,7 @@ def test_the_root_groups_limit_is_no_ceiling_of_a_process_elsewhere(host: Host) 
     assert any("root group's limits" in gap for gap in path.gaps)
 
 
-def test_routes_by_prefix_then_metric_and_own_addresses(host: Host) -> None:
+def test_routes_by_prefix_then_metric_and_own_addresses(host: KernelTree) -> None:
     host.routes("a 00000000 00000000 0", "b 0000000A 000000FF 50", "c 0000000A 000000FF 10")
     host.write(
         host.proc,
@@ -355,14 +355,14 @@ def test_routes_by_prefix_then_metric_and_own_addresses(host: Host) -> None:
     assert interface_to("filer", host.proc) is None
 
 
-def test_a_device_without_a_bus_is_a_gap(host: Host) -> None:
+def test_a_device_without_a_bus_is_a_gap(host: KernelTree) -> None:
     host.block("virtual/block/zd0", "230:0")
     path = found(host, "zd0")
     assert [(one.name, one.kind, one.below) for one in path.layers] == [("zd0", "disk", ())]
     assert path.gaps == ("what zd0 is connected by: the kernel names no bus for it",)
 
 
-def test_a_device_that_is_not_there(host: Host) -> None:
+def test_a_device_that_is_not_there(host: KernelTree) -> None:
     path = found(host, "sdz")
     assert path.layers == ()
     assert path.gaps == ("sdz: there is no such block device",)

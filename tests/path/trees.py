@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Host:
+class KernelTree:
     """A host's /sys and /proc below one directory."""
 
     def __init__(self, root: Path) -> None:

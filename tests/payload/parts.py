@@ -21,7 +21,7 @@ BTRFS_BYTES = 512 << 20
 
 
 @dataclass(frozen=True)
-class Zram:
+class ZramDisk:
     """A zram disk of ours."""
 
     number: int
@@ -53,9 +53,9 @@ class Zram:
 
 
 @contextlib.contextmanager
-def zram() -> Iterator[Zram]:
+def zram() -> Iterator[ZramDisk]:
     """A zram disk, gone afterwards. Reading `hot_add` is what makes one."""
-    disk = Zram(int((CONTROL / "hot_add").read_text()))
+    disk = ZramDisk(int((CONTROL / "hot_add").read_text()))
     try:
         yield disk
     finally:
@@ -63,7 +63,7 @@ def zram() -> Iterator[Zram]:
 
 
 @dataclass(frozen=True)
-class Btrfs:
+class CompressingBtrfs:
     """A mounted btrfs that compresses everything with zstd."""
 
     folder: Path
@@ -79,7 +79,7 @@ class Btrfs:
 
 
 @contextlib.contextmanager
-def btrfs(folder: Path) -> Iterator[Btrfs]:
+def btrfs(folder: Path) -> Iterator[CompressingBtrfs]:
     """A btrfs on an image in `folder`; `mount` makes its loop device and drops it with the mount."""
     image, place = folder / "btrfs.img", folder / "btrfs"
     with image.open("wb") as out:
@@ -89,6 +89,6 @@ def btrfs(folder: Path) -> Iterator[Btrfs]:
     options = "loop,compress-force=zstd,noatime"
     subprocess.run(["mount", "-t", "btrfs", "-o", options, str(image), str(place)], check=True)
     try:
-        yield Btrfs(place)
+        yield CompressingBtrfs(place)
     finally:
         subprocess.run(["umount", place], check=True)

@@ -35,14 +35,14 @@ needs_btrfs = pytest.mark.skipif(
 )
 
 
-def zram_stores(disk: parts.Zram, algorithm: str, percent: int, *options: str) -> float:
+def zram_stores(disk: parts.ZramDisk, algorithm: str, percent: int, *options: str) -> float:
     disk.empty(algorithm, SIZE_BYTES)
     share = f"--buffer_compress_percentage={percent}"
     content.write(disk.path, SIZE_BYTES, "--direct=1", share, *options)
     return disk.stored_percent()
 
 
-def zram_could_store(disk: parts.Zram, algorithm: str, percent: int) -> float:
+def zram_could_store(disk: parts.ZramDisk, algorithm: str, percent: int) -> float:
     disk.empty(algorithm, SIZE_BYTES)
     with Path(disk.path).open("wb", buffering=0) as out:
         out.write(content.best(SIZE_BYTES, percent))
@@ -117,7 +117,7 @@ def test_btrfs_stores_what_it_could(tmp_path: Path) -> None:
         assert btrfs_stores(disk, 51, "--buffer_compress_percentage=51", "--fallocate=native") == 100.0
 
 
-def btrfs_stores(disk: parts.Btrfs, percent: int, *options: str) -> float:
+def btrfs_stores(disk: parts.CompressingBtrfs, percent: int, *options: str) -> float:
     before = disk.used_bytes()
     content.write(disk.folder / f"ours{percent}", SIZE_BYTES, *options)
     return 100 * (disk.used_bytes() - before) / SIZE_BYTES

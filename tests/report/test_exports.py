@@ -14,23 +14,23 @@ from loadstone.cli.main import main
 from loadstone.errors import InputError
 from loadstone.report import exports
 from tests.support import runs
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> runs.Run:
-    jobs = (Job("a", {"read": 2000, "write": 300}, targets=(0, 1)), Job("a", group=1, targets=(1,)))
+def run(tmp_path: Path) -> runs.MadeRun:
+    jobs = (MadeJob("a", {"read": 2000, "write": 300}, targets=(0, 1)), MadeJob("a", group=1, targets=(1,)))
     return runs.make(tmp_path / "b", *jobs, targets=2, seconds=3)
 
 
-def ops_of(run: runs.Run) -> int:
+def ops_of(run: runs.MadeRun) -> int:
     return sum(len(part) for parts in run.latencies.values() for part in parts)
 
 
-def test_csv_has_every_interval(run: runs.Run) -> None:
+def test_csv_has_every_interval(run: runs.MadeRun) -> None:
     table = pl.read_csv(io.StringIO(exports.csv(Bundle.open(run.path))))
     assert table.height == 6 * 3
     assert table["ops"].sum() == ops_of(run)
@@ -38,7 +38,7 @@ def test_csv_has_every_interval(run: runs.Run) -> None:
     assert table["p50_ns"].null_count() == 0
 
 
-def test_parquet_opens_everywhere_as_it_is(run: runs.Run, tmp_path: Path) -> None:
+def test_parquet_opens_everywhere_as_it_is(run: runs.MadeRun, tmp_path: Path) -> None:
     out = tmp_path / "flat.parquet"
     exports.export(Bundle.open(run.path), "parquet", out)
     for path in (out, run.path / "samples.parquet"):
@@ -57,7 +57,7 @@ def test_parquet_opens_everywhere_as_it_is(run: runs.Run, tmp_path: Path) -> Non
     [("parquet", "export: {}/samples-flat.parquet"), ("vdbench", "export: files in {}"), ("csv", "")],
 )
 def test_what_goes_to_a_file_is_told_and_what_goes_to_standard_output_is_not(
-    run: runs.Run,
+    run: runs.MadeRun,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -71,7 +71,7 @@ def test_what_goes_to_a_file_is_told_and_what_goes_to_standard_output_is_not(
     assert bool(list((tmp_path / "here").iterdir())) is bool(said)
 
 
-def test_prometheus_text_parses_and_keeps_lines_apart(run: runs.Run) -> None:
+def test_prometheus_text_parses_and_keeps_lines_apart(run: runs.MadeRun) -> None:
     text = exports.prometheus(Bundle.open(run.path))
     found = {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
@@ -94,7 +94,7 @@ def test_prometheus_text_parses_and_keeps_lines_apart(run: runs.Run) -> None:
     assert all(0 < v < 1 for (name, _), v in found.items() if name == "loadstone_latency_seconds")
 
 
-def test_markdown_is_a_table(run: runs.Run) -> None:
+def test_markdown_is_a_table(run: runs.MadeRun) -> None:
     lines = exports.markdown(Bundle.open(run.path)).splitlines()
     rows = [line for line in lines if line.startswith("|")]
     assert {line.count("|") for line in rows} == {11}
@@ -103,7 +103,7 @@ def test_markdown_is_a_table(run: runs.Run) -> None:
 
 
 def test_text_goes_to_standard_output_or_a_file(
-    run: runs.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: runs.MadeRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bundle = Bundle.open(run.path)
     exports.export(bundle, "markdown", None)
@@ -123,7 +123,7 @@ def test_a_run_without_data_exports_empty_tables(tmp_path: Path) -> None:
     assert "loadstone_complete 0.0" in exports.prometheus(bundle)
 
 
-def test_what_cannot_be_is_refused(run: runs.Run, tmp_path: Path) -> None:
+def test_what_cannot_be_is_refused(run: runs.MadeRun, tmp_path: Path) -> None:
     bundle = Bundle.open(run.path)
     with pytest.raises(InputError, match="no export is called 'xml'"):
         exports.export(bundle, "xml", None)

@@ -184,7 +184,7 @@ def test_bins_begin_at_their_edges() -> None:
 
 
 def test_a_run_of_another_front_end(tmp_path: Path) -> None:
-    job = runs.Job(name="mixed", ops_hz={"read": 700.0, "write": 300.0}, targets=(0, 1))
+    job = runs.MadeJob(name="mixed", ops_hz={"read": 700.0, "write": 300.0}, targets=(0, 1))
     runs.make(tmp_path / "run", job, targets=2)
     (tmp_path / "run" / "workload.json").write_text('{"name": "other", "jobs": []}')
     runs.reseal(tmp_path / "run")
@@ -203,8 +203,8 @@ def test_a_run_of_another_front_end(tmp_path: Path) -> None:
 
 
 def test_phases_one_after_the_other_are_results_of_their_own(tmp_path: Path) -> None:
-    reads = runs.Job("reads", {"read": 1000.0})
-    writes = runs.Job("writes", {"write": 200.0}, stage=1, group=1)
+    reads = runs.MadeJob("reads", {"read": 1000.0})
+    writes = runs.MadeJob("writes", {"write": 200.0}, stage=1, group=1)
     runs.make(tmp_path / "run", reads, writes)
     text = iometer.results([Bundle.open(tmp_path / "run")])
     first, second = tables(text)

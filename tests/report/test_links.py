@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 from loadstone.api import exporting
 from loadstone.cli.main import main
 from tests.support import links, runs
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def test_a_run_a_comparison_and_other_results_have_no_dead_link(tmp_path: Path) -> None:
-    sides = [str(runs.make(tmp_path / f"{name} #1%", Job("a"), seed=at).path) for at, name in enumerate("ab")]
+    sides = [
+        str(runs.make(tmp_path / f"{name} #1%", MadeJob("a"), seed=at).path) for at, name in enumerate("ab")
+    ]
     pages = {
         "run.html": ["report", sides[0]],
         "results.html": ["report", str(tmp_path)],
@@ -26,7 +28,7 @@ def test_a_run_a_comparison_and_other_results_have_no_dead_link(tmp_path: Path) 
 
 
 def test_pages_as_vdbench_writes_them_have_no_dead_link(tmp_path: Path) -> None:
-    made = runs.make(tmp_path / "run", Job("a#1%"), Job("b c"))
+    made = runs.make(tmp_path / "run", MadeJob("a#1%"), MadeJob("b c"))
     exporting.write(made.path, "vdbench", tmp_path / "out")
     pages = sorted((tmp_path / "out").glob("*.html"))
     assert len(pages) > 10

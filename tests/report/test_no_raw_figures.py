@@ -26,7 +26,7 @@ from loadstone.report.run import page
 from loadstone.report.run.article import article
 from loadstone.screen import Screen
 from tests.support import runs
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,10 +44,10 @@ def raw(told: str) -> list[str]:
     return [found[0] for part in (UNSEEN.sub(" ", told), *labels) for found in RAW.finditer(part)]
 
 
-def drawn(chance: random.Random) -> list[Job]:
+def drawn(chance: random.Random) -> list[MadeJob]:
     """One to four jobs, from one I/O in the whole run to far more than any device does."""
     return [
-        Job(
+        MadeJob(
             f"job-{at}",
             {chance.choice(["read", "write"]): 10 ** chance.uniform(0, 3.5)},
             median_ns=10 ** chance.uniform(2, 9),

@@ -14,14 +14,14 @@ from loadstone.errors import InputError
 from loadstone.report.pictures import charts
 from loadstone.report.run import answer, files, page, terminal
 from tests.support import runs
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SEVERAL = (
-    Job("first", {"read": 3000, "write": 900}, ramp_s=0.5, paced=True),
-    Job("second & last", stage=1, group=1),
+    MadeJob("first", {"read": 3000, "write": 900}, ramp_s=0.5, paced=True),
+    MadeJob("second & last", stage=1, group=1),
 )
 
 
@@ -52,7 +52,7 @@ def test_a_page_says_what_ran_and_what_it_measured(tmp_path: Path) -> None:
 
 
 def test_the_picture_of_the_answer_has_the_total_of_jobs_that_run_together(tmp_path: Path) -> None:
-    together = [Job("a", {"read": 1000}), Job("b", {"write": 500}, block_bytes=65536)]
+    together = [MadeJob("a", {"read": 1000}), MadeJob("b", {"write": 500}, block_bytes=65536)]
     made = summarise(Bundle.open(runs.make(tmp_path / "b", *together, seconds=3).path))
     spec = page.rate_over_time(made)
     assert spec is not None
@@ -61,7 +61,7 @@ def test_the_picture_of_the_answer_has_the_total_of_jobs_that_run_together(tmp_p
     assert spec["title"] == "IOPS"
     whole = [row["v"] for row in spec["data"]["values"] if row["line"] == "total"]
     assert sum(whole) / len(whole) == pytest.approx(1500, rel=0.05)
-    apart = [Job("a", {"read": 1000}), Job("b", stage=1, group=1)]
+    apart = [MadeJob("a", {"read": 1000}), MadeJob("b", stage=1, group=1)]
     made = summarise(Bundle.open(runs.make(tmp_path / "c", *apart, seconds=3).path))
     spec = page.rate_over_time(made)
     assert spec is not None
@@ -75,7 +75,7 @@ def test_no_raw_floats_in_the_tables(tmp_path: Path) -> None:
 
 
 def test_many_jobs_have_one_set_of_charts_and_a_table_of_their_own(tmp_path: Path) -> None:
-    jobs = [Job(f"j{number}", {"read": 100}) for number in range(40)]
+    jobs = [MadeJob(f"j{number}", {"read": 100}) for number in range(40)]
     html = page.render(summarise(Bundle.open(runs.make(tmp_path / "b", *jobs, seconds=2).path)))
     assert html.count("Latency heat map") >= 1
     assert "All jobs" in html
@@ -167,9 +167,8 @@ def test_the_terminal_shows_jobs_wide_and_narrow(tmp_path: Path) -> None:
             "errno": 5,
         }
     ]
-    run = runs.make(
-        tmp_path / "b", Job("a"), Job("b", {"write": 50}), seconds=3, notes=["mind this"], extra_events=told
-    )  # fmt: skip
+    jobs = MadeJob("a"), MadeJob("b", {"write": 50})
+    run = runs.make(tmp_path / "b", *jobs, seconds=3, notes=["mind this"], extra_events=told)
     bundle = Bundle.open(run.path)
     wide, narrow = printed(bundle, 140), printed(bundle, 80)
     for text in (wide, narrow):
@@ -185,7 +184,7 @@ def test_the_terminal_shows_jobs_wide_and_narrow(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
 def test_a_row_of_the_terminal_fits_in_one_line(tmp_path: Path, width: int) -> None:
-    run = runs.make(tmp_path / "b", Job("a-job-with-a-long-name"), Job("b", {"write": 50}), seconds=3)
+    run = runs.make(tmp_path / "b", MadeJob("a-job-with-a-long-name"), MadeJob("b", {"write": 50}), seconds=3)
     rows = [
         line
         for line in printed(Bundle.open(run.path), width).splitlines()
@@ -200,9 +199,9 @@ def test_rates_of_jobs_one_after_the_other_are_not_summed_up(tmp_path: Path) -> 
 
 
 def test_many_jobs_in_phases_have_the_total_of_each_phase_and_none_of_all(tmp_path: Path) -> None:
-    small = [Job(f"small{at:02d}", {"read": 1000}) for at in range(10)]
+    small = [MadeJob(f"small{at:02d}", {"read": 1000}) for at in range(10)]
     large = [
-        Job(f"large{at:02d}", {"write": 100}, block_bytes=128 << 10, stage=1, group=1) for at in range(10)
+        MadeJob(f"large{at:02d}", {"write": 100}, block_bytes=128 << 10, stage=1, group=1) for at in range(10)
     ]
     bundle = Bundle.open(runs.make(tmp_path / "b", *small, *large, seconds=3).path)
     text = printed(bundle, 140)
@@ -233,7 +232,7 @@ def test_a_note_of_many_jobs_is_told_once(tmp_path: Path) -> None:
 
 
 def test_no_line_goes_over_a_time_in_which_nothing_ran(tmp_path: Path) -> None:
-    jobs = [Job("a", stage=0), Job("b", {"write": 100}, stage=1), Job("c", stage=2)]
+    jobs = [MadeJob("a", stage=0), MadeJob("b", {"write": 100}, stage=1), MadeJob("c", stage=2)]
     made = summarise(Bundle.open(runs.make(tmp_path / "b", *jobs, seconds=9).path))
     rows = [{"t": float(at), "v": 1.0, "line": "read"} for at in (0, 1, 2, 8, 9)]
     spec = charts._time_chart(made, "x", rows, field="line", names=["read"], span_s=(0.0, 9.0))
@@ -249,7 +248,7 @@ def test_the_terminal_says_when_nothing_was_measured(tmp_path: Path) -> None:
 
 
 def test_the_page_begins_with_the_total_of_all_jobs_and_what_it_is_worth(tmp_path: Path) -> None:
-    jobs = [Job(f"lun{at}", {"read": 100, "write": 50}, targets=(at,)) for at in range(8)]
+    jobs = [MadeJob(f"lun{at}", {"read": 100, "write": 50}, targets=(at,)) for at in range(8)]
     made = summarise(Bundle.open(runs.make(tmp_path / "b", *jobs, seconds=8, targets=8).path))
     found = answer.answer(made, audit(made))
     (phase,) = found.phases
@@ -264,7 +263,7 @@ def test_the_page_begins_with_the_total_of_all_jobs_and_what_it_is_worth(tmp_pat
 
 
 def test_phases_have_a_number_each_and_no_sum(tmp_path: Path) -> None:
-    jobs = Job("small", {"read": 1000}), Job("large", {"write": 100}, block_bytes=128 << 10, stage=1)
+    jobs = MadeJob("small", {"read": 1000}), MadeJob("large", {"write": 100}, block_bytes=128 << 10, stage=1)
     made = summarise(Bundle.open(runs.make(tmp_path / "b", *jobs, seconds=3).path))
     small, large = answer.answer(made, audit(made)).phases
     assert (small.name, small.unit) == ("small", "IOPS")

@@ -8,7 +8,7 @@ from loadstone.path import ceilings
 from loadstone.path.discover import discover
 from loadstone.path.layers import Layer
 from loadstone.report.run import files, page, path_chart, path_diagram
-from tests.path.trees import Host
+from tests.path.trees import KernelTree
 from tests.support.paths import run_on
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def member(levels: list[list[Box]], name: str) -> DiagramLayer:
 
 def nfs(tmp_path: Path) -> Summary:
     """A file of an NFS mount, behind one of two ports of a bond."""
-    host, point = Host(tmp_path / "host"), tmp_path / "nfs"
+    host, point = KernelTree(tmp_path / "host"), tmp_path / "nfs"
     point.mkdir()
     for at in range(2):
         host.nic(f"eth{at}", speed=1000, pci=host.pci(f"pci0/0000:0{at}:00.0", "5.0 GT/s PCIe", 4))

@@ -15,7 +15,7 @@ from loadstone.report.article.blocks import ArticleTable, Heading
 from loadstone.report.run import page
 from loadstone.report.run.sections import SECTIONS, latency_parts, slowest_windows
 from tests.support import runs
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from loadstone.analysis.summary import Summary
 
 
-def summary(path: Path, *jobs: Job, seconds: float) -> Summary:
+def summary(path: Path, *jobs: MadeJob, seconds: float) -> Summary:
     return summarise(Bundle.open(runs.make(path, *jobs, seconds=seconds).path))
 
 
@@ -35,7 +35,7 @@ def rows(blocks: object) -> list[list[str]]:
 
 
 def test_each_section_stands_on_the_page_or_has_nothing_to_say(tmp_path: Path) -> None:
-    made = summary(tmp_path / "b", Job(), seconds=3)
+    made = summary(tmp_path / "b", MadeJob(), seconds=3)
     html = page.render(made)
     for section in SECTIONS:
         for block in section(made):
@@ -44,23 +44,23 @@ def test_each_section_stands_on_the_page_or_has_nothing_to_say(tmp_path: Path) -
 
 
 def test_latency_has_its_parts_and_the_job_is_named_once(tmp_path: Path) -> None:
-    found = rows(latency_parts.section(summary(tmp_path / "b", Job("a"), seconds=3)))
+    found = rows(latency_parts.section(summary(tmp_path / "b", MadeJob("a"), seconds=3)))
     assert found[0][:2] == ["a read", "lat"]
     assert {row[0] for row in found[1:]} == {""}
 
 
 def test_an_even_run_has_no_slowest_seconds(tmp_path: Path) -> None:
-    assert slowest_windows.section(summary(tmp_path / "b", Job(), seconds=12)) == []
+    assert slowest_windows.section(summary(tmp_path / "b", MadeJob(), seconds=12)) == []
 
 
 def test_a_short_run_has_none_either(tmp_path: Path) -> None:
-    assert slowest_windows.section(summary(tmp_path / "b", Job(), seconds=3)) == []
+    assert slowest_windows.section(summary(tmp_path / "b", MadeJob(), seconds=3)) == []
 
 
 def test_slow_seconds_are_named_slowest_first_with_their_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = summary(tmp_path / "b", Job("a"), seconds=14)
+    made = summary(tmp_path / "b", MadeJob("a"), seconds=14)
     whole = series_of_run
 
     def slowed(*given: Any, **named: Any) -> pl.DataFrame:

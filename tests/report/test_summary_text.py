@@ -13,7 +13,7 @@ from loadstone.bundle.read import Bundle
 from loadstone.plan.model import Plan
 from loadstone.report.run import page, terminal
 from tests.support import runs
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ def asked_for_2000(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let Plans ask for 2,000 a second, whatever the samples say."""
     made = runs.plan_of
 
-    def asked(jobs: tuple[Job, ...], *rest: Any, **more: Any) -> Any:
+    def asked(jobs: tuple[MadeJob, ...], *rest: Any, **more: Any) -> Any:
         document = made(jobs, *rest, **more).model_dump(mode="json")
         for stream in document["streams"]:
             stream["pace"]["read"]["amount"]["per_second"] = 2_000.0
@@ -49,7 +49,7 @@ def test_a_rate_and_whether_it_was_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done_hz: float, words: str
 ) -> None:
     asked_for_2000(monkeypatch)
-    run = runs.make(tmp_path / "b", Job("users", {"read": done_hz}, paced=True))
+    run = runs.make(tmp_path / "b", MadeJob("users", {"read": done_hz}, paced=True))
     bundle = Bundle.open(run.path)
     text = printed(bundle)
     assert f"{words}: users read" in text
@@ -61,7 +61,7 @@ def test_many_rates_that_were_held_are_a_line_and_one_that_was_not_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked_for_2000(monkeypatch)
-    jobs = [Job(f"lun-{at}", {"read": 1_000.0 if at == 3 else 2_000.0}, paced=True) for at in range(6)]
+    jobs = [MadeJob(f"lun-{at}", {"read": 1_000.0 if at == 3 else 2_000.0}, paced=True) for at in range(6)]
     text = printed(Bundle.open(runs.make(tmp_path / "b", *jobs).path))
     lines = [line for line in text.splitlines() if line.lower().startswith("rate")]
     assert len(lines) == 2
@@ -73,7 +73,7 @@ def test_many_rates_that_were_held_are_a_line_and_one_that_was_not_is_told(
 def test_how_near_the_generator_was_to_its_limit(
     tmp_path: Path, ceiling: float, share: float, near: bool
 ) -> None:
-    run = runs.make(tmp_path / "b", Job(), extra_events=[calibration(ceiling)])
+    run = runs.make(tmp_path / "b", MadeJob(), extra_events=[calibration(ceiling)])
     bundle = Bundle.open(run.path)
     text = printed(bundle)
     found = re.search(r"Load generator: (\S+) %", text)
@@ -85,14 +85,14 @@ def test_how_near_the_generator_was_to_its_limit(
 
 
 def test_without_a_calibration_nothing_is_said_of_a_limit(tmp_path: Path) -> None:
-    run = runs.make(tmp_path / "b", Job())
+    run = runs.make(tmp_path / "b", MadeJob())
     assert "Load generator" not in printed(Bundle.open(run.path))
 
 
 def test_what_watching_cost_and_what_was_given_up(tmp_path: Path) -> None:
     cost = {"type": "monitor_cost", "cpu_ns": 50_000_000, "rows": 5}
     cost |= {"by_collector": {"cpu": 10_000_000, "run_queue": 20_000_000}, "failed": {"tcp": "no number"}}
-    made = summarise(Bundle.open(runs.make(tmp_path / "b", Job(), extra_events=[cost]).path))
+    made = summarise(Bundle.open(runs.make(tmp_path / "b", MadeJob(), extra_events=[cost]).path))
     text = page.render(made).replace("\N{NO-BREAK SPACE}", " ")
     assert "The monitors took 1 % of a CPU, most of it: run queue 0.400 %, cpu 0.200 %." in text
     assert "the monitor tcp was given up: no number" in text

@@ -19,7 +19,7 @@ from loadstone.report.vdbench.interval_totals import READ, Counted, CpuUse, Inte
 from loadstone.report.vdbench.wording import run_line
 from loadstone.workload.trees import TreeShape
 from tests.support import runs
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,7 +121,7 @@ def test_buckets_of_ones_own_leave_empty_ends_out() -> None:
 
 
 def made(
-    path: Path, *jobs: Job, warmup: int = 0, elapsed: int = 5, interval: int = 1, **options: Any
+    path: Path, *jobs: MadeJob, warmup: int = 0, elapsed: int = 5, interval: int = 1, **options: Any
 ) -> Counted:
     """Return a made-up run of a parameter file: one WD per job, one SD per target."""
     seconds = float(warmup + elapsed)
@@ -156,7 +156,7 @@ def made(
 
 
 def test_averages_leave_out_the_first_interval_or_the_warmup(tmp_path: Path) -> None:
-    job = Job(ops_hz={"read": 700.0, "write": 300.0}, ramp_s=1.0)
+    job = MadeJob(ops_hz={"read": 700.0, "write": 300.0}, ramp_s=1.0)
     run = made(tmp_path / "a", job)
     assert run.average_name == "avg_2-5"
     total = summarise(run.bundle).total.data
@@ -167,7 +167,7 @@ def test_averages_leave_out_the_first_interval_or_the_warmup(tmp_path: Path) -> 
     assert average.deviation_ms == pytest.approx(total.latencies["clat"].stddev_ns / 1e6)
     assert average.both.latency.max_ns == total.latencies["clat"].max_ns
     assert average.seconds == pytest.approx(4.0)
-    warm = made(tmp_path / "b", Job(ramp_s=2.0), warmup=2, elapsed=6, interval=2)
+    warm = made(tmp_path / "b", MadeJob(ramp_s=2.0), warmup=2, elapsed=6, interval=2)
     assert warm.average_name == "avg_2-4"
     assert [tally.seconds for tally in warm.whole.intervals] == [2.0, 2.0, 2.0, 2.0]
 
@@ -175,8 +175,8 @@ def test_averages_leave_out_the_first_interval_or_the_warmup(tmp_path: Path) -> 
 def test_intervals_add_up_to_what_was_measured(tmp_path: Path) -> None:
     run = made(
         tmp_path / "a",
-        Job("w1", {"read": 500.0}, targets=(0,)),
-        Job("w2", {"write": 200.0}, targets=(1,)),
+        MadeJob("w1", {"read": 500.0}, targets=(0,)),
+        MadeJob("w2", {"write": 200.0}, targets=(1,)),
         targets=2,
     )
     rows = run.measurement.samples
@@ -189,7 +189,7 @@ def test_intervals_add_up_to_what_was_measured(tmp_path: Path) -> None:
 
 
 def test_the_queue_is_as_deep_as_rate_times_response(tmp_path: Path) -> None:
-    tally = made(tmp_path / "a", Job()).whole.intervals[1]
+    tally = made(tmp_path / "a", MadeJob()).whole.intervals[1]
     assert tally.queue_depth == pytest.approx(tally.rate * tally.both.response_ms / 1000)
 
 
@@ -205,7 +205,7 @@ def test_the_queue_is_as_deep_as_rate_times_response(tmp_path: Path) -> None:
 )
 def test_a_name_is_never_more_than_text(name: str, tmp_path: Path) -> None:
     """A job's name was a tag on its own page and in skew.html."""
-    run = runs.make(tmp_path / "b", Job(name, {"read": 700.0}), Job("b", {"write": 50.0}), seconds=2)
+    run = runs.make(tmp_path / "b", MadeJob(name, {"read": 700.0}), MadeJob("b", {"write": 50.0}), seconds=2)
     pages.export(run.path, tmp_path / "out")
     known = {"title", "pre", "a", "i", "b"}
     for page in (tmp_path / "out").iterdir():
@@ -216,7 +216,7 @@ def test_a_name_is_never_more_than_text(name: str, tmp_path: Path) -> None:
 
 def test_a_link_leads_to_a_page_of_the_directory(tmp_path: Path) -> None:
     name = "javascript:alert(1)/?a#b"
-    run = runs.make(tmp_path / "b", Job(name, {"read": 700.0}), seconds=2)
+    run = runs.make(tmp_path / "b", MadeJob(name, {"read": 700.0}), seconds=2)
     pages.export(run.path, tmp_path / "out")
     links = re.findall(r'HREF="([^"#]+)"', (tmp_path / "out" / "summary.html").read_text())
     assert "javascript%3Aalert%281%29_%3Fa%23b.html" in links
@@ -225,7 +225,7 @@ def test_a_link_leads_to_a_page_of_the_directory(tmp_path: Path) -> None:
 
 
 def test_a_run_of_another_language_is_written_too(tmp_path: Path) -> None:
-    runs.make(tmp_path / "a", Job("seq", ramp_s=2.0), seconds=6.0)
+    runs.make(tmp_path / "a", MadeJob("seq", ramp_s=2.0), seconds=6.0)
     pages.export(tmp_path / "a", tmp_path / "out")
     text = (tmp_path / "out" / "totals.html").read_text()
     assert "avg_3-6" in text
@@ -233,7 +233,7 @@ def test_a_run_of_another_language_is_written_too(tmp_path: Path) -> None:
 
 
 def test_phases_one_after_the_other_are_runs_of_their_own(tmp_path: Path) -> None:
-    reads, writes = Job("reads", {"read": 1000.0}), Job("writes", {"write": 200.0}, stage=1, group=1)
+    reads, writes = MadeJob("reads", {"read": 1000.0}), MadeJob("writes", {"write": 200.0}, stage=1, group=1)
     made = runs.make(tmp_path / "a", reads, writes, targets=1)
     pages.export(tmp_path / "a", tmp_path / "out")
     first, second = runs_of(Bundle.open(made.path))
@@ -262,8 +262,8 @@ def table_of(path: Path) -> list[dict[str, str]]:
 def test_the_files_are_those_of_vdbench_and_agree(tmp_path: Path) -> None:
     run = made(
         tmp_path / "a",
-        Job("w1", {"read": 500.0}, targets=(0, 1)),
-        Job("w2", {"write": 200.0}, targets=(1,)),
+        MadeJob("w1", {"read": 500.0}, targets=(0, 1)),
+        MadeJob("w2", {"write": 200.0}, targets=(1,)),
         targets=2,
     )
     pages.export(run.bundle.path, tmp_path / "out")
@@ -291,7 +291,7 @@ def test_the_files_are_those_of_vdbench_and_agree(tmp_path: Path) -> None:
 
 
 def test_the_header_comes_again_every_30_lines(tmp_path: Path) -> None:
-    run = made(tmp_path / "a", Job(ops_hz={"read": 20.0}), elapsed=65)
+    run = made(tmp_path / "a", MadeJob(ops_hz={"read": 20.0}), elapsed=65)
     pages.export(run.bundle.path, tmp_path / "out", "50406")
     text = (tmp_path / "out" / "sd0.html").read_text()
     assert text.count("interval        i/o") == 3
@@ -299,13 +299,13 @@ def test_the_header_comes_again_every_30_lines(tmp_path: Path) -> None:
 
 
 def test_histograms_count_what_the_averages_count(tmp_path: Path) -> None:
-    run = made(tmp_path / "a", Job(ramp_s=1.0))
+    run = made(tmp_path / "a", MadeJob(ramp_s=1.0))
     histogram = run.histogram(run.whole, READ)
     assert sum(buckets.counts(histogram, buckets.DEFAULT_US)) == run.average(run.whole).both.count
 
 
 def test_shares_are_told_against_what_was_asked(tmp_path: Path) -> None:
-    run = made(tmp_path / "a", Job("w1", {"read": 600.0}), Job("w2", {"read": 200.0}))
+    run = made(tmp_path / "a", MadeJob("w1", {"read": 600.0}), MadeJob("w2", {"read": 200.0}))
     workload = json.loads((run.bundle.path / "workload.json").read_text())
     workload["jobs"][0]["own_options"]["skew"] = "80"
     (run.bundle.path / "workload.json").write_text(json.dumps(workload))
@@ -322,7 +322,7 @@ def test_shares_are_told_against_what_was_asked(tmp_path: Path) -> None:
 
 
 def test_the_label_of_skew_has_room_for_what_fills_an_sd(tmp_path: Path) -> None:
-    run = made(tmp_path / "a", Job())
+    run = made(tmp_path / "a", MadeJob())
     for name in ("sd1", "Disk1"):
         run.storages[0].name = name
         head = next(line for line in skew.skew(run, "T", ()) if line.startswith("T SD:"))
@@ -330,7 +330,7 @@ def test_the_label_of_skew_has_room_for_what_fills_an_sd(tmp_path: Path) -> None
 
 
 def test_without_monitors_the_processors_are_not_known(tmp_path: Path) -> None:
-    run = made(tmp_path / "a", Job(), host=False)
+    run = made(tmp_path / "a", MadeJob(), host=False)
     pages.export(run.bundle.path, tmp_path / "out")
     assert table_of(tmp_path / "out" / "flatfile.html")[0]["cpu_used"] == "n/a"
     line = next(
@@ -340,7 +340,7 @@ def test_without_monitors_the_processors_are_not_known(tmp_path: Path) -> None:
 
 
 def test_a_run_that_measured_nothing_is_no_report(tmp_path: Path) -> None:
-    runs.make(tmp_path / "a", Job(), seconds=0.0)
+    runs.make(tmp_path / "a", MadeJob(), seconds=0.0)
     with pytest.raises(BundleError, match="no run has measured anything"):
         pages.export(tmp_path / "a", tmp_path / "out")
 
@@ -380,7 +380,7 @@ def test_operations_are_shown_where_one_was_asked_for() -> None:
     assert lines_fs.shown({"setattr", "read", "getattr"}) == (*FILE_OPS, "getattr", "setattr")
 
 
-def on_files(path: Path, *jobs: Job, rd: str = "rd1") -> Counted:
+def on_files(path: Path, *jobs: MadeJob, rd: str = "rd1") -> Counted:
     """Return a made-up run on file systems: one FWD per job, one FSD per target."""
     run = made(path, *jobs, seed=3, targets=1 + max(at for job in jobs for at in job.targets))
     workload = json.loads((path / "workload.json").read_text())
@@ -395,8 +395,8 @@ def on_files(path: Path, *jobs: Job, rd: str = "rd1") -> Counted:
     return Counted(Bundle.open(run.bundle.path))
 
 
-LOOK = Job("look", {"getattr": 800.0}, tree="getattr", clones=2)
-WORK = Job(
+LOOK = MadeJob("look", {"getattr": 800.0}, tree="getattr", clones=2)
+WORK = MadeJob(
     "work",
     {"read": 300.0, "write": 100.0, "open": 20.0, "close": 20.0},
     tree="transfer",
@@ -419,7 +419,7 @@ def test_only_what_was_asked_for_is_in_the_rate(tmp_path: Path) -> None:
 
 
 def test_a_run_that_makes_trees_counts_writes(tmp_path: Path) -> None:
-    job = Job("format", {"create": 50.0, "write": 200.0}, tree="create")
+    job = MadeJob("format", {"create": 50.0, "write": 200.0}, tree="create")
     run = on_files(tmp_path / "a", job, rd="format_for_rd1")
     assert run.asked == frozenset({"write"})
     assert run.average(run.whole).rate == pytest.approx(200, rel=0.1)
@@ -504,7 +504,7 @@ REAL_FLAT = (
 
 
 def test_the_flat_file_of_5_04_07_has_its_34_columns(tmp_path: Path) -> None:
-    run = made(tmp_path / "a", Job(ops_hz={"read": 500.0, "write": 200.0}))
+    run = made(tmp_path / "a", MadeJob(ops_hz={"read": 500.0, "write": 200.0}))
     for layout, missing in (("50407", 0), ("50406", 4)):
         pages.export(run.bundle.path, tmp_path / layout, layout)  # type: ignore[arg-type] # both are layouts
         table = table_of(tmp_path / layout / "flatfile.html")
@@ -566,7 +566,7 @@ def test_a_page_grows_and_is_never_taken_back(tmp_path: Path) -> None:
 
 
 def test_shares_of_one_rate_are_chance(tmp_path: Path) -> None:
-    job = Job("work", {"read": 290.0, "write": 110.0}, tree="transfer", paced=True)
+    job = MadeJob("work", {"read": 290.0, "write": 110.0}, tree="transfer", paced=True)
     run = on_files(tmp_path / "a", job)
     rows = {row.op: row for row in summarise(run.bundle).pacing}
     assert rows["read"].asked_per_s == pytest.approx(400 * 0.72, rel=0.01)

@@ -27,7 +27,7 @@ class Numbers:
 
 
 @dataclass
-class Done:
+class EndedRun:
     """As much of a run that ended as a controller looks at."""
 
     run: Numbers
@@ -40,7 +40,7 @@ def follow(controller: RoundsController, iops: Callable[[int], float | None]) ->
     while (wanted := controller.next(done)) is not None:
         made.append(wanted)
         value = iops(int(wanted.factors["round"] or 0)) if wanted.factors.get("round") else 1.0
-        done.append(Done(Numbers(None if value is None else Whole(Estimate(value, None, 1, "1/s")))))
+        done.append(EndedRun(Numbers(None if value is None else Whole(Estimate(value, None, 1, "1/s")))))
     return made
 
 

@@ -140,14 +140,14 @@ def test_a_controller_in_a_list_sees_its_own_runs_only() -> None:
 def test_a_long_list_is_made_once_and_not_again_after_every_run(tmp_path: Path) -> None:
     """Making all runs of a list costs what the list is long; asked for after each, it is squared."""
 
-    class Counted(ListController):
+    class CountedController(ListController):
         asked = 0
 
         def known(self) -> Sequence[Next]:
             self.asked += 1
             return super().known()
 
-    controller = Counted([Next(f"run {n}", simulated.workload()) for n in range(3)])
+    controller = CountedController([Next(f"run {n}", simulated.workload()) for n in range(3)])
     told = Told()
     hooks = Hooks(simulated.on(lambda _: simulated.device(100_000)), progress=told)
     run_study(controller, asked=ASKED, out_dir=tmp_path / "s", hooks=hooks)
@@ -256,7 +256,7 @@ def _real_time() -> Any:
 
 
 def test_a_signal_in_a_pause_begins_no_run(tmp_path: Path) -> None:
-    class Interrupting(Told):
+    class InterruptingProgress(Told):
         def end(self, done: Done, number: int, expected: int | None, left_s: float | None) -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -266,7 +266,7 @@ def test_a_signal_in_a_pause_begins_no_run(tmp_path: Path) -> None:
         ListController(runs),
         asked=ASKED,
         out_dir=tmp_path / "s",
-        hooks=Hooks(simulated.on(simulated.device()), progress=Interrupting()),
+        hooks=Hooks(simulated.on(simulated.device()), progress=InterruptingProgress()),
     )
     assert outcome.exit_code == 130
     assert [point.name for point in outcome.study.points] == ["a"]

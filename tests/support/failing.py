@@ -77,7 +77,7 @@ levels = ["4k", "8k"]
 """
 
 
-class Fault:
+class FailingOperation:
     """Fails the Nth operation of a kind. The count is shared with children."""
 
     def __init__(self, kind: str, at: int) -> None:
@@ -136,7 +136,9 @@ class Fault:
             self.passed()
 
 
-def once(fault: Fault | None, words: list[str], place: Path, after: Callable[[], None] | None = None) -> int:
+def once(
+    fault: FailingOperation | None, words: list[str], place: Path, after: Callable[[], None] | None = None
+) -> int:
     """Run the verb in a child below `place`; return its exit code, negative for a signal."""
     place.mkdir()
     (place / "r.fio").write_text(
@@ -160,7 +162,9 @@ def once(fault: Fault | None, words: list[str], place: Path, after: Callable[[],
     raise TimeoutError
 
 
-def _as_program(fault: Fault | None, words: list[str], place: Path, after: Callable[[], None] | None) -> None:
+def _as_program(
+    fault: FailingOperation | None, words: list[str], place: Path, after: Callable[[], None] | None
+) -> None:
     code = 70
     try:
         os.chdir(place)
@@ -230,7 +234,7 @@ def preload(words: list[str], place: Path) -> None:
                 importlib.import_module(name)
 
 
-def told(fault: Fault, place: Path, code: int) -> dict[str, Any]:
+def told(fault: FailingOperation, place: Path, code: int) -> dict[str, Any]:
     """What is to be known of a run."""
     return {
         "n": fault.at,
@@ -251,7 +255,7 @@ def main(words: list[str]) -> None:
     preload(verb, place)
     at = int(first)
     for _ in range(int(most)):
-        fault = Fault(kind, at)
+        fault = FailingOperation(kind, at)
         here = place / str(at)
         try:
             code = once(fault, verb, here)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from loadstone.analysis.summary import Summary, summarise
 from loadstone.bundle.read import Bundle
 from loadstone.path.layers import DataPath, Layer
-from tests.support.runs import Job, make
+from tests.support.runs import MadeJob, make
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,12 +22,12 @@ def run_on(
     layers: Sequence[Layer],
     counters: Mapping[str, int],
     *,
-    job: Job | None = None,
+    job: MadeJob | None = None,
     gaps: tuple[str, ...] = (),
     seconds: int = 4,
 ) -> Summary:
     """One job on a target that stands on `layers`; every second each counter grows by its value."""
-    made = make(place / "b", job or Job(), seconds=float(seconds), seal=None, host=False)
+    made = make(place / "b", job or MadeJob(), seconds=float(seconds), seal=None, host=False)
     target = made.plan.targets[0].path
     top = Layer(name=target, kind="file", below=(layers[0].name,))
     path = DataPath(target=target, layers=(top, *layers), gaps=gaps)

@@ -39,7 +39,7 @@ START_UNIX_NS = 1_790_000_000_000_000_000
 
 
 @dataclass
-class Job:
+class MadeJob:
     """A section: its clones each run `ops_hz` of each op on every one of `targets`."""
 
     name: str = "job"
@@ -62,7 +62,7 @@ class Job:
 
 
 @dataclass
-class Run:
+class MadeRun:
     """`latencies[(unit, op)]`: the `lat` of every measured I/O."""
 
     path: Path
@@ -83,7 +83,7 @@ def layout_buckets() -> int:
 
 def make(
     path: Path,
-    *jobs: Job,
+    *jobs: MadeJob,
     seconds: float = 5.0,
     interval_ns: int = 500_000_000,
     targets: int = 1,
@@ -94,15 +94,15 @@ def make(
     extra_events: list[dict[str, Any]] | None = None,
     log_ios: bool = False,
     text: bytes = b"[job]\nrw=randread\n",
-) -> Run:
+) -> MadeRun:
     """Write a bundle. `seal=None` leaves it as a killed run does."""
-    plan = plan_of(jobs or (Job(),), targets, seconds, interval_ns, log_ios=log_ios)
-    run = Run(path, plan, {})
+    plan = plan_of(jobs or (MadeJob(),), targets, seconds, interval_ns, log_ios=log_ios)
+    run = MadeRun(path, plan, {})
     writer = BundleWriter.create(
         path,
         request={"argv": ["loadstone", "run", "job.fio"], "cwd": "/tmp", "front_end": "run", "options": {}},
         inputs={"job.fio": text},
-        workload_json=_workload_of(jobs or (Job(),), seconds).model_dump_json(),
+        workload_json=_workload_of(jobs or (MadeJob(),), seconds).model_dump_json(),
         plan_json=plan.model_dump_json(),
         notes=notes or [],
         environment={"host": {"kernel": "6.1.0", "cpu": {"model": "Test CPU", "online": 2}}},
@@ -110,7 +110,7 @@ def make(
     rng = np.random.default_rng(seed)
     stages = 1 + max(worker.stage for worker in plan.workers)
     _tell_start(writer)
-    _write_samples(run, jobs or (Job(),), rng, seconds, stages)
+    _write_samples(run, jobs or (MadeJob(),), rng, seconds, stages)
     length_ns = int(seconds * 1e9) * stages
     if host:
         _host_rows(writer, rng, length_ns)
@@ -123,12 +123,12 @@ def make(
     return run
 
 
-def _workload_of(jobs: tuple[Job, ...], seconds: float) -> Workload:
+def _workload_of(jobs: tuple[MadeJob, ...], seconds: float) -> Workload:
     """Return the request that such a Plan could be made from."""
     return Workload(name="run", jobs=tuple(_requested(job, seconds) for job in jobs))
 
 
-def _requested(job: Job, seconds: float) -> RequestedJob:
+def _requested(job: MadeJob, seconds: float) -> RequestedJob:
     shares = [job.ops_hz.get(op, 0.0) for op in ("read", "write", "trim")]
     trims = bool(shares[2]) and not (shares[0] or shares[1])
     rw = "trim" if trims else "rw"
@@ -167,7 +167,7 @@ def reseal(path: Path) -> Path:
 
 
 def plan_of(
-    jobs: tuple[Job, ...], targets: int, seconds: float, interval_ns: int, *, log_ios: bool = False
+    jobs: tuple[MadeJob, ...], targets: int, seconds: float, interval_ns: int, *, log_ios: bool = False
 ) -> Plan:
     units: list[dict[str, Any]] = []
     cells: list[dict[str, Any]] = []
@@ -223,7 +223,7 @@ def _tree(target: int) -> dict[str, Any]:
     }
 
 
-def _in_tree(job: Job, cell: int, rate: dict[str, Any]) -> dict[str, Any]:
+def _in_tree(job: MadeJob, cell: int, rate: dict[str, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {"type": job.tree}
     if job.tree == "transfer":
         operation |= {"random": True, "stop": {"type": "whole"}, "delete_before": False}
@@ -242,7 +242,7 @@ def _in_tree(job: Job, cell: int, rate: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stream(
-    job: Job, clone: int, worker: int, cell_of: dict[int, int], seconds: float, *, log_ios: bool
+    job: MadeJob, clone: int, worker: int, cell_of: dict[int, int], seconds: float, *, log_ios: bool
 ) -> dict[str, Any]:
     shares = {op: job.ops_hz.get(op, 0.0) for op in ("read", "write", "trim")}
     whole = sum(shares.values()) or 1.0
@@ -282,7 +282,7 @@ def _stream(
 
 
 def _write_samples(
-    run: Run, jobs: tuple[Job, ...], rng: np.random.Generator, seconds: float, stages: int
+    run: MadeRun, jobs: tuple[MadeJob, ...], rng: np.random.Generator, seconds: float, stages: int
 ) -> None:
     schema = arrow_schema(layout.SAMPLES)
     interval_ns = run.plan.interval_ns
@@ -314,7 +314,7 @@ def _write_samples(
 
 
 def _row(
-    run: Run, rng: np.random.Generator, job: Job, key: tuple[int, int, str], count: int, *, ramp: bool
+    run: MadeRun, rng: np.random.Generator, job: MadeJob, key: tuple[int, int, str], count: int, *, ramp: bool
 ) -> dict[str, Any]:
     cell, unit, op = key
     clat = rng.lognormal(np.log(job.median_ns), job.sigma, count).astype(np.int64)
@@ -351,7 +351,7 @@ def _latency(name: str, values: NDArray[np.int64]) -> dict[str, Any]:
     }
 
 
-def _jobs_of_units(jobs: tuple[Job, ...]) -> list[Job]:
+def _jobs_of_units(jobs: tuple[MadeJob, ...]) -> list[MadeJob]:
     return [job for job in jobs for _ in range(job.clones if job.keep_clones_apart else 1)]
 
 
@@ -370,7 +370,7 @@ def _tell_start(writer: BundleWriter) -> None:
     writer.event({"type": "start", "unix_ns": START_UNIX_NS, "startup_ns": 12_000_000})
 
 
-def _tell_end(run: Run, writer: BundleWriter, seconds: float) -> None:
+def _tell_end(run: MadeRun, writer: BundleWriter, seconds: float) -> None:
     ops = 0
     for index, stream in enumerate(run.plan.streams):
         stage = run.plan.workers[stream.worker].stage

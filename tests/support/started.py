@@ -30,7 +30,7 @@ OTHER_INTERPRETER = ("PYTHON", "LD_", "MALLOC_", "POLARS_", "OPENBLAS_", "LC_", 
 PR_SET_CHILD_SUBREAPER = 36
 
 
-class Started(subprocess.Popen[str]):
+class StartedProgram(subprocess.Popen[str]):
     """`loadstone WORDS` as a process of its own."""
 
     def __init__(self, words: list[str], **given: Any) -> None:
@@ -67,7 +67,7 @@ def run(words: list[str], **given: Any) -> subprocess.CompletedProcess[str]:
     """Do as `subprocess.run` does; text, and both streams are captured."""
     timeout, stdin = given.pop("timeout", None), given.pop("input", None)
     given.setdefault("stdin", subprocess.DEVNULL if stdin is None else subprocess.PIPE)
-    with Started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **given) as process:
+    with StartedProgram(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **given) as process:
         try:
             out, err = process.communicate(stdin, timeout=timeout)
         except BaseException:

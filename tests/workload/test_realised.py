@@ -33,7 +33,7 @@ WHOLE = 1 << 44
 
 
 @dataclass(frozen=True)
-class Mix:
+class StreamMix:
     """A stream. `share`: its part of the I/Os of the workload; `sizes` of reads, and of writes."""
 
     read: float
@@ -52,8 +52,8 @@ class Mix:
     """Comes back to where it was: see `tests/plan/test_reuse.py`."""
 
 
-def only(read: float, kib: float, random: float = 100) -> dict[str, Mix]:
-    return {"": Mix(read, {kib: 100}, random)}
+def only(read: float, kib: float, random: float = 100) -> dict[str, StreamMix]:
+    return {"": StreamMix(read, {kib: 100}, random)}
 
 
 HOT = ((95, 5), (4, 10), (1, 85))
@@ -109,26 +109,26 @@ PURE: dict[str, tuple[float, Sizes, Sizes]] = {
 }
 
 
-def pure(name: str) -> dict[str, Mix]:
+def pure(name: str) -> dict[str, StreamMix]:
     read, reads, writes = PURE[name]
     return {
-        "reads": Mix(100, reads, 80, read),
-        "writes": Mix(0, {}, 80, 100 - read, writes, part=(50, 100)),
+        "reads": StreamMix(100, reads, 80, read),
+        "writes": StreamMix(0, {}, 80, 100 - read, writes, part=(50, 100)),
     }
 
 
-def desktops(shares: tuple[int, int, int, int], *, linked: bool) -> dict[str, Mix]:
+def desktops(shares: tuple[int, int, int, int], *, linked: bool) -> dict[str, StreamMix]:
     zones = ((90.0, 5.0), (10.0, 95.0)) if linked else ()
     made = {
-        "random-reads": Mix(100, DESKTOP_READS, 100, shares[0], zones=zones),
-        "sequential-reads": Mix(100, {64: 100}, 0, shares[1]),
-        "random-writes": Mix(0, {}, 100, shares[2], DESKTOP_WRITES),
-        "sequential-writes": Mix(0, {}, 0, shares[3], {64: 100}),
+        "random-reads": StreamMix(100, DESKTOP_READS, 100, shares[0], zones=zones),
+        "sequential-reads": StreamMix(100, {64: 100}, 0, shares[1]),
+        "random-writes": StreamMix(0, {}, 100, shares[2], DESKTOP_WRITES),
+        "sequential-writes": StreamMix(0, {}, 0, shares[3], {64: 100}),
     }
     return {name: mix for name, mix in made.items() if mix.share}
 
 
-def spc(bsu: int) -> dict[str, Mix]:
+def spc(bsu: int) -> dict[str, StreamMix]:
     """Zones as parts of the target: ASU 1 and 2 have 45 % each, ASU 3 has 10 %."""
 
     def hz(share: float, read: float) -> tuple[float, float]:
@@ -139,32 +139,35 @@ def spc(bsu: int) -> dict[str, Mix]:
 
     four = {4.0: 100.0}
     return {
-        "asu1-1": Mix(50, four, part=zone(0, 45, 0, 100), hz=hz(0.035, 50), poisson=True),
-        "asu1-2": Mix(50, four, part=zone(0, 45, 15, 5), hz=hz(0.281, 50), poisson=True, walks=True),
-        "asu1-3": Mix(100, SMIX, 0, part=zone(0, 45, 20, 50), hz=hz(0.07, 100), poisson=True),
-        "asu1-4": Mix(50, four, part=zone(0, 45, 70, 5), hz=hz(0.21, 50), poisson=True, walks=True),
-        "asu2-1": Mix(30, four, part=zone(45, 45, 0, 100), hz=hz(0.018, 30), poisson=True),
-        "asu2-2": Mix(30, four, part=zone(45, 45, 47, 5), hz=hz(0.07, 30), poisson=True, walks=True),
-        "asu2-3": Mix(100, SMIX, 0, part=zone(45, 45, 20, 50), hz=hz(0.035, 100), poisson=True),
-        "asu3-1": Mix(0, {}, 0, writes=SMIX, part=(90, 100), hz=hz(0.281, 0), poisson=True),
+        "asu1-1": StreamMix(50, four, part=zone(0, 45, 0, 100), hz=hz(0.035, 50), poisson=True),
+        "asu1-2": StreamMix(50, four, part=zone(0, 45, 15, 5), hz=hz(0.281, 50), poisson=True, walks=True),
+        "asu1-3": StreamMix(100, SMIX, 0, part=zone(0, 45, 20, 50), hz=hz(0.07, 100), poisson=True),
+        "asu1-4": StreamMix(50, four, part=zone(0, 45, 70, 5), hz=hz(0.21, 50), poisson=True, walks=True),
+        "asu2-1": StreamMix(30, four, part=zone(45, 45, 0, 100), hz=hz(0.018, 30), poisson=True),
+        "asu2-2": StreamMix(30, four, part=zone(45, 45, 47, 5), hz=hz(0.07, 30), poisson=True, walks=True),
+        "asu2-3": StreamMix(100, SMIX, 0, part=zone(45, 45, 20, 50), hz=hz(0.035, 100), poisson=True),
+        "asu3-1": StreamMix(0, {}, 0, writes=SMIX, part=(90, 100), hz=hz(0.281, 0), poisson=True),
     }
 
 
-DEFINED: dict[str, dict[str, Mix]] = {
+DEFINED: dict[str, dict[str, StreamMix]] = {
     "storagereview-sql-like": only(97, 8),
     "storagereview-sql-90-10-like": only(90, 8),
     "storagereview-sql-80-20-like": only(80, 8),
     "storagereview-oracle-90-10-like": only(90, 8),
     "storagereview-oracle-80-20-like": only(80, 8),
-    "storagereview-oracle-like": {"tables": Mix(80, {8: 100}, 100, 99), "log": Mix(1, {64: 100}, 0, 1)},
+    "storagereview-oracle-like": {
+        "tables": StreamMix(80, {8: 100}, 100, 99),
+        "log": StreamMix(1, {64: 100}, 0, 1),
+    },
     "storagereview-vdi-full-clone-boot-like": desktops((70, 20, 10, 0), linked=False),
     "storagereview-vdi-full-clone-initial-login-like": desktops((45, 15, 30, 10), linked=False),
     "storagereview-vdi-full-clone-monday-login-like": desktops((50, 15, 27, 8), linked=False),
     "storagereview-vdi-linked-clone-boot-like": desktops((70, 20, 10, 0), linked=True),
     "storagereview-vdi-linked-clone-initial-login-like": desktops((45, 15, 30, 10), linked=True),
     "storagereview-vdi-linked-clone-monday-login-like": desktops((50, 15, 27, 8), linked=True),
-    "iometer-file-server": {"": Mix(80, FILE_SERVER)},
-    "iometer-web-server": {"": Mix(100, WEB_SERVER)},
+    "iometer-file-server": {"": StreamMix(80, FILE_SERVER)},
+    "iometer-web-server": {"": StreamMix(100, WEB_SERVER)},
     "iometer-database": only(67, 8),
     "iometer-workstation": only(80, 8, 80),
     "iometer-mail": only(68, 32),
@@ -172,7 +175,7 @@ DEFINED: dict[str, dict[str, Mix]] = {
     "iometer-os-drive": only(70, 8),
     "iometer-decision-support": only(100, 1024),
     "iometer-file-server-8k": only(90, 8, 75),
-    "iometer-web-file-server": {"": Mix(95, {4: 34, 8: 33, 64: 33}, 75)},
+    "iometer-web-file-server": {"": StreamMix(95, {4: 34, 8: 33, 64: 33}, 75)},
     "iometer-video-on-demand": only(100, 512),
     "iometer-media-streaming": only(98, 64, 0),
     "iometer-os-paging": only(90, 64, 0),
@@ -184,16 +187,16 @@ DEFINED: dict[str, dict[str, Mix]] = {
     "iometer-random-8k": only(70, 8),
     "iometer-vdi-steady": only(20, 4, 80),
     **{f"pure-{name}-like": pure(name) for name in PURE},
-    "jesd219-like": {"": Mix(40, JESD, zones=((50, 5), (30, 15), (20, 80)))},
+    "jesd219-like": {"": StreamMix(40, JESD, zones=((50, 5), (30, 15), (20, 80)))},
     "vmfleet-peak": only(100, 4),
-    "vmfleet-general": {"": Mix(100, {4: 100}, zones=HOT)},
+    "vmfleet-general": {"": StreamMix(100, {4: 100}, zones=HOT)},
     "vmfleet-vdi": {
-        "writer": Mix(0, {32: 100}, 20, hz=(0, 24)),
-        "reader": Mix(100, {8: 100}, 80, hz=(24, 0)),
+        "writer": StreamMix(0, {32: 100}, 20, hz=(0, 24)),
+        "reader": StreamMix(100, {8: 100}, 80, hz=(24, 0)),
     },
     "vmfleet-sql": {
-        "oltp": Mix(70, {8: 100}, zones=HOT, part=(50, 100), hz=(4200, 1800)),
-        "log": Mix(0, {32: 100}, 0, part=(0, 50), hz=(0, 300)),
+        "oltp": StreamMix(70, {8: 100}, zones=HOT, part=(50, 100), hz=(4200, 1800)),
+        "log": StreamMix(0, {32: 100}, 0, part=(0, 50), hz=(0, 300)),
     },
     "spc-1-like": spc(10),
 }
@@ -239,7 +242,7 @@ def _by_size(ios: pl.DataFrame) -> dict[tuple[int, int], int]:
     return {(op, size): count for op, size, count in ios.group_by("op", "bytes").len().iter_rows()}
 
 
-def _wanted(mix: Mix) -> dict[tuple[int, int], float]:
+def _wanted(mix: StreamMix) -> dict[tuple[int, int], float]:
     wanted: dict[tuple[int, int], float] = {}
     for op, share, sizes in (
         (READ, mix.read, mix.sizes),
@@ -250,7 +253,7 @@ def _wanted(mix: Mix) -> dict[tuple[int, int], float]:
     return wanted
 
 
-def _check_addresses(ios: pl.DataFrame, mix: Mix, *, sequential_jobs: bool) -> None:
+def _check_addresses(ios: pl.DataFrame, mix: StreamMix, *, sequential_jobs: bool) -> None:
     low, high = (WHOLE * percent / 100 for percent in mix.part)
     assert ios["offset"].min() >= low - 4096  # type: ignore[operator]  # offsets are integers
     assert (ios["offset"] + ios["bytes"]).max() <= high + 4096  # type: ignore[operator]  # as above
@@ -286,7 +289,7 @@ def _followers(ios: pl.DataFrame) -> int:
     return found
 
 
-def _check_rate(ios: pl.DataFrame, mix: Mix, seconds: float) -> None:
+def _check_rate(ios: pl.DataFrame, mix: StreamMix, seconds: float) -> None:
     assert mix.hz is not None
     for op, hz in zip((READ, WRITE), mix.hz, strict=True):
         due = np.sort(ios.filter(pl.col("op") == op)["start_ns"].to_numpy()) / 1e9

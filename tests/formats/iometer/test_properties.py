@@ -33,7 +33,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Worker:
+class DrawnWorker:
     name: str
     depth: int
     spec: int
@@ -61,7 +61,7 @@ def lines(draw: st.DrawFn) -> list[Line]:
 SPECS = st.lists(st.tuples(NAMES, lines()), min_size=1, max_size=3, unique_by=lambda spec: spec[0].lower())
 WORKERS = st.lists(
     st.builds(
-        Worker,
+        DrawnWorker,
         NAMES,
         st.integers(1, 256),
         st.integers(0, 2),
@@ -77,7 +77,9 @@ WORKERS = st.lists(
 )
 
 
-def written(specs: list[tuple[str, list[Line]]], workers: list[Worker], seconds: int, newline: str) -> bytes:
+def written(
+    specs: list[tuple[str, list[Line]]], workers: list[DrawnWorker], seconds: int, newline: str
+) -> bytes:
     text = ["Version 1.1.0 ", "'TEST SETUP ====", "'Run Time", "'\thours minutes seconds", f"\t0 0 {seconds}"]
     text += ["'END test setup", "'ACCESS SPECIFICATIONS ===="]
     for name, rows in specs:
@@ -112,7 +114,7 @@ def written(specs: list[tuple[str, list[Line]]], workers: list[Worker], seconds:
 @settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(SPECS, WORKERS, st.integers(1, 10**6), st.sampled_from(["\n", "\r\n"]))
 def test_what_is_written_is_what_is_run(
-    specs: list[tuple[str, list[Line]]], workers: list[Worker], seconds: int, newline: str
+    specs: list[tuple[str, list[Line]]], workers: list[DrawnWorker], seconds: int, newline: str
 ) -> None:
     (run,) = runs(read_icf(written(specs, workers, seconds, newline), "made.icf"))
     jobs = iter(run.workload.jobs)
