@@ -53,7 +53,7 @@ OF_A_KIND: Final = 400
 
 
 @dataclass(frozen=True)
-class Device:
+class DrawnDevice:
     """How a device behaves; both sides of a pair have the same."""
 
     iops: float
@@ -95,11 +95,11 @@ class PairOutcome:
     """Of each pattern: the chance that was stated, and whether it was found to be worse."""
 
 
-def device(chance: np.random.Generator, kind: PairKind) -> Device:
+def device(chance: np.random.Generator, kind: PairKind) -> DrawnDevice:
     """Draw one; where no run is repeated nobody can tell how runs differ, so they do not."""
     repeated = max(kind.repeats or (1, 1)) > 1
     drift, outliers = (float(chance.choice(some)) for some in ([-0.05, 0.05, -0.15], [0.01, 0.02, 0.05]))
-    return Device(
+    return DrawnDevice(
         iops=float(10 ** chance.uniform(3, 5.5)),
         noise=float(chance.uniform(0.01, 0.08)),
         memory=float(chance.choice([0.0, 0.3, 0.6])),
@@ -111,7 +111,7 @@ def device(chance: np.random.Generator, kind: PairKind) -> Device:
 
 def phase(
     chance: np.random.Generator,
-    made: Device,
+    made: DrawnDevice,
     level: float,
     pattern: str,
     *,

@@ -104,7 +104,7 @@ levels = ["as is", "noatime"]
 
 
 @dataclass(slots=True)
-class Bench:
+class DrillBench:
     """Devices and what they looked like before."""
 
     stage: Stage
@@ -243,9 +243,9 @@ def _chosen(line: str) -> str:
     return next((word[1:-1] for word in line.split() if word.startswith("[")), line)
 
 
-def bench(stage: Stage, parameter: str) -> Bench:
+def bench(stage: Stage, parameter: str) -> DrillBench:
     """Make the devices, and a file system beside them."""
-    made = Bench(stage, stage.folder, parameter=parameter)
+    made = DrillBench(stage, stage.folder, parameter=parameter)
     for _ in range(DEVICES):
         backing = stage.backing(300, written=False)
         # A number that nobody gets who asks for the first free one: it is detached for a moment.
@@ -290,7 +290,7 @@ def kill_later(child: int, after_s: float) -> bool:
     return True
 
 
-def in_child(made: Bench, prepared: PreparedExperiment, after_s: float) -> bool:
+def in_child(made: DrillBench, prepared: PreparedExperiment, after_s: float) -> bool:
     """Do it in a process of its own and kill that."""
     child = os.fork()
     if child == 0:
@@ -304,7 +304,7 @@ def in_child(made: Bench, prepared: PreparedExperiment, after_s: float) -> bool:
     return kill_later(child, after_s)
 
 
-def whole(made: Bench, after_s: float, number: int) -> bool:
+def whole(made: DrillBench, after_s: float, number: int) -> bool:
     """Run the verb itself, and kill it and the engine's parent."""
     out = made.folder / f"out{number}"
     consent = [word for one in made.devices for word in ("--i-accept-data-loss", one)]
@@ -330,7 +330,7 @@ def whole(made: Bench, after_s: float, number: int) -> bool:
     return alive
 
 
-def restore(made: Bench, draw: random.Random) -> list[str]:
+def restore(made: DrillBench, draw: random.Random) -> list[str]:
     """Restore, killed half-way in half of the cases first; return what it says is not well."""
     where = made.state / "changes"
     if draw.random() < 0.5:

@@ -69,7 +69,7 @@ class PlantedStudy:
 
 
 @dataclass(frozen=True)
-class StudyOutcome:
+class StudyFindings:
     """What was said of one study."""
 
     kind: str
@@ -210,14 +210,14 @@ def truth(made: PlantedStudy, factor: str, level: str, against: str) -> float:
     return mean(factor, level) - mean(factor, against)
 
 
-def judge(kind: str, seeds: Sequence[int]) -> list[StudyOutcome]:
+def judge(kind: str, seeds: Sequence[int]) -> list[StudyFindings]:
     """Draw studies, analyse them, and hold what was said against what was planted."""
     return [
         outcome(kind, draw(kind, np.random.default_rng([seed, KINDS.index(kind)])), seed) for seed in seeds
     ]
 
 
-def outcome(kind: str, made: PlantedStudy, seed: int, metrics: Sequence[str] = (METRIC,)) -> StudyOutcome:
+def outcome(kind: str, made: PlantedStudy, seed: int, metrics: Sequence[str] = (METRIC,)) -> StudyFindings:
     """Analyse a study, and hold what was said against what was planted; the first metric is what it is about."""
     real = truth(made, PLANTED, "2", "1")
     # The study is asked for its chance to find a change as large as a planted one: the effect, or in every
@@ -238,7 +238,7 @@ def outcome(kind: str, made: PlantedStudy, seed: int, metrics: Sequence[str] = (
         one for one in said.interactions if set(one.factors) == {"a", "b"} and one.metric == metrics[0]
     )
     sign = SIGNS.get(metrics[0], 1.0)
-    return StudyOutcome(
+    return StudyFindings(
         kind=kind,
         seed=seed,
         effect=made.effect,
@@ -290,7 +290,7 @@ def share_of_several(parts: Sequence[tuple[int, int]]) -> str:
     return f"{100 * of:.1f} ± {100 * error:.1f} %"
 
 
-def lines(found: Sequence[StudyOutcome], kinds: Sequence[str]) -> list[str]:
+def lines(found: Sequence[StudyFindings], kinds: Sequence[str]) -> list[str]:
     """Return the rows of the table of kinds."""
     made = []
     for kind in kinds:
@@ -322,7 +322,7 @@ HEAD: Final = (
 )
 
 
-def page(found: Sequence[StudyOutcome], command: str) -> str:
+def page(found: Sequence[StudyFindings], command: str) -> str:
     """Return the page."""
     tuned = [one for one in found if one.kind in TUNED]
     held = [one for one in found if one.kind in HELD_OUT]
@@ -391,7 +391,7 @@ def page(found: Sequence[StudyOutcome], command: str) -> str:
     return "\n".join(told) + "\n"
 
 
-def interaction_power_section(found: Sequence[StudyOutcome]) -> list[str]:
+def interaction_power_section(found: Sequence[StudyFindings]) -> list[str]:
     """Return the section about the chance to find an interaction."""
     return [
         "## The chance to find an interaction, as stated and as it was",
@@ -405,7 +405,7 @@ def interaction_power_section(found: Sequence[StudyOutcome]) -> list[str]:
     ]
 
 
-def _interactions(tuned: Sequence[StudyOutcome], held: Sequence[StudyOutcome]) -> list[str]:
+def _interactions(tuned: Sequence[StudyFindings], held: Sequence[StudyFindings]) -> list[str]:
     made = []
     for size in sorted({one.interaction for one in (*tuned, *held)}):
         for low, high in ((0.0, 0.015), (0.015, 1.0)):
@@ -419,7 +419,7 @@ def _interactions(tuned: Sequence[StudyOutcome], held: Sequence[StudyOutcome]) -
     return made
 
 
-def _powers(tuned: Sequence[StudyOutcome], held: Sequence[StudyOutcome]) -> list[str]:
+def _powers(tuned: Sequence[StudyFindings], held: Sequence[StudyFindings]) -> list[str]:
     made = []
     for low, high in STATED:
         cells = []
@@ -438,7 +438,7 @@ def _stated_and_found(studies: Sequence[tuple[float, bool]]) -> list[str]:
     return [str(len(studies)), on_average, share(sum(found for _, found in studies), len(studies))]
 
 
-def interaction_powers(found: Sequence[StudyOutcome]) -> list[str]:
+def interaction_powers(found: Sequence[StudyFindings]) -> list[str]:
     """Return the rows of the chance to find an interaction, with one contrast and with several."""
     made = []
     for low, high in STATED:
@@ -454,7 +454,7 @@ def interaction_powers(found: Sequence[StudyOutcome]) -> list[str]:
     return made
 
 
-def _repeats(found: Sequence[StudyOutcome]) -> list[str]:
+def _repeats(found: Sequence[StudyFindings]) -> list[str]:
     made = []
     for count in sorted({one.repeats for one in found}):
         mine = [one for one in found if one.repeats == count]
@@ -472,19 +472,19 @@ def _repeats(found: Sequence[StudyOutcome]) -> list[str]:
 class DrawnStudies:
     """Which studies are to be judged, and how."""
 
-    judge: Callable[[str, Sequence[int]], list[StudyOutcome]]
+    judge: Callable[[str, Sequence[int]], list[StudyFindings]]
     kinds: tuple[str, ...]
     seeds: range
     together: int
     """Studies that are judged at once."""
 
-    def outcomes(self, keep: Path | None, jobs: int) -> list[StudyOutcome]:
+    def outcomes(self, keep: Path | None, jobs: int) -> list[StudyFindings]:
         """Judge them, so many processes side by side; a line of `keep` is not done again.
 
         A few of each kind in turn, so that a run that is ended early has equally many of all.
         """
         lines = keep.read_text().splitlines() if keep and keep.exists() else []
-        kept = [StudyOutcome(**json.loads(line)) for line in lines]
+        kept = [StudyFindings(**json.loads(line)) for line in lines]
         known = {(one.kind, one.seed): one for one in kept}
         left = {kind: [seed for seed in self.seeds if (kind, seed) not in known] for kind in self.kinds}
         asked = [
@@ -506,8 +506,8 @@ class DrawnStudies:
 
 
 def _judged(
-    asked: tuple[Callable[[str, Sequence[int]], list[StudyOutcome]], str, list[int]],
-) -> list[StudyOutcome]:
+    asked: tuple[Callable[[str, Sequence[int]], list[StudyFindings]], str, list[int]],
+) -> list[StudyFindings]:
     judge_them, kind, seeds = asked
     return judge_them(kind, seeds)
 

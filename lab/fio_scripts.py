@@ -61,7 +61,7 @@ _DEVICE_MIB: Final = 64
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class ScriptOutcome:
     """What a script told of its tests; `words` where it told no counts."""
 
     passed: int = 0
@@ -113,7 +113,7 @@ def main() -> int:
     return 0
 
 
-def _run(script: Path, fio: Path, folder: Path, most_s: int) -> Outcome:
+def _run(script: Path, fio: Path, folder: Path, most_s: int) -> ScriptOutcome:
     """Run one script with a fio in a folder; return what it told."""
     flag = () if script.name == _WITHOUT_FLAG else ("-f",)
     arguments = SCRIPTS.get(script.name, ())
@@ -121,7 +121,7 @@ def _run(script: Path, fio: Path, folder: Path, most_s: int) -> Outcome:
         given = dict(os.environ)
         if DEVICE in arguments:
             if why := parts.missing():
-                return Outcome(words=f"not run: {why}")
+                return ScriptOutcome(words=f"not run: {why}")
             device = stack.enter_context(parts.Stage()).loop(_DEVICE_MIB, written=False)
             arguments = tuple(device if word == DEVICE else word for word in arguments)
             given["LOADSTONE_ACCEPT_DATA_LOSS"] = device
@@ -131,19 +131,19 @@ def _run(script: Path, fio: Path, folder: Path, most_s: int) -> Outcome:
                 command, cwd=folder, env=given, capture_output=True, text=True, timeout=most_s, check=False
             )
         except subprocess.TimeoutExpired:
-            return Outcome(words=f"not done in {most_s} s")
+            return ScriptOutcome(words=f"not done in {most_s} s")
     (folder / "printed").write_text(done.stdout + done.stderr)
     return told(done.stdout + done.stderr, done.returncode)
 
 
-def told(text: str, code: int) -> Outcome:
+def told(text: str, code: int) -> ScriptOutcome:
     """Read what a script prints of its tests: a line each, or at least counts at its end."""
     found = re.findall(r"^\**Test (.+?) (PASSED|FAILED|SKIPPED)\b(.*)$", text, re.MULTILINE | re.IGNORECASE)
     if not found:
         found = [("", word, rest) for word, rest in re.findall(r"^(PASSED|FAILED) (.+)$", text, re.MULTILINE)]
     if found:
         by_word = [(name, word.upper(), rest.strip(" :*,")) for name, word, rest in found]
-        return Outcome(
+        return ScriptOutcome(
             sum(word == "PASSED" for _, word, _ in by_word),
             sum(word == "SKIPPED" for _, word, _ in by_word),
             tuple(f"{name} {rest}".strip() for name, word, rest in by_word if word == "FAILED"),
@@ -151,8 +151,8 @@ def told(text: str, code: int) -> Outcome:
     counts = re.findall(r"(\d+) test\(?s?\)? passed, (\d+) (?:test\(?s?\)? )?failed", text, re.IGNORECASE)
     if counts:
         passed, failed = map(int, counts[-1])
-        return Outcome(passed, failed=("a test without a name",) * failed)
-    return Outcome(words="passed" if code == 0 else f"failed (exit code {code})")
+        return ScriptOutcome(passed, failed=("a test without a name",) * failed)
+    return ScriptOutcome(words="passed" if code == 0 else f"failed (exit code {code})")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ Events = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class NvmeCase:
     """A job, or several, and what must come of it: the reason why it is wrong, or None."""
 
     name: str
@@ -64,7 +64,7 @@ def facts(number: int, **claims: Any) -> dict[str, TargetFacts]:
     }
 
 
-def plan(case: Case) -> str:
+def plan(case: NvmeCase) -> str:
     """The Plan of a case's jobs."""
     known = {path: fact for number in BLOCK_BYTES for path, fact in facts(number).items()}
     known |= facts(2, **case.claims)
@@ -153,22 +153,22 @@ def _pattern(value: str) -> str:
 
 NG, BLOCK = "/dev/ng0n1", "/dev/nvme0n1"
 CASES = (
-    Case("written by commands, read by the block layer", across(NG, BLOCK), verified),
-    Case("written by the block layer, read by commands", across(BLOCK, NG), verified),
-    Case("blocks of 4 KiB", across("/dev/ng0n2", "/dev/nvme0n2"), verified),
-    Case("polled commands", across(NG, NG, "hipri=1\n"), verified),
-    Case("polled block layer", across(BLOCK, BLOCK, "hipri=1\n"), verified),
-    Case("polled trims", f"hipri=1\n[t]\n{_by(NG)}rw=trim\n", sound),
-    Case("a thread of the kernel submits", across(NG, NG, "sqthread_poll=1\n"), verified),
-    Case("nothing registered", across(NG, BLOCK, "registerfiles=0\nfixedbufs=0\n"), verified),
-    Case("flushes", f"[f]\n{_by(NG)}rw=write\nfsync=1\n", flushed),
-    Case(
+    NvmeCase("written by commands, read by the block layer", across(NG, BLOCK), verified),
+    NvmeCase("written by the block layer, read by commands", across(BLOCK, NG), verified),
+    NvmeCase("blocks of 4 KiB", across("/dev/ng0n2", "/dev/nvme0n2"), verified),
+    NvmeCase("polled commands", across(NG, NG, "hipri=1\n"), verified),
+    NvmeCase("polled block layer", across(BLOCK, BLOCK, "hipri=1\n"), verified),
+    NvmeCase("polled trims", f"hipri=1\n[t]\n{_by(NG)}rw=trim\n", sound),
+    NvmeCase("a thread of the kernel submits", across(NG, NG, "sqthread_poll=1\n"), verified),
+    NvmeCase("nothing registered", across(NG, BLOCK, "registerfiles=0\nfixedbufs=0\n"), verified),
+    NvmeCase("flushes", f"[f]\n{_by(NG)}rw=write\nfsync=1\n", flushed),
+    NvmeCase(
         "trimmed blocks read as zeros",
         f"[w]\n{_by(NG)}rw=write\n[t]\nstonewall\n{_by(NG)}rw=randtrim\n"
         f"[r]\nstonewall\n{_by(BLOCK)}rw=read\n{_pattern('0x00')}",
         verified,
     ),
-    Case(
+    NvmeCase(
         "written by fio's commands",
         f"[r]\n{_by(NG)}rw=read\n{_pattern('0xdeadface')}",
         verified,
@@ -176,36 +176,36 @@ CASES = (
         " --size=4m --iodepth=8 --verify=pattern --verify_pattern=0xdeadface --do_verify=0 --thread"
         " --minimal > /tmp/fio || cat /tmp/fio",
     ),
-    Case(
+    NvmeCase(
         "another pattern is not what is there", f"[r]\n{_by(BLOCK)}rw=read\n{_pattern('0xdeadfacf')}", spoiled
     ),
-    Case(
+    NvmeCase(
         "an unreadable sector",
         f"[r]\n{_by('/dev/ng0n4')}rw=read\n",
         fails("NVMe status: unrecovered read error (type 0x2", f"at offset {BAD_SECTOR * 512} ", errno=5),
     ),
-    Case(
+    NvmeCase(
         "not of whole blocks",
         f"[r]\n{_by('/dev/ng0n2')}rw=read\nbs=512\n",
         fails("no multiple of the namespace's logical block", errno=22),
         claims={"logical_block_bytes": 512},
     ),
-    Case("larger than MDTS", f"[r]\n{_by(NG)}rw=read\nbs=1m\n", fails("use smaller blocks", errno=22)),
-    Case(
+    NvmeCase("larger than MDTS", f"[r]\n{_by(NG)}rw=read\nbs=1m\n", fails("use smaller blocks", errno=22)),
+    NvmeCase(
         "beyond the end",
         f"[r]\n{_by('/dev/ng0n2')}rw=read\nsize={2 * SIZE_BYTES}\n",
         refuses(f"has {SIZE_BYTES} bytes, the Plan was made for {2 * SIZE_BYTES}"),
         claims={"size_bytes": 2 * SIZE_BYTES},
     ),
-    Case("metadata", f"[r]\n{_by('/dev/ng0n3')}rw=read\n", refuses("8 bytes of metadata", "--lbaf")),
-    Case(
+    NvmeCase("metadata", f"[r]\n{_by('/dev/ng0n3')}rw=read\n", refuses("8 bytes of metadata", "--lbaf")),
+    NvmeCase(
         "in use by its other name",
         f"[w]\n{_by(NG)}rw=write\n",
         refuses("cannot claim /dev/nvme0n1, which has the same data", "in use"),
         before="mkswap /dev/nvme0n1 > /dev/null && swapon /dev/nvme0n1",
         after="swapoff /dev/nvme0n1",
     ),
-    Case(
+    NvmeCase(
         "reading does no harm where it is in use",
         f"[r]\n{_by(NG)}rw=read\n",
         sound,

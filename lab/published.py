@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Seen:
+class PublishedResults:
     """What was found, by the tool that wrote it."""
 
     results: Counter[str] = field(default_factory=Counter)
@@ -37,7 +37,7 @@ class Seen:
     asked: list[str] = field(default_factory=list)
 
 
-def look(root: Path, agreed: frozenset[str], rule: str | None, seen: Seen) -> None:
+def look(root: Path, agreed: frozenset[str], rule: str | None, seen: PublishedResults) -> None:
     """Judge every result under a directory."""
     for one in find_results.find(root, find_results.SearchProgress(limit=sys.maxsize)):
         if isinstance(one, find_results.PassedOver):
@@ -62,7 +62,7 @@ def _line(cause: Cause) -> str:
     return f"{cause.rule}, {cause.effect}, {cause.confidence:.0%}: {cause.text}"
 
 
-def report(seen: Seen) -> str:
+def report(seen: PublishedResults) -> str:
     """Return what was found, in lines."""
     lines = []
     for tool, results in sorted(seen.results.items()):
@@ -88,7 +88,7 @@ def main() -> int:
     asked = parser.parse_args()
     lines = asked.agreed.read_text().splitlines() if asked.agreed else []
     agreed = frozenset(line.partition("\t")[0] for line in lines)
-    seen = Seen()
+    seen = PublishedResults()
     for root in asked.roots:
         look(root, agreed, asked.rule, seen)
     sys.stdout.write(report(seen))

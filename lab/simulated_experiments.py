@@ -40,7 +40,7 @@ from loadstone.session import RunRequest, run_plan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lab.experiments import PlantedStudy, StudyOutcome
+    from lab.experiments import PlantedStudy, StudyFindings
 
     from loadstone.effects.observations import Observations
     from loadstone.experiment.prepared import PreparedExperiment
@@ -185,13 +185,13 @@ def device(service_ns: int, seed: int, number: int) -> SimDevice:
     return steady_device(service_ns, seed=seed * 1000 + number, servers=SERVERS, service="exponential")
 
 
-def judge(kind: str, seeds: Sequence[int]) -> list[StudyOutcome]:
+def judge(kind: str, seeds: Sequence[int]) -> list[StudyFindings]:
     """Simulate experiments, analyse each, and hold what was said against what was planted."""
     made = simulate(kind, seeds)
     return [experiments.outcome(kind, one, seed, METRICS) for one, seed in zip(made, seeds, strict=True)]
 
 
-def _powers(found: Sequence[StudyOutcome]) -> list[str]:
+def _powers(found: Sequence[StudyFindings]) -> list[str]:
     """Compare the stated chance with what was found, by what was planted and not by what was stated."""
     made = []
     for effect in sorted({one.effect for one in found} - {0.0}):
@@ -216,7 +216,7 @@ def _powers(found: Sequence[StudyOutcome]) -> list[str]:
     return made
 
 
-def _interactions(found: Sequence[StudyOutcome]) -> list[str]:
+def _interactions(found: Sequence[StudyFindings]) -> list[str]:
     made = []
     for size in sorted({one.interaction for one in found}):
         for low, high, name in ((0.0, 0.015, "0.5 to 1 %"), (0.015, 1.0, "2 to 4 %")):
@@ -227,7 +227,7 @@ def _interactions(found: Sequence[StudyOutcome]) -> list[str]:
     return made
 
 
-def page(found: Sequence[StudyOutcome], command: str) -> str:
+def page(found: Sequence[StudyFindings], command: str) -> str:
     """Return the page."""
     return "\n".join(
         [

@@ -37,7 +37,7 @@ PERCENTS = "50,85,105"
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class VrocLayout:
     """How the eight devices are put together."""
 
     name: str
@@ -46,10 +46,10 @@ class Layout:
 
 
 LAYOUTS = (
-    Layout("JBOD", 1, "single"),
-    Layout("RAID0", 4, "raid0"),
-    Layout("RAID10", 4, "raid10"),
-    Layout("RAID5", 4, "raid5"),
+    VrocLayout("JBOD", 1, "single"),
+    VrocLayout("RAID0", 4, "raid0"),
+    VrocLayout("RAID10", 4, "raid10"),
+    VrocLayout("RAID5", 4, "raid5"),
 )
 
 
@@ -64,7 +64,7 @@ LOADS = (
 )
 
 
-def volumes(stage: Stage, layout: Layout) -> list[Path]:
+def volumes(stage: Stage, layout: VrocLayout) -> list[Path]:
     """Build the layout and return a written file on each of its volumes."""
     devices = [stage.single_server(DEVICE_MIB, **TIMES) for _ in range(DEVICES)]
     files = []

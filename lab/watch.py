@@ -220,7 +220,7 @@ def job(device: str, runtime_s: int, **options: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class WatchCase:
     """One case: what is staged, and which rules must find it, by name and effect."""
 
     name: str
@@ -288,12 +288,14 @@ def background(lab: StorageServer) -> tuple[dict[str, Any], Path]:
 
 
 CASES = (
-    Staged("link", "the link carries what --rate says", link, {"storage_link": "limited"}),
-    Staged("cpu", "the server has a tenth of a CPU", cpu, {"storage_cpu": "limited"}),
-    Staged("disk", "the disk does one I/O after the other", disk, {"storage_disk": "note"}),
-    Staged("cache", "the server's memory has it all", cache, {"storage_memory_cache": "limited"}),
-    Staged("amplification", "the server writes two copies", amplification, {"write_amplification": "note"}),
-    Staged("background", "the server trims meanwhile", background, {"background_work": "suspect"}),
+    WatchCase("link", "the link carries what --rate says", link, {"storage_link": "limited"}),
+    WatchCase("cpu", "the server has a tenth of a CPU", cpu, {"storage_cpu": "limited"}),
+    WatchCase("disk", "the disk does one I/O after the other", disk, {"storage_disk": "note"}),
+    WatchCase("cache", "the server's memory has it all", cache, {"storage_memory_cache": "limited"}),
+    WatchCase(
+        "amplification", "the server writes two copies", amplification, {"write_amplification": "note"}
+    ),
+    WatchCase("background", "the server trims meanwhile", background, {"background_work": "suspect"}),
 )
 DEMO = ("link", "cpu", "disk")
 """What sets the number: told apart by the same three ways of watching."""
@@ -315,7 +317,7 @@ def why_missing() -> str | None:
 
 
 def staged(
-    case: Staged, runtime_s: int, keep: Path | None = None, rate: str = "1gbit"
+    case: WatchCase, runtime_s: int, keep: Path | None = None, rate: str = "1gbit"
 ) -> tuple[dict[str, Any], list[str]]:
     """Stage a case; return its result, and what is not as it must be."""
     with StorageServer(runtime_s) as lab:
@@ -326,7 +328,7 @@ def staged(
     return result, wrong(case, result)
 
 
-def wrong(case: Staged, result: dict[str, Any]) -> list[str]:
+def wrong(case: WatchCase, result: dict[str, Any]) -> list[str]:
     """Return what the verdict of a case says and must not, or does not say and must."""
     found = {cause["rule"]: cause["effect"] for cause in result["verdict"]["causes"] if cause["rule"] in OWN}
     problems = [
@@ -342,7 +344,7 @@ def wrong(case: Staged, result: dict[str, Any]) -> list[str]:
     return problems
 
 
-def told(case: Staged, result: dict[str, Any]) -> str:
+def told(case: WatchCase, result: dict[str, Any]) -> str:
     """Write a case as a few lines: what was staged, the figure, the verdict, the server as each way saw."""
     verdict, total = result["verdict"], result["total"]
     lines = [

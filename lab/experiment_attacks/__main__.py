@@ -18,13 +18,13 @@ import traceback
 from typing import TYPE_CHECKING, Final
 
 from lab.experiment_attacks import commands, full_disks, losses, mistakes, side_by_side, signals, valid
-from lab.experiment_attacks.bench import Bench, WrongError
+from lab.experiment_attacks.bench import AttackBench, WrongError
 from lab.parts import Stage, missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ATTACKS: Final[dict[str, Callable[[Bench], None]]] = {
+ATTACKS: Final[dict[str, Callable[[AttackBench], None]]] = {
     one.__name__: one
     for group in (valid, commands, mistakes, losses, signals, full_disks, side_by_side)
     for one in group.ATTACKS
@@ -34,7 +34,7 @@ ATTACKS: Final[dict[str, Callable[[Bench], None]]] = {
 def attack(name: str, seed: int) -> str | None:
     """Do one attack; return what was wrong, None where nothing was."""
     with Stage() as stage:
-        bench = Bench(stage, random.Random(f"{name} {seed}"))
+        bench = AttackBench(stage, random.Random(f"{name} {seed}"))
         bench.before = bench.snapshot()
         try:
             ATTACKS[name](bench)

@@ -46,24 +46,24 @@ class WrongError(AssertionError):
 
 
 @dataclass(slots=True)
-class Ran:
+class EndedVerb:
     """A verb that ended."""
 
     code: int
     out: str
     err: str
 
-    def ends(self, *codes: int) -> Ran:
+    def ends(self, *codes: int) -> EndedVerb:
         """Hold the exit code against what it may be; a traceback is never right."""
         if self.code not in codes or "Traceback" in self.err:
             raise WrongError(f"exit code {self.code}, expected {codes}: {self.err[-800:]}")
         return self
 
-    def ends_asked(self, number: int) -> Ran:
+    def ends_asked(self, number: int) -> EndedVerb:
         """Hold the end after a signal against what it may be: before the program has begun it is Python's."""
         return self if number and self.code == -number else self.ends(130, 0)
 
-    def says(self, *patterns: str) -> Ran:
+    def says(self, *patterns: str) -> EndedVerb:
         """Look for words in what was said on the error stream."""
         for pattern in patterns:
             if not re.search(pattern, " ".join(self.err.split())):
@@ -72,7 +72,7 @@ class Ran:
 
 
 @dataclass(slots=True)
-class Bench:
+class AttackBench:
     """A directory, and what the machine looked like before."""
 
     stage: Stage
@@ -117,19 +117,19 @@ class Bench:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
-    def ran(self, action: str, path: Path, *words: str, state: Path | None = None) -> Ran:
+    def ran(self, action: str, path: Path, *words: str, state: Path | None = None) -> EndedVerb:
         """Run the verb to its end."""
         return self.ended(self.start(action, path, *words, state=state))
 
-    def restore(self, *words: str) -> Ran:
+    def restore(self, *words: str) -> EndedVerb:
         """Run `loadstone restore`."""
         command = [sys.executable, "-m", "loadstone", "restore", *words]
         environment = os.environ | {"LOADSTONE_STATE": str(self.state)}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        return Ran(done.returncode, done.stdout, done.stdout + done.stderr)
+        return EndedVerb(done.returncode, done.stdout, done.stdout + done.stderr)
 
     @staticmethod
-    def ended(process: subprocess.Popen[str]) -> Ran:
+    def ended(process: subprocess.Popen[str]) -> EndedVerb:
         """Wait for a verb; one that does not end is asked to, so that it puts the machine back."""
         try:
             out, err = process.communicate(timeout=PATIENCE_S)
@@ -137,9 +137,9 @@ class Bench:
             process.terminate()
             _, err = process.communicate()
             raise WrongError(f"it did not end in {PATIENCE_S} s: {err[-800:]}") from None
-        return Ran(process.returncode, out, err)
+        return EndedVerb(process.returncode, out, err)
 
-    def resumed(self, out: Path, *words: str) -> Ran:
+    def resumed(self, out: Path, *words: str) -> EndedVerb:
         """Go on with an experiment that was killed, with consent to lose what its last run left."""
         ran = self.ran("resume", out, *words)
         asked = re.findall(r"--i-accept-data-loss \S+", ran.err)

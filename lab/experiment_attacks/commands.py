@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 from typing import Final
 
-from lab.experiment_attacks.bench import PATIENCE_S, Bench, WrongError, line_of
+from lab.experiment_attacks.bench import PATIENCE_S, AttackBench, WrongError, line_of
 from lab.experiment_attacks.valid import valid
 
 
-def command(bench: Bench) -> None:
+def command(bench: AttackBench) -> None:
     """Commands, permitted and not, and one that fails."""
     mark = bench.folder / "mark"
     level = f'{{ name = "on", do = "touch {mark}", undo = "rm {mark}" }}'
@@ -30,7 +30,7 @@ def command(bench: Bench) -> None:
     bench.ran("run", path, "--allow-exec").ends(1).says("ended with 1")
 
 
-def wild_command(bench: Bench) -> None:
+def wild_command(bench: AttackBench) -> None:
     """Commands that stay in the background, hang, print escapes, or cannot be undone."""
     kind = bench.draw.choice(["background", "hangs", "escapes", "cannot be undone"])
     number = bench.folder / "pid"
@@ -81,7 +81,7 @@ def _children(number: int, words: str) -> bool:
     return False
 
 
-def grandchild(bench: Bench) -> None:
+def grandchild(bench: AttackBench) -> None:
     """Killed while a command has a program of its own at work: what that makes later is undone, too."""
     mark, begun = bench.folder / "mark", bench.folder / "begun"
     level = f'{{ name = "on", do = "(touch {begun}; sleep 20; touch {mark}) & wait", undo = "rm -f {mark}" }}'

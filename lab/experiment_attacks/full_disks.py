@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from lab.experiment_attacks.bench import Bench, WrongError, begun
+from lab.experiment_attacks.bench import AttackBench, WrongError, begun
 from lab.parts import call
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def full_journal(bench: Bench) -> None:
+def full_journal(bench: AttackBench) -> None:
     """The disk of the journal is full before, or gets full during a run: all is put back, and it ends."""
     state, later = bench.small, bench.draw.random() < 0.5
     state.mkdir()
@@ -50,7 +50,7 @@ def _fill(path: Path, size_bytes: int) -> None:
             pass
 
 
-def full_study(bench: Bench) -> None:
+def full_study(bench: AttackBench) -> None:
     """The disk of the study fills up while it runs."""
     folder = bench.small
     folder.mkdir()

@@ -8,11 +8,11 @@ import signal
 import time
 from typing import Final
 
-from lab.experiment_attacks.bench import Bench, WrongError, begun
+from lab.experiment_attacks.bench import AttackBench, WrongError, begun
 from lab.parts import call
 
 
-def precious(bench: Bench) -> None:
+def precious(bench: AttackBench) -> None:
     """A device that holds a file system, without consent; one that is mounted, with it."""
     device = bench.stage.loop(200, written=False)
     call("mkfs.ext4", "-q", "-L", "precious", device)
@@ -33,7 +33,7 @@ def precious(bench: Bench) -> None:
         raise WrongError("the file system is lost")
 
 
-def own_file(bench: Bench) -> None:
+def own_file(bench: AttackBench) -> None:
     """A target that is somebody's file."""
     data = bench.folder / "data"
     data.write_bytes(os.urandom(8 << 20))
@@ -43,7 +43,7 @@ def own_file(bench: Bench) -> None:
         raise WrongError("the file was changed")
 
 
-def target_goes(bench: Bench) -> None:
+def target_goes(bench: AttackBench) -> None:
     """The directory of the target is removed, or the device shrinks, while it runs."""
     folder = bench.folder / "sub"
     folder.mkdir()
@@ -59,7 +59,7 @@ def target_goes(bench: Bench) -> None:
     bench.complete(out, 4)
 
 
-def used_directory(bench: Bench) -> None:
+def used_directory(bench: AttackBench) -> None:
     """A directory that is there already, or may not be written."""
     path, out = bench.file(bench.text()), bench.folder / "out"
     out.mkdir()
@@ -69,7 +69,7 @@ def used_directory(bench: Bench) -> None:
         raise WrongError("somebody's file was changed")
 
 
-def edited(bench: Bench) -> None:
+def edited(bench: AttackBench) -> None:
     """The file is edited between run and resume: repeats, seed, a level more, another factor, a comment."""
     path, out = bench.file(bench.text()), bench.folder / "out"
     process = bench.start("run", path)

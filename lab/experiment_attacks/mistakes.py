@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from lab.experiment_attacks.bench import LOAD, VARIED, Bench, WrongError, line_of
+from lab.experiment_attacks.bench import LOAD, VARIED, AttackBench, WrongError, line_of
 
 
-def misspelt(bench: Bench) -> None:
+def misspelt(bench: AttackBench) -> None:
     """A name that is none, in one of many places."""
     right, wrong, near = bench.draw.choice(
         [
@@ -28,7 +28,7 @@ def misspelt(bench: Bench) -> None:
             found.says(line_of(path, wrong))
 
 
-def wrong_value(bench: Bench) -> None:
+def wrong_value(bench: AttackBench) -> None:
     """A value that is none."""
     right, wrong = bench.draw.choice(
         [
@@ -44,7 +44,7 @@ def wrong_value(bench: Bench) -> None:
     bench.ran("run", path).ends(2).says(rf"{path.name}:\d+")
 
 
-def one_thing_twice(bench: Bench) -> None:
+def one_thing_twice(bench: AttackBench) -> None:
     """Two factors on one control or one option, or a factor and a setting."""
     second = VARIED.replace('name = "pressure"', 'name = "again"')
     either = bench.draw.choice(
@@ -59,7 +59,7 @@ def one_thing_twice(bench: Bench) -> None:
     bench.ran("run", path).ends(2)
 
 
-def cannot_be_set(bench: Bench) -> None:
+def cannot_be_set(bench: AttackBench) -> None:
     """A level that this host does not have."""
     factor = bench.draw.choice(
         [
@@ -75,13 +75,13 @@ def cannot_be_set(bench: Bench) -> None:
         raise WrongError("a study was begun")
 
 
-def not_taken(bench: Bench) -> None:
+def not_taken(bench: AttackBench) -> None:
     """A value that only the kernel refuses, during the study."""
     path = bench.file(bench.text(VARIED.replace("1, 7", '1, "many"')))
     bench.ran("run", path).ends(1, 2).says("stat_interval")
 
 
-def unknown_kind(bench: Bench) -> None:
+def unknown_kind(bench: AttackBench) -> None:
     """A factor of no kind, of two, or of one that needs something else."""
     factor = bench.draw.choice(
         [
@@ -97,7 +97,7 @@ def unknown_kind(bench: Bench) -> None:
         bench.ran(action, path).ends(2).says(rf"{path.name}:\d+")
 
 
-def no_effect(bench: Bench) -> None:
+def no_effect(bench: AttackBench) -> None:
     """A factor that does nothing to this workload: refused before the study."""
     name, levels = bench.draw.choice(
         [("rwmixread", "20, 80"), ("iodepth", "1, 8"), ("numjobs", '1, "1"'), ("bs", '"4k", "4096"')]
@@ -112,7 +112,7 @@ def no_effect(bench: Bench) -> None:
         raise WrongError("a study was begun")
 
 
-def no_file(bench: Bench) -> None:
+def no_file(bench: AttackBench) -> None:
     """What is no file of an experiment."""
     path = bench.folder / "attack.toml"
     kind = bench.draw.choice(["absent", "empty", "binary", "folder", "json", "cut"])
@@ -135,7 +135,7 @@ def no_file(bench: Bench) -> None:
     bench.ran("report", path).ends(1, 2)
 
 
-def small_budget(bench: Bench) -> None:
+def small_budget(bench: AttackBench) -> None:
     """Less time or fewer bytes than it takes: the last runs are left out, and `resume` begins no more."""
     limit = bench.draw.choice(['time = "6s"', 'written = "1200k"', 'time = "1s"', 'written = "1k"'])
     path = bench.file(bench.text().replace("repeats = 2", f"repeats = 40\nbudget = {{ {limit} }}"))

@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 from typing import Final
 
-from lab.experiment_attacks.bench import VARIED, Bench, WrongError, begun
+from lab.experiment_attacks.bench import VARIED, AttackBench, WrongError, begun
 
 
-def changed_by_others(bench: Bench) -> None:
+def changed_by_others(bench: AttackBench) -> None:
     """Somebody sets the control to a third value during a run: it is theirs, and that is said."""
     path, out = bench.file(bench.text(VARIED.replace("[1, 7]", "[6, 7]"), runtime="3s")), bench.folder / "out"
     process = bench.start("run", path)
@@ -32,7 +32,7 @@ def changed_by_others(bench: Bench) -> None:
     bench.complete(out, 4)
 
 
-def restored_meanwhile(bench: Bench) -> None:
+def restored_meanwhile(bench: AttackBench) -> None:
     """`loadstone restore` while an experiment runs: refused, and the experiment goes on."""
     path, out = bench.file(bench.text(VARIED.replace("[1, 7]", "[6, 7]"), runtime="3s")), bench.folder / "out"
     process = bench.start("run", path)
@@ -48,7 +48,7 @@ def restored_meanwhile(bench: Bench) -> None:
     bench.complete(out, 4)
 
 
-def one_target(bench: Bench) -> None:
+def one_target(bench: AttackBench) -> None:
     """Two experiments on one target: the second is refused, also between two runs of the first."""
     path = bench.file(bench.text(runtime="4s"))
     second = bench.folder / "second.toml"
@@ -65,7 +65,7 @@ def one_target(bench: Bench) -> None:
     bench.complete(bench.folder / "out", 4)
 
 
-def two_at_once(bench: Bench) -> None:
+def two_at_once(bench: AttackBench) -> None:
     """Two experiments on one control: the second is refused what the first has set."""
     first = bench.file(bench.text(VARIED.replace("[1, 7]", "[6, 7]"), runtime="4s"))
     second = bench.folder / "second.toml"

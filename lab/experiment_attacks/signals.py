@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 from typing import Final
 
-from lab.experiment_attacks.bench import VARIED, Bench, WrongError, begun
+from lab.experiment_attacks.bench import VARIED, AttackBench, WrongError, begun
 
 
-def _interrupt(bench: Bench, number: int, text: str | None = None) -> None:
+def _interrupt(bench: AttackBench, number: int, text: str | None = None) -> None:
     path, out = bench.file(text or bench.text()), bench.folder / "out"
     process = bench.start("run", path)
     time.sleep(bench.draw.uniform(0.0, 8.0))
@@ -46,22 +46,22 @@ def _interrupt(bench: Bench, number: int, text: str | None = None) -> None:
         raise WrongError("a run that was complete is gone")
 
 
-def interrupted(bench: Bench) -> None:
+def interrupted(bench: AttackBench) -> None:
     """Ctrl-C at a drawn moment of run and resume."""
     _interrupt(bench, signal.SIGINT)
 
 
-def terminated(bench: Bench) -> None:
+def terminated(bench: AttackBench) -> None:
     """SIGTERM."""
     _interrupt(bench, signal.SIGTERM)
 
 
-def killed(bench: Bench) -> None:
+def killed(bench: AttackBench) -> None:
     """SIGKILL, then `loadstone restore`, then resume."""
     _interrupt(bench, signal.SIGKILL)
 
 
-def _layouts(bench: Bench) -> str:
+def _layouts(bench: AttackBench) -> str:
     """Return a file with two layouts of two devices, on each of which a scheduler is set."""
     devices = [bench.stage.loop(200, written=False) for _ in range(2)]
     bench.before = bench.snapshot()
@@ -75,17 +75,17 @@ def _layouts(bench: Bench) -> str:
     return f"devices = [{names}]\n{bench.text(factors, target='{file}')}"
 
 
-def interrupted_building(bench: Bench) -> None:
+def interrupted_building(bench: AttackBench) -> None:
     """Ctrl-C while layouts are built and taken down."""
     _interrupt(bench, signal.SIGINT, _layouts(bench))
 
 
-def killed_building(bench: Bench) -> None:
+def killed_building(bench: AttackBench) -> None:
     """SIGKILL there."""
     _interrupt(bench, signal.SIGKILL, _layouts(bench))
 
 
-def interrupted_plan(bench: Bench) -> None:
+def interrupted_plan(bench: AttackBench) -> None:
     """Ctrl-C during plan."""
     process = bench.start("plan", bench.file(bench.text()))
     time.sleep(bench.draw.uniform(0.0, 1.5))
@@ -93,7 +93,7 @@ def interrupted_plan(bench: Bench) -> None:
     bench.ended(process).ends_asked(signal.SIGINT)
 
 
-def rebooted(bench: Bench) -> None:
+def rebooted(bench: AttackBench) -> None:
     """Killed in a run, and the host boots: settings are the kernel's again, what was made on disk is not."""
     mark = bench.folder / "mark"
     level = f'{{ name = "on", do = "touch {mark}", undo = "rm {mark}" }}'
@@ -116,7 +116,7 @@ def rebooted(bench: Bench) -> None:
     bench.complete(out, 8)
 
 
-def restored_twice(bench: Bench) -> None:
+def restored_twice(bench: AttackBench) -> None:
     """Killed, and two `loadstone restore` at once, then a third: nothing is undone twice."""
     marks = bench.folder / "undone"
     level = f'{{ name = "on", do = "true", undo = "echo x >> {marks}" }}'

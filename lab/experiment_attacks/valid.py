@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from lab.experiment_attacks.bench import LOAD, Bench, WrongError
+from lab.experiment_attacks.bench import LOAD, AttackBench, WrongError
 
 
-def valid(bench: Bench, factors: str, runs: int, *words: str, **changes: str) -> None:
+def valid(bench: AttackBench, factors: str, runs: int, *words: str, **changes: str) -> None:
     """Plan, run and report a file with these factors, and count its runs."""
     path = bench.file(bench.text(factors, **changes))
     bench.ran("plan", path, *(word for word in words if word == "--allow-exec")).ends(0)
@@ -19,13 +19,13 @@ def valid(bench: Bench, factors: str, runs: int, *words: str, **changes: str) ->
     bench.ran("report", bench.folder / "out", "--output", str(bench.folder / "page.html")).ends(0)
 
 
-def option(bench: Bench) -> None:
+def option(bench: AttackBench) -> None:
     """Any option of a job."""
     name, levels = bench.draw.choice([("bs", '"4k", "8k"'), ("rwmixread", "20, 80"), ("numjobs", "1, 2")])
     valid(bench, f'\n[[factors]]\nname = "f"\noption = "{name}"\nlevels = [{levels}]\n', 4)
 
 
-def parameter(bench: Bench) -> None:
+def parameter(bench: AttackBench) -> None:
     """A parameter of a named workload."""
     load = '\n[[patterns]]\nname = "load"\nworkload = "storagereview-sql-80-20-like"\noptions = { ioengine = "psync" }\n'
     text = bench.text('\n[[factors]]\nname = "f"\nparameter = "dephts"\nlevels = [1, 2]\n', load=load)
@@ -33,7 +33,7 @@ def parameter(bench: Bench) -> None:
     bench.ran("plan", path).ends(2).says("dephts")
 
 
-def control(bench: Bench) -> None:
+def control(bench: AttackBench) -> None:
     """A scheduler or a read-ahead of a device."""
     device = bench.stage.loop(32, written=False)
     bench.before = bench.snapshot()
@@ -44,7 +44,7 @@ def control(bench: Bench) -> None:
     valid(bench, factor, 4, "--i-accept-data-loss", device, target=device)
 
 
-def layout(bench: Bench) -> None:
+def layout(bench: AttackBench) -> None:
     """Layouts on two devices."""
     devices = [bench.stage.loop(200, written=False) for _ in range(2)]
     bench.before = bench.snapshot()
@@ -60,13 +60,13 @@ def layout(bench: Bench) -> None:
     bench.complete(bench.folder / "out", 4)
 
 
-def two_targets(bench: Bench) -> None:
+def two_targets(bench: AttackBench) -> None:
     """Targets."""
     names = ", ".join(f'"{bench.folder}/{one}"' for one in "ab")
     valid(bench, f'\n[[factors]]\nname = "f"\nkind = "target"\nlevels = [{names}]\n', 4)
 
 
-def allocation(bench: Bench) -> None:
+def allocation(bench: AttackBench) -> None:
     """States of a file."""
     levels = ", ".join(
         f'"{one}"' for one in bench.draw.sample(["first pass", "later pass", "holes", "preallocated"], 2)
@@ -74,24 +74,24 @@ def allocation(bench: Bench) -> None:
     valid(bench, f'\n[[factors]]\nname = "f"\nkind = "allocation"\nlevels = [{levels}]\n', 4)
 
 
-def page_cache(bench: Bench) -> None:
+def page_cache(bench: AttackBench) -> None:
     """The page cache."""
     valid(bench, '\n[[factors]]\nname = "f"\nkind = "page_cache"\nlevels = ["kept", "dropped"]\n', 4)
 
 
-def cache_share(bench: Bench) -> None:
+def cache_share(bench: AttackBench) -> None:
     """Sizes as a share of memory."""
     factor = '\n[[factors]]\nname = "f"\nkind = "cache_share"\nof = "8m"\nlevels = ["25%", "100%"]\n'
     valid(bench, factor, 4)
 
 
-def _volume(bench: Bench) -> Path:
+def _volume(bench: AttackBench) -> Path:
     volume = bench.stage.ext4(bench.stage.loop(96, written=False), options="relatime")
     bench.before = bench.snapshot()
     return volume
 
 
-def fill(bench: Bench) -> None:
+def fill(bench: AttackBench) -> None:
     """How full a file system is."""
     volume = _volume(bench)
     percent = bench.draw.randrange(40, 80)
@@ -101,14 +101,14 @@ def fill(bench: Bench) -> None:
     valid(bench, factor, 4, target=str(volume / "data"))
 
 
-def group(bench: Bench) -> None:
+def group(bench: AttackBench) -> None:
     """Limits of a control group."""
     file = "memory.limit_in_bytes" if Path("/sys/fs/cgroup/memory").is_dir() else "memory.max"
     level = f'{{ name = "small", limits = {{ "{file}" = "{bench.draw.randrange(400, 900)}M" }} }}'
     valid(bench, f'\n[[factors]]\nname = "f"\nkind = "cgroup"\nlevels = ["as is", {level}]\n', 4)
 
 
-def once(bench: Bench) -> None:
+def once(bench: AttackBench) -> None:
     """One repeat: it runs, and says that chance cannot be ruled out."""
     target = _volume(bench) / "data"
     # Direct, or nothing of it may have reached the disk when it ends, and no run is valid.
@@ -119,7 +119,7 @@ def once(bench: Bench) -> None:
         raise WrongError(f"does not say that nothing is known: {found.out[-800:]}")
 
 
-def aliased(bench: Bench) -> None:
+def aliased(bench: AttackBench) -> None:
     """A fraction: what cannot be told apart is named; one that is too small is refused."""
     names = ("bs", "numjobs", "rwmixread", "fsync")
     levels = ('"4k", "8k"', "1, 2", "20, 80", "0, 8")

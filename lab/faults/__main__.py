@@ -16,7 +16,7 @@ from lab.faults import trial
 from lab import parts
 
 if TYPE_CHECKING:
-    from lab.faults.trial import Trial
+    from lab.faults.trial import DamageTrial
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "faults.md"
 SIZE_BYTES = 48 << 20
@@ -39,7 +39,7 @@ Faults of a simulated device, seeded and in virtual time, are in `crates/cli/tes
 """
 
 
-def right(one: Trial) -> bool:
+def right(one: DamageTrial) -> bool:
     """Whether everything was found, named and nothing invented."""
     others = sum(count for kind, count in one.found.items() if kind != one.kind)
     return one.found[one.kind] == len(one.damaged) and not others and set(one.told) <= one.damaged

@@ -21,7 +21,7 @@ PROBED = 256
 """Blocks at both ends where the kernel and tools look for partitions and file systems."""
 
 
-class Disk:
+class FaultyDisk:
     """The disk and what is to happen to it."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class Disk:
         self.note(start, to)
 
 
-DISK = Disk()
+DISK = FaultyDisk()
 
 
 def config(key: str, value: str) -> None:

@@ -25,7 +25,7 @@ PLUGIN: Final = Path(__file__).with_name("plugin.py")
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class DamageTrial:
     """What one kind of damage came to. Places are offsets of blocks."""
 
     kind: str
@@ -69,7 +69,7 @@ class Faulty(Stage):
         return self.loop_over(file)
 
 
-def loadstone(kind: str, size_bytes: int, share: float) -> Trial:
+def loadstone(kind: str, size_bytes: int, share: float) -> DamageTrial:
     """Let Loadstone write everything twice, and read it back: the second writing is damaged.
 
     For stale reads it reads twice, and the second reading is damaged.
@@ -93,7 +93,7 @@ def loadstone(kind: str, size_bytes: int, share: float) -> Trial:
         told = [json.loads(line) for line in events.read_text().splitlines()]
         found = next(event["found"] for event in told if event["type"] == "verified")
         places = {event["offset"]: event["kind"] for event in told if event["type"] == "damage"}
-        return Trial(kind, _log(log), found, places, done.returncode)
+        return DamageTrial(kind, _log(log), found, places, done.returncode)
 
 
 def fio(kind: str, size_bytes: int, share: float) -> tuple[int, int]:

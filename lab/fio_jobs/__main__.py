@@ -31,7 +31,7 @@ _TIMED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FioFileRow:
     """One file and what differs."""
 
     name: str
@@ -92,7 +92,7 @@ def prepare(directory: Path, text: str) -> None:
     (directory / "job.fio").write_text(LOGS + text)
 
 
-def hold(name: str, text: str, place: Path, *, fio: str) -> Row:
+def hold(name: str, text: str, place: Path, *, fio: str) -> FioFileRow:
     """Run one job file by both programs."""
     variables = cut.environment(text)
     done = {}
@@ -109,15 +109,15 @@ def hold(name: str, text: str, place: Path, *, fio: str) -> Row:
     why = "" if all(taken) else f"fio: {_first(real)} | ours: {_first(ours)}"
     if not told:
         shutil.rmtree(place / name, ignore_errors=True)
-    return Row(name, taken, tuple(told), tuple(shapes), why)
+    return FioFileRow(name, taken, tuple(told), tuple(shapes), why)
 
 
-def _first(done: compare.Done) -> str:
+def _first(done: compare.FioResult) -> str:
     lines = [line for line in done.said.splitlines() if line.strip()]
     return "taken" if done.document else " / ".join(lines[:2])[:200]
 
 
-def table(rows: list[Row]) -> str:
+def table(rows: list[FioFileRow]) -> str:
     """Return what was found, as Markdown."""
     made = ["| file | fio takes | ours takes | what differs | outputs |", "|---|---|---|---|---|"]
     for row in rows:

@@ -65,7 +65,7 @@ class Log:
 
 
 @dataclass(slots=True)
-class Done:
+class FioResult:
     """What one program did."""
 
     code: int
@@ -85,9 +85,9 @@ class Done:
         )
 
 
-def read(directory: Path, code: int, said: str) -> Done:
+def read(directory: Path, code: int, said: str) -> FioResult:
     """Read what a run left in its directory."""
-    done = Done(code, said)
+    done = FioResult(code, said)
     output = directory / "out.txt"
     text = output.read_text(errors="replace") if output.exists() else ""
     if (begin := text.find("\n{")) >= 0 or text.startswith("{"):
@@ -112,7 +112,7 @@ def read(directory: Path, code: int, said: str) -> Done:
     return done
 
 
-def differences(real: Done, ours: Done, *, timed: bool, text: str) -> list[str]:
+def differences(real: FioResult, ours: FioResult, *, timed: bool, text: str) -> list[str]:
     """Return what differs, in words. `timed`: the clock ends it; `text` is the job file."""
     told: list[str] = []
     if real.code != ours.code:
@@ -143,7 +143,7 @@ def differences(real: Done, ours: Done, *, timed: bool, text: str) -> list[str]:
     return told
 
 
-def shapes(real: Done, ours: Done) -> list[str]:
+def shapes(real: FioResult, ours: FioResult) -> list[str]:
     """Return how outputs differ in keys, fields and lines."""
     told = []
     theirs, mine = _keys(real.document), _keys(ours.document)
@@ -187,7 +187,7 @@ def _skeleton(line: str) -> str:
     return re.sub(r"\s+", "", words)[:24]
 
 
-def _why(done: Done) -> str:
+def _why(done: FioResult) -> str:
     lines = [line for line in done.said.splitlines() if line.strip() and "note" not in line[:5]]
     return " / ".join(lines[:3])[:220] or "said nothing"
 

@@ -103,7 +103,7 @@ class Sort:
 
 
 @dataclass(frozen=True)
-class Table:
+class EvidenceTable:
     """Many situations, padded to one shape: situation, explanation in its regime, reading."""
 
     odds: Floats
@@ -197,7 +197,7 @@ class Table:
         return told
 
 
-def table(every: Sequence[Evidence]) -> Table:
+def table(every: Sequence[Evidence]) -> EvidenceTable:
     """Put situations together."""
     cells = max(len(one.odds) for one in every)
     readings = max(one.told.shape[1] for one in every)
@@ -227,7 +227,7 @@ def table(every: Sequence[Evidence]) -> Table:
         names[at, : len(one.names)] = [READING_NAMES.index(name) for name in one.names]
         if one.found.size:
             found[at, : one.found.shape[0], : one.found.shape[1]] = one.found
-    return Table(
+    return EvidenceTable(
         odds=flat("odds", -1e9),
         measures=flat("measures"),
         unknown=flat("unknown"),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lab.fit.evidence import Evidence
-    from lab.probes.kind import Kind
+    from lab.probes.kind import SituationKind
     from lab.probes.rows import Row
     from numpy.typing import NDArray
 
@@ -77,7 +77,7 @@ FIRST: Final = Weights(
 
 
 @dataclass(frozen=True)
-class Sample:
+class FitSample:
     """Lines with what each says, made once and used by every fit."""
 
     rows: tuple[Row, ...]
@@ -88,14 +88,14 @@ class Sample:
     """What was tried without an explanation is off as far as this."""
 
 
-def sample(rows: Sequence[Row]) -> Sample:
+def sample(rows: Sequence[Row]) -> FitSample:
     """Return the lines the weights can be fitted on: those whose device does what their kind says.
 
     Each is there twice: as it was measured, and as it would have been beside others on the CPUs.
     """
     alone = [row for row in rows if simulated(row)]
     used = (*alone, *(lines.beside_others(row) for row in alone))
-    return Sample(
+    return FitSample(
         used,
         tuple(evidence.of(row) for row in used),
         tuple(evidence.of(row, removed=True) for row in used),
@@ -109,12 +109,12 @@ def simulated(row: Row) -> bool:
     return _in_device(lines.kind_row(row))
 
 
-def _in_device(kind: Kind) -> bool:
+def _in_device(kind: SituationKind) -> bool:
     return kind.in_device and "something_unexplained" not in kind.truth
 
 
 def fit_weights(
-    of: Sample, leave: Callable[[Row], bool] | None = None, start: Weights | None = None
+    of: FitSample, leave: Callable[[Row], bool] | None = None, start: Weights | None = None
 ) -> Weights:
     """Return the weights that give most to what is right; lines for which `leave` holds are not there."""
     used = [at for at, row in enumerate(of.rows) if leave is None or not leave(row)]
@@ -239,7 +239,7 @@ def fit_untried(rows: Sequence[Row], leave: Callable[[Row], bool] | None = None)
 
 
 def fit_probed(
-    of: Sample, weights: Weights, leave: Callable[[Row], bool] | None = None
+    of: FitSample, weights: Weights, leave: Callable[[Row], bool] | None = None
 ) -> tuple[Logistic, float]:
     """Return the regression for runs with probes: not every lie has its explanation in the list.
 
@@ -266,7 +266,7 @@ def fit_probed(
     return regression(told, honest, counts), round(min(ALIKE, limited), 3)
 
 
-def fit_strange(of: Sample, leave: Callable[[Row], bool] | None = None) -> float:
+def fit_strange(of: FitSample, leave: Callable[[Row], bool] | None = None) -> float:
     """Return how often a number with a reading far off measured the storage, where no rule decided."""
     far = [row for row, strange in zip(of.rows, of.strange, strict=True) if strange >= FAR and undecided(row)]
     used = [row for row in far if leave is None or not leave(row)]

@@ -22,19 +22,19 @@ from loadstone.explanations.weights import FITTED, Fitted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from lab.fit.model import Sample
+    from lab.fit.model import FitSample
     from lab.probes.rows import Row
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class FitsWithout:
     """A fit without each kind of lie and one without each family, by their names."""
 
     kinds: dict[str, Fitted] = field(default_factory=dict)
     families: dict[str, Fitted] = field(default_factory=dict)
 
 
-def left_out(kept: Path | None = None) -> LeftOut:
+def left_out(kept: Path | None = None) -> FitsWithout:
     """Return all of them; `kept`: where those of the present weights stand, or are kept now."""
     told = kept.read_text().splitlines() if kept is not None and kept.exists() else []
     known = [json.loads(line) for line in told if line.endswith("}")]
@@ -47,7 +47,7 @@ def left_out(kept: Path | None = None) -> LeftOut:
             line = {"weights": weights_digest(), "of": at[0], "name": at[1]}
             with kept.open("a") as file:
                 file.write(json.dumps({**line, "fitted": fitted.model_dump(mode="json")}) + "\n")
-    return LeftOut(
+    return FitsWithout(
         {name: one for (of, name), one in found.items() if of == "kind"},
         {name: one for (of, name), one in found.items() if of == "family"},
     )
@@ -69,7 +69,7 @@ def _fits(wanted: Sequence[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], 
         yield (of, name), _without(every, sample, FITTED, leave)
 
 
-def _without(every: Sequence[Row], sample: Sample, whole: Fitted, leave: Callable[[Row], bool]) -> Fitted:
+def _without(every: Sequence[Row], sample: FitSample, whole: Fitted, leave: Callable[[Row], bool]) -> Fitted:
     # The weights are of what the simulated device did: a kind of the host alone has no part in them.
     of_device = any(leave(row) for row in sample.rows)
     weights = model.rounded(model.fit_weights(sample, leave, whole.weights)) if of_device else whole.weights

@@ -17,7 +17,7 @@ from lab.hosts import namespaces
 from lab.hosts.faults import FAULTS, Fault
 from lab.hosts.namespaces import NamespaceHosts
 from lab.hosts.standing import StandingScheduler
-from lab.hosts.trial import EVERY_WAY, STANDING, Trial
+from lab.hosts.trial import EVERY_WAY, STANDING, HostsTrial
 
 PAGE = Path(__file__).parents[2] / "docs" / "hosts-faults.md"
 HEAD = """# What goes wrong on several hosts, and what happens then
@@ -75,7 +75,7 @@ def staged(fault: Fault, hosts: NamespaceHosts, transport: str) -> tuple[str, bo
         tempfile.TemporaryDirectory(prefix="loadstone-hosts-fault-") as directory,
         StandingScheduler(hosts) if transport == STANDING else contextlib.nullcontext() as standing,
     ):
-        trial = Trial(hosts, Path(directory), transport, standing)
+        trial = HostsTrial(hosts, Path(directory), transport, standing)
         try:
             fault.make(trial)
             right = fault.expect(trial)
@@ -105,7 +105,7 @@ def staged(fault: Fault, hosts: NamespaceHosts, transport: str) -> tuple[str, bo
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |", right
 
 
-def clean(text: str, trial: Trial) -> str:
+def clean(text: str, trial: HostsTrial) -> str:
     """The last words of the program, without this run's paths."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(("bundle:", "report:", "note:"))]

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 from lab.hosts import namespaces
 from lab.hosts.namespaces import NamespaceHosts
 from lab.hosts.standing import StandingScheduler
-from lab.hosts.trial import STANDING, Trial, opens
+from lab.hosts.trial import STANDING, HostsTrial, opens
 
 from loadstone import temporary
 
@@ -219,7 +219,7 @@ def mounted(path: Path) -> Iterator[None]:
 def _strike_one(struck: Struck, hosts: NamespaceHosts, place: Path) -> None:
     draw = struck.draw
     with StandingScheduler(hosts) if draw.transport == STANDING else contextlib.nullcontext() as standing:
-        trial = Trial(hosts, place, draw.transport, standing)
+        trial = HostsTrial(hosts, place, draw.transport, standing)
         verb = VERBS[draw.verb]
         if draw.verb == "experiment":
             (place / "experiment.toml").write_text(EXPERIMENT.format(file=place / "data"))
@@ -252,7 +252,7 @@ def _strike_one(struck: Struck, hosts: NamespaceHosts, place: Path) -> None:
         ]
 
 
-def _wrong(draw: Draw, trial: Trial, gone_s: float | None) -> list[str]:
+def _wrong(draw: Draw, trial: HostsTrial, gone_s: float | None) -> list[str]:
     found = []
     if "Traceback" in trial.said:
         found.append("it told a traceback: " + trial.said[-300:])
@@ -266,7 +266,7 @@ def _wrong(draw: Draw, trial: Trial, gone_s: float | None) -> list[str]:
     return found
 
 
-def _left(draw: Draw, trial: Trial, place: Path) -> list[str]:
+def _left(draw: Draw, trial: HostsTrial, place: Path) -> list[str]:
     """Say what stayed: processes, mounts, temporary files, records of who uses a host."""
     found = [trial.back()] if "LEFT" in trial.back() else []
     mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
@@ -299,7 +299,7 @@ def _held(path: Path, spaces: set[str]) -> bool:
     return False
 
 
-def _kept_of(trial: Trial) -> str:
+def _kept_of(trial: HostsTrial) -> str:
     study = trial.out / "study.json"
     if not study.exists():
         return trial.kept()
@@ -309,7 +309,7 @@ def _kept_of(trial: Trial) -> str:
     return f"study {record['status']}, runs: {runs or 'none'}"
 
 
-def _clean(trial: Trial, place: Path) -> str:
+def _clean(trial: HostsTrial, place: Path) -> str:
     lines = [line.strip() for line in trial.said.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(("bundle:", "report:", "note:", "study:"))]
     told = " ".join(lines[-5:]).replace(str(place), "DIR").replace(str(trial.hosts.directory), "DIR")
@@ -318,7 +318,7 @@ def _clean(trial: Trial, place: Path) -> str:
     return told[-360:]
 
 
-def _reached(phase: str, trial: Trial) -> Callable[[], bool]:
+def _reached(phase: str, trial: HostsTrial) -> Callable[[], bool]:
     hosts = trial.hosts
     running = [False]
 
@@ -335,7 +335,7 @@ def _reached(phase: str, trial: Trial) -> Callable[[], bool]:
     }[phase]
 
 
-def _struck(draw: Draw, trial: Trial) -> list[int] | None:
+def _struck(draw: Draw, trial: HostsTrial) -> list[int] | None:
     """Processes that a fault strikes; None: it strikes none."""
     hosts, name = trial.hosts, draw.host
     processes: dict[str, Callable[[], list[int]]] = {
@@ -350,7 +350,7 @@ def _struck(draw: Draw, trial: Trial) -> list[int] | None:
     return None if found is None else found()
 
 
-def _strike(draw: Draw, trial: Trial, frozen: list[int]) -> Callable[[], None]:
+def _strike(draw: Draw, trial: HostsTrial, frozen: list[int]) -> Callable[[], None]:
     hosts, name, place = trial.hosts, draw.host, trial.directory
     pids = _struck(draw, trial)
     if pids is not None:
@@ -387,7 +387,7 @@ def _signal(pid: int, number: int) -> None:
         return
 
 
-def _ssh_of(trial: Trial, address: str) -> list[int]:
+def _ssh_of(trial: HostsTrial, address: str) -> list[int]:
     """Processes of ssh to an address that this trial's coordinator started."""
     found = []
     for entry in Path("/proc").iterdir():
@@ -405,7 +405,7 @@ def _ssh_of(trial: Trial, address: str) -> list[int]:
     return found
 
 
-def _unreadable(trial: Trial) -> list[str]:
+def _unreadable(trial: HostsTrial) -> list[str]:
     """What of the bundles does not open, here or on a host: all have a Plan before the first I/O."""
     begun = [
         path.parent

@@ -66,7 +66,7 @@ from lab.hosts.unusable import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lab.hosts.trial import Trial
+    from lab.hosts.trial import HostsTrial
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,14 @@ class Fault:
     """One row."""
 
     name: str
-    make: Callable[[Trial], None]
-    expect: Callable[[Trial], bool]
+    make: Callable[[HostsTrial], None]
+    expect: Callable[[HostsTrial], bool]
     """Whether what must be true is."""
     transports: tuple[str, ...] = ("dask", "pipe")
     """Or `STANDING`: the rows that can differ where scheduler and workers are not the run's own."""
 
 
-def all_well(trial: Trial) -> None:
+def all_well(trial: HostsTrial) -> None:
     trial.start(seconds=2)
     trial.finish()
 

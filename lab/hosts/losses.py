@@ -7,7 +7,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from lab.hosts.trial import LONG_S, WRITERS, Trial, gone, kill, short
+from lab.hosts.trial import LONG_S, WRITERS, HostsTrial, gone, kill, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 LONG_WRITERS = WRITERS.replace("runtime=3", "runtime={seconds}")
 
 
-def agent_killed(phase: str) -> Callable[[Trial], None]:
-    def make(trial: Trial) -> None:
+def agent_killed(phase: str) -> Callable[[HostsTrial], None]:
+    def make(trial: HostsTrial) -> None:
         # The run is over when it is struck, however late that is; only what is collected ended before.
         seconds = 6 if phase == "collect" else LONG_S
         trial.start(run="lead_s = 6" if phase == "armed" else "", seconds=seconds)
@@ -37,21 +37,21 @@ def agent_killed(phase: str) -> Callable[[Trial], None]:
     return make
 
 
-def agent_killed_going_on(trial: Trial) -> None:
+def agent_killed_going_on(trial: HostsTrial) -> None:
     trial.start(run='on_loss = "continue"', seconds=20)
     trial.reach(trial.running)
     kill(trial.hosts.agents("h2"))
     trial.finish()
 
 
-def engine_killed(trial: Trial) -> None:
+def engine_killed(trial: HostsTrial) -> None:
     trial.start(seconds=LONG_S)
     trial.reach(trial.running)
     kill(trial.hosts.engines("h2"))
     trial.finish()
 
 
-def agent_frozen(trial: Trial) -> None:
+def agent_frozen(trial: HostsTrial) -> None:
     trial.start(run="lost_after_s = 4", seconds=LONG_S)
     trial.reach(trial.running)
     frozen = trial.hosts.agents("h2")
@@ -64,7 +64,7 @@ def agent_frozen(trial: Trial) -> None:
         kill(frozen, signal.SIGCONT)
 
 
-def agent_frozen_and_coordinator_killed(trial: Trial) -> None:
+def agent_frozen_and_coordinator_killed(trial: HostsTrial) -> None:
     """Nobody is left who could end the engine, and nobody who wants it."""
     trial.start(seconds=LONG_S)
     trial.reach(trial.running)
@@ -77,7 +77,7 @@ def agent_frozen_and_coordinator_killed(trial: Trial) -> None:
     trial.finish()
 
 
-def agent_and_server_frozen(trial: Trial) -> None:
+def agent_and_server_frozen(trial: HostsTrial) -> None:
     """No word and no end comes through any more: the engine ends when it was quiet for too long."""
     trial.start(run="lost_after_s = 4", seconds=LONG_S)
     trial.reach(trial.running)
@@ -91,7 +91,7 @@ def agent_and_server_frozen(trial: Trial) -> None:
 
 
 def host_paused(
-    trial: Trial, *, until: Callable[[], object], run: str = "", then: bool = False, alone_s: float = 0.0
+    trial: HostsTrial, *, until: Callable[[], object], run: str = "", then: bool = False, alone_s: float = 0.0
 ) -> None:
     """Stop everything on h2, and let it go on, its engine first: what does it still write?
 
@@ -119,11 +119,11 @@ def host_paused(
     trial.finish()
 
 
-def paused_and_given_up(trial: Trial) -> None:
+def paused_and_given_up(trial: HostsTrial) -> None:
     host_paused(trial, until=trial.finish, run="lost_after_s = 4", alone_s=1.0)
 
 
-def paused_and_coordinator_killed(trial: Trial) -> None:
+def paused_and_coordinator_killed(trial: HostsTrial) -> None:
     def until() -> None:
         kill(trial.coordinator())
         # The other host's engine must be gone, so that what is written is this one's.
@@ -133,16 +133,16 @@ def paused_and_coordinator_killed(trial: Trial) -> None:
     host_paused(trial, until=until)
 
 
-def paused_for_a_while(trial: Trial) -> None:
+def paused_for_a_while(trial: HostsTrial) -> None:
     host_paused(trial, until=lambda: time.sleep(3), run="lost_after_s = 12", then=True)
 
 
-def _note_engines_gone(trial: Trial) -> None:
+def _note_engines_gone(trial: HostsTrial) -> None:
     gone = trial.gone_within(10)
     trial.notes.append("engines gone " + (f"after {gone:.1f} s" if gone is not None else "NEVER"))
 
 
-def link_short(trial: Trial) -> None:
+def link_short(trial: HostsTrial) -> None:
     trial.start(seconds=30, run="lost_after_s = 12")
     trial.reach(trial.running)
     trial.hosts.link("h2", "down")
@@ -151,7 +151,7 @@ def link_short(trial: Trial) -> None:
     trial.finish()
 
 
-def link_lost(trial: Trial) -> None:
+def link_lost(trial: HostsTrial) -> None:
     trial.start(seconds=LONG_S, run="lost_after_s = 4")
     trial.reach(trial.running)
     trial.hosts.link("h2", "down")
@@ -161,8 +161,8 @@ def link_lost(trial: Trial) -> None:
     trial.gone_within(10)
 
 
-def coordinator_killed(number: int) -> Callable[[Trial], None]:
-    def make(trial: Trial) -> None:
+def coordinator_killed(number: int) -> Callable[[HostsTrial], None]:
+    def make(trial: HostsTrial) -> None:
         trial.start(seconds=LONG_S)
         trial.reach(trial.running)
         kill(trial.coordinator(), number)
@@ -174,7 +174,7 @@ def coordinator_killed(number: int) -> Callable[[Trial], None]:
     return make
 
 
-def interrupted(trial: Trial) -> None:
+def interrupted(trial: HostsTrial) -> None:
     trial.start(seconds=LONG_S)
     trial.reach(trial.running)
     assert trial.process is not None
@@ -182,11 +182,11 @@ def interrupted(trial: Trial) -> None:
     trial.finish()
 
 
-def two_coordinators(trial: Trial) -> None:
+def two_coordinators(trial: HostsTrial) -> None:
     trial.start(seconds=LONG_S)
     trial.reach(trial.running)
     first, out = trial.process, trial.out
-    second = Trial(trial.hosts, trial.directory / "second", trial.transport, trial.standing)
+    second = HostsTrial(trial.hosts, trial.directory / "second", trial.transport, trial.standing)
     second.directory.mkdir()
     second.start()
     second.finish()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lab.hosts.trial import Trial
+    from lab.hosts.trial import HostsTrial
 
 LATE_MS = 100
 """So long after it went on may a host's last write be that nobody waits for, on a busy machine."""
@@ -19,7 +19,7 @@ ROOM_S = 4.0
 """Engines must be gone 2 s after their coordinator; here with room for a machine that does other work."""
 
 
-def clock_is_told(trial: Trial) -> bool:
+def clock_is_told(trial: HostsTrial) -> bool:
     """Whether the watched host's clock is said to be three seconds ahead, within its error."""
     told = next(
         (note for note in trial.notes if note.startswith("clock of nas")), "0 0 0 0 0 0 0 0 9"
@@ -27,30 +27,30 @@ def clock_is_told(trial: Trial) -> bool:
     return complete(trial) and abs(float(told[5]) - 3) <= float(told[8]) + 0.1
 
 
-def wrote_no_more(trial: Trial) -> bool:
+def wrote_no_more(trial: HostsTrial) -> bool:
     """Whether nothing but what was under way was written by a host that nobody waits for."""
     note = next((note for note in trial.notes if note.startswith("wrote for ")), "wrote for 9999 ms")
     return int(note.split()[2]) <= LATE_MS and "NEVER" not in note
 
 
-def stalled_and_went_on(trial: Trial) -> bool:
+def stalled_and_went_on(trial: HostsTrial) -> bool:
     slowest = next((float(note.split()[2]) for note in trial.notes if note.startswith("slowest")), 0.0)
     return complete(trial) and slowest > STALL_S
 
 
-def not_begun(trial: Trial) -> bool:
+def not_begun(trial: HostsTrial) -> bool:
     return trial.code in {1, 2} and trial.kept() == "nothing was begun" and "h2" in trial.said
 
 
-def refused_early(trial: Trial) -> bool:
+def refused_early(trial: HostsTrial) -> bool:
     return trial.code in {1, 2} and trial.kept() == "nothing was begun" and bool(trial.said.strip())
 
 
-def watch_refused(trial: Trial) -> bool:
+def watch_refused(trial: HostsTrial) -> bool:
     return trial.code in {1, 2} and trial.kept() == "nothing was begun" and "nas" in trial.said
 
 
-def failed_with_figures(trial: Trial) -> bool:
+def failed_with_figures(trial: HostsTrial) -> bool:
     return (
         trial.code == 1
         and "h2" in trial.said
@@ -59,10 +59,10 @@ def failed_with_figures(trial: Trial) -> bool:
     )
 
 
-def complete(trial: Trial) -> bool:
+def complete(trial: HostsTrial) -> bool:
     return trial.code == 0 and trial.kept().startswith("complete: ") and "h1, h2" in trial.kept()
 
 
-def ended_quickly(trial: Trial) -> bool:
+def ended_quickly(trial: HostsTrial) -> bool:
     gone = next((note for note in trial.notes if "engines gone after" in note), "")
     return bool(gone) and float(gone.split()[3]) < ROOM_S and "2 of 2" in trial.kept()

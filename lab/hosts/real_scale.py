@@ -45,7 +45,7 @@ TICK_HZ = os.sysconf("SC_CLK_TCK")
 PATIENCE_S = 120.0
 
 
-class Seen:
+class CountingDisplay:
     """A display that notes when it was shown each second, and asks for the end after so many."""
 
     def __init__(self, hosts: NamespaceHosts, seconds: int) -> None:
@@ -112,7 +112,7 @@ def measured(count: int, seconds: int, transport: str) -> dict[str, Any]:
         settings = f'transport = "{transport}"\nconnect_s = 3000\nlost_after_s = 300\nlead_s = 20'
         file = read_hosts_file(hosts.hosts_toml(run=settings))
         asked = read_jobfiles([TextSource(JOB, name="scale.fio")])
-        seen = Seen(hosts, seconds)
+        seen = CountingDisplay(hosts, seconds)
         request = HostsRequest(
             asked=RunRequest(request={}, inputs={}, workload_json=asked.model_dump_json(), notes=[]),
             out_dir=Path(made) / "out",
@@ -137,7 +137,7 @@ def measured(count: int, seconds: int, transport: str) -> dict[str, Any]:
         }
 
 
-def figures(seen: Seen, bundle: Bundle) -> dict[str, Any]:
+def figures(seen: CountingDisplay, bundle: Bundle) -> dict[str, Any]:
     """Return what was noted as figures."""
     origin_ns = int((bundle.event("start") or {})["unix_ns"])
     late_s = [(at_ns - origin_ns - end_ns) / 1e9 for at_ns, end_ns in seen.shown]

@@ -36,7 +36,7 @@ WRITE: Final = re.compile(r"connection=(\d+) Write .*?offset=0x([0-9a-f]+) count
 
 
 @dataclass(frozen=True)
-class Tried:
+class SharedRun:
     """One run: its exit code, what it said, and which bytes each host wrote meanwhile."""
 
     code: int
@@ -77,7 +77,7 @@ class SharedLun(Programs):
     def image(self) -> Path:
         return self.directory / "image"
 
-    def attempt(self, *words: str) -> Tried:
+    def attempt(self, *words: str) -> SharedRun:
         """Let both hosts write the LUN, with more words on the command line."""
         names = self.hosts.names
         job = self.directory / "job.vdbench"
@@ -97,7 +97,7 @@ class SharedLun(Programs):
         for connection, offset, count in WRITE.findall(self._server_log()[began:]):
             first = int(offset, 16)
             written[names[int(connection) - 1]].append((first, first + int(count, 16)))
-        return Tried(done.returncode, done.stderr, written)
+        return SharedRun(done.returncode, done.stderr, written)
 
     def hosts_file(self) -> Path:
         """What no host can find out: a loop device has no name that two of them know."""

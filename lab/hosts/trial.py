@@ -42,7 +42,7 @@ EVERY_WAY = ("dask", "pipe", STANDING)
 
 
 @dataclass
-class Trial:
+class HostsTrial:
     """One run while something goes wrong."""
 
     hosts: NamespaceHosts
@@ -195,7 +195,7 @@ def kill(pids: list[int], number: int = signal.SIGKILL) -> None:
         raise LookupError("nothing was there to strike")
 
 
-def gone(trial: Trial, name: str) -> str:
+def gone(trial: HostsTrial, name: str) -> str:
     began_s = time.monotonic()
     while time.monotonic() - began_s < 10:
         if not trial.hosts.engines(name):

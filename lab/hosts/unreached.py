@@ -17,36 +17,36 @@ from loadstone.hosts import certificates
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lab.hosts.trial import Trial
+    from lab.hosts.trial import HostsTrial
 
 
-def unreachable(trial: Trial) -> None:
+def unreachable(trial: HostsTrial) -> None:
     trial.hosts.link("h2", "down")
     trial.start(run="connect_s = 6")
     trial.finish()
     trial.hosts.link("h2", "up")
 
 
-def no_server(trial: Trial) -> None:
+def no_server(trial: HostsTrial) -> None:
     trial.hosts.stop_server("h2")
     trial.start()
     trial.finish()
     trial.hosts.start_server("h2")
 
 
-def no_such_name(trial: Trial) -> None:
+def no_such_name(trial: HostsTrial) -> None:
     trial.start(hosts={"h2": "port = 2\n"})
     trial.finish()
 
 
-def key_refused(trial: Trial) -> None:
+def key_refused(trial: HostsTrial) -> None:
     other = trial.directory / "other"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
     trial.start(hosts={"h2": f'identity_file = "{other}"\n'})
     trial.finish()
 
 
-def host_key_differs(trial: Trial) -> None:
+def host_key_differs(trial: HostsTrial) -> None:
     known = trial.directory / "known"
     key = trial.directory / "other.pub"
     subprocess.run(
@@ -58,12 +58,12 @@ def host_key_differs(trial: Trial) -> None:
     trial.finish()
 
 
-def not_installed(trial: Trial) -> None:
+def not_installed(trial: HostsTrial) -> None:
     trial.start(hosts={"h2": 'program = ["loadstone-is-not-there"]\n'})
     trial.finish()
 
 
-def version_differs(trial: Trial) -> None:
+def version_differs(trial: HostsTrial) -> None:
     copy = trial.directory / "old"
     copy.mkdir()
     subprocess.run(
@@ -82,7 +82,7 @@ def version_differs(trial: Trial) -> None:
     trial.finish()
 
 
-def clock_off(trial: Trial) -> None:
+def clock_off(trial: HostsTrial) -> None:
     shim = trial.directory / "shim"
     shim.mkdir()
     (shim / "sitecustomize.py").write_text(
@@ -101,7 +101,7 @@ def clock_off(trial: Trial) -> None:
     trial.finish()
 
 
-def wrong_certificate(trial: Trial) -> None:
+def wrong_certificate(trial: HostsTrial) -> None:
     make = [sys.executable, "-m", "loadstone", "hosts", "certificates", "h1,h2", "--directory"]
     for place in ("certs", "others"):
         subprocess.run([*make, str(trial.directory / place)], check=True, capture_output=True)
@@ -112,16 +112,16 @@ def wrong_certificate(trial: Trial) -> None:
     trial.finish()
 
 
-def certificate_missing(trial: Trial) -> None:
+def certificate_missing(trial: HostsTrial) -> None:
     (trial.directory / "certs").mkdir()
     trial.start(run=f'certificates = "{trial.directory / "certs"}"')
     trial.finish()
 
 
-def stranger(manner: str) -> Callable[[Trial], None]:
+def stranger(manner: str) -> Callable[[HostsTrial], None]:
     """Start something else on h2 in the place of an agent."""
 
-    def make(trial: Trial) -> None:
+    def make(trial: HostsTrial) -> None:
         path = f"PYTHONPATH={os.environ.get('PYTHONPATH', '')}:{Path(__file__).parents[2]}"
         program = ["env", path, sys.executable, "-m", "lab.hosts.stranger", manner]
         trial.start(run="connect_s = 60", hosts={"h2": "program = " + json.dumps(program)})
@@ -130,7 +130,7 @@ def stranger(manner: str) -> Callable[[Trial], None]:
     return make
 
 
-def server_hangs(trial: Trial) -> None:
+def server_hangs(trial: HostsTrial) -> None:
     server = trial.hosts.processes("h2")
     kill(server, signal.SIGSTOP)
     try:
@@ -140,7 +140,7 @@ def server_hangs(trial: Trial) -> None:
         kill(server, signal.SIGCONT)
 
 
-def no_scheduler(trial: Trial) -> None:
+def no_scheduler(trial: HostsTrial) -> None:
     """The address of a scheduler is that of an ssh server."""
     directory = trial.directory / "certs"
     make = [sys.executable, "-m", "loadstone", "hosts", "certificates", "h1,h2", "--directory"]
@@ -150,7 +150,7 @@ def no_scheduler(trial: Trial) -> None:
     trial.finish()
 
 
-def certificate_over(trial: Trial) -> None:
+def certificate_over(trial: HostsTrial) -> None:
     directory = trial.directory / "certs"
     directory.mkdir()
     authority = certificates.Authority(days=-0.5)

@@ -14,10 +14,10 @@ from lab.hosts.trial import JOB, WRITERS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.hosts.trial import Trial
+    from lab.hosts.trial import HostsTrial
 
 
-def watched_clock_off(trial: Trial) -> None:
+def watched_clock_off(trial: HostsTrial) -> None:
     """Watch a host by ssh whose `date` is three seconds ahead of everybody's."""
     shim = trial.directory / "date"
     shim.write_text('#!/bin/sh\nexec /bin/date -d "3 seconds" "$@"\n')
@@ -45,7 +45,7 @@ def watched_clock_off(trial: Trial) -> None:
         trial.notes.append(f"clock of nas off by {off_s:.2f} s ± {error_s:.2f} s")
 
 
-def disk_full(trial: Trial) -> None:
+def disk_full(trial: HostsTrial) -> None:
     small = trial.directory / "small"
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "loadstone-hosts", str(small)], check=True)
@@ -56,30 +56,30 @@ def disk_full(trial: Trial) -> None:
         subprocess.run(["umount", "-l", str(small)], check=False)
 
 
-def no_room_here(trial: Trial) -> None:
+def no_room_here(trial: HostsTrial) -> None:
     trial.directory.joinpath("out").mkdir()
     (trial.out / "something").write_text("kept")
     trial.start()
     trial.finish()
 
 
-def mounted_on_one(trial: Trial) -> None:
+def mounted_on_one(trial: HostsTrial) -> None:
     trial.start(job="[w]\nioengine=psync\nrw=write\nbs=4k\nsize=1m\nfilename=/proc/version\n")
     trial.finish()
 
 
-def same_target_written(trial: Trial) -> None:
+def same_target_written(trial: HostsTrial) -> None:
     trial.start(job=WRITERS)
     trial.finish()
 
 
-def missing_target(trial: Trial) -> None:
+def missing_target(trial: HostsTrial) -> None:
     trial.start(job="[r]\nioengine=psync\nrw=read\nfilename=/dev/nosuchdisk\nsize=1m\n")
     trial.finish()
 
 
 @contextlib.contextmanager
-def serves(trial: Trial, *words: str) -> Iterator[None]:
+def serves(trial: HostsTrial, *words: str) -> Iterator[None]:
     """While entered, a program runs on h2."""
     process = subprocess.Popen(
         [*trial.hosts.argv("h2"), *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -92,7 +92,7 @@ def serves(trial: Trial, *words: str) -> Iterator[None]:
         process.wait()
 
 
-def wrong_community(trial: Trial) -> None:
+def wrong_community(trial: HostsTrial) -> None:
     conf = trial.directory / "snmpd.conf"
     conf.write_text(f"agentaddress udp:{trial.hosts.address('h2')}:161\nrocommunity right\n")
     with serves(trial, "/usr/sbin/snmpd", "-f", "-C", "-c", str(conf), "-Lf", "/dev/null"):
@@ -101,7 +101,7 @@ def wrong_community(trial: Trial) -> None:
         trial.finish()
 
 
-def wrong_snmp_password(trial: Trial) -> None:
+def wrong_snmp_password(trial: HostsTrial) -> None:
     conf = trial.directory / "snmpd.conf"
     conf.write_text(
         f"agentaddress udp:{trial.hosts.address('h2')}:161\n"
@@ -121,7 +121,7 @@ def wrong_snmp_password(trial: Trial) -> None:
         trial.finish()
 
 
-def watched_key_refused(trial: Trial) -> None:
+def watched_key_refused(trial: HostsTrial) -> None:
     other = trial.directory / "other"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
     known = trial.directory / "known"
@@ -130,7 +130,7 @@ def watched_key_refused(trial: Trial) -> None:
     trial.finish()
 
 
-def storage_link_short(trial: Trial) -> None:
+def storage_link_short(trial: HostsTrial) -> None:
     """Both hosts read a disk that h2 serves over its link; the link is down for 5 s."""
     address = f"nbd://{trial.hosts.address('h2')}:10809"
     with serves(trial, "nbdkit", "-f", "-i", trial.hosts.address("h2"), "memory", "64M"):

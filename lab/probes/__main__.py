@@ -20,7 +20,7 @@ from loadstone.explanations.weights import FITTED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lab.probes.tables import Scored
+    from lab.probes.tables import ScoredLine
 
 COMMAND = "make lab-full"
 REAL = 300
@@ -31,7 +31,7 @@ MOST_BELIEVED = 0.15
 """Coarser than the aims, as far as a few hundred situations tell: `make lab` is a smoke test."""
 
 
-def wrong(every: Sequence[Scored]) -> list[str]:
+def wrong(every: Sequence[ScoredLine]) -> list[str]:
     """Return in words what is far from where it should be."""
     honest = [one for one in every if one.honest]
     lies = [one for one in every if not one.honest and one.probed is not None]
@@ -82,9 +82,9 @@ def main() -> int:
                 sys.stderr.write(f"{row['seed']} {row['kind']} {row.get('failed', '')}\n")
     failed = sum("failed" in row for row in every)
     used = [row for row in every if "failed" not in row and rows.counts(row)]
-    left_out = without.LeftOut() if asked.whole else without.left_out(asked.left_out)
+    left_out = without.FitsWithout() if asked.whole else without.left_out(asked.left_out)
     scored = tables.score(used, FITTED, left_out.kinds, left_out.families)
-    drawn = page.Drawn(
+    drawn = page.DrawnSituations(
         asked.run_by, sum(last - first + 1 for first, last in ranges), len(every), failed, REAL
     )
     if "probes" in asked.write:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from lab.probes.kind import Kind
+from lab.probes.kind import SituationKind
 from lab.probes.situation import GIB, MOST_RATE, Healthy, Situation, limit, log_uniform
 
 if TYPE_CHECKING:
@@ -281,19 +281,19 @@ SPAN: Final = ("short_stroke",)
 """So small a span is what lets a cache answer."""
 
 DEVICE_KINDS: Final = (
-    Kind("iops_limit", "limiter", ("iops_limit",), CAPS, shape=deep, cause=_iops),
-    Kind("bandwidth_limit", "limiter", ("bandwidth_limit",), CAPS, shape=deep, cause=_bandwidth),
-    Kind("both_limits", "limiter", ("iops_limit", "bandwidth_limit"), CAPS, shape=deep, cause=_both),
-    Kind("link", "limiter", ("bandwidth_limit",), CAPS, shape=deep, cause=_link),
-    Kind("burst_credits", "limiter", ("burst_credits",), CAPS, cause=_credits, counterfactual=False),
-    Kind(
+    SituationKind("iops_limit", "limiter", ("iops_limit",), CAPS, shape=deep, cause=_iops),
+    SituationKind("bandwidth_limit", "limiter", ("bandwidth_limit",), CAPS, shape=deep, cause=_bandwidth),
+    SituationKind("both_limits", "limiter", ("iops_limit", "bandwidth_limit"), CAPS, shape=deep, cause=_both),
+    SituationKind("link", "limiter", ("bandwidth_limit",), CAPS, shape=deep, cause=_link),
+    SituationKind("burst_credits", "limiter", ("burst_credits",), CAPS, cause=_credits, counterfactual=False),
+    SituationKind(
         "burst_credits_end",
         "limiter",
         ("burst_credits", "iops_limit"),
         (*CAPS, "time_structure"),
         cause=_credits_end,
     ),
-    Kind(
+    SituationKind(
         "concurrency_limit",
         "limiter",
         ("concurrency_limit",),
@@ -301,10 +301,12 @@ DEVICE_KINDS: Final = (
         shape=deep,
         cause=_concurrency,
     ),
-    Kind("shared_limit", "limiter", ("shared_limit",), CAPS, shape=two_targets, cause=_shared),
-    Kind("sliced_limit", "limiter", BACKGROUND, UNEVEN, cause=_slices),
-    Kind("cache", "cache", ("cache",), ("same_sequence_again", *SPAN), "reads", shape=small, cause=_cache),
-    Kind(
+    SituationKind("shared_limit", "limiter", ("shared_limit",), CAPS, shape=two_targets, cause=_shared),
+    SituationKind("sliced_limit", "limiter", BACKGROUND, UNEVEN, cause=_slices),
+    SituationKind(
+        "cache", "cache", ("cache",), ("same_sequence_again", *SPAN), "reads", shape=small, cause=_cache
+    ),
+    SituationKind(
         "cache_partly",
         "cache",
         ("cache",),
@@ -313,9 +315,13 @@ DEVICE_KINDS: Final = (
         shape=small,
         cause=_cache_partly,
     ),
-    Kind("cache_fills", "cache", ("cache",), (*UNEVEN, *SPAN), "reads", shape=small, cause=_cache_fills),
-    Kind("write_cache", "cache", ("write_cache",), ("volatile_ack",), "writes", cause=_write_cache_lasts),
-    Kind(
+    SituationKind(
+        "cache_fills", "cache", ("cache",), (*UNEVEN, *SPAN), "reads", shape=small, cause=_cache_fills
+    ),
+    SituationKind(
+        "write_cache", "cache", ("write_cache",), ("volatile_ack",), "writes", cause=_write_cache_lasts
+    ),
+    SituationKind(
         "write_cache_ends",
         "cache",
         ("write_cache", "bandwidth_limit"),
@@ -323,23 +329,33 @@ DEVICE_KINDS: Final = (
         "writes",
         cause=_write_cache_ends,
     ),
-    Kind("first_touch_writes", "content", ("first_touch",), UNEVEN, "writes", cause=_first_touch),
-    Kind("first_touch_reads", "content", ("first_touch",), UNEVEN, "reads", cause=_first_touch),
-    Kind("partly_touched", "content", ("first_touch",), UNEVEN, shape=part_of_it, cause=_partly_touched),
-    Kind("unwritten", "content", ("unwritten",), (), "reads", shape=_mostly_reads, cause=_unwritten),
-    Kind("partly_unwritten", "content", ("unwritten",), ("time_structure",), "reads", cause=_partly_written),
-    Kind("zeros", "content", ("reduction",), ("reducible_payload",), "writes", _zeros, _reduction),
-    Kind("one_pattern", "content", ("reduction",), ("reducible_payload",), "writes", _pattern, _reduction),
-    Kind("copies", "content", ("reduction",), ("reducible_payload",), "writes", _copies, _reduction),
-    Kind("position", "medium", ("position",), ("short_stroke",), "reads", part_of_it, _position, False),
-    Kind("misaligned", "medium", ("misaligned",), ("resized_on_path",), shape=_off_grid, cause=_misaligned),
-    Kind("cleaning", "medium", BACKGROUND, UNEVEN, cause=_cleaning),
-    Kind("slow_moments", "medium", BACKGROUND, UNEVEN, cause=_slow_moments),
-    Kind("neighbour", "fault", BACKGROUND, UNEVEN, cause=_neighbour),
-    Kind("fail_slow", "fault", BACKGROUND, UNEVEN, cause=_fail_slow),
-    Kind("scan", "fault", BACKGROUND, UNEVEN, cause=_scan),
-    Kind("failover", "fault", BACKGROUND, UNEVEN, cause=_failover),
-    Kind(
+    SituationKind("first_touch_writes", "content", ("first_touch",), UNEVEN, "writes", cause=_first_touch),
+    SituationKind("first_touch_reads", "content", ("first_touch",), UNEVEN, "reads", cause=_first_touch),
+    SituationKind(
+        "partly_touched", "content", ("first_touch",), UNEVEN, shape=part_of_it, cause=_partly_touched
+    ),
+    SituationKind("unwritten", "content", ("unwritten",), (), "reads", shape=_mostly_reads, cause=_unwritten),
+    SituationKind(
+        "partly_unwritten", "content", ("unwritten",), ("time_structure",), "reads", cause=_partly_written
+    ),
+    SituationKind("zeros", "content", ("reduction",), ("reducible_payload",), "writes", _zeros, _reduction),
+    SituationKind(
+        "one_pattern", "content", ("reduction",), ("reducible_payload",), "writes", _pattern, _reduction
+    ),
+    SituationKind("copies", "content", ("reduction",), ("reducible_payload",), "writes", _copies, _reduction),
+    SituationKind(
+        "position", "medium", ("position",), ("short_stroke",), "reads", part_of_it, _position, False
+    ),
+    SituationKind(
+        "misaligned", "medium", ("misaligned",), ("resized_on_path",), shape=_off_grid, cause=_misaligned
+    ),
+    SituationKind("cleaning", "medium", BACKGROUND, UNEVEN, cause=_cleaning),
+    SituationKind("slow_moments", "medium", BACKGROUND, UNEVEN, cause=_slow_moments),
+    SituationKind("neighbour", "fault", BACKGROUND, UNEVEN, cause=_neighbour),
+    SituationKind("fail_slow", "fault", BACKGROUND, UNEVEN, cause=_fail_slow),
+    SituationKind("scan", "fault", BACKGROUND, UNEVEN, cause=_scan),
+    SituationKind("failover", "fault", BACKGROUND, UNEVEN, cause=_failover),
+    SituationKind(
         "errors",
         "fault",
         ("something_unexplained",),

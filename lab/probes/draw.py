@@ -15,23 +15,23 @@ from lab.probes.several_kinds import FAMILY, SEVERAL_KINDS
 from lab.probes.situation import bare
 
 if TYPE_CHECKING:
-    from lab.probes.kind import Kind
+    from lab.probes.kind import SituationKind
     from lab.probes.situation import Healthy, Situation
 
 LIES: Final = (*DEVICE_KINDS, *HOST_KINDS, *SEVERAL_KINDS)
-KINDS: Final[dict[str, Kind]] = {one.name: one for one in (*LIES, *HONEST_KINDS)}
+KINDS: Final[dict[str, SituationKind]] = {one.name: one for one in (*LIES, *HONEST_KINDS)}
 FAMILIES: Final = tuple(dict.fromkeys(one.family for one in LIES))
 NEVER_FITTED: Final = frozenset({FAMILY})
 """Families that no fit has ever seen."""
 
 
-def kind_of(seed: int) -> Kind:
+def kind_of(seed: int) -> SituationKind:
     """Return the kind that a seed stands for: every second one is honest."""
     half = seed // 2
     return LIES[half % len(LIES)] if seed % 2 else HONEST_KINDS[half % len(HONEST_KINDS)]
 
 
-def healthy(kind: Kind, seed: int) -> Situation:
+def healthy(kind: SituationKind, seed: int) -> Situation:
     """Draw the device and the job, without a cause."""
     chance = random.Random(f"{kind.name}-{seed}")
     made = bare(kind.name, seed, chance, kind.direction)
@@ -41,7 +41,7 @@ def healthy(kind: Kind, seed: int) -> Situation:
     return made
 
 
-def drawn(kind: Kind, seed: int, without: Healthy) -> Situation:
+def drawn(kind: SituationKind, seed: int, without: Healthy) -> Situation:
     """Draw the same with its cause in it."""
     made = healthy(kind, seed)
     if kind.cause is not None:

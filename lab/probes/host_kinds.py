@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from lab.probes.device_kinds import deep, fast, many_dies, part_of_it, small, two_targets
-from lab.probes.kind import Kind
+from lab.probes.kind import SituationKind
 from lab.probes.situation import MOST_RATE, Healthy, Situation, limit, log_uniform
 
 if TYPE_CHECKING:
@@ -237,8 +237,8 @@ OTHER: Final = ("something_unexplained",)
 IN_MEMORY: Final = ("cache", "write_cache")
 
 HOST_KINDS: Final = (
-    Kind("cpu_quota", "host", GENERATOR, ("generator_cpu",), cause=_quota),
-    Kind(
+    SituationKind("cpu_quota", "host", GENERATOR, ("generator_cpu",), cause=_quota),
+    SituationKind(
         "few_processors",
         "host",
         GENERATOR,
@@ -247,8 +247,10 @@ HOST_KINDS: Final = (
         counterfactual=False,
         in_device=False,
     ),
-    Kind("steal", "host", GENERATOR, ("generator_cpu",), cause=_steal, counterfactual=False, in_device=False),
-    Kind(
+    SituationKind(
+        "steal", "host", GENERATOR, ("generator_cpu",), cause=_steal, counterfactual=False, in_device=False
+    ),
+    SituationKind(
         "full_thread",
         "host",
         GENERATOR,
@@ -257,10 +259,10 @@ HOST_KINDS: Final = (
         counterfactual=False,
         in_device=False,
     ),
-    Kind(
+    SituationKind(
         "wall_clock", "host", OTHER, ("clock_jump",), cause=_wall_clock, counterfactual=False, in_device=False
     ),
-    Kind(
+    SituationKind(
         "page_cache",
         "stack",
         IN_MEMORY,
@@ -270,7 +272,7 @@ HOST_KINDS: Final = (
         counterfactual=False,
         in_device=False,
     ),
-    Kind(
+    SituationKind(
         "writeback",
         "stack",
         IN_MEMORY,
@@ -280,8 +282,10 @@ HOST_KINDS: Final = (
         counterfactual=False,
         in_device=False,
     ),
-    Kind("holes", "stack", ("unwritten",), ("unwritten_region", "layer_flows"), "reads", cause=_holes),
-    Kind(
+    SituationKind(
+        "holes", "stack", ("unwritten",), ("unwritten_region", "layer_flows"), "reads", cause=_holes
+    ),
+    SituationKind(
         "cached_below",
         "stack",
         IN_MEMORY,
@@ -291,7 +295,7 @@ HOST_KINDS: Final = (
         counterfactual=False,
         in_device=False,
     ),
-    Kind(
+    SituationKind(
         "written_twice",
         "stack",
         OTHER,
@@ -301,15 +305,17 @@ HOST_KINDS: Final = (
         counterfactual=False,
         in_device=False,
     ),
-    Kind(
+    SituationKind(
         "somebody_else",
         "stack",
         ("background",),
         ("foreign_load", "layer_flows"),
         cause=_somebody_else,
     ),
-    Kind("split", "stack", OTHER, ("resized_on_path",), cause=_split, counterfactual=False, in_device=False),
-    Kind(
+    SituationKind(
+        "split", "stack", OTHER, ("resized_on_path",), cause=_split, counterfactual=False, in_device=False
+    ),
+    SituationKind(
         "merged",
         "stack",
         OTHER,
@@ -319,7 +325,7 @@ HOST_KINDS: Final = (
         counterfactual=False,
         in_device=False,
     ),
-    Kind(
+    SituationKind(
         "rate_too_high",
         "job",
         ("job_rate",),
@@ -328,33 +334,33 @@ HOST_KINDS: Final = (
         counterfactual=False,
         in_device=False,
     ),
-    Kind(
+    SituationKind(
         "too_short", "job", OTHER, ("too_few_samples",), cause=_short, counterfactual=False, in_device=False
     ),
 )
 MEASURES: Final = ("medium", "job_depth")
 PACED: Final = ("job_rate",)
 HONEST_KINDS: Final = (
-    Kind("honest", "honest", MEASURES, ()),
-    Kind("honest_alone", "honest", MEASURES, (), shape=_alone),
-    Kind("honest_flushing", "honest", MEASURES, (), "writes", shape=_flushing),
-    Kind("honest_clones", "honest", MEASURES, (), shape=_clones),
-    Kind("honest_sizes", "honest", MEASURES, (), shape=_sizes),
-    Kind("honest_same_content", "honest", MEASURES, (), "writes", shape=_same_content),
-    Kind("honest_part", "honest", MEASURES, (), shape=part_of_it),
-    Kind("honest_small", "honest", MEASURES, (), "reads", shape=small),
-    Kind("honest_two_targets", "honest", MEASURES, (), shape=two_targets),
-    Kind("honest_loose_limit", "honest", MEASURES, (), cause=_loose),
-    Kind("honest_cold_cache", "honest", MEASURES, (), "reads", cause=_cold),
-    Kind("honest_written", "honest", MEASURES, (), "reads", cause=_written),
-    Kind("honest_touched", "honest", MEASURES, (), cause=_touched),
-    Kind("honest_quiet_neighbour", "honest", MEASURES, (), cause=_quiet_neighbour),
-    Kind("honest_small_stops", "honest", MEASURES, (), cause=_small_stops),
-    Kind("honest_busy_host", "honest", MEASURES, (), cause=_busy_but_served),
-    Kind("honest_own_channel", "honest", MEASURES, (), shape=deep, cause=_own_channel),
-    Kind("honest_own_controller", "honest", MEASURES, (), shape=deep, cause=_own_controller),
-    Kind("honest_own_heads", "honest", MEASURES, (), shape=deep, cause=_own_heads),
-    Kind("honest_own_cores", "honest", MEASURES, (), shape=deep, cause=_own_cores),
-    Kind("honest_rate", "honest", PACED, ("own_limit",), cause=_rate),
-    Kind("honest_think_time", "honest", PACED, ("own_limit",), cause=_think),
+    SituationKind("honest", "honest", MEASURES, ()),
+    SituationKind("honest_alone", "honest", MEASURES, (), shape=_alone),
+    SituationKind("honest_flushing", "honest", MEASURES, (), "writes", shape=_flushing),
+    SituationKind("honest_clones", "honest", MEASURES, (), shape=_clones),
+    SituationKind("honest_sizes", "honest", MEASURES, (), shape=_sizes),
+    SituationKind("honest_same_content", "honest", MEASURES, (), "writes", shape=_same_content),
+    SituationKind("honest_part", "honest", MEASURES, (), shape=part_of_it),
+    SituationKind("honest_small", "honest", MEASURES, (), "reads", shape=small),
+    SituationKind("honest_two_targets", "honest", MEASURES, (), shape=two_targets),
+    SituationKind("honest_loose_limit", "honest", MEASURES, (), cause=_loose),
+    SituationKind("honest_cold_cache", "honest", MEASURES, (), "reads", cause=_cold),
+    SituationKind("honest_written", "honest", MEASURES, (), "reads", cause=_written),
+    SituationKind("honest_touched", "honest", MEASURES, (), cause=_touched),
+    SituationKind("honest_quiet_neighbour", "honest", MEASURES, (), cause=_quiet_neighbour),
+    SituationKind("honest_small_stops", "honest", MEASURES, (), cause=_small_stops),
+    SituationKind("honest_busy_host", "honest", MEASURES, (), cause=_busy_but_served),
+    SituationKind("honest_own_channel", "honest", MEASURES, (), shape=deep, cause=_own_channel),
+    SituationKind("honest_own_controller", "honest", MEASURES, (), shape=deep, cause=_own_controller),
+    SituationKind("honest_own_heads", "honest", MEASURES, (), shape=deep, cause=_own_heads),
+    SituationKind("honest_own_cores", "honest", MEASURES, (), shape=deep, cause=_own_cores),
+    SituationKind("honest_rate", "honest", PACED, ("own_limit",), cause=_rate),
+    SituationKind("honest_think_time", "honest", PACED, ("own_limit",), cause=_think),
 )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Kind:
+class SituationKind:
     """One row. `truth`: explanations that are right; `rules`: findings that are right of it.
 
     `counterfactual`: it counts only where it changes the number by a tenth. `in_device`: the simulated

@@ -17,7 +17,7 @@ from lab.verdicts.outside_page import beside_all, outside_lines, own_settings
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from lab.probes.tables import Scored
+    from lab.probes.tables import ScoredLine
     from lab.verdicts.cost import Cost
 
     from loadstone.explanations.weights import Fitted
@@ -57,7 +57,7 @@ def ranges(seeds: Sequence[int]) -> str:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnSituations:
     """What the pages are of. `asked`: seeds that the command names; `drawn`: those it came to."""
 
     command: str
@@ -84,9 +84,9 @@ class RealLines:
 
 
 def verdicts(
-    every: Sequence[Scored],
+    every: Sequence[ScoredLine],
     fitted: Fitted,
-    drawn: Drawn,
+    drawn: DrawnSituations,
     real: RealLines,
     costs: Sequence[Cost],
 ) -> str:
@@ -116,7 +116,7 @@ def earlier(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _verdicts(
-    every: Sequence[Scored], fitted: Fitted, drawn: Drawn, real: Sequence[dict[str, Any]]
+    every: Sequence[ScoredLine], fitted: Fitted, drawn: DrawnSituations, real: Sequence[dict[str, Any]]
 ) -> Iterator[str]:
     failed = drawn.failed
     tried = [one for one in every if one.probed is not None]
@@ -199,7 +199,7 @@ def chosen_by(tried: Sequence[dict[str, Any]]) -> str:
     return f"The present weights chose the probes of {now} of {len(tried)}, earlier ones those of the rest."
 
 
-def _never_seen(tried: Sequence[Scored]) -> list[str]:
+def _never_seen(tried: Sequence[ScoredLine]) -> list[str]:
     if not any(one.kind_out for one in tried):
         return []
     return [
@@ -233,7 +233,7 @@ def _cost(costs: Sequence[Cost]) -> Iterator[str]:
         )
 
 
-def _real(every: Sequence[dict[str, Any]], drawn: Drawn) -> Iterator[str]:
+def _real(every: Sequence[dict[str, Any]], drawn: DrawnSituations) -> Iterator[str]:
     staged = [row for row in every if not row["absent"]]
     lies = [row for row in staged if row["expected"] is not None]
     honest = [row for row in staged if row["expected"] is None and not row["uncounted"]]
@@ -328,7 +328,7 @@ def honest_lines(every: Sequence[dict[str, Any]]) -> Iterator[str]:
         )
 
 
-def probes(every: Sequence[Scored], fitted: Fitted, drawn: Drawn) -> str:
+def probes(every: Sequence[ScoredLine], fitted: Fitted, drawn: DrawnSituations) -> str:
     """Return the page of probes."""
     tried = [one for one in every if one.probed is not None]
     seeds = [int(one.row["seed"]) for one in tried]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from lab.probes.kind import Kind
+    from lab.probes.kind import SituationKind
 
     from loadstone.audit.case import Case
     from loadstone.audit.rule import Rule
@@ -173,7 +173,7 @@ def beside_others(row: Row) -> Row:
     return row | {name: seen(row.get(name)) for name in ("tried", "tried_without")}
 
 
-def kind_row(row: Row) -> Kind:
+def kind_row(row: Row) -> SituationKind:
     """Return the kind of a line."""
     return KINDS[row["kind"]]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from lab.probes.device_kinds import DEVICE_KINDS
 from lab.probes.host_kinds import HOST_KINDS
-from lab.probes.kind import Kind
+from lab.probes.kind import SituationKind
 
 if TYPE_CHECKING:
     import random
@@ -21,7 +21,7 @@ FAMILY: Final = "several"
 _BY_NAME: Final = {one.name: one for one in (*DEVICE_KINDS, *HOST_KINDS)}
 
 
-def _both(first: str, second: str) -> Kind:
+def _both(first: str, second: str) -> SituationKind:
     one, other = _BY_NAME[first], _BY_NAME[second]
     directions = {one.direction, other.direction} - {"any"}
     if len(directions) > 1:
@@ -37,7 +37,7 @@ def _both(first: str, second: str) -> Kind:
             if part.cause is not None:
                 part.cause(made, chance, without)
 
-    return Kind(
+    return SituationKind(
         f"{first}_and_{second}",
         FAMILY,
         tuple(dict.fromkeys((*one.truth, *other.truth))),

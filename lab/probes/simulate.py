@@ -33,7 +33,7 @@ from loadstone.probe.after_run import base_from
 from loadstone.probe.figures import COLUMNS, Figures, issuing_ns, of_stage
 
 if TYPE_CHECKING:
-    from lab.probes.kind import Kind
+    from lab.probes.kind import SituationKind
 
     from loadstone.audit.case import Case
     from loadstone.audit.rule import Rule
@@ -50,11 +50,11 @@ FILLED_WITH_ZEROS: Final = 0.05
 
 
 @dataclass(frozen=True)
-class Staged:
+class StagedSituation:
     """A situation that was run: what the audit sees of it, and what probes measured."""
 
     situation: Situation
-    kind: Kind
+    kind: SituationKind
     change: float
     """Logarithm of the rate, against that of the same device and job without the cause."""
     case: Case
@@ -114,7 +114,7 @@ def figures(plan: Plan) -> Figures:
     return found
 
 
-def attempt(name: str, seed: int, *, probing: bool = True, keep: Path | None = None) -> Staged:
+def attempt(name: str, seed: int, *, probing: bool = True, keep: Path | None = None) -> StagedSituation:
     """Draw a situation, run it, and probe it. `keep`: where its bundle stays, to be judged again."""
     kind = KINDS[name]
     with tempfile.TemporaryDirectory(prefix="probes-lab-") as place:
@@ -142,7 +142,7 @@ def attempt(name: str, seed: int, *, probing: bool = True, keep: Path | None = N
             raise RuntimeError("nothing was measured")
         base = replace(base, plan=plan)
         change = watched.log_ratio(base.main.rate, before.rate)
-        made = Staged(situation, kind, change, case, base, answered(case))
+        made = StagedSituation(situation, kind, change, case, base, answered(case))
         if not probing:
             return made
         after = _remembered(Path(state))

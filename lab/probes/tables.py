@@ -30,7 +30,7 @@ BINS = 10
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredLine:
     """A line and all that would be said of it. The last three only of lies that were probed."""
 
     row: Row
@@ -55,24 +55,24 @@ class Scored:
 Fits = dict[str, "Fitted"]
 
 
-def score(every: Iterable[Row], whole: Fitted, by_kind: Fits, by_family: Fits) -> list[Scored]:
+def score(every: Iterable[Row], whole: Fitted, by_kind: Fits, by_family: Fits) -> list[ScoredLine]:
     """Say of every line what is said of it; `by_kind` and `by_family`: fits made without them."""
     made = []
     for row in every:
         kind = rows.kind_row(row)
         plain = judged.untried(row, whole)
         if not row["tried"]:
-            made.append(Scored(row, plain))
+            made.append(ScoredLine(row, plain))
             continue
         truth = frozenset(kind.truth)
         probed = judged.probed(row, whole)
         if kind.honest:
-            made.append(Scored(row, plain, probed))
+            made.append(ScoredLine(row, plain, probed))
             continue
         without, outside = by_kind.get(kind.name), by_family.get(kind.family)
         gone = without or outside or whole
         made.append(
-            Scored(
+            ScoredLine(
                 row,
                 plain,
                 probed,
@@ -108,7 +108,7 @@ def wilson(some: int, whole: int) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def summary(every: Sequence[Scored]) -> list[str]:
+def summary(every: Sequence[ScoredLine]) -> list[str]:
     """Return the lines that matter, with their aims."""
     lies = [one for one in every if not one.honest]
     honest = [one for one in every if one.honest]
@@ -118,7 +118,9 @@ def summary(every: Sequence[Scored]) -> list[str]:
     after = [one for one in honest if one.probed is not None]
     out = [*_head("of", "what", "aim", "share", "met")]
 
-    def add(of: str, what: str, aim: str, which: Sequence[Scored], true: Callable[[Scored], bool]) -> None:
+    def add(
+        of: str, what: str, aim: str, which: Sequence[ScoredLine], true: Callable[[ScoredLine], bool]
+    ) -> None:
         some = sum(true(one) for one in which)
         out.append(_cells(of, what, aim, share(some, len(which)), _met(what, aim, some, len(which))))
 
@@ -169,7 +171,7 @@ def _of(said: Said | None) -> Said:
     return said
 
 
-def by_kind(every: Sequence[Scored]) -> list[str]:
+def by_kind(every: Sequence[ScoredLine]) -> list[str]:
     """Return the table of kinds, before and after probes."""
     out = _head(
         "kind", "family", "runs", "named first", "named", "said to measure", "probed", "named first",
@@ -177,7 +179,7 @@ def by_kind(every: Sequence[Scored]) -> list[str]:
         "family left out: first", "believed",
         "explanation removed: unexplained first", "believed",
     )  # fmt: skip
-    groups: dict[str, list[Scored]] = defaultdict(list)
+    groups: dict[str, list[ScoredLine]] = defaultdict(list)
     for one in every:
         groups[one.row["kind"]].append(one)
     for name, kind in KINDS.items():
@@ -214,7 +216,7 @@ def by_kind(every: Sequence[Scored]) -> list[str]:
     return out
 
 
-def _named(one: Scored, said: Said) -> bool:
+def _named(one: ScoredLine, said: Said) -> bool:
     if one.honest:
         return said.belief >= NAMED
     return bool(said.named & judged.right(one.row))
@@ -288,13 +290,13 @@ def brier(told: Sequence[Told]) -> str:
     )
 
 
-def measuring(every: Sequence[Scored], pick: Callable[[Scored], Said | None]) -> list[Told]:
+def measuring(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | None]) -> list[Told]:
     """Return every 'measures the storage' with its confidence, and whether it does."""
     found = [(pick(one), one.honest) for one in every]
     return [(said.confidence, honest) for said, honest in found if said is not None and said.measures]
 
 
-def believing(every: Sequence[Scored], pick: Callable[[Scored], Said | None]) -> list[Told]:
+def believing(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | None]) -> list[Told]:
     """Return of every verdict how probable it holds that the number measures the storage.
 
     A number that is rightly said to be limited by the job's own settings is left out: it is neither.
@@ -307,7 +309,7 @@ def believing(every: Sequence[Scored], pick: Callable[[Scored], Said | None]) ->
     ]
 
 
-def first_named(every: Sequence[Scored]) -> list[Told]:
+def first_named(every: Sequence[ScoredLine]) -> list[Told]:
     """Return the probability of the most probable explanation after probes, and whether it is right."""
     made = []
     for one in every:
@@ -322,12 +324,12 @@ def first_named(every: Sequence[Scored]) -> list[Told]:
     return made
 
 
-def findings(every: Sequence[Scored]) -> list[Told]:
+def findings(every: Sequence[ScoredLine]) -> list[Told]:
     """Return every finding of a rule with its confidence, and whether it is right."""
     return [(sure, name in judged.right(one.row)) for one in every for name, sure in one.untried.findings]
 
 
-def each_rule(every: Sequence[Scored]) -> list[str]:
+def each_rule(every: Sequence[ScoredLine]) -> list[str]:
     """Return what each rule adds: what the verdict would be without it."""
     out = _head(
         "rule", "findings", "right", "lies that would be said to measure the storage",

@@ -178,7 +178,7 @@ def _rows(situation: Situation, samples: pl.DataFrame, names: Sequence[str]) -> 
 
 
 @dataclass(frozen=True)
-class Counted:
+class DeviceSecond:
     """What ended in a second on a device, of one operation."""
 
     ios: float = 0.0
@@ -186,22 +186,22 @@ class Counted:
     spent_ns: float = 0.0
 
 
-NOTHING: Final = Counted()
+NOTHING: Final = DeviceSecond()
 
 
-def _by_second(samples: pl.DataFrame, devices: int) -> dict[tuple[int, int, int], Counted]:
+def _by_second(samples: pl.DataFrame, devices: int) -> dict[tuple[int, int, int], DeviceSecond]:
     """Return what ended, by second, device and operation."""
     rows = samples.group_by(
         (pl.col("start_ns") // SECOND_NS).alias("second"), (pl.col("cell") % devices).alias("device"), "op"
     ).agg(pl.col("ops", "bytes", "lat_sum_ns").sum())
     return {
-        (second, number, op): Counted(float(ios), float(moved), float(spent))
+        (second, number, op): DeviceSecond(float(ios), float(moved), float(spent))
         for second, number, op, ios, moved, spent in rows.iter_rows()
     }
 
 
 def _device(
-    situation: Situation, done: Sequence[Counted], name: str, length: int, chance: random.Random
+    situation: Situation, done: Sequence[DeviceSecond], name: str, length: int, chance: random.Random
 ) -> dict[str, int]:
     watch = situation.watch
     row: dict[str, int] = {}

@@ -28,7 +28,7 @@ PATIENCE_S = 60
 
 
 @dataclass(frozen=True, slots=True)
-class FileSystem:
+class TreeFileSystem:
     """Where a tree may lie. `tells`: it keeps what tells a file from another of the same size."""
 
     name: str
@@ -78,11 +78,11 @@ def _image(point: Path) -> Path:
 
 
 FILE_SYSTEMS = (
-    FileSystem("tmpfs", _mounted("-t", "tmpfs", "none")),
-    FileSystem("ext4", _ext(), "mkfs.ext4"),
-    FileSystem("ext4 without times of birth", _ext("-I", "128"), "mkfs.ext4"),
-    FileSystem("overlay", _overlay, tells=False),
-    FileSystem("FUSE", _fuse, "fuse2fs", tells=False),
+    TreeFileSystem("tmpfs", _mounted("-t", "tmpfs", "none")),
+    TreeFileSystem("ext4", _ext(), "mkfs.ext4"),
+    TreeFileSystem("ext4 without times of birth", _ext("-I", "128"), "mkfs.ext4"),
+    TreeFileSystem("overlay", _overlay, tells=False),
+    TreeFileSystem("FUSE", _fuse, "fuse2fs", tells=False),
 )
 
 
@@ -109,7 +109,7 @@ def directory_moved_over(mine: Path, name: Path) -> Path:
     return whole.rename(name.parent) / name.name
 
 
-def changes(one: FileSystem) -> list[tuple[str, Callable[[Path, Path], Path], int, str]]:
+def changes(one: TreeFileSystem) -> list[tuple[str, Callable[[Path, Path], Path], int, str]]:
     """What is tried there: in words, how, the size of what comes, and what a later run has to do."""
     tried: list[tuple[str, Callable[[Path, Path], Path], int, str]] = [
         ("a file moved onto a name of it", moved_over, 100, trial.ASKED),
@@ -123,7 +123,7 @@ def changes(one: FileSystem) -> list[tuple[str, Callable[[Path, Path], Path], in
 
 
 def put_in(
-    file_system: FileSystem, change: Callable[[Path, Path], Path], size_bytes: int
+    file_system: TreeFileSystem, change: Callable[[Path, Path], Path], size_bytes: int
 ) -> Callable[[Path, contextlib.ExitStack], Path]:
     """Stage it in a folder; the tree is returned when the run has ended."""
 

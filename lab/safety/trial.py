@@ -57,7 +57,7 @@ def on_a_host_of_its_own(stop: Event) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TrialRow:
     """A line of the table."""
 
     target: str

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 from lab.parts import Stage
 from lab.safety import meanwhile, stacks, trial, verbs
 from lab.safety.contents import KINDS, SIZE_BYTES, absent, call, put
-from lab.safety.trial import ASKED, REFUSED, WRITTEN, Row
+from lab.safety.trial import ASKED, REFUSED, WRITTEN, TrialRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lab.safety.contents import Kind
+    from lab.safety.contents import ContentKind
     from lab.safety.verbs import Verb
 
 FILE, DEVICE, TREE = "file", "block device", "tree"
@@ -39,7 +39,7 @@ SERIES = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SafetyCase:
     """Something at a place, the verbs that are tried on it and what should become of each."""
 
     target: str
@@ -64,7 +64,7 @@ class Case:
             yield self.target, self.holds, verb.name
 
 
-def image(stage: Stage, kind: Kind) -> Path:
+def image(stage: Stage, kind: ContentKind) -> Path:
     path = stage.folder / "image"
     with path.open("wb") as file:
         file.truncate(SIZE_BYTES)
@@ -81,19 +81,19 @@ def attached(stack: contextlib.ExitStack, path: Path) -> Path:
     return device
 
 
-def layouts() -> Iterator[Case]:
+def layouts() -> Iterator[SafetyCase]:
     """Devices that an experiment would make a file system on."""
     for name in OTHERS:
-        yield Case(DEVICE, name, (verbs.LAYOUTS,), ASKED, _content(NAMED[name], DEVICE))
+        yield SafetyCase(DEVICE, name, (verbs.LAYOUTS,), ASKED, _content(NAMED[name], DEVICE))
     mounted = (verbs.LAYOUTS, verbs.agreed(verbs.LAYOUTS))
-    yield Case(DEVICE, "a mounted ext4", mounted, REFUSED, _mounted_device)
+    yield SafetyCase(DEVICE, "a mounted ext4", mounted, REFUSED, _mounted_device)
     member = "the second device of a mounted btrfs"
-    yield Case(DEVICE, member, mounted, REFUSED, _btrfs_member)
+    yield SafetyCase(DEVICE, member, mounted, REFUSED, _btrfs_member)
     agreed = verbs.agreed(verbs.LAYOUTS)
-    yield Case(DEVICE, "ext4", (agreed,), WRITTEN, _content(NAMED["ext4"], DEVICE))
+    yield SafetyCase(DEVICE, "ext4", (agreed,), WRITTEN, _content(NAMED["ext4"], DEVICE))
 
 
-def _content(kind: Kind, target: str) -> Callable[[Stage, contextlib.ExitStack], Path]:
+def _content(kind: ContentKind, target: str) -> Callable[[Stage, contextlib.ExitStack], Path]:
     def place(stage: Stage, stack: contextlib.ExitStack) -> Path:
         path = image(stage, kind)
         return path if target == FILE else attached(stack, path)
@@ -101,23 +101,23 @@ def _content(kind: Kind, target: str) -> Callable[[Stage, contextlib.ExitStack],
     return place
 
 
-def contents() -> Iterator[Case]:
+def contents() -> Iterator[SafetyCase]:
     """Every kind of content, as a file and on a device."""
     for kind in KINDS:
         for target in (FILE, DEVICE):
             tried = (*RUNS, *(verbs.VERBS if kind.name in OTHERS else ()))
             place = _content(kind, target)
             if kind.precious:
-                yield Case(target, kind.name, tried, ASKED, place, needs=kind.needs)
+                yield SafetyCase(target, kind.name, tried, ASKED, place, needs=kind.needs)
             else:
-                yield Case(target, kind.name, (*RUNS, *SERIES), WRITTEN, place, None)
+                yield SafetyCase(target, kind.name, (*RUNS, *SERIES), WRITTEN, place, None)
     for target in (FILE, DEVICE):
         place = _content(NAMED["a tar archive"], target)
         given = verbs.OVERWRITE
-        yield Case(target, "a tar archive", (given,), WRITTEN if target == FILE else ASKED, place)
+        yield SafetyCase(target, "a tar archive", (given,), WRITTEN if target == FILE else ASKED, place)
     for verb in RUNS:
         for target in (FILE, DEVICE):
-            yield Case(
+            yield SafetyCase(
                 target,
                 "a tar archive",
                 (verbs.agreed(verb),),
@@ -126,7 +126,7 @@ def contents() -> Iterator[Case]:
             )
 
 
-def uses() -> Iterator[Case]:
+def uses() -> Iterator[SafetyCase]:
     """What is in use is refused, with consent too."""
     tried = (verbs.agreed(verbs.RUN), verbs.DROP_IN, verbs.OVERWRITE)
     for target, holds, place in (
@@ -141,7 +141,7 @@ def uses() -> Iterator[Case]:
     ):
         # What is swapped to changes by itself.
         swap = "swap" in holds
-        yield Case(target, holds, tried, REFUSED, place, *((None,) if swap else ()))
+        yield SafetyCase(target, holds, tried, REFUSED, place, *((None,) if swap else ()))
     for target, holds, make in (
         (DEVICE, "a loop device over a mounted one", stacks.over_a_mounted_loop),
         (DEVICE, "an ext2 mounted in another mount namespace", stacks.mounted_elsewhere),
@@ -157,15 +157,15 @@ def uses() -> Iterator[Case]:
         (FILE, "the upper file of an overlay, open by the overlay's name", stacks.overlay),
         (FILE, "an empty file that somebody begins to write", stacks.growing),
     ):
-        yield Case(target, holds, tried, REFUSED, _made_in_folder(make))
+        yield SafetyCase(target, holds, tried, REFUSED, _made_in_folder(make))
     # The kernel adds to it with every process that ends.
     accounts = _made_in_folder(stacks.accounting)
-    yield Case(FILE, "a file to which the kernel accounts processes", tried, REFUSED, accounts, None)
+    yield SafetyCase(FILE, "a file to which the kernel accounts processes", tried, REFUSED, accounts, None)
     for target, holds, make in (
         (FILE, "an empty file over whose name somebody's is mounted", stacks.mounted_over),
         (DEVICE, "text that is still in the page cache", stacks.unsynced),
     ):
-        yield Case(target, holds, RUNS, ASKED, _made_in_folder(make))
+        yield SafetyCase(target, holds, RUNS, ASKED, _made_in_folder(make))
 
 
 def _made_in_folder(
@@ -271,18 +271,18 @@ KERNELS = (
 )
 
 
-def kernels() -> Iterator[Case]:
+def kernels() -> Iterator[SafetyCase]:
     """What is no place for data."""
     tried = (verbs.agreed(verbs.RUN), verbs.OVERWRITE)
     for path in KERNELS:
-        yield Case("file of the kernel's", path, tried, REFUSED, lambda *_, path=path: Path(path), None)
+        yield SafetyCase("file of the kernel's", path, tried, REFUSED, lambda *_, path=path: Path(path), None)
 
 
-def marks() -> Iterator[Case]:
+def marks() -> Iterator[SafetyCase]:
     """A file that a run made, and what somebody did to it afterwards."""
     tried = (verbs.RUN, verbs.DROP_IN)
-    yield Case(FILE, "what a run of Loadstone left", tried, WRITTEN, _made, None)
-    yield Case(FILE, "the same, renamed", (verbs.RUN,), WRITTEN, _changed(_renamed), None)
+    yield SafetyCase(FILE, "what a run of Loadstone left", tried, WRITTEN, _made, None)
+    yield SafetyCase(FILE, "the same, renamed", (verbs.RUN,), WRITTEN, _changed(_renamed), None)
     for holds, change in (
         ("the same, filled by somebody", lambda path: put(path, (0, b"mine" * 1000))),
         ("the same, 4 bytes changed, times set back", _set_back),
@@ -292,7 +292,7 @@ def marks() -> Iterator[Case]:
         ("somebody's file moved over it", _moved_over),
         ("the same, after a run that was killed", _killed),
     ):
-        yield Case(FILE, holds, tried, ASKED, _changed(change))
+        yield SafetyCase(FILE, holds, tried, ASKED, _changed(change))
 
 
 def _made(stage: Stage, _: contextlib.ExitStack) -> Path:
@@ -345,12 +345,12 @@ def _killed(path: Path) -> None:
     marker.write(path, marker.Mark("writing"))
 
 
-def trees() -> Iterator[Case]:
+def trees() -> Iterator[SafetyCase]:
     """Trees of files."""
     write, anew = verbs.tree("no"), verbs.tree("yes")
-    yield Case(TREE, "what a run of Loadstone left", (write, anew), WRITTEN, _tree, None)
-    yield Case(TREE, "files that nobody marked", (write, anew), ASKED, _unmarked, _first)
-    yield Case(TREE, "files and vdbench's control file", (write, anew), ASKED, _control_file, _first)
+    yield SafetyCase(TREE, "what a run of Loadstone left", (write, anew), WRITTEN, _tree, None)
+    yield SafetyCase(TREE, "files that nobody marked", (write, anew), ASKED, _unmarked, _first)
+    yield SafetyCase(TREE, "files and vdbench's control file", (write, anew), ASKED, _control_file, _first)
     for holds, change, expected in (
         ("one with a file of somebody's in it", _put_in, ASKED),
         ("one with a file changed, times set back", lambda tree: _set_back(_first(tree)), ASKED),
@@ -360,17 +360,17 @@ def trees() -> Iterator[Case]:
         ("one with another directory mounted in it", None, REFUSED),
     ):
         place = _mounted_below if change is None else _changed_tree(change)
-        yield Case(TREE, holds, (write, anew, verbs.agreed(write)) if expected == REFUSED else (write, anew),
-                   expected, place, _first)  # fmt: skip
+        tried = (write, anew, verbs.agreed(write)) if expected == REFUSED else (write, anew)
+        yield SafetyCase(TREE, holds, tried, expected, place, _first)
 
 
-def during_a_run() -> Iterator[Case]:
+def during_a_run() -> Iterator[SafetyCase]:
     """Trees into which something came while a run worked there."""
     write, anew = verbs.tree("no"), verbs.tree("yes")
     for one in meanwhile.FILE_SYSTEMS:
         for holds, change, size_bytes, expected in meanwhile.changes(one):
             put_in = meanwhile.put_in(one, change, size_bytes)
-            yield Case(
+            yield SafetyCase(
                 f"{TREE} on {one.name}",
                 f"{holds}, during a run",
                 (write, anew),
@@ -455,7 +455,7 @@ def _mounted_below(stage: Stage, stack: contextlib.ExitStack) -> Path:
     return tree
 
 
-def outputs() -> Iterator[Case]:
+def outputs() -> Iterator[SafetyCase]:
     """Where results are written to."""
     for target, holds, place in (
         (DEVICE, "a mounted ext4", _mounted_device),
@@ -464,7 +464,7 @@ def outputs() -> Iterator[Case]:
         (FILE, "text", _content(NAMED["text"], FILE)),
         (FILE, "the file behind a mounted loop device", _mounted_file),
     ):
-        yield Case(f"output: {target}", holds, verbs.OUTPUTS, REFUSED, _with_bundles(place))
+        yield SafetyCase(f"output: {target}", holds, verbs.OUTPUTS, REFUSED, _with_bundles(place))
 
 
 def _with_bundles(
@@ -486,7 +486,7 @@ def _must(stage: Stage, *words: str) -> None:
         raise RuntimeError(f"{words[0]} ended with {code}: {said}")
 
 
-def again() -> Iterator[Case]:
+def again() -> Iterator[SafetyCase]:
     """A bundle's Plan again, where something else stands now than when it ran.
 
     The target's name is a link, so that it can be led elsewhere.
@@ -494,7 +494,7 @@ def again() -> Iterator[Case]:
     for target in (FILE, DEVICE):
         for name in OTHERS:
             tried = (verbs.RERUN, verbs.VERIFY)
-            yield Case(
+            yield SafetyCase(
                 target,
                 f"{name}, since a run",
                 tried,
@@ -502,18 +502,18 @@ def again() -> Iterator[Case]:
                 _since_a_run(target, _content(NAMED[name], target)),
             )
         kept = _since_a_run(target, _content(NAMED["nothing but a hole"], target))
-        yield Case(target, "nothing but a hole, since a run", (verbs.RERUN,), WRITTEN, kept, None)
+        yield SafetyCase(target, "nothing but a hole, since a run", (verbs.RERUN,), WRITTEN, kept, None)
         given = _since_a_run(target, _content(NAMED["a tar archive"], target))
-        yield Case(target, "a tar archive, since a run", (verbs.agreed(verbs.RERUN),), WRITTEN, given)
+        yield SafetyCase(target, "a tar archive, since a run", (verbs.agreed(verbs.RERUN),), WRITTEN, given)
     other = _since_a_run(FILE, _content(NAMED["ext4"], DEVICE))
-    yield Case(DEVICE, "ext4, where the run had a file", (verbs.RERUN,), ASKED, other)
+    yield SafetyCase(DEVICE, "ext4, where the run had a file", (verbs.RERUN,), ASKED, other)
     for target, holds, place in (
         (DEVICE, "a mounted ext4", _mounted_device),
         (FILE, "the file behind a mounted loop device", _mounted_file),
         (FILE, "a database that a process has open", _open_database),
     ):
         used = _since_a_run(target, place)
-        yield Case(target, f"{holds}, since a run", (verbs.agreed(verbs.RERUN),), REFUSED, used)
+        yield SafetyCase(target, f"{holds}, since a run", (verbs.agreed(verbs.RERUN),), REFUSED, used)
 
 
 def _since_a_run(
@@ -535,7 +535,7 @@ def _since_a_run(
     return led_elsewhere
 
 
-def cases() -> list[Case]:
+def cases() -> list[SafetyCase]:
     """Return all of them."""
     return [
         *contents(),
@@ -555,7 +555,7 @@ def listed() -> list[tuple[str, str, str]]:
     return [key for case in cases() for key in case.named()]
 
 
-def rows(number: int) -> list[Row]:
+def rows(number: int) -> list[TrialRow]:
     """Try one of the cases, and tell of each line when it is there."""
     found = []
     for row in tried(cases()[number]):
@@ -564,7 +564,7 @@ def rows(number: int) -> list[Row]:
     return found
 
 
-def tried(case: Case) -> Iterator[Row]:
+def tried(case: SafetyCase) -> Iterator[TrialRow]:
     """Do the trials of a case. What is written makes it new for the next verb."""
     left = list(case.verbs)
     while left:
@@ -576,7 +576,7 @@ def tried(case: Case) -> Iterator[Row]:
                 excused = case.missing is not None
                 why = f"not installed: {case.missing}" if excused else trial.shortened(str(error))
                 for verb in left:
-                    yield Row(case.target, case.holds, verb.name, trial.NOT_TRIED, None, why, excused)
+                    yield TrialRow(case.target, case.holds, verb.name, trial.NOT_TRIED, None, why, excused)
                 return
             while left:
                 verb = left.pop(0)
@@ -586,7 +586,7 @@ def tried(case: Case) -> Iterator[Row]:
                     break
 
 
-def _try(case: Case, verb: Verb, target: Path, stage: Stage, number: int) -> Row:
+def _try(case: SafetyCase, verb: Verb, target: Path, stage: Stage, number: int) -> TrialRow:
     watched = None if case.watched is None else case.watched(target)
     before = None if watched is None else trial.fingerprint(watched)
     words = verb.words(target, stage.folder, f"out{number}")
@@ -598,4 +598,4 @@ def _try(case: Case, verb: Verb, target: Path, stage: Stage, number: int) -> Row
     why = trial.evidence(said, str(target)) if happened in (REFUSED, ASKED) or not right else ""
     if not right and not why:
         why = trial.shortened(f"exit code {code}: {said}")
-    return Row(case.target, case.holds, verb.name, happened, intact, why, right)
+    return TrialRow(case.target, case.holds, verb.name, happened, intact, why, right)

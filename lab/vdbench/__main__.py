@@ -27,7 +27,7 @@ _ANCHOR = re.compile(r"\banchor=([^,\s]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class VdbenchFileRow:
     """One file and what differs."""
 
     name: str
@@ -35,7 +35,7 @@ class Row:
     apart: bool
     listed: int
     ran: bool
-    found: compare.Difference
+    found: compare.VdbenchDifference
 
     @property
     def cells(self) -> tuple[list[str], ...]:
@@ -73,7 +73,7 @@ def ours(*words: str | Path, cwd: Path) -> tuple[int, str]:
     return call(sys.executable, "-m", "loadstone.cli.main", *words, cwd=cwd)
 
 
-def listed(vdbench: Path, file: Path, place: Path, found: compare.Difference) -> int:
+def listed(vdbench: Path, file: Path, place: Path, found: compare.VdbenchDifference) -> int:
     """List a file's runs with both programs, and say how they differ; return how many there are."""
     _, real = call(vdbench, "-s", "-f", file, "-o", place / "listed", cwd=place)
     code, mine = ours("plan", file, cwd=place)
@@ -105,7 +105,7 @@ def _why(said: str) -> str:
     return (lines or said.splitlines() or ["said nothing"])[0][:110]
 
 
-def run(vdbench: Path, file: Path, place: Path, found: compare.Difference) -> bool:
+def run(vdbench: Path, file: Path, place: Path, found: compare.VdbenchDifference) -> bool:
     """Run a file with both programs, each on an empty place, and add what differs."""
     emptied(place, file)
     for name in ("real", "study", "mine"):
@@ -134,7 +134,7 @@ def emptied(place: Path, file: Path) -> None:
         Path(anchor).mkdir()  # vdbench makes those of formats only, and no target of copies.
 
 
-def table(rows: list[Row]) -> str:
+def table(rows: list[VdbenchFileRow]) -> str:
     """Return what was found, as Markdown."""
     made = ["| file | kind | apart | runs | same | what differs | known |", "|---|---|---|--:|---|---|---|"]
     for row in rows:
@@ -169,21 +169,21 @@ def main() -> int:
     asked = parser.parse_args()
     vdbench, place = asked.vdbench.resolve(), asked.place.resolve()
     place.mkdir(parents=True, exist_ok=True)
-    rows: list[Row] = []
+    rows: list[VdbenchFileRow] = []
     for drawn in draw.drawn(asked.seed, asked.count, f"{place}/data"):
         if asked.only and drawn.apart != (asked.only == "apart"):
             continue
-        file, found = place / f"{drawn.name}.parm", compare.Difference()
+        file, found = place / f"{drawn.name}.parm", compare.VdbenchDifference()
         file.write_text(drawn.text)
         emptied(place, file)
         count = listed(vdbench, file, place, found)
         ran = not asked.list_only and run(vdbench, file, place, found)
-        rows.append(Row(drawn.name, drawn.kind, drawn.apart, count, ran, found))
+        rows.append(VdbenchFileRow(drawn.name, drawn.kind, drawn.apart, count, ran, found))
         print(f"{drawn.name} {drawn.kind}: {rows[-1].cells}", file=sys.stderr, flush=True)
     for file in asked.files:
-        found = compare.Difference()
+        found = compare.VdbenchDifference()
         count = listed(vdbench, file.resolve(), place, found)
-        rows.append(Row(file.name, "given", False, count, False, found))
+        rows.append(VdbenchFileRow(file.name, "given", False, count, False, found))
         print(f"{file.name}: {rows[-1].cells}", file=sys.stderr, flush=True)
     text = table(rows)
     if asked.table is None:

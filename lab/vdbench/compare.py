@@ -32,7 +32,7 @@ _SIGMAS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Pages:
+class VdbenchDirectory:
     """One directory, read."""
 
     names: frozenset[str]
@@ -48,7 +48,7 @@ class Pages:
 
 
 @dataclass(slots=True)
-class Difference:
+class VdbenchDifference:
     """What differs, in words, by what it is about."""
 
     lists: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Difference:
     """What differs as docs/vdbench.md says, and why."""
 
 
-def read(directory: Path) -> Pages:
+def read(directory: Path) -> VdbenchDirectory:
     """Read a directory of pages."""
     names, headers = set[str](), dict[str, frozenset[str]]()
     for path in directory.glob("*.html"):
@@ -71,7 +71,7 @@ def read(directory: Path) -> Pages:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         headers[name] = frozenset(_plain(line) for line in lines if _HEADER.search(line))
     columns, rows = _flat((directory / "flatfile.html").read_text(errors="replace").splitlines())
-    return Pages(frozenset(names), headers, columns, rows)
+    return VdbenchDirectory(frozenset(names), headers, columns, rows)
 
 
 def _plain(line: str) -> str:
@@ -89,7 +89,14 @@ def _flat(lines: list[str]) -> tuple[list[str], list[dict[str, str]]]:
     return columns, [dict(zip(columns, row, strict=True)) for row in found if len(row) == len(columns)]
 
 
-def differences(real: Pages, ours: Pages, seconds: float, found: Difference, *, sizes: bool = False) -> None:
+def differences(
+    real: VdbenchDirectory,
+    ours: VdbenchDirectory,
+    seconds: float,
+    found: VdbenchDifference,
+    *,
+    sizes: bool = False,
+) -> None:
     """Add what differs between two directories. `sizes`: files have several, so that their sum is drawn."""
     found.files += [f"no {name}.html" for name in sorted(real.names - ours.names)]
     for name in sorted(ours.names - real.names):
@@ -112,7 +119,9 @@ def differences(real: Pages, ours: Pages, seconds: float, found: Difference, *, 
             (found.known if nothing else found.mixes).append(told)
 
 
-def _headers(name: str, real: Pages, ours: Pages, found: Difference, *, sizes: bool) -> None:
+def _headers(
+    name: str, real: VdbenchDirectory, ours: VdbenchDirectory, found: VdbenchDifference, *, sizes: bool
+) -> None:
     """Compare the header lines of a page."""
     theirs, mine = real.headers[name], ours.headers[name]
     if sizes and theirs != mine:

@@ -19,7 +19,7 @@ _TIMES: Final = "elapsed=3,interval=1"
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnParameterFile:
     """One parameter file. `apart`: it is not for tuning by."""
 
     name: str
@@ -166,10 +166,10 @@ _FILES: Final[dict[str, Callable[[_Files], str]]] = {
 }
 
 
-def drawn(seed: int, count: int, place: str) -> list[Drawn]:
+def drawn(seed: int, count: int, place: str) -> list[DrawnParameterFile]:
     """Return files; every kind comes before one comes again, a third of each round is apart."""
     kinds = [(kind, False) for kind in _RAW] + [(kind, True) for kind in _FILES]
-    made: list[Drawn] = []
+    made: list[DrawnParameterFile] = []
     while len(made) < count:
         number = len(made)
         kind, on_files = kinds[number % len(kinds)]
@@ -177,5 +177,5 @@ def drawn(seed: int, count: int, place: str) -> list[Drawn]:
         here = f"{place}/{number:03d}"
         text = _FILES[kind](_Files(rng, here)) if on_files else _RAW[kind](_Raw(rng, here))
         apart = kind in APART or rng.random() < 1 / 4
-        made.append(Drawn(f"{number:03d}", kind, on_files, apart, text))
+        made.append(DrawnParameterFile(f"{number:03d}", kind, on_files, apart, text))
     return made

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from lab.parts import missing
 from lab.verdicts.scenarios import SCENARIOS
-from lab.verdicts.score import Scored, calibration, score
+from lab.verdicts.score import ScoredScenario, calibration, score
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ def main(names: Sequence[str]) -> int:
     if absent is not None:
         print(f"cannot stage anything: {absent}", file=sys.stderr)
         return 2
-    scored: list[Scored] = []
+    scored: list[ScoredScenario] = []
     broken = 0
     for scenario in SCENARIOS:
         if names and scenario.name not in names:
@@ -50,7 +50,7 @@ def main(names: Sequence[str]) -> int:
     return 0 if all(one.passed or one.absent for one in scored) else 1
 
 
-def _document(scored: Sequence[Scored]) -> Iterator[str]:
+def _document(scored: Sequence[ScoredScenario]) -> Iterator[str]:
     lies = [one for one in scored if one.scenario.expected is not None and one.absent is None]
     honest = [one for one in scored if one.scenario.expected is None and one.absent is None]
     counted = [one for one in honest if not one.uncounted]
@@ -109,13 +109,13 @@ def _document(scored: Sequence[Scored]) -> Iterator[str]:
             yield f"Not staged: {one.scenario.name} ({one.absent})."
 
 
-def _row(one: Scored, label: str, outcome: str) -> str:
+def _row(one: ScoredScenario, label: str, outcome: str) -> str:
     verdict = one.verdict
     said = verdict.kind.replace("_", " ") if verdict is not None else "–"
     return f"| {one.scenario.story} | {label} | {said} | {_found(one)} | {outcome} |"
 
 
-def _found(one: Scored) -> str:
+def _found(one: ScoredScenario) -> str:
     if one.absent is not None:
         return f"not staged: {one.absent}"
     return (

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lab.verdicts.scenarios import Scenario
-    from lab.verdicts.score import Scored
+    from lab.verdicts.score import ScoredScenario
 
 
-def line(seed: int, one: Scored, spinning: int, alone: Scored | None = None) -> dict[str, Any]:
+def line(
+    seed: int, one: ScoredScenario, spinning: int, alone: ScoredScenario | None = None
+) -> dict[str, Any]:
     """Return what is kept of a run. `alone`: what would have been said without the probes after it."""
     return {
         "seed": seed,
@@ -46,7 +48,7 @@ def line(seed: int, one: Scored, spinning: int, alone: Scored | None = None) -> 
     }
 
 
-def _said(one: Scored) -> dict[str, Any]:
+def _said(one: ScoredScenario) -> dict[str, Any]:
     said = one.verdict
     rests = one.findings
     return {
@@ -100,7 +102,7 @@ def _taken(bundle: Path | None) -> dict[str, Any]:
     return {"taken": None if found is None else round(found.share, 3)}
 
 
-def _alone(one: Scenario, bundle: Path | None, probe: str | None, *, busy: bool) -> Scored | None:
+def _alone(one: Scenario, bundle: Path | None, probe: str | None, *, busy: bool) -> ScoredScenario | None:
     if probe is None or bundle is None or not bundle.exists():
         return None
     return score_bundle(one, bundle, busy=busy, probes=False)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Kind:
+class DrawnKind:
     """What is expected of a kind (None: it is honest), and what is true beside.
 
     `explained`: the explanations that probes may rightly give it. `outside`: it is of `outside`.
@@ -36,7 +36,7 @@ class Kind:
     outside: bool
 
 
-KINDS: Final[dict[str, Kind]] = {}
+KINDS: Final[dict[str, DrawnKind]] = {}
 
 
 def kind(
@@ -45,7 +45,7 @@ def kind(
     """Add a kind."""
 
     def add(stage: Drawn) -> Drawn:
-        KINDS[stage.__name__] = Kind(stage, expected, also, explained, outside)
+        KINDS[stage.__name__] = DrawnKind(stage, expected, also, explained, outside)
         return stage
 
     return add

@@ -31,7 +31,7 @@ BANDS = ((0.5, 0.7), (0.7, 0.85), (0.85, 0.95), (0.95, 1.01))
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredScenario:
     """A scenario and what was said of it; `absent` is why it could not be staged."""
 
     scenario: Scenario
@@ -85,7 +85,7 @@ class Scored:
 
 def score(
     scenario: Scenario, keep: Path | None = None, *, spinning: int = 0, options: Sequence[str] = ()
-) -> Scored:
+) -> ScoredScenario:
     """Stage a scenario, run it, judge it, and take it down. `keep`: where its bundle stays.
 
     `spinning`: programs beside it that use up CPUs; `options`: of its runs.
@@ -99,17 +99,17 @@ def score(
                 shutil.copytree(bundle, keep)
             return score_bundle(scenario, bundle, busy=busy)
     except MissingPartError as error:
-        return Scored(scenario, None, absent=str(error))
+        return ScoredScenario(scenario, None, absent=str(error))
 
 
-def score_bundle(scenario: Scenario, bundle: Path, *, busy: bool, probes: bool = True) -> Scored:
+def score_bundle(scenario: Scenario, bundle: Path, *, busy: bool, probes: bool = True) -> ScoredScenario:
     """Judge the bundle of a scenario, or what would have been said without the probes after its run."""
     found = cases(summarise(Bundle.open(bundle)))
     known = found if probes else [replace(one, probed=None) for one in found]
-    return Scored(scenario, judge(known).verdict, busy)
+    return ScoredScenario(scenario, judge(known).verdict, busy)
 
 
-def calibration(every: Iterable[Scored]) -> list[tuple[float, float, int, int]]:
+def calibration(every: Iterable[ScoredScenario]) -> list[tuple[float, float, int, int]]:
     """Return for each band of confidence how many findings were right, and how many there were."""
     told = [(one.right(cause), cause.confidence) for one in every for cause in one.findings]
     rows = []

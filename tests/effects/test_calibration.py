@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lab.experiments import HELD_OUT, KINDS, TUNED, DrawnStudies, StudyOutcome, judge, page
+from lab.experiments import HELD_OUT, KINDS, TUNED, DrawnStudies, StudyFindings, judge, page
 
 from lab import seed_differences
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def check(found: list[StudyOutcome], *, least: float, most: float) -> None:
+def check(found: list[StudyFindings], *, least: float, most: float) -> None:
     """Hold what was said against what was planted."""
     assert sum(one.covered for one in found) >= least * len(found)
     assert sum(one.family_false for one in found if one.nulls) <= most * len(found)

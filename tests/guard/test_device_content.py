@@ -21,7 +21,7 @@ from .test_devices import attached
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.safety.contents import Kind
+    from lab.safety.contents import ContentKind
 
     from loadstone.plan.model import Plan
 
@@ -50,7 +50,7 @@ def written(device: str) -> Plan:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "sampled"])
 def test_every_kind_needs_consent_and_nothing_does_not(
-    image: Path, kind: Kind, whole: bool, monkeypatch: pytest.MonkeyPatch
+    image: Path, kind: ContentKind, whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Issue 11, 1.2. `sampled`: as on a device that is too large to be read and knows no holes."""
     if kind.missing:

@@ -45,7 +45,7 @@ def test_sizes_of_a_file_keep_their_proportions() -> None:
     assert sizes == [cut.MOST_BYTES, cut.MOST_BYTES // 2, pytest.approx(cut.MOST_BYTES / 10, rel=0.01)]
 
 
-def made(path: Path, ios: int, size: int, error: int = 0) -> compare.Done:
+def made(path: Path, ios: int, size: int, error: int = 0) -> compare.FioResult:
     path.mkdir()
     nothing = {"total_ios": 0, "io_bytes": 0}
     read = {"total_ios": ios, "io_bytes": ios * size}
@@ -84,6 +84,6 @@ def test_a_program_that_does_not_end_is_ended_with_its_jobs(
 def test_a_group_without_a_name_is_compared_as_one_that_differs() -> None:
     """882200-011: fio 3.33 names no job where `group_reporting` stands in a later job of a group."""
     named = {"jobname": "a", "read": {"io_bytes": 1}}
-    both = compare.Done(0, "", {"jobs": [named, {"read": {"io_bytes": 2}}]})
-    alone = compare.Done(0, "", {"jobs": [named]})
+    both = compare.FioResult(0, "", {"jobs": [named, {"read": {"io_bytes": 2}}]})
+    alone = compare.FioResult(0, "", {"jobs": [named]})
     assert compare.differences(both, alone, timed=False, text="") == ["2 jobs, ours 1"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.fio_scripts import Outcome, told
+from lab.fio_scripts import ScriptOutcome, told
 
 
 def test_a_line_for_each_test_is_counted_once_however_often_sums_stand_between() -> None:
@@ -12,7 +12,7 @@ def test_a_line_for_each_test_is_counted_once_however_often_sums_stand_between()
         "2 test(s) passed, 1 failed, 1 skipped\n"
     )
     found = told(text, 1)
-    assert found == Outcome(2, 1, ("2 non-zero return code, 2",))
+    assert found == ScriptOutcome(2, 1, ("2 non-zero return code, 2",))
     assert str(found) == "2 of 3, 1 skipped"
 
 
@@ -21,7 +21,7 @@ def test_other_words_for_the_same_are_read() -> None:
         str(told("**********Test 7 PASSED**********\n1 tests passed, 0 failed, 0 skipped\n", 0)) == "1 of 1"
     )
     steady = "PASSED job1 no ss\nFAILED job2 ss not attained\n1 test(s) PASSED, 1 test(s) FAILED\n"
-    assert told(steady, 1) == Outcome(1, failed=("job2 ss not attained",))
+    assert told(steady, 1) == ScriptOutcome(1, failed=("job2 ss not attained",))
     assert str(told("2 tests passed, 1 failed\n", 1)) == "2 of 3"
 
 

@@ -23,7 +23,7 @@ def test_the_weights_are_of_the_situations_that_are_kept() -> None:
 
 
 @pytest.fixture(scope="module")
-def sample() -> model.Sample:
+def sample() -> model.FitSample:
     every, _ = lines.kept()
     return model.sample(every)
 
@@ -31,13 +31,13 @@ def sample() -> model.Sample:
 @pytest.mark.parametrize(
     "start", [FITTED.weights, pytest.param(None, marks=pytest.mark.nightly)], ids=["near", "from afar"]
 )
-def test_the_fit_gives_the_weights_that_are_kept(sample: model.Sample, start: Weights | None) -> None:
+def test_the_fit_gives_the_weights_that_are_kept(sample: model.FitSample, start: Weights | None) -> None:
     again = model.rounded(model.fit_weights(sample, None, start))
     for name in model.BOUNDS:
         assert getattr(again, name) == pytest.approx(getattr(FITTED.weights, name), rel=0.1), name
 
 
-def test_the_regressions_are_those_that_are_kept(sample: model.Sample) -> None:
+def test_the_regressions_are_those_that_are_kept(sample: model.FitSample) -> None:
     assert model.fit_probed(sample, FITTED.weights) == (FITTED.probed, FITTED.limited)
     assert model.fit_strange(sample) == FITTED.strange
 

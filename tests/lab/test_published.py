@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def looked(root: Path, *agreed: str, rule: str | None = None) -> published.Seen:
-    seen = published.Seen()
+def looked(root: Path, *agreed: str, rule: str | None = None) -> published.PublishedResults:
+    seen = published.PublishedResults()
     published.look(root, frozenset(agreed), rule, seen)
     return seen
 

@@ -170,11 +170,11 @@ def test_a_trial_that_could_not_be_staged_is_wrong() -> None:
         raise RuntimeError("the first run ended with 70")
 
     verb = verbs.RUN
-    case = trials.Case(trials.FILE, "anything", (verb,), trial.ASKED, fails)
+    case = trials.SafetyCase(trials.FILE, "anything", (verb,), trial.ASKED, fails)
     assert [(row.happened, row.right, row.said) for row in trials.tried(case)] == [
         (trial.NOT_TRIED, False, "the first run ended with 70")
     ]
-    absent = trials.Case(trials.FILE, "anything", (verb,), trial.ASKED, fails, needs="no-such-program")
+    absent = trials.SafetyCase(trials.FILE, "anything", (verb,), trial.ASKED, fails, needs="no-such-program")
     assert [(row.happened, row.right, row.said) for row in trials.tried(absent)] == [
         (trial.NOT_TRIED, True, "not installed: no-such-program")
     ]

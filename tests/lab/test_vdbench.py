@@ -32,7 +32,7 @@ HEAD = "         tod               timestamp Run Interval reqrate rate read% byt
 
 def pages(
     path: Path, rate: str, reads: str, head: str = "Nov 22, 2026    interval        i/o"
-) -> compare.Pages:
+) -> compare.VdbenchDirectory:
     path.mkdir()
     (path / "flatfile.html").write_text(f"<pre>\n{HEAD}\n{ROW.format(rate=rate, reads=reads)}\n")
     (path / "summary.html").write_text(f"<pre>\n{head}\n10:00:03.000 1 100\n")
@@ -52,7 +52,7 @@ def pages(
 def test_noise_is_none_and_a_difference_is_told(
     tmp_path: Path, rate: str, reads: str, head: str, text: str
 ) -> None:
-    found = compare.Difference()
+    found = compare.VdbenchDifference()
     real, ours = pages(tmp_path / "real", "100", "50"), pages(tmp_path / "ours", rate, reads, head)
     if not text:
         ours.rows[0]["reqrate"] = "100"
@@ -62,7 +62,7 @@ def test_noise_is_none_and_a_difference_is_told(
 
 
 def test_what_the_documents_name_is_known_and_nothing_else(tmp_path: Path) -> None:
-    found = compare.Difference()
+    found = compare.VdbenchDifference()
     real, ours = pages(tmp_path / "real", "100", "50"), pages(tmp_path / "ours", "100", "50")
     size = "Anchor size: anchor=ANCHOR: dirs: 2; files: 16; bytes: "
     table = "min(ms) <     max(ms)"
@@ -75,7 +75,7 @@ def test_what_the_documents_name_is_known_and_nothing_else(tmp_path: Path) -> No
     assert len(found.known) == 1
     assert len(found.headers) == 3
     ended = replace(real, rows=[*real.rows, {**real.rows[0], "Interval": "avg_2-1"}])
-    known = compare.Difference()
+    known = compare.VdbenchDifference()
     compare.differences(ended, ours, 100.0, known, sizes=True)
     assert known.headers == []
     assert len(known.known) == 3
