@@ -16,6 +16,7 @@ import pytest
 
 from loadstone import output
 from loadstone.errors import InputError, LoadstoneError, RefusedError
+from tests.support.devices import attached, empty
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -250,25 +251,15 @@ def test_file_systems_that_can_do_less_keep_the_rules(poor_file_system: str, tmp
 
 @pytest.mark.root
 def test_a_file_behind_a_loop_device_is_no_place_for_an_output(tmp_path: Path) -> None:
-    losetup = shutil.which("losetup", path="/usr/sbin:/sbin:/usr/bin")
-    if os.geteuid() != 0 or losetup is None:
-        pytest.skip("loop devices need root and losetup")
-    image = tmp_path / "image"
-    with image.open("wb") as file:
-        file.truncate(1 << 20)
-    made = subprocess.run([losetup, "--find", "--show", image], capture_output=True, text=True, check=False)
-    if made.returncode:
-        pytest.skip(f"no loop device here: {made.stderr.strip()}")
-    device = Path(made.stdout.strip())
-    try:
+    image = empty(tmp_path / "image", 1 << 20)
+    with attached(image) as name:
+        device = Path(name)
         assert f"backs {device.name}" in refusal(image)
         assert "a block device" in refusal(device)
         link = tmp_path / "link"
         link.symlink_to(device)
         assert "a block device" in refusal(link)
         assert not any(device.read_bytes())
-    finally:
-        subprocess.run([losetup, "--detach", device], check=True)
 
 
 ALLOWED = {

@@ -11,7 +11,6 @@ import hashlib
 import importlib
 import inspect
 import os
-import shutil
 import stat
 import subprocess
 import typing
@@ -24,6 +23,7 @@ from loadstone.cli import app
 from loadstone.cli.fio.args import OWN_OPTIONS, REQUIRED
 from loadstone.cli.main import main
 from loadstone.formats.fio.table import BY_NAME
+from tests.support.devices import attached, call, empty
 from tests.support.runs import make
 
 if TYPE_CHECKING:
@@ -44,21 +44,9 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextlib.contextmanager
 def looped(image: Path) -> Iterator[Path]:
-    losetup = shutil.which("losetup", path="/usr/sbin:/sbin:/usr/bin")
-    if os.geteuid() != 0 or losetup is None:
-        pytest.skip("loop devices need root and losetup")
-    with image.open("wb") as file:
-        file.truncate(8 << 20)
-    subprocess.run(
-        ["mkfs.ext4", "-q", image], check=True, env={**os.environ, "PATH": "/usr/sbin:/usr/bin:/bin"}
-    )
-    made = subprocess.run([losetup, "--find", "--show", image], capture_output=True, text=True, check=False)
-    if made.returncode:
-        pytest.skip(f"no loop device here: {made.stderr.strip()}")
-    try:
-        yield Path(made.stdout.strip())
-    finally:
-        subprocess.run([losetup, "--detach", made.stdout.strip()], check=True)
+    call("mkfs.ext4", "-q", str(empty(image, 8 << 20)))
+    with attached(image) as device:
+        yield Path(device)
 
 
 @contextlib.contextmanager

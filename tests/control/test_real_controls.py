@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.control.table import Controls
+from tests.support import devices
+from tests.support.devices import attached, empty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,23 +44,10 @@ def mounted(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """Return a loop device and where its ext4 is mounted."""
     if os.geteuid() != 0 or not all(map(shutil.which, ("losetup", "mkfs.ext4", "mount", "umount"))):
         pytest.skip("needs root, losetup, mkfs.ext4 and mount")
-    image, point = tmp_path / "image", tmp_path / "a point"
-    point.mkdir()
-    with image.open("wb") as file:
-        file.truncate(64 << 20)
+    image, point = empty(tmp_path / "image", 64 << 20), tmp_path / "a point"
     subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
-    made = subprocess.run(["losetup", "--find", "--show", image], capture_output=True, text=True, check=False)
-    if made.returncode:
-        pytest.skip(f"no loop device here: {made.stderr.strip()}")
-    device = made.stdout.strip()
-    try:
-        done = subprocess.run(["mount", device, point], capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"cannot mount here: {done.stderr.strip()}")
+    with attached(image) as device, devices.mounted(device, point):
         yield device, point
-    finally:
-        subprocess.run(["umount", point], check=False)
-        subprocess.run(["losetup", "--detach", device], check=True)
 
 
 def values(device: str, point: Path) -> dict[str, str | None]:
@@ -119,19 +108,11 @@ def test_a_program_that_is_killed_or_interrupted_leaves_nothing_changed(
 def test_a_device_that_is_detached_takes_its_settings_along(tmp_path: Path) -> None:
     if os.geteuid() != 0 or not shutil.which("losetup"):
         pytest.skip("needs root and losetup")
-    image = tmp_path / "image"
-    with image.open("wb") as file:
-        file.truncate(1 << 20)
-    attach = ["losetup", "--find", "--show", str(image)]
-    made = subprocess.run(attach, capture_output=True, text=True, check=False)
-    if made.returncode:
-        pytest.skip(f"no loop device here: {made.stderr.strip()}")
-    device = made.stdout.strip()
     environment = os.environ | {"LOADSTONE_STATE": str(tmp_path / "state")}
     text = "from loadstone.control.changes import Changes; import os, sys\n"
     text += "Changes().set('read_ahead_kb', sys.argv[1], '64'); os._exit(0)"
-    subprocess.run([sys.executable, "-c", text, device], check=True, env=environment)
-    subprocess.run(["losetup", "--detach", device], check=True)
+    with attached(empty(tmp_path / "image", 1 << 20)) as device:
+        subprocess.run([sys.executable, "-c", text, device], check=True, env=environment)
     deadline = time.monotonic() + 10
     while (Path("/sys/block") / Path(device).name / "loop").exists() and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.bundle.read import Bundle
-from tests.guard.test_devices import attached, call, mounted
+from tests.support.devices import attached, call, mounted
 
 from .program import INTERRUPT, events, finish, job, kinds, run, start, ticks
 

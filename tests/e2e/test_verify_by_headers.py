@@ -12,7 +12,7 @@ import pytest
 
 from loadstone.formats.fio import supported_options
 from tests.e2e.program import needs_engine, run
-from tests.guard.test_devices import attached
+from tests.support.devices import attached
 
 if TYPE_CHECKING:
     from pathlib import Path

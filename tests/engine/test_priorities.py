@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.devices import attached
 from tests.support.plans import IO_URING, plan, stream, target, worker
 
 from .runs import arrow_rows, run
@@ -50,16 +51,11 @@ def traced(place: Path, event: str) -> Iterator[Path]:
 def loop(backing: Path) -> Iterator[str]:
     """A device of its own, so that its requests are ours."""
     backing.write_bytes(os.urandom(SIZE_BYTES))
-    attach = ["losetup", "--find", "--show", "--direct-io=off", str(backing)]
-    made = subprocess.run(attach, capture_output=True, text=True, check=False)
-    if made.returncode:
-        pytest.skip(f"no loop device: {made.stderr.strip()}")
-    device = made.stdout.strip()
-    try:
-        yield device
-    finally:
-        (Path("/sys/block") / Path(device).name / "queue/nomerges").write_text("0")
-        subprocess.run(["losetup", "--detach", device], check=True)
+    with attached(backing, "--direct-io=off") as device:
+        try:
+            yield device
+        finally:
+            (Path("/sys/block") / Path(device).name / "queue/nomerges").write_text("0")
 
 
 @pytest.mark.root

@@ -29,6 +29,7 @@ from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.path.mounts import mounts
 from loadstone.plan.resolve import resolve
 from loadstone.plan.safety import guard
+from tests.support.devices import attached, empty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,22 +44,9 @@ def devices(tmp_path: Path) -> Iterator[list[str]]:
     """Two loop devices that are gone afterwards."""
     if os.geteuid() != 0 or not all(map(shutil.which, PROGRAMS)):
         pytest.skip(f"needs root and {', '.join(PROGRAMS)}")
-    made: list[str] = []
-    try:
-        for number in range(2):
-            image = tmp_path / f"image{number}"
-            with image.open("wb") as file:
-                file.truncate(150 << 20)
-            done = subprocess.run(
-                ["losetup", "--find", "--show", image], capture_output=True, text=True, check=False
-            )
-            if done.returncode:
-                pytest.skip(f"no loop device here: {done.stderr.strip()}")
-            made.append(done.stdout.strip())
-        yield made
-    finally:
-        for device in made:
-            subprocess.run(["losetup", "--detach", device], check=False)
+    images = [empty(tmp_path / f"image{number}", 150 << 20) for number in range(2)]
+    with attached(images[0]) as one, attached(images[1]) as other:
+        yield [one, other]
 
 
 def order(devices: list[str], base: Path, **what: Any) -> LayoutOrder:

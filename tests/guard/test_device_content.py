@@ -14,9 +14,9 @@ from lab.safety.contents import KINDS, SIZE_BYTES
 from loadstone.errors import RefusedError
 from loadstone.plan.safety import content, content_evidence, guard
 from loadstone.plan.safety.run_targets import hold
+from tests.support.devices import attached, empty
 
 from .plans import plan, target
-from .test_devices import attached
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,10 +30,7 @@ pytestmark = pytest.mark.root
 
 @pytest.fixture
 def image(tmp_path: Path) -> Path:
-    path = tmp_path / "image"
-    with path.open("wb") as file:
-        file.truncate(SIZE_BYTES)
-    return path
+    return empty(tmp_path / "image", SIZE_BYTES)
 
 
 @pytest.fixture

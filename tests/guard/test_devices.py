@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,67 +11,26 @@ import pytest
 
 from loadstone.errors import RefusedError
 from loadstone.plan.safety import guard, in_use
+from tests.support.devices import attached, call, empty, mounted, tool
 
 from .plans import plan, target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 SIZE = 64 << 20
 pytestmark = pytest.mark.root
 
 
-def tool(name: str) -> str:
-    found = shutil.which(name, path=PATH)
-    if found is None:
-        pytest.skip(f"{name} is not installed")
-    return found
-
-
-def call(name: str, *words: str) -> str:
-    return subprocess.run([tool(name), *words], check=True, capture_output=True, text=True).stdout.strip()
-
-
-@contextlib.contextmanager
-def attached(backing: Path) -> Iterator[str]:
-    if os.geteuid() != 0:
-        pytest.skip("loop devices need root")
-    try:
-        device = call("losetup", "--find", "--show", str(backing))
-    except subprocess.CalledProcessError as error:
-        pytest.skip(f"no loop device here: {error.stderr.strip()}")
-    try:
-        yield device
-    finally:
-        call("losetup", "--detach", device)
-
-
 @pytest.fixture
 def backing(tmp_path: Path) -> Path:
-    path = tmp_path / "backing"
-    with path.open("wb") as out:
-        out.truncate(SIZE)
-    return path
+    return empty(tmp_path / "backing", SIZE)
 
 
 @pytest.fixture
 def loop(backing: Path) -> Iterator[str]:
     with attached(backing) as device:
         yield device
-
-
-@contextlib.contextmanager
-def mounted(device: str, point: Path) -> Iterator[None]:
-    point.mkdir()
-    try:
-        call("mount", device, str(point))
-    except subprocess.CalledProcessError as error:
-        pytest.skip(f"mounting is not possible here: {error.stderr.strip()}")
-    try:
-        yield
-    finally:
-        call("umount", str(point))
 
 
 def refusal(device: str, *, consent: bool = True) -> str:

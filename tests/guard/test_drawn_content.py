@@ -14,8 +14,7 @@ from lab.safety.draws import LAYOUTS, laid
 from loadstone.plan.safety import content, sampling, structure_offsets
 from loadstone.plan.safety.content import look
 from loadstone.plan.safety.sampling import BLOCK_BYTES, Space
-
-from .test_devices import attached
+from tests.support.devices import attached
 
 DRAWS = int(os.environ.get("LOADSTONE_DRAWS", "60"))
 PASSES = (32, 32, 64)

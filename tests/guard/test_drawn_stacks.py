@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.plan.safety import guard, in_use
+from tests.support.devices import call, tool
 
 from .plans import plan, target
-from .test_devices import call, tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

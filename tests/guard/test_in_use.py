@@ -18,10 +18,11 @@ from loadstone.cli.main import main
 from loadstone.errors import RefusedError
 from loadstone.path.block import BlockDevice
 from loadstone.plan.safety import guard, in_use, kernel_exports, open_files
+from tests.support.devices import attached, call
 
 from . import test_trees
 from .plans import plan, target
-from .test_devices import attached, backing, call, loop
+from .test_devices import backing, loop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

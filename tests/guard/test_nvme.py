@@ -15,9 +15,9 @@ from loadstone.plan.model import Identity, Namesake, Plan, Target, TargetKind
 from loadstone.plan.safety import guard
 from loadstone.plan.safety.in_use import Snapshot
 from tests.path.trees import KernelTree
+from tests.support.devices import attached, call
 
 from .plans import plan, target
-from .test_devices import attached, call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from loadstone.errors import RefusedError
 from loadstone.plan.safety import obstacles
 from tests.e2e.program import job, run
 from tests.guard.plans import plan, target
-from tests.guard.test_devices import attached, call
+from tests.support.devices import attached, call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

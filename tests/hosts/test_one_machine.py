@@ -7,7 +7,6 @@ import json
 import mmap
 import os
 import shutil
-import subprocess
 import threading
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ import pytest
 
 from loadstone.cli.main import main
 from tests.hosts.test_run import hosts_file
+from tests.support.devices import attached
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,13 +41,8 @@ pytestmark = [
 def device(tmp_path: Path) -> Iterator[str]:
     image = tmp_path / "hosts-image"
     image.write_bytes(os.urandom(1 << 20) * 32)
-    made = subprocess.run(
-        ["losetup", "--find", "--show", "--direct-io=on", image], capture_output=True, text=True, check=False
-    )
-    if made.returncode:
-        pytest.skip(f"no loop device: {made.stderr}")
-    yield made.stdout.strip()
-    subprocess.run(["losetup", "--detach", made.stdout.strip()], check=True)
+    with attached(image, "--direct-io=on") as found:
+        yield found
 
 
 @contextlib.contextmanager

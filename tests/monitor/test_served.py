@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from loadstone.monitor import served
 from loadstone.monitor.served import Served, bucket, width
 from loadstone.monitor.tracepoints import TracedEvent, Tracepoint
-from tests.guard.test_devices import attached
+from tests.support.devices import attached
 
 FDS = Path("/proc/self/fd")
 FORMAT = """name: block_io_start

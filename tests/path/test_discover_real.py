@@ -13,8 +13,8 @@ import pytest
 
 from loadstone.path.discover import discover
 from loadstone.path.underlying import under_path
-from tests.guard.test_devices import PATH, attached, call, mounted
 from tests.payload.parts import CONTROL, zram
+from tests.support.devices import PATH, attached, call, mounted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
