@@ -266,9 +266,9 @@ def test_every_verb_refuses_a_study_with_a_run_that_was_altered(
 ) -> None:
     """`audit` and `compare` left such a run out and ended with 0, where `report` and `export` refused."""
     study, base = tmp_path / "r" / "study", tmp_path / "base"
-    make(base, Job("a"))
+    make(base, MadeJob("a"))
     for number in (1, 2):
-        make(study / "runs" / str(number), Job("a"), seed=number)
+        make(study / "runs" / str(number), MadeJob("a"), seed=number)
     points = [{"name": f"{n}", "factors": {}, "bundle": f"runs/{n}"} for n in (1, 2)]
     told = {"kind": "list", "name": "a", "front_end": "fio", "loadstone_version": "0", "started": "now"}
     (study / "study.json").write_text(json.dumps(seal.with_digest(told | {"request": {}, "points": points})))
@@ -354,7 +354,7 @@ def test_the_bundle_of_somebody_else_ends_no_search(
     """Bundles are closed to others: one among ours ended `audit`, `compare`, `runs` and `report` with 1."""
     place = tmp_path / "place"
     for name in ("base", "place/mine", "place/theirs"):
-        make(tmp_path / name, Job("a"))
+        make(tmp_path / name, MadeJob("a"))
     theirs = str(place / "theirs")
 
     def closed(real: Any) -> Any:

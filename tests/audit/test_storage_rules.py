@@ -27,7 +27,7 @@ from loadstone.bundle.read import Bundle
 from tests.audit.cases import run
 from tests.audit.test_course_rules import loop, on_time
 from tests.support import runs
-from tests.support.runs import Job
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -288,7 +288,7 @@ def test_the_disk_that_is_busy_is_a_note() -> None:
 
 def test_what_is_said_begins_with_the_disk_that_is_busy(tmp_path: Path) -> None:
     """Nothing was tried, and the storage's own disk was at its end: that is the answer."""
-    made = runs.make(tmp_path / "run", Job("a", {"read": 1000.0}, median_ns=30e6), seconds=10.0)
+    made = runs.make(tmp_path / "run", MadeJob("a", {"read": 1000.0}, median_ns=30e6), seconds=10.0)
     case = cases_of_run(summarise(Bundle.open(made.path)))[0]
     seen = host(disks(busy_ns=0.99 * S, queue_time_ns=3 * S, read_bytes=4e6))
     said = judge_case(replace(case, watched=(seen,)))

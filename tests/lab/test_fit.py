@@ -42,7 +42,7 @@ def test_the_regressions_are_those_that_are_kept(sample: model.FitSample) -> Non
     assert model.fit_strange(sample) == FITTED.strange
 
 
-def test_a_fit_that_saw_no_limiter_does_not_believe_one(sample: model.Sample) -> None:
+def test_a_fit_that_saw_no_limiter_does_not_believe_one(sample: model.FitSample) -> None:
     """Seed 100021, a limit on I/Os in flight: explanations gave the storage 34 %, and such a fit 97 %."""
 
     def limiter(row: rows.Row) -> bool:
