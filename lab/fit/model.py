@@ -21,7 +21,7 @@ from loadstone.explanations.strangeness import FAR, strangeness
 from loadstone.explanations.weights import Logistic, Weights
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from lab.fit.evidence import Evidence
     from lab.probes.kind import SituationKind
@@ -49,8 +49,10 @@ RIDGE: Final = 1.0
 LEAST_SLOPE: Final = 1.4
 """Of what the explanations give to the storage: with a smaller one, lies of a family that was left out were
 believed more often (seeds 100001 to 101122: 26 % in place of 24 %, their explanation taken out)."""
-SLOPES: Final = {"measures": (LEAST_SLOPE, None), "measures_limited": (0.0, None), "limited": (-20.0, 0.0)}
+SLOPES: Final = {"measures": (LEAST_SLOPE, None), "measures_limited": (0.0, None), "limited": (-20.0, 20.0)}
 """Bounds of those that do not only take away from belief."""
+TAKES: Final = {**SLOPES, "limited": (None, 0.0)}
+"""The same of a fit that saw so few limiters that being limited would give belief."""
 BOUNDS: Final = {
     "dependence": (0.2, 1.0),
     "unlike": (0.1, 0.6),
@@ -263,7 +265,10 @@ def fit_probed(
     bound = [at for at, one in enumerate(told) if one["limited"] >= LIMITED and one["measures_limited"] > 0]
     right = sum(counts[at] for at in bound if honest[at])
     limited = (right + 1) / (sum(counts[at] for at in bound) + 2)
-    return regression(told, honest, counts), round(min(ALIKE, limited), 3)
+    found = regression(told, honest, counts)
+    if found.slopes["limited"] > 0:
+        found = regression(told, honest, counts, TAKES)
+    return found, round(min(ALIKE, limited), 3)
 
 
 def fit_strange(of: FitSample, leave: Callable[[Row], bool] | None = None) -> float:
@@ -276,14 +281,17 @@ def fit_strange(of: FitSample, leave: Callable[[Row], bool] | None = None) -> fl
 
 
 def regression(
-    told: Sequence[dict[str, float]], honest: Sequence[bool], counts: Sequence[float] | None = None
+    told: Sequence[dict[str, float]],
+    honest: Sequence[bool],
+    counts: Sequence[float] | None = None,
+    slopes: Mapping[str, tuple[float | None, float | None]] = SLOPES,
 ) -> Logistic:
     """Return the regression at the frequencies as they were drawn. `counts`: of each as so many."""
     names = sorted(told[0])
     values = np.array([[one[name] for name in names] for one in told])
     truth = np.array(honest, np.float64)
     each = np.ones(len(truth)) if counts is None else np.array(counts)
-    bounds = [(None, None), *(SLOPES.get(name, (None, 0.0)) for name in names)]
+    bounds = [(None, None), *(slopes.get(name, (None, 0.0)) for name in names)]
 
     def loss(point: Floats) -> float:
         at = point[0] + values @ point[1:]
@@ -291,5 +299,5 @@ def regression(
 
     start = np.array([0.0, *(LEAST_SLOPE if name == "measures" else 0.0 for name in names)])
     found = minimize(loss, start, method="L-BFGS-B", bounds=bounds)
-    slopes = {name: round(float(at), 4) for name, at in zip(names, found.x[1:], strict=True)}
-    return Logistic(intercept=round(float(found.x[0]), 4), slopes=slopes)
+    told_slopes = {name: round(float(at), 4) for name, at in zip(names, found.x[1:], strict=True)}
+    return Logistic(intercept=round(float(found.x[0]), 4), slopes=told_slopes)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lab.probes.tables import ScoredLine
 
-COMMAND = "make lab-full"
+COMMAND = "`make lab-full`"
 REAL = 300
 """Runs with real parts that it asks for."""
 DOCS = Path(__file__).parents[2] / "docs"

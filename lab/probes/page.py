@@ -126,7 +126,7 @@ def _verdicts(
         "",
         "How often the verdict is right, on situations whose truth is known.",
         "",
-        f"Written by `{drawn.command}`{drawn.broken_off}: {len(every)} simulated situations of seeds "
+        f"Written by {drawn.command}{drawn.broken_off}: {len(every)} simulated situations of seeds "
         f"{ranges(seeds)} that "
         f"count, {len(tried)} of them probed (20 s of virtual time each), of {len(LIES)} kinds of lies in "
         f"{len(FAMILIES)} families and {len(HONEST_KINDS)} honest kinds"
@@ -338,7 +338,7 @@ def probes(every: Sequence[ScoredLine], fitted: Fitted, drawn: DrawnSituations) 
             "",
             "How often probes name what lies behind a number.",
             "",
-            f"Written by `{drawn.command}`{drawn.broken_off}: {len(tried)} situations of seeds "
+            f"Written by {drawn.command}{drawn.broken_off}: {len(tried)} situations of seeds "
             f"{ranges(seeds)}, parameters "
             "log-uniform, 20 s of virtual time for probes after each run. Fitted on "
             f"{fitted.source.situations} situations of seeds {', '.join(fitted.source.seeds)}.",
