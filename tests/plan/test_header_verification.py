@@ -72,6 +72,8 @@ def test_the_interval_is_what_fio_makes_of_it(plan: Planner, options: str, bytes
         ("size=1m\nio_size=2m\n", True),
         ("size=1m\nio_size=512k\n", False),
         ("rw=randwrite:8\n", True),
+        # 990300-011: windows come again, and a block that was written over was told to be damaged.
+        ("zonemode=strided\nzonesize=64k\nzonerange=128k\n", True),
     ],
 )
 def test_what_is_written_once_is_read_back_in_its_turn(plan: Planner, options: str, by_address: bool) -> None:

@@ -21,6 +21,7 @@ from loadstone.plan.pattern import (
     shares,
     sizes,
     smallest,
+    strided_zones,
     trims_then_writes,
 )
 from loadstone.plan.verification import verify, verify_state
@@ -108,10 +109,14 @@ def headers(
 
 
 def _writes_once(job: Job) -> bool:
-    """Whether a map is kept of what random writes touched: then each is read back in its turn."""
+    """Whether a map is kept of what random writes touched: then each is read back in its turn.
+
+    Windows that move come to the same places again within a pass.
+    """
     addresses = blocks_of(job).addresses
     uniform = addresses.random_distribution[1].kind == "random"
-    return not addresses.norandommap and uniform and addresses.random_generator != "lfsr"
+    mapped = not addresses.norandommap and addresses.random_generator != "lfsr"
+    return uniform and mapped and strided_zones(job) is None
 
 
 def _by_address(job: Job) -> bool:
