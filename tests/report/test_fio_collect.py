@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 from loadstone.analysis.histogram import Histogram
 from loadstone.analysis.latency import Latency
 from loadstone.report.fio import collect, document, normal, terse
-from loadstone.report.fio.stats import percentiles
+from loadstone.report.fio.stats import SYNC, percentiles
 
 from . import fio_small_run
 
@@ -61,6 +62,20 @@ def test_the_processs_cpu_is_shared_by_ios_and_lost_nowhere() -> None:
     assert sum(line.user_ns for line in lines) == pytest.approx(604_000_000)
     assert lines[0].user_percent == pytest.approx(15.0)  # 300 of 604 I/Os, 300 ms of CPU in 2 s
     assert lines[0].context_switches == 300
+
+
+@pytest.mark.parametrize(("every", "counted"), [(0, 0), (8, 5)])
+def test_flushes_count_where_a_job_asks_for_some_before_its_end(every: int, counted: int) -> None:
+    """882200-037: `end_fsync` alone has none in fio's `sync`."""
+    source = fio_small_run.source()
+    flushes = fio_small_run.row(2, 2, SYNC, 1, [0] * 5, [3_000_000] * 5)
+    source.samples = pl.concat([source.samples, fio_small_run.frame([flushes])])
+    flush = source.plan.streams[2].flush.model_copy(update={"at_end": True, "fsync_every": every})
+    streams = [*source.plan.streams[:2], source.plan.streams[2].model_copy(update={"flush": flush})]
+    source.plan = source.plan.model_copy(update={"streams": tuple(streams)})
+    line = collect.report(source).lines[2]
+    assert (line.sync_ios, line.sync.count) == (counted, counted)
+    assert line.directions[1].ios == 4
 
 
 def test_the_ramp_does_not_count() -> None:

@@ -98,7 +98,7 @@ def report(source: Source) -> Report:
         line_of_unit.update({member.unit: index for member in together})
     rows = _measured(source, line_of_unit)
     # A damaged bundle may have a tree's rows under the Plan of another.
-    rows = rows.filter(pl.col("op") < len(DIRECTION_NAMES))
+    rows = rows.filter(pl.col("op") < len(DIRECTION_NAMES)).filter(~_only_last_flushes(source.plan))
     _fill_totals(lines, rows)
     _fill_windows(lines, rows, source.plan.interval_ns)
     for line, together in zip(lines, grouped, strict=True):
@@ -167,6 +167,13 @@ def _measured(source: Source, line_of_unit: Mapping[int, int]) -> pl.DataFrame:
         schema={"cell": pl.UInt32, "line": pl.Int64},
     )
     return source.samples.filter(~pl.col("ramp")).join(lines, on="cell", how="inner")
+
+
+def _only_last_flushes(plan: Plan) -> pl.Expr:
+    """Rows of flushes where a job flushes nothing before its end: fio counts no flush of its end."""
+    flushing = (one for one in plan.streams if one.flush.fsync_every or one.flush.fdatasync_every)
+    cells = sorted({use.cell for one in flushing for use in one.files})
+    return (pl.col("op") == SYNC) & ~pl.col("cell").is_in(cells)
 
 
 def _fill_totals(lines: Sequence[JobLine], rows: pl.DataFrame) -> None:
