@@ -25,6 +25,17 @@ pub(super) struct Files {
     pub(super) finishes: bool,
 }
 
+/// Where an I/O was in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Walked {
+    /// The next one of its walk would begin again.
+    ToTheEnd,
+    /// Somewhere in a walk.
+    Within,
+    /// There is no walk.
+    AtRandom,
+}
+
 /// A file it is at work on.
 #[derive(Debug, Clone, Copy)]
 struct Open {
@@ -80,11 +91,18 @@ impl Files {
         self.open[self.current as usize].file
     }
 
-    /// Told after each I/O when files are finished before others are begun.
-    pub(super) fn used(&mut self, len: u32, at_the_end: bool) {
+    /// Told after each I/O when files are finished before others are begun: a walk through a file
+    /// ends at its end (reads and writes have one each, and the first to get there ends both), all
+    /// else with as many bytes as it has.
+    pub(super) fn used(&mut self, len: u32, walk: Walked) {
         let open = &mut self.open[self.current as usize];
         open.bytes += u64::from(len);
-        if at_the_end || open.bytes >= self.lengths[open.file as usize] {
+        let is_over = match walk {
+            Walked::ToTheEnd => true,
+            Walked::Within => false,
+            Walked::AtRandom => open.bytes >= self.lengths[open.file as usize],
+        };
+        if is_over {
             self.finished();
         }
     }
@@ -113,7 +131,8 @@ impl Files {
 
 #[cfg(test)]
 mod tests {
-    use crate::pattern::tests::{file, reads, source, take};
+    use crate::pattern::tests::{file, mixed, reads, source, take};
+    use loadstone_base::ops::Op;
     use loadstone_plan::{FileChoice, OpPattern};
 
     #[test]
@@ -196,6 +215,21 @@ mod tests {
         for (count, blocks) in counts.into_iter().zip([3, 1, 2, 1]) {
             assert!(count.abs_diff(1000 * blocks) <= 3 * blocks, "{counts:?}");
         }
+    }
+
+    /// 990300-025: as fio, whose file is done where one of its directions has no place left.
+    #[test]
+    fn reads_and_writes_each_walk_through_a_file_before_the_next_is_begun() {
+        let files = vec![file(0, 0, 50 * 4096), file(1, 0, 50 * 4096)];
+        let mut stream = mixed([70, 30, 0], source(0, 4096), files);
+        stream.file_choice = FileChoice::Sequential {};
+        let ios = take(&stream, 200);
+        let first = ios.iter().take_while(|io| io.file == 0).count();
+        let reads = ios[..first].iter().filter(|io| io.op == Op::Read).count();
+        // Binomial: about 21 writes beside 50 reads.
+        assert_eq!(reads, 50);
+        assert!((60..90).contains(&first), "{first}");
+        assert_eq!(ios[first].file, 1);
     }
 
     #[test]

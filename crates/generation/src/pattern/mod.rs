@@ -40,7 +40,7 @@ pub use permutation::{Permutation, Walk};
 pub(crate) use sizes::{alias_table, pick};
 pub use sizes::{Alias, Sizes};
 
-use files::Files;
+use files::{Files, Walked};
 use loadstone_base::ops::Op;
 use loadstone_base::rng::Rng;
 use loadstone_plan as plan;
@@ -212,8 +212,12 @@ impl Generator {
             windows.used(len);
         }
         if self.files.finishes {
-            let at_the_end = self.windows.is_none() && source.at_the_end(file as usize);
-            self.files.used(len, at_the_end);
+            let walk = if self.windows.is_some() {
+                Walked::AtRandom
+            } else {
+                source.walked(file as usize)
+            };
+            self.files.used(len, walk);
         }
         if self.trim_then_write && next.op == Op::Trim {
             self.follow_up = Some(Next {

@@ -5,6 +5,7 @@
 
 use super::aged::Aged;
 use super::cursor::{clamp_len, Cursor};
+use super::files::Walked;
 use super::order::{Listed, Skewed, Zones};
 use super::passes::{needs_map, Classes, Passes};
 use super::permutation::Walk;
@@ -309,19 +310,23 @@ impl Source {
         (start, len)
     }
 
-    /// The next sequential I/O of the file would start again from the other end.
-    pub(super) fn at_the_end(&self, file: usize) -> bool {
+    /// Whether the next sequential I/O of the file would start again from the other end.
+    pub(super) fn walked(&self, file: usize) -> Walked {
         let cursor = &self.cursors[file];
-        if self.random_percent > 0 || cursor.run_left > 0 {
-            return false;
+        if self.random_percent > 0 {
+            return Walked::AtRandom;
         }
-        cursor
-            .position
-            .checked_add_signed(self.stride_bytes)
-            .is_none_or(|start| {
-                start < cursor.begin
-                    || start.saturating_add(u64::from(self.sizes.min())) > cursor.end
-            })
+        let in_run = cursor.run_left > 0;
+        let stride_bytes = if in_run { 0 } else { self.stride_bytes };
+        let next = cursor.position.checked_add_signed(stride_bytes);
+        let has_room = next.is_some_and(|start| {
+            start >= cursor.begin && start.saturating_add(u64::from(self.sizes.min())) <= cursor.end
+        });
+        if has_room || (in_run && self.run_identical) {
+            Walked::Within
+        } else {
+            Walked::ToTheEnd
+        }
     }
 }
 
