@@ -46,6 +46,31 @@ def test_windows_go_on_to_the_end_of_what_exists(plan: Planner) -> None:
     assert (stream.files[0].length_bytes, stream.limits.bytes) == ((1 << 30) - 4096, 1 << 20)
 
 
+def test_random_windows_take_the_block_that_size_ends_in(plan: Planner) -> None:
+    """990300-060: 194.25 blocks are 195 to fio, whose map is cleared for each zone."""
+    text = "[a]\nrw=randread\nsize=777k\nfilename=/t/1g\nzonemode=strided\nzonesize=64k\nzoneskip=64k\n"
+    assert plan(text).plan.streams[0].limits.bytes == 195 * 4096
+
+
+def test_windows_go_on_past_a_share_of_the_file(plan: Planner) -> None:
+    """990300-023: fio's zones end with the file also where `size` is a percentage."""
+    text = "[a]\nfilename=/t/1g\nsize=5%\noffset=25%\nbs=1m\nzonemode=strided\nzonesize=1m\nzoneskip=1m\n"
+    stream = plan(text).plan.streams[0]
+    assert (stream.files[0].offset_bytes, stream.files[0].length_bytes) == (1 << 28, 3 << 28)
+    assert stream.limits.bytes == 51 << 20
+
+
+@pytest.mark.parametrize(
+    ("options", "zones"), [("openfiles=3\n", False), ("openfiles=1\n", True), ("", True)]
+)
+def test_fio_has_no_zones_where_several_files_are_open(plan: Planner, options: str, zones: bool) -> None:
+    text = f"[a]\nnrfiles=3\nsize=3m\nzonemode=strided\nzonesize=64k\nzoneskip=64k\n{options}"
+    found = plan(text, strict=True)
+    assert (found.plan.streams[0].pattern.strided is not None) is zones
+    said = [note.text for note in found.notes if "zonemode" in note.text]
+    assert said == ([] if zones else ["zonemode=strided has no effect with openfiles above 1, as in fio"])
+
+
 def test_flows(plan: Planner) -> None:
     streams = plan(NULL + "flow=8\nflow_id=2\nflow_sleep=100\n[b]\nioengine=null\nsize=1m\n").plan.streams
     assert streams[0].flow == Flow(id=2, weight=8, sleep_ns=100_000, ahead=0)

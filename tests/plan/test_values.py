@@ -372,6 +372,18 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
         "[a]\nfilename=/t/1g\nsize=1m\nio_size=4m\nloops=2\n",
         {"s.limits.bytes": 4 * M},
     ),
+    # 990300-013: 38 blocks in the first pass, 37 in the second.
+    (
+        "passes that end within a block",
+        "[a]\nfilename=/t/1g\nrw=write\nbs=8k\nsize=1m\nio_size=300k\nloops=2\n",
+        {"s.limits.bytes": 75 * 8192},
+    ),
+    # 990300-020: an address comes six times before the next.
+    (
+        "passes at identical addresses",
+        "[a]\nfilename=/t/1g\nrw=randrw:6\nrw_sequencer=identical\nsize=512k\nio_size=3m\nloops=3\n",
+        {"s.limits.bytes": 9 * M},
+    ),
     (
         "more passes than io_size needs",
         "[a]\nfilename=/t/1g\nrw=randrw\nsize=1m\nio_size=4m\nloops=6\n",

@@ -49,6 +49,8 @@ class Place:
     tree: plan.TreeUse | None
     once_bytes: int
     """What it moves in one loop; 0: no bound."""
+    asked_bytes: int
+    """The same before it was made whole blocks."""
     content_bytes: int
     """What there is to write."""
     shortest_bytes: int
@@ -133,7 +135,8 @@ def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int
     how = _drive(build, job, clone, place)
     chance = random.Random(seed)  # noqa: S311 - a drawn delay is no secret
     region_bytes = sum(part.length_bytes for part in place.ranges)
-    limits = stream.limits(job, place.once_bytes, region_bytes, build.notes, chance)
+    once = stream.Once(place.once_bytes, place.asked_bytes, region_bytes)
+    limits = stream.limits(job, once, build.notes, chance)
     checks, heads = None, None
     if verify.by_headers(job):
         limits, heads = _headers(build, job, place, limits)
@@ -216,6 +219,7 @@ def _in_tree(build: PlanDraft, shared: SharedParts, clone: int) -> Place:
         ranges=(),
         tree=use,
         once_bytes=tree_jobs.once_bytes(job),
+        asked_bytes=tree_jobs.once_bytes(job),
         content_bytes=shape.expected_bytes,
         shortest_bytes=max(int(shape.mean_bytes), 1),
         unit_bytes=1,
@@ -235,6 +239,7 @@ def _on_targets(build: PlanDraft, shared: SharedParts, clone: int, seed: int) ->
         ranges=found.ranges,
         tree=None,
         once_bytes=found.total_bytes,
+        asked_bytes=found.asked_bytes,
         content_bytes=found.total_bytes,
         shortest_bytes=min(part.length_bytes for part in found.ranges),
         unit_bytes=max(fact.logical_block_bytes for fact in facts),

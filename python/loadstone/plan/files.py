@@ -55,6 +55,9 @@ class CloneFiles:
 
     ranges: tuple[FileRange, ...]
     total_bytes: int
+    """In whole blocks."""
+    asked_bytes: int
+    """As the job says it."""
 
 
 def names(job: Job, clone: int, base_directory: str, host: HostFacts, notes: Notes) -> list[str]:
@@ -125,8 +128,10 @@ def resolve_files(
         ranges = [_by_name(job, part, notes) for part in ranges]
     total = sum(part.length_bytes for part in ranges)
     asked = job.placement.size.bytes if job.placement.size and job.placement.size.bytes else 0
-    size = min(asked, total) if asked else total
     smallest = min_block(job)
+    if _has_zones(job) and not asked:
+        asked = sum(_percent_of(job, part.length_bytes, part.offset_bytes, smallest) for part in ranges)
+    size = min(asked, total) if asked else total
     if size < max(smallest, 1) or total == 0:
         raise make_error(
             InputError,
@@ -150,10 +155,10 @@ def resolve_files(
         )
     else:
         size = min(size, _walked_bytes(job, ranges))
-    size = _whole_blocks(job, ranges, size)
-    if size < max_block(job) and not job.limits.time_based:
-        notes.info(job, "placement.size", f"{size} bytes are less than the largest block")
-    return CloneFiles(tuple(ranges), size)
+    moved = _whole_blocks(job, ranges, size)
+    if moved < max_block(job) and not job.limits.time_based:
+        notes.info(job, "placement.size", f"{moved} bytes are less than the largest block")
+    return CloneFiles(tuple(ranges), moved, size)
 
 
 def _check_room(job: Job, ranges: list[FileRange]) -> None:
@@ -189,14 +194,14 @@ def _whole_blocks(job: Job, ranges: list[FileRange], size: int) -> int:
     """Bytes of the I/Os that are issued for `size`, where all have one size.
 
     They are while less than `size` was, so the last I/O goes beyond it. But a pass over files whose
-    blocks are each used once ends with the last whole block of each file.
+    blocks are each used once ends with the last whole block of each file; in zones none is.
     """
     block = max_block(job)
     uneven = smallest_block(job) != block or any(shares(job)[2:])
     if (
         size < block
         or uneven
-        or job.placement.zone_mode == "strided"
+        or (job.placement.zone_mode == "strided" and not is_random(job))
         or job.blocks is None
         or job.engine.ioengine in special_engines.BY_NAME
     ):
@@ -207,7 +212,7 @@ def _whole_blocks(job: Job, ranges: list[FileRange], size: int) -> int:
     blocks = -(-size // block)
     one_way = sorted(shares(job))[1] == 0
     free = addresses.norandommap or any(one.kind != "random" for one in addresses.random_distribution)
-    holes = addresses.stride_bytes or addresses.run_length > 1
+    holes = addresses.stride_bytes or addresses.run_length > 1 or _has_zones(job)
     maps = not holes and (not free if is_random(job) else one_way)
     if job.limits.io_size is None and maps:
         blocks = min(blocks, sum(part.length_bytes // block for part in ranges))
@@ -319,16 +324,16 @@ def _ranges(
                 path=path,
                 option=job.option("placement.offset"),
             )
-        if (
-            job.placement.zone_size_bytes
-            and job.placement.zone_mode != "none"
-            and real < _UNKNOWN
-            and not job.placement.filesize_bytes
-        ):
+        if _has_zones(job) and real < _UNKNOWN and not job.placement.filesize_bytes:
             length = max(length, real - offset)  # zones go on to the end, however little is moved
-        length = _percent_of(job, length, offset, smallest)
+        else:
+            length = _percent_of(job, length, offset, smallest)
         ranges.append(FileRange(path, fact, offset, _clamped(job, path, fact, (offset, length), notes)))
     return ranges
+
+
+def _has_zones(job: Job) -> bool:
+    return bool(job.placement.zone_size_bytes) and job.placement.zone_mode != "none"
 
 
 def _from_file_size(job: Job, bounds: tuple[int, int], real: int, offset: int, chance: random.Random) -> int:

@@ -277,13 +277,20 @@ def dedupe_set(job: Job, seed: int, shared_seed: int, total_bytes: int) -> Dedup
     )
 
 
-def limits(
-    job: Job, bytes_per_loop: int, region_bytes: int, notes: Notes, chance: random.Random
-) -> plan.Limits:
-    """When the clone starts and ends; `bytes_per_loop` counts trims of `trimwrite` once.
+@dataclass(frozen=True, slots=True)
+class Once:
+    """Bytes of one pass of a clone; trims of `trimwrite` count once."""
 
-    `region_bytes` is what its files have; 0 in a tree.
-    """
+    moved: int
+    """In whole blocks."""
+    asked: int
+    """As the job says it."""
+    region: int
+    """What its files have; 0 in a tree."""
+
+
+def limits(job: Job, once: Once, notes: Notes, chance: random.Random) -> plan.Limits:
+    """When the clone starts and ends."""
     loops = job.limits.loops or 1
     runtime = job.limits.runtime_ns or 0
     time_based = bool(job.limits.time_based)
@@ -301,7 +308,7 @@ def limits(
         ramp_ns=ramp_ns(job),
         runtime_ns=runtime,
         time_based=time_based,
-        bytes=0 if time_based else _bounded(_moved_bytes(job, bytes_per_loop, region_bytes) * twice),
+        bytes=0 if time_based else _bounded(_moved_bytes(job, once) * twice),
         ops=0 if time_based else _bounded((job.limits.number_ios or 0) * loops * twice),
         ends_stage=bool(job.schedule.exitall),
         ends_stage_on_error=bool(job.schedule.exitall_on_error),
@@ -310,19 +317,27 @@ def limits(
     )
 
 
-def _moved_bytes(job: Job, bytes_per_loop: int, region_bytes: int) -> int:
+def _moved_bytes(job: Job, once: Once) -> int:
     """Return what all passes move: where one touches all of the region once, it ends there.
 
     More than the region then takes as many passes as that needs, and at least those that are asked for.
+    What each pass moves beyond what is asked for, in its last block, the last one has less.
     """
     loops = job.limits.loops or 1
-    if loops == 1 or not 0 < region_bytes < bytes_per_loop or _touches_again(job):
-        return bytes_per_loop * loops
-    # In sequence each direction goes through it by itself.
+    if loops == 1:
+        return once.moved
+    moved = once.moved * loops
+    if once.asked < once.moved:
+        moved = min(moved, -(-once.asked * loops // max_block(job)) * max_block(job))
+    if not 0 < once.region < once.moved or _touches_again(job):
+        return moved
+    # In sequence each direction goes through it by itself, and at identical addresses several times.
     walks = 1 if is_random(job) else sum(share > 0 for share in shares(job))
-    pass_bytes = walks * region_bytes
-    enough = (bytes_per_loop - max_block(job)) // pass_bytes + 1
-    return min(bytes_per_loop * loops, max(loops, enough) * pass_bytes)
+    runs = job.blocks.addresses if job.blocks else None
+    times = runs.run_length if runs and runs.run_identical else 1
+    pass_bytes = walks * times * once.region
+    enough = (once.moved - max_block(job)) // pass_bytes + 1
+    return min(moved, max(loops, enough) * pass_bytes)
 
 
 def _touches_again(job: Job) -> bool:

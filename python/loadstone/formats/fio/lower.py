@@ -104,6 +104,7 @@ def lowered(
         _addresses(made)
         _aging(made, rw)
         _open_files(made, rw)
+        _zones(made)
     _seeds(made)
     _recording(made)
     _engine(made)
@@ -267,6 +268,18 @@ def _open_files(made: Lowering, rw: str) -> None:
             "a file is left after as many bytes as it has; fio never leaves one with norandommap, and "
             f"would do all I/O on {most} of the {files} files",
         )
+
+
+def _zones(made: Lowering) -> None:
+    """Leave zones out where fio does: "strided zone mode only really works with 1 file"."""
+    strided = made.fields.get("placement.zone_mode") == "strided"
+    if not strided or (made.fields.get("placement.openfiles") or 0) < 2:
+        return
+    made.note(
+        "trap", "placement.zone_mode", "zonemode=strided has no effect with openfiles above 1, as in fio"
+    )
+    for name in ("zone_mode", "zone_size_bytes", "zone_range_bytes", "zone_skip_bytes"):
+        made.fields.pop(f"placement.{name}", None)
 
 
 def _priorities(made: Lowering) -> None:
