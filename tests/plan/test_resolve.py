@@ -105,6 +105,12 @@ def test_jobs_share_no_thread_that_does_their_io_itself(
     assert len({stream.worker for stream in found.streams}) == len(found.workers) == threads
 
 
+def test_many_clones_do_not_take_as_many_threads(plan: Planner) -> None:
+    found = plan("[a]\nfilename=/t/1g\nioengine=io_uring\nnumjobs=600\n").plan
+    assert len(found.workers) == 256
+    assert [found.streams[n].worker for n in (0, 255, 256, 599)] == [0, 255, 0, 87]
+
+
 def test_memory_targets_use_the_synchronous_path_and_say_so(plan: Planner) -> None:
     resolution = plan("[a]\nfilename=/t/tmpfs\nioengine=libaio\niodepth=32\nnumjobs=10\n")
     assert {worker.backend.type for worker in resolution.plan.workers} == {"psync"}

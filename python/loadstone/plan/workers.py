@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from loadstone.workload.model import Job
 
 MAX_THREADS: Final = 4_096
+APART: Final = 256
+"""Clones of one kind that have a thread each though they could share; of more, some share after all."""
 MAX_CELLS_PER_UNIT: Final = 64
 """A unit with more targets keeps one histogram for all of them."""
 
@@ -56,17 +58,18 @@ def workers(
     groups: dict[object, list[Clone]] = {}
     for clone in clones:
         how = clone.drive
-        shares = how.sharing == "all" or (how.sharing == "paced" and _has_arrivals(clone, rate))
-        alone = how.sharing if shares else clone.job.schedule.thread_of or clone.number
+        alone = clone.job.schedule.thread_of or clone.number if how.sharing == "none" else None
         ring = (how.backend.model_dump_json(), how.force_async)
-        key = (clone.stage, ring, how.cpus, how.nice, io_priority.of_job(clone.job), alone)
+        who = (how.sharing, _is_apart(clone, rate), alone)
+        key = (clone.stage, ring, how.cpus, how.nice, io_priority.of_job(clone.job), who)
         groups.setdefault(key, []).append(clone)
     made: list[plan.Worker] = []
     worker_of: dict[int, int] = {}
     for members in groups.values():
         first, how = members[0], members[0].drive
         together = first.job.schedule.thread_of is not None
-        count = 1 if together else min(len(how.cpus) or cpus or 1, len(members))
+        most = APART if _is_apart(first, rate) else len(how.cpus) or cpus or 1
+        count = 1 if together else min(most, len(members))
         for position, clone in enumerate(members):
             worker_of[clone.number] = len(made) + position % count
         made += [
@@ -92,9 +95,10 @@ def workers(
     return made, worker_of
 
 
-def _has_arrivals(clone: Clone, rate: stream.TotalRate | None) -> bool:
+def _is_apart(clone: Clone, rate: stream.TotalRate | None) -> bool:
+    """Whether it would go in step with those it shares a thread with: it has no arrivals."""
     pace = clone.stream.pace
-    return rate is not None or any((pace.read, pace.write, pace.trim))
+    return clone.drive.sharing == "paced" and rate is None and not any((pace.read, pace.write, pace.trim))
 
 
 def streams(
