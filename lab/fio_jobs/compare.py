@@ -40,6 +40,8 @@ _DRAWN_FILES: Final = re.compile(r"^filesize=\w+-|file_service_type=random", re.
 """Each program draws the sizes of its files, or which one is next."""
 _OTHER_FLUSHES: Final = re.compile(r"^fdatasync=", re.MULTILINE)
 """fio 3.33 does not count these, and beside reads it flushes again before each of them; 3.42 is as ours."""
+_VERIFIED: Final = re.compile(r"^verify=", re.MULTILINE)
+"""What is read back is as much as was written, which is drawn where there are reads besides."""
 _DRAWN_PLACES: Final = re.compile(r"^rw=rand|^filesize=\w+-|file_service_type=random", re.MULTILINE)
 _PLACED: Final = re.compile(r"random_distribution=(normal|zoned)")
 """Distributions that say where; of others each program draws which blocks are hot."""
@@ -127,7 +129,10 @@ def differences(real: FioResult, ours: FioResult, *, timed: bool, text: str) -> 
         return told
     drawn = any(len(set(log.size)) > 1 for log in real.logs.values())
     largest = max((size for log in real.logs.values() for size in log.size), default=0)
+    mixed = any(sum(count > 0 for count in _numbers(job, "io_bytes")) > 1 for job in left)
     slack = largest * _DRAWN_BLOCKS if drawn else 0
+    if mixed and _VERIFIED.search(text):
+        slack += largest * 4 * math.isqrt(max((len(log.size) for log in real.logs.values()), default=0))
     for one, other in zip(left, right, strict=True):
         found = _job(one, other, timed=timed, slack=slack, flushes=not _OTHER_FLUSHES.search(text))
         told += [f"{one['jobname']}: {said}" for said in found]

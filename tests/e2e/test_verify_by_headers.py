@@ -234,3 +234,11 @@ def test_a_state_goes_over_no_other_file(tmp_path: Path) -> None:
     _, _, said = ours(tmp_path, verify="md5", rw="write")
     assert "state file not written: " in said
     assert (tmp_path / "local-j-0-verify.state").read_text() == "mine"
+
+
+def test_zones_that_come_again_are_no_damage(tmp_path: Path) -> None:
+    """990300-011: what was written over in a later round of the zones was told to have a bad header."""
+    zones = {"zonemode": "strided", "zonesize": "64k", "zonerange": "128k", "zoneskip": "64k"}
+    code, job, said = ours(tmp_path, rw="randwrite", size="777k", verify="md5", verify_backlog=32, **zones)
+    assert (code, job["error"], "bad header" in said) == (0, 0, False)
+    assert counts(job, ("write",)) == [(195, 195 * 4096)]

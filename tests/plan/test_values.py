@@ -384,6 +384,18 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
         "[a]\nfilename=/t/1g\nrw=randrw:6\nrw_sequencer=identical\nsize=512k\nio_size=3m\nloops=3\n",
         {"s.limits.bytes": 9 * M},
     ),
+    # 882200-030: fio ends a pass at the first run that comes to the quarter of a block at the end.
+    (
+        "runs go on past the part of a block at the end",
+        "[a]\nfilename=/t/1g\nrw=randwrite:8\nsize=777k\nloops=2\n",
+        {"s.limits.bytes": 2 * 777 * 1024},
+    ),
+    # 990300-077: in a file that is longer fio goes on past `size` for the last block.
+    (
+        "no block goes past the size",
+        "[a]\nfilename=/t/1g\nrw=write\nbs=64k\nsize=777k\n",
+        {"s.limits.bytes": 12 * 65536},
+    ),
     (
         "more passes than io_size needs",
         "[a]\nfilename=/t/1g\nrw=randrw\nsize=1m\nio_size=4m\nloops=6\n",
