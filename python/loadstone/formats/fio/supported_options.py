@@ -353,7 +353,11 @@ WHERE: Final = (
     choice("fadvise_hint", "files.fadvise", _ADVICE, "fadvise"),
     boolean("invalidate", "files.invalidate"),
     honoured("zonemode", _zone_mode, why="none and strided."),
-    size("zonesize", "placement.zone_size_bytes", why="Without zonemode it means strided; fio refuses it today."),
+    size(
+        "zonesize",
+        "placement.zone_size_bytes",
+        why="Without zonemode it means strided; fio refuses it today.",
+    ),
     size("zonerange", "placement.zone_range_bytes"),
     size("zoneskip", "placement.zone_skip_bytes"),
     boolean("unlink", "files.unlink"),
