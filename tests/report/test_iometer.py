@@ -53,7 +53,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     run = made("08-increment-parallel.icf")[-1]
     directory = tmp_path_factory.mktemp("iometer")
     realised(run.workload, directory, size=Amount(bytes=1 << 20), seconds=2.0)
-    return iometer.export(directory / "run")
+    return iometer.export(directory / "run")[0]
 
 
 def test_the_heading_is_iometers() -> None:
@@ -143,7 +143,7 @@ def test_names_stand_as_iometer_writes_them(tmp_path: Path) -> None:
         size=Amount(bytes=1 << 20),
         seconds=0.5,
     )
-    lines = iometer.export(tmp_path / "run").splitlines()
+    lines = iometer.export(tmp_path / "run")[0].splitlines()
     assert lines[1] == "0,one; two"
     assert any(line.startswith("ALL,All,4 KiB; 100% Read; 100% random,1,1,1,") for line in lines)
 
@@ -170,7 +170,7 @@ def test_what_is_recorded(tmp_path: Path, recorded: str, kinds: set[str]) -> Non
     options = {**run.workload.global_options, "record_results": recorded}
     workload = run.workload.model_copy(update={"global_options": options})
     realised(workload, tmp_path, size=Amount(bytes=1 << 20), seconds=0.5)
-    (rows,) = tables(iometer.export(tmp_path / "run"))
+    (rows,) = tables(iometer.export(tmp_path / "run")[0])
     assert {row["'Target Type"] for row in rows} - {"PROCESSOR"} == kinds
 
 
@@ -224,7 +224,7 @@ def test_workers_of_one_name_are_two_rows(tmp_path: Path) -> None:
     jobs = tuple(job.changed({"own_options": job.own_options | named}) for job in run.workload.jobs)
     workload = run.workload.model_copy(update={"jobs": jobs})
     realised(workload, tmp_path, size=Amount(bytes=1 << 20), seconds=0.5)
-    rows = apart(iometer.export(tmp_path / "run"))
+    rows = apart(iometer.export(tmp_path / "run")[0])
     kinds = [row["'Target Type"] for row in rows]
     assert (kinds.count("MANAGER"), kinds.count("WORKER"), kinds.count("DISK")) == (2, 3, 6)
     assert (rows[0]["# Managers"], rows[0]["# Workers"]) == ("2", "3")
@@ -239,7 +239,7 @@ def test_the_depth_is_that_of_each_target(tmp_path: Path, depth: int, told: str)
     """The audit takes depth times targets for what is outstanding."""
     job = f"[j]\nrw=randread\nnrfiles=2\niodepth={depth}\ntime_based\nruntime=1\n"
     run = simulated.run(read_jobfiles([TextSource(job, "a.fio")]), tmp_path / "run")
-    text = iometer.export(run)
+    text = iometer.export(run)[0]
     assert {row["Queue Depth"] for row in apart(text) if row["'Target Type"] == "WORKER"} == {told}
     (tmp_path / "a.csv").write_text(text)
     (case,) = foreign.read(tmp_path / "a.csv").cases
@@ -250,7 +250,7 @@ def test_the_depth_is_that_of_each_target(tmp_path: Path, depth: int, told: str)
 def test_the_layout_of_2008_has_56_columns(tmp_path: Path) -> None:
     run = made("08-increment-parallel.icf")[-1]
     realised(run.workload, tmp_path, size=Amount(bytes=1 << 20), seconds=0.5)
-    new, old = (iometer.export(tmp_path / "run", layout) for layout in ("1.1", "2008"))
+    new, old = (iometer.export(tmp_path / "run", layout)[0] for layout in ("1.1", "2008"))
     heading = next(line for line in old.splitlines() if line.startswith("'Target Type")).split(",")
     assert len(heading) == 56
     assert heading[6:13] == [

@@ -30,25 +30,30 @@ def write(
     if kind == "iometer-csv":
         from loadstone.report import exports, iometer
 
-        exports.put(iometer.export(bundle, layout or "1.1", unverified=unverified), out)
-        return []
+        text, doubts = iometer.export(bundle, layout or "1.1", unverified=unverified)
+        exports.put(text, out)
+        return list(doubts)
     if layout is not None:
         raise make_error(InputError, "api.export.layout", format=kind)
     if kind in VDBENCH:
         from loadstone.report.vdbench import pages
 
-        pages.export(bundle, out or Path(), VDBENCH[kind], unverified=unverified)
-        return []
+        return list(pages.export(bundle, out or Path(), VDBENCH[kind], unverified=unverified))
     if kind in ("csv", "markdown") and on_disk.is_study(bundle):
         from loadstone.report import exports
         from loadstone.report.study import exports as study_exports
         from loadstone.report.study import page as study_page
 
         of_study = study_exports.csv if kind == "csv" else study_exports.markdown
-        exports.put(of_study(study_page.read(bundle, unverified=unverified)), out)
-        return []
+        read = study_page.read(bundle, unverified=unverified)
+        exports.put(of_study(read), out)
+        return list(read.doubts)
     refuse_study(bundle, f"export {kind}")
     opened = Bundle.open(bundle, unverified=unverified)
+    if kind.startswith("fio-"):
+        from loadstone.report.runs_to_export import refuse_unread
+
+        refuse_unread(opened)
     from loadstone.report.exports import export
 
     export(opened, kind, out)

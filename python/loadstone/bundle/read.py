@@ -57,6 +57,7 @@ class Bundle:
         self.altered = altered
         self.faults: list[str] = []
         self._host_was_read = False
+        self._samples_fault: str | None = None
         self._footers: tables.Footers = {}
 
     @classmethod
@@ -244,6 +245,13 @@ class Bundle:
         if wrong and set(layout.NUMBERS) <= set(columns):
             self._say(f"latencies of {wrong} rows of the samples cannot be computed with")
 
+    def samples_fault(self) -> str | None:
+        """Read the samples; return in words why not all of them can be read, None where they can."""
+        if not self.verified:
+            for _ in self.sample_pieces(["interval"]):
+                pass
+        return self._samples_fault
+
     def last_interval(self) -> int:
         """Return the number of the last interval that has samples; 0 without any."""
         return max((sums.last_of(piece["interval"]) for piece in self.sample_pieces(["interval"])), default=0)
@@ -335,7 +343,9 @@ class Bundle:
                 for piece in arrows.pieces(self.path / stream, schema, self._say):
                     yield from piece.select(columns).iter_slices(PIECE_ROWS)
         except BundleError as error:
-            self._fault(error)
+            told = self._fault(error)
+            if stream == "samples.arrows":
+                self._samples_fault = told
 
     def _pieces_of_hosts(self, stream: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the tables of all hosts, on the run's clock and with its numbers."""
@@ -351,6 +361,8 @@ class Bundle:
                 )
             for fault in bundle.faults:
                 self._say(f"{part.name}: {fault}")
+            if bundle._samples_fault is not None:
+                self._samples_fault = f"{part.name}: {bundle._samples_fault}"
 
     def _shaped(self, what: schemas.Loader, name: str) -> Any:
         shape, empty = schemas.SHAPES[what]
@@ -366,8 +378,10 @@ class Bundle:
     def _document(self, name: str) -> Any:
         return members.document(self.path, name)
 
-    def _fault(self, error: BundleError) -> None:
-        self._say(error.message.removeprefix(f"{self.path}{os.sep}"))
+    def _fault(self, error: BundleError) -> str:
+        told = error.message.removeprefix(f"{self.path}{os.sep}")
+        self._say(told)
+        return told
 
     def _say(self, what: str) -> None:
         if what not in self.faults:

@@ -140,7 +140,7 @@ class Opened:
     @property
     def doubt(self) -> str | None:
         """As of a `Bundle`."""
-        return None if self.verified else doubt(self.altered)
+        return None if self.verified else doubt(self.altered or self.faults)
 
 
 def read(path: Path, *, unverified: bool = False) -> StudyRecord:

@@ -20,19 +20,19 @@ import polars as pl
 from loadstone.analysis.histogram import Histogram, lows_of
 from loadstone.analysis.latency import Latency
 from loadstone.analysis.summary import Summary, summarise
-from loadstone.bundle import study
-from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
 from loadstone.messages import make_error
 from loadstone.plan.backends import on_virtual_clock
 from loadstone.printable import cell
 from loadstone.report.exports import refuse_trees
+from loadstone.report.runs_to_export import open_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from loadstone.analysis.totals import OpTotals, Total
+    from loadstone.bundle.read import Bundle
     from loadstone.workload.model import Job, Workload
 
 HEADING: Final = (
@@ -148,19 +148,15 @@ class _Part:
         return self.worker_id.partition(".")[0]
 
 
-def export(path: Path, layout: Layout = "1.1", *, unverified: bool = False) -> str:
-    """Return the results file of a run or of all runs of a study. Raises `BundleError`."""
-    if not study.is_study(path):
-        return results([Bundle.open(path, unverified=unverified)], layout)
-    opened = study.open_all(path, unverified=unverified)
-    measured = [point for point in opened.study.points if point.role == "measure"]
-    bundles = [opened.bundles[point.name] for point in measured if point.name in opened.bundles]
-    if not bundles:
+def export(path: Path, layout: Layout = "1.1", *, unverified: bool = False) -> tuple[str, tuple[str, ...]]:
+    """Return the results file of a run or of all runs of a study, and its doubts. Raises `BundleError`."""
+    runs = open_runs(path, ("measure",), unverified=unverified)
+    if not runs.bundles:
         raise make_error(BundleError, "report.iometer.no_results", path=path)
-    return results(bundles, layout)
+    return results(runs.bundles, layout, runs.doubts), runs.doubts
 
 
-def results(bundles: Sequence[Bundle], layout: Layout = "1.1") -> str:
+def results(bundles: Sequence[Bundle], layout: Layout = "1.1", doubts: Sequence[str] = ()) -> str:
     """Return the results file of some runs, in order."""
     out = io.StringIO()
     head, specs_before = True, ""
@@ -172,10 +168,8 @@ def results(bundles: Sequence[Bundle], layout: Layout = "1.1") -> str:
         started = made.started or datetime.fromtimestamp(0, UTC)
         if head:
             out.write("'Test Type,Test Description\n")
-            described = about.get("test_description", workload.name)
-            if doubts := [doubt for one in bundles if (doubt := one.doubt)]:
-                described = f"{described} {doubts[0]}"
-            _row(out, [about.get("test_type", "0"), described])
+            described = [about.get("test_description", workload.name), *doubts]
+            _row(out, [about.get("test_type", "0"), " ".join(described)])
             out.write(f"'Version\n{_version(about, layout)}\n'Time Stamp\n{_stamp(started)}\n")
             head = False
         specs = _specifications(workload)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError, LoadstoneError
+from loadstone.report.runs_to_export import open_runs
 from loadstone.report.vdbench import anchors, pages
 from loadstone.report.vdbench.directory import Directory
 from loadstone.report.vdbench.interval_totals import Counted, storages_of
@@ -89,7 +90,7 @@ class Output:
     def close(self, study: Path) -> None:
         """Make the pages what an export writes."""
         try:
-            found = pages.of(study, self._out.name, LAYOUT)
+            found = pages.of(open_runs(study), self._out.name, LAYOUT)
             if found is not None:
                 self._directory.settle(found.all)
         except LoadstoneError as error:

@@ -10,10 +10,9 @@ import html
 import time
 from typing import TYPE_CHECKING, Final, Literal
 
-from loadstone.bundle import study
-from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
 from loadstone.messages import make_error
+from loadstone.report.runs_to_export import open_runs
 from loadstone.report.vdbench import anchors, buckets, flatfile, flatfile_fs, lines, lines_fs
 from loadstone.report.vdbench.directory import Directory, Page, TaggedLine
 from loadstone.report.vdbench.interval_totals import (
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from loadstone.bundle.read import Bundle
+    from loadstone.report.runs_to_export import ExportedRuns
     from loadstone.report.vdbench.lines import Layout
 
 _Cpu = CpuUse | Literal[False] | None
@@ -48,21 +49,22 @@ _BEFORE: Final = (
 )
 
 
-def export(path: Path, out: Path, layout: Layout = "50407", *, unverified: bool = False) -> None:
-    """Write the pages of a bundle or of a study's runs into a directory, which is made.
+def export(path: Path, out: Path, layout: Layout = "50407", *, unverified: bool = False) -> tuple[str, ...]:
+    """Write the pages of a bundle or of a study's runs into a directory, which is made; return their doubts.
 
     Raises InputError when it cannot be written, BundleError when there is nothing to write.
     """
-    pages = of(path, out.name, layout, unverified=unverified)
+    found = open_runs(path, unverified=unverified)
+    pages = of(found, out.name, layout)
     if pages is None:
         raise make_error(BundleError, "report.vdbench.no_results", path=path)
     Directory(out).settle(pages.all)
+    return found.doubts
 
 
-def of(path: Path, name: str, layout: Layout, *, unverified: bool = False) -> Pages | None:
-    """Return the pages of a bundle or of a study's runs; None when nothing was measured."""
-    found = bundles(path, unverified=unverified)
-    runs = [run for bundle in found for run in runs_of(bundle) if run.whole.intervals]
+def of(found: ExportedRuns, name: str, layout: Layout) -> Pages | None:
+    """Return the pages of some runs; None when nothing was measured."""
+    runs = [run for bundle in found.bundles for run in runs_of(bundle) if run.whole.intervals]
     if not runs:
         return None
     first = runs[0].bundle
@@ -73,7 +75,7 @@ def of(path: Path, name: str, layout: Layout, *, unverified: bool = False) -> Pa
             pages.interval(run, number)
         pages.end(run)
     pages.close(runs[-1])
-    if doubt := next((bundle.doubt for bundle in found if bundle.doubt), None):
+    for doubt in reversed(found.doubts):
         pages.mark(doubt)
     return pages
 
@@ -81,13 +83,6 @@ def of(path: Path, name: str, layout: Layout, *, unverified: bool = False) -> Pa
 def created_s(bundle: Bundle) -> float:
     """Return when a run was begun, in seconds of the wall clock."""
     return int(bundle.manifest.get("created_unix_ns") or 0) / 1e9
-
-
-def bundles(path: Path, *, unverified: bool = False) -> list[Bundle]:
-    """Return the bundle at a path, or those of the study there, in order."""
-    if not study.is_study(path):
-        return [Bundle.open(path, unverified=unverified)]
-    return list(study.open_all(path, unverified=unverified).bundles.values())
 
 
 class Pages:

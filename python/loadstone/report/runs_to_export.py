@@ -1,0 +1,54 @@
+"""The runs that go into another tool's format, and what is to be doubted of them.
+
+Such a format has no word for what is not known: a run whose samples cannot be read would stand in it with
+zeros. Knows that one run is refused then, and that of a study it is left out by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loadstone.bundle import study
+from loadstone.bundle.read import Bundle
+from loadstone.errors import BundleError
+from loadstone.messages import make_error, say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedRuns:
+    """Runs whose samples can be read, in order."""
+
+    bundles: tuple[Bundle, ...]
+    doubts: tuple[str, ...] = ()
+    """Why these may not be the numbers that were measured, or not all of them."""
+
+
+def refuse_unread(bundle: Bundle) -> None:
+    """Raise `BundleError` for a run whose samples cannot be read."""
+    if (fault := bundle.samples_fault()) is not None:
+        raise make_error(BundleError, "report.export.unread", path=bundle.path, reason=fault)
+
+
+def open_runs(path: Path, roles: Sequence[str] | None = None, *, unverified: bool = False) -> ExportedRuns:
+    """Open a run, or those of a study that have one of these roles. Raises `BundleError`."""
+    if not study.is_study(path):
+        bundle = Bundle.open(path, unverified=unverified)
+        refuse_unread(bundle)
+        return ExportedRuns((bundle,), (bundle.doubt,) if bundle.doubt else ())
+    opened = study.open_all(path, unverified=unverified)
+    kept: list[Bundle] = []
+    doubts = [*([opened.doubt] if opened.doubt else []), *opened.faults]
+    for point in opened.study.points:
+        found = opened.bundles.get(point.name)
+        if found is None or (roles is not None and point.role not in roles):
+            continue
+        if (fault := found.samples_fault()) is None:
+            kept.append(found)
+        else:
+            doubts.append(say("report.export.left_out", run=str(point.bundle), reason=fault))
+    return ExportedRuns(tuple(kept), tuple(dict.fromkeys(doubts)))
