@@ -15,6 +15,8 @@ from loadstone import exitcodes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+MORE_FILES: Final = "raise the limit on open files: ulimit -n 1024"
+"""What helps against EMFILE and ENFILE."""
 MOST_TOLD: Final = 10
 """Of more mistakes than fit on a screen the first are told."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import os
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loadstone.cli import app
 from loadstone.cli.main import main
+from loadstone.errors import MORE_FILES
 from tests.support import runs
 
 if TYPE_CHECKING:
@@ -130,3 +133,23 @@ def test_an_experiment_to_resume_that_is_not_there_is_named(
     (tmp_path / "file.toml").touch()
     assert main(["experiment", "resume", str(tmp_path / "file.toml")]) == 2
     assert "does not say which experiment to resume" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.EMFILE, f"loadstone: x: Too many open files\nhint: {MORE_FILES}\n"),
+        (errno.ENOSPC, "loadstone: x: No space left on device\n"),
+    ],
+)
+def test_too_many_open_files_name_their_remedy(
+    number: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With `ulimit -n 8` an audit said *Too many open files* and nothing more."""
+
+    def fails(_words: object) -> int:
+        raise OSError(number, os.strerror(number), "x")
+
+    monkeypatch.setattr(app, "run", fails)
+    assert main(["audit", "x"]) == 1
+    assert capsys.readouterr().err == said

@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from loadstone import crash_note, exitcodes, uncaught
-from loadstone.errors import LoadstoneError, RunError, SeveralMistakesError
+from loadstone.errors import MORE_FILES, LoadstoneError, RunError, SeveralMistakesError
 from loadstone.printable import message, standard_streams
 from loadstone.version import __version__
 
@@ -88,7 +88,8 @@ def _in_words(error: MemoryError | OSError | ImportError) -> LoadstoneError:
     if error.errno == errno.ENOENT and not error.filename and not _is_somewhere():
         return RunError("the working directory was removed", hint="cd to a directory that exists")
     where = f"{error.filename}: " if error.filename else ""
-    return RunError(f"{where}{error.strerror or error}")
+    hint = MORE_FILES if error.errno in (errno.EMFILE, errno.ENFILE) else None
+    return RunError(f"{where}{error.strerror or error}", hint=hint)
 
 
 def _is_somewhere() -> bool:

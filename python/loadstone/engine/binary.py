@@ -12,7 +12,7 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-from loadstone.errors import EngineError
+from loadstone.errors import MORE_FILES, EngineError
 from loadstone.messages import make_error
 
 NAME = "loadstone-engine"
@@ -20,10 +20,9 @@ OVERRIDE = "LOADSTONE_ENGINE"
 STATIC_OVERRIDE = "LOADSTONE_STATIC_ENGINE"
 STATIC_TARGET = "x86_64-unknown-linux-musl"
 _REINSTALL = "reinstall the package or run `make build`"
-_MORE_FILES = "raise the limit on open files: ulimit -n 1024"
 _REMEDIES = {
-    errno.EMFILE: _MORE_FILES,
-    errno.ENFILE: _MORE_FILES,
+    errno.EMFILE: MORE_FILES,
+    errno.ENFILE: MORE_FILES,
     errno.EAGAIN: "raise the limit on processes (ulimit -u, or pids.max of the control group)",
     errno.ENOMEM: "free memory, or raise the limit on it (ulimit -v, memory.max of the control group)",
     errno.ENOENT: _REINSTALL,
