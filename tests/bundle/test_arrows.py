@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import errno
+import resource
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 
 from loadstone.bundle import arrows, layout
+from loadstone.bundle.host import host_to_parquet
+from loadstone.errors import system_error_number
 from tests.support import runs
 
 if TYPE_CHECKING:
@@ -42,3 +46,44 @@ def test_a_buffer_that_its_message_has_no_room_for_is_damage(tmp_path: Path, sai
         assert [one.height for one in found] == ([3] if content is stream else [])
     assert len(told) == 1
     assert "is damaged from byte" in told[0]
+
+
+@pytest.mark.parametrize("kind", ["samples", "host"])
+def test_a_table_whose_end_finds_no_room_tells_the_systems_reason(kind: str, tmp_path: Path) -> None:
+    """On a full disk the footer ended in *Invalid thrift: transport error*, without a remedy."""
+    out = tmp_path / "out.parquet"
+    if kind == "samples":
+        frame = pl.DataFrame({"a": range(5000)}, schema={"a": pl.UInt32})
+
+        def write() -> None:
+            arrows.sink(lambda: [frame], out, frame.schema, 1000)
+    else:
+        lines = tmp_path / "host.jsonl"
+        lines.write_text(
+            "".join(f'{{"t_ns":{at},"dt_ns":{at * 7},"x":{at * at}}}\n' for at in range(1, 3000))
+        )
+
+        def write() -> None:
+            host_to_parquet(lines, out, {"x"})
+
+    write()
+    whole, rows = out.stat().st_size, pl.read_parquet(out).height
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    told: list[int | None] = []
+    try:
+        for room in (*range(4, whole, max(1, whole // 60)), *range(max(4, whole - 700), whole, 13)):
+            out.unlink()
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
+            try:
+                write()
+            except (OSError, pl.exceptions.PolarsError) as error:
+                told.append(system_error_number(error))
+            else:
+                # In one piece the host's rows need less room.
+                told.append(0 if pl.read_parquet(out).height == rows else None)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert len(told) > 60
+    assert set(told) - ({0} if kind == "host" else set()) == {errno.EFBIG}

@@ -17,7 +17,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from loadstone.bundle import layout, members
-from loadstone.errors import BundleError
+from loadstone.errors import BundleError, system_error_number
 from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ MOST_METADATA_BYTES: Final = 1 << 24
 """A message describes its buffers in a few hundred bytes."""
 MOST_BODY_BYTES: Final = 1 << 28
 GROUP_ROWS: Final = 4096
+MORE_BYTES: Final = 1 << 18
+"""More than a footer has."""
 PIECE_BYTES: Final = 16 << 20
 """Convert about this much at a time, so that a table of every I/O needs no memory of its size."""
 
@@ -104,8 +106,27 @@ def sink(made: Callable[[], Iterable[pl.DataFrame]], out: Path, schema: pl.Schem
                 return
 
     source = register_io_source(rows, schema=schema, is_pure=True)
-    # Nothing is looked for by its bounds, and each of them is read before any row is.
-    source.sink_parquet(out, compression="zstd", row_group_size=group_rows, statistics=False)
+    with told_by_the_system(out):
+        # Nothing is looked for by its bounds, and each of them is read before any row is.
+        source.sink_parquet(out, compression="zstd", row_group_size=group_rows, statistics=False)
+
+
+@contextlib.contextmanager
+def told_by_the_system(out: Path) -> Iterator[None]:
+    """Let a file that cannot be written end in the system's error: Polars has no reason for a footer.
+
+    Whoever writes a little more to the same file hears it. Raises `OSError` then.
+    """
+    try:
+        yield
+    except pl.exceptions.PolarsError as error:
+        if system_error_number(error) is None:
+            with out.open("ab", buffering=0) as file:
+                left = MORE_BYTES
+                while left:
+                    left -= file.write(bytes(left)) or 0
+                os.fsync(file.fileno())
+        raise
 
 
 def pieces(path: Path, schema: pl.Schema, say: Callable[[str], None] | None = None) -> Iterator[pl.DataFrame]:

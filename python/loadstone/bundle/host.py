@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from loadstone.bundle import layout, members, tables
+from loadstone.bundle.arrows import told_by_the_system
 from loadstone.bundle.json_lines import read_lines
 from loadstone.bundle.schemas import TEN_YEARS_NS
 from loadstone.errors import BundleError
@@ -32,7 +33,8 @@ def host_to_parquet(lines: Path, out: Path, columns: Collection[str]) -> None:
         rows.sink_parquet(out, compression="zstd", row_group_size=GROUP_ROWS, statistics=False)
     except pl.exceptions.PolarsError:
         # A full disk cut the last line off: what is whole is kept.
-        _table(read_lines(lines, right=_is_row)).write_parquet(out, compression="zstd")
+        with told_by_the_system(out):
+            _table(read_lines(lines, right=_is_row)).write_parquet(out, compression="zstd")
 
 
 def host_rows(
