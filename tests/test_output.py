@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import resource
 import shutil
 import stat
 import subprocess
@@ -178,6 +179,18 @@ def test_a_full_disk_is_told_with_the_file_and_the_remedy() -> None:
         output.write(Path("/dev/full"), "x" * 100_000)
     assert str(caught.value) == "/dev/full: cannot be written: No space left on device"
     assert caught.value.hint == "free space there, or name a file elsewhere"
+
+
+def test_a_file_beyond_the_limit_names_the_limit(tmp_path: Path) -> None:
+    """With `ulimit -f` a report was told to *choose a place that can be written*."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(InputError, match="cannot be written: File too large") as caught:
+            output.write(tmp_path / "out", "x" * 100_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert caught.value.hint == "raise the limit on file sizes (ulimit -f unlimited)"
 
 
 def test_a_full_disk_is_told_in_the_same_words_where_a_library_writes_the_file() -> None:

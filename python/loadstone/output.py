@@ -425,6 +425,7 @@ def _told(path: Path) -> Iterator[None]:
         errno.ENOENT: "make the directory first",
         errno.ENOSPC: "free space there, or name a file elsewhere",
         errno.EDQUOT: "free space there, or name a file elsewhere",
+        errno.EFBIG: "raise the limit on file sizes (ulimit -f unlimited)",
         errno.ENAMETOOLONG: "a name has at most 255 bytes",
     }
     try:

@@ -153,3 +153,21 @@ def test_too_many_open_files_name_their_remedy(
     monkeypatch.setattr(app, "run", fails)
     assert main(["audit", "x"]) == 1
     assert capsys.readouterr().err == said
+
+
+def test_a_report_without_memory_names_what_gives_it_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With `ulimit -v` it was told to write the report elsewhere."""
+    run = runs.make(tmp_path / "run", runs.Job("a")).path
+    for error, hint in (
+        (MemoryError(), "hint: free memory, or raise the limit on it (ulimit -v, memory.max"),
+        (OSError(errno.EIO, os.strerror(errno.EIO)), "hint: the run is whole; `loadstone report"),
+    ):
+
+        def fails(*_given: object, error: BaseException = error) -> None:
+            raise error
+
+        monkeypatch.setattr("loadstone.report.run.files.write", fails)
+        assert main(["report", str(run), "-o", str(tmp_path / "r.html")]) == 1
+        assert hint in capsys.readouterr().err

@@ -16,8 +16,9 @@ from loadstone.analysis.summary import Summary, summarise
 from loadstone.analysis.totals import PERCENTILES
 from loadstone.api import exporting
 from loadstone.audit.run import SealedFigures, audit
+from loadstone.bundle import members
 from loadstone.bundle import study as on_disk
-from loadstone.bundle.disk import reason
+from loadstone.bundle.disk import reason, remedy
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError, RunError
 from loadstone.messages import make_error, say
@@ -186,9 +187,10 @@ class Result:
         try:
             files.write(self.summary, where, self.audited if judged else None)
         except (OSError, MemoryError) as error:
+            elsewhere = say("api.report_elsewhere", bundle=str(self.path))
             raise RunError(
                 say("api.report_not_written", path=str(where), reason=reason(error)),
-                hint=say("api.report_elsewhere", bundle=str(self.path)),
+                hint=remedy(error) if members.is_shortage(error) else elsewhere,
             ) from error
         return where
 
