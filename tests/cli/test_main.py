@@ -159,7 +159,7 @@ def test_a_report_without_memory_names_what_gives_it_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With `ulimit -v` it was told to write the report elsewhere."""
-    run = runs.make(tmp_path / "run", runs.Job("a")).path
+    run = runs.make(tmp_path / "run", runs.MadeJob("a")).path
     for error, hint in (
         (MemoryError(), "hint: free memory, or raise the limit on it (ulimit -v, memory.max"),
         (OSError(errno.EIO, os.strerror(errno.EIO)), "hint: the run is whole; `loadstone report"),

@@ -21,7 +21,7 @@ UNREAD = "samples.parquet: not a table: it does not end as a Parquet file does"
 
 def made(path: Path, seed: int = 1) -> Path:
     """Make a run that knows what was asked for, as exports need."""
-    run = runs.make(path, runs.Job("a"), seed=seed).path
+    run = runs.make(path, runs.MadeJob("a"), seed=seed).path
     jobs = read_jobfiles([TextSource("[a]\nfilename=/mnt/test/data0\nrw=randread\nsize=1m\n", "job.fio")])
     (run / "workload.json").write_text(jobs.model_dump_json())
     return runs.reseal(run)
