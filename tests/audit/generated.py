@@ -128,8 +128,8 @@ def exports(bundle: Path, out: Path) -> Iterator[tuple[str, Path]]:
         "fio-normal.txt": lambda: fio.normal_text(opened),
         "fio-terse3.txt": lambda: "\n".join(fio.terse_lines(opened, 3)) + "\n",
         "fio-terse5.txt": lambda: "\n".join(fio.terse_lines(opened, 5)) + "\n",
-        "iometer.csv": lambda: iometer_csv.export(bundle),
-        "iometer-2008.csv": lambda: iometer_csv.export(bundle, layout="2008"),
+        "iometer.csv": lambda: iometer_csv.export(bundle)[0],
+        "iometer-2008.csv": lambda: iometer_csv.export(bundle, layout="2008")[0],
     }
     for name, write in texts.items():
         (out / name).write_text(write())
