@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import loadstone
+from loadstone import exitcodes
 from loadstone.cli.main import main
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def test_results_are_judged_together_and_what_is_none_is_told(
     audit = loadstone.audit_results(wrote.path, tmp_path)
     assert audit.frame()["path"].to_list() == [str(wrote.path)]
     assert audit.frame()["verdict"].to_list() == [str(audit.verdict.kind)]
-    assert main(["audit", str(wrote.path), str(tmp_path), "--json"]) == 0
+    assert main(["audit", str(wrote.path), str(tmp_path), "--json"]) == exitcodes.USAGE
     assert json.loads(capsys.readouterr().out) == audit.document()
     with pytest.raises(loadstone.InputError, match="nothing to audit"):
         loadstone.audit_results()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from loadstone import exitcodes
 from loadstone.cli.verbs.report import report
 from loadstone.comparison.side import side
 from loadstone.errors import InputError
@@ -47,7 +48,7 @@ def test_a_report_of_a_file_lies_here_and_says_what_was_not_read(
     mixed.mkdir()
     (mixed / "a.json").write_bytes((FOREIGN / "fio" / "shared.json").read_bytes())
     (mixed / "b.json").write_text('{"fio version": "fio-3.36", "jobs": [')
-    assert report(mixed, output=[tmp_path / "mixed.md"]) == 0
+    assert report(mixed, output=[tmp_path / "mixed.md"]) == exitcodes.USAGE
     assert "b.json" in (tmp_path / "mixed.md").read_text()
     with pytest.raises(InputError, match=r"one of \.html, \.md, \.pdf"):
         report(mixed, output=[tmp_path / "mixed.svg"])
