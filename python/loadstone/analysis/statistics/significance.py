@@ -162,11 +162,12 @@ def percentile_errors(
     starts = generator.integers(0, count, (REPLICATES, math.ceil(count / length)))
     drawn = ((starts[:, :, None] + np.arange(length)) % count).reshape(REPLICATES, -1)[:, :count]
     places = (drawn + np.arange(REPLICATES)[:, None] * count).ravel()
-    weights = np.bincount(places, minlength=REPLICATES * count).reshape(REPLICATES, count)
+    drawn_times = np.bincount(places, minlength=REPLICATES * count).reshape(REPLICATES, count)
+    weights = drawn_times.astype(np.float64)
     upto = np.cumsum(windows, axis=1)
     found = {}
     for percent in known:
-        reached = values[first_reaching(weights.astype(np.float64), upto, percent / 100)]
+        reached = values[first_reaching(weights, upto, percent / 100)]
         found[percent] = math.hypot(float(np.log(reached).std(ddof=1)), BUCKET_ERROR)
     return found
 
