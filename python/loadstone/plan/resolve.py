@@ -205,6 +205,7 @@ def _check_exits(workload: Workload, build: PlanDraft) -> None:
 def _finish(workload: Workload, build: PlanDraft) -> Resolution:
     cells, cell_of = workers.cells(build.clones)
     threads, worker_of = workers.workers(build.clones, len(build.host.cpus), build.options.rate)
+    workers.tell_in_step(build.clones, worker_of, build.options.rate, build.notes)
     streams = workers.streams(build.clones, worker_of, cell_of, build.options.rate, workload.jobs)
     duration = budget.duration_ns(streams, [clone.stage for clone in build.clones])
     windows = [one for job in workload.jobs for one in job.recording.windows_msec]

@@ -6,6 +6,7 @@ total rate is divided. Knows no file and no block.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
@@ -15,9 +16,10 @@ from loadstone.plan import model as plan
 from loadstone.plan.derived import reads_back
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from loadstone.plan.clone import Clone
+    from loadstone.plan.notes import Notes
     from loadstone.workload.model import Job
 
 MAX_THREADS: Final = 4_096
@@ -93,6 +95,22 @@ def workers(
             depth=of.option("engine.iodepth"),
         )
     return made, worker_of
+
+
+def tell_in_step(
+    clones: Sequence[Clone], worker_of: Mapping[int, int], rate: stream.TotalRate | None, notes: Notes
+) -> None:
+    """Say which clones share a thread that does their I/O: each has the rate and the latency of all."""
+    sharing = Counter(worker_of.values())
+    for clone in clones:
+        on_purpose = clone.job.schedule.thread_of is not None or not _is_apart(clone, rate)
+        if not on_purpose and sharing[worker_of[clone.number]] > 1:
+            notes.info(
+                clone.job,
+                "schedule.numjobs",
+                f"more than {APART} clones do I/O in the page cache: some share a thread and go in step",
+            )
+            return
 
 
 def _is_apart(clone: Clone, rate: stream.TotalRate | None) -> bool:
