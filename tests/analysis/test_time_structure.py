@@ -58,12 +58,11 @@ def pausing(times: list[tuple[float, float]]) -> Callable[[float], float]:
     return stopped
 
 
-@pytest.mark.slow
-def test_steady_loads_are_left_alone() -> None:
+@pytest.mark.parametrize("drawn", [40, pytest.param(400, marks=pytest.mark.nightly)])
+def test_steady_loads_are_left_alone(drawn: int) -> None:
     """No more than 1 in 100 of drawn steady loads is told to have any structure."""
     random = np.random.default_rng(13)
     told: dict[str, list[str]] = {"stalls": [], "comb": [], "levels": []}
-    drawn = 160
     for number in range(drawn):
         name = list(STEADY)[number % len(STEADY)]
         depth = int(random.choice([1, 2, 4, 16]))

@@ -16,7 +16,7 @@ from loadstone.plan.safety.content import look
 from loadstone.plan.safety.sampling import BLOCK_BYTES, Space
 from tests.support.devices import attached
 
-DRAWS = int(os.environ.get("LOADSTONE_DRAWS", "60"))
+DRAWS = int(os.environ.get("LOADSTONE_DRAWS", "24"))
 PASSES = (32, 32, 64)
 
 
@@ -71,7 +71,7 @@ def test_nothing_is_missed_where_all_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draws", [DRAWS, pytest.param(10 * DRAWS, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("draws", [DRAWS, pytest.param(25 * DRAWS, marks=pytest.mark.nightly)])
 def test_a_sample_misses_no_more_than_stated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, draws: int
 ) -> None:

@@ -189,6 +189,7 @@ WHY = {
 }
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     "fault", ["removed", *(pytest.param(one, marks=pytest.mark.root) for one in ("immutable", "full"))]
 )

@@ -19,7 +19,7 @@ SECONDS = 1300
 
 def test_seconds_of_a_long_run_are_added_up(tmp_path: Path) -> None:
     told = {"cpu.all.user_ns": 300_000_000, "cpu.all.idle_ns": 700_000_000, "memory.available_bytes": 1 << 30}
-    job = MadeJob(ops_hz={"read": 4.0})
+    job = MadeJob(ops_hz={"read": 1.0})
     made = run_on(tmp_path, [Layer(name="x", kind="disk")], told, job=job, seconds=SECONDS)
     spec = charts.host_cpu(made)
     assert spec is not None

@@ -97,8 +97,7 @@ def test_the_knee_is_where_theory_has_it(tmp_path: Path) -> None:
     assert sum(70 < percent < 100 for percent in percents) > sum(10 < percent < 50 for percent in percents)
 
 
-@pytest.mark.slow
-@pytest.mark.drawn(1)
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("text", "rho"),
     [

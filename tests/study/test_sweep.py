@@ -140,7 +140,7 @@ def test_errors_make_a_recommendation_uncertain_and_more_to_gain_makes_none() ->
     assert recommend("iodepth", (), [(1.0, pooled(100))], 0.10) is None
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_device_of_four_servers_wants_four_ios_in_flight(tmp_path: Path) -> None:
     work = simulated.workload(2)
     axes: list[tuple[Name, tuple[int, ...]]] = [("iodepth", (1, 2, 4, 8, 16)), ("read", (0, 100))]
