@@ -53,7 +53,7 @@ def test_ctrl_c_while_a_target_hangs_before_the_run(tmp_path: Path) -> None:
         began = time.monotonic()
         running.send_signal(INTERRUPT)
         done = finish(running)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 12
     assert done.code == 130, done
 
 
