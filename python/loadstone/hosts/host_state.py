@@ -48,10 +48,10 @@ def origins(hosts: Mapping[str, HostState]) -> dict[str, int]:
 
 def notes_of_hosts(hosts: Mapping[str, HostState]) -> list[dict[str, Any]]:
     """Return what was said of the job on every host once, and what was said on some with their names."""
-    by_text: dict[str, tuple[dict[str, Any], list[str]]] = {}
+    by_text: dict[str, tuple[dict[str, Any], dict[str, None]]] = {}
     for name, state in hosts.items():
         for note in state.notes:
-            by_text.setdefault(str(note.get("text")), (note, []))[1].append(name)
+            by_text.setdefault(str(note.get("text")), (note, {}))[1][name] = None
     return [
         note if len(names) == len(hosts) else {**note, "text": f"{', '.join(names)}: {text}"}
         for text, (note, names) in by_text.items()

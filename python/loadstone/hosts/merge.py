@@ -35,6 +35,8 @@ SUMS: Final = (
     "cpu_user_ns", "cpu_system_ns", "spun_ns", "voluntary_switches", "involuntary_switches", "major_faults",
     "minor_faults", "rss_peak_bytes", "ops",
 )  # fmt: skip
+MOST_NAMED: Final = 3
+"""Hosts that are named where all of them are meant."""
 REASONS: Final = ("failed", "stopped", "done")
 
 
@@ -335,7 +337,8 @@ def merged_environment(
     `spec`: the data sheet of the storage, which ends each path.
     """
     hosts = {name: one.get("host", {}) for name, one in environments.items()}
-    names = ", ".join(str(one.get("host_name", name)) for name, one in hosts.items())
+    named = list(hosts)
+    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
     first: dict[str, Any] = next(iter(hosts.values()), {})
     alike = {
         key: value
@@ -344,7 +347,7 @@ def merged_environment(
         and all(one.get(key) == value for one in hosts.values())
     }
     told: dict[str, Any] = {
-        "host": {"host_name": f"{len(parts)} hosts: {names}", **alike},
+        "host": {"host_name": f"{len(parts)} hosts: {', '.join(named[:MOST_NAMED])}{more}", **alike},
         "hosts": hosts,
         "targets": [],
         "devices": {},

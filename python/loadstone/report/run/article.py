@@ -25,7 +25,7 @@ from loadstone.report.article.blocks import (
     drawing,
 )
 from loadstone.report.pictures import charts
-from loadstone.report.run import answer, data_sheet, page, path_chart
+from loadstone.report.run import answer, data_sheet, hosts, page, path_chart
 from loadstone.report.run.sections import SECTIONS
 from loadstone.report.run.summary_text import monitors
 from loadstone.report.verdict import words as verdict
@@ -71,7 +71,7 @@ def article(made: Summary, audited: Audited | None = None) -> Article:
     if made.problems:
         blocks += [Heading("What went wrong"), Bullets([problem.message for problem in made.problems])]
     limited_by = audited.verdict.limited_by if audited else None
-    paths = _drawn([path_chart.path(one, limited_by) for one in made.paths], 1)
+    paths = _drawn(path_chart.of_hosts(hosts.paths(made), limited_by), 1)
     blocks += [Heading("Data path"), *paths] if paths else []
     blocks += _charts(made)
     blocks += [block for section in SECTIONS for block in section(made)]
@@ -113,7 +113,7 @@ def _result(made: Summary) -> list[Block]:
     if len(made.totals("target")) > 1:
         tables.append(("Each target", "target", page.table(made.totals("target"), None)))
     if made.totals("host"):
-        tables.append(("Each host", "host", page.table(made.totals("host"), None)))
+        tables.append(("Each host", "host", page.result_rows(hosts.results(made))))
     blocks: list[Block] = []
     for title, of, found in tables:
         rows: list[list[TableCell | str]] = [

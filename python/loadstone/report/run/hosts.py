@@ -5,14 +5,21 @@ Knows the words and the cells. Computes nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import units
+from loadstone.report.run import answer
 
 if TYPE_CHECKING:
+    from loadstone.analysis.path import Paths
     from loadstone.analysis.summary import Summary
+    from loadstone.analysis.totals import Total
     from loadstone.bundle.hosts import HostPart
     from loadstone.report.pictures.drawer import Svg
+
+
+MOST_PATHS: Final = 4
+"""Hosts whose data paths a page shows; those of the others are in their own bundles."""
 
 
 def page(made: Summary, charts: list[tuple[str, Svg]]) -> dict[str, Any]:
@@ -30,6 +37,33 @@ def page(made: Summary, charts: list[tuple[str, Svg]]) -> dict[str, Any]:
             for one in (record.shared if record is not None else ())
         ],
     }
+
+
+def results(made: Summary) -> list[tuple[str, Total]]:
+    """Return what each host did, phase by phase: phases that ran one after the other have no mean rate."""
+    phases = answer.phases(made)
+    if not phases:
+        return [(total.line.name, total) for total in made.totals("host")]
+    of_stages = made.totals("host of stage")
+    return [
+        (f"{total.line.name} · {phase}", total)
+        for phase, whole in phases
+        for total in of_stages
+        if set(total.line.streams) <= set(whole.line.streams)
+    ]
+
+
+def paths(made: Summary) -> list[tuple[str, Paths]]:
+    """Return the data paths: of a run on several hosts one for each, whose monitors watched their own."""
+    if made.bundle.hosts is None:
+        return [("", one) for one in made.paths]
+    shown = list(made.by_host.items())[:MOST_PATHS]
+    return [(name, one) for name, own in shown for one in own.paths]
+
+
+def paths_left_out(made: Summary) -> int:
+    """Return of how many hosts `paths` has none because they are too many."""
+    return 0 if made.bundle.hosts is None else max(0, len(made.by_host) - MOST_PATHS)
 
 
 def troubles(made: Summary) -> list[str]:

@@ -86,9 +86,10 @@ def _rendered(made: Summary, audited: Audited | None, drawer: Drawer) -> str:
         hosts=hosts.page(made, _drawn(drawer, charts.iops_by_host(made)))
         if made.bundle.hosts is not None
         else None,
-        host_rows=table(made.totals("host"), None),
+        host_rows=result_rows(hosts.results(made)),
         rates=rates(made),
-        path=_path(made, audited),
+        paths=_paths(made, audited),
+        paths_left_out=hosts.paths_left_out(made),
         sheet=[data_sheet.cells(row) for row in made.spec],
         table_sections=[blocks for section in SECTIONS if (blocks := section(made))],
         overview=_drawn(drawer, *whole),
@@ -148,9 +149,13 @@ def large(made: Summary) -> bool:
     return data is not None and data.operations > 0 and data.bytes / data.operations >= LARGE_BLOCK_BYTES
 
 
-def _path(made: Summary, audited: Audited | None) -> str | None:
+def _paths(made: Summary, audited: Audited | None) -> list[tuple[str, str]]:
+    """Return a diagram of each host's data path under its name; one without a name, of a run on one host."""
     limited_by = audited.verdict.limited_by if audited else None
-    return "".join(path_diagram.render(one, limited_by) for one in made.paths) or None
+    drawn: dict[str, str] = {}
+    for host, one in hosts.paths(made):
+        drawn[host] = drawn.get(host, "") + path_diagram.render(one, limited_by)
+    return list(drawn.items())
 
 
 def sections(made: Summary) -> list[tuple[By, Total]]:
@@ -171,7 +176,7 @@ def pictures(made: Summary, audited: Audited | None = None) -> list[Spec]:
             found.append(spec)
     found += [charts.spread(made), charts.distribution(made)]
     limited_by = audited.verdict.limited_by if audited else None
-    found += [path_chart.path(one, limited_by) for one in made.paths]
+    found += path_chart.of_hosts(hosts.paths(made), limited_by)
     found += [charts.host_cpu(made), charts.host_memory(made)]
     return [spec for spec in found if spec is not None]
 
@@ -251,7 +256,7 @@ def headline(made: Summary) -> list[tuple[str, str, list[str], str]]:
     jobs = made.totals("job")
     if len(jobs) <= MAX_HEADLINE:
         return table(jobs, made)
-    return _rows(answer.phases(made) or [("all jobs", made.total)])
+    return result_rows(answer.phases(made) or [("all jobs", made.total)])
 
 
 def table(totals: list[Total], whole: Summary | None) -> list[tuple[str, str, list[str], str]]:
@@ -259,10 +264,11 @@ def table(totals: list[Total], whole: Summary | None) -> list[tuple[str, str, li
     lines = [(total.line.name, total) for total in totals]
     if whole is not None and whole.has_total:
         lines.append(("total", whole.total))
-    return _rows(lines)
+    return result_rows(lines)
 
 
-def _rows(lines: Sequence[tuple[str, Total]]) -> list[tuple[str, str, list[str], str]]:
+def result_rows(lines: Sequence[tuple[str, Total]]) -> list[tuple[str, str, list[str], str]]:
+    """Return what `table` does, of totals under names of their own."""
     rows: list[tuple[str, str, list[str], str]] = []
     for name, total in lines:
         for index, (op, stats) in enumerate(total.ops.items()):

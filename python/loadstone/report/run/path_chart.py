@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from loadstone.report.pictures.charts import Spec
     from loadstone.report.run.path_diagram import DiagramLayer
 
+TITLE: Final = "Data path"
 LINE_HEIGHT: Final = 26
 MAX_LABEL: Final = 210
 MAX_NAME: Final = 26
@@ -25,7 +26,12 @@ LETTER: Final = 8
 TITLE_LIMIT: Final = 480
 
 
-def path(paths: Paths, limited_by: str | None = None) -> Spec | None:
+def of_hosts(named: Sequence[tuple[str, Paths]], limited_by: str | None = None) -> list[Spec | None]:
+    """Return a chart of each path, the name of its host in the title; a run on one host has no name there."""
+    return [path(paths, limited_by, f"{TITLE} of {host}" if host else TITLE) for host, paths in named]
+
+
+def path(paths: Paths, limited_by: str | None = None, title: str = TITLE) -> Spec | None:
     """Return the chart; None for a path without layers."""
     found = members(paths, limited_by)
     if not found:
@@ -56,10 +62,10 @@ def path(paths: Paths, limited_by: str | None = None) -> Spec | None:
         "axis": {"title": "percent of a ceiling, or of the time", "tickCount": 5} if known else None,
     }
     of_phase: Spec = {
-        "title": {"text": "Data path", "subtitle": paths.phase, "subtitleColor": "#555", "limit": TITLE_LIMIT}
+        "title": {"text": title, "subtitle": paths.phase, "subtitleColor": "#555", "limit": TITLE_LIMIT}
     }
     return {
-        **base("Data path", rows),
+        **base(title, rows),
         **(of_phase if paths.phase else {}),
         "height": {"step": LINE_HEIGHT},
         "layer": [
