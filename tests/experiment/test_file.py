@@ -222,3 +222,27 @@ def test_a_level_may_be_any_value() -> None:
     made = parse((beginning + factors).encode(), "x.toml")
     assert made.factors[0].level("/mnt/b").value == "/mnt/b"
     assert made.factors[1].level("0-1,3").value == "0-1,3"
+
+
+@pytest.mark.parametrize(
+    ("levels", "options", "message"),
+    [
+        (
+            "[[1, 1], 2]",
+            "{ rw = 'read' }",
+            "factors[1].levels[1]: expected text, a number, true, false or a table",
+        ),
+        (
+            "[1, 2]",
+            "{ rw = ['read'] }",
+            "patterns[1].options.rw: expected text, a number, true or false, found",
+        ),
+    ],
+)
+def test_a_list_where_one_value_is_meant_is_told_so(levels: str, options: str, message: str) -> None:
+    """Seen: `levels[1]: expected true or false, without quotes`, of the list `[1, 1]`."""
+    text = f'title = "x"\ntargets = ["x"]\n[[patterns]]\nname = "read"\noptions = {options}\n'
+    text += f'[[factors]]\nname = "a"\noption = "bs"\nlevels = {levels}\n'
+    with pytest.raises(InputError) as caught:
+        parse(text.encode(), "x.toml")
+    assert message in str(caught.value)

@@ -196,15 +196,20 @@ class ExperimentFactor(FrozenModel):
 def _check_word(what: str, level: Scalar) -> None:
     """Refuse a plain level where only some words mean anything."""
     if what == "command" and level != AS_IS:
-        raise make_error(ValueError, "experiment.level.no_commands", level=repr(level))
+        raise make_error(ValueError, "experiment.level.no_commands", level=_shown(level))
     if what == "cgroup" and level != AS_IS:
-        raise make_error(ValueError, "experiment.level.no_limits_table", level=repr(level))
+        raise make_error(ValueError, "experiment.level.no_limits_table", level=_shown(level))
     words = _WORDS.get(what)
     if words is not None and level not in words:
         key = "experiment.level.word"
         raise make_error(
-            ValueError, key, level=repr(level), nearest=str(nearest(str(level), words, limit=len(words)))
+            ValueError, key, level=_shown(level), nearest=str(nearest(str(level), words, limit=len(words)))
         )
+
+
+def _shown(level: Scalar) -> str:
+    """Return a level as the file has it."""
+    return str(level).lower() if isinstance(level, bool) else repr(level)
 
 
 def level_name(level: Scalar | ExperimentLevel) -> str:

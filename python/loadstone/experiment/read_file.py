@@ -190,12 +190,18 @@ def _explained(name: str, text: str, error: ValidationError) -> InputError:
         return make_error(InputError, "experiment.file.no_key", where=place.where(), hint=hint)
     if first["type"] == "missing":
         return make_error(InputError, "experiment.file.missing", where=place.where())
+    if first["loc"] and first["loc"][-1] in _SCALARS:
+        # It is one of these: the first that it could be is not the one that was meant.
+        said = "experiment.file.level" if tables else "experiment.file.scalar"
+        return make_error(InputError, said, where=place.where(), found=repr(first.get("input"))[:MOST_SHOWN])
     message = toml_text.wrong_value(first)
     return InputError(
         message[0].lower() + message[1:], where=place.where(), hint=toml_text.near_choice(first)
     )
 
 
+MOST_SHOWN: Final = 80
+"""Characters of a value that is none."""
 _SCALARS: Final = ("bool", "int", "float", "str")
 
 
