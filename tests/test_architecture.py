@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md and CONTRIBUTING.md are true: what they name is there, and the rooms are the code's."""
+"""ARCHITECTURE.md and its siblings are true: what they name is there, and the rooms are the code's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 HERE: Final = Path(__file__).resolve()
 ROOT: Final = HERE.parents[1]
-DOCUMENTS: Final = ("ARCHITECTURE.md", "CONTRIBUTING.md")
+DOCUMENTS: Final = ("ARCHITECTURE.md", "CONTRIBUTING.md", "contract/README.md")
 SOURCES: Final = (".py", ".rs", ".toml", ".html", ".css", ".js", ".typ", ".sh", ".json", ".md")
 PLACEHOLDER: Final = re.compile(r"\b[A-Z]{3,}\b")
 """`NAME`, `ROOM`: anything may stand there."""

@@ -22,7 +22,9 @@ NOT_YET = frozenset(
 """Pages with longer sentences. One that was mended leaves: the list only gets shorter."""
 PAGES = (
     "../README.md",
+    "../ARCHITECTURE.md",
     "../CONTRIBUTING.md",
+    "../contract/README.md",
     *sorted(page.name for page in DOCS.glob("*.md") if page.name not in NOT_YET),
 )
 MOST_WORDS = 25

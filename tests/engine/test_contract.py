@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,32 @@ def test_table_of_backends_is_fresh() -> None:
     assert json.loads(printed) == json.loads(committed), (
         "contract/backends.json is old: loadstone-engine schema backends > contract/backends.json"
     )
+
+
+EVENTS = Path(__file__).parents[2] / "crates" / "worker" / "src" / "events.rs"
+INSIDE = re.compile(r"^        (\w+): ", re.MULTILINE)
+FIELD = re.compile(r"^    pub (\w+): ", re.MULTILINE)
+
+
+def events() -> Iterator[tuple[str, list[str]]]:
+    """Return each event of the engine with its fields, as its source has them."""
+    code = EVENTS.read_text()
+    body = code.partition("pub enum Event {")[2].partition("\n}")[0]
+    for name, struct, fields in re.findall(
+        r"^    (\w+)(?:\((?:Box<)?(\w+)>?\)| \{(.*?)\n    \}),", body, re.DOTALL | re.MULTILINE
+    ):
+        apart = code.partition(f"pub struct {struct} {{")[2].partition("\n}")[0]
+        kind = re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
+        yield kind, FIELD.findall(apart) if struct else INSIDE.findall(fields)
+
+
+def test_the_page_has_every_event_with_its_fields() -> None:
+    page = (CONTRACT / "README.md").read_text()
+    told = dict(events())
+    assert len(told) > 20
+    assert sum(len(fields) for fields in told.values()) > 120
+    assert [kind for kind in told if not re.search(rf"^\| `{kind}` \|", page, re.MULTILINE)] == []
+    assert sorted({one for fields in told.values() for one in fields if f"`{one}`" not in page}) == []
 
 
 def places(part: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

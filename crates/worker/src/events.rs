@@ -1,6 +1,6 @@
 //! What the engine says on standard output: one JSON object per line.
 //!
-//! Knows the shapes of ARCHITECTURE.md's event table. Knows nothing of when they are said.
+//! Knows the shapes of the tables of events in contract/README.md. Knows nothing of when they are said.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ pub const MAX_ERRORS_PER_TARGET: u32 = 100;
 #[serde(tag = "type", rename_all = "snake_case")]
 #[allow(
     missing_docs,
-    reason = "ARCHITECTURE.md's table is the documentation of these fields"
+    reason = "contract/README.md has the tables of these fields"
 )]
 pub enum Event {
     Hello {
@@ -186,7 +186,7 @@ pub struct TickRow {
 #[derive(Debug, Clone, Serialize)]
 #[allow(
     missing_docs,
-    reason = "ARCHITECTURE.md's table is the documentation of these fields"
+    reason = "contract/README.md has the tables of these fields"
 )]
 pub struct SteadyState {
     pub t_ns: u64,
@@ -204,7 +204,7 @@ pub struct SteadyState {
 #[derive(Debug, Clone, Serialize)]
 #[allow(
     missing_docs,
-    reason = "ARCHITECTURE.md's table is the documentation of these fields"
+    reason = "contract/README.md has the tables of these fields"
 )]
 pub struct IoFailure {
     pub t_ns: u64,
@@ -222,7 +222,7 @@ pub struct IoFailure {
 #[derive(Debug, Clone, Default, Serialize)]
 #[allow(
     missing_docs,
-    reason = "ARCHITECTURE.md's table is the documentation of these fields"
+    reason = "contract/README.md has the tables of these fields"
 )]
 pub struct DamageFound {
     pub t_ns: u64,
@@ -253,7 +253,7 @@ pub struct DamageFound {
 #[derive(Debug, Clone, Serialize)]
 #[allow(
     missing_docs,
-    reason = "ARCHITECTURE.md's table is the documentation of these fields"
+    reason = "contract/README.md has the tables of these fields"
 )]
 pub struct WriteState {
     pub t_ns: u64,
@@ -267,7 +267,7 @@ pub struct WriteState {
 #[derive(Debug, Clone, Serialize)]
 #[allow(
     missing_docs,
-    reason = "ARCHITECTURE.md's table is the documentation of these fields"
+    reason = "contract/README.md has the tables of these fields"
 )]
 pub struct StreamEnd {
     pub t_ns: u64,

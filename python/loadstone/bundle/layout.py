@@ -1,6 +1,6 @@
 """The names of a bundle's files and the columns of its tables.
 
-Knows ARCHITECTURE.md's "The bundle" and "samples.arrows" as constants. Reads and writes
+Knows the files of docs/bundles.md and the columns of contract/README.md as constants. Reads and writes
 nothing.
 """
 
@@ -62,7 +62,7 @@ OpName = Literal[
 OPS: Final[tuple[OpName, ...]] = get_args(OpName)
 """The samples' `op` column is an index into these; from `mkdir` on they are done to files by name."""
 LATENCIES: Final = ("lat", "slat", "clat", "wait")
-"""The four latencies of an I/O; ARCHITECTURE.md says between which two moments each runs."""
+"""The four latencies of an I/O; contract/README.md says between which two moments each runs."""
 
 _PER_LATENCY: Final[dict[str, pl.DataType]] = {
     "sum_ns": pl.Float64(),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Event = dict[str, Any]
-"""One JSON object of the engine's standard output (ARCHITECTURE.md lists the types)."""
+"""One JSON object of the engine's standard output (contract/README.md lists the types)."""
 
 READ_BYTES = 1 << 20
 

@@ -47,7 +47,7 @@ KINDS: Final = ("slat", "clat", "lat")
 
 @dataclass(slots=True)
 class Source:
-    """What a result is made of. `samples` has the columns of ARCHITECTURE.md."""
+    """What a result is made of. `samples` has the columns of contract/README.md."""
 
     plan: Plan
     workload: Workload

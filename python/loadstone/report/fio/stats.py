@@ -3,7 +3,7 @@
 Knows latency statistics with their histogram, window statistics of bandwidth and IOPS,
 and what one job line and one group line hold. Knows neither bundles nor text.
 
-A histogram maps a bucket number to a count; the buckets are those of ARCHITECTURE.md
+A histogram maps a bucket number to a count; the buckets are those of the engine
 (64 per power of two), which are also fio's, so bins are exchanged without loss.
 """
 
