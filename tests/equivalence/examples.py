@@ -172,7 +172,7 @@ def document() -> str:
         "# fio's published examples",
         "",
         "Written from `tests/equivalence/examples.py`; a test keeps it fresh. *Compared*: fio and",
-        "`loadstone fio` run the same file, cut to a small target, with a log line per I/O; directions,",
+        "`loadstone fio` run the same file, cut to a small target, with a log line per I/O. Directions,",
         "sizes, bytes, ranges, what is touched and how much of it in sequence must agree.",
         "",
         f"{len(APPLY)} compared, {len(WHY_NOT)} not.",

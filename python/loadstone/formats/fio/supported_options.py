@@ -548,8 +548,8 @@ VERIFICATION: Final = (
         "verify",
         "verification.verify",
         {name: None if name in ("0", "none") else name for name in METHODS},
-        why=f"{_DROP_IN} headers of fio 3.42, those of earlier ones with LOADSTONE_FIO_VERIFY=3.33, and "
-        "either is read; `loadstone run`: own stamps (CRC-32C, place and generation in every 512 bytes), "
+        why=f"{_DROP_IN} headers of fio 3.42, those of earlier ones with LOADSTONE_FIO_VERIFY=3.33. Either "
+        "is read. `loadstone run`: own stamps (CRC-32C, place and generation in every 512 bytes), "
         "with every method.",
     ),
     honoured(
@@ -560,7 +560,7 @@ VERIFICATION: Final = (
     boolean(
         "do_verify",
         "verification.do_verify",
-        why=f"{_DROP_IN} after each pass of the job, in the sizes written; `loadstone run`: in a stage of "
+        why=f"{_DROP_IN} after each pass of the job, in the sizes written. `loadstone run`: in a stage of "
         "its own, after all jobs of the stage.",
     ),
     flag("verify_only", "verification.verify_only", why="Reads what an earlier run wrote, and checks it."),

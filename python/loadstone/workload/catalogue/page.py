@@ -20,8 +20,8 @@ loadstone plan NAME --target PATH --json                  # what would run; touc
 
 A name that ends in `-like` approximates, and its source says where. A test holds what each one
 really does, I/O by I/O, against its definition: sizes, shares of reads, addresses, arrivals.
-Entries of several runs are procedures and run as a study; those in rounds go on until one of
-their runs is steady in SNIA's sense, and their report has SNIA's plots.
+Entries of several runs are procedures and run as a study. Those in rounds go on until one of
+their runs is steady in SNIA's sense. Their report has SNIA's plots.
 
 """
 
