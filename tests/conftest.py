@@ -7,7 +7,10 @@ Language, 2.11), and programs inherit that. Tests that interrupt would then wait
 
 from __future__ import annotations
 
+import fcntl
 import signal
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
@@ -17,7 +20,7 @@ from tests.support import draw, order, started
 from tests.wanted import missing_packages
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 # A case that takes longer than another says something of the machine, not of the program.
 hypothesis.settings.register_profile("loadstone", deadline=None)
@@ -60,6 +63,14 @@ class SideBySide:
 
     def pytest_testnodedown(self, node: Any) -> None:
         _left_out[LEFT_OUT] = max(_left_out[LEFT_OUT], getattr(node, "workeroutput", {}).get(LEFT_OUT, 0))
+
+
+@pytest.fixture
+def host_settings() -> Iterator[None]:
+    """Wait until no other test changes a setting of the whole host, in whichever worker it runs."""
+    with (Path(tempfile.gettempdir()) / "loadstone-tests-host-settings").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -21,7 +21,7 @@ from tests.support.devices import attached, empty
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.usefixtures("host_settings")]
 
 CHANGE = """
 import sys, time

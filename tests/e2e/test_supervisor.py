@@ -58,6 +58,7 @@ levels = [5, 6]
 
 
 @pytest.mark.root
+@pytest.mark.usefixtures("host_settings")
 def test_settings_that_stay_changed_are_told_with_the_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
