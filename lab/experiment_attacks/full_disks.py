@@ -24,12 +24,12 @@ def full_journal(bench: AttackBench) -> None:
             begun(process, out, 1)
         _fill(state / "filler", 1 << 20)
         if process is None:
-            bench.ran("run", path, state=state).ends(1, 2).says("cannot be written down", "No space left")
+            bench.ran("run", path, state=state).ends(1, 2).says("changes cannot be recorded", "No space left")
         else:
             # What a record that is removed leaves free may be enough for the next one.
             ran = bench.ended(process).ends(0, 1)
             if ran.code:
-                ran.says("cannot be written down", "No space left")
+                ran.says("changes cannot be recorded", "No space left")
         bench.is_put_back()
         if later:
             (state / "filler").unlink()

@@ -86,7 +86,7 @@ def test_a_value_that_the_kernel_changes_is_an_error_and_put_back(
     file = kind.path("sda")
     monkeypatch.setattr(kind, "write", lambda _, value: file.write_text(str(max(int(value), 4))))
     with (
-        pytest.raises(RunError, match="nr_requests of sda: set to '1', and it is '4'"),
+        pytest.raises(RunError, match="nr_requests of sda: set to '1', but it reads '4'"),
         Changes(controls, places[1]) as changes,
     ):
         changes.set("nr_requests", "sda", "1")
@@ -102,11 +102,11 @@ def test_a_value_that_the_kernel_changes_is_an_error_and_put_back(
         ("smt", "", "off", RefusedError, "smt: this host has none"),
         ("io_scheduler", "", "none", RefusedError, "say of which device"),
         ("io_scheduler", "sdz", "none", RefusedError, "no block device under sdz"),
-        ("sysctl", "kernel.core_pattern", "|/bin/sh", RefusedError, "is not set here"),
+        ("sysctl", "kernel.core_pattern", "|/bin/sh", RefusedError, "may not be set here"),
         ("sysctl", "fs.binfmt_misc.register", "x", RefusedError, "run programs"),
         ("sysctl", "vm.drop_caches", "1", RefusedError, "use page_cache"),
         ("sysctl", "vm.dirty_ratio", "1", RefusedError, "use dirty_limit"),
-        ("sysctl", "vm/../../x", "1", RefusedError, "is not set here"),
+        ("sysctl", "vm/../../x", "1", RefusedError, "may not be set here"),
         ("cgroup_limit", "/etc/passwd", "1", RefusedError, "no limit of a control group"),
         (
             "cgroup_limit",
@@ -246,7 +246,7 @@ def test_a_directory_others_may_write_to_is_refused(places: Places) -> None:
 def test_nothing_is_changed_where_it_cannot_be_written_down(places: Places) -> None:
     places[1].write_text("a file in the place of the directory")
     before = machine.snapshot(places[0])
-    with pytest.raises(RefusedError, match="cannot be written down"), changing(places) as changes:
+    with pytest.raises(RefusedError, match="changes cannot be recorded"), changing(places) as changes:
         changes.set("governor", "policy0", "performance")
     assert machine.snapshot(places[0]) == before
 
@@ -288,7 +288,7 @@ def test_a_line_that_was_not_written_whole_damages_no_other(places: Places) -> N
 
     changes = Changes(machine.controls(places[0]), places[1], step)
     changes.set("governor", "policy0", "performance")
-    with pytest.raises(RefusedError, match="cannot be written down"):
+    with pytest.raises(RefusedError, match="changes cannot be recorded"):
         changes.set("governor", "policy1", "performance")
     changes.set("sysctl", "vm.swappiness", "1")
     abandon(changes)
@@ -410,7 +410,7 @@ def test_an_order_that_cannot_be_read_keeps_nothing_else_from_being_put_back(pla
     assert (before, after) == ("performance", "powersave")
     assert done["governor"].is_well
     assert done["layout"].outcome is ChangeOutcome.FAILED
-    assert "no order of a layout" in done["layout"].why
+    assert "the record of what was built there is damaged" in done["layout"].why
     [record] = journal.waiting(places[1])
     assert [change.setting.control for change in record.open_changes()] == ["layout"]
 
@@ -441,7 +441,7 @@ def test_a_claim_that_cannot_be_written_down_is_refused(places: Places) -> None:
         if step == "fsync":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with pytest.raises(RefusedError, match="cannot be written down: No space left on device"):
+    with pytest.raises(RefusedError, match="changes cannot be recorded: No space left on device"):
         Changes(machine.controls(places[0]), places[1], full).claim([Setting("", "/data")])
 
 

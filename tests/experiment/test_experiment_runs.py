@@ -283,7 +283,7 @@ def test_no_run_is_begun_without_what_is_for_all_runs(
     assert outcome.exit_code == exitcodes.FAILED
     assert host.seen == []
     assert [run.point.status for run in outcome.study.done] == ["failed"]
-    assert "'777' is not taken" in str(outcome.document.ended_because)
+    assert "'777' was not accepted" in str(outcome.document.ended_because)
 
 
 def test_the_names_of_a_vdbench_file_are_parameters(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_setting_that_another_undoes_ends_the_run(tmp_path: Path, monkeypatch:
     whole = parse((BEGINNING + LENGTH + SCHEDULER).encode(), "x.toml")
     # As if nobody knew that the kernel does this.
     monkeypatch.setattr(files.KernelScheduler, "companions", lambda _self, _subject: [])
-    with pytest.raises(RunError, match="nr_requests of sda was set to '32', and another setting"):
+    with pytest.raises(RunError, match="nr_requests of sda was set to '32', but another setting"):
         seen(tmp_path, whole, {"length": "32", "scheduler": "bfq"})
 
 

@@ -379,7 +379,7 @@ def test_what_takes_the_name_of_a_target_while_somebody_is_asked_is_not_prepared
         change(path)
         return named
 
-    with pytest.raises(RunError, match="another file stands there now"):
+    with pytest.raises(RunError, match="another file is there now"):
         allocation.prepare(
             plan(target(str(path), size_bytes=8192)), "preallocated", guard.Consent(ask=asked), lambda: False
         )

@@ -54,7 +54,7 @@ def test_a_file_that_took_the_name_gets_it_back(
 ) -> None:
     path, identity = taken
     swapped(path, monkeypatch, directory=False)
-    with pytest.raises(FileExistsError, match="another file stands there now"):
+    with pytest.raises(FileExistsError, match="another file is there now"):
         held.remove(path, identity)
     assert [one.read_text() for one in path.parent.iterdir()] == ["somebody's"]
     assert path.exists()

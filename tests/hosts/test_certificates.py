@@ -39,7 +39,7 @@ def readable(ours: Path, _: Path) -> None:
     [
         (take(("h2.pem", "h2.key")), r"h2\.pem: it is not signed by .*ca\.pem"),
         (take(("h2.key",)), r"h2\.key: it is not the key of .*h2\.pem"),
-        (garbled, r"h2\.pem: it is no certificate"),
+        (garbled, r"h2\.pem: it is not a certificate"),
         (readable, r"h2\.key: other users can read this key"),
     ],
 )

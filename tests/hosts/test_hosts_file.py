@@ -60,7 +60,7 @@ def test_addresses_of_ipv6_stand_in_brackets_with_their_interface() -> None:
         ('transport = "pipe"\ntls = true', "run: tls has no effect with transport"),
         ('tls = false\ncertificates = "c"', "run: certificates has no effect with tls = false"),
         ('scheduler = "tls://a:1"\ncoordinator = "b"', "run: coordinator has no effect with a scheduler"),
-        ('scheduler = "tcp://a:1"', "run: tcp:// carries words without TLS"),
+        ('scheduler = "tcp://a:1"', "run: tcp:// has no TLS"),
         ('scheduler = "tls://a:1"\ntls = false', "run: tls:// needs TLS"),
         ('coordinator = "10.0.0.1:99"', "2: run.coordinator: expected a name or an address without a port"),
         ('coordinator = "[fe80::1]:99"', "2: run.coordinator: expected a name or an address without a port"),

@@ -162,7 +162,7 @@ def test_a_near_name_is_told(tmp_path: Path) -> None:
 def test_files_that_are_none(tmp_path: Path) -> None:
     assert "is not TOML" in str(error(tmp_path, 'format = 1\nname = "x\n'))
     assert error(tmp_path, 'format = 1\nname = "x\n').where.line == 2  # type: ignore[union-attr] # it has one
-    assert "says nothing" in str(error(tmp_path, 'format = 1\nname = "x"\n'))
+    assert "has no figure" in str(error(tmp_path, 'format = 1\nname = "x"\n'))
     assert "name: is missing" in str(error(tmp_path, "format = 1\n"))
     with pytest.raises(InputError, match="No such file"):
         spec.read(tmp_path / "none.toml")

@@ -63,8 +63,8 @@ def test_who_only_reads_keeps_nobody_out(plan: Planner) -> None:
         ),
         ("[a]\nfilename=/dev/ng0n1\n", "filename", "not ioengine=psync", "/dev/nvme0n1"),
         ("[a]\nfilename=/dev/ng0n1\nioengine=libaio\n", "ioengine", "not ioengine=libaio", "io_uring_cmd"),
-        ("[a]\nfilename=/dev/sda\nioengine=io_uring_cmd\n", "filename", "/dev/sda is none", "/dev/ng0n1"),
-        ("[a]\nfilename=/t/1g\nioengine=io_uring_cmd\n", "filename", "/t/1g is none", "/dev/ng0n1"),
+        ("[a]\nfilename=/dev/sda\nioengine=io_uring_cmd\n", "filename", "/dev/sda is not one", "/dev/ng0n1"),
+        ("[a]\nfilename=/t/1g\nioengine=io_uring_cmd\n", "filename", "/t/1g is not one", "/dev/ng0n1"),
         (
             "[a]\nfilename=/dev/sda\nioengine=io_uring\ncmd_type=nvme\n",
             "cmd_type",
