@@ -43,21 +43,9 @@ def recommend(
     model = models.get(aim.metric)
     if model is None:
         return _none(pattern, aim, say("effects.choice.none_valid", metric=name_of(aim.metric)))
-    found = _measured(model, rows[aim.metric])
-    if aim.limit_metric is not None and aim.limit_at_most is not None:
-        limited = models.get(aim.limit_metric)
-        if limited is None:
-            return _none(
-                pattern, aim, say("effects.choice.no_limit_data", limit_metric=name_of(aim.limit_metric))
-            )
-        has = _measured(limited, rows[aim.limit_metric])
-        found = [one for one in found if one.levels in [other.levels for other in has]]
-        found = [one for one in found if _keeps(limited, one.levels, aim.limit_at_most)]
-        if not found:
-            limit = value(aim.limit_at_most, aim.limit_metric)
-            limited_by = name_of(aim.limit_metric)
-            why = say("effects.choice.none_keeps", limit_metric=limited_by, limit_value=limit)
-            return _none(pattern, aim, why)
+    found, why_none = _within_limit(aim, _measured(model, rows[aim.metric]), models, rows)
+    if not found:
+        return _none(pattern, aim, why_none)
     sign = 1.0 if aim.larger_is_better else -1.0
     best = max(found, key=lambda one: sign * one.log)
     good = _as_good(model, best, found, alpha)
@@ -83,6 +71,25 @@ def recommend(
         costs=_costs(aim, models, rows, best.levels, start) if known else [],
         why=None,
     )
+
+
+def _within_limit(
+    aim: Aim,
+    found: list[_Candidate],
+    models: Mapping[str, MetricModel],
+    rows: Mapping[str, Sequence[Observation]],
+) -> tuple[list[_Candidate], str]:
+    """Return the combinations that keep the aim's limit, and what is said where none does."""
+    if aim.limit_metric is None or aim.limit_at_most is None:
+        return found, say("effects.choice.none_valid", metric=name_of(aim.metric))
+    limited_by = name_of(aim.limit_metric)
+    limited = models.get(aim.limit_metric)
+    if limited is None:
+        return [], say("effects.choice.no_limit_data", limit_metric=limited_by)
+    has = [one.levels for one in _measured(limited, rows[aim.limit_metric])]
+    kept = [one for one in found if one.levels in has and _keeps(limited, one.levels, aim.limit_at_most)]
+    limit = value(aim.limit_at_most, aim.limit_metric)
+    return kept, say("effects.choice.none_keeps", limit_metric=limited_by, limit_value=limit)
 
 
 def without_choice(made: Recommendation) -> Recommendation:

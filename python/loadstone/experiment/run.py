@@ -115,16 +115,7 @@ def run_experiment(
     try:
         outcome = run_study(
             session.controller,
-            asked=StudyRequest(
-                kind="experiment",
-                name=prepared.whole.title,
-                front_end="experiment",
-                request=dict(request),
-                inputs=prepared.inputs,
-                settings=_settings(prepared.options),
-                notes=[note.model_dump(mode="json") for note in prepared.notes],
-                watch=watch,
-            ),
+            asked=_study_request(prepared, request, watch),
             out_dir=out_dir,
             hooks=Hooks(
                 means.resolve or prepared.resolve,
@@ -146,6 +137,21 @@ def run_experiment(
     left = tuple(session.machine.still_changed)
     code = exitcodes.FAILED if left else outcome.exit_code
     return ExperimentOutcome(outcome, session.document, code, left)
+
+
+def _study_request(
+    prepared: PreparedExperiment, request: Mapping[str, Any], watch: tuple[WatchedAddress, ...]
+) -> StudyRequest:
+    return StudyRequest(
+        kind="experiment",
+        name=prepared.whole.title,
+        front_end="experiment",
+        request=dict(request),
+        inputs=prepared.inputs,
+        settings=_settings(prepared.options),
+        notes=[note.model_dump(mode="json") for note in prepared.notes],
+        watch=watch,
+    )
 
 
 def open_stopped(path: Path, prepared: PreparedExperiment) -> StoppedExperiment:

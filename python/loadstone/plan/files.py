@@ -114,18 +114,32 @@ def resolve_files(
     virtual = job.engine.ioengine == "null"
     paths = names(job, clone, base_directory, host, notes)
     facts = [_virtual() if virtual else _facts(job, path, host) for path in paths]
-    for path, fact in zip(paths, facts, strict=True):
-        parent = Path(path).parent
-        if job.placement.directories and not (fact.exists or path in host.known or parent.is_dir()):
-            raise make_error(
-                InputError, "plan.files.no_directory", where=job.at("placement.directories"), path=parent
-            )
+    _check_directories(job, paths, facts, host)
     _check_size_known(job, facts)
     chance = random.Random(seed)  # noqa: S311 - a drawn size is no secret
     ranges = _ranges(job, clone, list(zip(paths, facts, strict=True)), chance, notes)
     special_engines.check(job, ranges)
     if job.engine.ioengine in special_engines.BY_NAME:
         ranges = [_by_name(job, part, notes) for part in ranges]
+    size = _bytes_of_pass(job, ranges)
+    moved = _whole_blocks(job, ranges, size)
+    if moved < max_block(job) and not job.limits.time_based:
+        notes.info(job, "placement.size", f"{moved} bytes are less than the largest block")
+    return CloneFiles(tuple(ranges), moved, size)
+
+
+def _check_directories(job: Job, paths: list[str], facts: list[TargetFacts], host: HostFacts) -> None:
+    """Refuse a file whose directory was named and is not there."""
+    for path, fact in zip(paths, facts, strict=True):
+        parent = Path(path).parent
+        if job.placement.directories and not (fact.exists or path in host.known or parent.is_dir()):
+            raise make_error(
+                InputError, "plan.files.no_directory", where=job.at("placement.directories"), path=parent
+            )
+
+
+def _bytes_of_pass(job: Job, ranges: list[FileRange]) -> int:
+    """Return how many bytes one pass over the ranges moves. Refuses ranges without room for a block."""
     total = sum(part.length_bytes for part in ranges)
     asked = job.placement.size.bytes if job.placement.size and job.placement.size.bytes else 0
     smallest = min_block(job)
@@ -146,19 +160,12 @@ def resolve_files(
     _check_room(job, ranges)
     aged_bytes = pass_bytes(job, ranges)
     if aged_bytes is not None:
-        size = aged_bytes
-    elif job.limits.io_size is not None:
-        size = (
-            job.limits.io_size.of(total)
-            if job.limits.io_size.percent is not None
-            else job.limits.io_size.bytes or size
-        )
-    else:
-        size = min(size, _walked_bytes(job, ranges))
-    moved = _whole_blocks(job, ranges, size)
-    if moved < max_block(job) and not job.limits.time_based:
-        notes.info(job, "placement.size", f"{moved} bytes are less than the largest block")
-    return CloneFiles(tuple(ranges), moved, size)
+        return aged_bytes
+    if job.limits.io_size is None:
+        return min(size, _walked_bytes(job, ranges))
+    if job.limits.io_size.percent is not None:
+        return job.limits.io_size.of(total)
+    return job.limits.io_size.bytes or size
 
 
 def _check_room(job: Job, ranges: list[FileRange]) -> None:

@@ -244,22 +244,13 @@ class _ConfigurationLowering:
         fields |= (
             {"seeds.randseed": settings.seed} if settings.seed is not None else {"seeds.repeatable": False}
         )
-        set_at = dict.fromkeys(
-            ("engine.iodepth", "placement.offset", "placement.size", "payload.buffer_pattern"), worker.where
-        )
         return Job.of(
             {
                 **fields,
                 "name": _job_name(manager, worker, places, alone=len(self._managers) == 1),
                 "where": worker.where,
                 "vocabulary": VOCABULARY,
-                "set_at": set_at
-                | {
-                    "rows": spec.where,
-                    "placement.targets": targets[0].where,
-                    "seeds.repeatable": self._file.where,
-                }
-                | {"limits.runtime_ns": self._setup.at("run time", self._file.where)},
+                "set_at": self._set_at(worker, spec, targets),
                 "own_options": {
                     "manager": manager.name,
                     "worker": worker.name,
@@ -276,6 +267,18 @@ class _ConfigurationLowering:
                 "engine.iodepth": outstanding * len(targets),
             }
         )
+
+    def _set_at(
+        self, worker: IometerWorker, spec: AccessSpec, targets: list[IometerTarget]
+    ) -> dict[str, Where]:
+        """Return where in the file each field of the job is set."""
+        of_worker = ("engine.iodepth", "placement.offset", "placement.size", "payload.buffer_pattern")
+        return dict.fromkeys(of_worker, worker.where) | {
+            "rows": spec.where,
+            "placement.targets": targets[0].where,
+            "seeds.repeatable": self._file.where,
+            "limits.runtime_ns": self._setup.at("run time", self._file.where),
+        }
 
     def _places(self, manager: Manager) -> tuple[HostPlace, ...]:
         """Return the host of a manager where there are several; without `--hosts` all of them are here."""

@@ -449,23 +449,16 @@ def _format(file: ParameterFile, run: ParameterFileRun, note: Say) -> list[Job]:
         made = tree_shape.shape(system, run.turn)
         for operation, found in zip(stages, jobs, strict=True):
             own = {**common["own_options"], "operation": operation, "threads": str(workload.threads)}
-            found.append(
-                Job.of(
-                    {
-                        **common,
-                        "own_options": own,
-                        "name": f"format.{system.name}.{operation}",
-                        "work": {
-                            "kind": "tree",
-                            "shape": made,
-                            "operation": operation,
-                            "clear": clean or not restart,
-                            # A run that only removes has something to do where there is nothing, too.
-                            "removes": operation == "delete" or (operation == "rmdir" and not clean),
-                        },
-                    }
-                )
-            )
+            tree = {
+                "kind": "tree",
+                "shape": made,
+                "operation": operation,
+                "clear": clean or not restart,
+                # A run that only removes has something to do where there is nothing, too.
+                "removes": operation == "delete" or (operation == "rmdir" and not clean),
+            }
+            name = f"format.{system.name}.{operation}"
+            found.append(Job.of({**common, "own_options": own, "name": name, "work": tree}))
     for later in jobs[1:]:
         later[0] = later[0].changed({"schedule.stonewall": True})
     return [job for stage in jobs for job in stage]

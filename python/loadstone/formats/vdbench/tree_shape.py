@@ -29,29 +29,7 @@ def shape(system: FileSystem, turn: Turn) -> TreeShape:
     sizes, around = (((int(size), 100.0),), False) if size is not None else (system.sizes, system.average)
     if around:
         sizes = ((sizes[0][0], 100.0),)
-    most = filesystem.MAX_LEVELS
-    for word, value in (("depth", depth), ("width", width), ("files", files)):
-        if value < 1 or (word == "depth" and value > most):
-            raise make_error(
-                InputError,
-                "formats_vdbench.tree_shape.levels",
-                where=system.where,
-                word=word,
-                value=value,
-                most=most,
-            )
-    made = replace(system, depth=depth, width=width, files=files)
-    if made.directories > filesystem.MAX_DIRECTORIES or made.total_files > filesystem.MAX_TOTAL_FILES:
-        raise make_error(
-            RefusedError,
-            "formats_vdbench.tree_shape.too_large",
-            where=system.where,
-            system=system.name,
-            directories=made.directories,
-            files=made.total_files,
-            max_directories=filesystem.MAX_DIRECTORIES,
-            max_total_files=filesystem.MAX_TOTAL_FILES,
-        )
+    _check_extent(replace(system, depth=depth, width=width, files=files))
     found = TreeShape(
         depth=depth,
         width=width,
@@ -71,6 +49,32 @@ def shape(system: FileSystem, turn: Turn) -> TreeShape:
             system=system.name,
         )
     return found.model_copy(update={"total_bytes": total})
+
+
+def _check_extent(system: FileSystem) -> None:
+    """Refuse a tree without a level, and one with too many levels, directories or files."""
+    most = filesystem.MAX_LEVELS
+    for word, value in (("depth", system.depth), ("width", system.width), ("files", system.files)):
+        if value < 1 or (word == "depth" and value > most):
+            raise make_error(
+                InputError,
+                "formats_vdbench.tree_shape.levels",
+                where=system.where,
+                word=word,
+                value=value,
+                most=most,
+            )
+    if system.directories > filesystem.MAX_DIRECTORIES or system.total_files > filesystem.MAX_TOTAL_FILES:
+        raise make_error(
+            RefusedError,
+            "formats_vdbench.tree_shape.too_large",
+            where=system.where,
+            system=system.name,
+            directories=system.directories,
+            files=system.total_files,
+            max_directories=filesystem.MAX_DIRECTORIES,
+            max_total_files=filesystem.MAX_TOTAL_FILES,
+        )
 
 
 def _total(system: FileSystem, turn: Turn) -> int:

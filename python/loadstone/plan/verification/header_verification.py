@@ -73,13 +73,7 @@ def headers(
         and not limits.time_based
         and job.headers.verify_write_sequence is not False
     )
-    # Of writes to one place experimental_verify reads the place as often, and finds the last each time.
-    once = (
-        _writes_once(does)
-        if is_random(does)
-        else not (blocks_of(does).addresses.stride_bytes or does.limits.io_size)
-    )
-    last_alone = once or not job.headers.experimental_verify
+    last_alone = not job.headers.experimental_verify or _each_place_once(does)
     return plan.Headers(
         sum=_sum(job),
         layout=layout,
@@ -106,6 +100,16 @@ def headers(
         and not job.verification.verify_only,
         flushed_only=job.headers.verify_policy == "fsynced",
     )
+
+
+def _each_place_once(job: Job) -> bool:
+    """Whether no place is written twice in a pass.
+
+    Of several writes to one place experimental_verify reads the place as often, and finds the last each time.
+    """
+    if is_random(job):
+        return _writes_once(job)
+    return not (blocks_of(job).addresses.stride_bytes or job.limits.io_size)
 
 
 def _writes_once(job: Job) -> bool:

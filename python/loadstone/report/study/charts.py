@@ -54,12 +54,7 @@ def map_of_sweep(sweep: Sweep, fixed: Sequence[Factor], what: str) -> Spec | Non
     `what` is one of `study_sweep.TITLES`.
     """
     down, across = sweep.axes[-2:]
-    rows: list[Spec] = []
-    for line, column in itertools.product(down.values, across.values):
-        found = sweep.cell([*fixed, line, column])
-        if found is not None:
-            place = {"x": shown(across.name, column), "y": shown(down.name, line)}
-            rows.append({**place, "v": value(found, what), "text": written(found, what)})
+    rows = _rows_of_map(sweep, fixed, what)
     known = [row["v"] for row in rows if row["v"] is not None]
     if not known:
         return None
@@ -99,6 +94,18 @@ def map_of_sweep(sweep: Sweep, fixed: Sequence[Factor], what: str) -> Spec | Non
             },
         ]
     }
+
+
+def _rows_of_map(sweep: Sweep, fixed: Sequence[Factor], what: str) -> list[Spec]:
+    """Return the cells of the last two axes that were measured, each with its value and text."""
+    down, across = sweep.axes[-2:]
+    rows: list[Spec] = []
+    for line, column in itertools.product(down.values, across.values):
+        found = sweep.cell([*fixed, line, column])
+        if found is not None:
+            place = {"x": shown(across.name, column), "y": shown(down.name, line)}
+            rows.append({**place, "v": value(found, what), "text": written(found, what)})
+    return rows
 
 
 def lines_of_sweep(sweep: Sweep, fixed: Sequence[Factor], what: str) -> Spec | None:
