@@ -32,7 +32,7 @@ from lab.parts import JOIN, Stage, call, missing
 import loadstone
 from loadstone.bundle.experiment import is_experiment
 from loadstone.experiment.observe import observations
-from loadstone.experiment.told import story_on_disk
+from loadstone.experiment.report_content import story_on_disk
 from loadstone.report.experiment import words
 
 if TYPE_CHECKING:

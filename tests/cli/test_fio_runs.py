@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadstone.cli.fio.names import as_given
+from loadstone.cli.fio.file_names import as_given
 from loadstone.engine.binary import find
 from loadstone.errors import LoadstoneError
 from tests.support import started

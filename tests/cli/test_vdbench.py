@@ -14,7 +14,7 @@ from loadstone.cli.app import run as command
 from loadstone.cli.options.arguments import LoadOptions
 from loadstone.errors import InputError, LoadstoneError
 from loadstone.messages import say
-from loadstone.report.vdbench import lines
+from loadstone.report.vdbench import interval_lines
 from loadstone.report.vdbench.interval_totals import Counted
 from tests.e2e import program
 from tests.report.test_vdbench import FACTS
@@ -245,8 +245,8 @@ def test_live_lines_are_those_of_a_later_export(tmp_path: Path) -> None:
     (made.path / "workload.json").write_text(json.dumps({"global_options": facts, "jobs": []}))
     counted = Counted(Bundle.open(made.path))
     expected = [
-        lines.line("50407", "", str(number), tally, False)
+        interval_lines.line("50407", "", str(number), tally, False)
         for number, tally in enumerate(counted.whole.intervals, start=1)
     ]
-    expected.append(lines.line("50407", "", "avg_2-6", counted.average(counted.whole), False))
+    expected.append(interval_lines.line("50407", "", "avg_2-6", counted.average(counted.whole), False))
     assert [line[12:-12] for line in found] == expected

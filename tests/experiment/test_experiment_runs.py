@@ -19,6 +19,7 @@ from loadstone.experiment.announcement_lines import lines, seen
 from loadstone.experiment.machine import Machine
 from loadstone.experiment.observe import observations
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare, why_refused
+from loadstone.experiment.report_content import measured_runs
 from loadstone.experiment.run import (
     ExperimentMeans,
     ExperimentOutcome,
@@ -26,7 +27,6 @@ from loadstone.experiment.run import (
     prepared_again,
     run_experiment,
 )
-from loadstone.experiment.told import measured_runs
 from loadstone.plan.safety.guard import Consent
 from tests.control import machine as files
 from tests.study import simulated

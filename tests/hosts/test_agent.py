@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from loadstone.api.jobs.changes import JobChanges
 from loadstone.api.jobs.read_workload import workload as workload_of
-from loadstone.hosts.work import HostWork
+from loadstone.hosts.assignment import HostWork
 from loadstone.version import __version__
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import pytest
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.hosts.agreement import agree
+from loadstone.hosts.assignment import SeenTarget
 from loadstone.hosts.hosts_file import SharedTarget
-from loadstone.hosts.work import SeenTarget
 from loadstone.plan.safety.guard import Consent
 
 

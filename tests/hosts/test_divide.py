@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadstone.errors import RefusedError
+from loadstone.hosts.assignment import Division
 from loadstone.hosts.divide import divided
-from loadstone.hosts.work import Division
 from loadstone.plan.model import Plan
 from tests.support import plans
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from loadstone.plan import model
-from loadstone.plan.base import Part
+from loadstone.plan.part import Part
 from tests.support import plan_model
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.formats.fio import TextSource, read_jobfiles
 from loadstone.plan.resolve import resolve
-from loadstone.report.fio.lines import numbers
+from loadstone.report.fio.reported_lines import numbers
 
 if TYPE_CHECKING:
     from pathlib import Path

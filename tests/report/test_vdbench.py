@@ -13,7 +13,15 @@ from loadstone.analysis.latency import Latency
 from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
-from loadstone.report.vdbench import anchors, buckets, flatfile, lines, lines_fs, pages, skew
+from loadstone.report.vdbench import (
+    anchors,
+    buckets,
+    flatfile,
+    interval_lines,
+    interval_lines_fs,
+    pages,
+    skew,
+)
 from loadstone.report.vdbench.directory import Directory, Page
 from loadstone.report.vdbench.interval_totals import READ, Counted, CpuUse, IntervalTotals, OneWay, runs_of
 from loadstone.report.vdbench.wording import run_line
@@ -42,11 +50,11 @@ def ways(count: int, mean_ms: float, deviation_ms: float, max_ms: float, size: i
 
 def test_a_line_of_5_04_06_is_the_one_vdbench_printed() -> None:
     tally = IntervalTotals(700.0, reads=ways(11_339_111, 0.490, 0.107, 5.080, 65536))
-    assert lines.line("50406", "13:21:27.009", "avg_3-72", tally, CpuUse(0.3, 1.4, 0, 98.3)) == (
+    assert interval_lines.line("50406", "13:21:27.009", "avg_3-72", tally, CpuUse(0.3, 1.4, 0, 98.3)) == (
         "13:21:27.009  avg_3-72   16198.73  1012.42   65536 100.00    0.490    0.490    0.000    5.080"
         "    0.107   7.9   1.7   1.4"
     )
-    assert lines.header("50406", "Nov 11, 2016", cpu=True)[1] == (
+    assert interval_lines.header("50406", "Nov 11, 2016", cpu=True)[1] == (
         "Nov 11, 2016  interval        i/o   MB/sec   bytes   read     resp     read    write     resp"
         "     resp queue  cpu%  cpu%"
     )
@@ -54,11 +62,11 @@ def test_a_line_of_5_04_06_is_the_one_vdbench_printed() -> None:
 
 def test_a_line_of_5_04_07_is_the_one_vdbench_printed() -> None:
     tally = IntervalTotals(1.0, writes=ways(320, 0.739, 2.466, 32.50, 131072))
-    assert lines.line("50407", "16:24:30.156", "1", tally, CpuUse(11.5, 25.0, 0, 63.5)) == (
+    assert interval_lines.line("50407", "16:24:30.156", "1", tally, CpuUse(11.5, 25.0, 0, 63.5)) == (
         "16:24:30.156           1      320.0    40.00  131072   0.00    0.739    0.000    0.739     0.00"
         "    32.50    2.466    0.2  36.5  25.0"
     )
-    assert lines.header("50407", "Jan 24, 2019", cpu=True) == [
+    assert interval_lines.header("50407", "Jan 24, 2019", cpu=True) == [
         "",
         "Jan 24, 2019    interval        i/o   MB/sec   bytes   read     resp     read    write     read"
         "    write     resp  queue  cpu%  cpu%",
@@ -353,7 +361,7 @@ def test_a_line_of_file_systems_is_the_one_vdbench_printed() -> None:
     others = {"open": ways(14, 0.049, 0, 0, 0), "close": ways(14, 0.018, 0, 0, 0)}
     reads, writes = ways(1995, 6.6, 0, 0, mib), ways(1339, 37.75, 0, 0, mib)
     tally = IntervalTotals(1.0, reads, writes, others, frozenset(("read", "write")))
-    assert lines_fs.header("50406", "Dec 11, 2020", lines_fs.shown(()), cpu=True) == [
+    assert interval_lines_fs.header("50406", "Dec 11, 2020", interval_lines_fs.shown(()), cpu=True) == [
         "",
         "Dec 11, 2020 .Interval. .ReqstdOps... ...cpu%...  read ....read..... ....write.... ..mb/sec... "
         "mb/sec .xfer.. ...mkdir.... ...rmdir.... ...create... ....open.... ...close.... ...delete...",
@@ -361,7 +369,9 @@ def test_a_line_of_file_systems_is_the_one_vdbench_printed() -> None:
         "total    size  rate   resp  rate   resp  rate   resp  rate   resp  rate   resp  rate   resp",
     ]
     cpu = CpuUse(24.99, 3.81, 0, 0)
-    assert lines_fs.line("50406", "16:18:58.063", "590", tally, lines_fs.shown(()), cpu=cpu) == (
+    assert interval_lines_fs.line(
+        "50406", "16:18:58.063", "590", tally, interval_lines_fs.shown(()), cpu=cpu
+    ) == (
         "16:18:58.063        590 3334.0 19.110  28.8 3.81  59.8 1995.0  6.600 1339.0 37.750  1995  1339 "
         "3334.0 1048576   0.0  0.000   0.0  0.000   0.0  0.000  14.0  0.049  14.0  0.018   0.0  0.000"
     )
@@ -372,12 +382,12 @@ def test_a_line_of_file_systems_is_the_one_vdbench_printed() -> None:
     [(7876, 6, 1, "7876.0"), (10744, 6, 1, " 10744"), (143.61, 6, 3, "143.61"), (7527, 6, 3, "7527.0")],
 )
 def test_a_number_that_does_not_fit_loses_digits(number: float, width: int, digits: int, text: str) -> None:
-    assert lines_fs.fitted(number, width, digits) == text
+    assert interval_lines_fs.fitted(number, width, digits) == text
 
 
 def test_operations_are_shown_where_one_was_asked_for() -> None:
-    assert lines_fs.shown(()) == FILE_OPS
-    assert lines_fs.shown({"setattr", "read", "getattr"}) == (*FILE_OPS, "getattr", "setattr")
+    assert interval_lines_fs.shown(()) == FILE_OPS
+    assert interval_lines_fs.shown({"setattr", "read", "getattr"}) == (*FILE_OPS, "getattr", "setattr")
 
 
 def on_files(path: Path, *jobs: MadeJob, rd: str = "rd1") -> Counted:
@@ -453,16 +463,20 @@ def test_the_files_of_a_run_on_file_systems(tmp_path: Path) -> None:
 def test_one_operation_has_a_deviation_and_a_maximum(tmp_path: Path) -> None:
     run = on_files(tmp_path / "a", LOOK)
     counted = run.whole.intervals[1:]
-    std, highest = lines_fs.spread("50407", "10:00:00.000", "avg_2-5", counted, ("getattr",), cpu=False)
+    std, highest = interval_lines_fs.spread(
+        "50407", "10:00:00.000", "avg_2-5", counted, ("getattr",), cpu=False
+    )
     assert std.split()[1] == "std_2-5"
     average = run.average(run.whole)
     assert float(std.split()[3]) == pytest.approx(average.of("getattr").deviation_ms, abs=1e-3)
     assert float(highest.split()[2]) == pytest.approx(max(one.rate for one in counted), abs=0.06)
-    assert lines_fs.spread("50406", "10:00:00.000", "avg_2-5", counted, ("getattr",), cpu=False) == []
+    assert (
+        interval_lines_fs.spread("50406", "10:00:00.000", "avg_2-5", counted, ("getattr",), cpu=False) == []
+    )
 
 
 @pytest.mark.parametrize("layout", ["50407", "50406"])
-def test_the_flat_file_is_read_by_its_header(tmp_path: Path, layout: lines.Layout) -> None:
+def test_the_flat_file_is_read_by_its_header(tmp_path: Path, layout: interval_lines.Layout) -> None:
     run = on_files(tmp_path / "a", LOOK, WORK)
     pages.export(run.bundle.path, tmp_path / "out", layout)
     text = (tmp_path / "out" / "flatfile.html").read_text().splitlines()

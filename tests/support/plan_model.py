@@ -21,7 +21,7 @@ from datamodel_code_generator.format import Formatter, PythonVersion
 ROOT: Final = Path(__file__).parents[2]
 SCHEMA: Final = ROOT / "contract" / "plan.schema.json"
 MODEL: Final = ROOT / "python" / "loadstone" / "plan" / "model.py"
-BASE: Final = "loadstone.plan.base"
+BASE: Final = "loadstone.plan.part"
 NUMBERS: Final = {"double": "F64"} | {
     f"{sign}int{bits}": f"{'U' if sign else 'I'}{bits}" for sign in ("u", "") for bits in (8, 16, 32, 64)
 }

@@ -23,9 +23,9 @@ from loadstone.errors import BundleError, RunError
 from loadstone.experiment.announce import announce, check_levels
 from loadstone.experiment.announcement_lines import lines
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare, why_refused
+from loadstone.experiment.report_content import measured_runs, story_of, story_on_disk
 from loadstone.experiment.run import ExperimentMeans, open_stopped, prepared_again
 from loadstone.experiment.run import run_experiment as run_prepared
-from loadstone.experiment.told import measured_runs, story_of, story_on_disk
 from loadstone.messages import make_error
 
 if TYPE_CHECKING:

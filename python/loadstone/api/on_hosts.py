@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from loadstone.api.studies.prepared import PreparedStudy
     from loadstone.bundle.read import Bundle
     from loadstone.experiment.prepared import PreparedExperiment
+    from loadstone.hosts.assignment import HostWork
     from loadstone.hosts.hosts_file import HostsFile
-    from loadstone.hosts.work import HostWork
     from loadstone.plan.model import Plan
     from loadstone.plan.stream import TotalRate
     from loadstone.session import Progress, RunRequest
@@ -113,7 +113,7 @@ def run_job_on_hosts(
 
 def rerun_on_hosts(on: GivenHosts | None, old: Bundle, asked: RunRequest, settings: HowRun) -> Result:
     """Run the Plans of a bundle of hosts again, each on the host of its name."""
-    from loadstone.hosts.work import HostWork
+    from loadstone.hosts.assignment import HostWork
     from loadstone.study.rerun import forget_identities
 
     parts = () if old.hosts is None else old.hosts.hosts
@@ -298,7 +298,7 @@ def works_of_hosts(
 
     A host that is idle in this run, and works in others of the same file, is left out.
     """
-    from loadstone.hosts.work import HostRate, HostWork
+    from loadstone.hosts.assignment import HostRate, HostWork
     from loadstone.study.random_seeds import own_sequence
 
     if _has_commands(asked_for):

@@ -7,8 +7,8 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from loadstone.effects import design as designs
+from loadstone.effects.metric_names import name_of
 from loadstone.effects.model import CellValue, LevelMean
-from loadstone.effects.names import name_of
 from loadstone.effects.studied_metric import known_of
 from loadstone.messages import say
 

@@ -27,13 +27,13 @@ from loadstone.engine import plan_check
 from loadstone.engine.process import EngineProcess
 from loadstone.errors import LoadstoneError, RefusedError
 from loadstone.hosts import occupancy
+from loadstone.hosts.assignment import Division, HostWork
 from loadstone.hosts.divide import divided
 from loadstone.hosts.engine_stops import EngineStops
 from loadstone.hosts.identity import BOOT_ID
 from loadstone.hosts.links import WANTED_BY
 from loadstone.hosts.outbox import Outbox
 from loadstone.hosts.targets_seen import behind, look_at
-from loadstone.hosts.work import Division, HostWork
 from loadstone.messages import say
 from loadstone.path.child import run_in_child
 from loadstone.plan.resolve import Resolution, resolve
@@ -46,7 +46,7 @@ from loadstone.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from loadstone.hosts.work import SeenTarget
+    from loadstone.hosts.assignment import SeenTarget
     from loadstone.plan.model import Plan
     from loadstone.session import Outcome
 

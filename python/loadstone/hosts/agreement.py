@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.bundle.hosts import SharedSeen
 from loadstone.errors import InputError, RefusedError, Where
-from loadstone.hosts.work import Division
+from loadstone.hosts.assignment import Division
 from loadstone.messages import say
 from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
+    from loadstone.hosts.assignment import SeenTarget
     from loadstone.hosts.hosts_file import SharedTarget
-    from loadstone.hosts.work import SeenTarget
     from loadstone.plan.safety.guard import Consent
 
 SHARED: Final = "shared"

@@ -15,7 +15,7 @@ from loadstone.plan.derived import targets_of
 from loadstone.plan.model import SizesFixed, SizesRange
 
 if TYPE_CHECKING:
-    from loadstone.hosts.work import Division
+    from loadstone.hosts.assignment import Division
     from loadstone.plan.model import FileUse, Plan, Sizes, Stream
 
 PAGE_BYTES = 4096

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeGuard
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from loadstone.bundle import schemas
-from loadstone.hosts.work import SeenTarget
+from loadstone.hosts.assignment import SeenTarget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from loadstone.bundle.read import Bundle
 from loadstone.errors import RefusedError
 from loadstone.hosts.agreement import SHARED
+from loadstone.hosts.assignment import HostWork
 from loadstone.hosts.coordinator import run_on_hosts
-from loadstone.hosts.work import HostWork
 from loadstone.messages import say
 from loadstone.probe import after_run
 from loadstone.probe.arms import plan_of

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from loadstone.errors import InputError, LoadstoneError, RefusedError, RunError
 from loadstone.hosts.agreement import agree
 from loadstone.hosts.asked_host import AskedHost, at_once
+from loadstone.hosts.assignment import SeenTarget
 from loadstone.hosts.coordinator import HostsRequest, run_on_hosts
 from loadstone.hosts.greeting import greeting, new_number
 from loadstone.hosts.kept_agents import KeptAgents
-from loadstone.hosts.work import SeenTarget
 from loadstone.messages import say
 from loadstone.plan.derived import changes_trees
 from loadstone.plan.model import Plan
@@ -26,8 +26,8 @@ from loadstone.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from loadstone.hosts.assignment import HostWork
     from loadstone.hosts.hosts_file import HostsFile
-    from loadstone.hosts.work import HostWork
     from loadstone.plan.safety.guard import Consent
     from loadstone.session import Outcome
     from loadstone.study.controller import Next

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadstone import units
+from loadstone.hosts.assignment import SeenTarget
 from loadstone.hosts.identity import identity
-from loadstone.hosts.work import SeenTarget
 from loadstone.path.discover import discover
 from loadstone.plan.model import TargetKind
 from loadstone.plan.safety import guard, in_use

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from loadstone.plan.base import F64, I32, I64, U8, U16, U32, U64, Part
+from loadstone.plan.part import F64, I32, I64, U8, U16, U32, U64, Part
 
 
 class Advice(StrEnum):

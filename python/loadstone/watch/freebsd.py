@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.monitor.counters import Counters
-from loadstone.watch.lines import tolerant, whole
+from loadstone.watch.malformed_lines import tolerant, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

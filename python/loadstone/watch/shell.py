@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.messages import make_error
 from loadstone.watch import freebsd, illumos, linux
-from loadstone.watch.lines import whole
+from loadstone.watch.malformed_lines import whole
 from loadstone.watch.source import LASTING, HostReading, WallClock, WatchError
 
 if TYPE_CHECKING:

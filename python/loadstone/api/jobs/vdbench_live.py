@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.monitor.cpu import Cpu as Processors
-from loadstone.report.vdbench import lines, lines_fs
+from loadstone.report.vdbench import interval_lines, interval_lines_fs
 from loadstone.report.vdbench.interval_totals import (
     CPU_KINDS,
     SECOND_NS,
@@ -88,20 +88,22 @@ class IntervalLines:
         name = f"avg_{first + 1}-{len(self._done)}"
         self._say(self._line(name, added(self._done[first:]), cpu))
         if self._asked_ops is not None:
-            ops = lines_fs.shown(self._asked_ops)
-            for text in lines_fs.spread(LAYOUT, _clock(), name, self._done[first:], ops, cpu=True):
+            ops = interval_lines_fs.shown(self._asked_ops)
+            for text in interval_lines_fs.spread(LAYOUT, _clock(), name, self._done[first:], ops, cpu=True):
                 self._say(text)
 
     def _head(self) -> list[str]:
         date = time.strftime("%b %d, %Y")
         if self._asked_ops is None:
-            return lines.header(LAYOUT, date, cpu=True)
-        return lines_fs.header(LAYOUT, date, lines_fs.shown(self._asked_ops), cpu=True)
+            return interval_lines.header(LAYOUT, date, cpu=True)
+        return interval_lines_fs.header(LAYOUT, date, interval_lines_fs.shown(self._asked_ops), cpu=True)
 
     def _line(self, name: str, tally: IntervalTotals, cpu: CpuUse | None) -> str:
         if self._asked_ops is None:
-            return lines.line(LAYOUT, _clock(), name, tally, cpu)
-        return lines_fs.line(LAYOUT, _clock(), name, tally, lines_fs.shown(self._asked_ops), cpu=cpu)
+            return interval_lines.line(LAYOUT, _clock(), name, tally, cpu)
+        return interval_lines_fs.line(
+            LAYOUT, _clock(), name, tally, interval_lines_fs.shown(self._asked_ops), cpu=cpu
+        )
 
     def _print(self, upto: int) -> None:
         """Print the intervals up to one."""
@@ -111,7 +113,7 @@ class IntervalLines:
         for tally in tallies(rows, lengths, self._asked_ops):
             self._done.append(tally)
             number = len(self._done)
-            if number % lines.EVERY == 1:
+            if number % interval_lines.EVERY == 1:
                 for text in self._head():
                     self._say(text)
             self._say(self._line(str(number), tally, cpu))

@@ -64,7 +64,7 @@ def say(error: LoadstoneError, names: Mapping[str, str] | None = None) -> None:
     """
     text = str(error)
     if names:
-        from loadstone.cli.fio.names import as_given
+        from loadstone.cli.fio.file_names import as_given
 
         text = as_given(text, names)
     sys.stderr.write(message(f"fio: {text}") + "\n")

@@ -49,8 +49,8 @@ class FioResults:
     def follow(self, bundle: Path) -> None:
         """Let the logs grow with the bundle, where some were asked for."""
         if any(job.outputs.logs.wanted for job in self._workload.jobs):
-            from loadstone.report.fio.lines import members
             from loadstone.report.fio.live_logs import GrowingLogs
+            from loadstone.report.fio.reported_lines import members
 
             everyone = members(self._plan, self._workload)
             self._growing = GrowingLogs(self._plan, everyone, bundle, Path())
@@ -77,9 +77,9 @@ class FioResults:
         if not wanted and not self._asked.bandwidth_log:
             return
         from loadstone import output
-        from loadstone.report.fio import iolog, lines, logs
+        from loadstone.report.fio import iolog, logs, reported_lines
 
-        everyone = lines.members(self._plan, self._workload)
+        everyone = reported_lines.members(self._plan, self._workload)
         paths = [file.path for file in logs.requested(self._plan, everyone, Path())]
         paths += iolog.requested(everyone, Path())
         paths += logs.aggregates(Path()) if self._asked.bandwidth_log else []
@@ -92,7 +92,7 @@ class FioResults:
         """Print what fio prints before the first I/O."""
         if "normal" not in self._asked.formats:
             return
-        from loadstone.report.fio.lines import headers, members
+        from loadstone.report.fio.reported_lines import headers, members
 
         rows = headers(self._plan, members(self._plan, self._workload))
         rows += [f"note: {note}" for note in dict.fromkeys(self.notes)]

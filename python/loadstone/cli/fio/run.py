@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone import exitcodes, file_name, messages, output, temporary
 from loadstone.api.jobs import commands, schedulers
 from loadstone.cli.display import console
-from loadstone.cli.fio import names as fio_names
+from loadstone.cli.fio import file_names as fio_names
 from loadstone.cli.fio.disks import Disks
 from loadstone.cli.fio.eta import Eta
 from loadstone.cli.fio.idle import IdleTimes
 from loadstone.cli.fio.program import FAILED, say
 from loadstone.cli.fio.results import FioResults
-from loadstone.cli.fio.state import save_state
 from loadstone.cli.fio.trigger import Trigger
+from loadstone.cli.fio.verify_state_files import save_state
 from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, RunError
 from loadstone.messages import make_error
 from loadstone.plan.model import HeaderLayout

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.formats.vdbench.common import LARGEST_PERCENT
+from loadstone.formats.vdbench.entity_values import LARGEST_PERCENT
 from loadstone.messages import make_error
 from loadstone.workload.addresses import Distribution
 from loadstone.workload.placement import Amount
 
 if TYPE_CHECKING:
     from loadstone.errors import Where
-    from loadstone.formats.vdbench.common import Seek
+    from loadstone.formats.vdbench.entity_values import Seek
     from loadstone.formats.vdbench.storage import Storage
     from loadstone.formats.vdbench.workload import WorkloadDefinition
 

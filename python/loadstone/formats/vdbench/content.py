@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.errors import Where
-    from loadstone.formats.vdbench.common import Sizes
+    from loadstone.formats.vdbench.entity_values import Sizes
     from loadstone.formats.vdbench.files import Say
     from loadstone.formats.vdbench.general import General
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.vdbench import hosts, joined
-from loadstone.formats.vdbench.common import Seek, Sizes, skew_shares
+from loadstone.formats.vdbench.entity_values import Seek, Sizes, skew_shares
 from loadstone.formats.vdbench.file_work import FileWork, file_works, format_workload, meant
 from loadstone.formats.vdbench.loops import Turn, turns
 from loadstone.formats.vdbench.rundef import RATE, IoRate, RunDefinition

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from loadstone.errors import InputError, RefusedError, Where
-from loadstone.formats.vdbench.common import Sizes
+from loadstone.formats.vdbench.entity_values import Sizes
 from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 

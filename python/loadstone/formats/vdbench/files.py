@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench import content, open_flags, tree_shape, verify_block
-from loadstone.formats.vdbench.common import Sizes, skew_shares
+from loadstone.formats.vdbench.entity_values import Sizes, skew_shares
 from loadstone.formats.vdbench.file_work import TRANSFERS
 from loadstone.formats.vdbench.mix import shown_sizes, sized
 from loadstone.formats.vdbench.pace import AHEAD, FLOW, PROCESSES, SECOND_NS, in_whole_numbers

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, get_args
 
 from loadstone.errors import InputError
-from loadstone.formats.vdbench import common
-from loadstone.formats.vdbench.common import ONE_SIZE, Sizes
+from loadstone.formats.vdbench import entity_values
+from loadstone.formats.vdbench.entity_values import ONE_SIZE, Sizes
 from loadstone.formats.vdbench.keyword import Keyword, Table
 from loadstone.formats.vdbench.values import (
     Number,
@@ -121,7 +121,7 @@ def _bytes(parameter: Parameter) -> int:
     found = numbers(parameter)
     if found[0].percent:
         raise parameter.error("a percentage is only for a run definition")
-    return common.divided(parameter)
+    return entity_values.divided(parameter)
 
 
 def _distribution(parameter: Parameter) -> str:
@@ -206,7 +206,7 @@ def _stopafter(parameter: Parameter) -> Number:
 
 
 def _transfer_sizes(parameter: Parameter) -> Sizes:
-    found = common.sizes(parameter)
+    found = entity_values.sizes(parameter)
     if found.step_bytes:
         raise parameter.error("(min,max,align) is for wd=", "write one size, or (4k,60,8k,40)")
     return found
@@ -230,9 +230,9 @@ FSD: Final = Table(
         Keyword("files", _files),
         Keyword("distribution", _distribution),
         Keyword("cleanup", refused="is obsolete, as in vdbench"),
-        Keyword("openflags", common.flags),
+        Keyword("openflags", entity_values.flags),
         Keyword("log", exact=True, refused="is not supported"),
-        Keyword("count", common.start_and_count),
+        Keyword("count", entity_values.start_and_count),
         Keyword(
             "dedupratio",
             exact=True,
@@ -253,11 +253,11 @@ FWD: Final = Table(
         Keyword("fileio", _fileio, exact=True),
         Keyword("xfersizes", _transfer_sizes, "xfersize"),
         Keyword("skew", percent),
-        Keyword("threads", common.threads),
+        Keyword("threads", entity_values.threads),
         Keyword("target", name),
         Keyword("host", names, "hosts"),
         Keyword("hd", names, "hosts", exact=True),
-        Keyword("openflags", common.flags),
+        Keyword("openflags", entity_values.flags),
     ],
 )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
-from loadstone.formats.vdbench import common
+from loadstone.formats.vdbench import entity_values
 from loadstone.formats.vdbench.keyword import Keyword, Table
 from loadstone.formats.vdbench.values import (
     HOUR_S,
@@ -179,7 +179,7 @@ GENERAL: Final = Table(
         Keyword("compratio", _ratio),
         Keyword("compressionseed", harmless="changes nothing: the data of a run is made from its own seed"),
         Keyword("dedupratio", _ratio, exact=True),
-        Keyword("dedupunit", common.some_sectors, exact=True),
+        Keyword("dedupunit", entity_values.some_sectors, exact=True),
         Keyword("dedupsets", exact=True, harmless="changes nothing: repeats are drawn, not kept in sets"),
         Keyword("deduphotsets", exact=True, refused="is not supported: there are no sets of equal blocks"),
         Keyword("dedupflipflop", exact=True, refused="is not supported: there are no sets of equal blocks"),
@@ -200,7 +200,7 @@ GENERAL: Final = Table(
         Keyword("heartbeat_error", exact=True, harmless="changes nothing: there are no slaves"),
         Keyword("debug", exact=True, harmless="changes nothing: it is vdbench's own debugging"),
         Keyword("unix2windows", refused="is not supported on Linux"),
-        Keyword("formatxfersize", common.some_sectors),
+        Keyword("formatxfersize", entity_values.some_sectors),
         Keyword("create_anchors", yes),
         Keyword("formatsds", yes),
         Keyword("report", harmless="changes nothing: `loadstone export` writes every report"),

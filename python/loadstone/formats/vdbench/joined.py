@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from loadstone.errors import Where
     from loadstone.formats.vdbench.address_range import AddressRange
-    from loadstone.formats.vdbench.common import Seek
+    from loadstone.formats.vdbench.entity_values import Seek
     from loadstone.formats.vdbench.loops import Turn
     from loadstone.formats.vdbench.storage import Storage
     from loadstone.formats.vdbench.workload import WorkloadDefinition

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench import content, hosts, joined, open_flags, verify_block
 from loadstone.formats.vdbench.address_range import Access, Hits, place
-from loadstone.formats.vdbench.common import Seek, Sizes
+from loadstone.formats.vdbench.entity_values import Seek, Sizes
 from loadstone.formats.vdbench.files import file_jobs
 from loadstone.formats.vdbench.mix import Mix, addresses, shown_sizes
 from loadstone.formats.vdbench.pace import SECOND_NS, paces

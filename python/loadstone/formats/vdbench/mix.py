@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loadstone.errors import RefusedError
-from loadstone.formats.vdbench.common import SECTOR_BYTES
+from loadstone.formats.vdbench.entity_values import SECTOR_BYTES
 from loadstone.formats.vdbench.values import shown
 from loadstone.messages import make_error
 from loadstone.workload.addresses import UNIFORM
@@ -18,7 +18,7 @@ from loadstone.workload.rows import RowWork, WorkloadRow
 
 if TYPE_CHECKING:
     from loadstone.formats.vdbench.address_range import AddressRange
-    from loadstone.formats.vdbench.common import Seek, Sizes
+    from loadstone.formats.vdbench.entity_values import Seek, Sizes
     from loadstone.formats.vdbench.expand import Work
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from loadstone.formats.vdbench import common, filesystem
+from loadstone.formats.vdbench import entity_values, filesystem
 from loadstone.formats.vdbench.general import command
 from loadstone.formats.vdbench.grammar import DASH
 from loadstone.formats.vdbench.keyword import Keyword, Table
@@ -153,7 +153,7 @@ def _arrivals(parameter: Parameter) -> Arrivals:
 
 def _max_data(of: Literal["all", "read", "write"]) -> Reader:
     def read(parameter: Parameter) -> MaxData:
-        return MaxData(common.positive(parameter), of)
+        return MaxData(entity_values.positive(parameter), of)
 
     return read
 
@@ -177,9 +177,10 @@ def _seeks(parameter: Parameter) -> tuple[LoopValue, ...]:
 def _transfer_sizes(parameter: Parameter) -> tuple[LoopValue, ...]:
     found = numbers(parameter)
     for one in found:
-        if one.value <= 0 or one.value % common.SECTOR_BYTES or one.percent or one.value >= 2**31:
+        if one.value <= 0 or one.value % entity_values.SECTOR_BYTES or one.percent or one.value >= 2**31:
             raise parameter.error(
-                f"{one.value:g} bytes is no transfer size: expected multiples of {common.SECTOR_BYTES}",
+                f"{one.value:g} bytes is no transfer size:"
+                f" expected multiples of {entity_values.SECTOR_BYTES}",
                 "here a list is a loop over sizes; a distribution of sizes stands in wd=",
             )
     return found
@@ -194,8 +195,8 @@ def _counts(parameter: Parameter) -> tuple[LoopValue, ...]:
 
 def _threads(parameter: Parameter) -> tuple[LoopValue, ...]:
     found = _counts(parameter)
-    if any(isinstance(one, Number) and one.value > common.MAX_THREADS for one in found):
-        raise parameter.error(f"more than {common.MAX_THREADS} threads are too many")
+    if any(isinstance(one, Number) and one.value > entity_values.MAX_THREADS for one in found):
+        raise parameter.error(f"more than {entity_values.MAX_THREADS} threads are too many")
     # A count of 0 is raised to 1, as vdbench does.
     return tuple(Number(max(1.0, one.value)) for one in found if isinstance(one, Number))
 
@@ -258,7 +259,7 @@ RD: Final = Table(
         Keyword("maxdataread", _max_data("read"), "maxdata:read", exact=True),
         Keyword("maxdatawritten", _max_data("write"), "maxdata:write", exact=True),
         Keyword("curve", _points),
-        Keyword("stopcurve", common.positive),
+        Keyword("stopcurve", entity_values.positive),
         Keyword("elapsed", seconds),
         Keyword("interval", seconds),
         Keyword("warmup", seconds),
@@ -278,7 +279,7 @@ RD: Final = Table(
         Keyword("fwdrate", rates),
         Keyword("operations", filesystem.operations),
         Keyword("format", filesystem.formats),
-        Keyword("openflags", common.flags),
+        Keyword("openflags", entity_values.flags),
         Keyword("mount", refused="is not supported: mount before the run, or with startcmd="),
     ],
 )

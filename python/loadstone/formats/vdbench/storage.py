@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError
-from loadstone.formats.vdbench import common
+from loadstone.formats.vdbench import entity_values
 from loadstone.formats.vdbench.keyword import Keyword, Table
 from loadstone.formats.vdbench.values import name, names
 from loadstone.messages import make_error
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from loadstone.errors import Where
-    from loadstone.formats.vdbench.common import Span
+    from loadstone.formats.vdbench.entity_values import Span
     from loadstone.formats.vdbench.grammar import Parameter
 
 DEFAULT_THREADS: Final = 8
@@ -94,8 +94,8 @@ def here(storage: Storage) -> tuple[Storage, Note | None]:
 
 
 def _size(parameter: Parameter) -> int:
-    found = common.divided(parameter)
-    if found < common.SECTOR_BYTES:
+    found = entity_values.divided(parameter)
+    if found < entity_values.SECTOR_BYTES:
         raise parameter.error(f"{found} bytes are less than a sector")
     return found
 
@@ -106,12 +106,12 @@ SD: Final = Table(
         Keyword("host", names, "hosts"),
         Keyword("hd", names, "hosts", exact=True),
         Keyword("lun", _luns, "luns"),
-        Keyword("count", common.start_and_count),
+        Keyword("count", entity_values.start_and_count),
         Keyword("size", _size),
-        Keyword("threads", common.threads),
-        Keyword("hitarea", common.sectors),
-        Keyword("offset", common.sectors),
-        Keyword("align", common.sectors),
+        Keyword("threads", entity_values.threads),
+        Keyword("hitarea", entity_values.sectors),
+        Keyword("offset", entity_values.sectors),
+        Keyword("align", entity_values.sectors),
         Keyword("kstat", harmless="changes nothing: it is for Solaris"),
         Keyword("instance", harmless="changes nothing: it is for Solaris"),
         Keyword(
@@ -120,9 +120,9 @@ SD: Final = Table(
         Keyword("journal", harmless="changes nothing: a journal is kept in the bundle of its run"),
         Keyword("resetlun", refused="is not supported: no SCSI resets are sent"),
         Keyword("resetbus", refused="is not supported: no SCSI resets are sent"),
-        Keyword("openflags", common.flags),
-        Keyword("range", common.span),
-        Keyword("dedupratio", common.positive, exact=True),
+        Keyword("openflags", entity_values.flags),
+        Keyword("range", entity_values.span),
+        Keyword("dedupratio", entity_values.positive, exact=True),
         Keyword("dedupsets", exact=True, harmless="changes nothing: repeats are drawn, not kept in sets"),
         Keyword("deduphotsets", exact=True, refused="is not supported: there are no sets of equal blocks"),
         Keyword("dedupflipflop", exact=True, refused="is not supported: there are no sets of equal blocks"),

@@ -16,7 +16,7 @@ from loadstone.messages import make_error
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loadstone.formats.vdbench.common import Sizes
+    from loadstone.formats.vdbench.entity_values import Sizes
     from loadstone.formats.vdbench.read import ParameterFile
 
 SECTOR_BYTES: Final = 512

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from loadstone.formats.vdbench import common
-from loadstone.formats.vdbench.common import ONE_SIZE, RANDOM, Seek, Sizes
+from loadstone.formats.vdbench import entity_values
+from loadstone.formats.vdbench.entity_values import ONE_SIZE, RANDOM, Seek, Sizes
 from loadstone.formats.vdbench.keyword import Keyword, Table
 from loadstone.formats.vdbench.values import name, names, numbers, percent, whole
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from loadstone.errors import Where
-    from loadstone.formats.vdbench.common import Span
+    from loadstone.formats.vdbench.entity_values import Span
     from loadstone.formats.vdbench.grammar import Parameter
 
 
@@ -79,24 +79,24 @@ WD: Final = Table(
     [
         Keyword("sd", names, "sds", exact=True),
         Keyword("skew", _skew),
-        Keyword("xfersize", common.sizes),
+        Keyword("xfersize", entity_values.sizes),
         Keyword("readpct", _reads, "rdpct"),
         Keyword("rdpct", _reads),
         Keyword("writepct", _writes, "rdpct"),
         Keyword("wrpct", _writes, "rdpct"),
-        Keyword("range", common.span),
-        Keyword("hotband", common.span),
-        Keyword("seekpct", common.seek),
+        Keyword("range", entity_values.span),
+        Keyword("hotband", entity_values.span),
+        Keyword("seekpct", entity_values.seek),
         Keyword("stride", _stride),
         Keyword("priority", _priority),
-        Keyword("iorate", common.positive),
+        Keyword("iorate", entity_values.positive),
         Keyword("rhpct", percent),
         Keyword("whpct", percent),
         Keyword("host", names, "hosts"),
         Keyword("hd", names, "hosts", exact=True),
-        Keyword("openflags", common.flags),
+        Keyword("openflags", entity_values.flags),
         Keyword("user", name, exact=True, refused="is not supported: it loads a Java class"),
-        Keyword("threads", common.threads),
+        Keyword("threads", entity_values.threads),
         Keyword("streams", _streams),
     ],
 )

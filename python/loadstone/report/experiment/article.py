@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone.effects.names import name_of
+from loadstone.effects.metric_names import name_of
 from loadstone.report.article.blocks import (
     Article,
     ArticleTable,

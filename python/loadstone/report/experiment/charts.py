@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone.effects.names import name_of
+from loadstone.effects.metric_names import name_of
 from loadstone.report.experiment import tables, words
 from loadstone.report.pictures import forest
 from loadstone.report.pictures.charts import (

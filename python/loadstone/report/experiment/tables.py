@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.effects.names import name_of
-from loadstone.effects.names import value as value_of
+from loadstone.effects.metric_names import name_of
+from loadstone.effects.metric_names import value as value_of
 from loadstone.messages import say
 from loadstone.report.experiment import words
 

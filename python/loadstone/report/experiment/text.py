@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from rich.table import Table
 from rich.text import Text
 
-from loadstone.effects.names import name_of
+from loadstone.effects.metric_names import name_of
 from loadstone.report.experiment import tables, words
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.effects.names import name_of, value
+from loadstone.effects.metric_names import name_of, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,7 +21,15 @@ from loadstone.analysis.latency import Latency, summed
 from loadstone.plan import special_engines
 from loadstone.plan.derived import reads_back
 from loadstone.report.fio import steady_and_target
-from loadstone.report.fio.lines import Member, empty_line, group_members, headers, members, numbers, of_fio
+from loadstone.report.fio.reported_lines import (
+    Member,
+    empty_line,
+    group_members,
+    headers,
+    members,
+    numbers,
+    of_fio,
+)
 from loadstone.report.fio.stats import (
     DIRECTION_NAMES,
     SYNC,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.report.fio.collect import Source
-    from loadstone.report.fio.lines import Member
+    from loadstone.report.fio.reported_lines import Member
 
 HEADER: Final = "fio version 3 iolog"
 CHUNK_ROWS: Final = 2_000_000

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.plan.model import Plan
-    from loadstone.report.fio.lines import Member
+    from loadstone.report.fio.reported_lines import Member
 
 SECOND_NS: Final = 1_000_000_000
 

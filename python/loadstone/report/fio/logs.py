@@ -27,7 +27,7 @@ from loadstone.plan import io_priority
 from loadstone.report.fio import zlib_log
 from loadstone.report.fio.collect import MeasuredSpan, Source, measured_spans
 from loadstone.report.fio.histlog import histogram_rows
-from loadstone.report.fio.lines import numbers
+from loadstone.report.fio.reported_lines import numbers
 from loadstone.report.fio.stats import SYNC
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from loadstone.bundle.read import Bundle
     from loadstone.plan.model import Plan
-    from loadstone.report.fio.lines import Member
+    from loadstone.report.fio.reported_lines import Member
     from loadstone.workload.model import Job
     from loadstone.workload.output_requests import LogRequests
 

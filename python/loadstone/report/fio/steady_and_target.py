@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from loadstone.plan.model import Plan
-    from loadstone.report.fio.lines import Member
+    from loadstone.report.fio.reported_lines import Member
 
 SECOND_NS = 1_000_000_000
 

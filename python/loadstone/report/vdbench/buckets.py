@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.analysis.histogram import Histogram
-    from loadstone.report.vdbench.lines import Layout
+    from loadstone.report.vdbench.interval_lines import Layout
 
 DEFAULT_US: Final = (
     *(20, 40, 60, 80, 100, 200, 400, 600, 800),

@@ -13,8 +13,8 @@ from loadstone.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loadstone.report.vdbench.interval_lines import Layout
     from loadstone.report.vdbench.interval_totals import Counted, CpuUse, IntervalTotals
-    from loadstone.report.vdbench.lines import Layout
 
 MAX_RATE: Final = 9_999_988.0
 CURVE_RATE: Final = 9_999_977.0

@@ -15,8 +15,8 @@ from loadstone.report.vdbench.interval_totals import MIB, added
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loadstone.report.vdbench.interval_lines import Layout
     from loadstone.report.vdbench.interval_totals import Counted, CpuUse, IntervalTotals, OneWay
-    from loadstone.report.vdbench.lines import Layout
 
 _OPS: Final = (
     *("read", "write", "mkdir", "rmdir", "create", "open", "close", "delete"),

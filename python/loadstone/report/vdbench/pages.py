@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Final, Literal
 from loadstone.errors import BundleError
 from loadstone.messages import make_error
 from loadstone.report.runs_to_export import open_runs
-from loadstone.report.vdbench import anchors, buckets, flatfile, flatfile_fs, lines, lines_fs
+from loadstone.report.vdbench import (
+    anchors,
+    buckets,
+    flatfile,
+    flatfile_fs,
+    interval_lines,
+    interval_lines_fs,
+)
 from loadstone.report.vdbench.directory import Directory, Page, TaggedLine
 from loadstone.report.vdbench.interval_totals import (
     READ,
@@ -35,7 +42,7 @@ if TYPE_CHECKING:
 
     from loadstone.bundle.read import Bundle
     from loadstone.report.runs_to_export import ExportedRuns
-    from loadstone.report.vdbench.lines import Layout
+    from loadstone.report.vdbench.interval_lines import Layout
 
 _Cpu = CpuUse | Literal[False] | None
 _OF_ALL: Final = ("summary", "localhost", "localhost-0")
@@ -93,7 +100,7 @@ class Pages:
         self._name = name
         self._runs = everything
         self._on_files = everything.on_files
-        self._ops = lines_fs.shown(everything.asked)
+        self._ops = interval_lines_fs.shown(everything.asked)
         self._begun = 0
         self._pages: dict[str, Page] = {}
         parts = [*everything.storages, *everything.workloads]
@@ -191,20 +198,20 @@ class Pages:
         return self._on_files or name not in self._runs.storages
 
     def _interval(self, run: Counted, number: int, part: PartTotals, *, with_cpu: bool) -> list[str]:
-        made = self._head(run, cpu=with_cpu) if number % lines.EVERY == 1 else []
+        made = self._head(run, cpu=with_cpu) if number % interval_lines.EVERY == 1 else []
         cpu: _Cpu = run.cpu(number, number) if with_cpu else False
         return [*made, self._line(run, number, str(number), part.intervals[number - 1], cpu)]
 
     def _head(self, run: Counted, *, cpu: bool) -> list[str]:
         if self._on_files:
-            return lines_fs.header(self._layout, _date(run), self._ops, cpu=cpu)
-        return lines.header(self._layout, _date(run), cpu=cpu)
+            return interval_lines_fs.header(self._layout, _date(run), self._ops, cpu=cpu)
+        return interval_lines.header(self._layout, _date(run), cpu=cpu)
 
     def _line(self, run: Counted, interval: int, name: str, tally: IntervalTotals, cpu: _Cpu) -> str:
         time_text = _clock(run, interval)
         if self._on_files:
-            return lines_fs.line(self._layout, time_text, name, tally, self._ops, cpu=cpu)
-        return lines.line(self._layout, time_text, name, tally, cpu)
+            return interval_lines_fs.line(self._layout, time_text, name, tally, self._ops, cpu=cpu)
+        return interval_lines.line(self._layout, time_text, name, tally, cpu)
 
     def _averages(self, run: Counted, part: PartTotals, *, with_cpu: bool) -> list[str]:
         last = len(part.intervals)
@@ -213,7 +220,7 @@ class Pages:
         if self._on_files:
             counted = part.intervals[run.first_counted - 1 :]
             begin = (_clock(run, last), run.average_name)
-            made += lines_fs.spread(self._layout, *begin, counted, self._ops, cpu=with_cpu)
+            made += interval_lines_fs.spread(self._layout, *begin, counted, self._ops, cpu=with_cpu)
         return made
 
     def _histograms(self, name: str, run: Counted, part: PartTotals) -> None:

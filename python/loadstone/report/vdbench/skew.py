@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.report.vdbench import lines_fs
+from loadstone.report.vdbench import interval_lines_fs
 from loadstone.report.vdbench.wording import FORMAT
 
 if TYPE_CHECKING:
@@ -86,12 +86,12 @@ def _files(run: Counted, ops: Sequence[str]) -> list[str]:
         tables.append(("FWD:", run.workloads))
     whole = run.average(run.whole)
     for kind, parts in tables:
-        above, below = lines_fs.short_header(ops)
+        above, below = interval_lines_fs.short_header(ops)
         made += ["", f"{'':<{_FILE_LABEL}} {above}", f"{kind:<{_FILE_LABEL}} {below}"]
         rows = [(part.name, run.average(part)) for part in parts] or [("localhost", whole)]
         if len(parts) > 1:
             rows.append(("Total", whole))
-        made += [f"{name:<{_FILE_LABEL}} {lines_fs.short_line(tally, ops)}" for name, tally in rows]
+        made += [f"{name:<{_FILE_LABEL}} {interval_lines_fs.short_line(tally, ops)}" for name, tally in rows]
     if len(run.workloads) > 1 and _asked(run) and not run.facts["rd"].startswith(FORMAT):
         made += _file_shares(run, whole)
     return made

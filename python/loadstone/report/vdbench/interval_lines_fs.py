@@ -10,14 +10,14 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from loadstone.report.vdbench.interval_lines import UNKNOWN
 from loadstone.report.vdbench.interval_totals import MIB, OneWay, added
-from loadstone.report.vdbench.lines import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from loadstone.report.vdbench.interval_lines import Layout
     from loadstone.report.vdbench.interval_totals import CpuUse, IntervalTotals
-    from loadstone.report.vdbench.lines import Layout
 
 ALWAYS: Final = ("mkdir", "rmdir", "create", "open", "close", "delete")
 """Operations that every page shows; others only where one was asked for."""
