@@ -71,11 +71,41 @@ def test_what_is_named_is_there(document: str) -> None:
     assert missing_names(text) == []
 
 
+def gone(text: str) -> list[str]:
+    """Return what a page tells to run or to set and is not there: sources, modules, targets, variables."""
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"[\w-]+", makefile.partition(".PHONY:")[2].partition("\n")[0]))
+    modules = set(re.findall(r"python -m ((?:lab|bench|tests)[\w.]*\w)", text))
+    places = {one: one.replace(".", "/") for one in modules}
+    return sorted(
+        [
+            *(one for one in missing_paths(text) if one.endswith((".py", ".rs"))),
+            *(
+                one
+                for one, place in places.items()
+                if not {f"{place}.py", f"{place}/__main__.py"} & tracked()
+            ),
+            *(one for one in re.findall(r"`make ([a-z][\w-]*)", text) if one not in targets),
+            *(one for one in re.findall(r"\bLOADSTONE_[A-Z_]+\b", text) if one not in words()),
+        ]
+    )
+
+
+PAGES: Final = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").rglob("*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_what_a_page_tells_to_run_is_there(page: Path) -> None:
+    assert gone(page.read_text()) == []
+
+
 def test_what_is_gone_is_seen() -> None:
-    gone = "never_" + "was", "Never" + "Was"
-    text = f"`analysis/totals.py` and `analysis/gone.py`; `added_up`, `{gone[0]}` and `{gone[1]}`"
+    names = "never_" + "was", "Never" + "Was"
+    text = f"`analysis/totals.py` and `analysis/gone.py`; `added_up`, `{names[0]}` and `{names[1]}`"
     assert missing_paths(text) == ["analysis/gone.py"]
-    assert missing_names(text) == sorted(gone)
+    assert missing_names(text) == sorted(names)
+    text = "`worker/gone.rs`; `make nothing`; python -m lab.nowhere; LOADSTONE_" + "NEVER; `make lab`"
+    assert gone(text) == ["LOADSTONE_" + "NEVER", "lab.nowhere", "nothing", "worker/gone.rs"]
 
 
 def rooms() -> list[str]:

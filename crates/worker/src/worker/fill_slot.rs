@@ -1,6 +1,6 @@
 //! One I/O put into its slot.
 //!
-//! Knows what the state keep of an I/O and what a write's buffer needs before it. Knows no
+//! Knows what the state keeps of an I/O and what a write's buffer needs before it. Knows no
 //! backend and no clock.
 
 use crate::slots::Slot;
