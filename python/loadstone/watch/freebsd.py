@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.monitor.counters import Counters
 from loadstone.watch.malformed_lines import tolerant, whole
+from loadstone.watch.zpool_work import zpool_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,7 +86,7 @@ def counters(lines: Iterable[str]) -> tuple[Counters, int | None]:
             case "@@zpool":
                 pool = rest.strip()
             case "@@scan":
-                _scan(made, pool, rest)
+                zpool_work(made, pool, rest)
             case _ if word.endswith(":"):
                 told[word[:-1]] = rest.strip()
             case _:
@@ -103,13 +104,6 @@ def _nfs(made: Counters, names: list[str], fields: list[str]) -> list[str]:
     known = {f"nfsd.{NFS[name]}": count for name, count in zip(names, counts, strict=True) if name in NFS}
     made.growing |= {key: count for key, count in known.items() if count is not None}
     return []
-
-
-@tolerant
-def _scan(made: Counters, pool: str, text: str) -> None:
-    made.levels[f"work.{pool}.running"] = int(" in progress" in text)
-    if " in progress" in text:
-        made.levels[f"work.{pool}.{text.split(maxsplit=1)[0]}"] = 1
 
 
 @tolerant

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.monitor.counters import Counters
 from loadstone.watch.malformed_lines import tolerant, whole
+from loadstone.watch.zpool_work import zpool_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -68,7 +69,7 @@ def counters(lines: Iterable[str]) -> tuple[Counters, int | None]:
         elif word == "@@zpool":
             pool = rest.strip()
         elif word == "@@scan":
-            _scan(made, pool, rest)
+            zpool_work(made, pool, rest)
         elif "\t" in line:
             key, _, value = line.partition("\t")
             if key == "unix:0:system_misc:snaptime":
@@ -77,13 +78,6 @@ def counters(lines: Iterable[str]) -> tuple[Counters, int | None]:
                 _statistic(made, key.split(":"), value.strip(), page)
     _all_cores(made)
     return made, uptime_ns
-
-
-@tolerant
-def _scan(made: Counters, pool: str, text: str) -> None:
-    made.levels[f"work.{pool}.running"] = int(" in progress" in text)
-    if " in progress" in text:
-        made.levels[f"work.{pool}.{text.split(maxsplit=1)[0]}"] = 1
 
 
 def _seconds_ns(text: str) -> int | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.monitor.counters import Counters
 from loadstone.watch.malformed_lines import tolerant, whole
+from loadstone.watch.zpool_work import zpool_work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -94,7 +95,7 @@ def counters(lines: Iterable[str]) -> tuple[Counters, int | None]:
         if line.startswith("@@zpool:"):
             pool = line[8:].strip()
         elif line.startswith("@@scan:"):
-            _scan(made, pool, line[7:])
+            zpool_work(made, pool, line[7:])
         elif line.startswith("@@dmcache:"):
             _dm_cache(made, line[10:])
         elif line.startswith("/"):
@@ -268,15 +269,6 @@ def _md_degraded(made: Counters, name: str, text: str) -> None:
 
 def _btrfs_work(made: Counters, name: str, text: str) -> None:
     _md_work(made, f"btrfs-{name[:8]}", text.replace(" ", "_"))
-
-
-@tolerant
-def _scan(made: Counters, pool: str, text: str) -> None:
-    """`scrub in progress since …`, `resilver in progress since …`, `scrub repaired 0B in …`."""
-    running = " in progress" in text
-    made.levels[f"work.{pool}.running"] = int(running)
-    if running:
-        made.levels[f"work.{pool}.{text.split(maxsplit=1)[0]}"] = 1
 
 
 def _bcache_hits(made: Counters, name: str, text: str) -> None:
