@@ -91,7 +91,7 @@ def test_who_only_reads_keeps_nobody_out(plan: Planner) -> None:
         ),
         (JOB + "offset=200g\n", "offset", "past the end of /dev/ng0n1", "smaller"),
         ("[a]\nfilename=/dev/ng0n1\nioengine=io_uring_cmd\ncmd_type=scsi\n", "cmd_type", "expected nvme", ""),
-        (JOB + "md_per_io_size=8\n", "md_per_io_size", "does not do", "Not supported"),
+        (JOB + "md_per_io_size=8\n", "md_per_io_size", "does not support", "Not supported"),
         (JOB + "ioengine=io_uring_cmf\n", "ioengine", "unknown engine", "io_uring_cmd"),
     ],
 )
