@@ -66,7 +66,7 @@ pub struct Stage {
 
 /// A worker as the main thread knows it.
 #[derive(Debug)]
-pub struct Hand {
+pub struct WorkerHandle {
     /// Index into the Plan's workers.
     pub worker: u32,
     /// Its thread.
@@ -89,7 +89,7 @@ pub struct Hand {
 }
 
 /// What a worker's thread is given.
-struct Kit {
+struct WorkerParts {
     stage: Stage,
     worker: u32,
     streams: Vec<u32>,
@@ -106,7 +106,7 @@ struct Kit {
 ///
 /// # Errors
 /// Of the allocation or of the thread.
-pub fn start(stage: &Stage, worker: u32, streams: Vec<u32>) -> io::Result<Hand> {
+pub fn start(stage: &Stage, worker: u32, streams: Vec<u32>) -> io::Result<WorkerHandle> {
     let plan = &stage.plan;
     let rows = Arc::new(Rows::new(plan, &streams));
     let bytes = streams.iter().map(|&id| {
@@ -124,7 +124,7 @@ pub fn start(stage: &Stage, worker: u32, streams: Vec<u32>) -> io::Result<Hand> 
     let (log_blocks, log_spare) = channel();
     let table_in_use = Arc::new(AtomicUsize::new(0));
     let fallback = Arc::new(OnceLock::new());
-    let kit = Kit {
+    let parts = WorkerParts {
         stage: stage.clone(),
         worker,
         streams: streams.clone(),
@@ -145,8 +145,8 @@ pub fn start(stage: &Stage, worker: u32, streams: Vec<u32>) -> io::Result<Hand> 
     let thread = std::thread::Builder::new()
         .name(format!("worker-{worker}"))
         .stack_size(STACK_BYTES)
-        .spawn(move || body(kit))?;
-    Ok(Hand {
+        .spawn(move || body(parts))?;
+    Ok(WorkerHandle {
         worker,
         thread: Some(thread),
         rows,
@@ -160,7 +160,7 @@ pub fn start(stage: &Stage, worker: u32, streams: Vec<u32>) -> io::Result<Hand> 
     })
 }
 
-impl Hand {
+impl WorkerHandle {
     /// Name of the backend that runs.
     #[must_use]
     pub fn backend_name(&self, plan: &Plan) -> &'static str {
@@ -198,14 +198,14 @@ fn lay_out_slots(plan: &Plan, streams: &[u32], buffers: &Mapping) -> Vec<Slot> {
 }
 
 /// The thread.
-fn body(kit: Kit) {
+fn body(parts: WorkerParts) {
     place(
-        &kit.stage.plan.workers[kit.worker as usize],
-        kit.worker,
-        &kit.stage.out,
+        &parts.stage.plan.workers[parts.worker as usize],
+        parts.worker,
+        &parts.stage.out,
     );
-    let local = Local::new(&kit);
-    open_backend::run(kit, &local);
+    let local = Local::new(&parts);
+    open_backend::run(parts, &local);
 }
 
 /// The targets this worker's streams use, numbered as the worker does.
@@ -218,10 +218,10 @@ struct Local {
 }
 
 impl Local {
-    fn new(kit: &Kit) -> Self {
+    fn new(parts: &WorkerParts) -> Self {
         let mut local = Self::default();
-        let streams = kit.streams.iter();
-        let uses = streams.flat_map(|&id| &kit.stage.plan.streams[id as usize].files);
+        let streams = parts.streams.iter();
+        let uses = streams.flat_map(|&id| &parts.stage.plan.streams[id as usize].files);
         for target in uses.map(|file| file.target) {
             local.numbers.entry(target).or_insert_with(|| {
                 local.targets.push(target);
@@ -241,12 +241,12 @@ impl Local {
 }
 
 /// Runs the loop of a backend.
-fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, local: &Local) {
+fn drive<B: Backend>(parts: WorkerParts, backend: io::Result<B>, local: &Local) {
     let backend = match backend {
         Ok(backend) => backend,
-        Err(error) => return fail(&kit.stage, kit.worker, &error),
+        Err(error) => return fail(&parts.stage, parts.worker, &error),
     };
-    conduct(kit, local, |state| {
+    run_worker(parts, local, |state| {
         let mut worker = Worker { backend, state };
         let outcome = worker.run();
         (outcome, worker.state.lost, worker)
@@ -255,8 +255,12 @@ fn drive<B: Backend>(kit: Kit, backend: io::Result<B>, local: &Local) {
 
 /// Opens the state, waits for the start and lets `run` do the rest: it says how it ended,
 /// whether the kernel may still write into the buffers, and what belongs to them.
-fn conduct<W>(kit: Kit, local: &Local, run: impl FnOnce(State) -> (io::Result<()>, bool, W)) {
-    let Kit {
+fn run_worker<W>(
+    parts: WorkerParts,
+    local: &Local,
+    run: impl FnOnce(State) -> (io::Result<()>, bool, W),
+) {
+    let WorkerParts {
         stage,
         worker,
         streams,
@@ -266,35 +270,9 @@ fn conduct<W>(kit: Kit, local: &Local, run: impl FnOnce(State) -> (io::Result<()
         buffers,
         table,
         lines,
-    } = kit;
+    } = parts;
     let out = stage.out.clone();
-    let mut first_slot = 0;
-    let states = streams.iter().map(|&id| {
-        let mut state = StreamState::new(
-            &stage.plan,
-            id,
-            first_slot,
-            &rows,
-            &stage.verify_tables,
-            &|target| local.numbers[&target],
-        );
-        state.flow = (stage.plan.streams[id as usize].flow.as_ref()).map(|flow| {
-            stage
-                .control
-                .flows
-                .share(flow, stage.plan.streams[id as usize].limits.start_delay_ns)
-        });
-        if let Some(readback) = state.checks.readback_mut() {
-            let uses = &stage.plan.streams[id as usize].files;
-            readback.open(uses.iter().map(|file| {
-                let target = &stage.plan.targets[file.target as usize];
-                (stage.files[file.target as usize].fd, target)
-            }));
-        }
-        first_slot += state.room.depth();
-        state
-    });
-    let states: Vec<StreamState> = states.collect();
+    let states = stream_states(&stage, &streams, &rows, local);
     // SAFETY: this thread is the only writer; both are kept alive by the Arcs of this
     // function, which the state does not outlive.
     let (slot_slice, counter_slice) = unsafe {
@@ -324,6 +302,37 @@ fn conduct<W>(kit: Kit, local: &Local, run: impl FnOnce(State) -> (io::Result<()
         // The kernel may still write into these.
         std::mem::forget((owner, buffers));
     }
+}
+
+/// The states of a worker's streams, each with its slots behind those of the one before it.
+fn stream_states(stage: &Stage, streams: &[u32], rows: &Rows, local: &Local) -> Vec<StreamState> {
+    let mut first_slot = 0;
+    let states = streams.iter().map(|&id| {
+        let stream = &stage.plan.streams[id as usize];
+        let mut state = StreamState::new(
+            &stage.plan,
+            id,
+            first_slot,
+            rows,
+            &stage.verify_tables,
+            &|target| local.numbers[&target],
+        );
+        state.flow = (stream.flow.as_ref()).map(|flow| {
+            stage
+                .control
+                .flows
+                .share(flow, stream.limits.start_delay_ns)
+        });
+        if let Some(readback) = state.checks.readback_mut() {
+            readback.open(stream.files.iter().map(|file| {
+                let target = &stage.plan.targets[file.target as usize];
+                (stage.files[file.target as usize].fd, target)
+            }));
+        }
+        first_slot += state.room.depth();
+        state
+    });
+    states.collect()
 }
 
 fn fail(stage: &Stage, worker: u32, error: &io::Error) {

@@ -313,24 +313,7 @@ fn prepare_one(
     let used_files = sizes.first_files(tree.total_bytes, shape.file_count());
     let total_bytes = sizes.total_bytes(used_files);
     if tree.clear {
-        let mut removing = |_| {
-            report(Event::Layout {
-                target: tree.target,
-                done_bytes: 0,
-                total_bytes,
-            })
-        };
-        let (files, directories) = walk::clear(file, tree.vouched_ns, &mut removing)?;
-        if files + directories > 0 {
-            report(Event::Note {
-                text: format!(
-                    "{}: removed {files} files and {directories} directories of an earlier tree",
-                    target.path
-                ),
-                worker: None,
-                target: Some(tree.target),
-            });
-        }
+        clear_earlier(tree, &target.path, file, total_bytes, report)?;
     }
     let registry = Registry::new(
         shape.file_count(),
@@ -371,6 +354,34 @@ fn prepare_one(
         starts: verify.map(|_| Starts::new(&sizes, used_files)),
         sizes,
     })
+}
+
+/// Removes what an earlier run left of a tree, and says how much that was.
+fn clear_earlier(
+    tree: &loadstone_plan::Tree,
+    path: &str,
+    file: &std::fs::File,
+    total_bytes: u64,
+    report: &mut dyn FnMut(Event) -> bool,
+) -> Result<(), Halt> {
+    let mut removing = |_| {
+        report(Event::Layout {
+            target: tree.target,
+            done_bytes: 0,
+            total_bytes,
+        })
+    };
+    let (files, directories) = walk::clear(file, tree.vouched_ns, &mut removing)?;
+    if files + directories > 0 {
+        report(Event::Note {
+            text: format!(
+                "{path}: removed {files} files and {directories} directories of an earlier tree"
+            ),
+            worker: None,
+            target: Some(tree.target),
+        });
+    }
+    Ok(())
 }
 
 /// Looks at all files of a tree once more, and tells what is not known. False when it was stopped.

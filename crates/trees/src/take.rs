@@ -91,16 +91,15 @@ pub(super) fn take(
             let known = registry.take(number, true, |file| file.exists)?;
             with_place(tree, &trees[to as usize], Taken::alone(number, known))
         }
+        FileOperation::Transfer { .. } if reads => {
+            take(&|file| file.exists && tree.usable(file.size_bytes) > 0)
+        }
         FileOperation::Transfer {
             random,
             delete_before,
             ..
         } => {
-            let full = tree.sizes.of(number);
-            if reads {
-                return take(&|file| file.exists && tree.usable(file.size_bytes) > 0);
-            }
-            if full == 0 {
+            if tree.sizes.of(number) == 0 {
                 return Err(Refused::Unfit);
             }
             if random {

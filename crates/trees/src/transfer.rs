@@ -3,7 +3,7 @@
 //! Knows where in a file the next transfer goes and when a file is left. Knows nothing of
 //! how a file was chosen, nor what its name is.
 
-use super::call::Access;
+use super::call::{Access, Outcome};
 use super::open_file::Open;
 use super::registry::Known;
 use super::take::{Taken, GONE};
@@ -150,16 +150,7 @@ impl FileWorker {
                 Err(_) => return self.finish(index, &taken, left),
             }
         }
-        let access = match (only_reads, left.exists) {
-            (true, _) => Access::Read,
-            (false, true) => Access::Write,
-            (false, false) => Access::Create,
-        };
-        let opened = match access {
-            Access::Create => self.create_file(index),
-            Access::Read | Access::Write => self.open_file(index, access, None),
-        };
-        let fd = match opened {
+        let fd = match self.open_or_create(index, only_reads, left.exists) {
             Ok(fd) => fd,
             Err(errno) => {
                 let gone = errno == libc::ENOENT && taken.alone;
@@ -177,14 +168,7 @@ impl FileWorker {
         } else {
             full_bytes
         };
-        let (most_bytes, most_transfers) = match stop {
-            FileStop::Whole {} => (has_bytes, u64::MAX),
-            FileStop::Transfers { count } => (u64::MAX, count),
-            FileStop::Percent { percent } => {
-                let share = u128::from(has_bytes) * u128::from(percent) / 100;
-                (u64::try_from(share).unwrap_or(u64::MAX).max(1), u64::MAX)
-            }
-        };
+        let (most_bytes, most_transfers) = most_of(stop, has_bytes, random);
         let tree = self.tree(index);
         let position = if random || whole {
             0
@@ -195,12 +179,6 @@ impl FileWorker {
                 position if position < tree.usable(left.size_bytes) => position,
                 _ => 0,
             }
-        };
-        // Whole files written one after the other end at their end, not after their bytes.
-        let most_bytes = if whole && !random {
-            u64::MAX
-        } else {
-            most_bytes
         };
         self.jobs[index as usize].open = Some(Open {
             fd,
@@ -214,6 +192,14 @@ impl FileWorker {
             most_transfers,
         });
         self.state.streams[index as usize].flushes.close_at_end();
+    }
+
+    fn open_or_create(&mut self, index: u32, only_reads: bool, exists: bool) -> Outcome<i32> {
+        match (only_reads, exists) {
+            (true, _) => self.open_file(index, Access::Read, None),
+            (false, true) => self.open_file(index, Access::Write, None),
+            (false, false) => self.create_file(index),
+        }
     }
 
     /// Writes a file to its full size, from the block its end is in.
@@ -343,6 +329,20 @@ impl FileWorker {
             filler.prime(whole);
         }
         filler.next(&mut whole[..bytes as usize]);
+    }
+}
+
+/// After how many bytes, and after how many transfers, a file is left.
+fn most_of(stop: FileStop, has_bytes: u64, random: bool) -> (u64, u64) {
+    match stop {
+        // Whole files written one after the other end at their end, not after their bytes.
+        FileStop::Whole {} if !random => (u64::MAX, u64::MAX),
+        FileStop::Whole {} => (has_bytes, u64::MAX),
+        FileStop::Transfers { count } => (u64::MAX, count),
+        FileStop::Percent { percent } => {
+            let share = u128::from(has_bytes) * u128::from(percent) / 100;
+            (u64::try_from(share).unwrap_or(u64::MAX).max(1), u64::MAX)
+        }
     }
 }
 

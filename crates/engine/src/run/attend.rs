@@ -6,7 +6,7 @@ use super::fine_samples::FineSamples;
 use super::watch::{stream_ends, Seen};
 use super::{Run, LOOK_UP};
 use crate::budget::spare_tables;
-use crate::setup::Hand;
+use crate::setup::WorkerHandle;
 use loadstone_base::run_error::RunError;
 use loadstone_worker::control::{Message, StageStart};
 use loadstone_worker::events::Event;
@@ -17,7 +17,7 @@ impl Run {
     pub(super) fn attend(
         &mut self,
         stage: u32,
-        hands: &mut [Hand],
+        hands: &mut [WorkerHandle],
         start: StageStart,
     ) -> Result<(), RunError> {
         self.stopped_ns = None;
@@ -74,7 +74,7 @@ impl Run {
     fn hear_the_last(
         &mut self,
         stage: u32,
-        hands: &mut [Hand],
+        hands: &mut [WorkerHandle],
         seen: &mut [Seen],
     ) -> Result<(), RunError> {
         if !self.lost {
@@ -89,7 +89,7 @@ impl Run {
     }
 
     /// Takes a fine sample when one is due, and says what there is to be said.
-    fn sample(&mut self, fine: &mut FineSamples, hands: &[Hand], now: u64, late_ns: u64) {
+    fn sample(&mut self, fine: &mut FineSamples, hands: &[WorkerHandle], now: u64, late_ns: u64) {
         let run_ns = now - self.origin_ns;
         if !fine.is_due(run_ns) {
             return;
@@ -106,7 +106,7 @@ impl Run {
         &mut self,
         message: Message,
         stage: u32,
-        hands: &mut [Hand],
+        hands: &mut [WorkerHandle],
         seen: &mut [Seen],
     ) -> Result<(), RunError> {
         match message {
@@ -161,6 +161,6 @@ impl Run {
 }
 
 /// Where a worker is among those of a stage, which are in the Plan's order.
-fn place_of(worker: u32, hands: &[Hand]) -> Option<usize> {
+fn place_of(worker: u32, hands: &[WorkerHandle]) -> Option<usize> {
     hands.binary_search_by_key(&worker, |hand| hand.worker).ok()
 }

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::setup::Hand;
+use crate::setup::WorkerHandle;
 use loadstone_worker::events::Event;
 
 /// Length of a sample.
@@ -34,7 +34,7 @@ pub(super) struct FineSamples {
 
 impl FineSamples {
     /// Of a stage whose workers are these, from `now_ns` on.
-    pub(super) fn new(stage: u32, hands: &[Hand], now_ns: u64) -> Self {
+    pub(super) fn new(stage: u32, hands: &[WorkerHandle], now_ns: u64) -> Self {
         let streams: usize = hands.iter().map(|hand| hand.counters.len()).sum();
         let coarser = streams.div_ceil(MAX_STREAMS).max(1) as u64;
         Self {
@@ -62,7 +62,12 @@ impl FineSamples {
 
     /// Takes a sample; returns what is to be said of a stop. `late_ns`: how much later than asked
     /// for the thread woke up.
-    pub(super) fn take(&mut self, hands: &[Hand], now_ns: u64, late_ns: u64) -> Option<Event> {
+    pub(super) fn take(
+        &mut self,
+        hands: &[WorkerHandle],
+        now_ns: u64,
+        late_ns: u64,
+    ) -> Option<Event> {
         let done: u64 = hands
             .iter()
             .flat_map(|hand| (0..hand.counters.len()).map(|index| hand.counters.copy(index)))

@@ -5,7 +5,7 @@
 //! outside, without its help.
 
 use super::{Run, LOST_NS};
-use crate::setup::Hand;
+use crate::setup::WorkerHandle;
 use loadstone_base::ops::OpKind;
 use loadstone_base::run_error::RunError;
 use loadstone_plan::Plan;
@@ -39,7 +39,12 @@ pub(super) struct Seen {
 
 impl Seen {
     /// Nothing was seen of it yet. `ends_ns` is that of [`stream_ends`].
-    pub(super) fn new(plan: &Plan, hand: &Hand, ends_ns: &[u64], start: StageStart) -> Self {
+    pub(super) fn new(
+        plan: &Plan,
+        hand: &WorkerHandle,
+        ends_ns: &[u64],
+        start: StageStart,
+    ) -> Self {
         let ends = hand.streams.iter().map(|&id| ends_ns[id as usize]);
         let flushes = |&&id: &&u32| plan.streams[id as usize].flush.at_end;
         Self {
@@ -84,7 +89,7 @@ impl Run {
     pub(super) fn look_up(
         &mut self,
         stage: u32,
-        hands: &[Hand],
+        hands: &[WorkerHandle],
         seen: &mut [Seen],
     ) -> Result<(), RunError> {
         if self.speaker.is_alone() {
@@ -120,14 +125,18 @@ impl Run {
         self.write_complete(hands, seen)
     }
 
-    pub(super) fn is_virtual(&self, hand: &Hand) -> bool {
+    pub(super) fn is_virtual(&self, hand: &WorkerHandle) -> bool {
         let backend = &self.plan.workers[hand.worker as usize].backend;
         backend.capabilities().virtual_time
     }
 
     /// Writes the intervals all workers have handed in, and those that are long over: the
     /// rows of a late worker follow in a batch of their own.
-    pub(super) fn write_complete(&mut self, hands: &[Hand], seen: &[Seen]) -> Result<(), RunError> {
+    pub(super) fn write_complete(
+        &mut self,
+        hands: &[WorkerHandle],
+        seen: &[Seen],
+    ) -> Result<(), RunError> {
         let complete = seen.iter().map(|seen| seen.progress_ns).min();
         let mut complete = complete.unwrap_or(u64::MAX);
         if complete == u64::MAX {
@@ -153,7 +162,7 @@ impl Run {
     }
 
     /// Says once that a worker has I/O in flight and nothing comes back.
-    fn notice_silence(&mut self, hand: &Hand, seen: &mut Seen, now: u64) {
+    fn notice_silence(&mut self, hand: &WorkerHandle, seen: &mut Seen, now: u64) {
         // Looking at every counter is not for every time.
         if now < seen.looked_ns.saturating_add(SILENT_NS.0) {
             return;
@@ -202,7 +211,7 @@ impl Run {
     fn give_up(
         &mut self,
         stage: u32,
-        hand: &Hand,
+        hand: &WorkerHandle,
         progress_ns: u64,
         now: u64,
     ) -> Result<(), RunError> {
@@ -246,7 +255,12 @@ impl Run {
     }
 
     /// Takes the interval a lost worker had begun.
-    fn salvage(&mut self, stage: u32, hand: &Hand, bounds_ns: (u64, u64)) -> Result<(), RunError> {
+    fn salvage(
+        &mut self,
+        stage: u32,
+        hand: &WorkerHandle,
+        bounds_ns: (u64, u64),
+    ) -> Result<(), RunError> {
         let copy = hand.table_in_use(bounds_ns).map_err(|error| {
             RunError::broken(
                 format!("a lost worker's counters were not kept: {error}"),
@@ -265,7 +279,7 @@ impl Run {
 }
 
 /// The slots of a worker that are in flight, looked at from outside.
-fn in_flight(hand: &Hand) -> impl Iterator<Item = Slot> + '_ {
+fn in_flight(hand: &WorkerHandle) -> impl Iterator<Item = Slot> + '_ {
     (0..hand.slots.len())
         .map(|index| hand.slots.copy(index))
         .filter(|slot| slot.handed_ns != NOT_HANDED)

@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::mpsc::Sender;
 
-use super::{conduct, drive, Kit, Local, Stage};
+use super::{drive, run_worker, Local, Stage, WorkerParts};
 use loadstone_base::clock::Clock;
 use loadstone_io::backend::discard::{ring_discards, Discarding};
 use loadstone_io::backend::extents::{Falloc, MoveExtents};
@@ -35,7 +35,7 @@ const MAX_PINNED_BYTES: usize = 8 << 20;
 
 /// A worker whose backend is to be opened.
 struct Opening<'a> {
-    kit: Kit,
+    parts: WorkerParts,
     local: &'a Local,
     /// Its open targets, numbered as the worker does.
     files: Vec<OpenFile>,
@@ -45,18 +45,19 @@ struct Opening<'a> {
 }
 
 /// Opens the backend the Plan names and runs the worker on it to its end. One arm a backend.
-pub(super) fn run(kit: Kit, local: &Local) {
-    let plan = kit.stage.plan.clone();
-    let streams = kit.streams.iter();
+pub(super) fn run(parts: WorkerParts, local: &Local) {
+    let plan = parts.stage.plan.clone();
+    let streams = parts.streams.iter();
     let streams = streams.map(|&id| &plan.streams[id as usize]);
     let depth = streams.clone().map(|stream| stream.iodepth).sum();
     let whole_batches = streams.clone().any(|stream| stream.batch.is_some());
-    let has_room = workers_to_cpus(&plan, kit.worker).is_some_and(|(workers, cpus)| workers < cpus);
-    let files = local.of(&kit.stage.files);
-    let clock = kit.stage.clock;
-    let backend = &plan.workers[kit.worker as usize].backend;
+    let has_room =
+        workers_to_cpus(&plan, parts.worker).is_some_and(|(workers, cpus)| workers < cpus);
+    let files = local.of(&parts.stage.files);
+    let clock = parts.stage.clock;
+    let backend = &plan.workers[parts.worker as usize].backend;
     let open = Opening {
-        kit,
+        parts,
         local,
         files,
         depth,
@@ -98,29 +99,29 @@ pub(super) fn run(kit: Kit, local: &Local) {
             })
         }),
         plan::Backend::Files {} => {
-            let trees = open.kit.stage.trees.clone();
-            conduct(open.kit, local, |state| {
+            let trees = open.parts.stage.trees.clone();
+            run_worker(open.parts, local, |state| {
                 let mut worker = FileWorker::new(clock, state, trees);
                 worker.run();
                 (Ok(()), worker.state.lost, worker)
             });
         }
         plan::Backend::Names { operation } => {
-            open.call(|open| names(*operation, &open.kit.stage, &local.targets));
+            open.call(|open| names(*operation, &open.parts.stage, &local.targets));
         }
         plan::Backend::Falloc {} => open.call(|open| Ok(Falloc::new(&open.files))),
         plan::Backend::Splice {} => open.call(|open| Splice::new(&open.files)),
         plan::Backend::MoveExtents { donor, in_place } => open.call(|open| {
-            let donor = open.kit.stage.files[*donor as usize].fd;
+            let donor = open.parts.stage.files[*donor as usize].fd;
             Ok(MoveExtents::new(&open.files, donor, *in_place))
         }),
         plan::Backend::Null {} => open.drive(|_| Ok(Null::new(clock, depth))),
         plan::Backend::Sim { device } => open.drive(|open| {
-            let media = local.of(&open.kit.stage.media);
-            let states = local.of(&open.kit.stage.states);
+            let media = local.of(&open.parts.stage.media);
+            let states = local.of(&open.parts.stage.states);
             Ok(Sim::new(device, open.files.len(), depth)
                 .with_media(media.into_iter())
-                .with_states(&states, &open.kit.stage.states[0]))
+                .with_states(&states, &open.parts.stage.states[0]))
         }),
     }
 }
@@ -128,7 +129,7 @@ pub(super) fn run(kit: Kit, local: &Local) {
 impl Opening<'_> {
     fn drive<B: Backend>(self, backend: impl FnOnce(&Self) -> io::Result<B>) {
         let backend = backend(&self);
-        drive(self.kit, backend, self.local);
+        drive(self.parts, backend, self.local);
     }
 
     /// A backend that does its I/Os by calls of its own.
@@ -139,13 +140,13 @@ impl Opening<'_> {
 
     /// Tells what could not be had.
     fn tell(&self, mut notes: Vec<String>) {
-        say(&mut notes, self.kit.worker, &self.kit.stage.out);
+        say(&mut notes, self.parts.worker, &self.parts.stage.out);
     }
 
     fn commands(self, mut options: UringOptions) {
         let mut notes = Vec::new();
-        options.fixed_buffers &= worth_pinning(&self.kit, &self.files, &mut notes);
-        let (clock, buffers) = (self.clock, &self.kit.buffers);
+        options.fixed_buffers &= worth_pinning(&self.parts, &self.files, &mut notes);
+        let (clock, buffers) = (self.clock, &self.parts.buffers);
         let backend = nvme::open(clock, options, &self.files, self.depth, buffers, &mut notes);
         self.tell(notes);
         self.drive(|_| backend);
@@ -153,8 +154,8 @@ impl Opening<'_> {
 
     fn ring(self, mut options: UringOptions) {
         let mut notes = Vec::new();
-        options.fixed_buffers &= worth_pinning(&self.kit, &self.files, &mut notes);
-        let (clock, buffers) = (self.clock, &self.kit.buffers);
+        options.fixed_buffers &= worth_pinning(&self.parts, &self.files, &mut notes);
+        let (clock, buffers) = (self.clock, &self.parts.buffers);
         let ring = Uring::new(clock, options, &self.files, self.depth, buffers, &mut notes);
         let ring = match ring {
             Err(error) if can_be_replaced(options, &error) => {
@@ -163,13 +164,13 @@ impl Opening<'_> {
             }
             ring => ring,
         };
-        let trims_itself = discards_itself(&self.kit, &self.files);
+        let trims_itself = discards_itself(&self.parts, &self.files);
         if trims_itself {
             notes.push("io_uring cannot discard on this device (before Linux 6.12 on none): trims are made one at a time by the worker".into());
         }
         self.tell(notes);
         match (
-            self.kit.stage.plan.workers[self.kit.worker as usize].force_async,
+            self.parts.stage.plan.workers[self.parts.worker as usize].force_async,
             trims_itself,
         ) {
             (0, false) => self.drive(|_| ring),
@@ -198,13 +199,13 @@ fn can_be_replaced(options: UringOptions, error: &io::Error) -> bool {
 /// Runs on libaio where there is no ring, or on system calls where there is no libaio either.
 fn fall_back(open: Opening, error: &io::Error) {
     let Opening {
-        kit,
+        parts,
         local,
         files,
         depth,
         clock,
     } = open;
-    let (out, worker) = (kit.stage.out.clone(), kit.worker);
+    let (out, worker) = (parts.stage.out.clone(), parts.worker);
     let files = &files[..];
     let why = ring_is_missing(error);
     let libaio = Libaio::new(clock, files, depth);
@@ -219,10 +220,10 @@ fn fall_back(open: Opening, error: &io::Error) {
     };
     let text = format!("{why}: I/O is done by {name}{effect}");
     say(&mut vec![text], worker, &out);
-    let _ = kit.lines.fallback.set(name);
+    let _ = parts.lines.fallback.set(name);
     match libaio {
-        Ok(backend) => drive(kit, Ok(backend), local),
-        Err(_) => drive(kit, Ok(Psync::new(clock, files, depth)), local),
+        Ok(backend) => drive(parts, Ok(backend), local),
+        Err(_) => drive(parts, Ok(Psync::new(clock, files, depth)), local),
     }
 }
 
@@ -252,21 +253,21 @@ fn names(operation: plan::NameOperation, stage: &Stage, targets: &[u32]) -> io::
 
 /// True when buffers are to be registered: they are few enough to be pinned soon, and used for
 /// direct I/O, or by reads that are copied into them.
-fn worth_pinning(kit: &Kit, files: &[OpenFile], notes: &mut Vec<String>) -> bool {
-    let few = kit.buffers.len() <= MAX_PINNED_BYTES;
+fn worth_pinning(parts: &WorkerParts, files: &[OpenFile], notes: &mut Vec<String>) -> bool {
+    let few = parts.buffers.len() <= MAX_PINNED_BYTES;
     let direct = files.iter().any(|file| file.direct);
     if direct && !few {
         notes.push(format!(
             "{} MiB of buffers are not registered: pinning more than {} MiB holds up the start",
-            kit.buffers.len() >> 20,
+            parts.buffers.len() >> 20,
             MAX_PINNED_BYTES >> 20,
         ));
     }
     let reads = |&id: &u32| {
-        let stream = &kit.stage.plan.streams[id as usize];
+        let stream = &parts.stage.plan.streams[id as usize];
         stream.pattern.read_percent > 0 || stream.verify.is_some() || stream.headers.is_some()
     };
-    few && (direct || kit.streams.iter().any(reads))
+    few && (direct || parts.streams.iter().any(reads))
 }
 
 fn say(notes: &mut Vec<String>, worker: u32, out: &Sender<Message>) {
@@ -280,16 +281,16 @@ fn say(notes: &mut Vec<String>, worker: u32, out: &Sender<Message>) {
 }
 
 /// True when the worker trims a block device and the ring cannot.
-fn discards_itself(kit: &Kit, files: &[OpenFile]) -> bool {
+fn discards_itself(parts: &WorkerParts, files: &[OpenFile]) -> bool {
     let trims = |&id: &u32| {
-        let stream = &kit.stage.plan.streams[id as usize];
+        let stream = &parts.stage.plan.streams[id as usize];
         let later = stream.headers.as_ref().and_then(|headers| headers.trim);
         stream.pattern.trim_percent > 0 || later.is_some()
     };
     let block = files
         .iter()
         .find(|file| file.kind == plan::TargetKind::Block);
-    match block.filter(|_| kit.streams.iter().any(trims)) {
+    match block.filter(|_| parts.streams.iter().any(trims)) {
         Some(file) => !ring_discards(file).unwrap_or(true),
         None => false,
     }
