@@ -13,7 +13,7 @@ from typing import Final
 from blake3 import blake3
 
 import loadstone
-from loadstone.explanations.weights import FILE
+from loadstone.explanations.weights import FILE, FITTED
 
 ROOMS: Final = ("analysis", "audit", "explanations", "path")
 DIGITS: Final = 12
@@ -31,5 +31,11 @@ def rules_digest() -> str:
 
 @cache
 def weights_digest() -> str:
-    """Return the digest of the present weights."""
+    """Return the digest of all that was fitted."""
     return blake3((ROOT / "explanations" / FILE).read_bytes()).hexdigest()[:DIGITS]
+
+
+@cache
+def choice_digest() -> str:
+    """Return the digest of what chooses probes: how readings are weighed, and no regression on that."""
+    return blake3(FITTED.weights.model_dump_json().encode()).hexdigest()[:DIGITS]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from lab.fit import lines, model
 from lab.probes import rows
 
-from loadstone.explanations.weights import FILE, Fitted, FittedOn
+from loadstone.explanations.weights import FILE, Calibration, Fitted, FittedOn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,26 +26,36 @@ if TYPE_CHECKING:
     from lab.probes.rows import Row
 
 
-def fitted(every: Sequence[Row], hashed: str) -> Fitted:
-    """Fit on all of these."""
+def fitted() -> Fitted:
+    """Fit on all that is kept."""
+    every, hashed = lines.kept()
+    later, later_hashed = lines.kept(lines.CALIBRATION)
     sample = model.sample(every)
     weights = model.rounded(model.fit_weights(sample))
-    probed, limited = model.fit_probed(sample, weights)
-    return Fitted(
+    probed, limited = model.fit_probed(model.believed_lines(sample, weights))
+    made = Fitted(
         format=1,
-        source=FittedOn(
-            command="python -m lab.fit",
-            seeds=tuple(ranges([int(row["seed"]) for row in every])),
-            situations=len(every),
-            kinds=len({row["kind"] for row in every}),
-            lines_blake3=hashed,
-        ),
+        source=_source(every, hashed),
+        calibrated_on=_source(later, later_hashed),
         weights=weights,
         findings=model.fit_findings(every),
         untried=model.fit_untried(every),
         probed=probed,
         strange=model.fit_strange(sample),
+        calibration=Calibration(intercept=0.0, slope=1.0),
         limited=limited,
+    )
+    calibration = model.fit_calibration(model.sample(later, alone=True), made)
+    return made.model_copy(update={"calibration": calibration})
+
+
+def _source(every: Sequence[Row], hashed: str) -> FittedOn:
+    return FittedOn(
+        command="python -m lab.fit",
+        seeds=tuple(ranges([int(row["seed"]) for row in every])),
+        situations=len(every),
+        kinds=len({row["kind"] for row in every}),
+        lines_blake3=hashed,
     )
 
 
@@ -62,14 +72,19 @@ def main() -> int:
     options.add_argument(
         "--from", dest="collected", type=Path, nargs="+", help="situations to keep and fit on"
     )
+    options.add_argument(
+        "--calibrate-on", type=Path, nargs="+", default=[], help="situations to keep and calibrate on"
+    )
     asked = options.parse_args()
     if asked.collected:
         lines.keep(row for path in asked.collected for row in rows.read(path))
-    every, hashed = lines.kept()
-    made = fitted(every, hashed)
+    if asked.calibrate_on:
+        later = (row for path in asked.calibrate_on for row in rows.read(path))
+        lines.keep(later, lines.CALIBRATION)
+    made = fitted()
     target = Path(str(resources.files("loadstone.explanations").joinpath(FILE)))
     target.write_text(json.dumps(made.model_dump(mode="json"), indent=2) + "\n")
-    sys.stdout.write(f"fitted on {len(every)} situations: {target}\n")
+    sys.stdout.write(f"fitted on {made.source.situations} situations: {target}\n")
     return 0
 
 

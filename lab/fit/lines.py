@@ -1,4 +1,4 @@
-"""The situations that weights are fitted on, as they are kept with the source.
+"""The situations that weights are fitted on, and those that they are calibrated on, as kept with the source.
 
 Knows the compressed file and what a line needs to be weighed again. Fits nothing.
 """
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from lab.probes.rows import Row
 
 FILE: Final = Path(__file__).parent / "situations.jsonl.xz"
+CALIBRATION: Final = Path(__file__).parent / "calibration.jsonl.xz"
+"""Drawn later, as those are that are scored: nothing is fitted on them but how often it was right."""
 
 
 def compact(row: Row) -> Row:
@@ -49,16 +51,16 @@ def _readings(tried: Row) -> Row:
     }
 
 
-def keep(every: Iterable[Row]) -> None:
-    """Write the file."""
+def keep(every: Iterable[Row], file: Path = FILE) -> None:
+    """Write a file."""
     fitted = (row for row in every if "failed" not in row and KINDS[row["kind"]].family not in NEVER_FITTED)
     lines = sorted((compact(row) for row in fitted), key=lambda row: int(row["seed"]))
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
-    FILE.write_bytes(lzma.compress(text.encode(), preset=9))
+    file.write_bytes(lzma.compress(text.encode(), preset=9))
 
 
-def kept() -> tuple[list[Row], str]:
+def kept(file: Path = FILE) -> tuple[list[Row], str]:
     """Return the situations that count, and the hash of all of them."""
-    text = lzma.decompress(FILE.read_bytes())
+    text = lzma.decompress(file.read_bytes())
     every = [json.loads(line) for line in text.splitlines()]
     return [row for row in every if rows.counts(row)], blake3(text).hexdigest()

@@ -5,6 +5,7 @@ Knows arrays of situations. Leaves out what it is told to leave out, so that it 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from dataclasses import dataclass
@@ -16,9 +17,9 @@ from lab.probes import rows as lines
 from lab.probes.draw import KINDS, LIES
 from scipy.optimize import minimize
 
-from loadstone.audit.belief import MOST, features, finding_key, of_probes
-from loadstone.explanations.strangeness import FAR, strangeness
-from loadstone.explanations.weights import Logistic, Weights
+from loadstone.audit.belief import ALIKE, MOST, TriedReadings, ceiling, features, finding_key, given, log_odds
+from loadstone.explanations.strangeness import FAR
+from loadstone.explanations.weights import Calibration, Logistic, Weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from lab.probes.kind import SituationKind
     from lab.probes.rows import Row
     from numpy.typing import NDArray
+
+    from loadstone.explanations.weights import Fitted
 
     Floats = NDArray[np.float64]
 
@@ -41,9 +44,6 @@ probability was within 5 points of its frequency in nine bins of nine, with 0.1 
 believed whose explanation had been taken out, with 0.1 9 %."""
 LIMITED: Final = 0.7
 """Of what is given to the storage: from here on it is mostly a limit of its own."""
-ALIKE: Final = 0.6
-"""At most so much is known of a number when a limit elsewhere would give the same readings: no list of lies
-that a fit has seen can say more."""
 RIDGE: Final = 1.0
 """Of the regressions' slopes, in situations."""
 LEAST_SLOPE: Final = 1.4
@@ -85,24 +85,25 @@ class FitSample:
     rows: tuple[Row, ...]
     listed: tuple[Evidence, ...]
     removed: tuple[Evidence, ...]
-    strange: tuple[float, ...]
-    strange_removed: tuple[float, ...]
-    """What was tried without an explanation is off as far as this."""
+    tried: tuple[TriedReadings, ...]
+    tried_removed: tuple[TriedReadings, ...]
+    """Of what was tried without an explanation."""
 
 
-def sample(rows: Sequence[Row]) -> FitSample:
+def sample(rows: Sequence[Row], *, alone: bool = False) -> FitSample:
     """Return the lines the weights can be fitted on: those whose device does what their kind says.
 
-    Each is there twice: as it was measured, and as it would have been beside others on the CPUs.
+    Each is there twice: as it was measured, and, but for `alone`, as it would have been beside others on the
+    CPUs.
     """
-    alone = [row for row in rows if simulated(row)]
-    used = (*alone, *(lines.beside_others(row) for row in alone))
+    measured = [row for row in rows if simulated(row)]
+    used = (*measured, *(() if alone else map(lines.beside_others, measured)))
     return FitSample(
         used,
         tuple(evidence.of(row) for row in used),
         tuple(evidence.of(row, removed=True) for row in used),
-        tuple(_strange(row) for row in used),
-        tuple(_strange(row, without=bool(row.get("tried_without"))) for row in used),
+        tuple(_tried(row) for row in used),
+        tuple(_tried(row, without=bool(row.get("tried_without"))) for row in used),
     )
 
 
@@ -192,9 +193,9 @@ def row_features(row: Row) -> dict[str, float]:
     return features(suspicions, len(said["missing"]), looked)
 
 
-def _strange(row: Row, *, without: bool = False) -> float:
+def _tried(row: Row, *, without: bool = False) -> TriedReadings:
     seen = lines.weighable(row, without=without)
-    return strangeness(seen.facts, seen.probed)
+    return TriedReadings.of(seen.facts, seen.probed)
 
 
 def fit_findings(rows: Sequence[Row], leave: Callable[[Row], bool] | None = None) -> dict[str, float]:
@@ -240,40 +241,87 @@ def fit_untried(rows: Sequence[Row], leave: Callable[[Row], bool] | None = None)
     return regression([row_features(row) for row in used], honest, [counts[row["kind"]] for row in used])
 
 
-def fit_probed(
-    of: FitSample, weights: Weights, leave: Callable[[Row], bool] | None = None
-) -> tuple[Logistic, float]:
-    """Return the regression for runs with probes: not every lie has its explanation in the list.
+@dataclass(frozen=True)
+class BelievedLines:
+    """What regressions after probes are fitted on: features, truth, and as how many each counts."""
 
-    And how often a number measured the storage of which nothing was idle, where most spoke for that.
+    told: tuple[dict[str, float], ...]
+    honest: tuple[bool, ...]
+    counts: tuple[float, ...]
+
+    def part(self, wanted: Sequence[bool]) -> BelievedLines:
+        """Return those that are wanted."""
+        each = (self.told, self.honest, self.counts)
+        return BelievedLines(*(tuple(itertools.compress(one, wanted)) for one in each))
+
+
+def believed_lines(
+    of: FitSample,
+    weights: Weights,
+    leave: Callable[[Row], bool] | None = None,
+    *,
+    thought_of: bool = False,
+) -> BelievedLines:
+    """Return the lines that no rule decided; lies a second time as if nobody had thought of their kind.
+
+    `thought_of`: without those.
     """
     listed, removed = (
         np.stack([table.measuring(weights), table.limited(weights)], axis=1)
         for table in map(evidence.table, (of.listed, of.removed))
     )
     used = [at for at, row in enumerate(of.rows) if undecided(row) and not (leave is not None and leave(row))]
-    lies = [at for at in used if of.rows[at].get("tried_without")]
+    lies = [at for at in used if of.rows[at].get("tried_without") and not thought_of]
     told = [
-        row_features(of.rows[at]) | of_probes(float(measures[at][0]), float(measures[at][1]), strange[at])
-        for measures, strange, several in ((listed, of.strange, used), (removed, of.strange_removed, lies))
+        row_features(of.rows[at]) | given(float(measures[at][0]), float(measures[at][1]), tried[at])
+        for measures, tried, several in ((listed, of.tried, used), (removed, of.tried_removed, lies))
         for at in several
     ]
-    honest = [lines.kind_row(of.rows[at]).honest for at in (*used, *lies)]
     of_kind = frequencies(of.rows, leave)
     counts = [of_kind[of.rows[at]["kind"]] for at in used]
     counts += [UNKNOWN_PART * of_kind[of.rows[at]["kind"]] for at in lies]
-    bound = [at for at, one in enumerate(told) if one["limited"] >= LIMITED and one["measures_limited"] > 0]
-    right = sum(counts[at] for at in bound if honest[at])
-    limited = (right + 1) / (sum(counts[at] for at in bound) + 2)
-    found = regression(told, honest, counts)
+    honest = (lines.kind_row(of.rows[at]).honest for at in (*used, *lies))
+    return BelievedLines(tuple(told), tuple(honest), tuple(counts))
+
+
+def fit_probed(of: BelievedLines) -> tuple[Logistic, float]:
+    """Return the regression for runs with probes: not every lie has its explanation in the list.
+
+    And how often a number measured the storage of which nothing was idle, where most spoke for that.
+    """
+    bound = [one["limited"] >= LIMITED and one["measures_limited"] > 0 for one in of.told]
+    near = of.part(bound)
+    right = sum(itertools.compress(near.counts, near.honest))
+    limited = (right + 1) / (sum(near.counts) + 2)
+    found = regression(of.told, of.honest, of.counts)
     if found.slopes["limited"] > 0:
-        found = regression(told, honest, counts, TAKES)
+        found = regression(of.told, of.honest, of.counts, TAKES)
     return found, round(min(ALIKE, limited), 3)
+
+
+def fit_calibration(of: FitSample, fitted: Fitted, leave: Callable[[Row], bool] | None = None) -> Calibration:
+    """Return how often what the regression tells was right (Platt scaling), of lines it was not fitted on.
+
+    Where a ceiling is told instead of it, its frequency is that of the ceiling.
+    """
+    used = believed_lines(of, fitted.weights, leave, thought_of=True)
+    shares = [fitted.probed.probability(told) for told in used.told]
+    free = used.part([share < ceiling(told, fitted) for share, told in zip(shares, used.told, strict=True)])
+    odds = np.array([log_odds(fitted.probed.probability(told)) for told in free.told])
+    truth, each = np.array(free.honest, np.float64), np.array(free.counts)
+
+    def loss(point: Floats) -> float:
+        at = point[0] + point[1] * odds
+        beside = RIDGE * (point[0] ** 2 + (point[1] - 1) ** 2)
+        return float((each * (np.logaddexp(0, at) - truth * at)).sum() + beside)
+
+    found = minimize(loss, np.array([0.0, 1.0]), method="L-BFGS-B", bounds=[(None, None), (0.0, None)])
+    return Calibration(intercept=round(float(found.x[0]), 3), slope=round(float(found.x[1]), 3))
 
 
 def fit_strange(of: FitSample, leave: Callable[[Row], bool] | None = None) -> float:
     """Return how often a number with a reading far off measured the storage, where no rule decided."""
-    far = [row for row, strange in zip(of.rows, of.strange, strict=True) if strange >= FAR and undecided(row)]
+    far = [row for row, one in zip(of.rows, of.tried, strict=True) if one.strange >= FAR and undecided(row)]
     used = [row for row in far if leave is None or not leave(row)]
     counts = frequencies(of.rows, leave)
     honest = sum(lines.kind_row(row).honest for row in used)

@@ -61,20 +61,27 @@ def _every() -> list[tuple[str, str]]:
 def _fits(wanted: Sequence[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], Fitted]]:
     every, _ = lines.kept()
     sample = model.sample(every)
+    later = model.sample(lines.kept(lines.CALIBRATION)[0], alone=True)
     for of, name in wanted:
 
         def leave(row: Row, of: str = of, name: str = name) -> bool:
             return name == (row["kind"] if of == "kind" else rows.kind_row(row).family)
 
-        yield (of, name), _without(every, sample, FITTED, leave)
+        yield (of, name), _without(every, sample, later, FITTED, leave)
 
 
-def _without(every: Sequence[Row], sample: FitSample, whole: Fitted, leave: Callable[[Row], bool]) -> Fitted:
+def _without(
+    every: Sequence[Row],
+    sample: FitSample,
+    later: FitSample,
+    whole: Fitted,
+    leave: Callable[[Row], bool],
+) -> Fitted:
     # The weights are of what the simulated device did: a kind of the host alone has no part in them.
     of_device = any(leave(row) for row in sample.rows)
     weights = model.rounded(model.fit_weights(sample, leave, whole.weights)) if of_device else whole.weights
-    probed, limited = model.fit_probed(sample, weights, leave)
-    return whole.model_copy(
+    probed, limited = model.fit_probed(model.believed_lines(sample, weights, leave))
+    made = whole.model_copy(
         update={
             "weights": weights,
             "findings": model.fit_findings(every, leave),
@@ -84,6 +91,7 @@ def _without(every: Sequence[Row], sample: FitSample, whole: Fitted, leave: Call
             "limited": limited,
         }
     )
+    return made.model_copy(update={"calibration": model.fit_calibration(later, made, leave)})
 
 
 if __name__ == "__main__":

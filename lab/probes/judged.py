@@ -16,8 +16,7 @@ from loadstone.audit import belief
 from loadstone.audit.judge import CREDIBLE, ENOUGH, GRAVE
 from loadstone.audit.rules.probes import LIKELY
 from loadstone.explanations.names import UNEXPLAINED
-from loadstone.explanations.strangeness import strangeness
-from loadstone.explanations.weigh import at_a_limit, measuring, scaled, weigh
+from loadstone.explanations.weigh import scaled, weigh
 
 if TYPE_CHECKING:
     from lab.probes.rows import Row
@@ -66,8 +65,8 @@ def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> S
     """Return what is said after probes, some explanations left out of the list also as they were chosen."""
     seen = rows.weighable(row, without=bool(without))
     alone = weigh(seen.facts, seen.probed, without=without, weights=fitted.weights)
-    strange = strangeness(seen.facts, seen.probed)
-    plain = belief.features((), 0, 1) | _of_probes(alone, strange)
+    tried = belief.TriedReadings.of(seen.facts, seen.probed)
+    plain = belief.features((), 0, 1) | belief.of_probes(alone, tried)
     causes = [list(one) for one in row["plain"]["causes"]]
     pointed = scaled(alone, belief.after_probes(plain, fitted))[0]
     if pointed.explanation.effect != "measures" and pointed.probability >= LIKELY:
@@ -76,7 +75,7 @@ def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> S
     weighed = weigh(
         seen.facts, seen.probed, seen.found, seen.checked, without=without, weights=fitted.weights
     )
-    features = row_features(row) | _of_probes(weighed, strange)
+    features = row_features(row) | belief.of_probes(weighed, tried)
     sure = belief.after_probes(features, fitted)
     return _said(
         row,
@@ -86,10 +85,6 @@ def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> S
         fitted=fitted,
         pointed=pointed.explanation.name,
     )
-
-
-def _of_probes(weighed: list[Weighed], strange: float) -> dict[str, float]:
-    return belief.of_probes(measuring(weighed), at_a_limit(weighed), strange)
 
 
 def _chances(weighed: list[Weighed]) -> dict[str, float]:

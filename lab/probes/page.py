@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lab.probes import judged, tables
 from lab.probes.draw import FAMILIES, LIES
 from lab.probes.host_kinds import HONEST_KINDS
-from lab.rules_digest import rules_digest, weights_digest
+from lab.rules_digest import choice_digest, rules_digest
 from lab.verdicts.outside_again import AGAIN
 from lab.verdicts.outside_page import beside_all, outside_lines, own_settings
 
@@ -195,7 +195,7 @@ def judged_by(every: Sequence[dict[str, Any]]) -> str:
 
 def chosen_by(tried: Sequence[dict[str, Any]]) -> str:
     """Say of how many lines the present weights chose the probes: what was tried is not tried again."""
-    now = sum(row.get("chosen_by") == weights_digest() for row in tried)
+    now = sum(row.get("chosen_by") == choice_digest() for row in tried)
     return f"The present weights chose the probes of {now} of {len(tried)}, earlier ones those of the rest."
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lab.probes.draw import KINDS, kind_of
 from lab.probes.simulate import answered, attempt
-from lab.rules_digest import rules_digest, weights_digest
+from lab.rules_digest import choice_digest, rules_digest
 
 from loadstone.analysis.summary import summarise
 from loadstone.audit.from_bundle import cases
@@ -69,7 +69,7 @@ def row_of(seed: int, each: int = 1, bundles: Path | None = None) -> Row:
         "kind": kind.name,
         "change": round(staged.change, 4),
         "rate": round(staged.base.main.rate, 1),
-        "chosen_by": weights_digest(),
+        "chosen_by": choice_digest(),
         "tried": _document(staged.probed),
         "tried_without": _document(staged.probed_without),
     }

@@ -108,6 +108,8 @@ def made() -> str:
         fit = getattr(FITTED, told)
         slopes = ", ".join(f"{name} {value:g}" for name, value in fit.slopes.items())
         lines.append(f"| `{told}` | {fit.intercept:g}; {slopes} | regression of 'measures the storage' |")
+    scaled = FITTED.calibration
+    lines.append(f"| `calibration` | {scaled.intercept:g}; slope {scaled.slope:g} | of what `probed` tells |")
     lines += ["", "How often findings were right, beside how sure their rule makes them:", "",
               "| rule | effect | rule says | told as |", "|---|---|---|---|"]  # fmt: skip
     for key, value in FITTED.findings.items():

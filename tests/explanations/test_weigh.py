@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from loadstone.explanations.cells import cells_of, densities
 from loadstone.explanations.choice import Candidate, entropy_bits, worth
+from loadstone.explanations.doors import open_doors, open_part
 from loadstone.explanations.job_facts import JobFacts
 from loadstone.explanations.names import EXPLANATIONS, UNEXPLAINED, possible
-from loadstone.explanations.predictions import ANY_DEPTH, IN_REGIMES, PLENTY, READINGS, REGIMES
+from loadstone.explanations.predictions import ANY_DEPTH, IN_REGIMES, LEAST_ERROR, PLENTY, READINGS, REGIMES
 from loadstone.explanations.readings import Probed, ProbeReading, Tried
 from loadstone.explanations.strangeness import FAR, strangeness
 from loadstone.explanations.weigh import at_a_limit, cause_named, hypotheses_of, weigh
@@ -250,3 +254,54 @@ def test_one_reading_that_the_storage_does_not_make_is_strange_however_many_it_d
     for name, value in (("again.own", 0.5), ("written.read", -1.5), ("again.tiny", -1.5), ("run.dips", -0.7)):
         assert strangeness(READER, probed(*usual, (name, value, 0.03))) >= FAR, name
     assert strangeness(READER, probed(*usual, ("run.dips", -8.0, 0.3))) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "readings", "settled"),
+    [
+        ({}, [("contents.zeros", 1.0, 0.02)], ("written.read", 0.0, 0.05)),
+        ({"off_grid": True}, [], ("aligned.own", 0.0, 0.05)),
+        ({"writes": True, "repeats_payload": True}, [], ("payload.own", 0.0, 0.05)),
+        ({"partial": True}, [], ("position.end", 0.0, 0.05)),
+        ({"targets": 2}, [], ("together.sum", 0.0, 0.05)),
+    ],
+)
+def test_what_is_particular_to_a_job_is_an_open_door_until_a_reading_settles_it(
+    changes: dict[str, Any], readings: list[tuple[str, float, float]], settled: tuple[str, float, float]
+) -> None:
+    job = replace(READER, **changes)
+    assert len(open_doors(job, probed(*readings))) == 1
+    assert open_part(job, probed(*readings)) == 1
+    assert open_doors(job, probed(*readings, settled)) == {}
+    vague = (settled[0], settled[1], 0.5)
+    assert open_part(job, probed(*readings, vague)) == 1
+
+
+def test_a_span_that_holds_something_and_a_plain_job_have_no_open_door() -> None:
+    assert open_doors(READER, probed(("contents.zeros", 0.0, 0.02), ("again.tiny", 0.0, 0.02))) == {}
+    assert open_part(READER, probed(("contents.zeros", 0.25, 0.05))) == 0.25
+    assert open_part(READER, None) == 0
+
+
+def test_a_cache_that_answers_a_tiny_span_is_a_door_until_its_part_is_known_to_be_small() -> None:
+    """Seed 191395: 0.73 ± 0.74 on its own addresses and 1.3 times on 1 MiB was believed with 95 %."""
+    assert open_part(READER, probed(("again.tiny", 0.26, 0.19), ("again.own", 0.73, 0.74))) == 1
+    assert open_part(READER, probed(("again.tiny", 2.4, 0.06), ("again.own", 0.16, 0.06))) == 1
+    assert open_part(READER, probed(("again.tiny", 2.4, 0.06), ("again.own", 0.0, 0.03))) == 0
+    assert open_part(READER, probed(("again.tiny", 0.0, 0.06), ("again.own", 0.1, 0.08))) == 0
+
+
+def test_densities_are_the_sum_of_their_parts() -> None:
+    cells = cells_of(possible(READER))
+    values = np.array([-0.7, 0.0, 1.3])
+    told, anything = densities(cells, "again.tiny", values, 0.05)
+    assert told.shape == (len(cells.every), 3)
+    spread = [math.hypot(deviation, 0.05, LEAST_ERROR) for deviation in (0.2, 0.7)]
+    at = next(at for at, one in enumerate(cells.every) if one.name == "cache")
+    by_hand = [
+        0.7 * math.exp(-((value / spread[0]) ** 2) / 2) / (spread[0] * math.sqrt(2 * math.pi))
+        + 0.3 * math.exp(-(((value - 0.7) / spread[1]) ** 2) / 2) / (spread[1] * math.sqrt(2 * math.pi))
+        for value in values
+    ]
+    assert told[at] == pytest.approx(by_hand)
+    assert anything[1] == pytest.approx(1 / (math.hypot(1.2, 0.05) * math.sqrt(2 * math.pi)))

@@ -7,15 +7,19 @@ gives is a frequency on situations whose truth is known.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
 
-from loadstone.explanations.strangeness import FAR
+from loadstone.explanations.doors import open_part
+from loadstone.explanations.strangeness import FAR, strangeness
 from loadstone.explanations.weigh import at_a_limit, measuring
 from loadstone.explanations.weights import FITTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loadstone.explanations.job_facts import JobFacts
+    from loadstone.explanations.readings import Probed
     from loadstone.explanations.weigh import Weighed
     from loadstone.explanations.weights import Fitted
     from loadstone.verdict import Cause, Missing, RuleName
@@ -27,6 +31,9 @@ SERVED: Final = 0.6
 UNSEEN: Final = (0.2, 0.35)
 """Of the rules, so many could not look in situations that are fitted: what lies beyond says no more. Results
 of other programs have 60 %, and a slope of what differs by a tenth made coins of all of them."""
+ALIKE: Final = 0.6
+"""At most so much is known of a number that something else would have given with the same readings: no list
+of lies that a fit has seen can say more."""
 FARTHEST: Final = 6.0
 """Log odds of explanations beyond this say no more."""
 
@@ -68,27 +75,51 @@ def probed(
     missing: int,
     looked: int,
     weighed: Sequence[Weighed],
-    strange: float,
+    tried: TriedReadings,
 ) -> float:
-    """Return it after probes. `weighed`: the explanations; `strange`: `explanations.strangeness`."""
-    given = (measuring(weighed), at_a_limit(weighed))
-    return after_probes(features(suspicions, missing, looked) | of_probes(*given, strange))
+    """Return it after probes. `weighed`: the explanations; `tried`: what no list of them can tell."""
+    return after_probes(features(suspicions, missing, looked) | of_probes(weighed, tried))
 
 
 def after_probes(told: dict[str, float], fitted: Fitted = FITTED) -> float:
-    """Return it from all features.
+    """Return it from all features: the regression's answer as often as that turned out to be right.
 
-    However well all other readings agree with the storage: one that it does not make counts against it. And
-    of what does the most it can nobody can tell from outside whose limit that is.
+    No more than what nobody can tell from outside leaves, though.
+    """
+    return min(ceiling(told, fitted), fitted.calibration.probability(fitted.probed.probability(told)))
+
+
+def ceiling(told: dict[str, float], fitted: Fitted) -> float:
+    """Return what belief there can be at most, however well all other readings agree with the storage.
+
+    One that it does not make counts against it. Of what does the most it can nobody can tell whose limit
+    that is, and behind an open door nobody looked.
     """
     most = MOST - (MOST - fitted.limited) * told["limited"]
-    if told["strange"] >= FAR:
-        most = min(most, fitted.strange)
-    return min(most, fitted.probed.probability(told))
+    most = min(most, MOST - (MOST - ALIKE) * told["open"])
+    return min(most, fitted.strange) if told["strange"] >= FAR else most
 
 
-def of_probes(measures: float, limited: float, strange: float) -> dict[str, float]:
-    """Return the features that probes add: what the explanations give to the storage, and on what that rests.
+@dataclass(frozen=True, slots=True)
+class TriedReadings:
+    """What readings say beside the explanations: how far the strangest is off, and what none has settled."""
+
+    strange: float
+    open: float
+
+    @classmethod
+    def of(cls, job: JobFacts, probed: Probed | None) -> Self:
+        """Return what those of these probes say."""
+        return cls(strangeness(job, probed), open_part(job, probed))
+
+
+def of_probes(weighed: Sequence[Weighed], tried: TriedReadings) -> dict[str, float]:
+    """Return the features that probes add: what explanations give to the storage, and on what that rests."""
+    return given(measuring(weighed), at_a_limit(weighed), tried)
+
+
+def given(measures: float, limited: float, tried: TriedReadings) -> dict[str, float]:
+    """Return the same of numbers.
 
     `limited`: the part of that in which nothing of the storage is idle. Then its own limit looks like any
     other of that number, and all readings together say less.
@@ -98,7 +129,8 @@ def of_probes(measures: float, limited: float, strange: float) -> dict[str, floa
         "measures": (1 - limited) * odds,
         "measures_limited": limited * odds,
         "limited": limited,
-        "strange": strange,
+        "strange": tried.strange,
+        "open": tried.open,
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.audit import belief
-from loadstone.explanations.strangeness import strangeness
+from loadstone.explanations.doors import open_doors
 from loadstone.explanations.weigh import measuring, scaled, weigh
 from loadstone.messages import say
 from loadstone.verdict import ProbeResult, RankedExplanation, Verdict
@@ -44,7 +44,7 @@ def with_explanations(verdict: Verdict, case: Case) -> Verdict:
     sure = verdict.confidence
     if tried:
         grounds = belief.grounds(verdict.causes, verdict.missing, verdict.checked)
-        sure = belief.probed(*grounds, weighed, strangeness(case.job_facts, case.probed))
+        sure = belief.probed(*grounds, weighed, belief.TriedReadings.of(case.job_facts, case.probed))
     if verdict.kind == "measures_storage":
         weighed = scaled(weighed, sure)
     changes: dict[str, Any] = {
@@ -53,7 +53,8 @@ def with_explanations(verdict: Verdict, case: Case) -> Verdict:
         "to_decide": None if tried and _settled(weighed) else case.probe_command,
     }
     if verdict.kind == "measures_storage":
-        changes |= _believed(verdict, case.name, weighed, len(tried), sure)
+        unsettled = list(open_doors(case.job_facts, case.probed))
+        changes |= _believed(verdict, case.name, weighed, len(tried), sure, unsettled=unsettled)
     return verdict.model_copy(update=changes)
 
 
@@ -63,9 +64,15 @@ def _settled(weighed: Sequence[Weighed]) -> bool:
 
 
 def _believed(
-    verdict: Verdict, name: str, weighed: Sequence[Weighed], tried: int, measures: float
+    verdict: Verdict,
+    name: str,
+    weighed: Sequence[Weighed],
+    tried: int,
+    measures: float,
+    *,
+    unsettled: Sequence[str],
 ) -> dict[str, Any]:
-    """Return what is said of a number that no rule has anything against."""
+    """Return what is said of a number that no rule has anything against. `unsettled`: what no probe told."""
     it = f"The load of {name}" if ", " in name else name
     remain = [one for one in weighed if one.probability >= REMAINS]
     checks = len(verdict.checked)
@@ -82,6 +89,7 @@ def _believed(
         return {"sentences": busy + said, "confidence": sure}
     key = "left" if measures >= EVEN else "open"
     said = say(f"verdict.explained.{key}", it=it, probes=tried, remaining=len(remain), names=names)
+    said = " ".join([said, *(say("verdict.explained.unsettled", what=one) for one in unsettled)])
     if measures >= EVEN:
         return {"sentences": busy + said, "confidence": sure}
     return {"kind": "cannot_tell", "confidence": round(1 - measures, 2), "sentences": said}

@@ -60,6 +60,10 @@ class Predicted:
 
     predictions: tuple[Prediction, ...]
     places: NDArray[np.intp]
+    weights: Floats
+    """Of the parts of each prediction, and their means and deviations: a row for each prediction."""
+    means: Floats
+    deviations: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,11 @@ class Cells:
             own = [predicted(one.like, one.regime, reading) for one in self.every]
             distinct = tuple(dict.fromkeys(own))
             place = {one: at for at, one in enumerate(distinct)}
-            self._predicted[reading] = Predicted(distinct, np.array([place[one] for one in own], np.intp))
+            most = max(map(len, distinct), default=0)
+            # A prediction of fewer parts has some more that weigh nothing.
+            parts = np.array([[*one, *[(0.0, 0.0, 1.0)] * (most - len(one))] for one in distinct])
+            places = np.array([place[one] for one in own], np.intp)
+            self._predicted[reading] = Predicted(distinct, places, *np.moveaxis(parts, 2, 0))
         return self._predicted[reading]
 
     def unlike(self, reading: str, weights: Weights) -> Floats:
@@ -146,11 +154,11 @@ def densities(cells: Cells, reading: str, values: Floats, error: float) -> tuple
     own = math.hypot(error, LEAST_ERROR)
     anything = _density(values, mean, math.hypot(deviation, error))
     found = cells.predicted(reading)
-    each = [
-        np.sum([weight * _density(values, m, math.hypot(d, own)) for weight, m, d in parts], axis=0)
-        for parts in found.predictions
-    ]
-    return np.stack(each)[found.places], anything
+    spread = np.hypot(found.deviations, own)
+    off = (values - found.means[..., None]) / spread[..., None]
+    heights = found.weights / (spread * math.sqrt(2 * math.pi))
+    each = (heights[..., None] * np.exp(-(off**2) / 2)).sum(axis=1)
+    return each[found.places], anything
 
 
 def _density(values: Floats, mean: float, deviation: float) -> Floats:

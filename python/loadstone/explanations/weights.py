@@ -50,6 +50,18 @@ class Logistic(FrozenModel):
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, told))))
 
 
+class Calibration(FrozenModel):
+    """How often what a regression tells turned out to be right, on the scale of log odds (Platt scaling)."""
+
+    intercept: float
+    slope: float
+
+    def probability(self, told: float) -> float:
+        """Return that of this probability."""
+        inside = min(max(told, 1e-12), 1 - 1e-12)
+        return 1 / (1 + math.exp(-(self.intercept + self.slope * math.log(inside / (1 - inside)))))
+
+
 class FittedOn(FrozenModel):
     """What the numbers were fitted on."""
 
@@ -65,6 +77,7 @@ class Fitted(FrozenModel):
 
     format: int
     source: FittedOn
+    calibrated_on: FittedOn
     weights: Weights
     findings: dict[str, float] = Field(
         description="how often findings were right: by rule, effect and how sure the rule makes them"
@@ -72,6 +85,7 @@ class Fitted(FrozenModel):
     untried: Logistic = Field(description="that a number measures the storage: nothing found, nothing tried")
     probed: Logistic = Field(description="the same after probes")
     strange: float = Field(description="the same at most, where a reading is far from what storage does")
+    calibration: Calibration = Field(description="how often what `probed` tells was right")
     limited: float = Field(
         description="the same at most, where nothing of the storage is idle: any limit looks like its own"
     )

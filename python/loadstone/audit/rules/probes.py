@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from loadstone.audit import belief
 from loadstone.audit.rule import Clear, Finding, NotMine, Rule
 from loadstone.explanations.names import UNEXPLAINED
-from loadstone.explanations.strangeness import strangeness
 from loadstone.explanations.weigh import scaled, weigh
 from loadstone.messages import say
 
@@ -30,8 +29,8 @@ def judge(case: Case) -> Answer:
     if not probes:
         return NotMine()
     weighed = weigh(case.job_facts, case.probed)
-    strange = strangeness(case.job_facts, case.probed)
-    best = scaled(weighed, belief.probed((), 0, 1, weighed, strange))[0]
+    tried = belief.TriedReadings.of(case.job_facts, case.probed)
+    best = scaled(weighed, belief.probed((), 0, 1, weighed, tried))[0]
     row, sure, weighed_by = best.explanation, best.probability, best.decided_by
     if row.effect == "measures" or sure < LIKELY:
         return Clear()
