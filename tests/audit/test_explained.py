@@ -1,0 +1,48 @@
+"""What a verdict says after probes, where they left something open."""
+
+from __future__ import annotations
+
+from loadstone.audit.explained import with_explanations
+from loadstone.explanations.job_facts import JobFacts
+from loadstone.explanations.readings import Probed, ProbeReading, Tried
+from loadstone.verdict import Verdict
+from tests.audit.cases import run
+
+READS = JobFacts(
+    reads=True, writes=False, in_order=False, paced=False, depth=16, targets=1,
+    partial=False, off_grid=False, repeats_payload=False, in_tree=False,
+)  # fmt: skip
+ALL_AGREE = {
+    **dict.fromkeys(("size.half", "size.twice", "again.own", "again.second", "again.repeat"), 0.0),
+    **dict.fromkeys(("again.tiny", "longer.drop", "longer.main"), 0.0),
+    "depth.half": -0.69,
+    "depth.twice": 0.69,
+    "one.scaling": 1.0,
+}
+
+
+def after(zeros: float) -> Verdict:
+    """Seed 191303: what all readings say of a device that was never written, and how many zeros it gave."""
+    readings = tuple(
+        ProbeReading(name=name, value=value, error=0.02, count=1000)
+        for name, value in (ALL_AGREE | {"contents.zeros": zeros}).items()
+    )
+    tried = Tried(name="all", bundle="probes/001", seconds=9, written_bytes=0, result="", readings=readings)
+    probed = Probed(stage=0, budget_s=20, tried=(tried,), left_out=(), ended="")
+    plain = Verdict(
+        kind="measures_storage", limited_by=None, confidence=0.7, sentences="", causes=(), missing=(),
+        checked=("throttled", "short_stroke", "time_structure"), advice=(),
+    )  # fmt: skip
+    return with_explanations(plain, run(job_facts=READS, probed=probed))
+
+
+def test_blocks_of_nothing_but_zeros_are_named_as_what_no_probe_showed() -> None:
+    """Regression: without an explanation for them, such reads were believed with 99 %."""
+    full, empty = after(0.0), after(1.0)
+    assert full.kind == "measures_storage"
+    assert full.confidence > 0.9
+    assert "No probe showed" not in full.sentences
+    assert empty.confidence <= 0.6 or empty.kind == "cannot_tell"
+    assert empty.sentences.endswith(
+        "No probe showed whether the blocks of zeros that it read were ever stored."
+    )
