@@ -34,6 +34,10 @@ of other programs have 60 %, and a slope of what differs by a tenth made coins o
 ALIKE: Final = 0.6
 """At most so much is known of a number that something else would have given with the same readings: no list
 of lies that a fit has seen can say more."""
+AGREED: Final = 0.8
+"""Probes agree with the storage from here on: a choice of words; the number stands beside it."""
+DOUBTED: Final = 0.79
+"""What is told at most where they do not, however often such numbers were right."""
 FARTHEST: Final = 6.0
 """Log odds of explanations beyond this say no more."""
 
@@ -84,9 +88,12 @@ def probed(
 def after_probes(told: dict[str, float], fitted: Fitted = FITTED) -> float:
     """Return it from all features: the regression's answer as often as that turned out to be right.
 
-    No more than what nobody can tell from outside leaves, though.
+    No more than what nobody can tell from outside leaves, though, and probes agree only where they would
+    with lies that nobody thought of, too: those count in the regression, and not in how often it was right.
     """
-    return min(ceiling(told, fitted), fitted.calibration.probability(fitted.probed.probability(told)))
+    cautious = fitted.probed.probability(told)
+    most = ceiling(told, fitted) if cautious >= AGREED else min(ceiling(told, fitted), DOUBTED)
+    return min(most, fitted.calibration.probability(cautious))
 
 
 def ceiling(told: dict[str, float], fitted: Fitted) -> float:

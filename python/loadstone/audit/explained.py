@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 REMAINS: Final = 0.05
 """An explanation less probable than this does not remain."""
-AGREED: Final = 0.8
-"""Probes agree with the storage from here on: a choice of words; the number stands beside it."""
 EVEN: Final = 0.5
 
 
@@ -60,7 +58,7 @@ def with_explanations(verdict: Verdict, case: Case) -> Verdict:
 
 def _settled(weighed: Sequence[Weighed]) -> bool:
     """Tell whether probes left one answer."""
-    return max(measuring(weighed), *(one.probability for one in weighed)) >= AGREED
+    return max(measuring(weighed), *(one.probability for one in weighed)) >= belief.AGREED
 
 
 def _believed(
@@ -83,7 +81,7 @@ def _believed(
         said = say("verdict.explained.untried", it=it, remaining=len(remain), checks=checks, names=names)
         return {"sentences": busy + said}
     sure = round(measures, 2)
-    if measures >= AGREED:
+    if measures >= belief.AGREED:
         says = weighed[0].explanation.says
         said = say("verdict.explained.agreed", it=it, checks=checks, probes=tried, says=says)
         return {"sentences": busy + said, "confidence": sure}
