@@ -132,9 +132,10 @@ def _verdicts(
         f"{len(FAMILIES)} families and {len(HONEST_KINDS)} honest kinds"
         + (f"; {failed} could not be run" if failed else "")
         + f". Weights and regressions were fitted on {fitted.source.situations} other situations (seeds "
-        f"{', '.join(fitted.source.seeds)}); rules' thresholds that say so were chosen on those. Nothing was "
-        "chosen on the seeds scored here. What a host's counters would say is drawn with the "
-        "situation, as the "
+        f"{', '.join(fitted.source.seeds)}); rules' thresholds that say so were chosen on those. What is "
+        f"said after probes was calibrated on {fitted.calibrated_on.situations} more (seeds "
+        f"{', '.join(fitted.calibrated_on.seeds)}). Nothing was chosen on the seeds scored here. What a "
+        "host's counters would say is drawn with the situation, as the "
         "simulated device has no host; below are runs with real parts.",
         "",
         WORDS,
