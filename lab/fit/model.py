@@ -253,8 +253,12 @@ class BelievedLines:
 
     def part(self, wanted: Sequence[bool]) -> BelievedLines:
         """Return those that are wanted."""
-        each = (self.told, self.honest, self.counts, self.listed)
-        return BelievedLines(*(tuple(itertools.compress(one, wanted)) for one in each))
+        return BelievedLines(
+            tuple(itertools.compress(self.told, wanted)),
+            tuple(itertools.compress(self.honest, wanted)),
+            tuple(itertools.compress(self.counts, wanted)),
+            tuple(itertools.compress(self.listed, wanted)),
+        )
 
 
 def believed_lines(
