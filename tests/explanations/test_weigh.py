@@ -9,9 +9,9 @@ import pytest
 
 from loadstone.explanations.cells import cells_of, densities
 from loadstone.explanations.choice import Candidate, entropy_bits, worth
-from loadstone.explanations.doors import open_doors, open_part
 from loadstone.explanations.job_facts import JobFacts
 from loadstone.explanations.names import EXPLANATIONS, UNEXPLAINED, possible
+from loadstone.explanations.open_questions import open_part, open_questions
 from loadstone.explanations.predictions import ANY_DEPTH, IN_REGIMES, LEAST_ERROR, PLENTY, READINGS, REGIMES
 from loadstone.explanations.readings import Probed, ProbeReading, Tried
 from loadstone.explanations.strangeness import FAR, strangeness
@@ -266,24 +266,24 @@ def test_one_reading_that_the_storage_does_not_make_is_strange_however_many_it_d
         ({"targets": 2}, [], ("together.sum", 0.0, 0.05)),
     ],
 )
-def test_what_is_particular_to_a_job_is_an_open_door_until_a_reading_settles_it(
+def test_what_is_particular_to_a_job_is_an_open_question_until_a_reading_settles_it(
     changes: dict[str, Any], readings: list[tuple[str, float, float]], settled: tuple[str, float, float]
 ) -> None:
     job = replace(READER, **changes)
-    assert len(open_doors(job, probed(*readings))) == 1
+    assert len(open_questions(job, probed(*readings))) == 1
     assert open_part(job, probed(*readings)) == 1
-    assert open_doors(job, probed(*readings, settled)) == {}
+    assert open_questions(job, probed(*readings, settled)) == {}
     vague = (settled[0], settled[1], 0.5)
     assert open_part(job, probed(*readings, vague)) == 1
 
 
-def test_a_span_that_holds_something_and_a_plain_job_have_no_open_door() -> None:
-    assert open_doors(READER, probed(("contents.zeros", 0.0, 0.02), ("again.tiny", 0.0, 0.02))) == {}
+def test_a_span_that_holds_something_and_a_plain_job_have_no_open_question() -> None:
+    assert open_questions(READER, probed(("contents.zeros", 0.0, 0.02), ("again.tiny", 0.0, 0.02))) == {}
     assert open_part(READER, probed(("contents.zeros", 0.25, 0.05))) == 0.25
     assert open_part(READER, None) == 0
 
 
-def test_a_cache_that_answers_a_tiny_span_is_a_door_until_its_part_is_known_to_be_small() -> None:
+def test_a_cache_that_answers_a_tiny_span_is_a_question_until_its_part_is_known_to_be_small() -> None:
     """Seed 191395: 0.73 ± 0.74 on its own addresses and 1.3 times on 1 MiB was believed with 95 %."""
     assert open_part(READER, probed(("again.tiny", 0.26, 0.19), ("again.own", 0.73, 0.74))) == 1
     assert open_part(READER, probed(("again.tiny", 2.4, 0.06), ("again.own", 0.16, 0.06))) == 1

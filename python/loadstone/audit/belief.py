@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
-from loadstone.explanations.doors import open_part
+from loadstone.explanations.open_questions import open_part
 from loadstone.explanations.strangeness import FAR, strangeness
 from loadstone.explanations.weigh import at_a_limit, measuring
 from loadstone.explanations.weights import FITTED
@@ -100,7 +100,7 @@ def ceiling(told: dict[str, float], fitted: Fitted) -> float:
     """Return what belief there can be at most, however well all other readings agree with the storage.
 
     One that it does not make counts against it. Of what does the most it can nobody can tell whose limit
-    that is, and behind an open door nobody looked.
+    that is, and an open question is one that no probe answered.
     """
     most = MOST - (MOST - fitted.limited) * told["limited"]
     most = min(most, MOST - (MOST - ALIKE) * told["open"])

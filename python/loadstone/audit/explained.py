@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.audit import belief
-from loadstone.explanations.doors import open_doors
+from loadstone.explanations.open_questions import open_questions
 from loadstone.explanations.weigh import measuring, scaled, weigh
 from loadstone.messages import say
 from loadstone.verdict import ProbeResult, RankedExplanation, Verdict
@@ -51,7 +51,7 @@ def with_explanations(verdict: Verdict, case: Case) -> Verdict:
         "to_decide": None if tried and _settled(weighed) else case.probe_command,
     }
     if verdict.kind == "measures_storage":
-        unsettled = list(open_doors(case.job_facts, case.probed))
+        unsettled = list(open_questions(case.job_facts, case.probed))
         changes |= _believed(verdict, case.name, weighed, len(tried), sure, unsettled=unsettled)
     return verdict.model_copy(update=changes)
 

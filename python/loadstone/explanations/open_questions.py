@@ -1,8 +1,8 @@
-"""What of a job lets its number be made without the medium, and which reading settles that.
+"""What of a job lets its number come about without the medium, and which reading settles that.
 
 A span that holds nothing, content that comes again, addresses off the grid: whatever is particular to a job
-is an open door until a probe has measured what it changes. A number with an open door is not known to
-measure the storage, whether or not somebody has thought of what may stand behind the door. Pure.
+is an open question until a probe has measured what it changes. A number with an open question is not known to
+measure the storage, whether or not somebody has thought of the lie it would be. Pure.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ EMPTY: Final = "contents.zeros"
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
-    """One particular of a job. `part`: how much of the load goes through it, 0 to 1."""
+class OpenQuestion:
+    """One particular of a job. `part`: how much of the load it concerns, 0 to 1."""
 
     says: str
     part: Callable[[JobFacts, Mapping[str, ProbeReading]], float]
@@ -51,27 +51,35 @@ def _faster(_: JobFacts, readings: Mapping[str, ProbeReading]) -> float:
     return float(tiny.value > FASTER and own.value + own.error > PART)
 
 
-DOORS: Final = (
-    Door("whether the blocks of zeros that it read were ever stored", _empty, "written.read"),
-    Door("what its repeated content changes", _repeated, "payload.own"),
-    Door("what its addresses off the grid of 4 KiB change", lambda job, _: job.off_grid, "aligned.own"),
-    Door("whether its part of the target is like the rest", lambda job, _: job.partial, "position.end"),
-    Door("what part of its span is in the cache that answers 1 MiB of it", _faster),
-    Door("what its targets do one by one", lambda job, _: job.targets > 1, "together.sum"),
+QUESTIONS: Final = (
+    OpenQuestion("whether the blocks of zeros that it read were ever stored", _empty, "written.read"),
+    OpenQuestion("what its repeated content changes", _repeated, "payload.own"),
+    OpenQuestion(
+        "what its addresses off the grid of 4 KiB change", lambda job, _: job.off_grid, "aligned.own"
+    ),
+    OpenQuestion(
+        "whether its part of the target is like the rest", lambda job, _: job.partial, "position.end"
+    ),
+    OpenQuestion("what part of its span is in the cache that answers 1 MiB of it", _faster),
+    OpenQuestion("what its targets do one by one", lambda job, _: job.targets > 1, "together.sum"),
 )
 
 
-def open_doors(job: JobFacts, probed: Probed | None) -> dict[str, float]:
+def open_questions(job: JobFacts, probed: Probed | None) -> dict[str, float]:
     """Return what no reading has settled, in words, with the part of the load that it concerns."""
     readings = {one.name: one for tried in (probed.tried if probed else ()) for one in tried.readings}
 
     def settled(name: str | None) -> bool:
         return name in readings and readings[name].error <= SETTLES
 
-    told = {door.says: float(door.part(job, readings)) for door in DOORS if not settled(door.settled_by)}
+    told = {
+        question.says: float(question.part(job, readings))
+        for question in QUESTIONS
+        if not settled(question.settled_by)
+    }
     return {says: part for says, part in told.items() if part > 0}
 
 
 def open_part(job: JobFacts, probed: Probed | None) -> float:
-    """Return how much of the load goes through the widest open door."""
-    return max(open_doors(job, probed).values(), default=0.0)
+    """Return how much of the load the largest open question concerns."""
+    return max(open_questions(job, probed).values(), default=0.0)
