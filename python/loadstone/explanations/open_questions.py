@@ -51,15 +51,19 @@ def _faster(_: JobFacts, readings: Mapping[str, ProbeReading]) -> float:
     return float(tiny.value > FASTER and own.value + own.error > PART)
 
 
+def _off_grid(job: JobFacts, _: Mapping[str, ProbeReading]) -> float:
+    return float(job.off_grid)
+
+
+def _partial(job: JobFacts, _: Mapping[str, ProbeReading]) -> float:
+    return float(job.partial)
+
+
 QUESTIONS: Final = (
     OpenQuestion("whether the blocks of zeros that it read were ever stored", _empty, "written.read"),
     OpenQuestion("what its repeated content changes", _repeated, "payload.own"),
-    OpenQuestion(
-        "what its addresses off the grid of 4 KiB change", lambda job, _: job.off_grid, "aligned.own"
-    ),
-    OpenQuestion(
-        "whether its part of the target is like the rest", lambda job, _: job.partial, "position.end"
-    ),
+    OpenQuestion("what its addresses off the grid of 4 KiB change", _off_grid, "aligned.own"),
+    OpenQuestion("whether its part of the target is like the rest", _partial, "position.end"),
     OpenQuestion("what part of its span is in the cache that answers 1 MiB of it", _faster),
     OpenQuestion("what its targets do one by one", lambda job, _: job.targets > 1, "together.sum"),
 )
@@ -72,11 +76,8 @@ def open_questions(job: JobFacts, probed: Probed | None) -> dict[str, float]:
     def settled(name: str | None) -> bool:
         return name in readings and readings[name].error <= SETTLES
 
-    told = {
-        question.says: float(question.part(job, readings))
-        for question in QUESTIONS
-        if not settled(question.settled_by)
-    }
+    open_ones = [one for one in QUESTIONS if not settled(one.settled_by)]
+    told = {one.says: float(one.part(job, readings)) for one in open_ones}
     return {says: part for says, part in told.items() if part > 0}
 
 
