@@ -85,6 +85,24 @@ def test_validity_can_be_required(capsys: pytest.CaptureFixture[str]) -> None:
     assert "4K sequential read" in capsys.readouterr().out
 
 
+def test_what_cannot_be_read_is_not_known_to_be_valid(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(tmp_path / "run", MadeJob("a"))
+    (tmp_path / "run" / "plan.json").write_text("{}")
+    (tmp_path / "half.json").write_bytes((FIO / "shared.json").read_bytes()[:900])
+    (tmp_path / "none.txt").write_text("hello")
+    for name in ("run", "half.json", "none.txt", "nowhere"):
+        assert main(["audit", str(tmp_path / name)]) == exitcodes.USAGE, name
+        assert main(["audit", str(tmp_path / name), "--require-valid"]) == exitcodes.NOT_VALID, name
+    sheet = tmp_path / "sheet.toml"
+    sheet.write_text("format = ")
+    good = str(FIO / "shared.json")
+    assert main(["audit", good, "--require-valid", "--spec", str(sheet)]) == exitcodes.USAGE
+    assert "sheet.toml" in capsys.readouterr().err
+    assert main(["audit", good, "--require-valid", "--limit", "0"]) == exitcodes.USAGE
+
+
 def test_a_data_sheet_is_held_against_other_tools_results(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,7 +17,7 @@ from loadstone import exitcodes
 from loadstone.cli.display import console
 from loadstone.cli.display.run_summary import validity
 from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Unverified
-from loadstone.errors import InputError, Where
+from loadstone.errors import BundleError, InputError, Where
 from loadstone.messages import make_error
 
 if TYPE_CHECKING:
@@ -62,8 +62,16 @@ def audit(
         raise make_error(InputError, "cli.option.exclude_markdown", where=Where(COMMAND_LINE))
     if limit is not None and limit < 1:
         raise make_error(InputError, "cli.audit.limit", where=Where(COMMAND_LINE))
-    with _shown() as tell:
-        audited = loadstone.audit_results(*results, spec=spec, limit=limit, unverified=unverified, tell=tell)
+    try:
+        with _shown() as tell:
+            audited = loadstone.audit_results(
+                *results, spec=spec, limit=limit, unverified=unverified, tell=tell
+            )
+    except (InputError, BundleError) as error:
+        of_the_sheet = spec is not None and error.where is not None and error.where.file == str(spec)
+        if require_valid and not of_the_sheet:
+            error.exit_code = exitcodes.NOT_VALID  # As a gate: what cannot be read is not known to be valid.
+        raise
     if json:
         sys.stdout.write(encoder.dumps(audited.document(), indent=2, ensure_ascii=False) + "\n")
     elif markdown:
