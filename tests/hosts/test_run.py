@@ -86,6 +86,12 @@ def test_totals_are_the_sum_of_the_hosts_to_the_io(
     assert len(set(seeds)) == 4
     # What was collected is not left behind.
     assert not list((tmp_path / "d1").iterdir())
+    # Each host has jobs of its own: for the second host's there was none, and nothing was exported.
+    assert main(["export", str(tmp_path / "out"), "fio-json", "-o", str(tmp_path / "fio.json")]) == 0
+    lines = json.loads((tmp_path / "fio.json").read_text())["jobs"]
+    assert [(line["jobname"], line["read"]["total_ios"]) for line in lines] == [("readers", 1024)] * 2
+    assert main(["export", str(tmp_path / "out"), "fio-logs", "-o", str(tmp_path / "logs")]) == 0
+    assert len(list((tmp_path / "logs").glob("readers_iops.*.log"))) == 2
 
 
 def test_nothing_is_written_where_two_hosts_see_the_same_file(

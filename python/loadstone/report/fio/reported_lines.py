@@ -7,6 +7,7 @@ and what `group_reporting` puts on one line. Knows no measurement.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import BundleError
@@ -56,13 +57,13 @@ def members(plan: Plan, workload: Workload) -> list[Member]:
     """Every unit with its job and streams, in the Plan's order.
 
     The planner writes units job by job, clones in order; a unit that is no later clone
-    starts the next job.
+    starts the next job. Of several hosts the jobs begin again with each.
     """
-    jobs = iter(workload.jobs)
+    jobs = cycle(workload.jobs)
     found: list[Member] = []
     for index, unit in enumerate(plan.units):
         later_clone = bool(unit.clone) and bool(found) and found[-1].job.name == unit.name
-        job = found[-1].job if later_clone else _job_named(jobs, unit.name)
+        job = found[-1].job if later_clone else _job_named(islice(jobs, len(workload.jobs)), unit.name)
         found.append(Member(index, job))
     number_of = numbers(plan)
     for index, stream in enumerate(plan.streams):
