@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from loadstone import crash_note, environment, exitcodes, host_limits, uncaught
+from loadstone import crash_note, environment, exitcodes, host_limits, temporary, uncaught
 from loadstone.bundle import earlier_runs
 from loadstone.bundle.disk import Disk, reason, remedy
 from loadstone.bundle.write import BundleWriter
@@ -34,7 +34,7 @@ from loadstone.engine.run_state import Began, Instruction, Kill, Leave, RunState
 from loadstone.engine.suspend import Pauses
 from loadstone.errors import BundleError, EngineError, LoadstoneError, RunError
 from loadstone.exit_cause import Deaths
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.monitor import files
 from loadstone.monitor.sampler import Sampler, Under
 from loadstone.path.child import NoAnswerError, answering, ask_parent, run_in_child
@@ -403,13 +403,18 @@ class _Run:
                 self._do(self._state.heard(event, now()))
                 self._tell_watched(show=event.get("type") == "tick")
                 if event.get("type") == "tick":
-                    crash_note.note("\n".join([*self.measured(), f"bundle: {self._writer.engine_dir}"]))
+                    crash_note.note("\n".join([*self.measured(), self._place()]))
                 if self._steer is not None:
                     self._steer(event, _Told(engine, self._state, self._do))
             if not self._left:
                 self._do(self._state.passed(now(), engine.state()))
             if self._left:
                 return
+
+    def _place(self) -> str:
+        """Say where the bundle would be found, were this the end."""
+        path = self._writer.engine_dir
+        return say("engine.run.goes_again", path=path) if temporary.holds(path) else f"bundle: {path}"
 
     def _do(self, instructions: Sequence[Instruction]) -> None:
         for one in instructions:

@@ -42,6 +42,11 @@ def directory() -> Iterator[Path]:
             os.close(lock)
 
 
+def holds(path: Path) -> bool:
+    """Tell whether a path lies in such a directory."""
+    return any(part.startswith(PREFIX) for part in path.parts)
+
+
 def _made(place: Path) -> tuple[Path, int]:
     while True:
         made = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))

@@ -11,6 +11,7 @@ from typing import IO
 
 import pytest
 
+from loadstone.bundle.read import Bundle
 from loadstone.cli.display.live_progress import LEAVE
 from tests.support.started import StartedProgram
 
@@ -122,6 +123,22 @@ def test_the_terminal_is_given_back_when_the_program_is_stopped_and_when_it_is_k
         os.kill(worker, signal.SIGKILL)
         assert LEAVE.encode() in seen(terminal, b"the program was killed by SIGKILL")
     assert running.wait(PATIENCE_S) == 1
+
+
+def test_a_bundle_that_goes_with_the_next_run_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """992503: the figures of a killed `loadstone fio` named a directory that would not stay."""
+    (tmp_path / "t").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "t"))
+    running = start("fio", job(tmp_path / "r.fio", JOB), cwd=tmp_path)
+    bundle = until(lambda: next(tmp_path.glob("t/loadstone-run-*/d/bundle"), None), "the bundle")
+    ticks(bundle)
+    os.kill(worker_of(running.pid), signal.SIGKILL)
+    done = finish(running)
+    assert done.code == 1, done
+    assert f"bundle: {bundle} (the next run removes it: copy it first)" in done.err
+    assert Bundle.open(bundle).samples()["ops"].sum() > 0
 
 
 def test_the_terminal_is_given_back_when_the_parent_is_killed(tmp_path: Path) -> None:
