@@ -249,3 +249,26 @@ def test_a_row_without_its_priority_is_no_row_of_the_run(tmp_path: Path) -> None
     bundle = Bundle.open(runs.reseal(path))
     assert bundle.samples().height == table.height - 1
     assert "1 rows of the samples are not of this run" in " ".join(bundle.faults)
+
+
+def test_events_that_are_lost_are_named_where_there_are_samples(tmp_path: Path) -> None:
+    """992004: without its events a run that was never sealed had no errors, and nobody was told."""
+    run = runs.make(tmp_path / "b", runs.MadeJob(), seal=None)
+    assert (Bundle.open(run.path).events, Bundle.open(run.path).faults) != ([], [])
+    (run.path / "events.jsonl").write_bytes(b"")
+    for _ in range(2):
+        opened = Bundle.open(run.path)
+        assert opened.events == []
+        assert opened.faults == ["events.jsonl holds nothing: errors and ends of this run are not known"]
+        (run.path / "events.jsonl").unlink(missing_ok=True)
+    (run.path / "samples.arrows").unlink()
+    begun = Bundle.open(run.path)
+    assert (begun.events, begun.faults) == ([], [])
+
+
+def test_a_document_that_is_of_another_kind_altogether_says_so(tmp_path: Path) -> None:
+    """992000: the place of what was wrong was empty, `plan.json: : Input should be an object`."""
+    run = runs.make(tmp_path / "b", runs.MadeJob(), seal=None)
+    (run.path / "plan.json").write_text('"x"')
+    with pytest.raises(BundleError, match=r"plan\.json: all of it: Input should be"):
+        _ = Bundle.open(run.path).plan

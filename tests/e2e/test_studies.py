@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,6 +38,25 @@ def test_repeats_are_a_study_with_one_document_and_a_page(tmp_path: Path) -> Non
     # A run of a study is a run like any other.
     again = run("report", "s/runs/002-repeat-2", cwd=tmp_path)
     assert again.code == 0, again.err
+
+
+def test_a_study_that_is_killed_tells_what_the_run_it_was_in_has_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """992511: its place was written down after the run, and nothing was found: *no run has measured*."""
+    running = start("run", reader(tmp_path, 20), "--repeat", "2", "--out", "s", cwd=tmp_path)
+    ticks(tmp_path / "s" / "runs" / "001-repeat-1")
+    os.killpg(running.pid, signal.SIGKILL)
+    finish(running)
+    assert main(["audit", str(tmp_path / "s"), "--json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)["files"]
+    assert told["path"].endswith("s/runs/001-repeat-1")
+    assert main(["report", str(tmp_path / "s"), "-o", str(tmp_path / "s.md")]) == 0
+    page = (tmp_path / "s.md").read_text()
+    row = next(line for line in page.splitlines() if "| repeat-1 |" in line)
+    assert "not valid · it was killed, or still runs" in row
+    assert row.split("|")[3].strip() not in {"", "–"}
+    assert "All runs together" not in page
 
 
 def test_until_stops_at_the_latest_when_time_is_up(tmp_path: Path) -> None:

@@ -302,6 +302,10 @@ def test_study_json_of_a_killed_study_opens_and_a_strangers_is_refused(tmp_path:
     assert sorted(made.inputs.values()) == ["input/2-job.fio", "input/job.fio"]
     assert on_disk.read(tmp_path / "s") == made
     assert on_disk.is_study(tmp_path / "s")
+    # Killed before the run had a bundle: it never began.
+    announced = on_disk.Point(name="a", factors={"iodepth": 4}, bundle="runs/001-a")
+    on_disk.write(tmp_path / "s", made.model_copy(update={"points": (announced,)}))
+    assert on_disk.read(tmp_path / "s").points[0].bundle is None
     document = json.loads((tmp_path / "s" / "study.json").read_text())
     (tmp_path / "s" / "study.json").write_text(json.dumps(document | {"kind": "banana"}))
     with pytest.raises(BundleError, match="kind"):

@@ -122,7 +122,7 @@ def malformed(path: Path, error: ValidationError) -> BundleError:
     """Return the error of a document that has another shape than its model."""
     first = error.errors()[0]
     place = ".".join(map(str, first["loc"]))
-    return BundleError(f"{path}: {place}: {first['msg']}")
+    return BundleError(f"{path}: {place or 'all of it'}: {first['msg']}")
 
 
 def content(directory: Path, name: str) -> bytes:

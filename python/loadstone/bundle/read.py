@@ -207,7 +207,7 @@ class Bundle:
         """Every event, oldest first; ticks without their `rows`, which the samples hold in full."""
         plan = self._known_plan
         try:
-            return read_lines(
+            found = read_lines(
                 self.path / layout.EVENTS,
                 without=("rows",),
                 say=self._say,
@@ -216,6 +216,12 @@ class Bundle:
         except BundleError as error:
             self._fault(error)
             return []
+        # The engine speaks before it writes samples.
+        if not found and any(
+            members.exists(self.path, name) for names in layout.STREAMS.items() for name in names
+        ):
+            self._say(say("bundle.file.no_events", file=layout.EVENTS))
+        return found
 
     def event(self, kind: str) -> dict[str, Any] | None:
         """Return the last event of a type."""

@@ -41,7 +41,7 @@ Factor = str | float | int | None
 
 
 class Point(FrozenModel):
-    """One run of a study. `status` is its bundle's, None while it runs or when it never began."""
+    """One run of a study. `status` is its bundle's, None while it runs, was killed or never began."""
 
     name: str
     """Unique in the study; what the front end calls the run (`rd1_(50%)`)."""
@@ -49,7 +49,7 @@ class Point(FrozenModel):
     """What differs between points, by the field's name (`iodepth`, `bs`, `rate_percent`, `repeat`)."""
     role: Literal["measure", "prepare", "maximum"] = "measure"
     bundle: str | None = None
-    """Directory, relative to the study's."""
+    """Directory, relative to the study's; it is announced before it is made. As read, None until then."""
     status: str | None = None
     exit_code: int | None = None
     error: str | None = None
@@ -163,8 +163,16 @@ def read(path: Path, *, unverified: bool = False) -> StudyRecord:
     altered = _altered(path, found, document)
     if altered and not unverified:
         raise make_error(BundleError, "bundle.study.changed", path=path, altered=in_short(altered))
+    points = tuple(_as_begun(path, point) for point in found.points)
     # The hash is of the file, not of what it says.
-    return found.model_copy(update={"blake3": None})
+    return found.model_copy(update={"blake3": None, "points": points})
+
+
+def _as_begun(path: Path, point: Point) -> Point:
+    """Return a point without its bundle where that was announced, and was not made before the end."""
+    if point.status is not None or point.bundle is None or is_bundle(path / point.bundle):
+        return point
+    return point.model_copy(update={"bundle": None})
 
 
 def open_all(path: Path, *, unverified: bool = False) -> Opened:

@@ -172,23 +172,10 @@ def open_stopped(path: Path, prepared: PreparedExperiment) -> StoppedExperiment:
         raise make_error(
             InputError, "experiment.again.other_runs", where=Where(str(prepared.path)), name=lost
         )
-    known = tuple(_with_bundle(path, number, point) for number, point in enumerate(study.points, start=1))
-    document = document.model_copy(update={"sessions": _sessions(path, document, known)})
-    points = _renamed(known)
+    document = document.model_copy(update={"sessions": _sessions(path, document, study.points)})
+    points = _renamed(study.points)
     done = [_done(path, point) for point in points]
     return StoppedExperiment(path, document, EarlierStudy(study.model_copy(update={"points": points}), done))
-
-
-def _with_bundle(path: Path, number: int, point: Point) -> Point:
-    """Return a point with its bundle: who was killed in a run did not come to write down where it is."""
-    if point.bundle is not None:
-        return point
-    found = [
-        one
-        for one in sorted(path.glob(f"{study_on_disk.RUNS}/{number:03d}-*"))
-        if study_on_disk.is_bundle(one)
-    ]
-    return point.model_copy(update={"bundle": found[0].relative_to(path).as_posix()}) if found else point
 
 
 def _sessions(

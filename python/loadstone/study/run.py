@@ -293,7 +293,9 @@ class _Runner:
             / on_disk.RUNS
             / f"{number:03d}-{file_name.safe(wanted.name, most_bytes=MAX_NAME)}"
         )
-        begun = Point(name=wanted.name, factors=wanted.factors, role=wanted.role)
+        # Its place is written down before it is there: whoever is killed in a run does not come to it.
+        place = bundle.relative_to(self._directory).as_posix()
+        begun = Point(name=wanted.name, factors=wanted.factors, role=wanted.role, bundle=place)
         self._kept(partial(self._write, points=(*self._study.points, begun)))
         if self._unwritten is not None:
             return None
@@ -310,7 +312,6 @@ class _Runner:
         return done
 
     def _run(self, wanted: Next, begun: Point, path: Path, number: int) -> tuple[Point, Summary | None]:
-        relative = path.relative_to(self._directory).as_posix()
         figures = SealedFigures() if wanted.role == "prepare" else self._hooks.figures()
         outcome: Outcome | None = None
         failed: LoadstoneError | None = None
@@ -330,21 +331,20 @@ class _Runner:
             failed, outcome = error, None
         if outcome is not None:
             self._error = outcome.error or self._error
-            return self._made(begun, outcome, relative, figures), figures.summary
+            return self._made(begun, outcome, figures), figures.summary
         assert failed is not None  # noqa: S101 - there is an outcome or an error
         self._error = failed
         # Of a study that was checked and begun: refused is what stopped a run, not what was asked.
-        made = {"status": "failed", "exit_code": exitcodes.FAILED, "error": str(failed)}
-        return begun.model_copy(
-            update={**made, "bundle": relative if on_disk.is_bundle(path) else None}
-        ), figures.summary
+        made: dict[str, Any] = {"status": "failed", "exit_code": exitcodes.FAILED, "error": str(failed)}
+        if not on_disk.is_bundle(path):
+            made["bundle"] = None
+        return begun.model_copy(update=made), figures.summary
 
-    def _made(self, begun: Point, outcome: Outcome, bundle: str, figures: SealedFigures) -> Point:
+    def _made(self, begun: Point, outcome: Outcome, figures: SealedFigures) -> Point:
         """Return the point of a run that has a bundle."""
         return begun.model_copy(
             update={
-                "bundle": bundle,
-                "seal": on_disk.seal_of(self._directory / bundle),
+                "seal": on_disk.seal_of(self._directory / str(begun.bundle)),
                 "status": outcome.status,
                 "exit_code": outcome.exit_code,
                 "error": None if outcome.error is None else str(outcome.error),

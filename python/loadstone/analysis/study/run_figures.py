@@ -14,6 +14,7 @@ from loadstone.analysis.summary import summarise
 from loadstone.analysis.tail import percentile_intervals
 from loadstone.bundle import layout, members
 from loadstone.errors import BundleError
+from loadstone.messages import say
 from loadstone.verdict import Kind
 
 if TYPE_CHECKING:
@@ -114,6 +115,10 @@ def run(point: Point, summary: Summary | None) -> RunFigures:
     """Return a run's numbers."""
     if summary is None:
         return RunFigures(point, None, ())
+    if point.status is None:
+        # Nobody judged it, and nothing is to rest on a part of a run.
+        cut = {"verdict": "not_valid", "error": say("bundle.study.not_ended")}
+        point = point.model_copy(update=cut)
     silent = tuple(total.line.name for total in summary.totals("job") if not total.ops)
     return RunFigures(point, _whole(point, summary), tuple(_lines(point, summary)), summary, silent)
 
