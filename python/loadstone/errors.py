@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone import exitcodes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 MORE_FILES: Final = "raise the limit on open files: ulimit -n 1024"
 """What helps against EMFILE and ENFILE."""
@@ -53,6 +53,10 @@ class LoadstoneError(Exception):
         self.where = where
         self.hint = hint
 
+    def elsewhere(self, place: Callable[[Where | None], Where | None]) -> LoadstoneError:
+        """Return the same error at another place than it names."""
+        return type(self)(self.message, where=place(self.where), hint=self.hint)
+
 
 class InputError(LoadstoneError):
     """What the user gave cannot be read or means nothing."""
@@ -71,16 +75,34 @@ class SeveralMistakesError(InputError):
         super().__init__("; ".join(str(error) for error in errors))
         self.errors = tuple(errors)
 
+    def elsewhere(self, place: Callable[[Where | None], Where | None]) -> LoadstoneError:
+        """Return the same mistakes, each at another place."""
+        return SeveralMistakesError([one.elsewhere(place) for one in self.errors])
 
-def raise_all(errors: Sequence[LoadstoneError]) -> None:
-    """Raise what was found wrong: one error as it is, the first of several, and nothing without any."""
-    more = len(errors) - MOST_TOLD
-    if more > 0:
-        left_out = InputError(f"{more} more mistakes are not listed", hint="mend those above, and try again")
-        errors = [*errors[:MOST_TOLD], left_out]
-    if len(errors) > 1:
-        raise SeveralMistakesError(errors)
-    for error in errors:
+
+def each(error: LoadstoneError) -> tuple[LoadstoneError, ...]:
+    """Return the mistakes that an error tells of, one by one."""
+    return error.errors if isinstance(error, SeveralMistakesError) else (error,)
+
+
+def told(error: LoadstoneError) -> tuple[LoadstoneError, ...]:
+    """Return what a screen has room for of an error's mistakes, and how many more there are."""
+    found = each(error)
+    if len(found) <= MOST_TOLD:
+        return found
+    left_out = f"{len(found) - MOST_TOLD} more mistakes are not listed"
+    return (*found[:MOST_TOLD], InputError(left_out, hint="mend those above, and try again"))
+
+
+def raise_all(errors: Iterable[LoadstoneError]) -> None:
+    """Raise what was found wrong: one error as it is, several together, and nothing without any.
+
+    What is wrong in one place, and was met by several ways, counts once.
+    """
+    found = list({(str(one), one.hint): one for error in errors for one in each(error)}.values())
+    if len(found) > 1:
+        raise SeveralMistakesError(found)
+    for error in found:
         raise error
 
 

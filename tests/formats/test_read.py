@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.errors import InputError, LoadstoneError, RefusedError
+from loadstone.errors import InputError, LoadstoneError, RefusedError, SeveralMistakesError
 from loadstone.formats.fio import FileSource, ReadOptions, TextSource, TokenSource, read_jobfiles
 from loadstone.formats.fio.table import BY_NAME
 from loadstone.plan.pattern import blocks_of
@@ -38,6 +38,29 @@ def error(text: str, *, strict: bool = False) -> LoadstoneError:
     with pytest.raises(LoadstoneError) as caught:
         read(text, strict=strict)
     return caught.value
+
+
+def test_every_mistake_of_a_file_is_told_once_each_with_its_place_and_hint() -> None:
+    """Only the first one was: a file with five took six attempts."""
+    text = "[global]\nruntim=9\n[one]\nrw=randred\nsize=1q\n[two]\nrw=read\nnumjob=2\niodepth=-3\n"
+    found = error(text)
+    assert isinstance(found, SeveralMistakesError)
+    assert [(str(one.where), one.hint) for one in found.errors] == [
+        ("job.fio:2: runtim", "did you mean 'runtime'?"),
+        ("job.fio:4: rw", "did you mean 'randread'?"),
+        ("job.fio:5: size", "use k, m, g, t or p"),
+        ("job.fio:8: numjob", "did you mean 'numjobs'?"),
+        ("job.fio:9: iodepth", None),
+    ]
+
+
+def test_what_options_come_to_together_is_told_of_jobs_without_mistakes_of_their_own() -> None:
+    """A job with a mistake is not put together: what is said of the rest of it may not be so."""
+    together = "[{}]\nlog_issue_time=1\n{}"
+    found = error(together.format("a", "") + together.format("b", "rw=raed\n"))
+    assert isinstance(found, SeveralMistakesError)
+    assert [str(one.where) for one in found.errors] == ["job.fio:2: log_issue_time", "job.fio:5: rw"]
+    assert isinstance(found.errors[0], RefusedError)
 
 
 def test_defaults_change_later_jobs_only() -> None:

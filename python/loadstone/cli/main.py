@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from loadstone import crash_note, exitcodes, uncaught
-from loadstone.errors import MORE_FILES, LoadstoneError, RunError, SeveralMistakesError
+from loadstone.errors import MORE_FILES, LoadstoneError, RunError, told
 from loadstone.printable import message, standard_streams
 from loadstone.version import __version__
 
@@ -146,14 +146,11 @@ def _have_descriptors() -> None:
 
 def show(error: LoadstoneError) -> None:
     """Print an error to standard error: what, and on a line of its own what to do."""
-    if isinstance(error, SeveralMistakesError):
-        for one in error.errors:
-            show(one)
-        return
     # Not through rich: a message must come out as it is, brackets and all, and fast.
-    sys.stderr.write(message(f"loadstone: {error}") + "\n")
-    if error.hint:
-        sys.stderr.write(message(f"hint: {error.hint}") + "\n")
+    for one in told(error):
+        sys.stderr.write(message(f"loadstone: {one}") + "\n")
+        if one.hint:
+            sys.stderr.write(message(f"hint: {one.hint}") + "\n")
     sys.stderr.flush()
 
 

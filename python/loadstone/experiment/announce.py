@@ -16,7 +16,7 @@ from loadstone.control import own_group
 from loadstone.control.layout.steps import building, taking_down
 from loadstone.effects.foreseen import least_seen
 from loadstone.effects.observations import Factor, Observation, Observations
-from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
+from loadstone.errors import InputError, LoadstoneError, RefusedError, Where, each, raise_all
 from loadstone.experiment import allocation
 from loadstone.experiment.file import level_name
 from loadstone.experiment.levels import applies
@@ -119,8 +119,14 @@ def _announced(prepared: PreparedExperiment) -> Announcement:
             plans[one.name] = found.plan
             changed |= {note.text: None for note in found.notes if note.kind in ("changed", "trap")}
         except (InputError, RefusedError) as error:
-            where = _of_factor(prepared, error.where)
-            raise type(error)(f"run {one.name}: {error.message}", where=where, hint=error.hint) from error
+            raise_all(
+                type(mistake)(
+                    f"run {one.name}: {mistake.message}",
+                    where=_of_factor(prepared, mistake.where),
+                    hint=mistake.hint,
+                )
+                for mistake in each(error)
+            )
     _refuse_without_effect(prepared, plans, list(changed))
     _refuse_allocations(prepared, plans)
     _writes(told, plans)

@@ -117,9 +117,7 @@ def changed(
                 sized = workload.with_size(Amount(bytes=size))
                 workload = sized.model_copy(update={"notes": workload.notes})
         except LoadstoneError as error:
-            if error.where is not None:
-                raise
-            raise type(error)(error.message, where=where, hint=error.hint) from error
+            raise error.elsewhere(lambda known, here=where: known or here) from error
     return workload
 
 
@@ -131,7 +129,7 @@ def _with_option(workload: Workload, factor: ExperimentFactor, value: str, file:
     except LoadstoneError as error:
         key = "levels" if option in BY_NAME else "option"
         where = Where(str(file), option=f"factors.{factor.name}.{key}")
-        raise type(error)(error.message, where=where, hint=error.hint) from error
+        raise error.elsewhere(lambda _: where) from error
 
 
 def asked(whole: ExperimentFile, levels: Mapping[str, str], pattern: str) -> Asked:

@@ -55,9 +55,7 @@ def workload_of(
         # What the experiment's own file asks for needs no note that it was asked for.
         return _for_all(found, whole).model_copy(update={"notes": told})
     except LoadstoneError as error:
-        if error.where is not None:
-            raise
-        raise type(error)(error.message, where=where, hint=error.hint) from error
+        raise error.elsewhere(lambda known: known or where) from error
 
 
 def _for_all(found: Workload, whole: ExperimentFile) -> Workload:

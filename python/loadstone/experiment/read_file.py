@@ -216,10 +216,7 @@ def with_lines(path: Path, content: bytes, whole: ExperimentFile) -> Iterator[No
     try:
         yield
     except LoadstoneError as error:
-        where = line_given(error.where, path, content, whole)
-        if where == error.where:
-            raise
-        raise type(error)(error.message, where=where, hint=error.hint) from error
+        raise error.elsewhere(lambda known: line_given(known, path, content, whole)) from error
 
 
 def line_given(where: Where | None, path: Path, content: bytes, whole: ExperimentFile) -> Where | None:

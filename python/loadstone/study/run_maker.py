@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from loadstone.engine import plan_check
 from loadstone.engine.calibrate import shape
-from loadstone.errors import InputError, RefusedError, raise_all
+from loadstone.errors import InputError, RefusedError, each, raise_all
 from loadstone.messages import say
 from loadstone.path.child import answering, run_in_child
 from loadstone.plan.derived import changes_trees
@@ -110,9 +110,10 @@ class RunsHere:
                 prepared_before, prepared = prepared, prepared or wanted.role == "prepare"
                 if prepared_before:
                     continue
-                said = error.message if len(known) == 1 else f"run {wanted.name}: {error.message}"
-                told = type(error)(said, where=error.where, hint=error.hint)
-                wrong.setdefault((error.message, error.where), told)
+                for one in each(error):
+                    said = one.message if len(known) == 1 else f"run {wanted.name}: {one.message}"
+                    told = type(one)(said, where=one.where, hint=one.hint)
+                    wrong.setdefault((one.message, one.where), told)
                 continue
             prepared = prepared or wanted.role == "prepare" or changes_trees(resolved.plan)
             clock.planned(wanted, resolved.duration_ns)

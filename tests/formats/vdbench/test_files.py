@@ -8,7 +8,16 @@ import pytest
 
 from loadstone import errors
 from loadstone.formats.recognise import Language, recognise
-from loadstone.formats.vdbench import Given, ParameterFile, ParameterFileRun, expand, facts, lower, read
+from loadstone.formats.vdbench import (
+    Given,
+    ParameterFile,
+    ParameterFileRun,
+    ParameterText,
+    expand,
+    facts,
+    lower,
+    read,
+)
 from loadstone.plan.anchors import Found
 from loadstone.plan.host import AnchorFacts, HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
@@ -45,6 +54,26 @@ def job(path: Path, wanted: files.Fields) -> Job:
 
 def names(paths: list[Path]) -> list[str]:
     return [path.stem for path in paths]
+
+
+def test_every_mistake_of_a_parameter_file_is_told_once() -> None:
+    """Only the first one was. After an entity that is misplaced nobody knows whose the next words are."""
+    text = b"""sd=sd1,lun=/x,sizes=1q,thread=zz
+wd=wd1,sd=sd1,xfersise=4k,rdpct=500
+rd=rd1,wd=wd1,iorate=10,elapsd=3
+hd=one,banana=1
+"""
+    with pytest.raises(errors.SeveralMistakesError) as found:
+        read([ParameterText(text, "p")])
+    assert [(str(one.where), one.hint) for one in found.value.errors][:-1] == [
+        ("p:1: sizes", "did you mean 'size'?"),
+        ("p:1: thread", None),
+        ("p:2: xfersise", "did you mean 'xfersize'?"),
+        ("p:2: rdpct", None),
+        ("p:3: elapsd", "did you mean 'elapsed'?"),
+    ]
+    assert str(found.value.errors[-1].where) == "p:4: hd"
+    assert "must stand before" in found.value.errors[-1].message
 
 
 def test_the_study_of_a_log_device_is_what_its_page_says() -> None:

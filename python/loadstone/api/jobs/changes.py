@@ -35,9 +35,7 @@ class Caller:
         try:
             yield where
         except LoadstoneError as error:
-            if error.where is not None:
-                raise
-            raise type(error)(error.message, where=where, hint=error.hint) from error
+            raise error.elsewhere(lambda known: known or where) from error
 
     def refuse(self, what: str, **given: object) -> None:
         """Refuse arguments that would have no effect on something; None is not given."""

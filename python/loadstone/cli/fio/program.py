@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import messages
 from loadstone.cli.fio import args as fio_args
-from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
+from loadstone.errors import InputError, LoadstoneError, RefusedError, Where, told
 from loadstone.messages import make_error
 from loadstone.printable import message
 
@@ -62,14 +62,15 @@ def say(error: LoadstoneError, names: Mapping[str, str] | None = None) -> None:
 
     `names`: of files as the jobs have them, by their paths.
     """
-    text = str(error)
-    if names:
-        from loadstone.cli.fio.file_names import as_given
+    for one in told(error):
+        text = str(one)
+        if names:
+            from loadstone.cli.fio.file_names import as_given
 
-        text = as_given(text, names)
-    sys.stderr.write(message(f"fio: {text}") + "\n")
-    if error.hint:
-        sys.stderr.write(message(error.hint) + "\n")
+            text = as_given(text, names)
+        sys.stderr.write(message(f"fio: {text}") + "\n")
+        if one.hint:
+            sys.stderr.write(message(one.hint) + "\n")
     sys.stderr.flush()
 
 

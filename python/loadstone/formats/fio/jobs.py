@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
+from loadstone.errors import InputError, LoadstoneError, RefusedError, Where, raise_all
 from loadstone.formats.fio.lower import lowered
 from loadstone.formats.fio.numbers import Reading
 from loadstone.formats.fio.table import BY_NAME
@@ -36,23 +36,24 @@ class JobReader:
     notes: list[Note] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
     global_options: dict[str, str] = field(default_factory=dict)
+    wrong: list[LoadstoneError] = field(default_factory=list)
+    """What is wrong with sections that `read` took: their jobs are left out."""
     _noted: set[tuple[str, str]] = field(default_factory=set)
 
     def read(self, sections: list[Section], *, wall_before: bool = False) -> None:
         """Add the jobs of one source; `wall_before` puts a stonewall before the first."""
         for section in sections:
             self.seen.add(section.name)
-            if section.is_default:
-                self._check(section.entries)
-                self.defaults.append(section.entries)
-                self.global_options |= _as_text(section.entries)
-            elif not self.wanted or section.name in self.wanted:
-                self.jobs.append(self._job(section, wall_before=wall_before))
-                wall_before = False
-
-    def _check(self, entries: list[Entry]) -> None:
-        """Read defaults for their errors even when no job follows."""
-        self.fields_of(entries)
+            try:
+                if section.is_default:
+                    self.defaults.append(section.entries)
+                    self.global_options |= _as_text(section.entries)
+                    self.fields_of(section.entries)  # For their errors, even when no job follows.
+                elif not self.wanted or section.name in self.wanted:
+                    self.jobs.append(self._job(section, wall_before=wall_before))
+                    wall_before = False
+            except (InputError, RefusedError) as error:
+                self.wrong.append(error)
 
     def _job(self, section: Section, *, wall_before: bool) -> Job:
         fields, set_at = self.fields_of(*self.defaults, section.entries)
@@ -92,19 +93,28 @@ class JobReader:
         )
 
     def fields_of(self, *sections: list[Entry]) -> tuple[dict[str, Any], dict[str, Where]]:
-        """Read entries in order (a later one replaces an earlier one); each section has its own units."""
+        """Read entries in order (a later one replaces an earlier one); each section has its own units.
+
+        Raises what is wrong with any of them, together.
+        """
         fields: dict[str, Any] = {}
         set_at: dict[str, Where] = {}
+        wrong: list[LoadstoneError] = []
         kb_base = 1024
         for entries in sections:
             kb_base = self._kb_base(entries, kb_base)
             for entry in entries:
-                option = self._option(entry)
                 reading = Reading(entry.where, kb_base, strict=self.strict, blank_before=entry.blank_before)
-                for name, value in self._values(option, entry, reading, fields).items():
+                try:
+                    values = self._values(self._option(entry), entry, reading, fields)
+                except (InputError, RefusedError) as error:
+                    wrong.append(error)
+                    continue
+                for name, value in values.items():
                     fields[name] = value
                     set_at[name] = entry.where
                 self.keep(reading.notes)
+        raise_all(wrong)
         return fields, set_at
 
     def _values(

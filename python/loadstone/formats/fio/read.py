@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone.errors import InputError, Where
+from loadstone.errors import InputError, Where, raise_all
 from loadstone.formats.fio import tokens
 from loadstone.formats.fio.grammar import COMMAND_LINE, Environment, Parser, decode
 from loadstone.formats.fio.jobs import JobReader
@@ -78,7 +78,7 @@ def read_jobfiles(
     without its defaults; the defaults of a command line carry into the file after it, as
     in fio. `sections` keeps only the jobs of these names. Raises InputError for what
     cannot be read and RefusedError for what is understood and not done, each with file,
-    line, option and a hint.
+    line, option and a hint; several mistakes together.
     """
     options = options or ReadOptions()
     parser = parser_for(options)
@@ -92,6 +92,7 @@ def read_jobfiles(
             reader.defaults.clear()
         reader.read(sections_of(source, parser), wall_before=files > 0)
         files += 1
+    raise_all(reader.wrong)
     if not options.may_be_empty:
         _check_sections(reader, sections, ", ".join(parser.sources) or COMMAND_LINE)
     return Workload(

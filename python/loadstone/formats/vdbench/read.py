@@ -11,7 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.errors import InputError, RefusedError, Where
+from loadstone.errors import InputError, RefusedError, Where, raise_all
 from loadstone.formats import quote
 from loadstone.formats.vdbench import filesystem, general, hosts, rundef, storage, workload
 from loadstone.formats.vdbench.filesystem import FileSystem, FileWorkload
@@ -28,8 +28,9 @@ from loadstone.messages.suggest import nearest
 from loadstone.workload.model import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from loadstone.errors import LoadstoneError
     from loadstone.formats.vdbench.grammar import Parameter
 
 LOCALHOST: Final = "localhost"
@@ -135,7 +136,8 @@ def read(
     """Read parameter files, one after the other as if they were one.
 
     `variables`: values of `$name`. Raises InputError for what cannot be read and RefusedError for
-    what is understood and not done, each with file, line, keyword and a hint.
+    what is understood and not done, each with file, line, keyword and a hint; several mistakes
+    together.
     """
     reader = LineReader(variables or {})
     lines: list[ParameterLine] = []
@@ -148,9 +150,22 @@ def read(
     reader.refuse_unused(variables_where or Where("command line", option="--set"))
     lines = repeated(lines, _host_labels(lines))
     sections = _Sections()
-    for parameter in parameters(lines):
-        sections.take(parameter)
+    raise_all(_mistakes(sections, lines))
     return sections.finish(_name(sources), reader.sources)
+
+
+def _mistakes(sections: _Sections, lines: Sequence[ParameterLine]) -> Iterator[LoadstoneError]:
+    """Put every parameter where it belongs; yield what is wrong with those that have no place."""
+    try:
+        for parameter in parameters(lines):
+            try:
+                sections.take(parameter)
+            except (InputError, RefusedError) as error:
+                yield error
+                if parameter.keyword in _OPENING:
+                    return  # What follows is of an entity that is not there.
+    except InputError as error:
+        yield error  # Where a line cannot be taken apart, nobody knows what the next one belongs to.
 
 
 def _name(sources: Sequence[Source]) -> str:
@@ -199,6 +214,7 @@ _SECTION: Final = {
     "fwd": _section(filesystem.FWD, "file system workloads (fwd=)", "fwd", "wd rd"),
     "rd": _section(rundef.RD, "runs (rd=)", "rd", ""),
 }
+_OPENING: Final = frozenset(word for section in _SECTION.values() for word in section.opens)
 _ORDER: Final = "the order is: general, hd, sd, wd, rd; for file systems: general, hd, fsd, fwd, rd"
 
 
