@@ -281,7 +281,10 @@ def tried(line: list[str]) -> str | None:
         return f"{type(error).__name__}: {str(error)[:300]}"
     if code not in CODES:
         return f"code {code}"
-    if code == 2 and not any(line.startswith("loadstone: ") for line in err.getvalue().splitlines()):
+    # Of several results what cannot be read is left out: the answer is of the others, and says so.
+    left_out = any(words in out.getvalue() for words in ("left out", "was not read", '"broken": true'))
+    refused = any(line.startswith("loadstone: ") for line in err.getvalue().splitlines())
+    if code == 2 and not refused and not left_out:
         return f"refused without a word: {err.getvalue()[:200]!r}"
     return None
 
