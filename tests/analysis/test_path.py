@@ -12,7 +12,7 @@ from loadstone.bundle.read import Bundle
 from loadstone.path import ceilings
 from loadstone.path.layers import Ceiling, DataPath, Layer
 from tests.support.paths import SECOND_NS, run_on
-from tests.support.runs import MadeJob, make
+from tests.support.runs import MadeJob, begun_again, make
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -187,7 +187,7 @@ def test_layers_are_told_over_the_seconds_of_the_load_beside_them(tmp_path: Path
                 "block.sda.write_bytes": 0,
             }
             file.write(json.dumps(row) + "\n")
-    found = summarise(Bundle.open(made.path)).paths
+    found = summarise(Bundle.open(begun_again(made.path))).paths
     assert [one.phase for one in found] == ["fast", "slow"]
     for one, per_s in zip(found, (1000.0, 200.0), strict=True):
         top, below = one.uses

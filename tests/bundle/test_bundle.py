@@ -271,4 +271,23 @@ def test_a_document_that_is_of_another_kind_altogether_says_so(tmp_path: Path) -
     run = runs.make(tmp_path / "b", runs.MadeJob(), seal=None)
     (run.path / "plan.json").write_text('"x"')
     with pytest.raises(BundleError, match=r"plan\.json: all of it: Input should be"):
-        _ = Bundle.open(run.path).plan
+        _ = Bundle.open(run.path, unverified=True).plan
+    with pytest.raises(BundleError, match=r"not as it was when its run began: plan\.json was altered"):
+        Bundle.open(run.path)
+
+
+def test_the_plan_of_another_run_is_refused_in_a_run_that_was_never_sealed(tmp_path: Path) -> None:
+    """992099: another run's Plan, and so its jobs, sizes and rates, stood beside these samples unnoticed."""
+    run = runs.make(tmp_path / "a", runs.MadeJob(), seal=None)
+    other = runs.make(tmp_path / "b", runs.MadeJob("other"), seal=None)
+    for name in ("plan.json", "workload.json", "environment.json", "input/job.fio"):
+        kept = (run.path / name).read_bytes()
+        (run.path / name).write_bytes((other.path / name).read_bytes() + b" ")
+        with pytest.raises(BundleError, match=f"{name} was altered"):
+            Bundle.open(run.path)
+        (run.path / name).write_bytes(kept)
+    opened = Bundle.open(run.path)
+    assert (opened.verified, opened.altered) == (None, ())
+    # Killed before all of it was there: what is missing is told by who needs it.
+    (run.path / "notes.json").unlink()
+    assert Bundle.open(run.path).status == "partial"

@@ -132,8 +132,7 @@ def _study(
         sealed = whole or not last
         runs.make(path / name, job, seconds=2, seed=number, seal="complete" if sealed else None)
         (path / name / "workload.json").write_text(_workload("job"))
-        if sealed:
-            runs.reseal(path / name)
+        (runs.reseal if sealed else runs.begun_again)(path / name)
         points.append(
             on_disk.Point(
                 name=f"run{number}",
@@ -166,7 +165,7 @@ def _with_environment(path: Path) -> Path:
     }
     file.write_text(json.dumps(told))
     (path / "workload.json").write_text(_workload(*"abpqt"))
-    return path if path.name.startswith("killed") else runs.reseal(path)
+    return (runs.begun_again if path.name.startswith("killed") else runs.reseal)(path)
 
 
 def _workload(*names: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from loadstone.analysis.summary import Summary, summarise
 from loadstone.bundle.read import Bundle
 from loadstone.path.layers import DataPath, Layer
-from tests.support.runs import MadeJob, make
+from tests.support.runs import MadeJob, begun_again, make
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,4 +40,4 @@ def run_on(
         for at in range(1, seconds + 1):
             row = {"t_ns": at * SECOND_NS, "dt_ns": SECOND_NS, **counters}
             file.write(json.dumps(row) + "\n")
-    return summarise(Bundle.open(made.path))
+    return summarise(Bundle.open(begun_again(made.path)))

@@ -73,10 +73,14 @@ class Bundle:
             # Only a seal writes such a status, and it names the files.
             altered = [f"{layout.MANIFEST} was altered: it names no files"]
         elif manifest.files is None:
-            altered = seal.own_difference(document, layout.MANIFEST, required=False)
+            altered = seal.begun_differences(path, document, manifest)
         else:
             altered = seal.differences(path, document, manifest)
         if altered and not unverified:
+            if manifest.files is None:
+                raise make_error(
+                    BundleError, "bundle.seal.changed_since", path=path, altered=in_short(altered)
+                )
             raise make_error(BundleError, "bundle.seal.changed", path=path, altered=in_short(altered))
         verified = False if unverified else (None if manifest.files is None else True)
         return cls(path, document, verified=verified, altered=tuple(altered))

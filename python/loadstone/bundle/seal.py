@@ -62,6 +62,8 @@ class Manifest(BaseModel):
     loadstone_version: str = ""
     inputs: dict[str, Name] = {}
     files: dict[Name, Sealed] | None = None
+    begun: dict[Name, Sealed] = {}
+    """Of a run that is not sealed: what was whole before it began."""
     exit_code: int | None = None
     created_unix_ns: Annotated[int, Field(ge=0, lt=2**62)] = 0
     blake3: Hash | None = None
@@ -106,6 +108,23 @@ def differences(directory: Path, document: Mapping[str, Any], manifest: Manifest
     for name, said in told.items():
         found += _of_file(directory, name, said)
     return found + [f"{name} was added" for name in _added(directory, told)]
+
+
+def begun_differences(directory: Path, document: Mapping[str, Any], manifest: Manifest) -> list[str]:
+    """Return in words what of a run that was never sealed is not as it was when it began.
+
+    What is missing may never have been written: its readers tell.
+    """
+    found = own_difference(document, layout.MANIFEST, required=False)
+    for name, said in manifest.begun.items():
+        if members.exists(directory, name):
+            found += _of_file(directory, name, said)
+    return found
+
+
+def sealed(data: bytes) -> dict[str, Any]:
+    """Return what a manifest says of a file with this content."""
+    return {"size_bytes": len(data), "blake3": str(blake3(data).hexdigest())}
 
 
 def differs(directory: Path, document: Mapping[str, Any], manifest: Manifest, name: str) -> bool:

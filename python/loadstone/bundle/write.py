@@ -85,6 +85,13 @@ class BundleWriter:
         try:
             disk.mkdir(directory)
             files = input_files(inputs)
+            begun = {file: inputs[name] for name, file in files.items()} | {
+                layout.REQUEST: _pretty(request),
+                layout.WORKLOAD: workload_json.encode(),
+                layout.PLAN: plan_json.encode(),
+                layout.NOTES: _pretty(notes),
+                layout.ENVIRONMENT: _pretty(environment),
+            }
             manifest: dict[str, Any] = {
                 "format": layout.FORMAT,
                 "loadstone_version": __version__,
@@ -92,16 +99,12 @@ class BundleWriter:
                 "created_unix_ns": time.time_ns(),
                 "pid": os.getpid(),
                 "inputs": files,
+                "begun": {name: seal.sealed(data) for name, data in begun.items()},
             }
             disk.put_whole(directory / layout.MANIFEST, _sealed(manifest))
             disk.mkdir(directory / layout.INPUT)
-            for name, file in files.items():
-                disk.put(directory / file, inputs[name])
-            disk.put(directory / layout.REQUEST, _pretty(request))
-            disk.put(directory / layout.WORKLOAD, workload_json.encode())
-            disk.put(directory / layout.PLAN, plan_json.encode())
-            disk.put(directory / layout.NOTES, _pretty(notes))
-            disk.put(directory / layout.ENVIRONMENT, _pretty(environment))
+            for name, data in begun.items():
+                disk.put(directory / name, data)
             return cls(directory, manifest, disk)
         except (OSError, MemoryError) as error:
             raise _unwritten(directory, error) from error
@@ -226,6 +229,7 @@ class BundleWriter:
             raise failed
         if document is not None:
             self._disk.put_whole(self._directory / layout.RESULT, _pretty(document))
+        self._manifest.pop("begun", None)
         self._manifest["files"] = self._hashes()
         self._disk.put_whole(self._directory / layout.MANIFEST, _sealed(self._manifest))
 
