@@ -19,6 +19,19 @@ pub fn describe_errno(errno: i32) -> String {
     }
 }
 
+/// The remedy where a file of the engine's own, in a bundle, cannot be written.
+#[must_use]
+pub fn own_file_hint(errno: Option<i32>) -> &'static str {
+    match errno {
+        Some(libc::ENOSPC) => "free space where the bundle is",
+        Some(libc::EDQUOT) => "free some of the quota where the bundle is, or raise it",
+        Some(libc::EFBIG) => "raise the limit on file sizes (ulimit -f unlimited)",
+        Some(libc::ENOMEM) => "free memory, or raise the limit on it (ulimit -v)",
+        Some(other @ (libc::EIO | libc::EROFS | libc::EMFILE | libc::ENFILE)) => hint_for(other),
+        _ => "name another directory for the bundle (--out)",
+    }
+}
+
 /// The usual remedy for an error number; empty when there is none.
 #[must_use]
 pub fn hint_for(errno: i32) -> &'static str {
@@ -39,5 +52,29 @@ pub fn hint_for(errno: i32) -> &'static str {
         libc::ESTALE => "another file took its place: see who works there, and run again",
         libc::ENODEV | libc::ENXIO => "the device went away",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_ours_that_cannot_be_written_has_the_remedy_of_its_reason() {
+        assert_eq!(
+            own_file_hint(Some(libc::ENOSPC)),
+            "free space where the bundle is"
+        );
+        assert!(own_file_hint(Some(libc::EFBIG)).contains("ulimit -f"));
+        assert!(own_file_hint(Some(libc::EDQUOT)).contains("quota"));
+        assert!(own_file_hint(Some(libc::EROFS)).contains("read-only"));
+        for errno in [
+            None,
+            Some(libc::EACCES),
+            Some(libc::ENOENT),
+            Some(libc::EISDIR),
+        ] {
+            assert!(own_file_hint(errno).contains("--out"), "{errno:?}");
+        }
     }
 }

@@ -64,6 +64,12 @@ impl RunError {
         }
     }
 
+    /// A file of the engine's own that cannot be written.
+    pub fn own_file(what: impl std::fmt::Display, error: &std::io::Error) -> Self {
+        let hint = crate::errno::own_file_hint(error.raw_os_error());
+        Self::broken(format!("{what} cannot be written: {error}"), hint)
+    }
+
     /// Exit code of the process.
     #[must_use]
     pub fn code(&self) -> i32 {

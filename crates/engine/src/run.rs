@@ -142,10 +142,7 @@ impl Run {
         speaker: Speaker,
     ) -> Result<Self, RunError> {
         let reporter = Reporter::new(&plan, dir).map_err(|error| {
-            RunError::broken(
-                format!("{}: cannot write samples: {error}", dir.display()),
-                "choose another --out",
-            )
+            RunError::own_file(format!("the samples in {}", dir.display()), &error)
         })?;
         let verify_tables = Arc::new(VerifyTables::open(&plan, dir)?);
         let (out, inbox) = channel();
@@ -258,12 +255,8 @@ impl Run {
         &mut self,
         action: impl FnOnce(&mut Reporter, &mut Speaker) -> std::io::Result<T>,
     ) -> Result<T, RunError> {
-        action(&mut self.reporter, &mut self.speaker).map_err(|error| {
-            RunError::broken(
-                format!("the samples cannot be written: {error}"),
-                "free space where the bundle is",
-            )
-        })
+        action(&mut self.reporter, &mut self.speaker)
+            .map_err(|error| RunError::own_file("the samples", &error))
     }
 
     /// Says once which signal ends the run, and who sent it.

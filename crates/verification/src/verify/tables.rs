@@ -298,10 +298,8 @@ impl VerifyTables {
     /// As [`VerifyTables::commit`].
     pub fn close(&self, clean: bool) -> Result<(), RunError> {
         if let (Some((path, run, block_bytes)), true) = (&self.hands_over, clean) {
-            handover::write(path, *run, *block_bytes, &self.all()).map_err(|error| {
-                let text = format!("what is known of verified blocks cannot be written: {error}");
-                RunError::broken(text, "free space where the bundle is")
-            })?;
+            handover::write(path, *run, *block_bytes, &self.all())
+                .map_err(|error| RunError::own_file("what is known of verified blocks", &error))?;
         }
         self.commit(!clean)?;
         if clean {
@@ -395,10 +393,7 @@ impl VerifyTables {
 
 #[cold]
 fn unwritable(error: &io::Error) -> RunError {
-    RunError::broken(
-        format!("the verification journal cannot be written: {error}"),
-        "free space where the bundle is",
-    )
+    RunError::own_file("the verification journal", error)
 }
 
 /// The first target with the same data.
