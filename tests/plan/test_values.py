@@ -378,6 +378,17 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
         "[a]\nfilename=/t/1g\nrw=write\nbs=8k\nsize=1m\nio_size=300k\nloops=2\n",
         {"s.limits.bytes": 75 * 8192},
     ),
+    # 992300-000: random directions of which no block is at a random place are a walk, each to its end.
+    (
+        "passes of a random job that only walks",
+        "[a]\nfilename=/t/1g\nrw=randrw\npercentage_random=0\nsize=777k\nloops=2\n",
+        {"s.limits.bytes": 389 * 4096},
+    ),
+    (
+        "a pass of a random job that only walks",
+        "[a]\nfilename=/t/1g\nrw=randrw\npercentage_random=0\nsize=777k\n",
+        {"s.limits.bytes": 195 * 4096},
+    ),
     # 990300-020: an address comes six times before the next.
     (
         "passes at identical addresses",

@@ -18,7 +18,15 @@ from loadstone.messages import make_error
 from loadstone.plan import special_engines
 from loadstone.plan.aging import pass_bytes
 from loadstone.plan.model import TargetKind
-from loadstone.plan.pattern import is_random, max_block, min_block, shares, smallest_block, strided_zones
+from loadstone.plan.pattern import (
+    is_random,
+    max_block,
+    min_block,
+    shares,
+    smallest_block,
+    strided_zones,
+    walks_only,
+)
 from loadstone.workload.placement import Amount
 
 if TYPE_CHECKING:
@@ -214,13 +222,14 @@ def _whole_blocks(job: Job, ranges: list[FileRange], size: int) -> int:
     ):
         return size
     addresses = job.blocks.addresses
-    if is_random(job) and any(share != 100 for share in addresses.percentage_random):
+    walks = walks_only(job)
+    if not walks and any(share != 100 for share in addresses.percentage_random):
         return size
     blocks = -(-size // block)
     one_way = sorted(shares(job))[1] == 0
     free = addresses.norandommap or any(one.kind != "random" for one in addresses.random_distribution)
     holes = addresses.stride_bytes or addresses.run_length > 1 or _has_zones(job)
-    maps = not holes and (not free if is_random(job) else one_way)
+    maps = not holes and (one_way if walks else not free)
     if job.limits.io_size is None and maps:
         blocks = min(blocks, sum(part.length_bytes // block for part in ranges))
     return blocks * block

@@ -33,6 +33,11 @@ def is_random(job: Job) -> bool:
     return job.work.is_random
 
 
+def walks_only(job: Job) -> bool:
+    """Whether no block is at a random place; with `percentage_random=0` none of a random job is."""
+    return not is_random(job) or (job.blocks is not None and not any(job.blocks.addresses.percentage_random))
+
+
 def trims_then_writes(job: Job) -> bool:
     """Whether each trim brings a write of the same place; `verify_only` trims nothing."""
     return job.work.trims_then_writes and not job.verification.verify_only

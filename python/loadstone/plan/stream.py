@@ -27,12 +27,12 @@ from loadstone.plan.model import (
 )
 from loadstone.plan.pattern import (
     blocks_of,
-    is_random,
     max_block,
     shares,
     sizes,
     smallest,
     trims_then_writes,
+    walks_only,
 )
 from loadstone.plan.rows import read_percent
 from loadstone.plan.work_kinds import kind_of
@@ -332,7 +332,7 @@ def _moved_bytes(job: Job, once: Once) -> int:
     if not 0 < once.region < once.moved or _touches_again(job):
         return moved
     # In sequence each direction goes through it by itself, and at identical addresses several times.
-    walks = 1 if is_random(job) else sum(share > 0 for share in shares(job))
+    walks = 1 if not walks_only(job) else sum(share > 0 for share in shares(job))
     runs = job.blocks.addresses if job.blocks else None
     times = runs.run_length if runs and runs.run_identical else 1
     pass_bytes = walks * times * once.region
@@ -342,7 +342,7 @@ def _moved_bytes(job: Job, once: Once) -> int:
 
 def _touches_again(job: Job) -> bool:
     """Whether a pass may touch a place again: no map is kept of what it has touched."""
-    if not is_random(job):
+    if walks_only(job):
         return False
     addresses = blocks_of(job).addresses
     uneven = any(one.kind != "random" for one in addresses.random_distribution)
