@@ -91,6 +91,18 @@ def test_hidden_jobs_of_many_clones_each_are_told_apart(tmp_path: Path) -> None:
     assert causes["littles_law"].evidence["outstanding_asked"] == 16384
 
 
+@pytest.mark.parametrize("change", [{"job_runtime": 10**60}, {"numjobs": str(10**9)}])
+def test_more_clones_than_any_run_has_are_not_believed(tmp_path: Path, change: dict[str, Any]) -> None:
+    """Fuzzed: a file of 8 kB took the memory, as each of 10**56 clones got a place of its own."""
+    told = json.loads((FIO / "grouped.json").read_text())
+    for job in told["jobs"]:
+        job.update({key: value for key, value in change.items() if key == "job_runtime"})
+        job["job options"].update({key: value for key, value in change.items() if key == "numjobs"})
+    (tmp_path / "many.json").write_text(json.dumps(told))
+    for case in cases(tmp_path / "many.json"):
+        assert all((asked.clones or 0) <= 64 for asked in case.jobs)
+
+
 def test_what_all_hidden_jobs_share_is_known(tmp_path: Path) -> None:
     told = json.loads((FIO / "grouped.json").read_text())
     told["jobs"] = [told["jobs"][1]]

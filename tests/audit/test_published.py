@@ -96,6 +96,7 @@ def test_a_series_is_kept_interval_by_interval(tmp_path: Path) -> None:
         (RESULT + "iops = -5\n", "result[0].iops: expected more than 0, found -5", None),
         (RESULT + 'iops = "5k"\n', "result[0].iops: Input should be a valid number", None),
         (RESULT.replace("block", "Block-") + "iops = 1\n", "is not a key here", "did you mean 'block'?"),
+        (RESULT.replace("= 16", "= 1000000000") + "iops = 1\n", "result[0].numjobs", None),
         (RESULT + 'bandwidth = "5"\n', "found the unit ''", None),
         (RESULT + 'bandwidth = "5 GBit"\n', "found the unit 'GBit'", None),
         (RESULT + 'latency = "soon"\n', "found 'soon', expected a time with its unit", None),

@@ -100,7 +100,7 @@ class _Entry:
         every = [*sections.values(), mixed if isinstance(mixed, dict) else {}]
         runtime = max((reader.number(section.get("runtime")) or 0.0 for section in every), default=0.0)
         whole = reader.positive(job.get("job_runtime"))
-        threads = max(1, round(whole / runtime)) if whole and runtime else None
+        threads = _plausible(max(1, round(whole / runtime))) if whole and runtime else None
         cpu = [reader.number(job.get(key)) for key in ("usr_cpu", "sys_cpu")]
         known = [one for one in cpu if one is not None]
         return cls(
@@ -127,7 +127,12 @@ class _Entry:
         """Clones asked for, None where no options were recorded."""
         if self.options is None:
             return None
-        return reader.whole((self.general | self.options).get("numjobs", "1")) or 1
+        return _plausible(reader.whole((self.general | self.options).get("numjobs", "1"))) or 1
+
+
+def _plausible(clones: int | None) -> int | None:
+    """Return a number of clones; None for one that no run has: each has a place."""
+    return clones if clones is not None and clones <= reader.MOST_CLONES else None
 
 
 def _measured(section: dict[str, Any]) -> shape.OpMeasurement | None:

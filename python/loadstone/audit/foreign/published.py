@@ -112,8 +112,8 @@ class PublishedLoad(FrozenModel):
     access: Access | None = None
     random_percent: Percent | None = None
     block: Block | None = None
-    jobs: Count | None = None
-    numjobs: Count | None = None
+    jobs: Annotated[int, Field(ge=1, le=reader.MOST_CLONES)] | None = None
+    numjobs: Annotated[int, Field(ge=1, le=reader.MOST_CLONES)] | None = None
     iodepth: Count | None = None
     direct: bool | None = None
     offset_increment: Size | None = None

@@ -149,6 +149,8 @@ def _ranges(
         return ()
     step = quantity.size_bytes(load["offset_increment"]) if "offset_increment" in load else 0
     stem = system.name if system else "target"
+    if (jobs or 1) * numjobs > reader.MOST_CLONES:
+        return ()
     clones = [(job, clone) for job in range(jobs or 1) for clone in range(numjobs)]
     return tuple((shape.Range(f"{stem} {job + 1}", clone * step, size),) for job, clone in clones)
 

@@ -30,6 +30,8 @@ _UNEXPECTED: Final = (
 """What content that nobody expected comes out as."""
 BROKEN: Final = "breaks the reader"
 """What is said of a result that a reader stumbled over, instead of saying what is wrong with it."""
+MOST_CLONES: Final = 1 << 16
+"""Of one load: fio has no more than 4096. Each has a place of its own, which is made and looked at."""
 HEAD_BYTES: Final = 65536
 """What `recognises` may look at."""
 
