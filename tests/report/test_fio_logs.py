@@ -29,6 +29,22 @@ def test_every_clone_has_its_logs_by_fios_names(tmp_path: Path) -> None:
     assert names == mixed | {"after_iops.3.log"}
 
 
+@pytest.mark.parametrize(
+    ("option", "left"),
+    [
+        ("disable_lat=1", {"slat", "clat"}),
+        ("disable_slat=1", {"lat", "clat"}),
+        ("disable_clat=1", {"lat", "slat"}),
+        ("gtod_reduce=1", set()),
+    ],
+)
+def test_what_is_not_shown_has_no_log_as_in_fio(tmp_path: Path, option: str, left: set[str]) -> None:
+    """992300-037: there were three logs of latencies that fio had not measured."""
+    job = fio_small_run.JOB.replace("write_iops_log=after", f"write_lat_log=after\n{option}")
+    names = {name for name in written(job, tmp_path) if name.startswith("after")}
+    assert names == {f"after_{kind}.3.log" for kind in left}
+
+
 def test_windows_are_averaged_by_direction(tmp_path: Path) -> None:
     found = written(fio_small_run.JOB, tmp_path)
     assert found["mix_bw.1.log"] == [

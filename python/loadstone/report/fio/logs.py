@@ -84,7 +84,9 @@ def requested(plan: Plan, everyone: Sequence[Member], directory: Path) -> list[L
             "iops": average if stats.iops_window_msec is None else min(average, stats.iops_window_msec),
         }
         wanted = [(kind, getattr(logs, kind), windows[kind]) for kind in ("bw", "iops")]
-        wanted += [(kind, logs.lat, average) for kind in ("lat", "slat", "clat")]
+        shown = {"lat": stats.show_lat, "slat": stats.show_slat, "clat": stats.show_clat}
+        # What `disable_lat` and its like leave out has no log in fio either.
+        wanted += [(kind, logs.lat, average) for kind, show in shown.items() if show is not False]
         wanted.append(("clat_hist", logs.hist, logs.hist_msec or 0))
         for kind, prefix, window_ms in wanted:
             if prefix is None:
