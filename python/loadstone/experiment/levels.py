@@ -19,7 +19,7 @@ from loadstone.messages import make_error
 from loadstone.workload.placement import Amount
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from loadstone.experiment.file import ExperimentFactor, ExperimentFile
@@ -117,8 +117,13 @@ def changed(
                 sized = workload.with_size(Amount(bytes=size))
                 workload = sized.model_copy(update={"notes": workload.notes})
         except LoadstoneError as error:
-            raise error.elsewhere(lambda known, here=where: known or here) from error
+            raise error.elsewhere(_unless_known(where)) from error
     return workload
+
+
+def _unless_known(where: Where) -> Callable[[Where | None], Where]:
+    """Return what places an error that names no place itself."""
+    return lambda known: known or where
 
 
 def _with_option(workload: Workload, factor: ExperimentFactor, value: str, file: Path) -> Workload:
