@@ -105,6 +105,16 @@ def test_a_run_without_data_has_a_page_that_says_so(tmp_path: Path) -> None:
         files.write(summarise(bundle), tmp_path / "x.svg")
 
 
+def test_a_picture_of_samples_that_cannot_be_read_names_them(tmp_path: Path) -> None:
+    """992051: *the run measured nothing* was all that was said of a damaged file."""
+    run = runs.make(tmp_path / "b", seconds=1, seal=None)
+    damaged = run.path / "samples.arrows"
+    damaged.write_bytes(damaged.read_bytes()[:16].ljust(4096, b"\0"))
+    with pytest.raises(InputError, match="nothing to draw") as raised:
+        files.write(summarise(Bundle.open(run.path)), tmp_path / "x.svg")
+    assert "samples.arrows" in str(raised.value.hint)
+
+
 @pytest.mark.parametrize(
     ("ending", "start"),
     [(".html", b"<!doctype html>"), (".svg", b"<svg"), (".png", b"\x89PNG"), (".pdf", b"%PDF")],

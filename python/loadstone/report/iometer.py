@@ -152,7 +152,9 @@ def export(path: Path, layout: Layout = "1.1", *, unverified: bool = False) -> t
     """Return the results file of a run or of all runs of a study, and its doubts. Raises `BundleError`."""
     runs = open_runs(path, ("measure",), unverified=unverified)
     if not runs.bundles:
-        raise make_error(BundleError, "report.iometer.no_results", path=path)
+        raise make_error(
+            BundleError, "report.iometer.no_results", hint=next(iter(runs.doubts), None), path=path
+        )
     return results(runs.bundles, layout, runs.doubts), runs.doubts
 
 

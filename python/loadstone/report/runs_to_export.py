@@ -28,6 +28,11 @@ class ExportedRuns:
     """Why these may not be the numbers that were measured, or not all of them."""
 
 
+def why_nothing(bundle: Bundle) -> str | None:
+    """Return what of a bundle could not be read, where nothing is found in it; None where all could be."""
+    return next(iter(bundle.faults), bundle.doubt)
+
+
 def refuse_unread(bundle: Bundle) -> None:
     """Raise `BundleError` for a run whose samples cannot be read."""
     if (fault := bundle.samples_fault()) is not None:

@@ -24,6 +24,7 @@ from loadstone.report.run import answer, data_sheet, hosts, path_chart, path_dia
 from loadstone.report.run.sections import SECTIONS
 from loadstone.report.run.summary_text import cost, monitors, of_verified, per_second
 from loadstone.report.run.terminal import cells
+from loadstone.report.runs_to_export import why_nothing
 from loadstone.report.verdict import words as verdict
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ def picture(made: Summary, audited: Audited | None, kind: str, path: Path) -> by
     """Return all charts as one picture; raises `InputError` when there is nothing to draw."""
     specs = pictures(made, audited)
     if not any(total.ops for total in made.totals("job")):
-        raise make_error(InputError, "report.files.run_empty", path=path)
+        raise make_error(InputError, "report.files.run_empty", hint=why_nothing(made.bundle), path=path)
     spec = charts.together(specs, made.bundle.doubt)
     if kind == ".svg":
         return chart_images.svg(spec).encode()

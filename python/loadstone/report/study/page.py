@@ -216,7 +216,7 @@ def _evidence(studies: Sequence[StudyPage]) -> list[PageSection]:
 def _picture(parts: Sequence[PageSection], kind: str, path: Path, doubt: str | None) -> bytes:
     specs = [spec for part in parts for spec in part.charts]
     if not specs:
-        raise make_error(InputError, "report.files.study_empty", path=path)
+        raise make_error(InputError, "report.files.study_empty", hint=doubt, path=path)
     spec = charts.together(specs, doubt)
     if kind == ".svg":
         return chart_images.svg(spec).encode()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from loadstone.errors import BundleError
 from loadstone.messages import make_error
-from loadstone.report.runs_to_export import open_runs
+from loadstone.report.runs_to_export import open_runs, why_nothing
 from loadstone.report.vdbench import (
     anchors,
     buckets,
@@ -64,7 +64,8 @@ def export(path: Path, out: Path, layout: Layout = "50407", *, unverified: bool 
     found = open_runs(path, unverified=unverified)
     pages = of(found, out.name, layout)
     if pages is None:
-        raise make_error(BundleError, "report.vdbench.no_results", path=path)
+        hint = next(iter(found.doubts), None) or next(filter(None, map(why_nothing, found.bundles)), None)
+        raise make_error(BundleError, "report.vdbench.no_results", hint=hint, path=path)
     Directory(out).settle(pages.all)
     return found.doubts
 
