@@ -265,7 +265,7 @@ def test_a_study_with_a_broken_run_is_read_without_it(
 ) -> None:
     for number in (1, 2):
         make(tmp_path / "study" / "runs" / str(number), MadeJob("a"), seed=number)
-    points = [{"name": f"{n}", "factors": {}, "bundle": f"runs/{n}"} for n in (1, 2, 3)]
+    points = [{"name": f"{n}", "factors": {}, "bundle": f"runs/{n}", "status": "complete"} for n in (1, 2, 3)]
     study = {"kind": "list", "name": "a", "front_end": "fio", "loadstone_version": "0", "started": "now"}
     (tmp_path / "study" / "study.json").write_text(
         json.dumps(seal.with_digest(study | {"request": {}, "points": points}))
