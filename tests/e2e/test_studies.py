@@ -77,7 +77,7 @@ def test_a_sweep_takes_jobs_behind_a_wall_apart(tmp_path: Path) -> None:
         ("writer", 2),
     ]
     assert all(cell["iops"]["value"] > 0 for cell in document["sweep"]["cells"])
-    # The page cache answers most of these, though not always on a busy host: advice rests on valid runs alone.
+    # The page cache answers most of these, not always on a busy host. Advice rests on valid runs alone.
     valid = [next(iter(cell["values"].values())) for cell in document["sweep"]["cells"] if cell["valid"]]
     advised = [next(iter(one["others"].values())) for one in document["sweep"]["advice"]]
     assert advised == [name for name in dict.fromkeys(valid) if valid.count(name) > 1]
