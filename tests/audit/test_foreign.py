@@ -99,8 +99,9 @@ def test_more_clones_than_any_run_has_are_not_believed(tmp_path: Path, change: d
         job.update({key: value for key, value in change.items() if key == "job_runtime"})
         job["job options"].update({key: value for key, value in change.items() if key == "numjobs"})
     (tmp_path / "many.json").write_text(json.dumps(told))
-    for case in cases(tmp_path / "many.json"):
-        assert all((asked.clones or 0) <= 64 for asked in case.jobs)
+    clones = [asked.clones or 0 for case in cases(tmp_path / "many.json") for asked in case.jobs]
+    assert clones
+    assert max(clones) <= 64
 
 
 def test_what_all_hidden_jobs_share_is_known(tmp_path: Path) -> None:

@@ -254,7 +254,9 @@ def test_a_row_without_its_priority_is_no_row_of_the_run(tmp_path: Path) -> None
 def test_events_that_are_lost_are_named_where_there_are_samples(tmp_path: Path) -> None:
     """992004: without its events a run that was never sealed had no errors, and nobody was told."""
     run = runs.make(tmp_path / "b", runs.MadeJob(), seal=None)
-    assert (Bundle.open(run.path).events, Bundle.open(run.path).faults) != ([], [])
+    whole = Bundle.open(run.path)
+    assert whole.events
+    assert whole.faults == []
     (run.path / "events.jsonl").write_bytes(b"")
     for _ in range(2):
         opened = Bundle.open(run.path)
