@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
 from loadstone.hosts.host_state import notes_of_hosts
-from loadstone.report.run import hosts, page, path_chart
+from loadstone.report.run import answer, hosts, page, path_chart
 from tests.hosts.test_run import JOB, run
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def test_hosts_are_told_phase_by_phase_with_their_names_and_data_paths(
         "h2 · large",
     ]
     made = summarise(Bundle.open(tmp_path / "out"))
-    figures = {name: total.data for name, total in hosts.results(made)}
+    figures = {name: total.data for name, total in answer.by_phase(made, "host")}
     operations = {name: data.operations for name, data in figures.items() if data is not None}
     assert operations == {"h1 · readers": 1024, "h2 · readers": 1024, "h1 · large": 16, "h2 · large": 16}
     html = page.render(made)

@@ -281,6 +281,23 @@ def test_phases_have_a_number_each_and_no_sum(tmp_path: Path) -> None:
     assert page.render(made).count('class="main"') == 2
 
 
+def test_targets_of_several_phases_have_a_row_for_each_phase(tmp_path: Path) -> None:
+    """Two targets under 4 KiB and then 128 KiB had one mean over both, as hosts had."""
+    jobs = (
+        MadeJob("small", {"read": 1000}, targets=(0, 1)),
+        MadeJob("large", {"write": 100}, block_bytes=128 << 10, targets=(0, 1), stage=1),
+    )
+    run = runs.make(tmp_path / "b", *jobs, seconds=3, targets=2)
+    made = summarise(Bundle.open(run.path))
+    paths = [target.path for target in made.measurement.plan.targets]
+    found = answer.by_phase(made, "target")
+    assert [name for name, _ in found] == [f"{path} · {job}" for job in ("small", "large") for path in paths]
+    assert [list(total.ops) for _, total in found] == [["read"], ["read"], ["write"], ["write"]]
+    assert all(f"{path} · small" in page.render(made) for path in paths)
+    alone = summarise(Bundle.open(runs.make(tmp_path / "one", jobs[0], seconds=3, targets=2).path))
+    assert [name for name, _ in answer.by_phase(alone, "target")] == paths
+
+
 def test_the_last_lines_of_a_run_are_its_answer(tmp_path: Path) -> None:
     made = summarise(Bundle.open(runs.make(tmp_path / "b", seconds=3).path))
     out = io.StringIO()

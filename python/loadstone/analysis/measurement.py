@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from loadstone.plan.model import Plan
 
 OF_CELL: Final = ("cell", "op")
-By = Literal["all", "stage", "group", "job", "unit", "target", "host", "host of stage"]
+By = Literal["all", "stage", "group", "job", "unit", "target", "host", "target of stage", "host of stage"]
 """What a line of a result stands for. A `job` is a section: all of its clones."""
 
 
@@ -311,6 +311,9 @@ class Measurement:
                 one = (entry.unit, name if host is None else f"{host[1]}: {name}")
             case "host":
                 one = host
+            case "target of stage":
+                stage, at = self._stage_of_cell(cell), entry.target
+                one = None if at is None or stage is None else ((stage, at), self.plan.targets[at].path)
             case "host of stage":
                 stage = self._stage_of_cell(cell)
                 one = None if host is None or stage is None else ((stage, host[0]), host[1])

@@ -7,7 +7,7 @@ writes together; of phases that ran one after the other there is one each. Compu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from rich.text import Text
 
@@ -76,6 +76,22 @@ def phases(made: Summary) -> list[tuple[str, Total]]:
     """Return the total of each phase under its name; nothing where all jobs ran at the same time."""
     totals = made.totals("stage")
     return [(_named(_jobs_of(made, total)), total) for total in totals] if len(totals) > 1 else []
+
+
+def by_phase(made: Summary, by: Literal["target", "host"]) -> list[tuple[str, Total]]:
+    """Return each target or host under its name, phase by phase where a run has several.
+
+    Phases that ran one after the other have no mean rate that anybody could see.
+    """
+    if not (several := phases(made)):
+        return [(total.line.name, total) for total in made.totals(by)]
+    of_stages = made.totals("target of stage" if by == "target" else "host of stage")
+    return [
+        (f"{total.line.name} · {phase}", total)
+        for phase, whole in several
+        for total in of_stages
+        if set(total.line.streams) <= set(whole.line.streams)
+    ]
 
 
 def _jobs_of(made: Summary, total: Total) -> list[Total]:

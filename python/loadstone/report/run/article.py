@@ -111,9 +111,9 @@ def _result(made: Summary) -> list[Block]:
     if len(made.totals("job")) > page.MAX_HEADLINE:
         tables.append(("Each job", "job", page.table(made.totals("job"), made)))
     if len(made.totals("target")) > 1:
-        tables.append(("Each target", "target", page.table(made.totals("target"), None)))
+        tables.append(("Each target", "target", page.result_rows(answer.by_phase(made, "target"))))
     if made.totals("host"):
-        tables.append(("Each host", "host", page.result_rows(hosts.results(made))))
+        tables.append(("Each host", "host", page.result_rows(answer.by_phase(made, "host"))))
     blocks: list[Block] = []
     for title, of, found in tables:
         rows: list[list[TableCell | str]] = [

@@ -8,12 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import units
-from loadstone.report.run import answer
 
 if TYPE_CHECKING:
     from loadstone.analysis.path import Paths
     from loadstone.analysis.summary import Summary
-    from loadstone.analysis.totals import Total
     from loadstone.bundle.hosts import HostPart
     from loadstone.report.pictures.drawer import Svg
 
@@ -37,20 +35,6 @@ def page(made: Summary, charts: list[tuple[str, Svg]]) -> dict[str, Any]:
             for one in (record.shared if record is not None else ())
         ],
     }
-
-
-def results(made: Summary) -> list[tuple[str, Total]]:
-    """Return what each host did, phase by phase: phases that ran one after the other have no mean rate."""
-    phases = answer.phases(made)
-    if not phases:
-        return [(total.line.name, total) for total in made.totals("host")]
-    of_stages = made.totals("host of stage")
-    return [
-        (f"{total.line.name} · {phase}", total)
-        for phase, whole in phases
-        for total in of_stages
-        if set(total.line.streams) <= set(whole.line.streams)
-    ]
 
 
 def paths(made: Summary) -> list[tuple[str, Paths]]:

@@ -83,11 +83,11 @@ def _rendered(made: Summary, audited: Audited | None, drawer: Drawer) -> str:
         picture=_picture_of_answer(made, drawer),
         headline=headline(made),
         jobs=table(made.totals("job"), made) if len(made.totals("job")) > MAX_HEADLINE else [],
-        targets=table(made.totals("target"), None) if len(made.totals("target")) > 1 else [],
+        targets=result_rows(answer.by_phase(made, "target")) if len(made.totals("target")) > 1 else [],
         hosts=hosts.page(made, _drawn(drawer, charts.iops_by_host(made)))
         if made.bundle.hosts is not None
         else None,
-        host_rows=result_rows(hosts.results(made)),
+        host_rows=result_rows(answer.by_phase(made, "host")),
         rates=rates(made),
         paths=_paths(made, audited),
         paths_left_out=hosts.paths_left_out(made),
@@ -260,10 +260,10 @@ def headline(made: Summary) -> list[tuple[str, str, list[str], str]]:
     return result_rows(answer.phases(made) or [("all jobs", made.total)])
 
 
-def table(totals: list[Total], whole: Summary | None) -> list[tuple[str, str, list[str], str]]:
+def table(totals: list[Total], whole: Summary) -> list[tuple[str, str, list[str], str]]:
     """Return name, operation, cells and decimal bandwidth, one row per operation; names only once."""
     lines = [(total.line.name, total) for total in totals]
-    if whole is not None and whole.has_total:
+    if whole.has_total:
         lines.append(("total", whole.total))
     return result_rows(lines)
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from loadstone import notes, units
 from loadstone.analysis import commit
 from loadstone.analysis.verification import verified
-from loadstone.report.run import answer, data_sheet, hosts
+from loadstone.report.run import answer, data_sheet
 from loadstone.report.run.summary_text import cost, of_verified, rates
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _listed(made: Summary) -> list[tuple[str, Total]]:
     jobs = made.totals("job")
     few = len(jobs) <= MAX_JOBS
     listed = [(total.line.name, total) for total in jobs] if few else []
-    if len(of_hosts := hosts.results(made)) <= MAX_JOBS:
+    if len(of_hosts := answer.by_phase(made, "host")) <= MAX_JOBS:
         listed += [(f"on {name}", total) for name, total in of_hosts]
     phases = answer.phases(made)
     if made.has_total or (not few and not phases):
