@@ -94,10 +94,10 @@ def waited_for(pid: int) -> str:
 
 
 def _text_at(pid: int, address: int) -> str:
-    """Return a name in the memory of a process; it may end where the page does."""
+    """Return a name in the memory of a process; the kernel reads on over the end of a page."""
     with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
         memory.seek(address)
-        found = memory.read(min(_NAME_BYTES, -address % _NAME_BYTES or _NAME_BYTES))
+        found = memory.read(_NAME_BYTES)
     return found.partition(b"\0")[0].decode(errors="replace")
 
 
