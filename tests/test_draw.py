@@ -29,6 +29,16 @@ def test_all_of_them(number):
 """
 
 
+TURNS = """
+import pytest
+pytestmark = pytest.mark.in_turn
+def test_one(): pass
+@pytest.mark.parametrize("number", range(4))
+def test_four(number): pass
+def test_two(): pass
+"""
+
+
 def kept(items: Sequence[pytest.Item]) -> list[str]:
     draw.leave_out(items)
     return [item.name for item in items if item.get_closest_marker("nightly") is None]
@@ -58,3 +68,22 @@ def test_every_value_is_drawn_where_there_is_room_and_so_many_cases(
         assert len(names) == 9 + 3 + 5
         values = {value for name in listed for value in name.partition("[")[2][:-1].split("-")}
         assert values == {"red", "green", "blue", *map(str, range(7))}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnknownMarkWarning")
+def test_three_days_run_each_test_that_takes_turns_once(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "in_turn_here.py"
+    file.write_text(TURNS)
+    monkeypatch.syspath_prepend(tmp_path)
+    days = []
+    for day in ("331", "332", "333", "334"):
+        monkeypatch.setenv(draw.VARIABLE, day)
+        days.append(kept(collected(request, file)))
+    first, second, third, again = days
+    assert first == again
+    assert len(first) == len(second) == len(third) == 2
+    assert sorted(first + second + third) == sorted(
+        ["test_one", *(f"test_four[{number}]" for number in range(4)), "test_two"]
+    )

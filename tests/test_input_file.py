@@ -84,6 +84,7 @@ def test_a_block_device_is_no_job_file() -> None:
     assert f"loadstone probe {devices[0]}" in str(error.value.hint)
 
 
+@pytest.mark.in_turn
 @pytest.mark.drawn(4)
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/kmsg"])
 @pytest.mark.parametrize(

@@ -66,6 +66,7 @@ def test_a_plan_is_the_one_of_the_command_line_and_touches_nothing(
     assert sorted(path.name for path in file.parent.iterdir() if path.name != "done") == ["depth.toml"]
 
 
+@pytest.mark.in_turn
 def test_what_was_found_is_told_and_opened_again(found: loadstone.Experiment) -> None:
     assert found.is_complete
     assert (found.exit_code(), found.error, found.still_changed) == (0, None, ())
@@ -91,6 +92,7 @@ class InterruptingDisplay:
         _ = done, number, expected, left_s
 
 
+@pytest.mark.in_turn
 def test_what_an_interrupt_left_out_is_done_by_the_next_call(file: Path, tmp_path: Path) -> None:
     with pytest.raises(loadstone.RunError, match="before its last run") as stopped:
         loadstone.run_experiment(

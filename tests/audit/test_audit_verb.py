@@ -412,6 +412,7 @@ def test_the_bundle_of_somebody_else_ends_no_search(
     ]
 
 
+@pytest.mark.in_turn
 def test_ten_thousand_other_files_are_looked_at_up_to_a_limit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -60,6 +60,7 @@ def known_to_both(asked: JobRequest, does: dict[str, Any], job: Job) -> dict[str
     return does
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", drawn_jobs.KINDS)
 def test_request_is_what_the_plan_does(kind: str) -> None:
     looked_at = 0

@@ -38,6 +38,7 @@ def against(case: Case) -> list[str]:
     ]
 
 
+@pytest.mark.in_turn
 @pytest.mark.drawn(3)
 @pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize("front", generated.FRONTS)

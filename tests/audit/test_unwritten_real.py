@@ -20,6 +20,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("read_mib", "accused"), [(SIZE_MIB // 2, False), (SIZE_MIB, True)])
 def test_only_reads_beyond_what_a_zram_stores_are_of_unwritten_space(
     tmp_path: Path, read_mib: int, accused: bool

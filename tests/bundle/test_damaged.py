@@ -309,6 +309,7 @@ def attacked(whole: list[Path], place: Path, seed: int, *, every: bool) -> list[
     return [f"seed {seed}, {source.name}, {told}: {' '.join(line[:3])}: {wrong}" for line, wrong in found]
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_verbs_refuse_or_read_damaged_bundles(whole: list[Path], tmp_path: Path) -> None:
     wrong = [one for seed in range(FAST) for one in attacked(whole, tmp_path, seed, every=False)]
@@ -333,6 +334,7 @@ def test_every_verb_refuses_or_reads_many_damaged_bundles(
     assert wrong == []
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_a_file_that_may_not_be_read_is_named(
     whole: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.in_turn
 def test_tables_are_written_in_groups_that_can_be_read_one_at_a_time(tmp_path: Path) -> None:
     """Found by damaging bundles: a reader holds a whole group, and groups had 262,144 rows of 2 KiB each."""
     path = runs.make(tmp_path / "b", seconds=2.0, seal=None).path

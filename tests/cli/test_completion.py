@@ -41,6 +41,7 @@ def _offered(where: Path, *words: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.in_turn
 @needs_bash
 def test_a_shell_is_offered_verbs_workloads_files_and_parameters(tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text("[j]\n")

@@ -78,6 +78,7 @@ def drawn(chance: random.Random) -> list[str]:
     return [*words, f"--unlink={chance.choice([0, 0, 1])}"]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("seed", range(16))
 def test_an_engine_does_and_counts_what_the_real_fio_does(seed: int, tmp_path: Path) -> None:
     words = ["--name=job", *drawn(random.Random(seed))]
@@ -90,6 +91,7 @@ def test_an_engine_does_and_counts_what_the_real_fio_does(seed: int, tmp_path: P
     assert found(tmp_path / "ours") == found(tmp_path / "theirs"), words
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("engine", "left"),
     [

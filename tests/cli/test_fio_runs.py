@@ -129,6 +129,7 @@ def test_a_target_that_cannot_be_opened(tmp_path: Path) -> None:
     assert "/proc/nonexistent" in done.stderr
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("words", "ios"),
     [
@@ -259,6 +260,7 @@ def test_the_status_line(tmp_path: Path) -> None:
     assert "IOPS][eta 00m:0" in line
 
 
+@pytest.mark.in_turn
 def test_the_seeds_repeat_unless_told_not_to(tmp_path: Path) -> None:
     def seeds(*words: str) -> list[str]:
         out = fio("--debug=random", *NULL, "--rw=randread", *words, cwd=tmp_path).stdout
@@ -288,6 +290,7 @@ def test_the_bundle_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert json.loads((bundle / "manifest.json").read_text())["status"] == "complete"
 
 
+@pytest.mark.in_turn
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 @pytest.mark.parametrize(
     "words",

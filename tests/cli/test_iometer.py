@@ -57,6 +57,7 @@ def test_mistakes(capsys: pytest.CaptureFixture[str], arguments: list[str], word
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_a_test_is_a_study_and_its_results_are_iometers(
     capsys: pytest.CaptureFixture[str], tmp_path: Path

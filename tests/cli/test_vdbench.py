@@ -200,6 +200,7 @@ def test_what_would_be_refused_is_told_with_the_list(
     assert f"{path}:1: hd: hd=a is another host" in re.sub(r"\n\s*", " ", err)
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_a_file_runs_as_it_is_and_its_results_agree_everywhere(file: Path) -> None:
     # As fast as it can would take a CPU for eight seconds and say no more.

@@ -325,6 +325,7 @@ def of_patterns(path: Path, seed: int, *jobs: str, seconds: float = 20.0) -> Pat
     return runs.make(path, *made_of, seconds=seconds, seed=seed).path
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("seed", [11, 12])
 def test_a_gate_passes_nothing_where_a_side_lacks_a_pattern(tmp_path: Path, seed: int) -> None:
     """Seeded: the base has two patterns, a side one of them, in either order."""

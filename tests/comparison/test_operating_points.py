@@ -6,6 +6,8 @@ import io
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from loadstone.api import comparing
 from loadstone.screen import Screen
 from tests.report.test_study_page import swept
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.in_turn
 def test_sweeps_are_compared_by_where_each_would_be_operated_and_by_combination(tmp_path: Path) -> None:
     swept(tmp_path / "a", ("iodepth", (1, 2, 4, 8)))
     swept(tmp_path / "b", ("iodepth", (1, 2, 4, 8, 16)))
@@ -41,6 +44,7 @@ def test_sweeps_are_compared_by_where_each_would_be_operated_and_by_combination(
     assert json.dumps(told)
 
 
+@pytest.mark.in_turn
 def test_a_comparison_of_runs_tells_no_place_to_operate(tmp_path: Path) -> None:
     swept(tmp_path / "a", ("bs", (4096, 8192)))
     swept(tmp_path / "b", ("bs", (4096, 8192)))

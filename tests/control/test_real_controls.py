@@ -64,6 +64,7 @@ def values(device: str, point: Path) -> dict[str, str | None]:
     return read
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("scheduler", ["none", "mq-deadline"])
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_program_that_is_killed_or_interrupted_leaves_nothing_changed(

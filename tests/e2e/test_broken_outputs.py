@@ -46,6 +46,7 @@ def fast(tmp_path: Path) -> Path:
     return job(tmp_path / "r.fio", JOB)
 
 
+@pytest.mark.in_turn
 @pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     ("where", "why"), [("> /dev/full", "No space left on device"), (">&-", "it is closed")]
@@ -84,6 +85,7 @@ def test_encodings_without_our_letters(fast: Path, tmp_path: Path, words: str, e
         assert Bundle.open(tmp_path / "b").status == "complete"
 
 
+@pytest.mark.in_turn
 def test_nobody_hears_errors(fast: Path, tmp_path: Path) -> None:
     for where in ("2> /dev/full", "2>&-"):
         done = shell(f"$L run r.fio --no-report {where}", tmp_path)
@@ -175,6 +177,7 @@ def test_a_bundle_that_is_made_immutable_in_the_run(tmp_path: Path) -> None:
     assert run("report", "b", "-o", "page.html", cwd=tmp_path).code == 0
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("limit", "said"),
     [("ulimit -n 24", "ulimit"), ("ulimit -f 8", "ulimit -f"), ("ulimit -v 300000", "ulimit -v unlimited")],
@@ -186,6 +189,7 @@ def test_limits_of_the_shell(fast: Path, tmp_path: Path, limit: str, said: str) 
     assert said in done.err
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kib", [700_000, 900_000, 1_100_000, 1_600_000])
 def test_too_little_memory_for_what_comes_after_the_run(fast: Path, tmp_path: Path, kib: int) -> None:
     done = shell(f"ulimit -v {kib}; $L run r.fio --out b --no-calibration", tmp_path)
@@ -212,6 +216,7 @@ def test_a_report_that_cannot_be_written_fails_after_the_figures(fast: Path, tmp
     assert "Traceback" not in done.err
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("words", ["run", "fio", "workloads"])
 def test_a_working_directory_that_is_gone_is_named(fast: Path, tmp_path: Path, words: str) -> None:
     job = fast if words != "workloads" else ""

@@ -24,6 +24,7 @@ ORDERLY = [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGPWR]
 AT_ONCE = [signal.SIGKILL, signal.SIGABRT, signal.SIGRTMIN]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("number", ORDERLY)
 def test_a_signal_that_can_be_taken_names_its_sender(tmp_path: Path, number: signal.Signals) -> None:
     running = start("run", job(tmp_path / "r.fio", JOB), "--out", "b", "--no-report", cwd=tmp_path)
@@ -51,6 +52,7 @@ def test_a_signal_that_kills_is_named(tmp_path: Path, number: signal.Signals) ->
     assert Bundle.open(tmp_path / "b").status == "failed"
 
 
+@pytest.mark.in_turn
 def test_a_limit_on_processor_time_is_named(tmp_path: Path) -> None:
     # On a busy host three seconds of CPU time take a while.
     text = UNPACED.replace("filename=data", "filename=/dev/zero").replace("runtime=20s", "runtime=50s")
@@ -97,6 +99,7 @@ def test_the_drop_in_fails_as_well(tmp_path: Path) -> None:
     assert Bundle.open(bundle).status == "failed"
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     "words", [("run", "--repeat", "3"), ("sweep", "--iodepth", "1,2"), ("curve", "--points", "3")]
 )

@@ -149,6 +149,7 @@ def _text(path: Path) -> str:
         return ""
 
 
+@pytest.mark.in_turn
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("kind", "step"),

@@ -136,6 +136,7 @@ def test_a_backing_file_that_shrinks_is_an_io_error_with_its_offset(backing: Pat
     assert bundle.samples()["ops"].sum() > 0
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_io_that_does_not_come_back_ends_the_run_within_its_time(backing: Path, tmp_path: Path) -> None:
     with attached(backing) as device:
@@ -150,6 +151,7 @@ def test_io_that_does_not_come_back_ends_the_run_within_its_time(backing: Path, 
     assert "hung" in kinds(tmp_path / "b")
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_an_interrupt_ends_a_run_on_a_device_that_stands_still(backing: Path, tmp_path: Path) -> None:
     with attached(backing) as device:

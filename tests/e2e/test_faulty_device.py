@@ -19,6 +19,7 @@ def staged() -> None:
         pytest.skip(why)
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("kind", trial.KINDS)

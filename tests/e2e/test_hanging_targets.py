@@ -176,6 +176,7 @@ def test_what_is_waited_for_is_said_meanwhile(tmp_path: Path, words: tuple[str, 
         assert finish(running).code == 130
 
 
+@pytest.mark.in_turn
 @pytest.mark.drawn(5)
 @pytest.mark.parametrize(
     "words",

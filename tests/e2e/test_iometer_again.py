@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e import program
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ Version 1.1.0
 """
 
 
+@pytest.mark.in_turn
 def test_a_second_run_takes_the_file_of_the_first(tmp_path: Path) -> None:
     (tmp_path / "drive").mkdir()
     mapped = ("--map", f"C:={tmp_path / 'drive'}")

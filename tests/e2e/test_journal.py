@@ -106,6 +106,7 @@ def put_back(directory: Path, copy: bytes, blocks: list[int]) -> None:
             file.write(copy[block * BLOCK : (block + 1) * BLOCK])
 
 
+@pytest.mark.in_turn
 def test_a_killed_run_is_sound_and_a_lost_write_is_found(tmp_path: Path) -> None:
     copy = killed(tmp_path, "runtime=30\nsync=dsync\n")
     code, end, damage = verified(tmp_path)
@@ -143,6 +144,7 @@ def test_what_was_flushed_must_be_there(tmp_path: Path) -> None:
     assert [(one["kind"], one["offset"] // BLOCK) for one in damage] == [("lost_write", 5)]
 
 
+@pytest.mark.in_turn
 def test_a_run_that_ended_in_order_is_verified_later(tmp_path: Path) -> None:
     process = begin(tmp_path, "runtime=1\nend_fsync=1\n")
     process.communicate(timeout=60)

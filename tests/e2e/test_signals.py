@@ -73,6 +73,7 @@ def documents(text: str) -> list[object]:
     return found
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", ["INT", "TERM"])
 def test_fio_in_the_background_of_a_script_ends_when_asked(name: str, place: Path) -> None:
     script = f"{FIO} > out 2> err & p=$!; {STARTED}; kill -{name} $p; wait $p"
@@ -83,6 +84,7 @@ def test_fio_in_the_background_of_a_script_ends_when_asked(name: str, place: Pat
     assert list((place / "tmp").iterdir()) == []
 
 
+@pytest.mark.in_turn
 def test_a_run_in_the_background_of_a_script_ends_when_asked_and_keeps_what_it_measured(place: Path) -> None:
     (place / "job.fio").write_text(
         "[a]\nioengine=null\nsize=1g\nrw=read\nrate=10m\nruntime=60\ntime_based=1\n"
@@ -92,6 +94,7 @@ def test_a_run_in_the_background_of_a_script_ends_when_asked_and_keeps_what_it_m
     assert json.loads((place / "b" / "manifest.json").read_text())["status"] == "interrupted"
 
 
+@pytest.mark.in_turn
 def test_a_list_of_runs_in_the_background_of_a_script_ends_when_asked(place: Path) -> None:
     (place / "job.fio").write_text(
         "[a]\nioengine=null\nsize=1g\nrw=read\nrate=10m\nruntime=60\ntime_based=1\n"
@@ -107,6 +110,7 @@ def test_nohup_keeps_its_meaning(place: Path) -> None:
     assert shell(script, place) == 0
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("form", ["json", "terse", "normal"])
 def test_sigusr1_prints_the_results_so_far_in_the_form_asked_for_and_goes_on(form: str, place: Path) -> None:
     short = FIO.replace("--runtime=60", "--runtime=6")

@@ -65,6 +65,7 @@ def test_until_stops_at_the_latest_when_time_is_up(tmp_path: Path) -> None:
     assert "no more repeats: there is no time for another run" in done.out.replace("\n", " ")
 
 
+@pytest.mark.in_turn
 def test_a_sweep_takes_jobs_behind_a_wall_apart(tmp_path: Path) -> None:
     one = job(tmp_path / "w.fio", WALLED.format(1, tmp_path, 1, tmp_path))
     done = run("sweep", one, "--numjobs", "1,2", "--out", "s", "--json", "--no-report", cwd=tmp_path)

@@ -154,6 +154,7 @@ def test_the_page_and_the_audit_take_it(made: Path) -> None:
     assert "no place for that" in done.err
 
 
+@pytest.mark.in_turn
 def test_a_life_of_files_ends_with_an_empty_anchor(tmp_path: Path) -> None:
     text = (
         "fwd=default,fsd=fsd1,xfersize=4k,threads=3,fileselect=(sequential,once)\n"
@@ -174,6 +175,7 @@ def test_a_life_of_files_ends_with_an_empty_anchor(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "tree").iterdir()] == [".loadstone-tree.json"]
 
 
+@pytest.mark.in_turn
 def test_what_a_format_deletes_is_measured_where_the_tree_is_ours_and_the_same(tmp_path: Path) -> None:
     text = "fwd=w,fsd=fsd1\nrd=r,fwd=w,fwdrate=max,elapsed=4,format=only\n"
     study(tmp_path, text)

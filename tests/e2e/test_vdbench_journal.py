@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e import program
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ rd=reads,wd=reads,iorate=200,elapsed=2
 """
 
 
+@pytest.mark.in_turn
 def test_a_run_that_writes_keeps_a_journal_and_one_that_reads_does_not(tmp_path: Path) -> None:
     (tmp_path / "job.parm").write_text("journal=yes" + TEXT)
     done = program.run("run", "job.parm", "--out", "study", "--no-calibration", cwd=tmp_path)

@@ -38,6 +38,7 @@ def same(out: Path, study: Path, directory: Path) -> None:
         assert (out / path.name).read_text() == path.read_text(), path.name
 
 
+@pytest.mark.in_turn
 def test_lines_come_as_intervals_end_and_are_those_of_an_export(tmp_path: Path) -> None:
     job = tmp_path / "a.parm"
     job.write_text(RAW.format(d=tmp_path))

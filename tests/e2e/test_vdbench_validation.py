@@ -36,6 +36,7 @@ def ends(directory: Path) -> list[dict[str, Any]]:
     return sorted(found, key=lambda event: event["stream"])
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("validate", "reads_of_a_write"), [("no_preread", 0), ("yes", 1), ("read_after_write", 2)]
 )
@@ -138,6 +139,7 @@ rd=d,fwd=r,fwdrate=400,elapsed=2,interval=1{damage}
 """
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_files_of_a_tree_are_verified_from_run_to_run(tmp_path: Path) -> None:
     run_list(tmp_path, TREE.format(validate="yes", damage=""), 0)
@@ -157,6 +159,7 @@ def stream_ends(run: Path) -> list[dict[str, Any]]:
     return [one for one in program.events(run) if one["type"] == "stream_end"]
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_damage_in_a_tree_is_told_by_file(tmp_path: Path) -> None:
     damage = (
@@ -173,6 +176,7 @@ def test_damage_in_a_tree_is_told_by_file(tmp_path: Path) -> None:
     assert "of vdb.1_1.dir/vdb_f0000.file offset 0" in done.err
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_files_that_are_made_anew_take_what_was_known_along(tmp_path: Path) -> None:
     """Deleted and created files, and a tree that is formatted again, are not held to what they were."""

@@ -57,6 +57,7 @@ def counts(job: dict[str, Any], ops: tuple[str, ...] = ("read", "write")) -> lis
     return [(job[op]["total_ios"], job[op]["io_bytes"]) for op in ops]
 
 
+@pytest.mark.in_turn
 @pytest.mark.skipif(FIO is None, reason="fio is not installed: nothing to compare with")
 @pytest.mark.drawn(5)
 @pytest.mark.parametrize("method", METHODS)
@@ -71,6 +72,7 @@ def test_each_verifies_what_the_other_wrote(tmp_path: Path, method: str) -> None
         assert (code, counts(read)[0]) == (0, (64, 1 << 18)), said
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("method", "moved"), [("sha512", 0), ("crc7", 300), ("pattern_hdr", 300)])
 def test_headers_of_either_layout_are_read_whatever_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, moved: int
@@ -96,6 +98,7 @@ def test_an_unknown_version_of_headers_is_refused(tmp_path: Path, monkeypatch: p
     assert done.err == "fio: LOADSTONE_FIO_VERIFY is '4'\nvalid are 3.33 and 3.42\n"
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("given", "reads"),
     [
@@ -115,6 +118,7 @@ def test_as_much_is_read_back_as_fio_reads(tmp_path: Path, given: dict[str, obje
         assert counts(fios(tmp_path, verify="crc32c", **given)[1]) == counts(job)
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 @pytest.mark.parametrize(
     "given",

@@ -19,6 +19,7 @@ def call(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return started.run([*words], cwd=cwd)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("words", "said", "hint"),
     [

@@ -321,6 +321,7 @@ def test_a_zero_is_no_measurement_and_nothing_breaks_on_nothing() -> None:
     assert len(nothing.left_out) == len(made.rows)
 
 
+@pytest.mark.in_turn
 @settings(max_examples=25)
 @given(st.integers(0, 10**6))
 def test_any_table_is_analysed(seed: int) -> None:

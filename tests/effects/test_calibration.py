@@ -27,6 +27,7 @@ def check(found: list[StudyFindings], *, least: float, most: float) -> None:
     assert sum(one.interaction_found for one in large) >= 0.8 * len(large)
 
 
+@pytest.mark.in_turn
 def test_a_few_planted_effects_lie_in_their_intervals() -> None:
     found = [one for kind in ("normal", "all of these") for one in judge(kind, range(7_000_005, 7_000_012))]
     # Seeds of which four have a large interaction. 14 at 95 %: 13.3 ± 0.8 are covered; three deviations.
@@ -36,6 +37,7 @@ def test_a_few_planted_effects_lie_in_their_intervals() -> None:
     assert "| normal | 7 |" in page(found, "test")
 
 
+@pytest.mark.in_turn
 def test_outcomes_that_are_kept_are_not_judged_again(tmp_path: Path) -> None:
     keep = tmp_path / "kept.jsonl"
     first = DrawnStudies(judge, ("normal", "drift"), range(7_000_000, 7_000_002), 1).outcomes(keep, 1)

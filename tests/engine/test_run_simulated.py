@@ -515,6 +515,7 @@ def tried(seeds: range, directory: Path) -> Counter[tuple[str, str]]:
     return found
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_a_hundred_runs(tmp_path: Path) -> None:
     found = tried(FAST, tmp_path)

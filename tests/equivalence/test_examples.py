@@ -50,6 +50,7 @@ def assert_same(cut: examples.Cut, theirs: IoLog, ours: IoLog) -> None:
         assert ours.share_in_sequence() <= theirs.share_in_sequence() + chance
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 @pytest.mark.skipif(NO_FIO, reason="fio is not installed: nothing to compare with")
 @pytest.mark.skipif(NO_EXAMPLES, reason=f"{examples.PLACE}: install the package fio-examples")

@@ -137,6 +137,7 @@ def assert_same(name: str, theirs: IoLog, ours: IoLog) -> None:
     assert ours.share_in_sequence() == pytest.approx(theirs.share_in_sequence(), abs=0.05)
 
 
+@pytest.mark.in_turn
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed: nothing to compare with")
 @pytest.mark.drawn(8)
 @pytest.mark.parametrize("job", sorted(JOBS.glob("*.fio")), ids=lambda p: p.stem)

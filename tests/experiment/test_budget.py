@@ -136,6 +136,7 @@ def run(path: Path, out: Path, stopped: StoppedExperiment | None = None, last: i
     )  # fmt: skip
 
 
+@pytest.mark.in_turn
 def test_a_target_that_is_prepared_counts_in_every_session(tmp_path: Path) -> None:
     needs_engine()
     path, out = tmp_path / "x.toml", tmp_path / "out"

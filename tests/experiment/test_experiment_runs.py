@@ -118,6 +118,7 @@ class MachineOfFiles:
         )
 
 
+@pytest.mark.in_turn
 def test_what_is_set_is_seen_recorded_and_put_back(tmp_path: Path) -> None:
     host, prepared = MachineOfFiles(tmp_path), prepare(written(tmp_path))
     outcome = host.run(prepared, tmp_path / "out")
@@ -147,6 +148,7 @@ def test_what_is_set_is_seen_recorded_and_put_back(tmp_path: Path) -> None:
     assert means["4"] == pytest.approx([20000, 20000], rel=0.02)
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_what_stopped_goes_on_with_what_is_missing(tmp_path: Path) -> None:
     host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
@@ -412,6 +414,7 @@ def test_a_server_that_does_not_answer_is_said_before_the_study(tmp_path: Path) 
     assert "swappiness = there: the page cache of nobody@127.0.0.1 cannot be dropped: " in str(refused)
 
 
+@pytest.mark.in_turn
 def test_a_plan_tells_what_its_repeats_will_show(tmp_path: Path) -> None:
     def least(repeats: int) -> list[float | None]:
         text = FILE.replace("repeats = 2", f"repeats = {repeats}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
 from loadstone.hosts.host_state import notes_of_hosts
@@ -14,11 +16,11 @@ from tests.hosts.test_run import JOB, run
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
 
 PHASES = JOB + "[large]\nstonewall\nrw=read\nbs=64k\nio_size=1m\n"
 
 
+@pytest.mark.in_turn
 def test_hosts_are_told_phase_by_phase_with_their_names_and_data_paths(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -57,6 +57,7 @@ def run(tmp_path: Path, *more: str, count: int = 2, text: str = JOB) -> int:
     return main([*words, "--out", str(tmp_path / "out"), "--no-report", "--no-calibration", *more])
 
 
+@pytest.mark.in_turn
 def test_totals_are_the_sum_of_the_hosts_to_the_io(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -195,6 +196,7 @@ WHY = {
 }
 
 
+@pytest.mark.in_turn
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     "fault", ["removed", *(pytest.param(one, marks=pytest.mark.root) for one in ("immutable", "full"))]
@@ -240,6 +242,7 @@ def test_a_host_may_be_an_ipv6_address_and_a_wrong_port_is_told() -> None:
             read_hosts(wrong)
 
 
+@pytest.mark.in_turn
 def test_a_rate_that_all_hosts_keep_is_no_limit_of_a_host(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -252,6 +255,7 @@ def test_a_rate_that_all_hosts_keep_is_no_limit_of_a_host(
     assert "host_is_limit" not in causes
 
 
+@pytest.mark.in_turn
 def test_an_audit_of_the_bundle_judges_the_hosts_as_the_run_did(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -265,6 +269,7 @@ def test_an_audit_of_the_bundle_judges_the_hosts_as_the_run_did(
     assert (audited["sentences"], audited["confidence"]) == (of_run["sentences"], of_run["confidence"])
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_runs_on_hosts_are_compared_stage_by_stage(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -34,6 +34,7 @@ def run(tmp_path: Path, name: str, text: str) -> int:
     return main([*words, "--no-report", "--no-calibration"])
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_hosts_share_a_tree_and_each_has_its_own_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -55,6 +56,7 @@ def test_hosts_share_a_tree_and_each_has_its_own_files(
     assert files[7].read_text() == "mine"
 
 
+@pytest.mark.in_turn
 def test_a_host_tells_what_is_missing_in_the_words_of_the_job_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

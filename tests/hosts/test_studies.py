@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_each_run_of_a_sweep_is_a_run_on_all_hosts_and_can_be_run_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -48,6 +49,7 @@ def test_each_run_of_a_sweep_is_a_run_on_all_hosts_and_can_be_run_again(
     assert [host["ops"] for host in again["hosts"]] == [1024, 1024]
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_runs_on_hosts_are_asked_for_from_python(tmp_path: Path) -> None:
     given: dict[str, Any] = {"hosts": str(hosts_file(tmp_path)), "calibration": False}
@@ -78,6 +80,7 @@ def test_what_would_be_set_on_this_machine_is_refused_with_hosts(
     assert "would be set on this machine" in capsys.readouterr().err
 
 
+@pytest.mark.in_turn
 def test_a_host_is_free_for_nobody_else_between_the_runs_of_a_study(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,7 @@ def test_the_regressions_are_those_that_are_kept(whole: model.FitSample) -> None
     assert model.fit_strange(whole) == FITTED.strange
 
 
+@pytest.mark.in_turn
 def test_a_quarter_of_the_situations_leaves_the_weights_where_they_are(sample: model.FitSample) -> None:
     again = model.fit_weights(sample, None, FITTED.weights)
     for name in model.BOUNDS:
@@ -80,6 +81,7 @@ def later() -> model.FitSample:
     return model.sample(every, alone=True)
 
 
+@pytest.mark.in_turn
 def test_the_calibration_is_of_situations_that_nothing_was_fitted_on(later: model.FitSample) -> None:
     every, hashed = lines.kept(lines.CALIBRATION)
     fitted, _ = lines.kept()
@@ -126,6 +128,7 @@ def test_the_quick_sums_are_those_of_the_product() -> None:
         assert measures == pytest.approx(measuring(told), abs=1e-6)
 
 
+@pytest.mark.in_turn
 def test_weights_are_fitted_without_what_is_left_out() -> None:
     every, _ = lines.kept()
     some = [row for row in every if model.simulated(row)][::12]

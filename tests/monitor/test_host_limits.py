@@ -116,6 +116,7 @@ def test_why_there_is_no_ring(
     assert remedy in found.remedy
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_a_run_in_a_real_time_class_says_that_it_may_be_held(tmp_path: Path) -> None:
     needs_engine()

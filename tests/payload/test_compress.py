@@ -50,6 +50,7 @@ def zram_could_store(disk: parts.ZramDisk, algorithm: str, percent: int) -> floa
     return disk.stored_percent()
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 @needs_zram
 @pytest.mark.parametrize("algorithm", ["lzo", "lzo-rle", "lz4", "zstd"])
@@ -97,6 +98,7 @@ def test_one_buffer_written_again_is_incompressible_only_in_small_pieces(tmp_pat
     assert len(pa.compress(refilled, codec="zstd", asbytes=True)) >= EXTENT_BYTES
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 @needs_btrfs
 def test_btrfs_stores_what_it_could(tmp_path: Path) -> None:

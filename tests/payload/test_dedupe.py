@@ -26,6 +26,7 @@ def unique_percent(path: Path) -> float:
     return 100 * len(hashes) / blocks
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("percent", [30, 90, 100])
 def test_the_share_of_repeated_blocks(tmp_path: Path, percent: int) -> None:
     content.write(tmp_path / "data", SIZE_BYTES, f"--dedupe_percentage={percent}")

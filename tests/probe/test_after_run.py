@@ -108,6 +108,7 @@ def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert {"name", "asks", "seconds", "most_written_bytes", "expected_bits"} == set(told["probes"][0])
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_an_interrupted_probe_keeps_what_was_measured(tmp_path: Path) -> None:
     needs_engine()

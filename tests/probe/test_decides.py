@@ -88,6 +88,7 @@ def test_what_is_particular_to_a_job_is_probed_first_also_where_no_explanation_a
     assert len(order) == len(offered)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("made_by", "expected"),
     [

@@ -74,6 +74,7 @@ def close(ours: str, theirs: str) -> bool:
     return all(abs(a - b) <= 0.011 + 1e-4 * abs(b) for a, b in pairs)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("case", CASES)
 def test_the_text_of_the_same_figures_is_fios(case: str, tmp_path: Path) -> None:
     out = run_fio(CASES[case], tmp_path, "normal,json+")
@@ -88,6 +89,7 @@ def test_the_text_of_the_same_figures_is_fios(case: str, tmp_path: Path) -> None
         assert close(mine, his), f"{mine!r} is not {his!r}"
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("version", terse.VERSIONS)
 @pytest.mark.parametrize("case", ["mixed-directions", "unified", "two-groups", "windows", "file"])
 def test_the_terse_line_of_the_same_figures_is_fios(case: str, version: int, tmp_path: Path) -> None:
@@ -107,6 +109,7 @@ def test_the_terse_line_of_the_same_figures_is_fios(case: str, version: int, tmp
             assert close(a, b), f"field {i}: {a} is not {b}"
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("case", ["mixed-directions", "unified", "trims-and-syncs", "file"])
 @pytest.mark.parametrize("plus", [False, True])
 def test_the_document_has_fios_keys_in_fios_order(case: str, plus: bool, tmp_path: Path) -> None:

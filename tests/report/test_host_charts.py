@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SECONDS = 1300
 
 
+@pytest.mark.in_turn
 def test_seconds_of_a_long_run_are_added_up(tmp_path: Path) -> None:
     told = {"cpu.all.user_ns": 300_000_000, "cpu.all.idle_ns": 700_000_000, "memory.available_bytes": 1 << 30}
     job = MadeJob(ops_hz={"read": 1.0})

@@ -61,6 +61,7 @@ def drawn(chance: random.Random) -> list[MadeJob]:
     ]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("seed", range(3))
 def test_no_page_shows_a_raw_figure(tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     chance = random.Random(seed)

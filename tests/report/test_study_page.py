@@ -100,6 +100,7 @@ def drawn(html: str) -> int:
     return html.partition("<h2>Over time</h2>")[0].count("<figure")
 
 
+@pytest.mark.in_turn
 def test_a_curve_has_a_table_its_knee_its_limit_and_charts(curved: StudyPage) -> None:
     whole = curved
     text, html = said(whole), page(whole)
@@ -126,6 +127,7 @@ def test_a_curve_has_a_table_its_knee_its_limit_and_charts(curved: StudyPage) ->
     assert made["status"] == "complete"
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_a_limit_says_which_share_decided_it_and_where_nothing_did(tmp_path: Path) -> None:
     """Where there are too few I/Os for the percentile itself, the share is all there is to see."""
@@ -179,6 +181,7 @@ def test_a_load_that_is_not_valid_is_a_cross_that_nothing_joins(curved: StudyPag
     chart_images.svg(spec)
 
 
+@pytest.mark.in_turn
 def test_large_blocks_are_drawn_against_bandwidth(tmp_path: Path) -> None:
     whole = curve(tmp_path / "s", slo=None, percents=(50.0, 90.0), bs="128k")
     found = curves(whole.runs)
@@ -188,6 +191,7 @@ def test_large_blocks_are_drawn_against_bandwidth(tmp_path: Path) -> None:
     assert re.search(r"closed loop\s+1\.22 GiB/s|closed loop\s+1\.22\d ± <?0\.\d+ GiB/s", said(whole))
 
 
+@pytest.mark.in_turn
 def test_studies_laid_over_each_other_have_the_names_of_their_directories(
     curved: StudyPage, tmp_path: Path
 ) -> None:
@@ -203,6 +207,7 @@ def test_studies_laid_over_each_other_have_the_names_of_their_directories(
         study_page.write([one, repeated], tmp_path / "none.html")
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_a_sweep_of_one_two_and_three_factors(tmp_path: Path) -> None:
     one = swept(tmp_path / "1", ("iodepth", (1, 2, 4, 8, 16)))
@@ -307,6 +312,7 @@ def test_every_chart_can_be_drawn_and_written_as_a_picture(curved: StudyPage, tm
     assert study_charts.rate_of_runs([]) is None
 
 
+@pytest.mark.in_turn
 def test_the_document_of_a_study_is_its_schema(curved: StudyPage, tmp_path: Path) -> None:
     wholes = [
         curved,

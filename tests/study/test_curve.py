@@ -58,6 +58,7 @@ def highest_rho(allowed: float, services: float) -> float:
     return low
 
 
+@pytest.mark.in_turn
 def test_a_ladder_is_walked_and_its_latencies_are_those_of_theory(tmp_path: Path) -> None:
     found = measure(tmp_path, CurveOptions(), simulated.device(SERVICE_NS))
     assert found.maximum is not None
@@ -84,6 +85,7 @@ def test_it_is_known_how_many_runs_results_can_ask_for(options: CurveOptions, mo
     assert CurveController(simulated.workload(2, iodepth=64), options).most() == most
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_the_knee_is_where_theory_has_it(tmp_path: Path) -> None:
     """Largest power of M/D/1: 2 - sqrt(2) of capacity."""
@@ -150,6 +152,7 @@ def test_four_servers_keep_a_limit_up_to_where_a_queue_of_four_does(tmp_path: Pa
     assert high - low < 0.04
 
 
+@pytest.mark.in_turn
 def test_limits_that_always_or_never_hold_are_told_so(tmp_path: Path) -> None:
     """Never: the device itself takes 100 µs. Always: nothing is slower than the depth lets it be."""
     device = simulated.device(SERVICE_NS)
@@ -161,6 +164,7 @@ def test_limits_that_always_or_never_hold_are_told_so(tmp_path: Path) -> None:
     assert never.limit.breaks.percent < 2
 
 
+@pytest.mark.in_turn
 def test_what_is_noisy_is_measured_again_and_pooled(tmp_path: Path) -> None:
     device = simulated.device(SERVICE_NS, service="exponential")
     found = measure(tmp_path, CurveOptions(percents=(20.0, 95.0)), device, seconds=2)
@@ -171,6 +175,7 @@ def test_what_is_noisy_is_measured_again_and_pooled(tmp_path: Path) -> None:
     assert low < (noisy.percentiles_ns[99.0] or 0) < high
 
 
+@pytest.mark.in_turn
 def test_repeat_measures_every_load_so_often_and_the_maximum_too(tmp_path: Path) -> None:
     found = measure(
         tmp_path, CurveOptions(percents=(20.0, 50.0), repeat=2), simulated.device(SERVICE_NS), seconds=2

@@ -39,6 +39,7 @@ def test_so_many_repeats(tmp_path: Path) -> None:
     assert [one.name for one in outcome.study.points] == ["repeat-1", "repeat-2", "repeat-3"]
 
 
+@pytest.mark.in_turn
 def test_it_stops_when_the_mean_is_known(tmp_path: Path) -> None:
     """The device is 1 % faster every other time: known to 2 % after the fewest runs there may be."""
     controller = RepeatController(
@@ -50,6 +51,7 @@ def test_it_stops_when_the_mean_is_known(tmp_path: Path) -> None:
     assert controller.ended_because == "the mean is known to within 2 %"
 
 
+@pytest.mark.in_turn
 def test_it_goes_on_while_the_runs_lie_apart_and_stops_when_time_is_up(tmp_path: Path) -> None:
     """Every other run has half the rate; each takes 10 s of a clock that has 65."""
     clock = iter([0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0])

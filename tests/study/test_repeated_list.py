@@ -49,6 +49,7 @@ def run(path: Path, controller: Any) -> Any:
     return run_study(controller, asked=ASKED, out_dir=path / "s", hooks=Hooks(device))
 
 
+@pytest.mark.in_turn
 def test_each_pass_begins_anew_under_names_of_its_own(
     tmp_path: Path,
 ) -> None:
@@ -62,6 +63,7 @@ def test_each_pass_begins_anew_under_names_of_its_own(
     ]
 
 
+@pytest.mark.in_turn
 def test_a_pass_sees_its_own_runs_only(tmp_path: Path) -> None:
     controller = RepeatedList(Fading, 3)
     assert controller.expected() is None
@@ -70,6 +72,7 @@ def test_a_pass_sees_its_own_runs_only(tmp_path: Path) -> None:
     assert names == ["run 0", "run 1", "run 0 repeat 2", "run 1 repeat 2", "run 0 repeat 3", "run 1 repeat 3"]
 
 
+@pytest.mark.in_turn
 def test_the_spread_is_that_of_each_run(tmp_path: Path) -> None:
     outcome = run(tmp_path, RepeatedList(two, 3))
     runs = [done.run for done in outcome.done]

@@ -102,6 +102,7 @@ class Follows:
         return None
 
 
+@pytest.mark.in_turn
 def test_every_run_draws_addresses_of_its_own_unless_its_job_names_the_sequence(tmp_path: Path) -> None:
     runs = [Next(f"open {n}", simulated.workload()) for n in range(2)]
     runs += [Next(f"named {n}", simulated.workload(randseed=7)) for n in range(2)]
@@ -273,6 +274,7 @@ def test_a_signal_in_a_pause_begins_no_run(tmp_path: Path) -> None:
     assert time.monotonic() - began < 3600
 
 
+@pytest.mark.in_turn
 def test_runs_of_one_shape_are_calibrated_once(tmp_path: Path) -> None:
     options: list[dict[str, int]] = [
         {"rate_iops": 500},

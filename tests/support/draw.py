@@ -3,6 +3,9 @@
 `@pytest.mark.drawn(20)` keeps twenty cases of a test: first as few as have every value of each parameter
 that has no more than twenty, then others up to that number. Which ones is drawn anew for each number in
 `LOADSTONE_TESTS_DRAW`; `make test` gives it the day of the year, so that a year of days tries them all.
+
+`@pytest.mark.in_turn` stands at what takes two seconds of CPU time or more: of those in a file each third
+is run, from another one on each day. Three days of `make test` run them all, and so does each night.
 """
 
 from __future__ import annotations
@@ -10,14 +13,16 @@ from __future__ import annotations
 import os
 import random
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from zlib import crc32
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VARIABLE = "LOADSTONE_TESTS_DRAW"
+VARIABLE: Final = "LOADSTONE_TESTS_DRAW"
+TURNS: Final = 3
 
 
 def number() -> str:
@@ -26,7 +31,7 @@ def number() -> str:
 
 
 def leave_out(items: Sequence[pytest.Item]) -> None:
-    """Mark as `nightly` the cases that are not drawn."""
+    """Mark as `nightly` the cases that are not drawn, and of the rest the tests whose turn it is not."""
     lists: dict[str, list[pytest.Function]] = defaultdict(list)
     for item in items:
         if isinstance(item, pytest.Function) and item.get_closest_marker("drawn") is not None:
@@ -38,6 +43,25 @@ def leave_out(items: Sequence[pytest.Item]) -> None:
         for case in cases:
             if case.nodeid not in kept:
                 case.add_marker(pytest.mark.nightly)
+    _take_turns(items)
+
+
+def _take_turns(items: Sequence[pytest.Item]) -> None:
+    """Mark as `nightly` two thirds of the tests of a file that take turns, and of drawn cases."""
+    taking: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("in_turn") is not None and item.get_closest_marker("nightly") is None:
+            among = "[" if item.get_closest_marker("drawn") is not None else "::"
+            taking[item.nodeid.partition(among)[0]].append(item)
+    for name, tests in taking.items():
+        for place, item in enumerate(tests, crc32(name.encode()) + _day()):
+            if place % TURNS:
+                item.add_marker(pytest.mark.nightly)
+
+
+def _day() -> int:
+    told = number()
+    return int(told) if told.isdecimal() else crc32(told.encode())
 
 
 def _kept(cases: Sequence[pytest.Function], most: int, draw: random.Random) -> set[str]:

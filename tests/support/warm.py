@@ -27,7 +27,9 @@ from tests.support import drawing
 
 ONLY_LOADED = (
     "polars",
+    "polars._utils.parquet",
     "numpy",
+    "numpy.ma",
     "jinja2",
     "cyclopts",
     "rich",

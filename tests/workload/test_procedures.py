@@ -149,6 +149,7 @@ def test_what_a_run_sets_cannot_be_set() -> None:
         runs("hcibench-easy-run", deep="50")
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("index", range(6))
 def test_a_cell_does_what_it_says(index: int, tmp_path: Path) -> None:
     run = runs("hcibench-easy-run")[index]

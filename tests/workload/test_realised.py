@@ -209,6 +209,7 @@ def test_every_workload_is_defined_here() -> None:
     assert {name for name in named if not name.startswith("vostok")} == set(DEFINED) | NOT_MIXES
 
 
+@pytest.mark.in_turn
 @pytest.mark.drawn(14)
 @pytest.mark.parametrize("name", DEFINED)
 def test_a_workload_is_what_it_is_defined_as(name: str, tmp_path: Path) -> None:

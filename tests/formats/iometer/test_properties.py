@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -111,6 +112,7 @@ def written(
     return newline.join(text).encode()
 
 
+@pytest.mark.in_turn
 @settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(SPECS, WORKERS, st.integers(1, 10**6), st.sampled_from(["\n", "\r\n"]))
 def test_what_is_written_is_what_is_run(

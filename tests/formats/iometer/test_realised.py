@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 READ, WRITE = 0, 1
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     "name", ["12-file-server.icf", "13-all-in-one.icf", "15-burst-rows.icf", "17-2004.icf"]
 )

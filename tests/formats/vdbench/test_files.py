@@ -129,6 +129,7 @@ def test_the_jobs_of_a_run_are_those_the_file_says(path: Path) -> None:
         assert [one.name for one in lower(file, run, Given(rate_iops=100.0)).jobs] == expected
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("path", files.GOOD, ids=names(files.GOOD))
 def test_every_run_can_be_planned(path: Path) -> None:
     file, runs = parsed(path)
