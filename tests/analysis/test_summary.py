@@ -45,6 +45,7 @@ def test_every_field_is_described() -> None:
         document.ResultNote,
         document.ResultPacing,
         document.ResultStage,
+        document.ResultStageLines,
         document.ResultTool,
         verdict.Audited,
         verdict.Verdict,
@@ -92,6 +93,28 @@ def test_the_document_holds_the_runs_numbers(tmp_path: Path) -> None:
         {"kind": "info", "text": "plain", "where": None},
         {"kind": "trap", "text": "bs", "where": "j:3: bs"},
     ]
+
+
+def test_a_target_of_several_stages_has_its_own_rate_in_each(tmp_path: Path) -> None:
+    jobs = (
+        MadeJob("small", {"read": 2000}, targets=(0, 1)),
+        MadeJob("large", {"read": 100}, stage=1, block_bytes=131072),
+        MadeJob("beside", {"write": 400}, stage=1, targets=(1,)),
+    )
+    made = result(runs.make(tmp_path / "b", *jobs, targets=2, seconds=4))
+    first, second = made["by_stage"]
+    assert (first["stage"], first["jobs"]) == (0, ["small"])
+    assert (second["stage"], second["jobs"]) == (1, ["large", "beside"])
+    rates = [{line["name"]: line["iops"] for line in stage["targets"]} for stage in made["by_stage"]]
+    assert rates[0] == pytest.approx({"/mnt/test/data0": 2000, "/mnt/test/data1": 2000}, rel=0.1)
+    assert rates[1] == pytest.approx({"/mnt/test/data0": 100, "/mnt/test/data1": 400}, rel=0.2)
+    assert set(second["targets"][1]) & {"read", "write"} == {"write"}
+    assert second["total"]["operations"] == sum(line["operations"] for line in second["targets"])
+    assert second["hosts"] == []
+
+
+def test_a_run_of_one_stage_is_not_told_twice(tmp_path: Path) -> None:
+    assert result(runs.make(tmp_path / "b", seconds=2))["by_stage"] == []
 
 
 def test_cpu_is_that_of_the_stages_a_job_ran_in(tmp_path: Path) -> None:

@@ -173,6 +173,16 @@ class ResultHost(FrozenModel):
     bundle: str | None = Field(description="its own bundle, below this one; null: it did not come")
 
 
+class ResultStageLines(FrozenModel):
+    """One stage of a run of several: jobs that ran at the same time, and their targets and hosts."""
+
+    stage: int
+    jobs: list[str]
+    total: ResultLine
+    targets: list[ResultLine]
+    hosts: list[ResultLine]
+
+
 class SpecLine(FrozenModel):
     """A figure of the data sheet, with all jobs that ran at the same time held against it."""
 
@@ -275,6 +285,9 @@ class ResultDocument(FrozenModel):
     jobs: list[ResultJob]
     targets: list[ResultLine]
     hosts: list[ResultHost] = Field(default=[], description="each host of a run on several")
+    by_stage: list[ResultStageLines] = Field(
+        default=[], description="each stage of a run of several; rates of all stages together have no meaning"
+    )
     cpu: ResultCpu | None
     tool: ResultTool
     notes: list[ResultNote]
@@ -295,7 +308,10 @@ def schema() -> dict[str, Any]:
 def dump(document: ResultDocument) -> dict[str, Any]:
     """Return plain JSON; operations that did not happen have no key."""
     plain: dict[str, Any] = document.model_dump(mode="json", by_alias=True)
-    for line in [plain["total"], *plain["groups"], *plain["jobs"], *plain["targets"]]:
+    lines = [plain["total"], *plain["groups"], *plain["jobs"], *plain["targets"]]
+    for stage in plain["by_stage"]:
+        lines += [stage["total"], *stage["targets"], *stage["hosts"]]
+    for line in lines:
         for one in [line, *(line.get("units") or [])]:
             for name in (*OPS, "units"):
                 if one.get(name, ...) is None:

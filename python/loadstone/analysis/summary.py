@@ -253,8 +253,9 @@ class Summary:
                     for total in self.totals("group")
                 ],
                 jobs=[self._job(total) for total in self.totals("job")],
-                targets=[shape.ResultLine(**self._line(total)) for total in self.totals("target")],
+                targets=self._lines(self.totals("target")),
                 hosts=self.hosts,
+                by_stage=self._by_stage(),
                 cpu=self._cpu(self.total),
                 tool=self._tool(),
                 notes=[shape.ResultNote(**asdict(note)) for note in self.notes],
@@ -265,6 +266,27 @@ class Summary:
                 phases=list(audited.phases) if audited else [],
             )
         )
+
+    def _by_stage(self) -> list[shape.ResultStageLines]:
+        stages = self.totals("stage")
+        return [
+            shape.ResultStageLines(
+                stage=whole.line.key,
+                jobs=[job.line.name for job in self.within(whole, "job")],
+                total=shape.ResultLine(**self._line(whole)),
+                targets=self._lines(self.within(whole, "target of stage")),
+                hosts=self._lines(self.within(whole, "host of stage")) if self.hosts else [],
+            )
+            for whole in (stages if len(stages) > 1 else [])
+        ]
+
+    def within(self, whole: Total, by: By) -> list[Total]:
+        """Return the lines of a grouping all of whose streams are also the line's."""
+        streams = set(whole.line.streams)
+        return [one for one in self.totals(by) if set(one.line.streams) <= streams]
+
+    def _lines(self, found: Sequence[Total]) -> list[shape.ResultLine]:
+        return [shape.ResultLine(**self._line(total)) for total in found]
 
     def _line(self, total: Total) -> dict[str, Any]:
         return {

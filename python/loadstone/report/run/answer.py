@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from loadstone.analysis.measurement import By
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import OpTotals, Total
     from loadstone.verdict import Audited, Verdict
@@ -75,7 +76,7 @@ def answer(made: Summary, audited: Audited | None = None) -> RunAnswer:
 def phases(made: Summary) -> list[tuple[str, Total]]:
     """Return the total of each phase under its name; nothing where all jobs ran at the same time."""
     totals = made.totals("stage")
-    return [(_named(_jobs_of(made, total)), total) for total in totals] if len(totals) > 1 else []
+    return [(_named(made.within(total, "job")), total) for total in totals] if len(totals) > 1 else []
 
 
 def by_phase(made: Summary, by: Literal["target", "host"]) -> list[tuple[str, Total]]:
@@ -85,17 +86,12 @@ def by_phase(made: Summary, by: Literal["target", "host"]) -> list[tuple[str, To
     """
     if not (several := phases(made)):
         return [(total.line.name, total) for total in made.totals(by)]
-    of_stages = made.totals("target of stage" if by == "target" else "host of stage")
+    each: By = "target of stage" if by == "target" else "host of stage"
     return [
         (f"{total.line.name} · {phase}", total)
         for phase, whole in several
-        for total in of_stages
-        if set(total.line.streams) <= set(whole.line.streams)
+        for total in made.within(whole, each)
     ]
-
-
-def _jobs_of(made: Summary, total: Total) -> list[Total]:
-    return [job for job in made.totals("job") if set(job.line.streams) <= set(total.line.streams)]
 
 
 def _phase(made: Summary, total: Total, verdict: Verdict | None) -> PhaseAnswer:
@@ -103,7 +99,7 @@ def _phase(made: Summary, total: Total, verdict: Verdict | None) -> PhaseAnswer:
     assert data is not None  # noqa: S101 - it was chosen because it is there
     number, unit, other = _rates(data)
     return PhaseAnswer(
-        name=_named(_jobs_of(made, total)),
+        name=_named(made.within(total, "job")),
         number=number,
         unit=unit,
         details=(*other, *_latencies(data), *_parts(total)),
