@@ -247,7 +247,7 @@ def table(
     lines = [
         "# How often a comparison of series is right",
         "",
-        f"`python -m lab.comparisons --pairs {len(found)} --seed {seed}` drew {len(found)} pairs of results: three patterns; one to ten runs of each side, not always as many; runs of 10 s to 200 s, not always as long; correlated noise, drift, outliers, runs that differ, and in some pairs a phase that is not valid and three times as fast. The second side is slower by a known share, in half of the pairs in one pattern alone.",
+        f"`python -m lab.comparisons --pairs {len(found)} --seed {seed}` drew {len(found)} pairs of results. Each pair has three patterns, and one to ten runs of 10 s to 200 s on each side. The sides may differ in the number and the length of their runs. They have correlated noise, drift, outliers and runs that differ. In some pairs a phase is not valid, and three times as fast. The second side is slower by a known share, in half of the pairs in one pattern alone.",
         "",
         *difference_lines(found),
         "",
@@ -275,7 +275,7 @@ def table(
         "",
         "## The power that the gate states",
         "",
-        f"Valid pairs of which one pattern alone is slower by {100 * DETECT:.0f} %: the chance to find that, as it was stated, and how often it was found. The stated chance is of one regression alone; of several at once one is found more often.",
+        f"Valid pairs of which one pattern alone is slower by {100 * DETECT:.0f} %. The table has the stated chance to find that, and how often it was found. The stated chance is of one regression alone; of several at once one is found more often.",
         "",
         *power_lines(calibration([*found, *slower])),
     ]

@@ -330,9 +330,9 @@ def page(found: Sequence[StudyFindings], command: str) -> str:
     told = [
         "# How often the analysis of an experiment is right",
         "",
-        f"`{command}` drew {len(found)} experiments from seeds and analysed each as `loadstone experiment report` does: two or "
-        "three factors of two or three levels, three to eight repeats in random order within blocks, noise of 0.5 to 4 %, an "
-        "effect of 0 to 20 % on the first factor and, in half of them, an interaction with the second. ± is the binomial "
+        f"`{command}` drew {len(found)} experiments from seeds and analysed each as `loadstone experiment report` does. "
+        "Each has two or three factors of two or three levels, and three to eight repeats in random order within blocks. Runs "
+        "vary by 0.5 to 4 %. The first factor has an effect of 0 to 20 %, and in half of the studies an interaction with the second. ± is the binomial "
         "standard error; that of a study's several effects is between studies.",
         "",
         "## Errors that the method was tuned on",
@@ -342,7 +342,7 @@ def page(found: Sequence[StudyFindings], command: str) -> str:
         "",
         "*Skewed*: exponential. *Drift*: 5 to 30 % over the study, either way. *Outlier*: one run off by 30 to 170 %. *All of "
         "these*: skewed, with drift and an outlier. *Set rarely*: the first factor is set once for all runs of a level in a "
-        "block, and each setting has an error of its own. *A noisy level*: the last level of the first factor, 1.5 to 4 times.",
+        "block. Each setting has an error of its own. *A noisy level*: the last level of the first factor, 1.5 to 4 times.",
         "",
         "## Errors that it was not tuned on",
         "",

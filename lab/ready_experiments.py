@@ -153,8 +153,8 @@ def log_device(stage: Stage, out: Path) -> Iterator[Truth]:
     """Four slow disks of 50 writes a second in two mirrors, and a log without a limit.
 
     Slower than what a busy host adds to each write, which hid the log at 100 a second. The log holds all
-    that is written in the half minute for which ZFS keeps it; one that is full is passed by, and the
-    disks decide. The file is so small that they take it in, or writers wait for them with a log as well.
+    that is written in the half minute for which ZFS keeps it. A full one is passed by, and the disks
+    decide. The file is so small that they take it in, or writers wait for them with a log as well.
     """
     with _zfs_in_user_space(stage):
         disks = [stage.loop(256, written=False) for _ in range(4)]
@@ -301,7 +301,7 @@ def section(name: str, out: Path, truths: Sequence[Truth]) -> list[str]:
     return [
         f"## {name}", "", planted.replace("\n\n", "\n"), "",
         "| what | planted | found | as planted |", "|---|---:|---:|---|", *map(str, truths), "",
-        f"The page: {said}", "",
+        "The page says:", "", f"    {said}", "",
     ]  # fmt: skip
 
 

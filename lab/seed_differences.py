@@ -190,7 +190,7 @@ def page(pairs: Sequence[PublishedPair]) -> str:
         "",
         "*Real*: told apart at 5 % by Welch's test on logarithms, after Holm's correction within the study. A difference that is "
         "real may still not come from what the study names: the caution says what else differed. Where only the least and the "
-        "largest of several runs are published they are taken for two runs, and the noise of a workload is taken from all rows "
+        "largest of several runs are published, they are taken for two runs. The noise of a workload is taken from all rows "
         "of the table. A figure printed with few digits has at least the "
         "error of its rounding. A single run beside repeats is taken to vary as they do.",
     ]

@@ -293,7 +293,7 @@ def page(kept: Sequence[dict[str, Any]], command: str) -> str:
             [
                 "# How often a comparison is right",
                 "",
-                f"`{command}` measured {len(found)} pairs of results with the engine, on simulated devices whose clock is virtual: three patterns; one to five runs of each side, not always as many; runs of 10 s to 200 s, not always as long; exponential service times; in some pairs drift, stalls, runs that differ, or a phase whose I/Os fail and that is three times as fast. The second side is slower by a known share, in seven of ten pairs in one pattern alone. ± is the binomial standard error.",
+                f"`{command}` measured {len(found)} pairs of results with the engine, on simulated devices whose clock is virtual. Each pair has three patterns, and one to five runs of 10 s to 200 s on each side. The sides may differ in the number and the length of their runs. Service times are exponential. Some pairs have drift, stalls, runs that differ, or a phase that is three times as fast because its I/Os fail. The second side is slower by a known share, in seven of ten pairs in one pattern alone. ± is the binomial standard error.",
                 "",
                 *difference_lines(found),
                 "",
@@ -307,15 +307,15 @@ def page(kept: Sequence[dict[str, Any]], command: str) -> str:
                 "",
                 "## Sides that are not valid",
                 "",
-                f"In {len(invalid)} pairs a phase of the second side was not valid, and three times as fast. In {sum(one.green_invalid for one in invalid)} of them a difference or a pass rested on it; {sum(one.gate == 'not_valid' for one in invalid)} ended with 98 because the side is not valid. Phases that fail share a stage of the run, and have the verdict of the audit on it: it was another one than was drawn in {misjudged} of all pairs.",
+                f"In {len(invalid)} pairs a phase of the second side was not valid, and three times as fast. In {sum(one.green_invalid for one in invalid)} of them a difference or a pass rested on it; {sum(one.gate == 'not_valid' for one in invalid)} ended with 98 because the side is not valid. Phases that fail share a stage of the run, and have the audit's verdict on it. That was not the verdict that was drawn in {misjudged} of all pairs.",
                 "",
                 "## The power that the gate states",
                 "",
-                f"Valid pairs of which one pattern alone is slower by {100 * DETECT:.0f} %: the chance to find that, as it was stated, and how often it was found. The stated chance is of one regression alone; of several at once one is found more often.",
+                f"Valid pairs of which one pattern alone is slower by {100 * DETECT:.0f} %. The table has the stated chance to find that, and how often it was found. The stated chance is of one regression alone; of several at once one is found more often.",
                 "",
                 *power_lines(calibration(found)),
                 "",
-                "Neighbouring intervals of these devices depend on each other by drift and stalls alone: [compare-series.md](compare-series.md) has series with correlated noise, and 400 pairs of every kind.",
+                "Neighbouring intervals of these devices depend on each other by drift and stalls alone. [compare-series.md](compare-series.md) has series with correlated noise, and 400 pairs of every kind.",
             ]
         )
         + "\n"

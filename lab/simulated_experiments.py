@@ -234,9 +234,9 @@ def page(found: Sequence[StudyFindings], command: str) -> str:
             "# Planted effects, measured by the engine",
             "",
             f"`{command}` ran {len(found)} experiments through the engine's simulated device and analysed each as `loadstone "
-            "experiment report` does: a file with two factors of two or three levels, three to eight repeats in the order that "
-            "the file draws, 2 s of virtual time for each run, exponential service times (latencies are skewed in every kind), "
-            "0.5 to 4 % from run to run. An effect of 0 to 20 % and, in half of them, an interaction are planted in the service "
+            "experiment report` does. Each file has two factors of two or three levels, and three to eight repeats in the order "
+            "that it draws. A run takes 2 s of virtual time and varies by 0.5 to 4 % from run to run. Service times are "
+            "exponential, so latencies are skewed in every kind. An effect of 0 to 20 % and, in half of them, an interaction are planted in the service "
             "time of the device. Figures are IOPS, mean latency and p99, from the bundle. ± is the binomial standard error; that of a study's several effects is between studies.",
             "",
             *experiments.HEAD,

@@ -23,10 +23,10 @@ SIZE_BYTES = 48 << 20
 SHARE = 0.1
 HEAD = (
     "# Damage that was injected, and who found it\n\n"
-    "Written by `make faults`. A device of this host (nbdkit with the plugin "
-    "`lab/faults/plugin.py`, under FUSE, under a loop device) damages writes, or returns old "
-    "data, and writes down what it did. Everything is written once, written again at random while"
-    " the device does its damage, and read back; for stale reads it is read twice.\n\n"
+    "Written by `make faults`. A device of this host damages writes or returns old data, and logs what "
+    "it did. It is nbdkit with the plugin `lab/faults/plugin.py`, under FUSE, under a loop device. "
+    "Everything is written once, written again at random while the device does its damage, and read back. "
+    "For stale reads it is read twice.\n\n"
     "*found*: damaged blocks that Loadstone told of; a misdirected write is wrong at two places. "
     "*rightly named*: those of them that got the name of what was done. *invented*: any other. "
     "fio ran the same jobs on the same faults (`verify=crc32c`, `continue_on_error=verify`): it "

@@ -24,9 +24,9 @@ HEAD = """# What goes wrong on several hosts, and what happens then
 
 Look up here what a run with `--hosts` says, keeps and puts back when something fails on the way.
 `make hosts` stages every row on two hosts that are network namespaces with ssh servers, and writes this
-page; *as it should* says whether what must be true was. A fault before the load begins leaves no bundle.
+page. *As it should* says whether what must be true was. A fault before the load begins leaves no bundle.
 
-| fault | words travel by | as it should | exit code | what is said | what is kept | afterwards |
+| fault | transport | as it should | exit code | what is said | what is kept | afterwards |
 |---|---|---|---|---|---|---|
 """
 
@@ -90,31 +90,18 @@ def staged(fault: Fault, hosts: NamespaceHosts, transport: str) -> tuple[str, bo
         trial.settle(12)
         back = trial.back()
         right = right and "LEFT" not in back
-        said = clean(trial.said, trial)
         cells = [
             fault.name,
             transport,
             "yes" if right else "**no**",
             str(trial.code),
-            said,
+            trial.last_words(),
             trial.kept(),
             "; ".join([*trial.notes, back]),
         ]
         for name in hosts.names:
             hosts.sweep(name)
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |", right
-
-
-def clean(text: str, trial: HostsTrial) -> str:
-    """The last words of the program, without this run's paths."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    lines = [line for line in lines if not line.startswith(("bundle:", "report:", "note:"))]
-    told = " ".join(lines[-6:])
-    for path, name in ((str(trial.directory), "DIR"), (str(trial.hosts.directory), "DIR")):
-        told = told.replace(path, name)
-    for name in trial.hosts.names:
-        told = told.replace(trial.hosts.address(name), f"ADDRESS-OF-{name}")
-    return told[:420]
 
 
 if __name__ == "__main__":

@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parents[2] / "docs" / "hosts-attacks.md"
 HEAD = """# Faults at drawn moments
 
-Look up here what became of runs and studies on two hosts that were struck at moments nobody chose.
+Look up here what became of runs and studies on two hosts that were struck at moments drawn at random.
 `python -m lab.hosts.attack --seed 1 --draws 60 --keep FILE --write` draws command, fault, host and moment
 from the seed, strikes, and writes this page. *As it should*: the command ended, what it measured can be
-read, a host that failed is named with a remedy, and no process, mount, temporary file, record of a user or
+read, and a host that failed is named with a remedy. No process, mount, temporary file, record of a user or
 namespace is left.
 
-| seed | command | words by | fault | moment | as it should | exit code | what is said | what is kept |
+| seed | command | transport | fault | moment | as it should | exit code | what is said | what is kept |
 |---|---|---|---|---|---|---|---|---|
 """
 PHASES = ("connect", "prepare", "armed", "running", "collecting")
@@ -243,7 +243,7 @@ def _strike_one(struck: Struck, hosts: NamespaceHosts, place: Path) -> None:
             _signal(pid, signal.SIGCONT)
         trial.settle(GONE_S)
         struck.code, struck.kept = trial.code, _kept_of(trial)
-        struck.said = _clean(trial, place)
+        struck.said = trial.last_words()
         struck.wrong += [
             *trial.notes,
             *_wrong(draw, trial, gone_s),
@@ -307,15 +307,6 @@ def _kept_of(trial: HostsTrial) -> str:
     told = [str(point["status"]) for point in record["points"]]
     runs = ", ".join(f"{told.count(one)} {one}" for one in dict.fromkeys(told))
     return f"study {record['status']}, runs: {runs or 'none'}"
-
-
-def _clean(trial: HostsTrial, place: Path) -> str:
-    lines = [line.strip() for line in trial.said.splitlines() if line.strip()]
-    lines = [line for line in lines if not line.startswith(("bundle:", "report:", "note:", "study:"))]
-    told = " ".join(lines[-5:]).replace(str(place), "DIR").replace(str(trial.hosts.directory), "DIR")
-    for name in trial.hosts.names:
-        told = told.replace(trial.hosts.address(name), f"ADDRESS-OF-{name}")
-    return told[-360:]
 
 
 def _reached(phase: str, trial: HostsTrial) -> Callable[[], bool]:

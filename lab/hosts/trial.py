@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -38,6 +39,7 @@ LONG_S = 120
 STANDING = "dask, standing scheduler"
 
 
+PROGRESS = re.compile(r"(bundle|report|note|study|experiment|go on with): ?|run \d+ of |\d+ runs, ")
 EVERY_WAY = ("dask", "pipe", STANDING)
 
 
@@ -86,6 +88,21 @@ class HostsTrial:
             text=True,
             env={**os.environ, **(env or {})},
         )
+
+    def last_words(self) -> str:
+        """Return a cell of a page: the error that was told, or what was told beside progress."""
+        lines = [line.strip() for line in self.said.splitlines() if line.strip()]
+        lines = [line for line in lines if not PROGRESS.match(line)]
+        first = next((at for at, line in enumerate(lines) if line.startswith("loadstone: ")), -4)
+        return "<br>".join(map(self._quoted, lines[first:]))
+
+    def _quoted(self, line: str) -> str:
+        """Return a line as code, without this run's paths and addresses."""
+        for path in (self.directory, self.hosts.directory):
+            line = line.replace(str(path), "DIR")
+        for name in self.hosts.names:
+            line = line.replace(self.hosts.address(name), f"ADDRESS-OF-{name}")
+        return f"`` {line} ``" if "`" in line else f"`{line}`"
 
     def until(self, what: Callable[[], bool], seconds: float = 60) -> bool:
         until_s = time.monotonic() + seconds

@@ -28,20 +28,19 @@ OLD = (
     "means then."
 )
 LOOKED_AT = (
-    "Of these seeds 8133 was looked at before the rules were final, and so were 531025 and 531026 of the "
-    "kinds from outside: their stalls had been told as a turn of the CPUs' others, which `STALLED` bounds "
-    "now. Its value is of other seeds."
+    "Seed 8133 was looked at before the rules were final, and so were 531025 and 531026 of the kinds from "
+    "outside. Their stalls had been told as a turn of others on the CPUs, which `STALLED` bounds now. Its "
+    "value is of other seeds."
 )
 GAP = 100
 WORDS = (
-    "A *lie* is a number that its storage did not make at work; half of all situations are honest. A cause "
-    "counts where it changes the number by a tenth or more. *Named first*: the first finding, or "
-    "after probes "
-    "the most probable explanation, is right. *Named*: it is among the findings, or has at least 10 %. "
+    "A *lie* is a number that something else than its storage made; half of all situations are honest. A "
+    "cause counts where it changes the number by a tenth or more. *Named first*: the first finding, or "
+    "after probes the most probable explanation, is right. *Named*: it is among the findings, or has at least 10 %. "
     "*Believed*: 'measures the storage' with at least 80 %; *doubted* is the rest. *Accused*: an honest "
     "number that is said to be invalid, limited by something else, or not tellable. *Left out*: the weights "
-    "were fitted without that kind, or without its whole family; *removed*: its explanation was taken out of "
-    "the list before probes were chosen, too, and 'unexplained' is first among what is not the storage."
+    "were fitted without that kind, or without its whole family. *Removed*: its explanation was also taken "
+    "out of the list before probes were chosen. Then 'unexplained' is first among what is not the storage."
 )
 
 
@@ -126,13 +125,14 @@ def _verdicts(
         "",
         "How often the verdict is right, on situations whose truth is known.",
         "",
-        f"Written by {drawn.command}{drawn.broken_off}: {len(every)} simulated situations of seeds "
-        f"{ranges(seeds)} that "
-        f"count, {len(tried)} of them probed (20 s of virtual time each), of {len(LIES)} kinds of lies in "
+        f"Written by {drawn.command}{drawn.broken_off}.",
+        "",
+        f"{len(every)} simulated situations of seeds {ranges(seeds)} count. {len(tried)} of them were "
+        f"probed, for 20 s of virtual time each. They are of {len(LIES)} kinds of lies in "
         f"{len(FAMILIES)} families and {len(HONEST_KINDS)} honest kinds"
         + (f"; {failed} could not be run" if failed else "")
-        + f". Weights and regressions were fitted on {fitted.source.situations} other situations (seeds "
-        f"{', '.join(fitted.source.seeds)}); rules' thresholds that say so were chosen on those. What is "
+        + f". Weights and regressions were fitted on {fitted.source.situations} other situations, seeds "
+        f"{', '.join(fitted.source.seeds)}. The rules' thresholds that say so were chosen on those. What is "
         f"said after probes was calibrated on {fitted.calibrated_on.situations} more (seeds "
         f"{', '.join(fitted.calibrated_on.seeds)}). Nothing was chosen on the seeds scored here. What a "
         "host's counters would say is drawn with the situation, as the "
@@ -220,8 +220,8 @@ def _cost(costs: Sequence[Cost]) -> Iterator[str]:
         "",
         "`python -m lab.verdicts.cost`: runs of this host on a file in memory, on CPUs that others used, "
         "too. The monitors as a share of one CPU, as the run tells it; the verdict with all reading of the "
-        "bundle. The finer samples are taken by a thread of the engine that does no I/O and writes the "
-        "run's rows, too: all it used, as a share of one CPU.",
+        "bundle. A thread of the engine takes the finer samples. It does no I/O, and writes the run's "
+        "rows, too. The column has all it used, as a share of one CPU.",
         "",
         "| job | seconds | monitors | finer samples, at most | verdict, CPU | verdict, elapsed |",
         "|---|---|---|---|---|---|",
@@ -243,11 +243,10 @@ def _real(every: Sequence[dict[str, Any]], drawn: DrawnSituations) -> Iterator[s
         "## Real parts",
         "",
         f"{len(staged)} of {drawn.real_asked} runs of `LAB_NICE=0 python -m lab.verdicts.collect --seeds "
-        f"{min(row['seed'] for row in every)}:{max(row['seed'] for row in every)}`: loop devices, "
-        f"ext4, btrfs, "
-        "zram, control groups and devices served from user space, parameters drawn from the seed, 3 to 10 s "
-        f"each, no probes; in {sum(row['busy'] for row in staged)} of them half of the CPUs were in "
-        f"other hands "
+        f"{min(row['seed'] for row in every)}:{max(row['seed'] for row in every)}`. Parts are loop devices, "
+        "ext4, btrfs, zram, control groups and devices served from user space. The seed draws their "
+        "parameters. Runs take 3 to 10 s, without probes. In "
+        f"{sum(row['busy'] for row in staged)} of them half of the CPUs were used by others "
         f"before the run began{beside_all(staged)}. There `generator_cpu`, `not_steady` and "
         "`time_structure`, which may be true of the host, are not "
         f"held against a verdict. {LOOKED_AT} {judged_by(every)}",
@@ -291,10 +290,10 @@ def honest_lines(every: Sequence[dict[str, Any]]) -> Iterator[str]:
         "## Honest runs on real parts, with probes",
         "",
         "`LAB_NICE=0 python -m lab.verdicts.collect --honest --probe 10s --seeds "
-        f"{min(row['seed'] for row in every)}:{max(row['seed'] for row in every)}`: loop devices, zram, "
-        "ext4, XFS, btrfs RAID, overlay, FUSE and devices served from user space; beside half of them one or "
-        "two programs that use up CPUs, which is drawn, too. Each run counts, however busy the host was"
-        f"{beside_all(staged)}. "
+        f"{min(row['seed'] for row in every)}:{max(row['seed'] for row in every)}`. Parts are loop "
+        "devices, zram, ext4, XFS, btrfs RAID, overlay, FUSE and devices served from user space. Beside half "
+        "of them one or two programs use up CPUs, which is drawn, too. Each run counts, however many CPUs "
+        f"others used{beside_all(staged)}. "
         f"{judged_by(every)}",
         "",
         "| beside it | runs | accused | said to measure | with 80 % and more | its own settings named |",
@@ -319,8 +318,8 @@ def honest_lines(every: Sequence[dict[str, Any]]) -> Iterator[str]:
     if told:
         yield ""
         yield (
-            "Accused: "
-            + "; ".join(
+            "Accused:\n\n- "
+            + ";\n- ".join(
                 f"{row['kind'].replace('_', ' ')} (seed {row['seed']}): {row['verdict'].replace('_', ' ')}, "
                 + ", ".join(f"`{rule}` {sure:.0%}" for rule, sure in row["findings"])
                 for row in told
@@ -339,9 +338,10 @@ def probes(every: Sequence[ScoredLine], fitted: Fitted, drawn: DrawnSituations) 
             "",
             "How often probes name what lies behind a number.",
             "",
-            f"Written by {drawn.command}{drawn.broken_off}: {len(tried)} situations of seeds "
-            f"{ranges(seeds)}, parameters "
-            "log-uniform, 20 s of virtual time for probes after each run. Fitted on "
+            f"Written by {drawn.command}{drawn.broken_off}.",
+            "",
+            f"{len(tried)} situations of seeds {ranges(seeds)}, with log-uniform parameters. Probes had 20 s "
+            "of virtual time after each run. Fitted on "
             f"{fitted.source.situations} situations of seeds {', '.join(fitted.source.seeds)}.",
             "",
             WORDS,

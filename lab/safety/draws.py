@@ -238,8 +238,8 @@ def table(kinds: dict[str, Tally], layouts: dict[str, Tally]) -> str:
     """The part of the page."""
     lines = [
         "\n## Content drawn by kind and place\n\n",
-        f"Devices of 16 to 64 MiB, looked at as one that is too long to be read, with {sum(PASSES)} samples "
-        f"in {len(PASSES)} passes\nand nothing but the sample. *stated* is the sum of the chances above. "
+        f"Devices of 16 to 64 MiB, looked at as one that is too long to be read whole. The look has "
+        f"{sum(PASSES)} samples\nin {len(PASSES)} passes. *stated* is the sum of the chances above. "
         "Kinds marked * were put aside when\nthe look was made: no test of it has them.\n\n",
         "| what was drawn | draws | missed | stated |\n|---|---:|---:|---:|\n",
     ]

@@ -29,14 +29,20 @@ Written by `make safety`, which also tries every line of the tables.
 
 ## The rules
 
-**Refused, whatever the user says**: a device that is mounted, swapped to, held by another, or that carries
-a partition or a loop device that is; a file that backs a loop device, is swapped to or is open for writing
-elsewhere; anything on a file system of the kernel's (proc, sysfs, cgroup, debugfs, tracefs, bpf, efivarfs
-and the like, by the type that statfs(2) gives: `plan/safety/writable.py` lists them), whose files look empty
-and are not files; names that lead through a link in /proc, `/dev/fd` and `/dev/stdout` among them; every
-character device but null, zero and full, and NVMe's where the block device beside it passes; sockets and
-FIFOs; a tree in which a file has a second name, a symbolic link stands for a file or directory, or
-something is mounted. The first two hold during a run, too: such a file is not opened to write.
+**Refused, whatever the user says**:
+
+- A device that is mounted, swapped to or held by another. So is one that carries such a partition or loop
+  device.
+- A file that backs a loop device, is swapped to, or is open for writing elsewhere.
+- Anything on a file system of the kernel's, such as proc, sysfs, cgroup or tracefs. Files there look empty
+  and are not files. `plan/safety/writable.py` lists the types, by what statfs(2) gives.
+- A name that leads through a link in /proc, as `/dev/fd` and `/dev/stdout` do.
+- A character device. Null, zero and full are accepted, and NVMe's where the block device beside it passes.
+- Sockets and FIFOs.
+- A tree in which a file has a second name, a symbolic link stands for a file or directory, or something is
+  mounted.
+
+The first two hold during a run, too: such a file is not opened to write.
 
 **Written without a question**: what is new or empty; what is all zeros or holes; a file or tree with a
 valid mark of Loadstone's. Nothing else: random bytes look like a backup, a key or a video.
@@ -44,8 +50,8 @@ valid mark of Loadstone's. Nothing else: random bytes look like a backup, a key 
 **Everything else needs consent**, path by path: typed when asked on a terminal,
 `--i-accept-data-loss PATH`, or for `loadstone fio` `LOADSTONE_ACCEPT_DATA_LOSS=PATH:PATH`. There
 `LOADSTONE_FIO_OVERWRITE=1` consents for all regular files, as fio does; devices are looked at all the same.
-What cannot be read to see what it holds needs consent, and so does a file on a file system whose type
-Loadstone does not know. Consent is for one run or one study. It does not make a file Loadstone's, because a
+Consent is also needed where the content cannot be read, and on a file system whose type Loadstone does not
+know. Consent is for one run or one study. It does not make a file Loadstone's, because a
 run need not write all of it.
 
 ## The mark
@@ -55,54 +61,60 @@ attribute (`user.loadstone`). It is bound to the inode (number, generation, birt
 length and the content, and to there being no second name. It is made when a run has ended, however it did,
 unless others have the file open for writing then.
 
-- Files of up to {marker.DIGEST_BYTES // MIB} MiB of data are held against a digest of their whole content,
-  if it could be made within a second.
+- A file of up to {marker.DIGEST_BYTES // MIB} MiB of data is held against a digest of its content, if it
+  took less than a second.
 - Longer ones are held against ctime, which no program can set and every change moves. A rename and `chmod`
   change it, too: then consent is needed once more.
-- It does not survive new content (also of the same length, in part, through a mapping or with times set
-  back), a copy with its attributes (`cp --preserve=all`, also as reflink, `rsync -X`, `tar --xattrs`),
-  a snapshot, another file moved over it, or a hard link.
-- While a run is under way the mark says so, and is worth nothing. After a crash nobody knows who wrote
+- New content ends it, also of the same length, in part, through a mapping or with times set back.
+- A copy with its attributes has no valid mark: `tar --xattrs`, `rsync -X`,
+  `cp --preserve=all`, also as reflink. Nor has a snapshot,
+  another file moved over it, or a file with a hard link.
+- While a run is under way the mark says so, and is worth nothing. After a crash it is not known who wrote
   the file last: remove it, or consent.
-- File systems without user attributes keep no mark, and devices cannot. There, and only as long as the
-  process lives, the runs of a study know what the run before them left: a file by its ctime, a device by a
-  digest of its first {4} MiB, its last and {device_seal.SAMPLES} blocks drawn at random.
+- File systems without user attributes keep no mark, and devices cannot. There the runs of a study know what
+  the run before them left, as long as the process lives. A file is known by its ctime, and a device by a
+  digest. It covers its first {4} MiB, its last and {device_seal.SAMPLES} blocks drawn at random.
 - A tree has one mark in its anchor, `.loadstone-tree.json`, bound to its own inode. It vouches for files
   whose ctime is not later than its seal. What is put in, moved in, copied or changed later is later. A tree
   that was changed with consent has none, until a format removes all of it.
 - During a run the engine knows each file of a tree by inode and birth, and writes, removes and replaces no
   other. Afterwards it looks through the tree: one with a file that is not the run's is not sealed. Where no
   birth is told (FUSE, NFS without it, ext with inodes of 128 bytes, overlay), number and size decide. FUSE
-  and overlay may give a file another number: a stranger's file of the very same size that takes a name
-  of the tree while a run works there is not told from the run's own.
+  and overlay may give a file another number. There a stranger's file of the very same size, put at a name
+  of the tree during a run, is taken for the run's own.
 
 ## How a look works
 
 Regular files are read where they hold data (`SEEK_DATA`), loop devices first where the file below them does.
 Up to {content.WHOLE_BYTES >> 30} GiB all of it is read, unless that would take more than
 {content.WHOLE_S:.0f} s. Beyond that these places are read on a device, and anything there that is not zero
-counts: the first and last {HEAD_MIB} MiB; every place where ext2, ext3 and ext4 may keep a
-copy of the superblock (groups 1, 3ⁿ, 5ⁿ, 7ⁿ and the last two, for every length of a group that is a power of
-two); the starts of XFS's allocation groups as mkfs.xfs lays them out; the copies of btrfs and OCFS2; powers
-of two, 64ths of the size, and 1 MiB beyond each of them. Then blocks of {sampling.BLOCK_BYTES >> 10} KiB
-drawn at random in {len(sampling.PASSES)} passes of {PASSES}: each pass cuts the device into
-so many strata of equal length and takes one block of each. No pass begins later than
-{content.PASSES_S:.0f} s after the first, so a slow disk gets fewer; without one whole pass consent is
-needed. All is read past the page cache (`O_DIRECT`). `wipefs` is asked, too, where it is installed.
+counts:
+
+- the first and last {HEAD_MIB} MiB;
+- every place where ext2, ext3 and ext4 may keep a copy of the superblock (groups 1, 3ⁿ, 5ⁿ, 7ⁿ and
+  the last two). Every length of a group that is a power of two counts;
+- the starts of XFS's allocation groups as mkfs.xfs lays them out, and the copies of btrfs and OCFS2;
+- powers of two, 64ths of the size, and 1 MiB beyond each of them.
+
+Then blocks of {sampling.BLOCK_BYTES >> 10} KiB are drawn at random, in {len(sampling.PASSES)} passes of
+{PASSES}. Each pass cuts the device into so many strata of equal length, and takes one block of each. No
+pass begins later than {content.PASSES_S:.0f} s after the first, so a slow disk gets fewer. Without one
+whole pass consent is needed. All is read past the page cache (`O_DIRECT`). `wipefs` is asked, too, where it
+is installed.
 
 Let a share *s* of the blocks hold anything but zeros, and let *n* be the number of samples. Wherever these
 blocks are, all samples miss them with a chance of
 
 **P ≤ (1 − s)ⁿ**
 
-because the shares s₁ … sₖ in the strata of a pass have the mean s, and the product of the (1 − sᵢ) is
-largest when they are all equal. Content scattered evenly reaches that bound. A contiguous run that is as
-long as two strata of a pass fills one of them and is never missed: 1/512 of the device after one pass, 1/4096
-after all. `tests/guard/test_sampling.py` draws arrangements and holds them against the formula.
+The shares s₁ … sₖ in the strata of a pass have the mean s. The product of the (1 − sᵢ) is largest when they
+are all equal. Content scattered evenly reaches that bound. A contiguous run as long as two strata of a pass
+fills one of them, and is never missed. That is 1/512 of the device after one pass, and 1/4096 after all.
+`tests/guard/test_sampling.py` draws arrangements and holds them against the formula.
 
 {chances()}
-What is smaller than that and at none of the places above may be missed on a device of more than
-{content.WHOLE_BYTES >> 30} GiB: a file of 10 MB on an otherwise empty disk of 10 TB is a millionth of it.
+On a device of more than {content.WHOLE_BYTES >> 30} GiB, smaller content at none of the places above may be
+missed. A file of 10 MB on an otherwise empty disk of 10 TB is a millionth of it.
 """
 HEAD = """
 ## Every case tried

@@ -155,14 +155,14 @@ def uses() -> Iterator[SafetyCase]:
         (FILE, "a file open for writing that no process shows", stacks.sent_descriptor),
         (FILE, "a file with a lease on it", stacks.lease),
         (FILE, "the upper file of an overlay, open by the overlay's name", stacks.overlay),
-        (FILE, "an empty file that somebody begins to write", stacks.growing),
+        (FILE, "an empty file that another program begins to write", stacks.growing),
     ):
         yield SafetyCase(target, holds, tried, REFUSED, _made_in_folder(make))
     # The kernel adds to it with every process that ends.
     accounts = _made_in_folder(stacks.accounting)
     yield SafetyCase(FILE, "a file to which the kernel accounts processes", tried, REFUSED, accounts, None)
     for target, holds, make in (
-        (FILE, "an empty file over whose name somebody's is mounted", stacks.mounted_over),
+        (FILE, "an empty file over whose name another is mounted", stacks.mounted_over),
         (DEVICE, "text that is still in the page cache", stacks.unsynced),
     ):
         yield SafetyCase(target, holds, RUNS, ASKED, _made_in_folder(make))
@@ -284,12 +284,12 @@ def marks() -> Iterator[SafetyCase]:
     yield SafetyCase(FILE, "what a run of Loadstone left", tried, WRITTEN, _made, None)
     yield SafetyCase(FILE, "the same, renamed", (verbs.RUN,), WRITTEN, _changed(_renamed), None)
     for holds, change in (
-        ("the same, filled by somebody", lambda path: put(path, (0, b"mine" * 1000))),
+        ("the same, filled by another program", lambda path: put(path, (0, b"mine" * 1000))),
         ("the same, 4 bytes changed, times set back", _set_back),
         ("the same, longer by a line", lambda path: _append(path, b"mine\n")),
         ("a copy of it by cp --preserve=all", lambda path: _copied(path, "cp", "--preserve=all")),
         ("the same, with a hard link", lambda path: path.with_name("second").hardlink_to(path)),
-        ("somebody's file moved over it", _moved_over),
+        ("another file moved over it", _moved_over),
         ("the same, after a run that was killed", _killed),
     ):
         yield SafetyCase(FILE, holds, tried, ASKED, _changed(change))
@@ -349,10 +349,10 @@ def trees() -> Iterator[SafetyCase]:
     """Trees of files."""
     write, anew = verbs.tree("no"), verbs.tree("yes")
     yield SafetyCase(TREE, "what a run of Loadstone left", (write, anew), WRITTEN, _tree, None)
-    yield SafetyCase(TREE, "files that nobody marked", (write, anew), ASKED, _unmarked, _first)
+    yield SafetyCase(TREE, "files without a mark", (write, anew), ASKED, _unmarked, _first)
     yield SafetyCase(TREE, "files and vdbench's control file", (write, anew), ASKED, _control_file, _first)
     for holds, change, expected in (
-        ("one with a file of somebody's in it", _put_in, ASKED),
+        ("one with a foreign file in it", _put_in, ASKED),
         ("one with a file changed, times set back", lambda tree: _set_back(_first(tree)), ASKED),
         ("a copy of one by cp -a", lambda tree: _copied(tree, "cp", "-a"), ASKED),
         ("one with a hard link to a file elsewhere", _linked, REFUSED),

@@ -184,7 +184,7 @@ def credits_that_end(stage: Stage, chance: random.Random) -> Path:
 
 
 @kind("generator_cpu")
-def a_processor_quota(stage: Stage, chance: random.Random) -> Path:
+def a_cpu_quota(stage: Stage, chance: random.Random) -> Path:
     quota = chance.randrange(8, 30) * 1000
     group = stage.cgroup("cpu", cpu__cfs_period_us="100000", cpu__cfs_quota_us=str(quota))
     return stage.run(job("rw=randread; bs=4k; iodepth=8"), stage.loop(), groups=[group])
@@ -205,7 +205,7 @@ def a_short_queue(stage: Stage, chance: random.Random) -> Path:
 
 
 @kind("foreign_load", *CPU)
-def somebody_else(stage: Stage, chance: random.Random) -> Path:
+def other_load(stage: Stage, chance: random.Random) -> Path:
     device = slow(stage, chance)
     size = chance.choice(("16k", "64k"))
     way = (
@@ -315,7 +315,7 @@ def reads_under_a_memory_limit(stage: Stage, chance: random.Random) -> Path:
 
 
 @kind("throttled", "foreign_load", "depth_not_reached", *CPU)
-def a_limit_and_somebody_else(stage: Stage, chance: random.Random) -> Path:
+def a_limit_and_other_load(stage: Stage, chance: random.Random) -> Path:
     device = stage.loop()
     number = call("lsblk", "-dno", "MAJ:MIN", device).strip()
     group = stage.cgroup("blkio", blkio__throttle__read_iops_device=f"{number} {chance.randrange(150, 900)}")

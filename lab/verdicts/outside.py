@@ -292,7 +292,7 @@ def a_link_that_small_reads_fill(stage: Stage, chance: random.Random) -> Path:
     "not_steady",
     explained=("iops_limit", "background"),
 )
-def a_server_with_a_processor_quota(stage: Stage, chance: random.Random) -> Path:
+def a_server_with_a_cpu_quota(stage: Stage, chance: random.Random) -> Path:
     group = stage.cgroup(
         "cpu", cpu__cfs_period_us="100000", cpu__cfs_quota_us=str(chance.randrange(2, 6) * 1000)
     )
@@ -467,7 +467,7 @@ def a_lossy_network(stage: Stage, chance: random.Random) -> Path:
 
 
 @kind("generator_cpu", "generator_stopped", "time_structure", "not_steady", explained=("generator",))
-def a_share_of_a_full_processor(stage: Stage, chance: random.Random) -> Path:
+def a_share_of_a_busy_cpu(stage: Stage, chance: random.Random) -> Path:
     """The generator has a small share of a CPU that others use up."""
     group = stage.cgroup("cpu", cpu__shares=str(chance.choice((256, 512))))
     device = stage.loop()

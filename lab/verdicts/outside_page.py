@@ -28,19 +28,18 @@ SAID: Final = {
 FIRST: Final = (
     "## Kinds from outside",
     "--outside",
-    "lies and honest runs that were written down by somebody who had not read the rules, one seed of a "
-    "kind, on real parts. No simulated kind was made after them and no number was chosen on them. Two "
-    "earlier seeds of them changed something: *a share of a full processor* was told as credits of the "
-    "storage, which was mended, and *big buffered reads that come round* had been thought to be honest.",
+    "They are lies and honest runs on real parts, one seed of a kind. Their author had not read the rules. "
+    "No simulated kind was made after them and no number was chosen on them. Two earlier seeds of them "
+    "changed something. *A share of a busy CPU* was told as credits of the storage, which was "
+    "corrected. *Big buffered reads that come round* had been thought to be honest.",
 )
 AGAIN: Final = (
     "## More kinds from outside",
     "--again",
-    "written down later by somebody who knew the judge and few of the rules. Of seeds 540020 to 540050, "
-    "staged first, 11 of 21 lies were named first. They led to the depth that an engine cannot keep, to a "
-    "mirror of btrfs that lost a member, and to places of small targets; *writes smaller than a block* had "
-    "been thought to be "
-    "a lie. The seeds here were not looked at before.",
+    "Their author knew the judge and few of the rules. Of seeds 540020 to 540050, "
+    "staged first, 11 of 21 lies were named first. They led to the depth that an engine cannot keep, to "
+    "a mirror of btrfs that lost a member, and to places of small targets. *Writes smaller than a block* had "
+    "been thought to be a lie. The seeds here were not looked at before.",
 )
 
 
@@ -58,11 +57,11 @@ def outside_lines(every: Sequence[Line], *, again: bool = False) -> Iterator[str
         title,
         "",
         f"`LAB_NICE=0 python -m lab.verdicts.collect {option} --probe 10s --seeds "
-        f"{min(one['seed'] for one in every)}:{max(one['seed'] for one in every)}`: {intro} "
-        f"Beside {busy} of {len(staged)} runs half of the CPUs or more were in other hands"
+        f"{min(one['seed'] for one in every)}:{max(one['seed'] for one in every)}`. {intro} "
+        f"Beside {busy} of {len(staged)} runs half of the CPUs or more were used by others"
         f"{beside_all(staged)}. "
-        "*Believed*: 'measures the storage' with at least 80 %; *accused*: an honest number that is not "
-        "said to measure the storage, nor to be limited by what its own job asked for.",
+        "*Believed*: 'measures the storage' with at least 80 %. *Accused*: an honest number that is not "
+        "said to measure the storage. Nor is it said to be limited by what its own job asked for.",
         "",
         "| of | what | nothing tried | after 10 s of probes |",
         "|---|---|---|---|",
@@ -116,7 +115,7 @@ def beside_all(staged: Sequence[Line]) -> str:
     if not taken:
         return ""
     least, usual, most = (f"{100 * one:.0f} %" for one in (taken[0], median(taken), taken[-1]))
-    return f": others on the CPUs could take {least} to {most} of a rate, {usual} in the median"
+    return f". Those could take {least} to {most} of a rate, {usual} in the median"
 
 
 def own_settings(said: Line, also: Sequence[str]) -> bool:

@@ -126,7 +126,7 @@ def test_a_first_pass_is_told_as_the_difference() -> None:
     found = finding(state_differs.RULE, layout("LUN", 41, 1, new_file=False, siblings=(new,)))
     assert found.effect == "note"
     assert "first pass over a new file at 50 % of a CPU" in found.text
-    assert "not like for like" in found.text
+    assert "cannot be compared" in found.text
 
 
 # ---- not_repeatable

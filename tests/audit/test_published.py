@@ -182,7 +182,7 @@ def test_the_raw_volume_cannot_be_told() -> None:
     assert len(missing) == 1
     assert "number of spindles" in missing[0]
     assert "the link's bandwidth" in missing[0]
-    assert any("not like for like" in cause.text for cause in verdict.causes)
+    assert any("cannot be compared" in cause.text for cause in verdict.causes)
     told = next(cause for cause in verdict.causes if cause.rule == "writeback_absorbed")
     assert told.effect == "note"
     assert told.evidence["explained_percent"] == pytest.approx(10)

@@ -45,7 +45,7 @@ def test_the_page_is_fresh(capsys: pytest.CaptureFixture[str]) -> None:
         ("115 MB/s is 98 % of the payload of 1 GbE at MTU 1500 (118 MB/s)",),
         ("690 MB/s of random I/O takes at least 3", "the link's bandwidth"),
         ("2.00 GiB of cache can hold at most 10 % of the",),
-        ("first pass over a new file at 50 % of a CPU", "not like for like"),
+        ("first pass over a new file at 50 % of a CPU", "cannot be compared"),
         ("10GB sync nfs drc: 4K random read moves 104 MB/s", "89 % of the 118 MB/s that 1GbE can carry"),
         ("700k IOPS here and 1.80M IOPS in RAID0", "differ by a factor of 2.6. The drives are the same"),
         ("1012.42 MiB/s is 1.06 GB/s, 97 % of the data sheet's 1.10 GB/s", "it would be 92 %"),

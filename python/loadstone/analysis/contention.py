@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 WAITING: Final = "pressure.cpu.some_ns"
 RUNNABLE: Final = "tasks.runnable"
 TURN_NS: Final = 40e6
-"""An I/O passes from thread to thread (generator, kernel, servers); all of them together wait at most about
-so long for each task that stands before them. Of 36 honest runs on real parts (seeds 13801 to 13934, 11 to 22
-tasks ready on 2 CPUs) the longest time without an end of an I/O was up to 35 ms for each; with 20 ms five of
-them were accused."""
+"""An I/O passes from thread to thread (generator, kernel, servers). All of them together wait at most about
+so long for each task before them. 36 honest runs on real parts had 11 to 22 tasks ready on 2 CPUs (seeds
+13801 to 13934). The longest time without an end of an I/O was up to 35 ms for each task. With 20 ms five of
+the runs were accused."""
 
 
 @dataclass(frozen=True, slots=True)

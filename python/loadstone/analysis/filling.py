@@ -3,6 +3,6 @@
 from typing import Final
 
 FILLED: Final = 3.0
-"""Times the latency of a flush: each takes a place of the queue until it ends, so their number, and the
-latency, come near what they will be as 1 - exp(-t) does; after three 5 % are missing. Of an honest load at
+"""Times the latency of a flush. Each takes a place of the queue until it ends. So their number, and the
+latency, come near what they will be as 1 - exp(-t) does: after three 5 % are missing. Of an honest load at
 depth 64 with a flush after every eighth write the rate fell by a half until then."""

@@ -32,7 +32,7 @@ UNSEEN: Final = (0.2, 0.35)
 """Of the rules, so many could not look in situations that are fitted: what lies beyond says no more. Results
 of other programs have 60 %, and a slope of what differs by a tenth made coins of all of them."""
 ALIKE: Final = 0.6
-"""At most so much is known of a number that something else would have given with the same readings: no list
+"""The most that is known of a number that something else would have given with the same readings. No list
 of lies that a fit has seen can say more."""
 AGREED: Final = 0.8
 """Probes agree with the storage from here on: a choice of words; the number stands beside it."""

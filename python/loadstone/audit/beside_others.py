@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 STALLED: Final = 0.15
-"""Turns so long that nothing ends take no larger part of the time: of 36 honest runs on real parts (seeds
-13801 to 13934, 11 to 22 tasks ready on 2 CPUs) at most 12 %."""
+"""The most of the time that turns take which are so long that nothing ends. It was at most 12 % in 36 honest
+runs on real parts (seeds 13801 to 13934, 11 to 22 tasks ready on 2 CPUs)."""
 
 
 def can_change(case: Case, low: float, high: float, length_ns: float) -> bool:

@@ -50,7 +50,7 @@ MORE: Final = 3
 
 
 AGAIN: Final = 3
-"""Runs that show how far they lie apart."""
+"""Runs that show by how much they differ."""
 SEVERAL: Final = ("repeat", "until", "more")
 """Options with which a command line is of several runs."""
 CONSENT: Final = "--i-accept-data-loss"

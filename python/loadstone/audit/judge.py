@@ -33,7 +33,7 @@ ENOUGH: Final = 3
 MUCH_LESS: Final = 0.201
 """A reason this much less sure than a suspicion does not take it away."""
 GRAVE: Final = 0.85
-"""One suspicion this sure leaves nobody able to tell, however many rules found nothing."""
+"""One suspicion this sure leaves the verdict open, however many rules found nothing."""
 WORST_FIRST: Final[tuple[Kind, ...]] = ("not_valid", "cannot_tell", "limited", "measures_storage")
 EXPLAINED_BY: Final[Mapping[RuleName, tuple[RuleName, ...]]] = {
     "depth_not_reached": (
@@ -306,7 +306,7 @@ def _verdict(
 
 def _too_little(looked: set[RuleName], missing: list[Missing]) -> str:
     """Return why a number of which little is known cannot be believed."""
-    reasons = "; ".join(one.what for one in _first_missing(missing))
+    reasons = " ".join(f"{one.what[:1].upper()}{one.what[1:]}." for one in _first_missing(missing))
     if not reasons:
         return say("verdict.sentence.no_check")
     if len(looked) > 1:

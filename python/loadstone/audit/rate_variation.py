@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from loadstone.audit.case import Case
 
 STRETCHES: Final = 12
-"""Few, so that they are long, and enough to tell their scatter from a chance: of independent I/Os
-one run in a million has a dispersion below 0.05 (chi-square with 11 degrees of freedom)."""
+"""Few, so that they are long, and enough to tell their scatter from chance. With independent I/Os one run in
+a million has a dispersion below 0.05 (chi-square with 11 degrees of freedom)."""
 CUTS: Final = 4
 LEAST_IOS: Final = 20
 """Of a stretch: fewer have a mean that one of them makes."""

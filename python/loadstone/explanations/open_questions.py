@@ -21,9 +21,9 @@ SETTLES: Final = 0.2
 FASTER: Final = 0.2
 """With more than this gained on a span of 1 MiB something there answers faster than what the load meets."""
 PART: Final = 0.1
-"""So much more of the rate may be of that: ln 1.1, what makes a number another one. Of seeds 191001 to 200292
-that probes would have had believed, 1 of 222 honest ones had such a doubt, 3 of 5 lies, and 3 of 9 whose
-explanation was taken out of the list."""
+"""So much more of the rate may be of that: ln 1.1, what makes a number another one. With seeds 191001 to
+200292, 1 of 222 honest runs that probes would have had believed had such a doubt. So had 3 of 5 lies, and 3
+of 9 whose explanation was taken out of the list."""
 EMPTY: Final = "contents.zeros"
 
 

@@ -20,8 +20,8 @@ LEAST_ERROR: Final = 0.03
 
 
 PLENTY: Final = 3.0
-"""A generator that does twenty times as much without a device (e to this power) is no limit, however far
-beyond that it goes: a rotating disk and a fast one differ by a thousand times."""
+"""A generator that does twenty times as much without a device (e to this power) is no limit. How far
+it goes beyond that says nothing: a rotating disk and a fast one differ by a thousand times."""
 
 
 @dataclass(frozen=True, slots=True)

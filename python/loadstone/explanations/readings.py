@@ -65,12 +65,12 @@ DRIFT: Final = "turns.drift"
 CONTENDED: Final = 0.1
 """With more of a rate in the hands of others on the CPUs, moments and turns of a probe tell of those."""
 OF_OTHERS: Final = 0.12
-"""A rate is known no better than to this power of what others leave of it: of 75 readings that an honest
-load leaves as they are (15 kinds of seeds 9001 to 9017, 55 to 91 % taken), 4 were more than 2 errors off;
-without it 17 were."""
+"""A rate is known no better than to this power of what others leave of it. 75 readings that an honest load
+leaves as they are were tried (15 kinds of seeds 9001 to 9017, 55 to 91 % taken). 4 were more than 2 errors
+off, and 17 without it."""
 DRIFTS: Final = 0.17
-"""The same between two ends of a probe that has not the same load at both: of 79 probes beside others (seeds
-13801 to 13934, half with over 85 % taken) one in two was 0.21 or more from itself."""
+"""The same between two ends of a probe that has not the same load at both. One in two of 79 probes beside
+others was 0.21 or more from itself (seeds 13801 to 13934, half with over 85 % taken)."""
 UNLIKE: Final = math.log(2)
 """A host that left half as much, or twice as much, was another one."""
 NO_TIME: Final = "the budget is used up"

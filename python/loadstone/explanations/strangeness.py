@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 USUAL: Final = 2.0
 """Deviations: of 378 honest situations of seeds 100001 to 101122, 9 in 10 have no reading further off."""
 FAR: Final = 1.0
-"""Seeds 100002 to 120140 that no rule decided: 1 of 312 honest ones is further off, 97 of 158 lies; beside
-others on the CPUs 4 and 54."""
+"""Seeds 100002 to 120140 that no rule decided: 1 of 312 honest ones is further off, and 97 of 158 lies.
+Beside others on the CPUs it is 4 and 54."""
 RAREST: Final = 1e-40
 NORMAL: Final = NormalDist()
 MOST: Final = 8.0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ROUNDS: Final = 5
 MAX_RANGE: Final = 0.20
-"""Of the mean: how far the rounds may lie apart."""
+"""Of the mean: by how much the rounds may differ."""
 MAX_SLOPE: Final = 0.10
 """Of the mean: how far their best line may rise or fall from the first to the last."""
 MIN_TREND: Final = 10

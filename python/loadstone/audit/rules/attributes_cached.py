@@ -24,7 +24,7 @@ LOOKS: Final = frozenset(("getattr", "access", "open"))
 CHANGES: Final = frozenset(("mkdir", "rmdir", "create", "delete", "setattr", "move"))
 """Operations that are acknowledged before they are on the disk."""
 GROUPED: Final = 0.1
-"""Fewer writes for an operation than this: they were collected, and nobody waited for them."""
+"""Fewer writes for an operation than this: they were collected, and no operation waited for them."""
 NONE_REACHED: Final = 0.01
 """A block holds at most about so many inodes that one I/O for a hundred operations is none."""
 COUNTED: Final = "block."

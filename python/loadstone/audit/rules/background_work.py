@@ -142,7 +142,7 @@ def _writes(case: Case, host: Watched) -> list[Finding]:
 RULE: Final = Rule(
     name="background_work",
     asks="Did the storage do work of its own meanwhile?",
-    basis="a rebuild, check, scrub or balance that a watched host tells; 64 MiB of trims nobody asked for; "
-    "writes at its disks during a load that only reads",
+    basis="a rebuild, check, scrub or balance on a watched host. 64 MiB of trims that the job did not ask "
+    "for. Writes at its disks during a load that only reads",
     judge=_judge,
 )

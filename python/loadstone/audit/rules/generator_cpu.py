@@ -40,7 +40,7 @@ FREE_SLOTS: Final = 0.5
 THREAD_BUSY: Final = 0.95
 HOST_FULL_PERCENT: Final = 92.0
 UNTOLD: Final = 0.85
-"""CPUs that were all busy, and nobody knows with what: too much to believe a number, and no cause of it."""
+"""CPUs that were all busy, it is not known with what. Too much to believe a number, and no cause of it."""
 NEAR_CEILING: Final = 0.5
 STOLEN: Final = 0.05
 ABOVE: Final = 0.85

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MUCH: Final = 0.1
 """A part of the time that changes what a rate means, though the stops themselves are in no figure."""
 STOLEN: Final = 0.2
-"""The part of the processors' time in other hands that explains a stop."""
+"""The part of the CPUs' time used by others that explains a stop."""
 
 
 def _judge(case: Case) -> Answer:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LOST: Final = 1e-4
 LEAST: Final = 5
-"""Fewer lost segments than this are nobody's pattern."""
+"""Fewer lost segments than this are no pattern."""
 REMOTE: Final = ("network_file_system", "network_block", "link")
 
 

@@ -111,8 +111,8 @@ def _core(host: Watched, core: Track, whole: Track) -> Finding:
 
 RULE: Final = Rule(
     name="storage_cpu",
-    asks="Did the storage's processors set the number?",
-    basis="a watched host whose processors are busy for 90 %, or whose container is throttled in 30 % of its "
-    "periods; one core of 97 % is suspect",
+    asks="Did the storage's CPUs set the number?",
+    basis="a watched host whose CPUs are busy for 90 %, or whose container is throttled in 30 % of its "
+    "periods. One CPU of 97 % is suspect",
     judge=_judge,
 )

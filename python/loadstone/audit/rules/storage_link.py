@@ -170,8 +170,8 @@ def _full(host: Watched, name: str, way: str, track: Track, bits_per_s: float, *
 RULE: Final = Rule(
     name="storage_link",
     asks="Was the storage's network interface full?",
-    basis="in half of the time 95 % of what the counters of a full link show (its rate without gaps and, for "
-    "a virtual interface, headers); or, where no rate is told, a steady one within 6 % below a common "
-    "link's with nothing else full",
+    basis="half of the time at 95 % of what a full link's counters show: its rate without gaps and, if "
+    "virtual, headers. Without a known rate: a steady one within 6 % below a common "
+    "link's, with nothing else full",
     judge=_judge,
 )

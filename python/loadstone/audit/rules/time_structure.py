@@ -40,7 +40,7 @@ STILL: Final = 0.2
 AS_LONG: Final = 1.25
 FAR_APART: Final = 5.0
 NEARLY_ALL: Final = 0.85
-"""Chosen, like those above, on simulated devices of seeds 100001 to 101101: queues alone make modes that
+"""Chosen, like those above, on simulated devices of seeds 100001 to 101101. Queues alone make modes that
 are nearer to each other, or one that has nearly all I/Os."""
 COMB: Final = 0.75
 """Of 14 situations with a comb (the same seeds) 3 were honest: even latencies make one, too."""
@@ -48,7 +48,7 @@ IN_ORDER: Final = ("falling", "rising")
 MANY_LEVELS: Final = 5
 """Levels that others on the CPUs make come in any order: of five, 1 in 60 times in this or the other."""
 FAR_NS: Final = 1e6
-"""Modes nearer to each other than this may be the host's own (a sleeping processor)."""
+"""Modes nearer to each other than this may be the host's own (a sleeping CPU)."""
 
 
 def _judge(case: Case) -> Answer:

@@ -220,7 +220,7 @@ class _Look:
                     seen, since_s = self._read_bytes, time.monotonic()
                 elif time.monotonic() - since_s > SILENT_S:
                     self.silent = True
-                    self._found(-1, f"it did not answer for {SILENT_S:.0f} s: nobody knows what it holds")
+                    self._found(-1, f"it did not answer for {SILENT_S:.0f} s: what it holds is not known")
                     return False
         return len(outcomes) == max(1, len(readers)) and all(outcomes)
 

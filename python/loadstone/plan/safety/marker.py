@@ -69,7 +69,7 @@ class Seal:
         untouched = self.ctime_ns is not None and self.ctime_ns[0] <= status.st_ctime_ns <= self.ctime_ns[1]
         same = (now.size_bytes, now.mtime_ns) == (self.size_bytes, self.mtime_ns)
         if same and self.digest is None and not untouched:
-            return "it was renamed or changed since the run that wrote it ended, nobody can tell which"
+            return "it was renamed or changed since the run that wrote it ended"
         if same and (self.digest is None or digest(reader) == self.digest):
             return None
         return "it was changed since the run that wrote it ended"
@@ -90,7 +90,7 @@ class Mark:
         if self.seal is None:
             return (
                 "the run that wrote it did not end, or others had it open then, "
-                "so nobody knows what it holds: remove it, or consent"
+                "so what it holds is not known: remove it, or consent"
             )
         return self.seal.flaw(reader)
 

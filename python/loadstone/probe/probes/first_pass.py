@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from loadstone.probe.probe import Measured
 
 FIRST: Final = 1.5
-"""Of an arm's length, and the second has the rest of two: a pass that is up to three times as fast stays on
-what the first one wrote."""
+"""Of an arm's length, and the second has the rest of two. So a pass that is up to three times as fast stays
+on what the first one wrote."""
 
 
 def _turns(base: Base) -> Turns | str:

@@ -55,9 +55,11 @@ def _of_bandwidth(case: Case) -> bool:
 
 
 def _why(verdict: Verdict) -> list[str]:
-    """Return the causes and what is missing, each as `title (rule, effect, confidence): text`."""
+    """Return the causes and what is missing, each as a line that names the rule and one of text."""
     told = [_cause(cause) for cause in verdict.causes]
-    missing = [f"not checked: {title(one.rule)} ({one.what})" for one in verdict.missing if one.essential]
+    missing = [
+        f"{title(one.rule)}: not checked<br>{_cell(one.what)}" for one in verdict.missing if one.essential
+    ]
     if told or missing:
         return [*told, *missing]
     # The first sentence only repeats the name and the verdict of the row.
@@ -68,7 +70,7 @@ def _why(verdict: Verdict) -> list[str]:
 def _cause(cause: Cause) -> str:
     return (
         f"{title(cause.rule)} (`{cause.rule}`, {words.EFFECTS[cause.effect]}, "
-        f"{words.confidence(cause.confidence)}): {_cell(cause.text)}"
+        f"{words.confidence(cause.confidence)})<br>{_cell(cause.text)}"
     )
 
 
@@ -144,9 +146,9 @@ def _findings(one: AuditedResults) -> str:
     lines = []
     for rule, causes in by_rule.items():
         first = max(causes, key=lambda cause: cause.confidence)
-        about = f" *{_cell(first.about)}*:" if first.about and len(one.audited.phases) > 1 else ""
+        about = f" of *{_cell(first.about)}*" if first.about and len(one.audited.phases) > 1 else ""
         again = f" Found in {len(causes)} results." if len(causes) > 1 else ""
-        lines.append(f"- **{title(rule)}** (`{rule}`):{about} {_cell(first.text)}{again}")
+        lines.append(f"- **{title(rule)}** (`{rule}`){about}<br>{_cell(first.text)}{again}")
     return "\n".join(lines)
 
 
