@@ -14,6 +14,7 @@ PAGES = (
     "../README.md",
     "../ARCHITECTURE.md",
     "../CONTRIBUTING.md",
+    "../CHANGELOG.md",
     "../contract/README.md",
     *sorted(page.name for page in DOCS.glob("*.md")),
 )

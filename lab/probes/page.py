@@ -34,9 +34,10 @@ LOOKED_AT = (
 )
 GAP = 100
 WORDS = (
-    "A *lie* is a number that something else than its storage made; half of all situations are honest. A "
-    "cause counts where it changes the number by a tenth or more. *Named first*: the first finding, or "
-    "after probes the most probable explanation, is right. *Named*: it is among the findings, or has at least 10 %. "
+    "A *lie* is a number that something else than its storage made; half of all situations are honest. "
+    "A cause counts where it changes the number by a tenth or more. *Named first*: the first finding, or "
+    "after probes the most probable explanation, is right. *Named*: it is among the findings, or has at "
+    "least 10 %. "
     "*Believed*: 'measures the storage' with at least 80 %; *doubted* is the rest. *Accused*: an honest "
     "number that is said to be invalid, limited by something else, or not tellable. *Left out*: the weights "
     "were fitted without that kind, or without its whole family. *Removed*: its explanation was also taken "
