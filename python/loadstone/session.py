@@ -165,9 +165,8 @@ def run_plan(
         held = _held(plan, consent, means, content=check_content)
         plan, sealing = held.plan, _Sealing(held, consent, means)
         try:
-            calibrated = (
-                calibration if isinstance(calibration, dict) else calibrate(plan) if calibration else None
-            )
+            if calibration is True:
+                calibration = calibrate(plan)
             writer, under = _begin_bundle(plan, asked, out_dir, means)
         except BaseException:
             sealing.seal()
@@ -175,17 +174,27 @@ def run_plan(
         run = _Run(
             plan, writer, means, sealing, under=under, watching=watching, progress=progress, steer=steer
         )
-        # What was measured is worth its result: one request to end does not cost it, the next does.
-        with Interrupts():
-            try:
-                verdict = run.go(calibrated)
-            finally:
-                if not run.is_settled:
-                    writer.close()
-            if verdict is not None and not run.writes:
-                writer.leave(result)
-                return unsealed(writer.directory, run.measured(), run.unwritten, verdict.error)
-            return _ended(writer, verdict, run.measured(), result)
+        calibrated = calibration if isinstance(calibration, dict) else None
+        return _run_to_its_end(run, writer, calibrated, result)
+
+
+def _run_to_its_end(
+    run: _Run,
+    writer: BundleWriter,
+    calibrated: dict[str, Any] | None,
+    result: Callable[[Bundle], dict[str, Any]] | None,
+) -> Outcome:
+    # What was measured is worth its result: one request to end does not cost it, the next does.
+    with Interrupts():
+        try:
+            verdict = run.go(calibrated)
+        finally:
+            if not run.is_settled:
+                writer.close()
+        if verdict is not None and not run.writes:
+            writer.leave(result)
+            return unsealed(writer.directory, run.measured(), run.unwritten, verdict.error)
+        return _ended(writer, verdict, run.measured(), result)
 
 
 def _begin_bundle(plan: Plan, asked: RunRequest, out_dir: Path, means: Means) -> tuple[BundleWriter, Under]:

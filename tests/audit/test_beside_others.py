@@ -78,7 +78,7 @@ def test_a_change_that_others_can_make_is_no_evidence_about_the_storage(
     rates, fine = course([high, low])
     case = run(rates, fine=fine, contention=who)
     assert [one(rule, case).effect for rule in (time_structure.RULE, not_steady.RULE)] == [effect] * 2
-    assert ("stood ready" in one(time_structure.RULE, case).text) == (effect == "note")
+    assert ("runnable on" in one(time_structure.RULE, case).text) == (effect == "note")
 
 
 @pytest.mark.parametrize(

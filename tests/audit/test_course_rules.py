@@ -184,7 +184,7 @@ def on_their_own(mean_ns: float, scatter: float, count: int = 5000) -> NDArray[n
 def test_a_limiter_makes_up_for_what_was_late_and_its_rate_stands_still(late_ns: float) -> None:
     found = one(throttled.RULE, loop(on_time(2e6, late_ns)))
     assert (found.effect, found.confidence, found.layer) == ("limited", 0.85, "a limiter")
-    assert "stands at 500" in found.text
+    assert "held at 500" in found.text
     assert "round number" in found.text
     assert found.evidence["iops"] == pytest.approx(500, rel=0.005)
 

@@ -294,7 +294,7 @@ def test_what_is_said_begins_with_the_disk_that_is_busy(tmp_path: Path) -> None:
     said = judge_case(replace(case, watched=(seen,)))
     assert said.kind == "measures_storage"
     assert said.sentences.startswith("Disk sda of nas")
-    assert "nothing was tried" in said.sentences
+    assert "No probes were run" in said.sentences
 
 
 def test_the_limit_of_a_busy_disk_is_named_for_the_disk() -> None:

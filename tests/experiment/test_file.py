@@ -195,7 +195,7 @@ DROPPED = '[[factors]]\nname = "{}"\nkind = "page_cache"\nlevels = ["kept", {{ n
         (SET + SYSCTL.format("a", "vm.x"), 12, "`settings` sets for all runs"),
         (SET + SET, 11, "sets sysctl again"),
         (BS.format("a") + BS.format("a"), 11, "two factors are called 'a'"),
-        (BS.format("a") + 'patterns = ["raed"]\n', 10, "'raed' is no pattern: did you mean 'read'"),
+        (BS.format("a") + 'patterns = ["raed"]\n', 10, "there is no pattern 'raed': did you mean 'read'"),
     ],
 )
 def test_what_is_varied_twice_is_told_with_its_line(text: str, line: int, message: str) -> None:

@@ -68,5 +68,5 @@ def test_a_host_that_says_nonsense_is_lost_and_the_run_ends(
     monkeypatch.setattr(reach, "agent_argv", lambda _: [sys.executable, str(fake)])
     assert test_run.run(tmp_path, count=1) == 1
     told = capsys.readouterr().err
-    assert "cannot be understood" in told
+    assert "cannot be read" in told
     assert f"'{said['type']}'" in told

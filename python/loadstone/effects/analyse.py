@@ -36,20 +36,15 @@ def analyse(
 ) -> Effects:
     """Return what the factors do; the same runs and seed give the same result."""
     studied = [study(observations, one, seed) for one in runs_of.of_each(observations)]
-    tests = [
-        made_test(one, known.p if known else None)
-        for one in studied
-        for known in (main.known for main in one.mains)
-    ]
-    tests += [made_test(one, pair.p) for one in studied for pair in one.pairs]
-    ps = iter(tests_together.corrected(tests))
-    main_ps = [[next(ps) for _ in one.mains] for one in studied]
-    pair_ps = [[next(ps) for _ in one.pairs] for one in studied]
+    mains = [(one, main) for one in studied for main in one.mains]
+    pairs = [(one, pair) for one in studied for pair in one.pairs]
+    tests = [made_test(one, main.known.p if main.known else None) for one, main in mains]
+    tests += [made_test(one, pair.p) for one, pair in pairs]
+    ps = tests_together.corrected(tests)
     strictest = tests_together.strictest(tests, alpha)
     interactions = [
         interaction(one, pair, p, limits=(alpha, margin, strictest[one.runs.first]), table=observations)
-        for one, found in zip(studied, pair_ps, strict=True)
-        for pair, p in zip(one.pairs, found, strict=True)
+        for (one, pair), p in zip(pairs, ps[len(mains) :], strict=True)
     ]
     effects = [
         level_effect(
@@ -60,8 +55,7 @@ def analyse(
             interactions=interactions,
             table=observations,
         )
-        for one, found in zip(studied, main_ps, strict=True)
-        for main, p in zip(one.mains, found, strict=True)
+        for (one, main), p in zip(mains, ps[: len(mains)], strict=True)
     ]
     open_ones = [one.more_repeats for one in effects if one.first and one.more_repeats is not None]
     return Effects(

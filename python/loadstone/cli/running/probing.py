@@ -13,7 +13,6 @@ from loadstone import units
 from loadstone.cli.display import console, run_summary
 from loadstone.cli.options.arguments import COMMAND_LINE
 from loadstone.errors import Where
-from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone import Consent
@@ -42,11 +41,6 @@ def tell_bounds(planned: PlannedJob, seconds: float) -> None:
     written = planned.written_targets
     what = "read only" if not written else f"write only where the run does ({', '.join(written)})"
     console.say(f"probes after the run: at most {units.seconds(seconds)}; they {what}")
-
-
-def tell_bounds_of_runs(seconds: float) -> None:
-    """Say the same before several runs."""
-    console.say(say("cli.probing.each_run", most_s=seconds))
 
 
 def dry_run(planned: PlannedJob, seconds: float, *, as_json: bool) -> int:

@@ -18,6 +18,7 @@ from loadstone.cli.display import console, run_summary
 from loadstone.cli.main import show
 from loadstone.cli.running import probing
 from loadstone.cli.running.consent import consent
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 def execute(prepared: PreparedStudy, run_options: RunOptions, probe_s: float | None = None) -> int:
     """Run a study, print its result and return the exit code. `probe_s`: for the probes after each run."""
+    if probe_s is not None:
+        console.say(say("cli.probing.each_run", most_s=probe_s))
     known = prepared.controller.known()
     calibration = run_options.calibration
     agreed = consent(run_options.i_accept_data_loss)

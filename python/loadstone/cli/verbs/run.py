@@ -81,10 +81,8 @@ def run(
             request=request_of(str(found.language), options),
             say=console.say,
         )
-        if seconds is not None and dry_run:
+        if dry_run and seconds is not None:
             return probing.dry_runs(listed, seconds, as_json=run_options.json)
-        if seconds is not None:
-            probing.tell_bounds_of_runs(seconds)
         return study.execute(listed, run_options, seconds)
     SHELL.refuse("what is no parameter file of vdbench", vdbench_output=vdbench_output)
     if repeat is not None or until is not None:
