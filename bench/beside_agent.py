@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import cases
 import compare
 
+from loadstone.hosts.agent_links import PipeLink, agent_argv
 from loadstone.hosts.hosts_file import HostEntry
-from loadstone.hosts.links import PipeLink, agent_argv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

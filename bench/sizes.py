@@ -29,7 +29,7 @@ from loadstone.bundle.read import Bundle
 from loadstone.bundle.study import Point, StudyRecord
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.monitor.sampler import Sampler, Under
-from loadstone.plan.host import HostFacts
+from loadstone.plan.host_facts import HostFacts
 from loadstone.plan.model import BackendSim, Plan
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import resolve

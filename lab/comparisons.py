@@ -27,10 +27,10 @@ from loadstone.analysis.statistics.significance import Sample
 from loadstone.audit.case import Case, JobRequest, OpMeasurement
 from loadstone.comparison import gate as gates
 from loadstone.comparison import matrix, pairing
+from loadstone.comparison.measured_values import sample
 from loadstone.comparison.metric import IOPS, MEAN, P99
 from loadstone.comparison.phase import ComparedPhase
 from loadstone.comparison.side import Side
-from loadstone.comparison.values import sample
 from loadstone.verdict import Kind, Verdict
 
 if TYPE_CHECKING:

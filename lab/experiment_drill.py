@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING, Any
 
 from lab.parts import Stage, call, missing
 
-from loadstone.control import changes, journal, orphans
+from loadstone.control import change_journal, changes, orphans
 from loadstone.control.fill import FILE as FILL_FILE
-from loadstone.experiment.machine import Machine
+from loadstone.experiment.machine_state import Machine
 from loadstone.experiment.prepared import PreparedExperiment, ReadOptionsOfExperiment, prepare
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class DrillBench:
         labels = self.labels()
         _end_with_parents(labels)
         for path in self._journals():
-            path.write_bytes(path.read_bytes().replace(journal.boot_id().encode(), b"the boot before"))
+            path.write_bytes(path.read_bytes().replace(change_journal.boot_id().encode(), b"the boot before"))
         for line in reversed(Path("/proc/self/mounts").read_text().splitlines()):
             source, point, *_ = line.split()
             if source in self.devices:

@@ -31,7 +31,7 @@ from loadstone.effects.observations import Factor, Observation, Observations
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from loadstone.effects.model import LevelEffect
+    from loadstone.effects.findings import LevelEffect
 
 TUNED: Final = ("normal", "skewed", "drift", "outlier", "all of these", "set rarely", "a noisy level")
 HELD_OUT: Final = (

@@ -22,7 +22,7 @@ from lab.parts import MissingPartError
 from lab import machine
 from loadstone.engine.binary import find
 from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
-from loadstone.plan.host import HostFacts, TargetFacts
+from loadstone.plan.host_facts import HostFacts, TargetFacts
 from loadstone.plan.model import Namesake, TargetKind
 from loadstone.plan.resolve import resolve
 

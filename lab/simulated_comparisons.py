@@ -42,12 +42,12 @@ from loadstone.analysis.summary import summarise
 from loadstone.audit.from_bundle import cases
 from loadstone.audit.judge import judge_case
 from loadstone.bundle.read import Bundle
-from loadstone.comparison import values
+from loadstone.comparison import measured_values
 from loadstone.comparison.compare import beside
 from loadstone.comparison.phase import ComparedPhase
 from loadstone.comparison.side import Side
 from loadstone.formats.fio.read import TextSource, read_jobfiles
-from loadstone.plan.host import HostFacts
+from loadstone.plan.host_facts import HostFacts
 from loadstone.plan.model import BackendSim, SimBehaviour, SimDevice
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import resolve
@@ -220,7 +220,7 @@ def measure(pairs: Sequence[PlannedPair], folder: Path) -> dict[tuple[int, str],
     with contextlib.redirect_stdout(sys.stderr):
         outcome = run_plan(plan, asked=asked, out_dir=folder / "bundle", calibration=False)
     made = summarise(Bundle.open(outcome.bundle_path))
-    _, tails = values.tails(made)
+    _, tails = measured_values.tails(made)
     stages = [(case, judge_case(case)) for case in cases(made)]
     judged_as = {job.job: (case, verdict) for case, verdict in stages for job in case.jobs}
     known = {f"{pair.seed}-{one.name}": (pair, one) for pair, one in every}
@@ -233,7 +233,7 @@ def measure(pairs: Sequence[PlannedPair], folder: Path) -> dict[tuple[int, str],
         errors = {total.line.key: next(iter(tails[total.line.key, op] for op in total.ops))} if alone else {}
         found[pair.seed, one.name] = ComparedPhase(
             run=f"{one.side}-{one.run}", path=folder, name=one.name, pattern=one.pattern, verdict=verdict,
-            case=_own(case, total.line.name), number=1, values=values.of_stage(total, errors),
+            case=_own(case, total.line.name), number=1, values=measured_values.of_stage(total, errors),
         )  # fmt: skip
     return found
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from loadstone import input_file
-from loadstone.api.jobs.changes import JobText, job_at
+from loadstone.api.jobs.job_changes import JobText, job_at
 from loadstone.errors import InputError, Where
 
 MOST_MEMORY_BYTES = 4 << 30

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from lab.hosts import namespaces
 from lab.hosts.namespaces import NamespaceHosts
 
-from loadstone.api.jobs.changes import JobChanges
+from loadstone.api.jobs.job_changes import JobChanges
 from loadstone.api.on_hosts import works_of_hosts
 from loadstone.audit.run import SealedFigures
 from loadstone.bundle.read import Bundle

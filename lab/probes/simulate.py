@@ -24,7 +24,7 @@ from loadstone.audit.from_bundle import cases
 from loadstone.audit.judge import judge_case
 from loadstone.audit.rules import RULES
 from loadstone.engine.binary import find
-from loadstone.plan.host import HostFacts
+from loadstone.plan.host_facts import HostFacts
 from loadstone.plan.model import BackendSim, Plan
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import resolve

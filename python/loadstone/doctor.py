@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadstone import environment, host_limits, units
-from loadstone.control import changes, journal
+from loadstone.control import change_journal, changes
 from loadstone.control.changes import DAMAGE_REMEDY
 from loadstone.engine import binary, process
 from loadstone.errors import EngineError, LoadstoneError
@@ -75,7 +75,7 @@ def _left_changed() -> list[Check]:
     """Tell of settings that a run that was killed has not put back."""
     name = "settings left changed"
     try:
-        records = journal.waiting(journal.folder())
+        records = change_journal.waiting(change_journal.folder())
     except LoadstoneError as error:
         return [Check(name, "unknown", error.message, error.hint or "")]
     damaged = [one for record in records for one in changes.damage_of(record)]

@@ -9,7 +9,7 @@ the engine's standard error), `stop` (the user asked to stop), `order` (with `te
 the run was ended before its time), `kill` (with `why`), `silent`
 (with `text`), `engine_exit` (with `code`, negative for a signal, absent when it could not be
 reaped), `uncaught` (with `text`: something of ours failed and nobody waited for it),
-`calibration` (see `engine.calibrate`), `target_state` (see `monitor.files`) and
+`calibration` (see `engine.calibrate`), `target_state` (see `monitor.target_files`) and
 `monitor_cost` (with `cpu_ns`, `rows`, `by_collector`), and of each watched host `watch`,
 `watch_lost`, `watch_back` and `watch_end` (see `watch`).
 """
@@ -35,7 +35,7 @@ from loadstone.engine.suspend import Pauses
 from loadstone.errors import BundleError, EngineError, LoadstoneError, RunError
 from loadstone.exit_cause import Deaths
 from loadstone.messages import make_error, say
-from loadstone.monitor import files
+from loadstone.monitor import target_files
 from loadstone.monitor.sampler import Sampler, Under
 from loadstone.path.child import NoAnswerError, answering, ask_parent, run_in_child
 from loadstone.plan.safety import guard, obstacles
@@ -500,7 +500,7 @@ class _Run:
 
         def look() -> list[dict[str, Any]]:
             self._sealing.held.prepared()
-            return files.states(self._plan, "begin")
+            return target_files.states(self._plan, "begin")
 
         self._sealing.held.laid_out = True
         self._look_at_targets(look)
@@ -514,7 +514,7 @@ class _Run:
         if self._host_error is not None:
             self._give_up(self._host_error)
         self._write(self._writer.event, {"type": "monitor_cost", **cost})
-        self._look_at_targets(lambda: files.states(self._plan, "end"))
+        self._look_at_targets(lambda: target_files.states(self._plan, "end"))
 
     def _look_at_targets(self, look: Callable[[], list[dict[str, Any]]]) -> None:
         """Look while the engine runs or after it: what does not answer is told and left."""

@@ -11,7 +11,7 @@ import pytest
 
 import loadstone
 from loadstone import errors
-from loadstone.api.jobs.changes import JobArguments
+from loadstone.api.jobs.job_changes import JobArguments
 
 NAMES = [
     "Audit",

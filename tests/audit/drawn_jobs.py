@@ -12,7 +12,7 @@ from loadstone.errors import LoadstoneError
 from loadstone.formats import vdbench
 from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
 from loadstone.plan.anchors import Found
-from loadstone.plan.host import AnchorFacts, HostFacts, TargetFacts
+from loadstone.plan.host_facts import AnchorFacts, HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import resolve

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from loadstone import exitcodes
-from loadstone.cli import document
+from loadstone.cli import reference_page
 from loadstone.workload.catalogue import page as workloads
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -14,8 +14,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def test_the_page_is_fresh() -> None:
     if os.environ.get("LOADSTONE_WRITE_GENERATED"):
-        (DOCS / "cli.md").write_text(document.page())
-    assert (DOCS / "cli.md").read_text() == document.page(), "docs/cli.md is stale: run `make docs`"
+        (DOCS / "cli.md").write_text(reference_page.page())
+    assert (DOCS / "cli.md").read_text() == reference_page.page(), "docs/cli.md is stale: run `make docs`"
 
 
 def test_the_list_of_workloads_is_fresh() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from loadstone.cli.fio.eta import Eta
 from loadstone.formats.fio import TokenSource, read_jobfiles
-from loadstone.plan.host import HostFacts
+from loadstone.plan.host_facts import HostFacts
 from loadstone.plan.resolve import resolve
 
 SECOND_NS = 10**9

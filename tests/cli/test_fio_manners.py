@@ -14,13 +14,13 @@ from loadstone.api.jobs import schedulers
 from loadstone.cli.fio.program import main
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
-from loadstone.plan.host import HostFacts
+from loadstone.plan.host_facts import HostFacts
 from loadstone.plan.resolve import resolve
 from loadstone.report.fio.normal import _time
 from loadstone.workload.block_sizes import SizeRequests, fixed
 from loadstone.workload.blocks import BlockWork
+from loadstone.workload.execution import ProcessRequests
 from loadstone.workload.model import Job, Workload
-from loadstone.workload.process import ProcessRequests
 from tests.control import machine
 
 if TYPE_CHECKING:

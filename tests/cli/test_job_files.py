@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loadstone.api.jobs import job_files
-from loadstone.api.jobs.changes import JobChanges
+from loadstone.api.jobs.job_changes import JobChanges
 from loadstone.bundle import study as on_disk
 from loadstone.cli.main import main
 from loadstone.errors import InputError

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone import exitcodes
-from loadstone.cli.document import page
 from loadstone.cli.main import main
+from loadstone.cli.reference_page import page
 
 if TYPE_CHECKING:
     from pathlib import Path

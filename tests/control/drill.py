@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone.control import journal
+from loadstone.control import change_journal
 from loadstone.control.changes import Changes, restore
 from tests.control import machine
 
@@ -77,7 +77,7 @@ def lose_power(host: Path, state: Path, draw: random.Random) -> None:
         content = path.read_bytes()
         last = content.splitlines(keepends=True)[1:][-1:]
         kept = len(content) - draw.randrange(len(b"".join(last)) + 1)
-        path.write_bytes(content[:kept].replace(journal.boot_id().encode(), b"the boot before"))
+        path.write_bytes(content[:kept].replace(change_journal.boot_id().encode(), b"the boot before"))
     shutil.rmtree(host)
     machine.make(host)
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loadstone.control.all_controls import Controls
 from loadstone.control.block import IoScheduler
 from loadstone.control.memory import DirtyLimit, TransparentHugePages
-from loadstone.control.table import Controls
 
 if TYPE_CHECKING:
     from pathlib import Path

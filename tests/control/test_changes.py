@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.control import commands, journal, orphans
+from loadstone.control import change_journal, commands, orphans
 from loadstone.control.block import NrRequests
 from loadstone.control.cgroup import CgroupLimit
+from loadstone.control.change_journal import Change
 from loadstone.control.changes import ChangeOutcome, Changes, DamagedLine, Restored, restore
-from loadstone.control.journal import Change
-from loadstone.control.model import Setting
+from loadstone.control.control_kind import Setting
 from loadstone.errors import InputError, RefusedError, RunError
 from tests.control import machine
 
@@ -197,7 +197,7 @@ def test_a_reboot_undoes_settings_and_not_commands(places: Places, monkeypatch: 
     changes.run("mark", f"touch {mark}", f"rm {mark}")
     assert mark.exists()
     abandon(changes)
-    monkeypatch.setattr(journal, "boot_id", lambda: "another")
+    monkeypatch.setattr(change_journal, "boot_id", lambda: "another")
     done = restore(machine.controls(places[0]), places[1])
     assert [one.outcome for one in done] == [ChangeOutcome.RESTORED, ChangeOutcome.REBOOTED]
     assert not mark.exists()
@@ -411,7 +411,7 @@ def test_an_order_that_cannot_be_read_keeps_nothing_else_from_being_put_back(pla
     assert done["governor"].is_well
     assert done["layout"].outcome is ChangeOutcome.FAILED
     assert "the record of what was built there is damaged" in done["layout"].why
-    [record] = journal.waiting(places[1])
+    [record] = change_journal.waiting(places[1])
     assert [change.setting.control for change in record.open_changes()] == ["layout"]
 
 

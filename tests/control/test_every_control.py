@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loadstone.control.all_controls import Controls
 from loadstone.control.changes import Changes, restore
-from loadstone.control.table import Controls
 from loadstone.errors import RefusedError
 from tests.control import machine
 

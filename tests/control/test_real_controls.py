@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.control.table import Controls
+from loadstone.control.all_controls import Controls
 from tests.support import devices
 from tests.support.devices import attached, empty
 
@@ -120,7 +120,9 @@ def test_a_device_that_is_detached_takes_its_settings_along(tmp_path: Path) -> N
     restore = [sys.executable, "-m", "loadstone", "restore"]
     done = subprocess.run(restore, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stdout
-    assert done.stdout.splitlines()[-1].endswith(("has its name now, and was not changed", "put back to 2560"))
+    assert done.stdout.splitlines()[-1].endswith(
+        ("has its name now, and was not changed", "put back to 2560")
+    )
 
 
 KILLED_AFTER = """

@@ -18,7 +18,7 @@ from tests.effects.drawn import table
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from loadstone.effects.model import Effects, LevelEffect
+    from loadstone.effects.findings import Effects, LevelEffect
 
 TWO = (("governor", ("powersave", "performance")), ("cache", ("on", "off")))
 

@@ -17,7 +17,7 @@ from loadstone.errors import RunError
 from loadstone.experiment.controller import ExperimentController
 from loadstone.experiment.file import ExperimentFile
 from loadstone.experiment.ledger import BudgetLedger
-from loadstone.experiment.machine import Machine
+from loadstone.experiment.machine_state import Machine
 from loadstone.experiment.prepared import prepare
 from loadstone.experiment.run import ExperimentMeans, open_stopped, run_experiment
 from loadstone.plan.safety.guard import Consent

@@ -16,7 +16,7 @@ from loadstone.errors import InputError, RefusedError, Where
 from loadstone.experiment import prepared as prepared_experiments
 from loadstone.experiment.announce import announce
 from loadstone.experiment.announcement_lines import lines, seen
-from loadstone.experiment.machine import Machine
+from loadstone.experiment.machine_state import Machine
 from loadstone.experiment.observe import observations
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare, why_refused
 from loadstone.experiment.report_content import measured_runs

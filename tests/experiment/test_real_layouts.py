@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadstone.control import journal, orphans
+from loadstone.control import change_journal, orphans
 from loadstone.control.changes import Changes, restore
 from loadstone.control.fill import FILE as FILL_FILE
 from loadstone.control.fill import used_percent
@@ -23,7 +23,7 @@ from loadstone.control.remote import RemoteFile
 from loadstone.errors import InputError, RefusedError
 from loadstone.experiment import allocation
 from loadstone.experiment.levels import Asked
-from loadstone.experiment.machine import Machine
+from loadstone.experiment.machine_state import Machine
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.path.mounts import mounts
@@ -217,7 +217,7 @@ def test_a_fill_on_a_file_system_that_is_not_mounted_after_a_reboot_is_not_calle
         os.waitpid(child, 0)
         subprocess.run(["umount", folder], check=True)
         (record,) = where.glob("*.jsonl")
-        record.write_bytes(record.read_bytes().replace(journal.boot_id().encode(), b"the boot before"))
+        record.write_bytes(record.read_bytes().replace(change_journal.boot_id().encode(), b"the boot before"))
         (left,) = restore(where=where)
         assert (left.is_well, left.outcome) == (False, "failed")
         assert f"is not mounted at {folder}" in str(left)
@@ -244,7 +244,7 @@ def test_a_fill_on_a_layout_that_a_reboot_took_is_gone_with_it(devices: list[str
     subprocess.run(["umount", made.volumes[0]], check=True)
     Path(made.volumes[0]).rmdir()
     for record in where.glob("*.jsonl"):
-        record.write_bytes(record.read_bytes().replace(journal.boot_id().encode(), b"the boot before"))
+        record.write_bytes(record.read_bytes().replace(change_journal.boot_id().encode(), b"the boot before"))
     assert sorted(one.outcome for one in restore(where=where)) == ["gone", "restored"]
     assert signature(devices[0]) == ""
     assert not (orphans.folder() / f"{made.label}.lock").exists()

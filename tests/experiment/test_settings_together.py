@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.control.commands import CommandPair
-from loadstone.control.model import Setting
+from loadstone.control.control_kind import Setting
 from loadstone.errors import RunError
 from loadstone.experiment.levels import asked
-from loadstone.experiment.machine import Machine
+from loadstone.experiment.machine_state import Machine
 from loadstone.experiment.read_file import parse
 from tests.control import machine as files
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from loadstone.formats.fio.document import page
-from loadstone.formats.vdbench import document as vdbench
+from loadstone.formats.fio.option_page import page
+from loadstone.formats.vdbench import keyword_page as vdbench
 
 DOCS = Path(__file__).parents[2] / "docs"
 DOCUMENT = DOCS / "fio-options.md"

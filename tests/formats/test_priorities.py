@@ -8,7 +8,7 @@ import pytest
 
 from loadstone.errors import LoadstoneError
 from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
-from loadstone.plan.host import HostFacts, TargetFacts
+from loadstone.plan.host_facts import HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import resolve

@@ -13,8 +13,8 @@ from loadstone.errors import InputError, LoadstoneError, Where
 from loadstone.formats.fio import ReadOptions, TokenSource, read_jobfiles, values
 from loadstone.formats.fio.numbers import Reading
 from loadstone.plan import model
-from loadstone.plan.notes import Notes
 from loadstone.plan.pattern import blocks_of, pattern
+from loadstone.plan.planning_notes import Notes
 from loadstone.workload.addresses import AddressRequests, Distribution, ReadWriteMix
 from loadstone.workload.block_sizes import SizeRequests, SizeTable, fixed
 from loadstone.workload.blocks import BlockWork

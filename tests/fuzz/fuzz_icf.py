@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.errors import LoadstoneError
 from loadstone.formats.iometer import CommandLineChanges, read_icf, runs
-from loadstone.plan.host import HostFacts, TargetFacts
+from loadstone.plan.host_facts import HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
 from loadstone.plan.resolve import resolve
 from tests.fuzz import driver

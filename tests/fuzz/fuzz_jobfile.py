@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from loadstone.errors import LoadstoneError
 from loadstone.formats.fio import ReadOptions, TextSource, TokenSource, read_jobfiles
 from loadstone.formats.fio.table import BY_NAME
-from loadstone.plan.host import HostFacts, TargetFacts
+from loadstone.plan.host_facts import HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import resolve

@@ -32,7 +32,7 @@ from loadstone.formats.vdbench.rundef import RD
 from loadstone.formats.vdbench.storage import SD
 from loadstone.formats.vdbench.workload import WD
 from loadstone.plan.anchors import Found
-from loadstone.plan.host import AnchorFacts, HostFacts, TargetFacts
+from loadstone.plan.host_facts import AnchorFacts, HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
 from loadstone.plan.resolve import resolve
 from loadstone.report.vdbench.wording import run_line

@@ -33,7 +33,7 @@ from loadstone.bundle import (
     tables,
 )
 from loadstone.bundle.hosts import HostPart, HostsRecord
-from loadstone.control import journal
+from loadstone.control import change_journal as journal
 from loadstone.control.layout import build as layout_build
 from loadstone.engine import process
 from loadstone.errors import LoadstoneError, RefusedError
@@ -42,7 +42,7 @@ from loadstone.explanations.readings import Probed
 from loadstone.hosts import heard, hosts_file, ticks
 from loadstone.path import spec
 from loadstone.plan import anchors
-from loadstone.plan.host import HostFacts, TargetFacts
+from loadstone.plan.host_facts import HostFacts, TargetFacts
 from loadstone.plan.model import Plan, TargetKind
 from loadstone.plan.safety import content, marker, signatures, tree_mark
 from loadstone.plan.verification import verify_state

@@ -16,7 +16,7 @@ import pytest
 
 from loadstone.errors import RefusedError
 from loadstone.plan import anchors
-from loadstone.plan.host import HostFacts
+from loadstone.plan.host_facts import HostFacts
 from loadstone.plan.safety import guard, marker, tree_mark
 from loadstone.plan.safety.run_targets import RunTargets, hold
 

@@ -10,7 +10,7 @@ import pytest
 
 from loadstone.path import nvme
 from loadstone.path.block import BlockDevice
-from loadstone.plan.host import TargetFacts, namesake_of
+from loadstone.plan.host_facts import TargetFacts, namesake_of
 from loadstone.plan.model import Identity, Namesake, Plan, Target, TargetKind
 from loadstone.plan.safety import guard
 from loadstone.plan.safety.in_use import Snapshot

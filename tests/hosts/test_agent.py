@@ -8,7 +8,7 @@ import sys
 import time
 from typing import IO, TYPE_CHECKING, Any
 
-from loadstone.api.jobs.changes import JobChanges
+from loadstone.api.jobs.job_changes import JobChanges
 from loadstone.api.jobs.read_workload import workload as workload_of
 from loadstone.hosts.assignment import HostWork
 from loadstone.version import __version__

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadstone.hosts import heard, reach
-from loadstone.hosts.links import PipeLink
+from loadstone.hosts.agent_links import PipeLink
 from tests.hosts import test_run
 
 if TYPE_CHECKING:

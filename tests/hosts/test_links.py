@@ -6,8 +6,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-from loadstone.hosts import links
-from loadstone.hosts.links import PipeLink
+from loadstone.hosts import agent_links
+from loadstone.hosts.agent_links import PipeLink
 
 if TYPE_CHECKING:
     import pytest
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 def test_a_line_without_end_is_no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was kept in memory, as long as it went on."""
-    monkeypatch.setattr(links, "LINE_BYTES", 1 << 16)
-    monkeypatch.setattr(links, "CLOSE_S", 0.1)
+    monkeypatch.setattr(agent_links, "LINE_BYTES", 1 << 16)
+    monkeypatch.setattr(agent_links, "CLOSE_S", 0.1)
     heard: list[dict[str, Any]] = []
     came = threading.Event()
 

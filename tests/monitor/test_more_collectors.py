@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.monitor import files
+from loadstone.monitor import target_files
 from loadstone.monitor.cgroup import Cgroup
 from loadstone.monitor.clock import Clock
 from loadstone.monitor.counters import Counters, increase
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:
-    for name, content in files.items():
+    for name, content in target_files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
@@ -240,7 +240,7 @@ def test_the_state_of_files_leaves_out_what_is_not_there(tmp_path: Path) -> None
     (tmp_path / "data").write_bytes(b"x" * 8192)
     os.truncate(tmp_path / "data", 1 << 20)
     made = plan(target(str(tmp_path / "gone")), target(str(tmp_path / "data")), target("null", "virtual"))
-    found = files.states(made, "begin")
+    found = target_files.states(made, "begin")
     assert [(one["type"], one["when"], one["target"], one["size_bytes"]) for one in found] == [
         ("target_state", "begin", 1, 1 << 20)
     ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
-from loadstone.plan.host import HostFacts, TargetFacts
+from loadstone.plan.host_facts import HostFacts, TargetFacts
 from loadstone.plan.model import Identity, Namesake, TargetKind
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import Resolution, resolve

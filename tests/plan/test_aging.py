@@ -67,7 +67,10 @@ def test_a_cache_lets_repeats_wait_until_the_end_of_the_next_region(plan: Planne
         ("rw=write", "sprandom is for rw=randwrite"),
         ("random_distribution=zipf", "sprandom is for rw=randwrite"),
         ("spr_cs=32m", "is smaller than the cache of 33554432"),
-        ("spr_num_regions=100000", "100000 regions are too many for 8192 blocks and 15% of over-provisioning"),
+        (
+            "spr_num_regions=100000",
+            "100000 regions are too many for 8192 blocks and 15% of over-provisioning",
+        ),
         ("spr_op=1", "expected a number between 0 and 1"),
         ("bsrange=4k-8k", "blocks of one size"),
         ("blockalign=8k", "blocks of one size"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from loadstone.errors import InputError
-from loadstone.plan.host import HostFacts
+from loadstone.plan.host_facts import HostFacts
 from loadstone.plan.model import TargetKind
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.fio import ReadOptions, TextSource, read_jobfiles
-from loadstone.plan.host import HostFacts
+from loadstone.plan.host_facts import HostFacts
 from loadstone.plan.resolve import resolve
 from loadstone.plan.safety import guard
 from loadstone.plan.safety.run_targets import hold

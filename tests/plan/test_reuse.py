@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from loadstone.errors import Where
-from loadstone.plan.host import HostFacts
+from loadstone.plan.host_facts import HostFacts
 from loadstone.plan.model import RandomOrderReuse
 from loadstone.plan.resolve import resolve
 from loadstone.workload.addresses import Distribution, Reuse

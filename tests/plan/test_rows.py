@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from loadstone.errors import RefusedError, Where
-from loadstone.plan.host import HostFacts
+from loadstone.plan.host_facts import HostFacts
 from loadstone.plan.model import Pattern, RateProcess, SizesFixed, SizesSplit
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import resolve

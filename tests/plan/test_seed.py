@@ -10,7 +10,7 @@ import pytest
 from loadstone.engine.plan_check import memory_bytes
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.fio import FileSource, ReadOptions, read_jobfiles
-from loadstone.plan.host import HostFacts
+from loadstone.plan.host_facts import HostFacts
 from loadstone.plan.model import SizesFixed
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import resolve

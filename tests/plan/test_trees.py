@@ -15,7 +15,7 @@ from loadstone.formats.vdbench import Given, ParameterText, expand, lower, read
 from loadstone.plan import model as plan
 from loadstone.plan.anchors import Found, Structure
 from loadstone.plan.derived import asked_operations, targets_of
-from loadstone.plan.host import AnchorFacts, HostFacts
+from loadstone.plan.host_facts import AnchorFacts, HostFacts
 from loadstone.plan.model import RateProcess
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import Resolution, resolve

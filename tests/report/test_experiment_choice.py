@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from loadstone.effects.model import RatioInterval, Recommendation
+from loadstone.effects.findings import RatioInterval, Recommendation
 from loadstone.effects.recommend import without_choice
 from loadstone.report.experiment import words
 
 if TYPE_CHECKING:
-    from loadstone.effects.model import Effects
+    from loadstone.effects.findings import Effects
 
 
 def effects(*judged: tuple[str, int | None]) -> Effects:

@@ -22,7 +22,7 @@ from loadstone.bundle.experiment import (
     MachineSetting,
 )
 from loadstone.effects.analyse import analyse
-from loadstone.effects.model import RatioInterval
+from loadstone.effects.findings import RatioInterval
 from loadstone.effects.observations import Aim, Factor, Observation, Observations
 from loadstone.errors import InputError
 from loadstone.report.article.markdown import markdown

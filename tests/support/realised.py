@@ -16,7 +16,7 @@ from lab.steady_device import steady_device
 
 from loadstone.bundle.read import Bundle
 from loadstone.plan import model as plan
-from loadstone.plan.host import HostFacts
+from loadstone.plan.host_facts import HostFacts
 from loadstone.plan.resolve import resolve
 from loadstone.session import RunRequest, run_plan
 from loadstone.workload.placement import Amount

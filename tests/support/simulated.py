@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lab.steady_device import steady_device
 
 from loadstone.plan import model as plan
-from loadstone.plan.host import HostFacts
+from loadstone.plan.host_facts import HostFacts
 from loadstone.plan.resolve import resolve
 from loadstone.session import RunRequest, run_plan
 from loadstone.workload.placement import Amount

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from loadstone.errors import InputError
-from loadstone.plan.host import HostFacts, TargetFacts
+from loadstone.plan.host_facts import HostFacts, TargetFacts
 from loadstone.plan.model import TargetKind
 from loadstone.plan.pattern import blocks_of
 from loadstone.plan.resolve import resolve

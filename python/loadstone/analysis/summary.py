@@ -11,14 +11,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from loadstone import exitcodes
-from loadstone.analysis import commit, cpu, path, spec, watched
+from loadstone.analysis import against_data_sheet, commit, cpu, path, watched
 from loadstone.analysis import document as shape
 from loadstone.analysis.measurement import Measurement
 from loadstone.analysis.pacing import Pacing, pacing
 from loadstone.analysis.problems import Problem, problems
+from loadstone.analysis.read_back import VerifiedBlocks, verified
 from loadstone.analysis.tool_cost import ToolCost, tool
 from loadstone.analysis.totals import PERCENTILES, OpTotals, Total, totals
-from loadstone.analysis.verification import VerifiedBlocks, verified
 from loadstone.messages import say
 from loadstone.version import __version__
 
@@ -142,9 +142,9 @@ class Summary:
         return pacing(self.measurement, self.totals("job"))
 
     @cached_property
-    def spec(self) -> list[spec.SpecRow]:
+    def spec(self) -> list[against_data_sheet.SpecRow]:
         """What was reached of the data sheet; empty without one."""
-        return spec.rows(self.measurement, self.totals("stage"))
+        return against_data_sheet.rows(self.measurement, self.totals("stage"))
 
     @cached_property
     def paths(self) -> list[path.Paths]:
@@ -355,7 +355,7 @@ class Summary:
         return str(targets[at].path) if isinstance(at, int) and at < len(targets) else None
 
 
-def spec_line(row: spec.SpecRow) -> shape.SpecLine:
+def spec_line(row: against_data_sheet.SpecRow) -> shape.SpecLine:
     """Return a figure of the data sheet for the document."""
     return shape.SpecLine(
         name=row.name,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from loadstone import exitcodes
 from loadstone.api.jobs import commands, schedulers
-from loadstone.api.jobs.changes import PYTHON
+from loadstone.api.jobs.job_changes import PYTHON
 from loadstone.api.on_hosts import experiment_maker, given_hosts
 from loadstone.api.one_run import consent_of, request_of, watched
 from loadstone.api.place import default_directory

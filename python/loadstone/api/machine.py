@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadstone import doctor
-from loadstone.control import changes, journal
-from loadstone.control.table import Controls
+from loadstone.control import change_journal, changes
+from loadstone.control.all_controls import Controls
 from loadstone.errors import LoadstoneError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def settings_in_use() -> dict[int, list[str]]:
     """Return what processes that are alive have changed and will put back: process id to settings."""
     return {
         record.pid: [str(change.setting) for change in changed]
-        for record in journal.held(journal.folder())
+        for record in change_journal.held(change_journal.folder())
         if (changed := record.open_changes())
     }
 
@@ -67,7 +67,7 @@ def settings_left() -> list[dict[str, Any]]:
             "asked": changes.in_words(shown, change.asked),
             "pid": record.pid,
         }
-        for record in journal.waiting(journal.folder())
+        for record in change_journal.waiting(change_journal.folder())
         for change in record.open_changes()
         for shown in [_words_of(change.setting.control)]
     ]
@@ -75,7 +75,9 @@ def settings_left() -> list[dict[str, Any]]:
 
 def damage_of_settings() -> list[DamagedLine]:
     """Return the lines of journals that cannot be read: what they changed is not known."""
-    return [one for record in journal.waiting(journal.folder()) for one in changes.damage_of(record)]
+    return [
+        one for record in change_journal.waiting(change_journal.folder()) for one in changes.damage_of(record)
+    ]
 
 
 def restore_settings(*, force: bool = False) -> list[Restored | DamagedLine]:
@@ -86,7 +88,7 @@ def restore_settings(*, force: bool = False) -> list[Restored | DamagedLine]:
     is not put back stays in the journal, and so does a line that cannot be read: it has a `path`, a `line`
     and the outcome `damaged`.
     """
-    return changes.restore(where=journal.folder(), force=force)
+    return changes.restore(where=change_journal.folder(), force=force)
 
 
 def _words_of(control: str) -> Callable[[str], str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from loadstone import input_file
-from loadstone.api.jobs.changes import PYTHON, JobChanges
+from loadstone.api.jobs.job_changes import PYTHON, JobChanges
 from loadstone.api.jobs.read_workload import total_rate
 from loadstone.api.one_run import result_of
 from loadstone.errors import InputError, RefusedError, Where
@@ -22,7 +22,7 @@ from loadstone.workload.other_hosts import spread
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from loadstone.api.jobs.changes import Caller
+    from loadstone.api.jobs.job_changes import Caller
     from loadstone.api.one_run import HowRun
     from loadstone.api.results import Result
     from loadstone.api.studies.prepared import PreparedStudy

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadstone.api.jobs.changes import PYTHON
+from loadstone.api.jobs.job_changes import PYTHON
 from loadstone.api.results import Result
 from loadstone.audit.run import SealedFigures
 from loadstone.errors import InputError, RunError

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from loadstone.api.jobs import commands, plan_lines, run_list
-from loadstone.api.jobs.changes import JobArguments, JobChanges, job_of
+from loadstone.api.jobs.job_changes import JobArguments, JobChanges, job_of
 from loadstone.api.jobs.read_workload import resolution, workload
 from loadstone.engine.plan_check import memory_bytes
 from loadstone.errors import InputError, RefusedError
@@ -24,7 +24,7 @@ from loadstone.plan.safety.in_use import Snapshot
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.api.jobs.changes import Job
+    from loadstone.api.jobs.job_changes import Job
     from loadstone.api.jobs.run_list import RunList
     from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone.analysis.steady_start import OPTION
 from loadstone.api import exporting
-from loadstone.api.jobs.changes import PYTHON
+from loadstone.api.jobs.job_changes import PYTHON
 from loadstone.api.on_hosts import given_hosts, rerun_on_hosts
 from loadstone.api.one_run import HowRun, consent_of, request_of, run_once, watched
 from loadstone.api.place import default_directory

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from loadstone.api.jobs import commands, data_sheet, schedulers
-from loadstone.api.jobs.changes import PYTHON, JobArguments, JobChanges, job_of
+from loadstone.api.jobs.job_changes import PYTHON, JobArguments, JobChanges, job_of
 from loadstone.api.on_hosts import given_hosts, run_job_on_hosts
 from loadstone.api.one_run import HowRun, consent_of, request_of, run_once, run_request, watched
 from loadstone.api.place import default_directory

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from loadstone.api.jobs import data_sheet, run_list
-from loadstone.api.jobs.changes import PYTHON, JobArguments, JobChanges, job_of
+from loadstone.api.jobs.job_changes import PYTHON, JobArguments, JobChanges, job_of
 from loadstone.api.on_hosts import given_hosts, study_maker
 from loadstone.api.one_run import consent_of, request_of, watched
 from loadstone.api.place import default_directory

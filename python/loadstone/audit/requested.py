@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from loadstone.audit.case import JobRequest, PayloadProperties
 from loadstone.plan import large_blocks, pattern, stream
 from loadstone.plan.model import FillPattern, FillZero, SizesFixed, SizesRange
-from loadstone.plan.notes import Notes
+from loadstone.plan.planning_notes import Notes
 from loadstone.plan.verification import header_verification, verify
 from loadstone.workload.addresses import DIRECTIONS
 from loadstone.workload.block_sizes import FixedSize

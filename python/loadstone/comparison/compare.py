@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from loadstone.audit.find_results import PassedOver
     from loadstone.comparison.curve_effects import Curves
     from loadstone.comparison.matrix import Effect
+    from loadstone.comparison.measured_values import OfJob, Value
     from loadstone.comparison.metric import Judgement, Metric
     from loadstone.comparison.operating_points import OperatingRow
     from loadstone.comparison.pairing import Repeats
     from loadstone.comparison.phase import ComparedPhase
-    from loadstone.comparison.values import OfJob, Value
     from loadstone.comparison.watched import WatchedRow
 
 MOST_HELD: Final = 8

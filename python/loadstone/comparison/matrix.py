@@ -20,9 +20,9 @@ from loadstone.comparison.metric import AT_PERCENT, BANDWIDTH, FAILED, IOPS, MEA
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from loadstone.comparison.measured_values import Value
     from loadstone.comparison.metric import Judgement, Metric
     from loadstone.comparison.pairing import PatternRow, Repeats
-    from loadstone.comparison.values import Value
 
 ALPHA: Final = 0.05
 FIRST_SHARE: Final = 0.8

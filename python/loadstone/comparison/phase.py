@@ -17,7 +17,7 @@ from loadstone.analysis.study.curve import RATE
 from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
 from loadstone.audit.from_bundle import cases
 from loadstone.audit.judge import judge, judge_case
-from loadstone.comparison import values
+from loadstone.comparison import measured_values
 from loadstone.comparison.metric import BANDWIDTH, IOPS
 from loadstone.comparison.pattern import pattern
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from loadstone.audit.case import Case, LatencyFigures
     from loadstone.audit.foreign.reader import ForeignResults
     from loadstone.bundle.study import Factor, Point
+    from loadstone.comparison.measured_values import OfJob, Value
     from loadstone.comparison.metric import Metric
-    from loadstone.comparison.values import OfJob, Value
     from loadstone.verdict import Verdict
 
 REPEAT: Final = "repeat"
@@ -244,8 +244,10 @@ def _of_summary(made: Summary) -> Iterator[dict[str, Any]]:
         mine = [job for job in jobs if set(job.line.streams) <= set(total.line.streams)]
         lat = total.data.latencies.get("lat") if total.data is not None else None
         yield {
-            "values": values.of_stage(total, {}),
-            "jobs": {key: value for job in mine for key, value in values.of_jobs(made, job, {}).items()},
+            "values": measured_values.of_stage(total, {}),
+            "jobs": {
+                key: value for job in mine for key, value in measured_values.of_jobs(made, job, {}).items()
+            },
             "tail": tuple((1 / beyond, float(ns)) for beyond, ns in lat.histogram.tail() if beyond > 0)
             if lat is not None
             else (),
@@ -272,15 +274,15 @@ def with_tails(phase: ComparedPhase) -> ComparedPhase:
     made = phase.summary
     if made is None:
         return phase
-    by_stage, by_job = values.tails(made)
+    by_stage, by_job = measured_values.tails(made)
     total = next(one for one in made.totals("stage") if one.line.key == phase.stage)
     mine = [job for job in made.totals("job") if set(job.line.streams) <= set(total.line.streams)]
-    jobs = {key: value for job in mine for key, value in values.of_jobs(made, job, by_job).items()}
-    return replace(phase, values=values.of_stage(total, by_stage), jobs=jobs)
+    jobs = {key: value for job in mine for key, value in measured_values.of_jobs(made, job, by_job).items()}
+    return replace(phase, values=measured_values.of_stage(total, by_stage), jobs=jobs)
 
 
 def _of_case(case: Case) -> dict[str, Any]:
-    found = values.of_case(case)
+    found = measured_values.of_case(case)
     known = [one.value for one in case.repeats]
     rate = found.get(IOPS)
     if case.source == "published" and len(known) > 1 and isinstance(rate, Sample):
@@ -291,7 +293,7 @@ def _of_case(case: Case) -> dict[str, Any]:
         sum(job.rate_iops or 0.0 for job in case.jobs),
         sum(job.rate_bytes_per_s or 0.0 for job in case.jobs),
     )
-    return {"values": found, "jobs": values.of_case_jobs(case), "asked": asked}
+    return {"values": found, "jobs": measured_values.of_case_jobs(case), "asked": asked}
 
 
 def course(phase: ComparedPhase) -> tuple[tuple[float, float], ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from loadstone.analysis import watched
 from loadstone.analysis.statistics import significance as statistics
-from loadstone.comparison import matrix, values
+from loadstone.comparison import matrix, measured_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -79,7 +79,7 @@ def _of_side(side: Side) -> dict[Key, tuple[Track, Sample]]:
         bounds = watched.span_ns(measurement)
         for host in watched.hosts(measurement.bundle):
             for track in watched.tracks(watched.within(host.rows, bounds), host.facts):
-                one = values.sample(track.mean)
+                one = measured_values.sample(track.mean)
                 if one is not None:
                     every.setdefault((host.name, track.key), []).append((track, one))
     return {key: (found[0][0], matrix.together([one for _, one in found])) for key, found in every.items()}

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from loadstone.control.files import FileControl, bracketed, text, words
-from loadstone.control.model import NUMBER, Setting
+from loadstone.control.control_kind import NUMBER, Setting
+from loadstone.control.file_controls import FileControl, bracketed, text, words
 from loadstone.errors import RefusedError
 from loadstone.messages import make_error
 from loadstone.path.underlying import under_path

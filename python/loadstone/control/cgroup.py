@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 from typing import Final
 
-from loadstone.control.files import in_bytes, put, text
-from loadstone.control.model import Control
+from loadstone.control.control_kind import Control
+from loadstone.control.file_controls import in_bytes, put, text
 from loadstone.errors import RefusedError
 from loadstone.messages import make_error
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 
-from loadstone.control import journal, orphans
-from loadstone.control.journal import Change, ChangeJournal
-from loadstone.control.model import Setting
-from loadstone.control.table import Controls
+from loadstone.control import change_journal, orphans
+from loadstone.control.all_controls import Controls
+from loadstone.control.change_journal import Change, ChangeJournal
+from loadstone.control.control_kind import Setting
 from loadstone.errors import LoadstoneError, RefusedError, RunError
 from loadstone.messages import make_error, say
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from loadstone.control.journal import Record
-    from loadstone.control.model import Control
+    from loadstone.control.change_journal import Record
+    from loadstone.control.control_kind import Control
 
 
 DAMAGE_REMEDY: Final = "put back by hand what it names, then remove the file"
@@ -112,7 +112,7 @@ class Changes:
         step: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._controls = controls or Controls()
-        self._where = where or journal.folder()
+        self._where = where or change_journal.folder()
         self._step = step
         self._journal: ChangeJournal | None = None
 
@@ -136,8 +136,8 @@ class Changes:
 
         Raises RefusedError where another process has claimed or changed one of them.
         """
-        journal.make(self._where)
-        with journal.exclusive(self._where):
+        change_journal.make(self._where)
+        with change_journal.exclusive(self._where):
             self._refuse_held(settings)
             self._opened().claim(settings)
 
@@ -228,8 +228,8 @@ class Changes:
             for item in kind.companions(setting.subject)
             if (read := self._controls.named(item.control).read(item.subject)) is not None
         ]
-        journal.make(self._where)
-        with journal.exclusive(self._where):
+        change_journal.make(self._where)
+        with change_journal.exclusive(self._where):
             self._refuse_held([setting])
             written = self._opened()
             change = Change(
@@ -246,7 +246,7 @@ class Changes:
     def _refuse_held(self, settings: Collection[Setting]) -> None:
         """Refuse what another process keeps to itself or has changed, or what one left changed."""
         own = self._journal.path if self._journal else None
-        for record in journal.held(self._where):
+        for record in change_journal.held(self._where):
             if record.path == own:
                 continue
             changed = {change.setting for change in record.open_changes()}
@@ -257,7 +257,7 @@ class Changes:
                         say("refusals.held.refusal", what=str(setting), pid=record.pid),
                         hint=say("refusals.held.hint", command=" ".join(record.command)),
                     )
-        for record in journal.waiting(self._where):
+        for record in change_journal.waiting(self._where):
             if damaged := damage_of(record):
                 raise RefusedError(damaged[0].what, hint=DAMAGE_REMEDY)
             changed = {change.setting for change in record.open_changes()}
@@ -276,8 +276,8 @@ def restore(
     """Put back what processes that are gone have left changed. `force`: also what others changed since."""
     controls = controls or Controls()
     results: list[Restored | DamagedLine] = []
-    boot = journal.boot_id()
-    with journal.left_behind(where or journal.folder(), step) as records, _undisturbed():
+    boot = change_journal.boot_id()
+    with change_journal.left_behind(where or change_journal.folder(), step) as records, _undisturbed():
         for left in records:
             same_boot = left.record.boot_id == boot
             results += [

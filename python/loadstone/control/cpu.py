@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from loadstone.control.files import FileControl, HostFile, numbered, put, text, words
-from loadstone.control.model import NUMBER
+from loadstone.control.control_kind import NUMBER
+from loadstone.control.file_controls import FileControl, HostFile, numbered, put, text, words
 from loadstone.errors import RefusedError
 from loadstone.messages import make_error
 

@@ -12,8 +12,8 @@ import re
 from pathlib import Path
 from typing import Final
 
+from loadstone.control.control_kind import Control
 from loadstone.control.file_system_name import label, stable_name
-from loadstone.control.model import Control
 from loadstone.errors import RefusedError
 from loadstone.messages import make_error, say
 

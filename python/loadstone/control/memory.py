@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from loadstone.control.files import HostFile, bracketed, in_bytes, put, text, words
+from loadstone.control.file_controls import HostFile, bracketed, in_bytes, put, text, words
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import shutil
 from typing import Final
 
 from loadstone.control import orphans
-from loadstone.control.model import Control
+from loadstone.control.control_kind import Control
 from loadstone.errors import RefusedError
 from loadstone.messages import make_error
 from loadstone.path.mounts import Mount, mounts

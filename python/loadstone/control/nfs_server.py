@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from loadstone.control.files import HostFile
-from loadstone.control.model import NUMBER
+from loadstone.control.control_kind import NUMBER
+from loadstone.control.file_controls import HostFile
 
 
 class NfsServerThreads(HostFile):

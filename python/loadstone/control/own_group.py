@@ -12,8 +12,8 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from loadstone.control.files import put, text
-from loadstone.control.model import Control
+from loadstone.control.control_kind import Control
+from loadstone.control.file_controls import put, text
 from loadstone.errors import RefusedError
 from loadstone.messages import make_error, say
 from loadstone.messages.suggest import nearest

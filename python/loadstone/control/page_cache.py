@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone.control.files import put
+from loadstone.control.file_controls import put
 from loadstone.control.remote import drop_page_cache
 from loadstone.errors import RefusedError, RunError
 from loadstone.messages import make_error

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from loadstone.control.files import FileControl
+from loadstone.control.file_controls import FileControl
 from loadstone.errors import RefusedError
 from loadstone.messages import make_error, say
 

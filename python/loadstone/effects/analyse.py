@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.effects import runs_of, tests_together
 from loadstone.effects.aliases import aliased
-from loadstone.effects.cells import cell_values, level_means
+from loadstone.effects.combinations import cell_values, level_means
 from loadstone.effects.drifts_found import drifts_found
+from loadstone.effects.findings import Effects, LevelEffect, LevelNotSet, TestedFactor
 from loadstone.effects.fitted_models import fitted_model
 from loadstone.effects.interactions import interaction
 from loadstone.effects.level_effects import level_effect
-from loadstone.effects.model import Effects, LevelEffect, LevelNotSet, TestedFactor
 from loadstone.effects.outliers import outlier_runs
 from loadstone.effects.recommend import recommend, without_choice
 from loadstone.effects.shares import variance_shares
@@ -24,7 +24,7 @@ from loadstone.effects.studied_metric import made_test, study
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loadstone.effects.model import Recommendation
+    from loadstone.effects.findings import Recommendation
     from loadstone.effects.observations import Observations
     from loadstone.effects.studied_metric import StudiedMetric
 

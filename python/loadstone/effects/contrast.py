@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from loadstone.analysis.statistics.distributions import t_quantile, t_upper
-from loadstone.effects.model import RatioInterval
+from loadstone.effects.findings import RatioInterval
 
 LEVEL: Final = 0.95
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from loadstone.effects import fit
 from loadstone.effects.contrast import KnownContrast
-from loadstone.effects.design import MAX_INFLATION, line_of
+from loadstone.effects.design_matrix import MAX_INFLATION, line_of
 from loadstone.messages import say
 
 if TYPE_CHECKING:

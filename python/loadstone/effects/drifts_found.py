@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadstone.effects import tests_together
-from loadstone.effects.model import DriftFound
+from loadstone.effects.findings import DriftFound
 from loadstone.effects.studied_metric import made_test
 
 if TYPE_CHECKING:

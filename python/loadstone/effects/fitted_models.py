@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from loadstone.effects.diagnostics import NOT_NORMAL, UNEQUAL
-from loadstone.effects.model import FittedModel
+from loadstone.effects.findings import FittedModel
 from loadstone.messages import say
 
 if TYPE_CHECKING:

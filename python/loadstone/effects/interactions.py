@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.effects import power
 from loadstone.effects.aliases import aliases_of
-from loadstone.effects.model import Interaction, InteractionContrast, SimpleEffect
+from loadstone.effects.findings import Interaction, InteractionContrast, SimpleEffect
 from loadstone.messages import say
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.effects import power
 from loadstone.effects.aliases import aliases_of
-from loadstone.effects.model import EffectJudgement, Interaction, LevelEffect
+from loadstone.effects.findings import EffectJudgement, Interaction, LevelEffect
 from loadstone.effects.observations import LARGER_IS_BETTER
 from loadstone.effects.shares import TIME
 from loadstone.messages import say

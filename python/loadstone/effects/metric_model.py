@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from loadstone.effects.bootstrap import DrawnFits
-    from loadstone.effects.design import Design
+    from loadstone.effects.design_matrix import Design
     from loadstone.effects.diagnostics import ErrorShape
+    from loadstone.effects.findings import Method
     from loadstone.effects.fit import ContrastError, LinearFit
-    from loadstone.effects.model import Method
 
     Numbers = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.analysis.statistics.distributions import t_upper
 from loadstone.effects.diagnostics import UNEQUAL
-from loadstone.effects.model import OutlierRun
+from loadstone.effects.findings import OutlierRun
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

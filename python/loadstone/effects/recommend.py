@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loadstone.analysis.statistics.significance import holm
+from loadstone.effects.findings import MetricCost, RatioInterval, Recommendation
 from loadstone.effects.metric_names import name_of, value
-from loadstone.effects.model import MetricCost, RatioInterval, Recommendation
 from loadstone.messages import say
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, get_args
 
+from loadstone.effects.findings import LeftOutRun
 from loadstone.effects.metric_names import name_of
-from loadstone.effects.model import LeftOutRun
 from loadstone.effects.observations import MetricName
 from loadstone.messages import say
 

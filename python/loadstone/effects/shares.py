@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from loadstone.effects.model import VarianceShare
+from loadstone.effects.findings import VarianceShare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from loadstone.analysis.statistics.significance import BUCKET_ERROR
-from loadstone.effects import design as designs
+from loadstone.effects import design_matrix as designs
 from loadstone.effects import drift as drifts
 from loadstone.effects import metric_model
 from loadstone.effects.tests_together import MadeTest

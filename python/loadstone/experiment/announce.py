@@ -20,7 +20,7 @@ from loadstone.errors import InputError, LoadstoneError, RefusedError, Where, ea
 from loadstone.experiment import allocation
 from loadstone.experiment.file import level_name
 from loadstone.experiment.levels import applies
-from loadstone.experiment.machine import order_of
+from loadstone.experiment.machine_state import order_of
 from loadstone.experiment.read_file import with_lines
 from loadstone.experiment.run import device_evidence, layout_devices
 from loadstone.messages import make_error, say

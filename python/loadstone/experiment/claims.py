@@ -12,7 +12,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from loadstone.control.model import Setting
+from loadstone.control.control_kind import Setting
 from loadstone.experiment.prepared import VOLUME
 from loadstone.path.block import BlockDevice
 from loadstone.plan.model import TargetKind
@@ -20,7 +20,7 @@ from loadstone.plan.model import TargetKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from loadstone.control.table import Controls
+    from loadstone.control.all_controls import Controls
     from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.plan.resolve import Resolution
     from loadstone.study.controller import Next

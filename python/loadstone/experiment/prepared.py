@@ -22,16 +22,16 @@ from loadstone.bundle.experiment import (
     UnsetLevel,
 )
 from loadstone.control import remote
+from loadstone.control.all_controls import Controls
 from loadstone.control.fill import FillLevel
 from loadstone.control.layout import build
 from loadstone.control.own_group import OwnGroup
 from loadstone.control.page_cache import FILE as DROP_FILE
-from loadstone.control.table import Controls
 from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
 from loadstone.experiment import design, levels, loads
 from loadstone.experiment.amounts import metric_value, size_bytes, time_s
 from loadstone.experiment.file import AS_IS, layout_of, level_name, studied_rules
-from loadstone.experiment.machine import new_label, order_of
+from loadstone.experiment.machine_state import new_label, order_of
 from loadstone.experiment.order import ordered
 from loadstone.experiment.read_file import line_given, line_of, read_file, with_lines
 from loadstone.messages import make_error, say
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from loadstone.control.model import Control, Setting
+    from loadstone.control.control_kind import Control, Setting
     from loadstone.experiment.design import Combinations
     from loadstone.experiment.file import ExperimentFactor, ExperimentFile
     from loadstone.plan.resolve import Resolution

@@ -28,7 +28,7 @@ from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedErr
 from loadstone.experiment import allocation, claims
 from loadstone.experiment.controller import ExperimentController
 from loadstone.experiment.ledger import BudgetLedger
-from loadstone.experiment.machine import Machine, order_of
+from loadstone.experiment.machine_state import Machine, order_of
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, load_s, prepare
 from loadstone.messages import make_error, say
 from loadstone.path.child import answering, run_in_child

@@ -27,11 +27,11 @@ from loadstone.engine import plan_check
 from loadstone.engine.process import EngineProcess
 from loadstone.errors import LoadstoneError, RefusedError
 from loadstone.hosts import occupancy
+from loadstone.hosts.agent_links import WANTED_BY
 from loadstone.hosts.assignment import Division, HostWork
 from loadstone.hosts.divide import divided
 from loadstone.hosts.engine_stops import EngineStops
 from loadstone.hosts.identity import BOOT_ID
-from loadstone.hosts.links import WANTED_BY
 from loadstone.hosts.outbox import Outbox
 from loadstone.hosts.targets_seen import behind, look_at
 from loadstone.messages import say

@@ -16,7 +16,7 @@ from loadstone.messages import say
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from loadstone.hosts.links import Link
+    from loadstone.hosts.agent_links import Link
 
 
 class AskedHost:

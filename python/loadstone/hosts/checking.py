@@ -12,9 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadstone.errors import LoadstoneError
+from loadstone.hosts.agent_links import Clocks, clocks
 from loadstone.hosts.asked_host import AskedHost, at_once
 from loadstone.hosts.greeting import greeting, is_one_machine
-from loadstone.hosts.links import Clocks, clocks
 from loadstone.messages import say
 from loadstone.version import __version__
 

@@ -22,13 +22,13 @@ from loadstone.engine.interrupts import Interrupts
 from loadstone.engine.partial_result import PartialResult
 from loadstone.errors import BundleError, InputError, LoadstoneError
 from loadstone.hosts import heard, merge, phases
+from loadstone.hosts.agent_links import ASK_S, clocks
 from loadstone.hosts.agreement import Agreement, agree
 from loadstone.hosts.assignment import SeenTarget
 from loadstone.hosts.ending import HostsRunKnown
 from loadstone.hosts.greeting import WORD_EVERY_S, greeting, is_one_machine, new_number
 from loadstone.hosts.host_state import HostState, error_of, origins
 from loadstone.hosts.joint_bundle import JointBundle
-from loadstone.hosts.links import ASK_S, clocks
 from loadstone.hosts.ticks import MergedTicks
 from loadstone.hosts.watched_storage import WatchedStorage
 from loadstone.messages import say
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
     from loadstone.bundle.hosts import HostPart
     from loadstone.bundle.read import Bundle
+    from loadstone.hosts.agent_links import Link
     from loadstone.hosts.assignment import HostWork
     from loadstone.hosts.hosts_file import HostsFile
-    from loadstone.hosts.links import Link
     from loadstone.plan.safety.guard import Consent
     from loadstone.session import Progress, RunRequest
 

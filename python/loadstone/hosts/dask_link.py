@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone import temporary
 from loadstone.errors import LoadstoneError, RefusedError, RunError
 from loadstone.hosts import certificates
-from loadstone.hosts.links import TALK_BYTES, Waiting, ssh_argv, why_gone
+from loadstone.hosts.agent_links import TALK_BYTES, Waiting, ssh_argv, why_gone
 from loadstone.messages import say
 
 if TYPE_CHECKING:

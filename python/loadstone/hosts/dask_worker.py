@@ -25,8 +25,8 @@ import yaml
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 
 from loadstone import temporary
+from loadstone.hosts.agent_links import LINE_BYTES, WANTED_BY, why_gone
 from loadstone.hosts.heard import is_message
-from loadstone.hosts.links import LINE_BYTES, WANTED_BY, why_gone
 from loadstone.messages import say
 
 if TYPE_CHECKING:

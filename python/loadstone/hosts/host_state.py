@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from loadstone.hosts.agent_links import Clocks, Link
     from loadstone.hosts.assignment import SeenTarget
-    from loadstone.hosts.links import Clocks, Link
     from loadstone.plan.model import Plan
 
 

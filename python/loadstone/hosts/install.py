@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.engine import binary
 from loadstone.errors import RunError
-from loadstone.hosts.links import ssh_argv, why_gone
+from loadstone.hosts.agent_links import ssh_argv, why_gone
 from loadstone.messages import say
 from loadstone.version import __version__
 

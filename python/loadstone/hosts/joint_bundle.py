@@ -13,8 +13,8 @@ from loadstone.bundle.hosts import FOLDER, HOSTS, HostPart, HostsRecord
 from loadstone.bundle.read import Bundle
 from loadstone.bundle.write import BundleWriter
 from loadstone.hosts import merge
+from loadstone.hosts.agent_links import fetch
 from loadstone.hosts.host_state import notes_of_hosts
-from loadstone.hosts.links import fetch
 from loadstone.session import Outcome
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.bundle.hosts import SharedSeen
+    from loadstone.hosts.agent_links import Link
     from loadstone.hosts.ending import HostsEnding
     from loadstone.hosts.host_state import HostState
-    from loadstone.hosts.links import Link
     from loadstone.session import RunRequest
 
 MOST_EVENTS: Final = 10_000

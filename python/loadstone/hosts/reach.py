@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from loadstone.hosts.agent_links import Link, PipeLink, agent_argv
 from loadstone.hosts.dask_link import ControlPlane, DaskLink
-from loadstone.hosts.links import Link, PipeLink, agent_argv
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loadstone.plan.files import FileRange
-    from loadstone.plan.host import HostFacts, TargetFacts
-    from loadstone.plan.notes import Notes
+    from loadstone.plan.host_facts import HostFacts, TargetFacts
+    from loadstone.plan.planning_notes import Notes
     from loadstone.workload.model import Job
 
 _Ring = TypeVar("_Ring", plan.BackendIoUring, plan.BackendIoUringCmd)

@@ -30,9 +30,9 @@ from loadstone.workload.placement import TargetName
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.plan.host import HostFacts, TargetFacts
-    from loadstone.plan.notes import Notes
+    from loadstone.plan.host_facts import HostFacts, TargetFacts
     from loadstone.plan.options import ResolveOptions
+    from loadstone.plan.planning_notes import Notes
     from loadstone.plan.targets import Targets
     from loadstone.plan.tree_jobs import Trees
     from loadstone.workload.model import Job

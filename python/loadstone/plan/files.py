@@ -30,9 +30,9 @@ from loadstone.plan.pattern import (
 from loadstone.workload.placement import Amount
 
 if TYPE_CHECKING:
-    from loadstone.plan.host import HostFacts, TargetFacts
+    from loadstone.plan.host_facts import HostFacts, TargetFacts
     from loadstone.plan.model import Strided
-    from loadstone.plan.notes import Notes
+    from loadstone.plan.planning_notes import Notes
     from loadstone.workload.model import Job
 
 DEFAULT_FORMAT: Final = "$jobname.$jobnum.$filenum"
@@ -279,7 +279,7 @@ def _virtual() -> TargetFacts:
 
 
 def _nothing(kind: TargetKind, *, exists: bool = False) -> TargetFacts:
-    from loadstone.plan.host import TargetFacts as Facts  # noqa: PLC0415 - only types are imported above
+    from loadstone.plan.host_facts import TargetFacts as Facts  # noqa: PLC0415 - only types are imported above
 
     return Facts(kind, exists=exists)
 

@@ -17,7 +17,7 @@ from loadstone.workload.placement import Amount
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.plan.notes import Notes
+    from loadstone.plan.planning_notes import Notes
     from loadstone.workload.block_sizes import BlockSizes
     from loadstone.workload.model import Job
 

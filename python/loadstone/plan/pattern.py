@@ -15,7 +15,7 @@ from loadstone.workload.block_sizes import BlockSizes, FixedSize, SizeRange, Siz
 from loadstone.workload.rows import RowWork
 
 if TYPE_CHECKING:
-    from loadstone.plan.notes import Notes
+    from loadstone.plan.planning_notes import Notes
     from loadstone.workload.addresses import Distribution
     from loadstone.workload.blocks import BlockWork
     from loadstone.workload.model import Job

@@ -18,9 +18,9 @@ from loadstone.plan import budget, clone, files, large_blocks, stop_conditions, 
 from loadstone.plan import model as plan
 from loadstone.plan.clone import PlanDraft, SharedParts
 from loadstone.plan.derived import reads_back
-from loadstone.plan.host import HostFacts
-from loadstone.plan.notes import Notes
+from loadstone.plan.host_facts import HostFacts
 from loadstone.plan.options import ResolveOptions
+from loadstone.plan.planning_notes import Notes
 from loadstone.plan.safety import obstacles
 from loadstone.plan.targets import Targets, TargetUse
 from loadstone.plan.tree_jobs import Trees

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loadstone.plan.files import FileRange
-    from loadstone.plan.notes import Notes
+    from loadstone.plan.planning_notes import Notes
     from loadstone.workload.model import Job
 
 BY_NAME: Final[dict[str, tuple[NameOperation, Named]]] = {

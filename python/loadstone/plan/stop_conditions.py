@@ -15,7 +15,7 @@ from loadstone.plan.verification import verify
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from loadstone.plan.notes import Notes
+    from loadstone.plan.planning_notes import Notes
     from loadstone.workload.model import Job
 
 SECOND_NS: Final = 1_000_000_000

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.plan import model as plan
-from loadstone.plan.host import DEVICES
+from loadstone.plan.host_facts import DEVICES
 from loadstone.plan.model import TargetKind
 from loadstone.plan.pattern import is_random, shares
 
 if TYPE_CHECKING:
     from loadstone.errors import Where
     from loadstone.plan.files import FileRange
-    from loadstone.plan.host import TargetFacts
-    from loadstone.plan.notes import Notes
+    from loadstone.plan.host_facts import TargetFacts
+    from loadstone.plan.planning_notes import Notes
     from loadstone.plan.special_engines import Name
     from loadstone.plan.tree_anchor import Anchor
     from loadstone.workload.model import Job

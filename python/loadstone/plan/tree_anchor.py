@@ -19,7 +19,7 @@ from loadstone.plan.safety import tree_mark
 from loadstone.plan.targets import TargetUse
 
 if TYPE_CHECKING:
-    from loadstone.plan.host import AnchorFacts
+    from loadstone.plan.host_facts import AnchorFacts
     from loadstone.workload.model import Job
     from loadstone.workload.trees import HostFiles, TreeShape
 

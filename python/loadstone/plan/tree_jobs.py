@@ -15,14 +15,14 @@ from loadstone.errors import InputError, RefusedError
 from loadstone.messages import make_error
 from loadstone.plan import anchors, pattern, stream
 from loadstone.plan import model as plan
-from loadstone.plan.host import SECTOR_BYTES
+from loadstone.plan.host_facts import SECTOR_BYTES
 from loadstone.plan.tree_anchor import Anchor, Opening
 from loadstone.workload.trees import NEEDS_FILES, READS_ONLY, TreeWork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from loadstone.plan.host import HostFacts
+    from loadstone.plan.host_facts import HostFacts
     from loadstone.plan.targets import Targets
     from loadstone.workload.model import Job
     from loadstone.workload.trees import FileSelection

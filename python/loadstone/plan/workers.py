@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from loadstone.plan.clone import Clone
-    from loadstone.plan.notes import Notes
+    from loadstone.plan.planning_notes import Notes
     from loadstone.workload.model import Job
 
 MAX_THREADS: Final = 4_096

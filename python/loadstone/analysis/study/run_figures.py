@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, get_args
 
-from loadstone.analysis.spec import nearest
+from loadstone.analysis.against_data_sheet import nearest
 from loadstone.analysis.summary import summarise
 from loadstone.analysis.tail import percentile_intervals
 from loadstone.bundle import layout, members

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from loadstone import input_file
-from loadstone.api.jobs.changes import Job, JobChanges, JobText
+from loadstone.api.jobs.job_changes import Job, JobChanges, JobText
 from loadstone.api.jobs.read_workload import language_of, source, workload
 from loadstone.errors import InputError, RefusedError, raise_all
 from loadstone.formats.recognise import Language

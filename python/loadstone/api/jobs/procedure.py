@@ -19,7 +19,7 @@ from loadstone.workload import catalogue
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.api.jobs.changes import JobChanges
+    from loadstone.api.jobs.job_changes import JobChanges
     from loadstone.workload.catalogue import CatalogueEntry, ProcedureRun
 
 _WITHOUT_EFFECT: Final = ("allow_exec", "interval", "warmup")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadstone import input_file
-from loadstone.api.jobs.changes import Job, JobChanges, JobText
+from loadstone.api.jobs.job_changes import Job, JobChanges, JobText
 from loadstone.errors import InputError, Where
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, amount, size, time_ns
 from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read_jobfiles

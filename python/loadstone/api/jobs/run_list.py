@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from loadstone.api.jobs.changes import Job, JobChanges
+    from loadstone.api.jobs.job_changes import Job, JobChanges
     from loadstone.session import Progress
     from loadstone.study.controller import Controller, Next
     from loadstone.workload.model import Note

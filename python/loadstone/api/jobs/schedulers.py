@@ -10,8 +10,8 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loadstone.control.all_controls import Controls
 from loadstone.control.changes import Changes
-from loadstone.control.table import Controls
 from loadstone.errors import LoadstoneError, RefusedError
 from loadstone.messages import make_error
 from loadstone.path.underlying import under_path

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.api.jobs.changes import Job, JobChanges, JobText
+from loadstone.api.jobs.job_changes import Job, JobChanges, JobText
 from loadstone.api.jobs.read_workload import seconds, source
 from loadstone.api.jobs.run_list import RunList
 from loadstone.api.jobs.vdbench_live import watch
@@ -20,7 +20,7 @@ from loadstone.formats.recognise import Language
 from loadstone.formats.vdbench.values import Number
 from loadstone.messages import make_error, say
 from loadstone.messages.suggest import nearest
-from loadstone.plan.host import HostFacts
+from loadstone.plan.host_facts import HostFacts
 from loadstone.report.vdbench.wording import run_line
 from loadstone.study.vdbench import ParameterFileController
 from loadstone.workload.model import Note

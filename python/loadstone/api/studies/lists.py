@@ -18,8 +18,8 @@ from loadstone.study.run_list import RepeatedList
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadstone.api.jobs.changes import JobChanges
     from loadstone.api.jobs.data_sheet import DataSheet
+    from loadstone.api.jobs.job_changes import JobChanges
     from loadstone.api.jobs.run_list import RunList, Say
 
 

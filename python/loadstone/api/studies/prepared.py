@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from loadstone.api.jobs.changes import Caller, JobChanges
+    from loadstone.api.jobs.job_changes import Caller, JobChanges
     from loadstone.api.jobs.run_list import Beside, Say
     from loadstone.bundle.study import StudyRecord
     from loadstone.plan.model import Plan

@@ -15,7 +15,7 @@ import time
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.report.fio.units import scaled
+from loadstone.report.fio.number_text import scaled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

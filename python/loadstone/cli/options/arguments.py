@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
-from loadstone.api.jobs.changes import Caller, JobChanges, JobText, job_at
+from loadstone.api.jobs.job_changes import Caller, JobChanges, JobText, job_at
 from loadstone.cli.options import suggestions
 from loadstone.errors import InputError, Where
 from loadstone.messages import make_error

@@ -20,8 +20,8 @@ from loadstone.errors import InputError, Where
 from loadstone.messages import say
 
 if TYPE_CHECKING:
-    from loadstone.api.jobs.changes import JobChanges
     from loadstone.api.jobs.data_sheet import DataSheet
+    from loadstone.api.jobs.job_changes import JobChanges
     from loadstone.api.on_hosts import GivenHosts
     from loadstone.api.results import Result
     from loadstone.api.types import Workload

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import ConfigDict, ValidationError
 
 from loadstone.control import orphans
-from loadstone.control.files import text
+from loadstone.control.control_kind import Control
+from loadstone.control.file_controls import text
 from loadstone.control.layout.model import LEAST_DEVICES, LayoutOrder
 from loadstone.control.layout.steps import building, programs, taking_down
-from loadstone.control.model import Control
 from loadstone.errors import RefusedError
 from loadstone.frozen_model import FrozenModel
 from loadstone.messages import make_error

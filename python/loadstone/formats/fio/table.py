@@ -1,7 +1,7 @@
 """The one table of fio's options: nothing outside it is accepted.
 
 Knows every option by its name and aliases. `docs/fio-options.md` is written from it
-(`python -m loadstone.formats.fio.document`).
+(`python -m loadstone.formats.fio.option_page`).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from loadstone.messages import say
 from loadstone.path import nvme
 from loadstone.path.child import run_in_child
 from loadstone.plan.anchors import look as look_below
-from loadstone.plan.host import namesake_of
+from loadstone.plan.host_facts import namesake_of
 from loadstone.plan.model import BackendMoveExtents, BackendNames, Plan, Target, TargetKind
 from loadstone.plan.safety import content_evidence, in_use, marker, tree_mark, writable
 from loadstone.plan.safety.content import BlockReader

@@ -28,7 +28,7 @@ from loadstone.plan.verification import verify, verify_state
 
 if TYPE_CHECKING:
     from loadstone.plan.model import Limits
-    from loadstone.plan.notes import Notes
+    from loadstone.plan.planning_notes import Notes
     from loadstone.workload.model import Job
 
 

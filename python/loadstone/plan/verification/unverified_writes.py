@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from loadstone.plan.files import FileRange
-    from loadstone.plan.notes import Notes
+    from loadstone.plan.planning_notes import Notes
     from loadstone.workload.model import Job
 
     Placed = tuple[Job, int, plan.Stream, Sequence[FileRange]]

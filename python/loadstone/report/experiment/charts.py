@@ -25,7 +25,7 @@ from loadstone.report.pictures.charts import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from loadstone.effects.model import Interaction, LevelEffect
+    from loadstone.effects.findings import Interaction, LevelEffect
     from loadstone.report.experiment.story import ExperimentStory
     from loadstone.report.pictures.charts import Spec
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field
 
-from loadstone.effects.model import Effects
+from loadstone.effects.findings import Effects
 from loadstone.frozen_model import FrozenModel
 from loadstone.report.experiment import words
 from loadstone.version import __version__

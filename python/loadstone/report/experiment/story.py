@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from loadstone.bundle.experiment import ExperimentDocument, MachineSetting
-    from loadstone.effects.model import CellValue, Effects, LevelEffect, LevelMean
+    from loadstone.effects.findings import CellValue, Effects, LevelEffect, LevelMean
     from loadstone.effects.observations import Observations
 
 

@@ -13,7 +13,7 @@ from loadstone.effects.metric_names import name_of, value
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.effects.model import (
+    from loadstone.effects.findings import (
         DriftFound,
         Effects,
         Interaction,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.plan import io_priority
 from loadstone.report.fio.document import mean_of, share_of_group
+from loadstone.report.fio.number_text import both, scaled
 from loadstone.report.fio.stats import (
     MS_LIMITS,
     NS_LIMITS,
@@ -28,7 +29,6 @@ from loadstone.report.fio.stats import (
     latency_shares,
     percentiles,
 )
-from loadstone.report.fio.units import both, scaled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

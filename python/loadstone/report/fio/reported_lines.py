@@ -18,8 +18,8 @@ from loadstone.plan.backends import of_engine
 from loadstone.plan.derived import reads_back
 from loadstone.plan.large_blocks import MAX_MOVED_BYTES
 from loadstone.plan.pattern import blocks_of
+from loadstone.report.fio.number_text import scaled
 from loadstone.report.fio.stats import DEFAULT_PERCENTILES, READ, TRIM, WRITE, JobLine
-from loadstone.report.fio.units import scaled
 from loadstone.workload.block_sizes import FixedSize
 from loadstone.workload.rows import RowWork
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.analysis import spec
+from loadstone.analysis import against_data_sheet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loadstone.analysis.against_data_sheet import SpecRow
     from loadstone.analysis.estimate import Estimate
-    from loadstone.analysis.spec import SpecRow
     from loadstone.analysis.study.run_figures import RunFigures
 
 HEADING: Final = "of data sheet"
@@ -47,7 +47,9 @@ def share(found: Estimate | None) -> str:
 
 def best(runs: Sequence[RunFigures]) -> list[tuple[str, SpecRow]]:
     """Return for each figure of the sheet the run of a study that came nearest to it, by name."""
-    return spec.best((run.point.name, run.summary.spec) for run in runs if run.summary is not None)
+    return against_data_sheet.best(
+        (run.point.name, run.summary.spec) for run in runs if run.summary is not None
+    )
 
 
 def _percent(share: float, share_error: float | None) -> str:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import notes, units
+from loadstone.analysis.read_back import verified
 from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
-from loadstone.analysis.verification import verified
 from loadstone.analysis.watched import document as documents
 from loadstone.errors import InputError
 from loadstone.messages import make_error

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.document import ResultWatched
     from loadstone.analysis.pacing import Pacing
+    from loadstone.analysis.read_back import VerifiedBlocks
     from loadstone.analysis.tool_cost import ToolCost
-    from loadstone.analysis.verification import VerifiedBlocks
 
 MOST_HELD: Final = 4
 """Rates that were held are told one by one up to so many."""

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from loadstone import notes, units
 from loadstone.analysis import commit
-from loadstone.analysis.verification import verified
+from loadstone.analysis.read_back import verified
 from loadstone.report.run import answer, data_sheet
 from loadstone.report.run.summary_text import cost, of_verified, rates
 

@@ -6,9 +6,9 @@ import math
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
-from loadstone.effects import design as designs
+from loadstone.effects import design_matrix as designs
+from loadstone.effects.findings import CellValue, LevelMean
 from loadstone.effects.metric_names import name_of
-from loadstone.effects.model import CellValue, LevelMean
 from loadstone.effects.studied_metric import known_of
 from loadstone.messages import say
 

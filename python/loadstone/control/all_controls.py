@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from loadstone.control import block, cpu, memory
 from loadstone.control.cgroup import CgroupLimit
 from loadstone.control.commands import CommandPair
+from loadstone.control.control_kind import Setting
 from loadstone.control.fill import FillLevel
 from loadstone.control.layout.build import LayoutControl
-from loadstone.control.model import Setting
 from loadstone.control.mounts import MountOptions
 from loadstone.control.nfs_server import NfsServerThreads
 from loadstone.control.own_group import OwnGroup
@@ -21,7 +21,7 @@ from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
-    from loadstone.control.model import Control
+    from loadstone.control.control_kind import Control
 
 
 class Controls:

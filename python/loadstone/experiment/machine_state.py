@@ -2,7 +2,7 @@
 
 Knows the order: what is for all runs, the layout (kept while the next run has the same), then what is
 of one run: its control group, settings, commands, the state of its targets, and last the page cache.
-All of it is written down before it is done (`control.journal`), so that `loadstone restore` finds it.
+All of it is written down before it is done (`control.change_journal`), so that `loadstone restore` finds it.
 Does not know what is measured.
 """
 
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.bundle.experiment import MachineSetting
 from loadstone.control import page_cache
+from loadstone.control.all_controls import Controls
 from loadstone.control.changes import Changes
+from loadstone.control.control_kind import Setting
 from loadstone.control.fill import FillLevel, missing_bytes
 from loadstone.control.layout import build
 from loadstone.control.layout.build import SeenDevice
 from loadstone.control.layout.model import LayoutOrder
-from loadstone.control.model import Setting
-from loadstone.control.table import Controls
 from loadstone.errors import RefusedError, RunError
 from loadstone.experiment.file import level_name
 from loadstone.experiment.ledger import BudgetLedger
@@ -33,8 +33,8 @@ from loadstone.messages import make_error
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+    from loadstone.control.change_journal import Change
     from loadstone.control.changes import Restored
-    from loadstone.control.journal import Change
     from loadstone.experiment.file import ExperimentFile
     from loadstone.experiment.levels import Asked, CacheDrop
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from loadstone.control.model import BEFORE_LIMIT, Control
+from loadstone.control.control_kind import BEFORE_LIMIT, Control
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

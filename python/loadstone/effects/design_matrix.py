@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from loadstone.effects.model import DriftTaken
+    from loadstone.effects.findings import DriftTaken
     from loadstone.effects.observations import Factor, Observation
 
     Numbers = NDArray[np.float64]

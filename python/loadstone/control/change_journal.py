@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ConfigDict, TypeAdapter
 
 from loadstone import crash_note
-from loadstone.control.model import Setting
+from loadstone.control.control_kind import Setting
 from loadstone.errors import RefusedError
 from loadstone.frozen_model import FrozenModel
 from loadstone.messages import make_error
