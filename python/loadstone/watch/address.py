@@ -98,7 +98,7 @@ def addresses(
 
 
 def _address(
-    word: str, told: Mapping[str, Secrets], interval_s: float, environment: Mapping[str, str]
+    word: str, known_secrets: Mapping[str, Secrets], interval_s: float, environment: Mapping[str, str]
 ) -> WatchedAddress:
     name, equals, url = word.partition("=")
     if not equals or not url:
@@ -107,12 +107,12 @@ def _address(
         )
     if not NAME.fullmatch(name):
         raise make_error(InputError, "watch.address.name", where=_at(), name=repr(_harmless(name)))
-    made = _parsed(name, url)
-    secrets = told.get(name, Secrets())
-    if made.kind == "snmp":
-        secrets = _community(made, secrets, environment)
-        made = replace(made, user=None)
-    return replace(made, secrets=secrets, interval_s=interval_s)
+    address = _parsed(name, url)
+    secrets = known_secrets.get(name, Secrets())
+    if address.kind == "snmp":
+        secrets = _community(address, secrets, environment)
+        address = replace(address, user=None)
+    return replace(address, secrets=secrets, interval_s=interval_s)
 
 
 def _parsed(name: str, url: str) -> WatchedAddress:
@@ -148,22 +148,22 @@ def _parsed(name: str, url: str) -> WatchedAddress:
     )
 
 
-def _community(made: WatchedAddress, secrets: Secrets, environment: Mapping[str, str]) -> Secrets:
+def _community(address: WatchedAddress, secrets: Secrets, environment: Mapping[str, str]) -> Secrets:
     """Find the community: in the file, the environment, or the well-known one in the address."""
-    if made.user is not None and made.user != WELL_KNOWN:
-        raise _on_command_line(made.name, "a community")
+    if address.user is not None and address.user != WELL_KNOWN:
+        raise _on_command_line(address.name, "a community")
     if secrets.user or secrets.community:
         return secrets
-    community = made.user or environment.get(COMMUNITY)
+    community = address.user or environment.get(COMMUNITY)
     if not community:
         raise make_error(
             InputError,
             "watch.address.no_community",
             where=_at(),
-            name=made.name,
+            name=address.name,
             community=COMMUNITY,
             secrets=SECRETS,
-            host=made.host,
+            host=address.host,
         )
     return Secrets(community=community)
 

@@ -69,8 +69,8 @@ MEDIA: Final = re.compile(r"(\d+)(G)?base", re.IGNORECASE)
 
 def counters(lines: Iterable[str]) -> tuple[Counters, int | None]:
     """Return what one look says; the host's own steady clock is not told."""
-    made = Counters()
-    told: dict[str, str] = {}
+    reading = Counters()
+    sysctls: dict[str, str] = {}
     header: list[str] = []
     operations: list[str] = []
     pool = ""
@@ -78,86 +78,86 @@ def counters(lines: Iterable[str]) -> tuple[Counters, int | None]:
         word, _, rest = line.partition(" ")
         match word:
             case "@@iostat":
-                header = _disks(made, header, rest.split())
+                header = _disks(reading, header, rest.split())
             case "@@netstat":
-                _net(made, rest.split())
+                _net(reading, rest.split())
             case "@@nfsstat":
-                operations = _nfs(made, operations, rest.split())
+                operations = _nfs(reading, operations, rest.split())
             case "@@zpool":
                 pool = rest.strip()
             case "@@scan":
-                zpool_work(made, pool, rest)
+                zpool_work(reading, pool, rest)
             case _ if word.endswith(":"):
-                told[word[:-1]] = rest.strip()
+                sysctls[word[:-1]] = rest.strip()
             case _:
                 continue
     for read in (_processors, _load, _plain, _memory, _temperatures):
-        read(made, told)
-    return made, None
+        read(reading, sysctls)
+    return reading, None
 
 
-def _nfs(made: Counters, names: list[str], fields: list[str]) -> list[str]:
+def _nfs(reading: Counters, names: list[str], fields: list[str]) -> list[str]:
     """Read a row of counts beneath the row of their names; return the names of the next."""
     counts = [whole(one) for one in fields]
     if len(fields) != len(names) or None in counts:
         return fields
     known = {f"nfsd.{NFS[name]}": count for name, count in zip(names, counts, strict=True) if name in NFS}
-    made.growing |= {key: count for key, count in known.items() if count is not None}
+    reading.growing |= {key: count for key, count in known.items() if count is not None}
     return []
 
 
 @tolerant
-def _processors(made: Counters, told: dict[str, str]) -> None:
-    found = STATHZ.search(told.get("kern.clockrate", ""))
-    if found and int(found[1]):
-        tick_ns = 1e9 / int(found[1])
-        _cpu(made, "all", told.get("kern.cp_time", "").split(), tick_ns)
-        every = told.get("kern.cp_times", "").split()
-        for at in range(0, len(every) - len(STATES) + 1, len(STATES)):
-            _cpu(made, str(at // len(STATES)), every[at : at + len(STATES)], tick_ns)
+def _processors(reading: Counters, sysctls: dict[str, str]) -> None:
+    stathz = STATHZ.search(sysctls.get("kern.clockrate", ""))
+    if stathz and int(stathz[1]):
+        tick_ns = 1e9 / int(stathz[1])
+        _cpu(reading, "all", sysctls.get("kern.cp_time", "").split(), tick_ns)
+        ticks = sysctls.get("kern.cp_times", "").split()
+        for at in range(0, len(ticks) - len(STATES) + 1, len(STATES)):
+            _cpu(reading, str(at // len(STATES)), ticks[at : at + len(STATES)], tick_ns)
 
 
 @tolerant
-def _load(made: Counters, told: dict[str, str]) -> None:
-    load = told.get("vm.loadavg", "").strip("{} ").split()
+def _load(reading: Counters, sysctls: dict[str, str]) -> None:
+    load = sysctls.get("vm.loadavg", "").strip("{} ").split()
     for name, value in zip(("one", "five", "fifteen"), load, strict=False):
-        made.levels[f"load.{name}_milli"] = round(float(value) * 1000)
+        reading.levels[f"load.{name}_milli"] = round(float(value) * 1000)
 
 
-def _plain(made: Counters, told: dict[str, str]) -> None:
+def _plain(reading: Counters, sysctls: dict[str, str]) -> None:
     for name, (kind, key) in PLAIN.items():
-        if (value := whole(told.get(name, ""))) is not None:
-            getattr(made, kind)[key] = value
+        if (value := whole(sysctls.get(name, ""))) is not None:
+            getattr(reading, kind)[key] = value
 
 
-def _memory(made: Counters, told: dict[str, str]) -> None:
-    page = whole(told.get("vm.stats.vm.v_page_size", ""))
+def _memory(reading: Counters, sysctls: dict[str, str]) -> None:
+    page = whole(sysctls.get("vm.stats.vm.v_page_size", ""))
     if page is not None:
-        counts = {name: whole(told.get(key, "")) for key, name in PAGES.items()}
+        counts = {name: whole(sysctls.get(key, "")) for key, name in PAGES.items()}
         pages = {name: count * page for name, count in counts.items() if count is not None}
         if "free" in pages:
-            made.levels["memory.free_bytes"] = pages["free"]
+            reading.levels["memory.free_bytes"] = pages["free"]
         if "inactive" in pages:
-            made.levels["memory.cached_bytes"] = pages["inactive"] + pages.get("laundry", 0)
+            reading.levels["memory.cached_bytes"] = pages["inactive"] + pages.get("laundry", 0)
 
 
-def _temperatures(made: Counters, told: dict[str, str]) -> None:
-    for name, value in told.items():
+def _temperatures(reading: Counters, sysctls: dict[str, str]) -> None:
+    for name, value in sysctls.items():
         if name.startswith("dev.cpu.") and name.endswith(".temperature"):
-            _temperature(made, name.split(".")[2], value)
+            _temperature(reading, name.split(".")[2], value)
 
 
 @tolerant
-def _temperature(made: Counters, core: str, value: str) -> None:
-    made.levels[f"temperature.cpu{core}.millicelsius"] = round(float(value.rstrip("C")) * 1000)
+def _temperature(reading: Counters, core: str, value: str) -> None:
+    reading.levels[f"temperature.cpu{core}.millicelsius"] = round(float(value.rstrip("C")) * 1000)
 
 
 @tolerant
-def _cpu(made: Counters, name: str, ticks: list[str], tick_ns: float) -> None:
+def _cpu(reading: Counters, name: str, ticks: list[str], tick_ns: float) -> None:
     if len(ticks) != len(STATES):
         return
     state = {key: round(int(value) * tick_ns) for key, value in zip(STATES, ticks, strict=True)}
-    made.growing |= {
+    reading.growing |= {
         f"cpu.{name}.user_ns": state["user"] + state["nice"],
         f"cpu.{name}.system_ns": state["system"],
         f"cpu.{name}.irq_ns": state["irq"],
@@ -165,30 +165,30 @@ def _cpu(made: Counters, name: str, ticks: list[str], tick_ns: float) -> None:
     }
 
 
-def _disks(made: Counters, header: list[str], fields: list[str]) -> list[str]:
+def _disks(reading: Counters, header: list[str], fields: list[str]) -> list[str]:
     """Read a row beneath the row of the columns' names; return those names."""
     if fields[:1] == ["device"]:
         return fields
     if header and len(fields) == len(header):
-        _disk(made, dict(zip(header, fields, strict=True)))
+        _disk(reading, dict(zip(header, fields, strict=True)))
     return header
 
 
 @tolerant
-def _disk(made: Counters, row: dict[str, str]) -> None:
+def _disk(reading: Counters, row: dict[str, str]) -> None:
     name = row.get("device", "")
     values = {
         key: round(float(row[column]) * scale) for column, (key, scale) in IOSTAT.items() if column in row
     }
     if not any(values.values()):
         return
-    made.growing |= {f"disk.{name}.{key}": value for key, value in values.items()}
+    reading.growing |= {f"disk.{name}.{key}": value for key, value in values.items()}
     if "qlen" in row:
-        made.levels[f"disk.{name}.inflight"] = int(row["qlen"])
+        reading.levels[f"disk.{name}.inflight"] = int(row["qlen"])
 
 
 @tolerant
-def _net(made: Counters, fields: list[str]) -> None:
+def _net(reading: Counters, fields: list[str]) -> None:
     """Read a row of an interface itself; its address may be missing, so it is counted from the right."""
     if len(fields) < 11 or not fields[2].startswith("<Link"):
         return
@@ -198,9 +198,9 @@ def _net(made: Counters, fields: list[str]) -> None:
     packets_in, errors_in, drops_in, bytes_in, packets_out, errors_out, bytes_out, _ = map(int, numbers)
     # One that is down has a star; where names are cut short two may have one, and each is told.
     name = fields[0].rstrip("*")
-    if f"net.{name}.rx_bytes" in made.growing:
+    if f"net.{name}.rx_bytes" in reading.growing:
         name += fields[2].removeprefix("<Link").rstrip(">")
-    made.growing |= {
+    reading.growing |= {
         f"net.{name}.rx_bytes": bytes_in,
         f"net.{name}.rx_packets": packets_in,
         f"net.{name}.rx_errors": errors_in,
@@ -228,9 +228,9 @@ def facts(lines: Iterable[str]) -> dict[str, Any]:
             case "@@ifconfig":
                 if rest and not rest[0].isspace():
                     interface = rest.partition(":")[0]
-                found = MEDIA.search(rest) if rest.strip().startswith("media:") else None
-                if found and interface and (speed := whole(found[1])) is not None:
-                    links.setdefault(interface, {})["bits_per_s"] = speed * (10**9 if found[2] else 10**6)
+                media = MEDIA.search(rest) if rest.strip().startswith("media:") else None
+                if media and interface and (speed := whole(media[1])) is not None:
+                    links.setdefault(interface, {})["bits_per_s"] = speed * (10**9 if media[2] else 10**6)
             case _:
                 continue
     return {**plain, "disks": {}, "links": links}

@@ -59,7 +59,7 @@ NFS: Final = ("read", "write", "commit", "getattr")
 
 def counters(lines: Iterable[str]) -> tuple[Counters, int | None]:
     """Return what one look says, and how long the host has been up."""
-    made = Counters()
+    reading = Counters()
     uptime_ns: int | None = None
     pool, page = "", 4096
     for line in lines:
@@ -69,15 +69,15 @@ def counters(lines: Iterable[str]) -> tuple[Counters, int | None]:
         elif word == "@@zpool":
             pool = rest.strip()
         elif word == "@@scan":
-            zpool_work(made, pool, rest)
+            zpool_work(reading, pool, rest)
         elif "\t" in line:
             key, _, value = line.partition("\t")
             if key == "unix:0:system_misc:snaptime":
                 uptime_ns = _seconds_ns(value)
             else:
-                _statistic(made, key.split(":"), value.strip(), page)
-    _all_cores(made)
-    return made, uptime_ns
+                _statistic(reading, key.split(":"), value.strip(), page)
+    _all_cores(reading)
+    return reading, uptime_ns
 
 
 def _seconds_ns(text: str) -> int | None:
@@ -88,7 +88,7 @@ def _seconds_ns(text: str) -> int | None:
 
 
 @tolerant
-def _statistic(made: Counters, key: list[str], value: str, page: int) -> None:  # noqa: C901 - a table
+def _statistic(reading: Counters, key: list[str], value: str, page: int) -> None:  # noqa: C901 - a table
     if len(key) != 4:
         return
     module, number, name, what = key
@@ -96,34 +96,34 @@ def _statistic(made: Counters, key: list[str], value: str, page: int) -> None:  
         case "cpu", "sys":
             mode = CPU.get(what.removeprefix("cpu_nsec_"))
             if mode:
-                made.growing[f"cpu.{number}.{mode}"] = int(value)
+                reading.growing[f"cpu.{number}.{mode}"] = int(value)
         case "unix", "system_misc" if what in LOADS:
-            made.levels[f"load.{LOADS[what]}_milli"] = int(value) * 1000 // 256
+            reading.levels[f"load.{LOADS[what]}_milli"] = int(value) * 1000 // 256
         case "unix", "system_pages" if what in ("physmem", "freemem"):
-            made.levels[f"memory.{'total' if what == 'physmem' else 'free'}_bytes"] = int(value) * page
+            reading.levels[f"memory.{'total' if what == 'physmem' else 'free'}_bytes"] = int(value) * page
         case "zfs", "arcstats":
             if what in ARC:
-                made.growing[f"zfs.arc.{ARC[what]}"] = int(value)
+                reading.growing[f"zfs.arc.{ARC[what]}"] = int(value)
             elif what in ARC_LEVELS:
-                made.levels[f"zfs.arc.{ARC_LEVELS[what]}"] = int(value)
+                reading.levels[f"zfs.arc.{ARC_LEVELS[what]}"] = int(value)
         case "link", _ if what in NET:
-            made.growing[f"net.{name}.{NET[what]}"] = int(value)
+            reading.growing[f"net.{name}.{NET[what]}"] = int(value)
         case "nfs", _ if name.startswith("rfsproccnt") and what in NFS:
             total = f"nfsd.{what}s"
-            made.growing[total] = made.growing.get(total, 0) + int(value)
+            reading.growing[total] = reading.growing.get(total, 0) + int(value)
         case _ if what in DISK and module not in ("cpu", "unix", "zfs", "link", "nfs"):
             column, scale = DISK[what]
-            made.growing[f"disk.{name}.{column}"] = round(float(value) * scale)
+            reading.growing[f"disk.{name}.{column}"] = round(float(value) * scale)
         case _:
             return
 
 
-def _all_cores(made: Counters) -> None:
-    cores = {key.split(".")[1] for key in made.growing if key.startswith("cpu.")}
+def _all_cores(reading: Counters) -> None:
+    cores = {key.split(".")[1] for key in reading.growing if key.startswith("cpu.")}
     for mode in CPU.values():
-        values = [made.growing[key] for core in cores if (key := f"cpu.{core}.{mode}") in made.growing]
+        values = [reading.growing[key] for core in cores if (key := f"cpu.{core}.{mode}") in reading.growing]
         if values:
-            made.growing[f"cpu.all.{mode}"] = sum(values)
+            reading.growing[f"cpu.all.{mode}"] = sum(values)
 
 
 def facts(lines: Iterable[str]) -> dict[str, Any]:

@@ -88,51 +88,50 @@ QUOTA: Final = re.compile(r"(\d+) (\d+)")
 
 def counters(lines: Iterable[str]) -> tuple[Counters, int | None]:
     """Return what one look says, and how long the host has been up."""
-    made = Counters()
+    reading = Counters()
     uptime_ns: int | None = None
     pool = ""
     for line in lines:
         if line.startswith("@@zpool:"):
             pool = line[8:].strip()
         elif line.startswith("@@scan:"):
-            zpool_work(made, pool, line[7:])
+            zpool_work(reading, pool, line[7:])
         elif line.startswith("@@dmcache:"):
-            _dm_cache(made, line[10:])
+            _dm_cache(reading, line[10:])
         elif line.startswith("/"):
             path, _, text = line.partition(":")
             if path == "/proc/uptime":
                 uptime_ns = _hundredths_ns(text.split(" ")[0])
                 continue
-            _file(made, path, text)
-    return made, uptime_ns
+            _file(reading, path, text)
+    return reading, uptime_ns
 
 
 @tolerant
-def _file(made: Counters, path: str, text: str) -> None:
+def _file(reading: Counters, path: str, text: str) -> None:
     reader = READERS.get(path)
     if reader is not None:
-        reader(made, text)
+        reader(reading, text)
         return
     for pattern, read in PATTERNS:
-        found = pattern.match(path)
-        if found:
-            read(made, found[1], text)
+        if name := pattern.match(path):
+            read(reading, name[1], text)
             return
 
 
 def _hundredths_ns(text: str) -> int | None:
     seconds, _, part = text.partition(".")
-    found, hundredths = whole(seconds), whole((part + "00")[:2])
-    return None if found is None or hundredths is None else found * 10**9 + hundredths * 10_000_000
+    whole_s, hundredths = whole(seconds), whole((part + "00")[:2])
+    return None if whole_s is None or hundredths is None else whole_s * 10**9 + hundredths * 10_000_000
 
 
-def _stat(made: Counters, text: str) -> None:
+def _stat(reading: Counters, text: str) -> None:
     if not text.startswith("cpu"):
         return
     name, *fields = text.split()
     ticks = dict(zip(MODES, (int(one) * NS_PER_TICK for one in fields[: len(MODES)]), strict=False))
     prefix = f"cpu.{name.removeprefix('cpu') or 'all'}"
-    made.growing |= {
+    reading.growing |= {
         f"{prefix}.user_ns": ticks["user_ns"] + ticks["nice"],
         f"{prefix}.system_ns": ticks["system_ns"],
         f"{prefix}.irq_ns": ticks.get("irq", 0) + ticks.get("softirq", 0),
@@ -142,25 +141,25 @@ def _stat(made: Counters, text: str) -> None:
     }
 
 
-def _load(made: Counters, text: str) -> None:
+def _load(reading: Counters, text: str) -> None:
     for name, value in zip(("one", "five", "fifteen"), text.split()[:3], strict=True):
-        made.levels[f"load.{name}_milli"] = round(float(value) * 1000)
+        reading.levels[f"load.{name}_milli"] = round(float(value) * 1000)
 
 
-def _memory(made: Counters, text: str) -> None:
+def _memory(reading: Counters, text: str) -> None:
     name, _, rest = text.partition(":")
     known = MEMORY.get(name)
     if known is not None:
-        made.levels[f"memory.{known}"] = int(rest.split()[0]) * 1024
+        reading.levels[f"memory.{known}"] = int(rest.split()[0]) * 1024
 
 
-def _net(made: Counters, text: str) -> None:
+def _net(reading: Counters, text: str) -> None:
     name, colon, rest = text.partition(":")
     fields = rest.split()
     if not colon or len(fields) < 12 or not fields[0].isdecimal():
         return
     for way, at in (("rx", 0), ("tx", 8)):
-        made.growing |= {
+        reading.growing |= {
             f"net.{name.strip()}.{way}_bytes": int(fields[at]),
             f"net.{name.strip()}.{way}_packets": int(fields[at + 1]),
             f"net.{name.strip()}.{way}_errors": int(fields[at + 2]),
@@ -168,13 +167,13 @@ def _net(made: Counters, text: str) -> None:
         }
 
 
-def _disk(made: Counters, name: str, text: str) -> None:
+def _disk(reading: Counters, name: str, text: str) -> None:
     fields = [int(one) for one in text.split()]
     if not any(fields):
         return  # It has never been used, as most of the loop devices that are there.
     prefix = f"disk.{name}"
-    made.levels[f"{prefix}.inflight"] = fields[8]
-    made.growing |= {
+    reading.levels[f"{prefix}.inflight"] = fields[8]
+    reading.growing |= {
         f"{prefix}.busy_ns": fields[9] * 1_000_000,
         f"{prefix}.queue_time_ns": fields[10] * 1_000_000,
         f"{prefix}.reads": fields[0],
@@ -185,102 +184,102 @@ def _disk(made: Counters, name: str, text: str) -> None:
         f"{prefix}.write_time_ns": fields[7] * 1_000_000,
     }
     if len(fields) > 14:
-        made.growing |= {f"{prefix}.trims": fields[11], f"{prefix}.trim_bytes": fields[13] * SECTOR}
+        reading.growing |= {f"{prefix}.trims": fields[11], f"{prefix}.trim_bytes": fields[13] * SECTOR}
     if len(fields) > 16:
-        made.growing[f"{prefix}.flushes"] = fields[15]
+        reading.growing[f"{prefix}.flushes"] = fields[15]
 
 
-def _nfsd(made: Counters, text: str) -> None:
+def _nfsd(reading: Counters, text: str) -> None:
     name, *rest = text.split()
     match name:
         case "io":
-            made.growing |= {"nfsd.read_bytes": int(rest[0]), "nfsd.write_bytes": int(rest[1])}
+            reading.growing |= {"nfsd.read_bytes": int(rest[0]), "nfsd.write_bytes": int(rest[1])}
         case "rpc":
-            made.growing["nfsd.calls"] = int(rest[0])
+            reading.growing["nfsd.calls"] = int(rest[0])
         case "th":
-            made.levels["nfsd.threads"] = int(rest[0])
+            reading.levels["nfsd.threads"] = int(rest[0])
         case "proc3":
-            _ops(made, NFS3_OPS, rest[1:])
+            _ops(reading, NFS3_OPS, rest[1:])
         case "proc4ops":
-            _ops(made, NFS4_OPS, rest[1:])
+            _ops(reading, NFS4_OPS, rest[1:])
         case _:
             return
 
 
-def _ops(made: Counters, known: dict[int, str], counts: list[str]) -> None:
+def _ops(reading: Counters, known: dict[int, str], counts: list[str]) -> None:
     for number, name in known.items():
         if number < len(counts):
             key = f"nfsd.{name}s"
-            made.growing[key] = made.growing.get(key, 0) + int(counts[number])
+            reading.growing[key] = reading.growing.get(key, 0) + int(counts[number])
 
 
-def _threads(made: Counters, text: str) -> None:
-    made.levels["nfsd.threads"] = int(text)
+def _threads(reading: Counters, text: str) -> None:
+    reading.levels["nfsd.threads"] = int(text)
 
 
-def _arc(made: Counters, text: str) -> None:
+def _arc(reading: Counters, text: str) -> None:
     fields = text.split()
     if len(fields) != 3:
         return
     name, _, value = fields
     if name in ARC:
-        made.growing[f"zfs.arc.{ARC[name]}"] = int(value)
+        reading.growing[f"zfs.arc.{ARC[name]}"] = int(value)
     elif name in ARC_LEVELS:
-        made.levels[f"zfs.arc.{ARC_LEVELS[name]}"] = int(value)
+        reading.levels[f"zfs.arc.{ARC_LEVELS[name]}"] = int(value)
     elif name in ("l2_hits", "l2_misses"):
-        made.growing[f"zfs.l2arc.{name[3:]}"] = int(value)
+        reading.growing[f"zfs.l2arc.{name[3:]}"] = int(value)
 
 
-def _zil(made: Counters, text: str) -> None:
+def _zil(reading: Counters, text: str) -> None:
     fields = text.split()
     if len(fields) != 3:
         return
     name, _, value = fields
     if name == "zil_commit_count":
-        made.growing["zfs.zil.commits"] = int(value)
+        reading.growing["zfs.zil.commits"] = int(value)
     elif name in ("zil_itx_metaslab_slog_bytes", "zil_itx_metaslab_normal_bytes"):
         which = "slog" if "slog" in name else "pool"
-        made.growing[f"zfs.zil.{which}_bytes"] = int(value)
+        reading.growing[f"zfs.zil.{which}_bytes"] = int(value)
 
 
-def _dataset(made: Counters, pool: str, text: str) -> None:
+def _dataset(reading: Counters, pool: str, text: str) -> None:
     """Add up what the data sets of a pool read and wrote."""
     fields = text.split()
     names = {"reads": "reads", "nread": "read_bytes", "writes": "writes", "nwritten": "write_bytes"}
     if len(fields) == 3 and fields[0] in names:
         key = f"zfs.pool-{pool}.{names[fields[0]]}"
-        made.growing[key] = made.growing.get(key, 0) + int(fields[2])
+        reading.growing[key] = reading.growing.get(key, 0) + int(fields[2])
 
 
-def _pool_state(made: Counters, pool: str, text: str) -> None:
-    made.levels[f"work.{pool}.degraded"] = int(text.strip() != "ONLINE")
+def _pool_state(reading: Counters, pool: str, text: str) -> None:
+    reading.levels[f"work.{pool}.degraded"] = int(text.strip() != "ONLINE")
 
 
-def _md_work(made: Counters, name: str, text: str) -> None:
+def _md_work(reading: Counters, name: str, text: str) -> None:
     action = text.strip()
-    made.levels[f"work.{name}.running"] = int(action not in IDLE_WORK)
+    reading.levels[f"work.{name}.running"] = int(action not in IDLE_WORK)
     if action not in IDLE_WORK:
-        made.levels[f"work.{name}.{action}"] = 1
+        reading.levels[f"work.{name}.{action}"] = 1
 
 
-def _md_degraded(made: Counters, name: str, text: str) -> None:
-    made.levels[f"work.{name}.degraded"] = int(int(text) > 0)
+def _md_degraded(reading: Counters, name: str, text: str) -> None:
+    reading.levels[f"work.{name}.degraded"] = int(int(text) > 0)
 
 
-def _btrfs_work(made: Counters, name: str, text: str) -> None:
-    _md_work(made, f"btrfs-{name[:8]}", text.replace(" ", "_"))
+def _btrfs_work(reading: Counters, name: str, text: str) -> None:
+    _md_work(reading, f"btrfs-{name[:8]}", text.replace(" ", "_"))
 
 
-def _bcache_hits(made: Counters, name: str, text: str) -> None:
-    made.growing[f"cache.{name}.read_hits"] = int(text)
+def _bcache_hits(reading: Counters, name: str, text: str) -> None:
+    reading.growing[f"cache.{name}.read_hits"] = int(text)
 
 
-def _bcache_misses(made: Counters, name: str, text: str) -> None:
-    made.growing[f"cache.{name}.read_misses"] = int(text)
+def _bcache_misses(reading: Counters, name: str, text: str) -> None:
+    reading.growing[f"cache.{name}.read_misses"] = int(text)
 
 
-def _bcache_dirty(made: Counters, name: str, text: str) -> None:
-    made.levels[f"cache.{name}.dirty_bytes"] = _human(text.strip())
+def _bcache_dirty(reading: Counters, name: str, text: str) -> None:
+    reading.levels[f"cache.{name}.dirty_bytes"] = _human(text.strip())
 
 
 def _human(text: str) -> int:
@@ -290,7 +289,7 @@ def _human(text: str) -> int:
 
 
 @tolerant
-def _dm_cache(made: Counters, text: str) -> None:
+def _dm_cache(reading: Counters, text: str) -> None:
     name, _, rest = text.partition(":")
     fields = rest.split()
     if len(fields) < 14 or fields[2] != "cache":
@@ -298,37 +297,37 @@ def _dm_cache(made: Counters, text: str) -> None:
     names = ("read_hits", "read_misses", "write_hits", "write_misses", "demotions", "promotions")
     block_bytes = int(fields[5]) * SECTOR
     for key, value in zip(names, fields[7:13], strict=True):
-        made.growing[f"cache.{name}.{key}"] = int(value)
-    made.levels[f"cache.{name}.dirty_bytes"] = int(fields[13]) * block_bytes
+        reading.growing[f"cache.{name}.{key}"] = int(value)
+    reading.levels[f"cache.{name}.dirty_bytes"] = int(fields[13]) * block_bytes
 
 
-def _group(made: Counters, text: str) -> None:
+def _group(reading: Counters, text: str) -> None:
     """Read the limit of the group the shell is in: a container's, or a service's."""
     name, value = text.split()
     match name:
         case "throttled_usec":
-            made.growing["group.throttled_ns"] = int(value) * 1000
+            reading.growing["group.throttled_ns"] = int(value) * 1000
         case "throttled_time":
-            made.growing["group.throttled_ns"] = int(value)
+            reading.growing["group.throttled_ns"] = int(value)
         case "usage_usec":
-            made.growing["group.used_ns"] = int(value) * 1000
+            reading.growing["group.used_ns"] = int(value) * 1000
         case "nr_periods" | "nr_throttled":
-            made.growing[f"group.{name.removeprefix('nr_')}_count"] = int(value)
+            reading.growing[f"group.{name.removeprefix('nr_')}_count"] = int(value)
         case _:
             return
 
 
-def _group_used(made: Counters, text: str) -> None:
-    made.growing["group.used_ns"] = int(text)
+def _group_used(reading: Counters, text: str) -> None:
+    reading.growing["group.used_ns"] = int(text)
 
 
-def _pressure(made: Counters, text: str) -> None:
+def _pressure(reading: Counters, text: str) -> None:
     if text.startswith("some"):
-        made.growing["pressure.cpu_ns"] = int(text.rpartition("=")[2]) * 1000
+        reading.growing["pressure.cpu_ns"] = int(text.rpartition("=")[2]) * 1000
 
 
-def _temperature(made: Counters, name: str, text: str) -> None:
-    made.levels[f"temperature.{name.replace('/', '-')}.millicelsius"] = int(text)
+def _temperature(reading: Counters, name: str, text: str) -> None:
+    reading.levels[f"temperature.{name.replace('/', '-')}.millicelsius"] = int(text)
 
 
 READERS: Final[dict[str, Callable[[Counters, str], None]]] = {
@@ -354,17 +353,17 @@ PATTERNS: Final[tuple[tuple[re.Pattern[str], Callable[[Counters, str, str], None
     (re.compile(r"/sys/block/([^/]+)/bcache/stats_total/cache_misses$"), _bcache_misses),
     (re.compile(r"/sys/class/(hwmon/hwmon\d+/temp\d+)_input$"), _temperature),
     (re.compile(r"/sys/class/(thermal/thermal_zone\d+)/temp$"), _temperature),
-    (re.compile(r"(/sys/fs/cgroup.*)/cpu\.stat$"), lambda made, _, text: _group(made, text)),
-    (re.compile(r"(/sys/fs/cgroup.*)/cpuacct\.usage$"), lambda made, _, text: _group_used(made, text)),
+    (re.compile(r"(/sys/fs/cgroup.*)/cpu\.stat$"), lambda reading, _, text: _group(reading, text)),
+    (re.compile(r"(/sys/fs/cgroup.*)/cpuacct\.usage$"), lambda reading, _, text: _group_used(reading, text)),
 )
 
 
 def facts(lines: Iterable[str]) -> dict[str, Any]:
     """Return what does not change while the host is watched."""
-    told = _Facts()
+    collected = _Facts()
     for line in lines:
-        told.take(line)
-    return told.made()
+        collected.take(line)
+    return collected.document()
 
 
 class _Facts:
@@ -384,7 +383,7 @@ class _Facts:
     def take(self, line: str) -> None:
         if line.startswith("@@"):
             word, _, rest = line[2:].partition(" ")
-            self._told(word, rest)
+            self._marked(word, rest)
             return
         path, _, text = line.partition(":")
         parts = path.split("/")
@@ -400,8 +399,8 @@ class _Facts:
         elif path.startswith("/sys/block/"):
             self._block(parts, text)
         elif path.endswith("/cpu.max"):
-            found = QUOTA.match(text)
-            self._quota = [int(found[1]), int(found[2])] if found else self._quota
+            quota = QUOTA.match(text)
+            self._quota = [int(quota[1]), int(quota[2])] if quota else self._quota
         elif path.endswith("/cpu.cfs_quota_us") and int(text) > 0:
             self._quota[0] = int(text)
         elif path.endswith("/cpu.cfs_period_us"):
@@ -416,7 +415,7 @@ class _Facts:
         elif parts[-1] == "rotational":
             self._disk(name)["rotational"] = text == "1"
 
-    def _told(self, word: str, rest: str) -> None:
+    def _marked(self, word: str, rest: str) -> None:
         match word:
             case "host" | "kernel" | "boot_id":
                 self._plain[word] = rest.strip()
@@ -431,8 +430,8 @@ class _Facts:
             case "qdisc":
                 _shape(self._shaped, re.search(r"\bdev (\S+)", rest), rest)
             case "class":
-                name, _, told = rest.partition(" ")
-                _shape(self._shaped, re.match(r"(\S+)", name), told)
+                name, _, shape = rest.partition(" ")
+                _shape(self._shaped, re.match(r"(\S+)", name), shape)
             case _:
                 return
 
@@ -442,12 +441,12 @@ class _Facts:
     def _link(self, name: str) -> dict[str, Any]:
         return self._links.setdefault(name, {})
 
-    def made(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """Return all of it."""
         for name, number in self._backing.items():
             # Where the file's system has no device of its own (tmpfs, FUSE) nothing is below it.
-            told = whole(number) or 0
-            major, minor = divmod(told, 256) if told < 1 << 20 else (0, 0)
+            device = whole(number) or 0
+            major, minor = divmod(device, 256) if device < 1 << 20 else (0, 0)
             under = self._numbers.get(f"{major}:{minor}")
             if under is not None:
                 self._disk(name).setdefault("over", []).append(under)
@@ -460,6 +459,6 @@ class _Facts:
 
 def _shape(shaped: dict[str, float], name: re.Match[str] | None, text: str) -> None:
     """Note the rate that a queueing discipline lets through: the largest of an interface's."""
-    found = [float(value) * BITS[unit] for value, unit in RATE.findall(text)]
-    if name is not None and found and max(found) < MOST_BITS_PER_S:
-        shaped[name[1]] = max([*found, shaped.get(name[1], 0.0)])
+    rates = [float(value) * BITS[unit] for value, unit in RATE.findall(text)]
+    if name is not None and rates and max(rates) < MOST_BITS_PER_S:
+        shaped[name[1]] = max([*rates, shaped.get(name[1], 0.0)])

@@ -243,76 +243,76 @@ def _clock(rows: Iterable[Row], date: str | None) -> WallClock | None:
 
 def counters(rows: Sequence[Row]) -> Counters:
     """Return what one answer says."""
-    made = Counters()
+    reading = Counters()
     for name, labels, value in rows:
         if name == "node_cpu_seconds_total":
             mode = MODES.get(labels.get("mode", ""))
             if mode is not None:
                 for which in (labels.get("cpu", ""), "all"):
-                    _add(made, f"cpu.{which}.{mode}", round(value * 1e9))
+                    _add(reading, f"cpu.{which}.{mode}", round(value * 1e9))
         elif name in LEVELS:
             key, scale = LEVELS[name]
-            made.levels[key] = round(value * scale)
+            reading.levels[key] = round(value * scale)
         elif name in GROWING:
             key, scale = GROWING[name]
-            made.growing[key] = round(value * scale)
+            reading.growing[key] = round(value * scale)
         elif name in DISK:
             key, scale = DISK[name]
-            made.growing[f"disk.{labels.get('device', '')}.{key}"] = round(value * scale)
+            reading.growing[f"disk.{labels.get('device', '')}.{key}"] = round(value * scale)
         elif name == "node_disk_io_now":
-            made.levels[f"disk.{labels.get('device', '')}.inflight"] = round(value)
+            reading.levels[f"disk.{labels.get('device', '')}.inflight"] = round(value)
         elif name in NET:
-            made.growing[f"net.{labels.get('device', '')}.{NET[name]}"] = round(value)
+            reading.growing[f"net.{labels.get('device', '')}.{NET[name]}"] = round(value)
         else:
-            _rarer(made, name, labels, value)
+            _rarer(reading, name, labels, value)
     # A pool's own count is of the same bytes as its data sets', which older systems do not tell.
-    made.growing |= _pools(rows, "node_zfs_zpool_n") | _pools(rows, "node_zfs_zpool_dataset_n")
-    return made
+    reading.growing |= _pools(rows, "node_zfs_zpool_n") | _pools(rows, "node_zfs_zpool_dataset_n")
+    return reading
 
 
 def _pools(rows: Sequence[Row], prefix: str) -> dict[str, int]:
-    made = Counters()
+    reading = Counters()
     for what, column in (("read", "read_bytes"), ("written", "write_bytes")):
         for name, labels, value in rows:
             if name == prefix + what:
-                _add(made, f"zfs.pool-{labels.get('zpool', '')}.{column}", round(value))
-    return made.growing
+                _add(reading, f"zfs.pool-{labels.get('zpool', '')}.{column}", round(value))
+    return reading.growing
 
 
-def _rarer(made: Counters, name: str, labels: Mapping[str, str], value: float) -> None:  # noqa: C901 - a table
+def _rarer(reading: Counters, name: str, labels: Mapping[str, str], value: float) -> None:  # noqa: C901 - a table
     match name:
         case "node_nfsd_requests_total":
             method = labels.get("method", "").lower()
             if method in NFS:
-                _add(made, f"nfsd.{method}s", round(value))
+                _add(reading, f"nfsd.{method}s", round(value))
         case "node_devstat_transfers_total" | "node_devstat_bytes_total":
             if (kind := labels.get("type", "")) in ("read", "write"):
                 column = DEVSTAT[name].format(kind)
-                made.growing[f"disk.{labels.get('device', '')}.{column}"] = round(value)
+                reading.growing[f"disk.{labels.get('device', '')}.{column}"] = round(value)
         case "node_md_state":
             device, state = labels.get("device", ""), WORK.get(labels.get("state", ""))
             if state is not None:
                 key = f"work.{device}.running"
-                made.levels[key] = max(made.levels.get(key, 0), round(value))
+                reading.levels[key] = max(reading.levels.get(key, 0), round(value))
                 if value:
-                    made.levels[f"work.{device}.{state}"] = 1
+                    reading.levels[f"work.{device}.{state}"] = 1
         case "node_md_degraded":
-            made.levels[f"work.{labels.get('device', '')}.degraded"] = int(value > 0)
+            reading.levels[f"work.{labels.get('device', '')}.degraded"] = int(value > 0)
         case "node_bcache_cache_hits_total" | "node_bcache_cache_misses_total":
             what = "hits" if "hits" in name else "misses"
-            _add(made, f"cache.{labels.get('backing_device', 'bcache')}.read_{what}", round(value))
+            _add(reading, f"cache.{labels.get('backing_device', 'bcache')}.read_{what}", round(value))
         case "node_hwmon_temp_celsius":
             which = f"{labels.get('chip', '')}-{labels.get('sensor', '')}"
-            made.levels[f"temperature.{which}.millicelsius"] = round(value * 1000)
+            reading.levels[f"temperature.{which}.millicelsius"] = round(value * 1000)
         case "node_thermal_zone_temp":
             which = f"{labels.get('type', '')}-{labels.get('zone', '')}"
-            made.levels[f"temperature.{which}.millicelsius"] = round(value * 1000)
+            reading.levels[f"temperature.{which}.millicelsius"] = round(value * 1000)
         case _:
             return
 
 
-def _add(made: Counters, key: str, value: int) -> None:
-    made.growing[key] = made.growing.get(key, 0) + value
+def _add(reading: Counters, key: str, value: int) -> None:
+    reading.growing[key] = reading.growing.get(key, 0) + value
 
 
 def facts(rows: Iterable[Row]) -> dict[str, Any]:

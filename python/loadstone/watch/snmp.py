@@ -131,25 +131,25 @@ class Snmp:
         slow = self._reads % 10 == 1
         wanted = [*CPU, *MEMORY, *LOAD, *([DATE] if slow else [])]
         sent_ns = time.monotonic_ns()
-        told = self._get(wanted)
+        answers = self._get(wanted)
         received_ns = time.monotonic_ns()
-        made = Counters()
-        self._scalars(made, told)
+        reading = Counters()
+        self._scalars(reading, answers)
         columns = self._table([*NET, *DISK])
-        self._rows(made, columns)
-        if not any(key.startswith("cpu.") for key in made.growing):
+        self._rows(reading, columns)
+        if not any(key.startswith("cpu.") for key in reading.growing):
             for at, value in enumerate(self._table([LOADED]).get(LOADED, {}).values()):
                 percent = _number(value)
                 if percent is not None:
-                    made.levels[f"processor.{at}.busy_percent"] = percent
+                    reading.levels[f"processor.{at}.busy_percent"] = percent
         if slow:
             names = self._texts(SENSOR_NAME)
             for index, value in self._table([SENSOR]).get(SENSOR, {}).items():
-                found = _number(value)
-                if found is not None:
-                    made.levels[f"temperature.{names.get(index, index)}.millicelsius"] = found
-        self._leave_out_unchanged(made, received_ns)
-        return HostReading(sent_ns, received_ns, made, clock=_date(told.get(DATE)))
+                millicelsius = _number(value)
+                if millicelsius is not None:
+                    reading.levels[f"temperature.{names.get(index, index)}.millicelsius"] = millicelsius
+        self._leave_out_unchanged(reading, received_ns)
+        return HostReading(sent_ns, received_ns, reading, clock=_date(answers.get(DATE)))
 
     def close(self) -> int:
         """Close the socket."""
@@ -176,52 +176,52 @@ class Snmp:
         return self._ask
 
     def _get(self, oids: Sequence[str]) -> dict[str, Any]:
-        found: dict[str, Any] = self._run(self._agent().get(oids))
-        return found
+        values: dict[str, Any] = self._run(self._agent().get(oids))
+        return values
 
     def _table(self, columns: Sequence[str]) -> dict[str, dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = self._run(self._agent().table(columns))
-        return found
+        rows: dict[str, dict[str, Any]] = self._run(self._agent().table(columns))
+        return rows
 
     def _texts(self, column: str) -> dict[str, str]:
         return {
             index: _text(value) or index for index, value in self._table([column]).get(column, {}).items()
         }
 
-    def _scalars(self, made: Counters, told: dict[str, Any]) -> None:
+    def _scalars(self, reading: Counters, answers: dict[str, Any]) -> None:
         for oid, mode in CPU.items():
-            ticks = _number(told.get(oid))
+            ticks = _number(answers.get(oid))
             if ticks is not None:
                 key = f"cpu.all.{mode}"
-                made.growing[key] = made.growing.get(key, 0) + ticks * NS_PER_TICK
+                reading.growing[key] = reading.growing.get(key, 0) + ticks * NS_PER_TICK
         for oid, name in MEMORY.items():
-            kib = _number(told.get(oid))
+            kib = _number(answers.get(oid))
             if kib is not None:
-                made.levels[f"memory.{name}"] = kib * 1024
+                reading.levels[f"memory.{name}"] = kib * 1024
         for oid, name in LOAD.items():
-            hundredths = _number(told.get(oid))
+            hundredths = _number(answers.get(oid))
             if hundredths is not None:
-                made.levels[f"load.{name}_milli"] = hundredths * 10
+                reading.levels[f"load.{name}_milli"] = hundredths * 10
 
-    def _rows(self, made: Counters, columns: dict[str, dict[str, Any]]) -> None:
+    def _rows(self, reading: Counters, columns: dict[str, dict[str, Any]]) -> None:
         for column, what in NET.items():
             for index, value in columns.get(column, {}).items():
-                found = _number(value)
-                if found is not None:
-                    made.growing[f"net.{self._names['net'].get(index, index)}.{what}"] = found
+                count = _number(value)
+                if count is not None:
+                    reading.growing[f"net.{self._names['net'].get(index, index)}.{what}"] = count
         for column, (what, scale) in DISK.items():
             for index, value in columns.get(column, {}).items():
-                found = _number(value)
-                if found is not None:
-                    made.growing[f"disk.{self._names['disk'].get(index, index)}.{what}"] = found * scale
+                count = _number(value)
+                if count is not None:
+                    reading.growing[f"disk.{self._names['disk'].get(index, index)}.{what}"] = count * scale
 
-    def _leave_out_unchanged(self, made: Counters, now_ns: int) -> None:
+    def _leave_out_unchanged(self, reading: Counters, now_ns: int) -> None:
         for group in LAZY:
-            mine = {key: value for key, value in made.growing.items() if key.startswith(f"{group}.")}
+            mine = {key: value for key, value in reading.growing.items() if key.startswith(f"{group}.")}
             same = mine == self._before.get(group)
             if same and now_ns - self._changed_ns.get(group, now_ns) < KEPT_NS:
                 for key in mine:
-                    del made.growing[key]
+                    del reading.growing[key]
                 continue
             self._before[group], self._changed_ns[group] = mine, now_ns
 

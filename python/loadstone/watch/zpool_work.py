@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 @tolerant
-def zpool_work(made: Counters, pool: str, text: str) -> None:
+def zpool_work(reading: Counters, pool: str, text: str) -> None:
     """`scrub in progress since …`, `resilver in progress since …`, `scrub repaired 0B in …`."""
     running = " in progress" in text
-    made.levels[f"work.{pool}.running"] = int(running)
+    reading.levels[f"work.{pool}.running"] = int(running)
     if running:
-        made.levels[f"work.{pool}.{text.split(maxsplit=1)[0]}"] = 1
+        reading.levels[f"work.{pool}.{text.split(maxsplit=1)[0]}"] = 1
