@@ -24,6 +24,7 @@ from blake3 import blake3
 
 from loadstone import file_kind
 from loadstone.errors import InputError, LoadstoneError, RefusedError, system_error_number
+from loadstone.messages import make_error, say
 from loadstone.plan.safety import writable
 from loadstone.plan.safety.in_use import Snapshot, file_uses
 from loadstone.printable import printable
@@ -40,8 +41,13 @@ _SWALLOW: Final = frozenset({(1, 3), (1, 5), (1, 7)})
 _OWN_DESCRIPTOR: Final = re.compile(r"/(?:dev/fd|proc/self/fd|proc/thread-self/fd)/(\d+)\Z")
 _STANDARD: Final = {"/dev/stdout": 1, "/dev/stderr": 2}
 _PIECE_BYTES: Final = 1 << 20
-_CHOOSE: Final = "choose another name"
-_REMOVE: Final = "remove it or choose another name"
+REMEDIES: Final = {
+    errno.ENOENT: "no_directory",
+    errno.ENOSPC: "no_space",
+    errno.EDQUOT: "no_space",
+    errno.EFBIG: "file_size",
+    errno.ENAMETOOLONG: "long_name",
+}
 
 
 def write(path: Path, content: str | bytes, *, known: Callable[[Path], bool] | None = None) -> None:
@@ -119,7 +125,7 @@ class _Place:
         if self._follows:
             real = Path(os.path.realpath(real))
             if not real.exists():
-                raise RefusedError(f"{path} is a link to {real}, which is not there", hint=_REMOVE)
+                raise make_error(RefusedError, "output.dangling", path=path, real=real)
         self.real = real
         if self.real.name in ("", ".."):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -138,21 +144,19 @@ class _Place:
         status = self.status
         if status is not None and not stat.S_ISREG(status.st_mode):
             kind = file_kind.words(status.st_mode)
-            raise RefusedError(f"{shown} is {kind}: no output is written there", hint=_CHOOSE)
+            raise make_error(RefusedError, "output.no_file", path=shown, kind=kind)
         if (reason := _no_place(self.real.parent)) is not None:
-            raise RefusedError(f"{shown}: no output is written there: {reason}", hint=_CHOOSE)
+            raise make_error(RefusedError, "output.no_place", path=shown, reason=reason)
         if status is None:
             return
         if status.st_nlink > 1:
-            raise RefusedError(f"{shown} has {status.st_nlink} names (hard links)", hint=_REMOVE)
+            raise make_error(RefusedError, "output.hard_links", path=shown, names=status.st_nlink)
         if used := file_uses(self.real, Snapshot()):
-            raise RefusedError(f"{shown} is in use: {used[0]}", hint=_CHOOSE)
+            raise make_error(RefusedError, "output.in_use", path=shown, use=used[0])
         if status.st_size and not self.is_ours() and not (known is not None and known(self.real)):
-            marked = self._mark() is not None
-            what = (
-                "was changed since Loadstone wrote it" if marked else "exists, and Loadstone did not make it"
-            )
-            raise RefusedError(f"{shown} {what}", hint=_REMOVE)
+            if self._mark() is not None:
+                raise make_error(RefusedError, "output.edited", path=shown)
+            raise make_error(RefusedError, "output.foreign", path=shown)
 
     def is_ours(self) -> bool:
         """Whether the mark says that what is there is what we wrote."""
@@ -239,7 +243,7 @@ class _New:
         place = self._place
         self.file.flush()
         if not place.unchanged():
-            raise RefusedError(f"{place.path}: another program wrote it meanwhile", hint=_REMOVE)
+            raise make_error(RefusedError, "output.meanwhile", path=place.path)
         descriptor = self.file.fileno()
         if place.status is not None:
             os.fchmod(descriptor, stat.S_IMODE(place.status.st_mode) & 0o777)
@@ -302,9 +306,7 @@ class GrowingFile:
             with io.FileIO(os.open(self._place.real, flags), "ab") as file:
                 status = os.fstat(file.fileno())
                 if (status.st_ino, status.st_size) != (self._inode, self._bytes):
-                    raise RefusedError(
-                        f"{self._place.path}: another program wrote it meanwhile", hint=_REMOVE
-                    )
+                    raise make_error(RefusedError, "output.meanwhile", path=self._place.path)
                 rest = memoryview(content)
                 try:
                     while rest:
@@ -406,7 +408,7 @@ def _straight(path: Path) -> io.FileIO | None:
     number = _descriptor(path)
     if number is not None:
         if stat.S_ISBLK(os.fstat(number).st_mode):
-            raise RefusedError(f"{path} is a block device: no output is written there", hint=_CHOOSE)
+            raise make_error(RefusedError, "output.no_file", path=path, kind="a block device")
         if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
             raise OSError(errno.EBADF, "it is open for reading only")
         return io.FileIO(os.dup(number), "wb")
@@ -421,13 +423,6 @@ def _straight(path: Path) -> io.FileIO | None:
 @contextlib.contextmanager
 def _told(path: Path) -> Iterator[None]:
     """Say of what the system refuses which file it was and what to do."""
-    remedies = {
-        errno.ENOENT: "make the directory first",
-        errno.ENOSPC: "free space there, or name a file elsewhere",
-        errno.EDQUOT: "free space there, or name a file elsewhere",
-        errno.EFBIG: "raise the limit on file sizes (ulimit -f unlimited)",
-        errno.ENAMETOOLONG: "a name has at most 255 bytes",
-    }
     try:
         yield
     except BrokenPipeError:
@@ -439,9 +434,9 @@ def _told(path: Path) -> Iterator[None]:
         number = system_error_number(error)
         if number is None and not isinstance(error, OSError):
             raise
-        reason = getattr(error, "strerror", None) or (os.strerror(number) if number else error)
-        hint = remedies.get(number or 0, "choose a place that can be written")
-        raise InputError(f"{path}: cannot be written: {reason}", hint=hint) from error
+        reason = getattr(error, "strerror", None) or (os.strerror(number) if number else str(error))
+        hint = say(f"output.remedy.{REMEDIES.get(number or 0, 'other')}")
+        raise InputError(say("output.not_written", path=path, reason=reason), hint=hint) from error
 
 
 def _mark(inode: int, digest: str) -> bytes:

@@ -197,17 +197,17 @@ def _run_to_its_end(
         return _ended(writer, verdict, run.measured(), result)
 
 
-def _begin_bundle(plan: Plan, asked: RunRequest, out_dir: Path, means: Means) -> tuple[BundleWriter, Under]:
+def _begin_bundle(plan: Plan, request: RunRequest, out_dir: Path, means: Means) -> tuple[BundleWriter, Under]:
     """Begin the bundle with what is known before the run; return with it what the monitors will watch."""
     limits = [_note(limit) for limit in host_limits.of_run(rings=_rings(plan))]
-    around, under = _looked_around(plan, asked, out_dir, means)
+    around, under = _looked_around(plan, request, out_dir, means)
     writer = BundleWriter.create(
         out_dir,
-        request=asked.request,
-        inputs=asked.inputs,
-        workload_json=asked.workload_json,
+        request=request.request,
+        inputs=request.inputs,
+        workload_json=request.workload_json,
         plan_json=plan.model_dump_json(),
-        notes=[*asked.notes, *limits],
+        notes=[*request.notes, *limits],
         environment=around,
         disk=means.disk,
     )
@@ -263,13 +263,13 @@ class _Sealing:
 
 
 def _looked_around(
-    plan: Plan, asked: RunRequest, out_dir: Path, means: Means
+    plan: Plan, request: RunRequest, out_dir: Path, means: Means
 ) -> tuple[dict[str, Any], Under]:
     """Return `environment.json`, and what the monitors will watch."""
 
     def look() -> tuple[dict[str, Any], Under]:
         same = earlier_runs.same_sequence(plan, out_dir.absolute().parent, out_dir.absolute())
-        return {**environment.describe(plan, asked.spec), "same_sequence": same}, Under.of(plan)
+        return {**environment.describe(plan, request.spec), "same_sequence": same}, Under.of(plan)
 
     found: tuple[dict[str, Any], Under] = means.look(look, doing=_looking(plan))
     return found

@@ -87,15 +87,15 @@ def _ended(_kind: type[BaseException], error: BaseException, _trace: TracebackTy
     _say(f"a mistake in the program: {_placed(error)}\nhint: report this line, and what you typed", error)
 
 
-def _in_thread(told: threading.ExceptHookArgs) -> None:
-    if told.exc_type is not SystemExit:
-        tell(told.thread.name if told.thread else "a thread", told.exc_value)
+def _in_thread(hook_args: threading.ExceptHookArgs) -> None:
+    if hook_args.exc_type is not SystemExit:
+        tell(hook_args.thread.name if hook_args.thread else "a thread", hook_args.exc_value)
 
 
-def _put_away(told: sys.UnraisableHookArgs) -> None:
-    one = told.object
+def _put_away(hook_args: sys.UnraisableHookArgs) -> None:
+    one = hook_args.object
     name = getattr(one, "__qualname__", None) or type(one).__qualname__
-    tell(f"putting {name} away", told.exc_value)
+    tell(f"putting {name} away", hook_args.exc_value)
 
 
 def _say(text: str, error: BaseException | None) -> None:

@@ -371,10 +371,14 @@ def spec_line(row: against_data_sheet.SpecRow) -> shape.SpecLine:
     )
 
 
-def _verified(found: VerifiedBlocks | None) -> shape.ResultVerified | None:
-    if found is None:
+def _verified(verified_blocks: VerifiedBlocks | None) -> shape.ResultVerified | None:
+    if verified_blocks is None:
         return None
-    return shape.ResultVerified(checked=found.checked, damaged=found.damaged, unverified=found.unverified)
+    return shape.ResultVerified(
+        checked=verified_blocks.checked,
+        damaged=verified_blocks.damaged,
+        unverified=verified_blocks.unverified,
+    )
 
 
 def _pacing(row: Pacing) -> shape.ResultPacing:

@@ -48,8 +48,8 @@ COLUMNS: dict[str, pl.DataType] = {
 class Comparison:
     """Two or more results, held against the first of them."""
 
-    def __init__(self, made: whole.ComparisonTable) -> None:
-        self.made = made
+    def __init__(self, comparison: whole.ComparisonTable) -> None:
+        self.made = comparison
 
     def __repr__(self) -> str:
         return f"<loadstone.Comparison of {', '.join(self.names)}>"

@@ -50,12 +50,14 @@ class HowRun:
     """Who hears what is done beside the load: commands of the job, a scheduler that is set."""
 
 
-def run_once(plan: Plan, asked: RunRequest, settings: HowRun, figures: SealedFigures | None = None) -> Result:
+def run_once(
+    plan: Plan, request: RunRequest, settings: HowRun, figures: SealedFigures | None = None
+) -> Result:
     """Run a Plan. `figures` computes the bundle's `result.json`, and may do more before."""
     figures = figures or SealedFigures()
     ended = run_plan(
         plan,
-        asked=asked,
+        asked=request,
         out_dir=settings.out,
         consent=settings.consent,
         progress=settings.progress,

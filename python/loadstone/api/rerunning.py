@@ -145,7 +145,7 @@ def verify(
         raise make_error(BundleError, "api.rerun.no_file", journal=journal)
     # The engine opens it by its name: no link, no device.
     members.open_member(path, layout.JOURNAL).close()
-    asked = RunRequest(
+    request = RunRequest(
         request=request_of("verify", {"bundle": str(path)}, wrote.request),
         inputs=dict(wrote.inputs),
         workload_json=asked_back(wrote.workload).model_dump_json(),
@@ -153,7 +153,7 @@ def verify(
     )
     directory = Path(out) if out is not None else default_directory("verify")
     settings = HowRun(directory, calibration=False, progress=progress, check=check)
-    return run_once(plan, asked, settings)
+    return run_once(plan, request, settings)
 
 
 def _opened(bundle: Result | Path | str, verb: str, *, unverified: bool) -> Bundle:

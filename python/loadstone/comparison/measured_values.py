@@ -59,21 +59,21 @@ def of_stage(total: Total, tails: Mapping[int, Mapping[float, float]]) -> dict[M
     return {metric: value for metric, value in found.items() if value is not None}
 
 
-def of_jobs(made: Summary, total: Total, tails: Tails) -> dict[OfJob, Value]:
+def of_jobs(summary: Summary, total: Total, tails: Tails) -> dict[OfJob, Value]:
     """Return the values of each operation of a job."""
     found: dict[OfJob, Value] = {}
     for op, stats in total.ops.items():
-        for metric, value in zip(METRICS, _values(made, total, op, stats, tails), strict=True):
+        for metric, value in zip(METRICS, _values(summary, total, op, stats, tails), strict=True):
             if value is not None:
                 found[total.line.name, op, metric] = value
     return found
 
 
-def _values(made: Summary, total: Total, op: str, stats: OpTotals, tails: Tails) -> list[Value | None]:
+def _values(summary: Summary, total: Total, op: str, stats: OpTotals, tails: Tails) -> list[Value | None]:
     lat = stats.latencies.get("lat")
     # Threads are shared by the operations of a job: their CPU is told once.
     first = next(iter(total.ops)) == op
-    user, system = made.cpu_per_interval(total.line) if first else (None, None)
+    user, system = summary.cpu_per_interval(total.line) if first else (None, None)
     return [
         sample(stats.iops),
         sample(stats.bandwidth) if stats.bytes else None,
@@ -107,12 +107,12 @@ def sample(estimate: Estimate | None) -> Sample | None:
     return Sample(estimate.value, estimate.error, caution.freedom, widening=caution.widening)
 
 
-def tails(made: Summary) -> tuple[dict[int, dict[float, float]], Tails]:
+def tails(summary: Summary) -> tuple[dict[int, dict[float, float]], Tails]:
     """Return the relative errors of the percentiles of each stage, and of each job and operation.
 
     The histograms are gone through once: a stage's are its jobs' together.
     """
-    measurement = made.measurement
+    measurement = summary.measurement
     stages = {
         job.key: stage.key
         for stage in measurement.lines("stage")

@@ -186,13 +186,13 @@ def _near(one: float | None, other: float | None, digits: float) -> bool:
 
 
 def phases(
-    path: Path, found: ForeignResults, point: Point | None, *, named: bool = False
+    path: Path, foreign_results: ForeignResults, point: Point | None, *, named: bool = False
 ) -> Iterator[ComparedPhase]:
     """Make the phases of one result, in their order; `named`: the name of its point means something."""
     seen: dict[str, int] = {}
-    made: Summary | None = found.summary
+    made: Summary | None = foreign_results.summary
     ours = iter(_of_summary(made)) if made is not None else None
-    for case, verdict in _judged(found):
+    for case, verdict in _judged(foreign_results):
         told: dict[str, Any] = next(ours) if ours is not None else _of_case(case)
         if case.source == "published" and case.setup.baseline:
             continue
@@ -212,19 +212,19 @@ def phases(
         )
 
 
-def _judged(found: ForeignResults) -> Iterator[tuple[Case, Verdict | None]]:
+def _judged(foreign_results: ForeignResults) -> Iterator[tuple[Case, Verdict | None]]:
     """Yield a case for each stage, with its verdict where that rests on more.
 
     On several hosts a stage is one phase of all of them, and worth as much as the worst of its hosts.
     """
-    made = found.summary
+    made = foreign_results.summary
     if made is None or made.bundle.hosts is None:
-        for case in found.cases:
+        for case in foreign_results.cases:
             yield case, None
         return
-    of_all = [one for one in found.cases if one.of_host is None]
+    of_all = [one for one in foreign_results.cases if one.of_host is None]
     by_host: dict[str, list[Case]] = {}
-    for one in found.cases:
+    for one in foreign_results.cases:
         if one.of_host is not None:
             by_host.setdefault(one.of_host, []).append(one)
     for at, case in enumerate(cases(made)):
@@ -238,30 +238,30 @@ def _label(point: Point | None) -> str:
     return point.name.removesuffix(f" {REPEAT} {point.factors.get(REPEAT)}")
 
 
-def _of_summary(made: Summary) -> Iterator[dict[str, Any]]:
-    jobs = made.totals("job")
-    for total in made.totals("stage"):
+def _of_summary(summary: Summary) -> Iterator[dict[str, Any]]:
+    jobs = summary.totals("job")
+    for total in summary.totals("stage"):
         mine = [job for job in jobs if set(job.line.streams) <= set(total.line.streams)]
         lat = total.data.latencies.get("lat") if total.data is not None else None
         yield {
             "values": measured_values.of_stage(total, {}),
             "jobs": {
-                key: value for job in mine for key, value in measured_values.of_jobs(made, job, {}).items()
+                key: value for job in mine for key, value in measured_values.of_jobs(summary, job, {}).items()
             },
             "tail": tuple((1 / beyond, float(ns)) for beyond, ns in lat.histogram.tail() if beyond > 0)
             if lat is not None
             else (),
-            "asked": _asked(made, total),
-            "summary": made,
+            "asked": _asked(summary, total),
+            "summary": summary,
             "stage": total.line.key,
         }
 
 
-def _asked(made: Summary, total: Total) -> tuple[float, float]:
+def _asked(summary: Summary, total: Total) -> tuple[float, float]:
     """Return what the Plan says: what was due in the measured time is never the same twice."""
     by_unit = {"ops": 0.0, "bytes": 0.0}
     for index in total.line.streams:
-        stream = made.measurement.plan.streams[index]
+        stream = summary.measurement.plan.streams[index]
         pace, tree = stream.pace, stream.tree
         for rate in (pace.read, pace.write, pace.trim, tree.rate if tree is not None else None):
             if rate is not None:

@@ -62,8 +62,8 @@ class Side:
     @property
     def counts(self) -> dict[Kind, int]:
         """How many phases have each verdict, the worst first; verdicts nobody has are left out."""
-        found = Counter(phase.verdict.kind for phase in self.phases)
-        return {kind: found[kind] for kind in WORST_FIRST if found[kind]}
+        counter = Counter(phase.verdict.kind for phase in self.phases)
+        return {kind: counter[kind] for kind in WORST_FIRST if counter[kind]}
 
     @property
     def verdict(self) -> Kind:

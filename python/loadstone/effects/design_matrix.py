@@ -205,21 +205,21 @@ def build(factors: Sequence[Factor], rows: Sequence[Observation], rarely: Sequen
     return replace(made, plots=_plots(rows, rarely), resting=_resting(made, rows), known=_known(made, rows))
 
 
-def _known(made: Design, rows: Sequence[Observation]) -> Numbers | None:
+def _known(design: Design, rows: Sequence[Observation]) -> Numbers | None:
     """Return what the runs tell of main effects, where one of them cannot be known; None: all of it."""
-    if not any(len(term) == 1 for term, _ in made.unknown):
+    if not any(len(term) == 1 for term, _ in design.unknown):
         return None
-    varied = [at for at, levels in enumerate(made.levels) if len(levels) > 1]
-    every = [_columns((at,), made.names, made.levels, rows) for at in varied]
+    varied = [at for at, levels in enumerate(design.levels) if len(levels) > 1]
+    every = [_columns((at,), design.names, design.levels, rows) for at in varied]
     _, sizes, basis = np.linalg.svd(np.hstack([np.ones((len(rows), 1)), *every]), full_matrices=False)
     return np.asarray(basis[sizes > SMALL * max(1.0, float(sizes[0]))].T)
 
 
-def _resting(made: Design, rows: Sequence[Observation]) -> tuple[str, ...] | None:
+def _resting(design: Design, rows: Sequence[Observation]) -> tuple[str, ...] | None:
     """Return the first level of every factor where no run has two that differ from it."""
-    varied = [at for at, levels in enumerate(made.levels) if len(levels) > 1]
-    first = tuple(levels[0] if levels else "" for levels in made.levels)
-    apart = [sum(row.levels[made.names[at]] != first[at] for at in varied) for row in rows]
+    varied = [at for at, levels in enumerate(design.levels) if len(levels) > 1]
+    first = tuple(levels[0] if levels else "" for levels in design.levels)
+    apart = [sum(row.levels[design.names[at]] != first[at] for at in varied) for row in rows]
     at_rest = 0 in apart and max(apart) <= 1
     return first if at_rest and len(varied) > 1 else None
 

@@ -92,15 +92,15 @@ def _within_limit(
     return kept, say("effects.choice.none_keeps", limit_metric=limited_by, limit_value=limit)
 
 
-def without_choice(made: Recommendation) -> Recommendation:
+def without_choice(recommendation: Recommendation) -> Recommendation:
     """Return it as no recommendation where its combinations are not told apart: a choice rests on that."""
-    if made.levels is None or not made.as_good:
-        return made
-    return made.model_copy(
+    if recommendation.levels is None or not recommendation.as_good:
+        return recommendation
+    return recommendation.model_copy(
         update={
             "levels": None,
             "value": None,
-            "as_good": [made.levels, *made.as_good],
+            "as_good": [recommendation.levels, *recommendation.as_good],
             "why": say("effects.choice.not_told_apart"),
         }
     )

@@ -110,7 +110,7 @@ def announce(prepared: PreparedExperiment) -> Announcement:
 
 
 def _announced(prepared: PreparedExperiment) -> Announcement:
-    told = Announcement(prepared)
+    announcement = Announcement(prepared)
     plans: dict[str, Plan] = {}
     changed: dict[str, None] = {}
     for one in prepared.known:
@@ -129,14 +129,14 @@ def _announced(prepared: PreparedExperiment) -> Announcement:
             )
     _refuse_without_effect(prepared, plans, list(changed))
     _refuse_allocations(prepared, plans)
-    _writes(told, plans)
-    told.changes = list(_changes(prepared))
-    told.layouts = list(_layouts(prepared))
-    told.consent = list(_consent(prepared))
-    told.over_budget = _over_budget(told)
+    _writes(announcement, plans)
+    announcement.changes = list(_changes(prepared))
+    announcement.layouts = list(_layouts(prepared))
+    announcement.consent = list(_consent(prepared))
+    announcement.over_budget = _over_budget(announcement)
     if any(len(one.levels) > 1 for one in prepared.document.factors):
-        told.seen = least_seen(_planned(prepared), SCATTERS)
-    return told
+        announcement.seen = least_seen(_planned(prepared), SCATTERS)
+    return announcement
 
 
 def _planned(prepared: PreparedExperiment) -> Observations:
@@ -162,14 +162,14 @@ def _of_factor(prepared: PreparedExperiment, where: Where | None) -> Where | Non
     return where if own is None else Where(where.file, option=f"factors.{own}.levels")
 
 
-def _over_budget(told: Announcement) -> str | None:
-    budget, length_s = told.prepared.document.budget, told.prepared.length_s
+def _over_budget(announcement: Announcement) -> str | None:
+    budget, length_s = announcement.prepared.document.budget, announcement.prepared.length_s
     if budget.time_s is not None and length_s is not None and length_s > budget.time_s:
         return (
             f"it takes about {length_s:.0f} s, and the budget is {budget.time_s:.0f} s: "
-            f"{_that_fit(told.prepared, budget.time_s)}"
+            f"{_that_fit(announcement.prepared, budget.time_s)}"
         )
-    least = told.laid_out_bytes + told.prepared_bytes + (told.most_written_bytes or 0)
+    least = announcement.laid_out_bytes + announcement.prepared_bytes + (announcement.most_written_bytes or 0)
     if budget.written_bytes is not None and least > budget.written_bytes:
         return (
             f"it writes {units.size(least)} or more, and the budget is {units.size(budget.written_bytes)}: "
@@ -255,22 +255,22 @@ def _allocation_levels(prepared: PreparedExperiment) -> str:
     return f"factors.{own}.levels"
 
 
-def _writes(told: Announcement, plans: dict[str, Plan]) -> None:
+def _writes(announcement: Announcement, plans: dict[str, Plan]) -> None:
     laid_out: dict[str, int] = {}
     for name, plan in plans.items():
-        state = told.prepared.asked(told.prepared.runs[name]).allocation
+        state = announcement.prepared.asked(announcement.prepared.runs[name]).allocation
         for target in plan.targets if state is None else ():
             if target.layout is not None and target.layout.write and guard.layout_changes(target):
                 laid_out[target.path] = max(laid_out.get(target.path, 0), target.layout.size_bytes)
-        told.prepared_bytes += 0 if state is None else allocation.written_bytes(plan, state)
-        told.writes += [plan.targets[index].path for index in sorted(guard.written(plan))]
+        announcement.prepared_bytes += 0 if state is None else allocation.written_bytes(plan, state)
+        announcement.writes += [plan.targets[index].path for index in sorted(guard.written(plan))]
         own = _most_written(plan)
-        known = told.most_written_bytes
-        told.most_written_bytes = None if own is None or known is None else known + own
-    told.writes = list(dict.fromkeys(told.writes))
-    told.laid_out_bytes = sum(laid_out.values())
-    if len(plans) < len(told.prepared.nexts):
-        told.most_written_bytes = None
+        known = announcement.most_written_bytes
+        announcement.most_written_bytes = None if own is None or known is None else known + own
+    announcement.writes = list(dict.fromkeys(announcement.writes))
+    announcement.laid_out_bytes = sum(laid_out.values())
+    if len(plans) < len(announcement.prepared.nexts):
+        announcement.most_written_bytes = None
 
 
 def _most_written(plan: Plan) -> int | None:

@@ -26,33 +26,34 @@ DESIGNS: Final = {
 }
 
 
-def lines(told: Announcement) -> Iterator[str]:
+def lines(announcement: Announcement) -> Iterator[str]:
     """Return a plan, line by line."""
-    document = told.prepared.document
+    document = announcement.prepared.document
     yield document.title
     if document.question:
         yield document.question
     yield ""
-    yield from _design(told)
+    yield from _design(announcement)
     yield ""
-    yield from _cost(told)
+    yield from _cost(announcement)
     yield ""
-    yield from _machine(told)
+    yield from _machine(announcement)
     yield ""
     yield "runs, in order:"
     for number, run in enumerate(document.runs[:MOST_RUNS], start=1):
-        yield f"  {number}. {run.name if document.design != 'one_at_a_time' else _changed_alone(told, run)}"
+        alone = document.design == "one_at_a_time"
+        yield f"  {number}. {_changed_alone(announcement, run) if alone else run.name}"
     if len(document.runs) > MOST_RUNS:
         yield f"  ... and {len(document.runs) - MOST_RUNS} more (--json lists all)"
 
 
-def _design(told: Announcement) -> Iterator[str]:
-    document = told.prepared.document
+def _design(announcement: Announcement) -> Iterator[str]:
+    document = announcement.prepared.document
     patterns = len(document.patterns)
     drawn = f"in random order within blocks (seed {document.seed})"
     yield (
         f"{len(document.runs)} runs: {patterns} pattern{'s' if patterns != 1 else ''} x "
-        f"{_combinations(told)} x {document.blocks} block{'s' if document.blocks != 1 else ''}, "
+        f"{_combinations(announcement)} x {document.blocks} block{'s' if document.blocks != 1 else ''}, "
         + (drawn if document.order == "random" else "in the order given")
     )
     for factor in document.factors:
@@ -61,7 +62,7 @@ def _design(told: Announcement) -> Iterator[str]:
         yield f"  {name} changes rarely: within a block all runs of a level follow each other"
     for one, two in document.aliased:
         yield f"  {one} cannot be told from {two}"
-    for scatter, difference in told.seen.items():
+    for scatter, difference in announcement.seen.items():
         yield "  " + seen(scatter, difference, document.blocks)
 
 
@@ -76,55 +77,59 @@ def seen(scatter: float, difference: float | None, repeats: int) -> str:
     return f"where repeats scatter by {units.percent(100 * scatter)}, {found} will be told apart{more}"
 
 
-def _changed_alone(told: Announcement, run: ExperimentRun) -> str:
+def _changed_alone(announcement: Announcement, run: ExperimentRun) -> str:
     """Name a run by the one level that is not the first: others are as written first."""
-    first = {factor.name: factor.levels[0] for factor in told.prepared.document.factors}
+    first = {factor.name: factor.levels[0] for factor in announcement.prepared.document.factors}
     changed = [f"{name}={level}" for name, level in run.levels.items() if level != first[name]]
     return f"{run.pattern}, {', '.join(changed) or 'all at their first level'} (block {run.block + 1})"
 
 
-def _combinations(told: Announcement) -> str:
-    document = told.prepared.document
+def _combinations(announcement: Announcement) -> str:
+    document = announcement.prepared.document
     count, full = document.combinations, document.full_combinations
     if count == full:
         return f"{count} combination{'s' if count != 1 else ''}"
     return f"{count} of {full} combinations ({DESIGNS[document.design]})"
 
 
-def _cost(told: Announcement) -> Iterator[str]:
-    length = told.prepared.length_s
+def _cost(announcement: Announcement) -> Iterator[str]:
+    length = announcement.prepared.length_s
     yield "time: " + (f"about {units.whole_seconds(length)}" if length else "not known: runs end by bytes")
-    if told.over_budget:
-        yield f"  {told.over_budget}"
-    if not told.writes and told.most_written_bytes == 0 and not (told.laid_out_bytes or told.prepared_bytes):
+    if announcement.over_budget:
+        yield f"  {announcement.over_budget}"
+    if (
+        not announcement.writes
+        and announcement.most_written_bytes == 0
+        and not (announcement.laid_out_bytes or announcement.prepared_bytes)
+    ):
         yield "written: nothing"
         return
-    most = told.most_written_bytes
+    most = announcement.most_written_bytes
     bound = "as much as fits into the time" if most is None else f"at most {units.size(most)}"
     yield f"written by the runs: {'nothing' if most == 0 else bound}"
-    if told.laid_out_bytes:
-        yield f"written before, to lay files out: {units.size(told.laid_out_bytes)}"
-    if told.prepared_bytes:
-        yield f"written before runs, to bring targets into a state: {units.size(told.prepared_bytes)}"
-    if told.writes:
-        yield f"written targets: {', '.join(told.writes)}"
-    budget = told.prepared.document.budget.written_bytes
+    if announcement.laid_out_bytes:
+        yield f"written before, to lay files out: {units.size(announcement.laid_out_bytes)}"
+    if announcement.prepared_bytes:
+        yield f"written before runs, to bring targets into a state: {units.size(announcement.prepared_bytes)}"
+    if announcement.writes:
+        yield f"written targets: {', '.join(announcement.writes)}"
+    budget = announcement.prepared.document.budget.written_bytes
     if budget is not None:
         yield f"budget of writes: {units.size(budget)}; it ends before it would be exceeded"
 
 
-def _machine(told: Announcement) -> Iterator[str]:
-    changed = bool(told.changes or told.layouts)
+def _machine(announcement: Announcement) -> Iterator[str]:
+    changed = bool(announcement.changes or announcement.layouts)
     yield "changed on this machine, and put back:" if changed else "changed on this machine: nothing"
     together: dict[tuple[str, str, str], list[str]] = {}
-    for one in told.changes:
+    for one in announcement.changes:
         together.setdefault((one["control"], one["subject"], one["for"]), []).append(one["value"])
     for (control, subject, runs), values in together.items():
         of = f" of {subject}" if subject else ""
         yield f"  {control}{of}: {' | '.join(values)} ({runs})"
-    for layout in told.layouts:
+    for layout in announcement.layouts:
         yield f"  layout {layout['name']}, for targets {', '.join(layout['volumes'])}:"
         yield from (f"    {command}" for command in layout["build"])
-    yield from (f"CANNOT BE SET HERE: {unset}" for unset in unset_in_words(told.prepared.unset))
-    for device in told.consent:
+    yield from (f"CANNOT BE SET HERE: {unset}" for unset in unset_in_words(announcement.prepared.unset))
+    for device in announcement.consent:
         yield f"{device['device']}: {device['found']} (consent {device['consent']})"

@@ -64,30 +64,30 @@ def agree(
         raise RefusedError(
             "\n  ".join([say("hosts.targets.in_use"), *refused]), hint=say("hosts.targets.in_use_hint")
         )
-    found = Agreement()
+    agreement = Agreement()
     groups = shared_targets(seen, declared)
     parts = {(host, one.path) for host, targets in seen.items() for one in targets if one.is_part}
-    found.shared = tuple(
+    agreement.shared = tuple(
         one.model_copy(update={"divided": one.written and (divide or _is_of_parts(one, parts))})
         for one in groups
     )
-    _check_parts(parts, found.shared)
+    _check_parts(parts, agreement.shared)
     if not consent_is_checked:
         _check_given(seen, consent, groups)
-    for group in found.shared:
+    for group in agreement.shared:
         if _is_of_parts(group, parts):
             # A host that only reads a tree vouches for nothing there.
             for at, host in enumerate(_writers(group, seen)):
-                marked = found.marked_elsewhere if at else found.marked_for_all
+                marked = agreement.marked_elsewhere if at else agreement.marked_for_all
                 marked.setdefault(host, []).append(group.paths[host])
         elif group.written:
             _agree_on_shared(group, seen, consent, divide=divide)
             for host, path in group.paths.items():
-                found.changed_elsewhere.setdefault(host, []).append(path)
+                agreement.changed_elsewhere.setdefault(host, []).append(path)
     if divide:
-        found.divisions = _divisions([one for one in found.shared if not _is_of_parts(one, parts)])
-    _agree_on_content(seen, consent, found)
-    return found
+        agreement.divisions = _divisions([one for one in agreement.shared if not _is_of_parts(one, parts)])
+    _agree_on_content(seen, consent, agreement)
+    return agreement
 
 
 def shared_targets(
@@ -167,8 +167,10 @@ def _agree_on_shared(
         )
 
 
-def _agree_on_content(seen: Mapping[str, Sequence[SeenTarget]], consent: Consent, found: Agreement) -> None:
-    shared = {(host, path): one for one in found.shared for host, path in one.paths.items()}
+def _agree_on_content(
+    seen: Mapping[str, Sequence[SeenTarget]], consent: Consent, agreement: Agreement
+) -> None:
+    shared = {(host, path): one for one in agreement.shared for host, path in one.paths.items()}
     without: list[str] = []
     options: list[str] = []
     for host, targets in seen.items():
@@ -181,7 +183,7 @@ def _agree_on_content(seen: Mapping[str, Sequence[SeenTarget]], consent: Consent
             if group is not None:
                 names.append(f"{SHARED}:{next(iter(group.paths.values()))}")
             if any(name in consent.paths for name in names) or consent.given(key, list(target.needs_consent)):
-                found.consent.setdefault(host, []).append(target.path)
+                agreement.consent.setdefault(host, []).append(target.path)
                 continue
             without += [f"{key}: {why}" for why in target.needs_consent]
             options.append(f"--i-accept-data-loss {key}")

@@ -133,22 +133,22 @@ def read(directory: Path, name: str) -> Credentials:
             raise InputError(
                 f"{path}: {reason}", hint=say("hosts.certificates.make", path=str(directory))
             ) from error
-    made = Credentials(*texts)
-    _check(directory, name, made)
-    return made
+    credentials = Credentials(*texts)
+    _check(directory, name, credentials)
+    return credentials
 
 
 def _unusable(path: Path, reason: str) -> InputError:
     return InputError(f"{path}: {reason}", hint=say("hosts.certificates.make_new"))
 
 
-def _check(directory: Path, name: str, made: Credentials) -> None:
+def _check(directory: Path, name: str, credentials: Credentials) -> None:
     """Refuse now what the hosts' libraries would only say `does not match` of, if they answered at all."""
     from cryptography import exceptions, x509  # noqa: PLC0415 # an extra
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 # an extra
 
     found = {}
-    for file, text in ((f"{AUTHORITY}.pem", made.authority), (f"{name}.pem", made.certificate)):
+    for file, text in ((f"{AUTHORITY}.pem", credentials.authority), (f"{name}.pem", credentials.certificate)):
         try:
             found[file] = x509.load_pem_x509_certificate(text.encode())
         except ValueError as error:
@@ -166,7 +166,7 @@ def _check(directory: Path, name: str, made: Credentials) -> None:
         told = say("hosts.certificates.authority", path=str(directory / f"{AUTHORITY}.pem"))
         raise _unusable(directory / f"{name}.pem", told) from error
     try:
-        matches = load_pem_private_key(made.key.encode(), None).public_key() == own.public_key()
+        matches = load_pem_private_key(credentials.key.encode(), None).public_key() == own.public_key()
     except (ValueError, TypeError, exceptions.UnsupportedAlgorithm):
         matches = False
     if not matches:

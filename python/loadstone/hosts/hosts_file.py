@@ -280,24 +280,24 @@ def read_hosts_file(path: Path) -> HostsFile:
     return found
 
 
-def _check_effects(path: Path, content: str, found: HostsFile) -> None:
+def _check_effects(path: Path, content: str, hosts_file: HostsFile) -> None:
     """Refuse what is said of ssh where nothing is started by ssh."""
     document = toml_text.parsed(content)
-    for number, host in enumerate(found.host):
+    for number, host in enumerate(hosts_file.host):
         given = [key for key in BY_SSH if key in document["host"][number]]
         if host.launch == "local" and given:
             where = Where(str(path), _line(content, "host", number, given[0]), f"host.{given[0]}")
             raise InputError(say("hosts.file.no_effect.local", key=given[0]), where=where)
-    if found.run.scheduler is None and all(host.launch == "local" for host in found.host):
+    if hosts_file.run.scheduler is None and all(host.launch == "local" for host in hosts_file.host):
         given = [key for key in ("transport", *BY_DASK) if key in document.get("run", {})]
         if given:
             where = Where(str(path), _line(content, "run", 0, given[0]), f"run.{given[0]}")
             raise InputError(say("hosts.file.no_effect.all_local", key=given[0]), where=where)
 
 
-def _check_shared(path: Path, content: str, found: HostsFile) -> None:
+def _check_shared(path: Path, content: str, hosts_file: HostsFile) -> None:
     known: dict[tuple[str, str], str] = {}
-    for number, shared in enumerate(found.shared):
+    for number, shared in enumerate(hosts_file.shared):
         line = _line(content, "shared", number, "targets")
         where = Where(str(path), line, f"shared.{shared.name}.targets")
         if shared.name in known.values():
@@ -308,9 +308,11 @@ def _check_shared(path: Path, content: str, found: HostsFile) -> None:
                 raise InputError(told, where=where)
             known[place] = shared.name
         for name in shared.targets:
-            if name not in found.names:
+            if name not in hosts_file.names:
                 raise InputError(
-                    say("hosts.file.no_host", name=repr(name)), where=where, hint=nearest(name, found.names)
+                    say("hosts.file.no_host", name=repr(name)),
+                    where=where,
+                    hint=nearest(name, hosts_file.names),
                 )
         if len(shared.targets) < 2:
             hint = say("hosts.file.shared_one_hint")

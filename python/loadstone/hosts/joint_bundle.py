@@ -36,7 +36,7 @@ class JointBundle:
     def __init__(
         self,
         directory: Path,
-        asked: RunRequest,
+        request: RunRequest,
         hosts: Mapping[str, HostState],
         *,
         shared: tuple[SharedSeen, ...],
@@ -50,12 +50,12 @@ class JointBundle:
         environments = {name: state.environment for name, state in hosts.items()}
         self._writer = BundleWriter.create(
             directory,
-            request=asked.request,
-            inputs=asked.inputs,
-            workload_json=asked.workload_json,
+            request=request.request,
+            inputs=request.inputs,
+            workload_json=request.workload_json,
             plan_json=joined.plan.model_dump_json(),
-            notes=[*asked.notes, *notes_of_hosts(hosts)],
-            environment=merge.merged_environment(environments, joined.parts, joined.plan, asked.spec),
+            notes=[*request.notes, *notes_of_hosts(hosts)],
+            environment=merge.merged_environment(environments, joined.parts, joined.plan, request.spec),
         )
 
     @property

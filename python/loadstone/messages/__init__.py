@@ -31,6 +31,7 @@ ROOMS: Final = (
     "formats_iometer",
     "formats_vdbench",
     "hosts",
+    "output",
     "path",
     "plan",
     "probe",

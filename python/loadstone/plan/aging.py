@@ -122,11 +122,11 @@ def _block_bytes(job: Job, work: BlockWork) -> int:
     return size.bytes
 
 
-def _again(asked: Aging, repeats: int) -> tuple[int, ...]:
+def _again(aging: Aging, repeats: int) -> tuple[int, ...]:
     """Share `repeats` out over the regions, the first is the oldest; each total is the nearest whole one."""
-    oldest = _oldest_validity(1 / (1 + asked.over_provisioning))
-    last = asked.regions - 1
-    overwritten = [1 - oldest ** ((last - number) / last) for number in range(asked.regions)]
+    oldest = _oldest_validity(1 / (1 + aging.over_provisioning))
+    last = aging.regions - 1
+    overwritten = [1 - oldest ** ((last - number) / last) for number in range(aging.regions)]
     whole = sum(overwritten)
     bounds, so_far = [0], 0.0
     for share in overwritten:

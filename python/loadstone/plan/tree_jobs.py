@@ -139,15 +139,15 @@ class Trees:
         reason = anchors.forbidden(path)
         if reason is not None:
             raise make_error(RefusedError, "plan.tree.cannot", where=where, path=path, reason=reason)
-        made = Anchor(
+        anchor = Anchor(
             path, job, work.shape, self.host.anchor(path, where), Opening.of(job), work.clear, work.part
         )
-        made.removed_by_jobs = work.removes and made.is_whole()
-        if not made.clear:
-            made.check_structure()
-        self._anchors.append(made)
-        self._target_of.append(self.targets.add_anchor(made))
-        return made
+        anchor.removed_by_jobs = work.removes and anchor.is_whole()
+        if not anchor.clear:
+            anchor.check_structure()
+        self._anchors.append(anchor)
+        self._target_of.append(self.targets.add_anchor(anchor))
+        return anchor
 
 
 def work_of(job: Job) -> TreeWork:
@@ -294,13 +294,13 @@ def _operation(work: TreeWork, goal: int) -> plan.FileOperation:
     return plan.FileOperationTransfer(random=work.random, stop=stop, delete_before=work.delete_before)
 
 
-def _select(asked: FileSelection) -> plan.FileSelect:
-    if asked.kind == "random":
+def _select(file_selection: FileSelection) -> plan.FileSelect:
+    if file_selection.kind == "random":
         return plan.FileSelectRandom()
-    if asked.kind == "skewed":
-        assert asked.midpoint_percent is not None  # noqa: S101 - given with its kind
-        return plan.FileSelectSkewed(midpoint_percent=asked.midpoint_percent)
-    return plan.FileSelectSequential(random_start=asked.random_start, once=asked.once)
+    if file_selection.kind == "skewed":
+        assert file_selection.midpoint_percent is not None  # noqa: S101 - given with its kind
+        return plan.FileSelectSkewed(midpoint_percent=file_selection.midpoint_percent)
+    return plan.FileSelectSequential(random_start=file_selection.random_start, once=file_selection.once)
 
 
 def _rate(job: Job, work: TreeWork, clone: int, clones: int) -> plan.Rate | None:

@@ -190,17 +190,21 @@ def prometheus(bundle: Bundle) -> str:
     return generate_latest(registry).decode()
 
 
-def _run_gauges(made: Summary, registry: CollectorRegistry) -> None:
-    used = made.cpu_of(made.total)
+def _run_gauges(summary: Summary, registry: CollectorRegistry) -> None:
+    used = summary.cpu_of(summary.total)
     values: list[tuple[str, str, float | None]] = [
-        ("duration_seconds", "Length of the run", made.duration_s),
-        ("start_time_seconds", "Time of the first I/O", made.started.timestamp() if made.started else None),
+        ("duration_seconds", "Length of the run", summary.duration_s),
+        (
+            "start_time_seconds",
+            "Time of the first I/O",
+            summary.started.timestamp() if summary.started else None,
+        ),
         (
             "verified",
             "1 when every file of the bundle is the one that was sealed",
-            None if made.bundle.verified is None else float(made.bundle.verified),
+            None if summary.bundle.verified is None else float(summary.bundle.verified),
         ),
-        ("complete", "1 when the run did all that was asked", float(made.status == "complete")),
+        ("complete", "1 when the run did all that was asked", float(summary.status == "complete")),
     ]
     for name, value_ns in (
         ("user", used[0].user_ns_per_io if used else None),
@@ -213,11 +217,11 @@ def _run_gauges(made: Summary, registry: CollectorRegistry) -> None:
             Gauge(f"loadstone_{name}", text, registry=registry).set(value)
 
 
-def _scopes(made: Summary) -> list[tuple[str, str, Total]]:
+def _scopes(summary: Summary) -> list[tuple[str, str, Total]]:
     """Return scope, group (only jobs have one: two sections may share a name) and line."""
-    scopes = [("total", "", made.total)]
-    scopes += [("job", str(made.group_of(total)), total) for total in made.totals("job")]
-    return scopes + [("target", "", total) for total in made.totals("target")]
+    scopes = [("total", "", summary.total)]
+    scopes += [("job", str(summary.group_of(total)), total) for total in summary.totals("job")]
+    return scopes + [("target", "", total) for total in summary.totals("target")]
 
 
 def _parquet(bundle: Bundle, path: Path) -> None:

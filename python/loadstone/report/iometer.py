@@ -221,16 +221,16 @@ def _specifications(workload: Workload) -> str:
     return out.getvalue()
 
 
-def _phases(made: Summary, workload: Workload) -> Iterator[tuple[int, int, Iterable[list[str]]]]:
+def _phases(summary: Summary, workload: Workload) -> Iterator[tuple[int, int, Iterable[list[str]]]]:
     """Return begin, end and rows of each phase of a run: what ran one after the other is not added up."""
-    parts = _parts(made, workload)
-    host = pl.DataFrame() if on_virtual_clock(made.measurement.plan) else made.bundle.host()
-    stages = made.measurement.lines("stage")
+    parts = _parts(summary, workload)
+    host = pl.DataFrame() if on_virtual_clock(summary.measurement.plan) else summary.bundle.host()
+    stages = summary.measurement.lines("stage")
     if len(stages) < 2:
-        yield 0, round(made.duration_s * 1e9), _rows(parts, workload, host)
+        yield 0, round(summary.duration_s * 1e9), _rows(parts, workload, host)
         return
     for stage in stages:
-        ran = made.measurement.union(stage, ramp=True)
+        ran = summary.measurement.union(stage, ramp=True)
         begin_ns, end_ns = (ran[0][0], ran[-1][1]) if ran else (0, 0)
         middle = pl.col("t_ns") - pl.col("dt_ns") // 2
         during = host if not host.height else host.filter((middle >= begin_ns) & (middle < end_ns))
@@ -262,23 +262,23 @@ def _workers(parts: Sequence[_Part]) -> int:
     return len({part.worker_id for part in parts})
 
 
-def _parts(made: Summary, workload: Workload) -> list[_Part]:
+def _parts(summary: Summary, workload: Workload) -> list[_Part]:
     jobs: dict[str, list[Job]] = {}
     for job in workload.jobs:
         jobs.setdefault(job.name, []).append(job)
-    host = str(made.bundle.environment.get("host", {}).get("host_name") or "localhost")
+    host = str(summary.bundle.environment.get("host", {}).get("host_name") or "localhost")
     parts = []
-    for number, total in enumerate(made.totals("job"), start=1):
+    for number, total in enumerate(summary.totals("job"), start=1):
         named = jobs.get(total.line.name)
-        parts.append(_part(made, total, named.pop(0) if named else None, host, number))
+        parts.append(_part(summary, total, named.pop(0) if named else None, host, number))
     return parts
 
 
-def _part(made: Summary, total: Total, job: Job | None, host: str, number: int) -> _Part:
+def _part(summary: Summary, total: Total, job: Job | None, host: str, number: int) -> _Part:
     said = job.own_options if job is not None else {}
-    streams = [made.measurement.plan.streams[index] for index in total.line.streams]
+    streams = [summary.measurement.plan.streams[index] for index in total.line.streams]
     targets = list(
-        dict.fromkeys(made.measurement.plan.targets[use.target].path for s in streams for use in s.files)
+        dict.fromkeys(summary.measurement.plan.targets[use.target].path for s in streams for use in s.files)
     )
     outstanding = sum(stream.iodepth for stream in streams)
     each = AMBIGUOUS if outstanding % len(targets) else str(outstanding // len(targets))
@@ -287,7 +287,7 @@ def _part(made: Summary, total: Total, job: Job | None, host: str, number: int) 
         worker=said.get("worker", total.line.name),
         worker_id=said.get("worker_id", f"1.{number}"),
         target=said.get("target", ", ".join(targets)),
-        spec=said.get("access_specification", made.bundle.request.get("front_end", "")),
+        spec=said.get("access_specification", summary.bundle.request.get("front_end", "")),
         start_sector=said.get("starting_sector", ""),
         max_sectors=said.get("maximum_size", ""),
         depth=said.get("outstanding_ios", each),

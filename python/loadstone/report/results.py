@@ -53,7 +53,7 @@ MAX_REASONS: Final = 20
 MAX_SMALL: Final = 12
 
 
-def write(found: Side, path: Path) -> None:
+def write(side: Side, path: Path) -> None:
     """Write the report. Raises `InputError` for an ending that says nothing."""
     kind = path.suffix.lower()
     if kind not in ENDINGS:
@@ -61,42 +61,40 @@ def write(found: Side, path: Path) -> None:
         raise make_error(
             InputError, "report.files.results", path=path, found=told, endings=", ".join(ENDINGS)
         )
-    output.write(path, as_file(article(found), kind))
+    output.write(path, as_file(article(side), kind))
 
 
-def article(found: Side) -> Article:
+def article(side: Side) -> Article:
     """Return what the report says."""
-    cells = [*pairing.cells(found), *_loads(found)]
+    cells = [*pairing.cells(side), *_loads(side)]
     shared = frozenset(
         name for name, count in Counter(cell.first.pattern for cell in cells).items() if count > 1
     )
-    answer = " ".join(filter(None, (_answer(cells, shared), found.not_read)))
+    answer = " ".join(filter(None, (_answer(cells, shared), side.not_read)))
     blocks: list[Block] = [Paragraph(answer, "answer")]
-    blocks += [Paragraph(doubt, "doubt") for doubt in found.doubts]
-    blocks.append(Verdicts(_worth(found, shared)))
-    blocks.append(Facts(_facts(found)))
+    blocks += [Paragraph(doubt, "doubt") for doubt in side.doubts]
+    blocks.append(Verdicts(_worth(side, shared)))
+    blocks.append(Facts(_facts(side)))
     blocks.append(ArticleTable(HEADINGS, [_row(cell) for cell in cells], matrix=True))
     blocks.append(Paragraph(say("report.results.errors"), "soft"))
-    if found.passed:
-        lines = [f"{one.path}: {one.why}" for one in found.passed]
+    if side.passed:
+        lines = [f"{one.path}: {one.why}" for one in side.passed]
         blocks += [Heading("Not read"), Bullets(lines)]
-    blocks += _findings(found, shared)
+    blocks += _findings(side, shared)
     row_of = [pairing.PatternRow(cell.first.pattern, (cell,)) for cell in cells]
-    courses = [
-        spec for row in row_of[:MAX_SMALL] if (spec := charts.course_of([found.name], row)) is not None
-    ]
+    courses = [spec for row in row_of[:MAX_SMALL] if (spec := charts.course_of([side.name], row)) is not None]
     blocks += [Heading("Over time"), Drawings([drawing(one) for one in courses], 3)] if courses else []
     return Article(
         kicker="Loadstone report of results",
-        title=found.name,
+        title=side.name,
         blocks=blocks,
         footer="Everything here can be computed again from the results.",
     )
 
 
-def _loads(found: Side) -> list[Repeats]:
+def _loads(side: Side) -> list[Repeats]:
     """Return the loads of curves, one by one: together they are no repeats."""
-    return [pairing.Repeats((phase,)) for phase in found.phases if phase.on_a_curve]
+    return [pairing.Repeats((phase,)) for phase in side.phases if phase.on_a_curve]
 
 
 def _name(phase: ComparedPhase, shared: AbstractSet[str]) -> str:
@@ -131,14 +129,14 @@ def _in_short(cell: Repeats, shared: AbstractSet[str]) -> str:
     return f"{name} {words.value(entry.sample, metric.quantity)}{unit}"
 
 
-def _worth(found: Side, shared: AbstractSet[str]) -> list[VerdictLine]:
-    counts = Counter(phase.verdict.kind for phase in found.phases)
+def _worth(side: Side, shared: AbstractSet[str]) -> list[VerdictLine]:
+    counts = Counter(phase.verdict.kind for phase in side.phases)
     order = [kind for kind in WORST_FIRST if counts[kind]]
     told = ", ".join(f"{counts[kind]} {NAMES[kind]}" for kind in order)
-    whole = len(found.phases)
-    lines = [VerdictLine(f"{whole} phase{'s' if whole != 1 else ''}", found.verdict, told)]
+    whole = len(side.phases)
+    lines = [VerdictLine(f"{whole} phase{'s' if whole != 1 else ''}", side.verdict, told)]
     alike: dict[tuple[str, str], list[ComparedPhase]] = {}
-    for phase in found.phases:
+    for phase in side.phases:
         decided = phase.verdict.decided_by
         alike.setdefault((phase.verdict.kind, "" if decided is None else str(decided[0])), []).append(phase)
     for (kind, _), phases in sorted(alike.items(), key=lambda one: order.index(one[1][0].verdict.kind)):
@@ -151,14 +149,14 @@ def _worth(found: Side, shared: AbstractSet[str]) -> list[VerdictLine]:
     return lines[: MAX_REASONS + 1]
 
 
-def _facts(found: Side) -> list[tuple[str, str]]:
-    tools = dict.fromkeys(MEASURED_BY[phase.case.source] for phase in found.phases)
-    results = dict.fromkeys(phase.path for phase in found.phases)
+def _facts(side: Side) -> list[tuple[str, str]]:
+    tools = dict.fromkeys(MEASURED_BY[phase.case.source] for phase in side.phases)
+    results = dict.fromkeys(phase.path for phase in side.phases)
     return [
-        ("Read from", str(found.path)),
+        ("Read from", str(side.path)),
         ("Measured by", ", ".join(tools)),
         ("Results", str(len(results))),
-        ("Phases", str(len(found.phases))),
+        ("Phases", str(len(side.phases))),
     ]
 
 
@@ -185,11 +183,11 @@ def _value(cell: Repeats, metric: Metric, *, strong: bool) -> TableCell:
     )
 
 
-def _findings(found: Side, shared: AbstractSet[str]) -> list[Block]:
+def _findings(side: Side, shared: AbstractSet[str]) -> list[Block]:
     """Return what the audit found, each finding once, with what to change."""
     seen: dict[tuple[str, str], list[ComparedPhase]] = {}
     advice: dict[tuple[str, str], str] = {}
-    for phase in found.phases:
+    for phase in side.phases:
         for cause in phase.verdict.causes:
             key = (cause.rule, cause.text)
             seen.setdefault(key, []).append(phase)

@@ -145,7 +145,7 @@ def run_study(
         runner = _Runner(
             controller,
             known=known,
-            asked=asked,
+            request=asked,
             directory=out_dir,
             hooks=hooks,
             consent=consent,
@@ -157,20 +157,20 @@ def run_study(
         return runner.go(after_failure)
 
 
-def _begun(asked: StudyRequest, out_dir: Path) -> StudyRecord:
+def _begun(request: StudyRequest, out_dir: Path) -> StudyRecord:
     return on_disk.begin(
         out_dir,
         StudyRecord(
-            kind=asked.kind,
-            name=asked.name,
-            front_end=asked.front_end,
+            kind=request.kind,
+            name=request.name,
+            front_end=request.front_end,
             loadstone_version=__version__,
             started=datetime.now(UTC).isoformat(timespec="seconds"),
-            request=asked.request,
-            settings=asked.settings,
-            notes=asked.notes,
+            request=request.request,
+            settings=request.settings,
+            notes=request.notes,
         ),
-        asked.inputs,
+        request.inputs,
     )
 
 
@@ -196,7 +196,7 @@ class _Runner:
         controller: Controller,
         *,
         known: Sequence[Next],
-        asked: StudyRequest,
+        request: StudyRequest,
         directory: Path,
         hooks: Hooks,
         consent: guard.Consent,
@@ -207,7 +207,7 @@ class _Runner:
     ) -> None:
         self._controller = controller
         self._known = known
-        self._asked = asked
+        self._asked = request
         self._directory = directory
         self._hooks = hooks
         self._consent = consent

@@ -139,9 +139,9 @@ def _open_point(run: ParameterFileRun, given: Given) -> Given:
     return given if run.rate.kind == "percent" else replace(given, rate_iops=None, observed=None)
 
 
-def _same_curve(asked: ParameterFileRun, run: ParameterFileRun) -> bool:
-    mine = asked.definition.name == run.definition.name and asked.turn == run.turn
-    return mine and (asked.point is not None or asked.rate.kind == "curve")
+def _same_curve(file_run: ParameterFileRun, run: ParameterFileRun) -> bool:
+    mine = file_run.definition.name == run.definition.name and file_run.turn == run.turn
+    return mine and (file_run.point is not None or file_run.rate.kind == "curve")
 
 
 def rounded(iops: float, percent: float) -> float:

@@ -210,10 +210,10 @@ def _of_table(path: Path, name: str, table: Any) -> Secrets:
             raise make_error(
                 InputError, "watch.secrets.no_text", where=_at(SECRETS), path=path, name=name, option=key
             )
-    made = Secrets(**table)
+    secrets = Secrets(**table)
     for value, allowed, key in (
-        (made.authentication, AUTHENTICATIONS, "authentication"),
-        (made.privacy, PRIVACIES, "privacy"),
+        (secrets.authentication, AUTHENTICATIONS, "authentication"),
+        (secrets.privacy, PRIVACIES, "privacy"),
     ):
         if value is not None and value not in allowed:
             raise make_error(
@@ -226,9 +226,9 @@ def _of_table(path: Path, name: str, table: Any) -> Secrets:
                 value=repr(value),
                 allowed=", ".join(allowed),
             )
-    if made.privacy_password and not made.auth_password:
+    if secrets.privacy_password and not secrets.auth_password:
         raise make_error(InputError, "watch.secrets.privacy_alone", where=_at(SECRETS), path=path, name=name)
-    return made
+    return secrets
 
 
 def _harmless(text: str) -> str:

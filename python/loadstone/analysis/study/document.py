@@ -211,7 +211,7 @@ class StudyDocument(FrozenModel):
 
 def document(path: Path, study: StudyRecord, runs: Sequence[Numbers]) -> dict[str, Any]:
     """Return `result.json`."""
-    made = StudyDocument(
+    study_document = StudyDocument(
         format=FORMAT,
         loadstone_version=__version__,
         study=str(path.resolve()),
@@ -226,7 +226,7 @@ def document(path: Path, study: StudyRecord, runs: Sequence[Numbers]) -> dict[st
         curves=[_curve(one) for one in curve.curves(runs, slo_of(study))] if study.kind == "curve" else None,
         sweep=_sweep(sweep.sweep(runs, study.settings)) if study.kind == "sweep" else None,
     )
-    return made.model_dump(mode="json")
+    return study_document.model_dump(mode="json")
 
 
 def schema() -> dict[str, Any]:
@@ -288,18 +288,18 @@ def _repeated_line(line: repeats.RepeatedLine) -> StudyRepeatedLine:
     )
 
 
-def _repeated(found: repeats.RepeatedValue | None) -> StudyRepeated | None:
-    if found is None:
+def _repeated(repeated_value: repeats.RepeatedValue | None) -> StudyRepeated | None:
+    if repeated_value is None:
         return None
     return StudyRepeated(
-        mean=found.mean.value,
-        error=found.mean.error,
-        half_width_95=found.half_width,
-        low=found.low,
-        high=found.high,
-        runs=len(found.values),
-        within_error=found.within_error,
-        chance_p=found.chance_p,
+        mean=repeated_value.mean.value,
+        error=repeated_value.mean.error,
+        half_width_95=repeated_value.half_width,
+        low=repeated_value.low,
+        high=repeated_value.high,
+        runs=len(repeated_value.values),
+        within_error=repeated_value.within_error,
+        chance_p=repeated_value.chance_p,
     )
 
 
@@ -366,17 +366,17 @@ def _sweep(found: sweep.Sweep) -> StudySweep:
     )
 
 
-def _cell(values: dict[str, Factor], found: Pooled | None, *, sound: bool) -> StudyCell:
+def _cell(values: dict[str, Factor], pooled: Pooled | None, *, sound: bool) -> StudyCell:
     return StudyCell(
         values=values,
-        runs=found.runs if found else 0,
-        valid=None if found is None else sound,
-        iops=_known(found.iops) if found else None,
-        bandwidth_bytes_per_s=_known(found.bandwidth) if found else None,
-        latency_mean_ns=_known(found.mean_ns) if found else None,
-        latency_percentiles_ns={f"{p:g}": v for p, v in found.percentiles_ns.items()} if found else {},
-        latency_intervals_ns={f"{p:g}": v for p, v in found.intervals_ns.items()} if found else {},
-        sheet_share=value(found.sheet_share) if found else None,
+        runs=pooled.runs if pooled else 0,
+        valid=None if pooled is None else sound,
+        iops=_known(pooled.iops) if pooled else None,
+        bandwidth_bytes_per_s=_known(pooled.bandwidth) if pooled else None,
+        latency_mean_ns=_known(pooled.mean_ns) if pooled else None,
+        latency_percentiles_ns={f"{p:g}": v for p, v in pooled.percentiles_ns.items()} if pooled else {},
+        latency_intervals_ns={f"{p:g}": v for p, v in pooled.intervals_ns.items()} if pooled else {},
+        sheet_share=value(pooled.sheet_share) if pooled else None,
     )
 
 

@@ -52,5 +52,5 @@ def _pairs(sweep: Sweep) -> Iterator[tuple[tuple[Factor, ...], Factor, Factor, P
                 yield fixed, low, high, before, after
 
 
-def _sample(found: Pooled) -> Sample:
-    return Sample(found.rate.value, found.rate.error, float(found.runs - 1), found.runs)
+def _sample(pooled: Pooled) -> Sample:
+    return Sample(pooled.rate.value, pooled.rate.error, float(pooled.runs - 1), pooled.runs)

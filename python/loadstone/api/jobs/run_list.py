@@ -96,20 +96,20 @@ def _of_file(job: Job, changes: JobChanges, more: Sequence[Job] = ()) -> RunList
     return _with_journal(found, changes)
 
 
-def _with_journal(found: RunList, changes: JobChanges) -> RunList:
+def _with_journal(run_list: RunList, changes: JobChanges) -> RunList:
     """Refuse a journal that nothing would be written to."""
-    if changes.journal and not any(_verifies(wanted) for wanted in found.made().known()):
+    if changes.journal and not any(_verifies(wanted) for wanted in run_list.made().known()):
         raise make_error(InputError, "api.job.no_journal", where=changes.caller.at("journal"))
-    return found
+    return run_list
 
 
 def _verifies(wanted: Next) -> bool:
     return any(job.verification.verify and job.verification.do_verify for job in wanted.workload.jobs)
 
 
-def changes_of(wanted: Next, changes: JobChanges, found: RunList) -> JobChanges:
+def changes_of(wanted: Next, changes: JobChanges, run_list: RunList) -> JobChanges:
     """Return the changes of one run: only a run that verifies what it writes keeps a journal."""
-    return replace(changes, journal=(changes.journal or found.journal) and _verifies(wanted))
+    return replace(changes, journal=(changes.journal or run_list.journal) and _verifies(wanted))
 
 
 _READERS: Final = {

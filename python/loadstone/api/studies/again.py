@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def prepare_again(path: Path, consent: Consent, *, unverified: bool) -> tuple[PreparedStudy, StudyRerun]:
     """Prepare a study that is run again; return what was read of it, too. Raises `BundleError`."""
     old = rerun.read(path, unverified=unverified)
-    asked = StudyRequest(
+    request = StudyRequest(
         kind=old.study.kind,
         name=old.study.name,
         front_end="rerun",
@@ -39,7 +39,7 @@ def prepare_again(path: Path, consent: Consent, *, unverified: bool) -> tuple[Pr
     )
     controller = ListController(old.nexts)
     return PreparedStudy(
-        controller, asked, lambda wanted: old.settled[wanted.name], after_failure="go_on"
+        controller, request, lambda wanted: old.settled[wanted.name], after_failure="go_on"
     ), old
 
 

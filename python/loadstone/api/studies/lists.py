@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def prepare_list(
-    found: RunList,
+    run_list: RunList,
     changes: JobChanges,
     *,
     repeat: int | None,
@@ -38,31 +38,33 @@ def prepare_list(
     `vdbench_output` gets vdbench's own files; `say` hears of trouble there.
     """
     caller = changes.caller
-    if found.output is None:
+    if run_list.output is None:
         caller.refuse("what is no parameter file of vdbench", vdbench_output=vdbench_output)
     repeats = times(repeat, caller)
-    if repeats is not None and found.once:
+    if repeats is not None and run_list.once:
         raise make_error(
-            InputError, "api.job.once", where=caller.at("repeat"), name=found.name, reason=found.once
+            InputError, "api.job.once", where=caller.at("repeat"), name=run_list.name, reason=run_list.once
         )
-    controller = found.made() if repeats is None else RepeatedList(found.made, repeats)
-    closing = found.closing
+    controller = run_list.made() if repeats is None else RepeatedList(run_list.made, repeats)
+    closing = run_list.closing
     return PreparedStudy(
         controller,
         StudyRequest(
             kind="list",
-            name=found.name,
-            front_end=str(found.language),
+            name=run_list.name,
+            front_end=str(run_list.language),
             request=request,
-            inputs={**found.inputs, **sheet.inputs},
-            settings=found.settings | ({} if repeats is None else {"repeats": repeats}),
-            notes=[note.model_dump(mode="json") for note in found.notes],
+            inputs={**run_list.inputs, **sheet.inputs},
+            settings=run_list.settings | ({} if repeats is None else {"repeats": repeats}),
+            notes=[note.model_dump(mode="json") for note in run_list.notes],
             spec=sheet.spec,
         ),
-        lambda wanted: resolution(wanted.workload, changes_of(wanted, changes, found)),
-        notes=found.notes,
+        lambda wanted: resolution(wanted.workload, changes_of(wanted, changes, run_list)),
+        notes=run_list.notes,
         closing=None if closing is None else lambda: closing(controller),
-        changes_of=lambda wanted: changes_of(wanted, changes, found),
-        watch=found.watch,
-        beside=None if vdbench_output is None or found.output is None else found.output(vdbench_output, say),
+        changes_of=lambda wanted: changes_of(wanted, changes, run_list),
+        watch=run_list.watch,
+        beside=None
+        if vdbench_output is None or run_list.output is None
+        else run_list.output(vdbench_output, say),
     )

@@ -31,7 +31,9 @@ def live(*, wanted: bool) -> LiveProgress | None:
     return LiveProgress()
 
 
-def tell(result: Result, told: OutputOptions, *, require_valid: bool = False, judged: bool = True) -> int:
+def tell(
+    result: Result, output_options: OutputOptions, *, require_valid: bool = False, judged: bool = True
+) -> int:
     """Print the result and what went wrong, write the report; return the exit code.
 
     Without `judged` nothing is said of what the rate is worth: the run was not done for it.
@@ -45,7 +47,7 @@ def tell(result: Result, told: OutputOptions, *, require_valid: bool = False, ju
             show(result.error)
         console.say(f"bundle: {result.path}")
         return result.exit_code
-    if told.json:
+    if output_options.json:
         # As it stands in the bundle: the two never differ.
         sys.stdout.write(json.dumps(result.document(), indent=2, ensure_ascii=False) + "\n")
     else:
@@ -54,7 +56,7 @@ def tell(result: Result, told: OutputOptions, *, require_valid: bool = False, ju
     if result.error is not None:
         show(result.error)
     console.say(f"bundle: {result.path}")
-    if told.report and not _reported(result, judged=judged):
+    if output_options.report and not _reported(result, judged=judged):
         return result.exit_code or exitcodes.FAILED
     return validity(result.exit_code, result.verdict) if require_valid else result.exit_code
 

@@ -16,7 +16,7 @@ def verify(
     /,
     *,
     unverified: Unverified = False,
-    told: OutputOptions = OutputOptions(),
+    output_options: OutputOptions = OutputOptions(),
 ) -> int:
     """Verify what a run with --journal wrote, also after a crash in the middle of it.
 
@@ -32,9 +32,9 @@ def verify(
 
     result = loadstone.verify(
         bundle,
-        out=told.out,
-        progress=run_summary.live(wanted=told.progress),
+        out=output_options.out,
+        progress=run_summary.live(wanted=output_options.progress),
         check=False,
         unverified=unverified,
     )
-    return run_summary.tell(result, told, judged=False)
+    return run_summary.tell(result, output_options, judged=False)

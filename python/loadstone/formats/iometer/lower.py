@@ -67,19 +67,19 @@ class TestRun:
     factors: dict[str, str | int]
 
 
-def runs(configuration: Configuration, asked: CommandLineChanges | None = None) -> list[TestRun]:
+def runs(configuration: Configuration, changes: CommandLineChanges | None = None) -> list[TestRun]:
     """Return the runs of a test in Iometer's order. Raises InputError and RefusedError."""
-    return _ConfigurationLowering(configuration, asked or CommandLineChanges()).runs()
+    return _ConfigurationLowering(configuration, changes or CommandLineChanges()).runs()
 
 
 class _ConfigurationLowering:
     """One configuration on its way."""
 
-    def __init__(self, configuration: Configuration, asked: CommandLineChanges) -> None:
+    def __init__(self, configuration: Configuration, changes: CommandLineChanges) -> None:
         self._file = configuration
         self._setup = configuration.setup
-        self._asked = asked
-        self._here = {**asked.mapping, **{path: path for path in asked.targets}}
+        self._asked = changes
+        self._here = {**changes.mapping, **{path: path for path in changes.targets}}
         self._specs = {spec.name.lower(): spec for spec in configuration.specs}
         self._notes: dict[tuple[str, str], Note] = {}
         for note in configuration.notes:

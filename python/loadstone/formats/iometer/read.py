@@ -60,7 +60,7 @@ def read_icf(source: bytes, name: str) -> Configuration:
         )
     lines = IcfLines(_decoded(source, name), name, (*setup.KEYS, *access.KEYS, *managers.KEYS))
     version, named = _version(lines)
-    made = Configuration(name, version, setup.Setup(), source=source)
+    configuration = Configuration(name, version, setup.Setup(), source=source)
     seen: set[str] = set()
     while True:
         line = lines.peek()
@@ -81,18 +81,18 @@ def read_icf(source: bytes, name: str) -> Configuration:
             )
         seen.add(section)
         lines.take()
-        _section(section, lines, made, named=named)
+        _section(section, lines, configuration, named=named)
     _check_end(lines)
-    return made
+    return configuration
 
 
-def _section(section: str, lines: IcfLines, made: Configuration, *, named: bool) -> None:
+def _section(section: str, lines: IcfLines, configuration: Configuration, *, named: bool) -> None:
     if section == "TEST SETUP":
-        made.setup = setup.read_setup(lines)
+        configuration.setup = setup.read_setup(lines)
     elif section == "ACCESS SPECIFICATIONS":
-        made.specs = access.read_access(lines, made.tell, named=named)
+        configuration.specs = access.read_access(lines, configuration.tell, named=named)
     elif section == "MANAGER LIST":
-        made.managers = managers.read_managers(lines)
+        configuration.managers = managers.read_managers(lines)
     else:
         _skip_display(lines)
 

@@ -52,9 +52,9 @@ class _Lowering:
 
     def note(self, where: Where, text: str, kind: NoteKind = "changed") -> None:
         """Say something once."""
-        made = Note(where=where, text=text, kind=kind)
-        if made not in self.notes:
-            self.notes.append(made)
+        note = Note(where=where, text=text, kind=kind)
+        if note not in self.notes:
+            self.notes.append(note)
 
 
 def lower(file: ParameterFile, run: ParameterFileRun, given: Given | None = None) -> Workload:
@@ -235,10 +235,10 @@ def _sizes(work: Work, looped: float | None) -> Sizes:
     return work.workload.xfersize if looped is None else Sizes(((int(looped), 100.0),))
 
 
-def _seek(asked: Seek, looped: float | None) -> Seek:
+def _seek(seek: Seek, looped: float | None) -> Seek:
     if looped is None:
-        return asked
-    return Seek(0.0, ends=True) if looped == -1 else replace(asked, percent=looped, ends=False)
+        return seek
+    return Seek(0.0, ends=True) if looped == -1 else replace(seek, percent=looped, ends=False)
 
 
 def _hits(work: Work, run: ParameterFileRun) -> Hits:

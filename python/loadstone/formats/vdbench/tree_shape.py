@@ -30,7 +30,7 @@ def shape(system: FileSystem, turn: Turn) -> TreeShape:
     if around:
         sizes = ((sizes[0][0], 100.0),)
     _check_extent(replace(system, depth=depth, width=width, files=files))
-    found = TreeShape(
+    tree_shape = TreeShape(
         depth=depth,
         width=width,
         files=files,
@@ -39,16 +39,16 @@ def shape(system: FileSystem, turn: Turn) -> TreeShape:
         around=around,
     )
     total = _total(system, turn)
-    if total and total > found.expected_bytes and not around and len(sizes) == 1:
+    if total and total > tree_shape.expected_bytes and not around and len(sizes) == 1:
         raise make_error(
             InputError,
             "formats_vdbench.tree_shape.totalsize",
             where=system.at.get("totalsize", system.where),
             total=shown(total),
-            expected=shown(found.expected_bytes),
+            expected=shown(tree_shape.expected_bytes),
             system=system.name,
         )
-    return found.model_copy(update={"total_bytes": total})
+    return tree_shape.model_copy(update={"total_bytes": total})
 
 
 def _check_extent(system: FileSystem) -> None:

@@ -36,44 +36,47 @@ COLUMNS: Final = 3
 """So many sides are columns of the matrix; more are its rows, so that it stays within the page."""
 
 
-def article(made: ComparisonTable) -> Article:
+def article(comparison: ComparisonTable) -> Article:
     """Return what is said of a comparison."""
-    names = [one.name for one in made.sides]
-    blocks: list[Block] = [Paragraph(words.headline(made), "answer")]
-    blocks += [Paragraph(f"{one.name}: {doubt}", "doubt") for one in made.sides for doubt in one.doubts]
+    names = [one.name for one in comparison.sides]
+    blocks: list[Block] = [Paragraph(words.headline(comparison), "answer")]
+    blocks += [Paragraph(f"{one.name}: {doubt}", "doubt") for one in comparison.sides for doubt in one.doubts]
     blocks.append(
         Verdicts(
             [
                 VerdictLine(one.name, one.verdict, words.kind(one), str(one.worst.verdict.sentences))
-                for one in made.sides
+                for one in comparison.sides
             ]
         )
     )
-    blocks += matrix(made)
-    blocks.append(Paragraph(words.legend(made), "soft"))
-    forest = charts.forest(made)
+    blocks += matrix(comparison)
+    blocks.append(Paragraph(words.legend(comparison), "soft"))
+    forest = charts.forest(comparison)
     blocks += [Drawings([drawing(forest)], 1)] if forest is not None else []
     blocks += _list(
         "Left out, because it is not valid",
-        [f"{one.side} {one.run}, {one.phase}: {one.why}" for one in made.excluded],
+        [f"{one.side} {one.run}, {one.phase}: {one.why}" for one in comparison.excluded],
     )
-    blocks += _list("To keep in mind", made.warnings)
-    if made.operating:
-        blocks += [Heading(OPERATE), ArticleTable(["", "side", "value"], words.operating(made), names=3)]
-    if made.differences:
-        rows = [[one.key, *one.values] for one in made.differences]
+    blocks += _list("To keep in mind", comparison.warnings)
+    if comparison.operating:
+        blocks += [
+            Heading(OPERATE),
+            ArticleTable(["", "side", "value"], words.operating(comparison), names=3),
+        ]
+    if comparison.differences:
+        rows = [[one.key, *one.values] for one in comparison.differences]
         blocks += [Heading("What else differs"), ArticleTable(["", *names], rows, names=1 + len(names))]
-    blocks += _charts("Latency against load", charts.curves(made), 2)
-    blocks += _charts("Over time", charts.over_time(made), 3)
-    blocks += _charts("Latency distributions", charts.distributions(made), 2)
-    blocks += _jobs(made)
-    return Article("Loadstone comparison", words.title(made), blocks)
+    blocks += _charts("Latency against load", charts.curves(comparison), 2)
+    blocks += _charts("Over time", charts.over_time(comparison), 3)
+    blocks += _charts("Latency distributions", charts.distributions(comparison), 2)
+    blocks += _jobs(comparison)
+    return Article("Loadstone comparison", words.title(comparison), blocks)
 
 
-def matrix(made: ComparisonTable) -> list[ArticleTable]:
+def matrix(comparison: ComparisonTable) -> list[ArticleTable]:
     """Return the matrix: a line for each quantity of each pattern; of many sides a table for each pattern."""
-    names = [one.name for one in made.sides]
-    shown = words.shown(made)
+    names = [one.name for one in comparison.sides]
+    shown = words.shown(comparison)
     blocks = []
     for row in dict.fromkeys(effect.row for effect in shown):
         mine = [effect for effect in shown if effect.row == row]
@@ -125,14 +128,17 @@ def _charts(title: str, specs: Sequence[Spec], columns: int) -> list[Block]:
     return [Heading(title), Drawings([drawing(spec) for spec in specs], columns)] if specs else []
 
 
-def _jobs(made: ComparisonTable) -> list[Block]:
-    if not made.rows:
+def _jobs(comparison: ComparisonTable) -> list[Block]:
+    if not comparison.rows:
         return []
-    if len(made.sides) > COLUMNS:
-        return [Heading("Each job"), ArticleTable(["job", "metric", "side", "value"], _each(made), names=3)]
+    if len(comparison.sides) > COLUMNS:
+        return [
+            Heading("Each job"),
+            ArticleTable(["job", "metric", "side", "value"], _each(comparison), names=3),
+        ]
     rows: list[list[TableCell | str]] = []
     before = ("", "", "")
-    for row in made.rows:
+    for row in comparison.rows:
         names = (row.thing, row.job, row.op)
         quantity = row.metric.quantity
         rows.append(
@@ -151,21 +157,21 @@ def _jobs(made: ComparisonTable) -> list[Block]:
             ]
         )
         before = names
-    headings = ["job", "metric", *(one.name for one in made.sides)]
+    headings = ["job", "metric", *(one.name for one in comparison.sides)]
     return [Heading("Each job"), ArticleTable(headings, rows, names=2)]
 
 
-def _each(made: ComparisonTable) -> list[list[TableCell | str]]:
+def _each(comparison: ComparisonTable) -> list[list[TableCell | str]]:
     """Return a row for each side: so many have no room beside each other."""
     rows: list[list[TableCell | str]] = []
     before = ("", "", "")
-    for row in made.rows:
+    for row in comparison.rows:
         names = (row.thing, row.job, row.op)
         job = "" if names == before else " ".join(part for part in names if part)
         before = names
-        for side, cell in zip(made.sides, row.cells, strict=True):
-            told = "" if side is made.sides[0] else words.change(cell.contrast)
-            first = side is made.sides[0]
+        for side, cell in zip(comparison.sides, row.cells, strict=True):
+            told = "" if side is comparison.sides[0] else words.change(cell.contrast)
+            first = side is comparison.sides[0]
             rows.append(
                 [
                     job if first else "",

@@ -41,11 +41,11 @@ MAX_DISTRIBUTIONS: Final = 6
 SMALL: Final = (300, 150)
 
 
-def forest(made: ComparisonTable, *, narrow: bool = False) -> Spec | None:
+def forest(comparison: ComparisonTable, *, narrow: bool = False) -> Spec | None:
     """Return every change with its 95 % interval; on its axis halving is as far as doubling."""
     known = [
         one
-        for one in made.effects
+        for one in comparison.effects
         if not one.again and one.contrast is not None and math.isfinite(one.contrast.change)
     ]
     known = [one for one in known if one.metric.quantity != "errors"]
@@ -54,17 +54,17 @@ def forest(made: ComparisonTable, *, narrow: bool = False) -> Spec | None:
     known = known[: 2 * MAX_EFFECTS]
     if not known:
         return None
-    rows = [_change(made, one) for one in known]
+    rows = [_change(comparison, one) for one in known]
     with_interval = any(one.contrast is not None and one.contrast.low is not None for one in known)
     known_as = ", with its 95 % interval" if with_interval else "; no interval is known"
     looks = {WORDS[kind]: (COLOURS[kind], SHAPES[kind]) for kind in WORDS}
-    return drawn(f"Change against {made.sides[0].name}{known_as}", rows, looks, narrow=narrow)
+    return drawn(f"Change against {comparison.sides[0].name}{known_as}", rows, looks, narrow=narrow)
 
 
-def _change(made: ComparisonTable, one: Effect) -> Spec:
+def _change(comparison: ComparisonTable, one: Effect) -> Spec:
     found = one.contrast
     assert found is not None  # noqa: S101 - it was chosen because it is there
-    side = f", {made.sides[one.side].name}" if len(made.sides) > 2 else ""
+    side = f", {comparison.sides[one.side].name}" if len(comparison.sides) > 2 else ""
     at = 1 + found.change
     return {
         "line": f"{one.pattern}: {one.metric.name}{side}",
@@ -75,10 +75,10 @@ def _change(made: ComparisonTable, one: Effect) -> Spec:
     }
 
 
-def over_time(made: ComparisonTable) -> list[Spec]:
+def over_time(comparison: ComparisonTable) -> list[Spec]:
     """Return the rate over time of every pattern, a line for each side; small, to be seen together."""
-    names = [one.name for one in made.sides]
-    return [spec for row in made.pairs[:MAX_SMALL] if (spec := course_of(names, row)) is not None]
+    names = [one.name for one in comparison.sides]
+    return [spec for row in comparison.pairs[:MAX_SMALL] if (spec := course_of(names, row)) is not None]
 
 
 def course_of(sides: Sequence[str], row: PatternRow) -> Spec | None:
@@ -119,19 +119,19 @@ def course_of(sides: Sequence[str], row: PatternRow) -> Spec | None:
     }
 
 
-def distributions(made: ComparisonTable) -> list[Spec]:
+def distributions(comparison: ComparisonTable) -> list[Spec]:
     """Return the latency distributions of each pattern laid over each other, out to the tail."""
     found = []
-    for row in made.pairs:
-        spec = _distribution(made, row)
+    for row in comparison.pairs:
+        spec = _distribution(comparison, row)
         if spec is not None:
             found.append(spec)
     return found[:MAX_DISTRIBUTIONS]
 
 
-def _distribution(made: ComparisonTable, row: PatternRow) -> Spec | None:
+def _distribution(comparison: ComparisonTable, row: PatternRow) -> Spec | None:
     rows: list[Spec] = []
-    for one, cell in zip(made.sides, row.cells, strict=True):
+    for one, cell in zip(comparison.sides, row.cells, strict=True):
         for number, phase in enumerate(cell.valid if cell is not None else ()):
             last = 0.0
             for inverse, ns in phase.tail:
@@ -139,7 +139,7 @@ def _distribution(made: ComparisonTable, row: PatternRow) -> Spec | None:
                     run = f"{one.name} {number}"
                     rows.append({"line": one.name, "run": run, "x": max(1.0, inverse), "ns": ns})
                     last = inverse
-    every = [one.name for one in made.sides]
+    every = [one.name for one in comparison.sides]
     names = [name for name in every if any(row["line"] == name for row in rows)]
     if len(names) < 1 or not rows:
         return None
@@ -172,13 +172,13 @@ def _distribution(made: ComparisonTable, row: PatternRow) -> Spec | None:
     }
 
 
-def curves(made: ComparisonTable) -> list[Spec]:
+def curves(comparison: ComparisonTable) -> list[Spec]:
     """Return the latency curves of the sides laid over each other."""
     found = []
-    for one in made.curves:
+    for one in comparison.curves:
         named = [
             renamed(curve, side.name)
-            for side, curve in zip(made.sides, one.each, strict=True)
+            for side, curve in zip(comparison.sides, one.each, strict=True)
             if curve is not None and curve.loads
         ]
         named = [replace(curve, name=curve.name.removesuffix(": ")) for curve in named]

@@ -169,10 +169,10 @@ class ComparisonDocument(FrozenModel):
 
 
 def document(
-    made: ComparisonTable, known: Sequence[Power], detect: float, gate: Gate | None
+    comparison: ComparisonTable, known: Sequence[Power], detect: float, gate: Gate | None
 ) -> dict[str, Any]:
     """Return the JSON document."""
-    names = [one.name for one in made.sides]
+    names = [one.name for one in comparison.sides]
     sides = [
         JsonSide(
             name=one.name,
@@ -182,24 +182,26 @@ def document(
             confidence=one.worst.verdict.confidence,
             counts={str(kind): count for kind, count in one.counts.items()},
         )
-        for one in made.sides
+        for one in comparison.sides
     ]
-    told = ComparisonDocument(
+    comparison_document = ComparisonDocument(
         format=FORMAT,
         loadstone_version=__version__,
         sides=sides,
-        matrix=[_cell(one, names[one.side]) for one in made.effects],
+        matrix=[_cell(one, names[one.side]) for one in comparison.effects],
         excluded=[
-            JsonExcluded(side=one.side, run=one.run, phase=one.phase, why=one.why) for one in made.excluded
+            JsonExcluded(side=one.side, run=one.run, phase=one.phase, why=one.why)
+            for one in comparison.excluded
         ],
-        rows=[_row(row) for row in made.rows],
-        watched=[_watched(row) for row in made.watched],
-        operating=[_operating(row) for row in made.operating],
+        rows=[_row(row) for row in comparison.rows],
+        watched=[_watched(row) for row in comparison.watched],
+        operating=[_operating(row) for row in comparison.operating],
         differences=[
-            JsonDifference(where=one.where, key=one.key, values=list(one.values)) for one in made.differences
+            JsonDifference(where=one.where, key=one.key, values=list(one.values))
+            for one in comparison.differences
         ],
-        warnings=list(made.warnings),
-        alpha=made.alpha,
+        warnings=list(comparison.warnings),
+        alpha=comparison.alpha,
         detect=detect,
         power=min((one.power for one in known), default=None),
         powers=[
@@ -211,7 +213,7 @@ def document(
         gate=gate.outcome if gate is not None else None,
         gate_why=list(gate.why) if gate is not None else [],
     )
-    return told.model_dump(mode="json")
+    return comparison_document.model_dump(mode="json")
 
 
 def _operating(row: OperatingRow) -> JsonOperating:

@@ -31,12 +31,12 @@ def check_ending(path: Path, *, any_ending: bool = False) -> None:
         )
 
 
-def write(made: ComparisonTable, path: Path) -> None:
+def write(comparison: ComparisonTable, path: Path) -> None:
     """Write the comparison."""
     kind = path.suffix.lower()
     if kind == ".md":
-        output.write(path, text.markdown(made))
+        output.write(path, text.markdown(comparison))
     elif kind == ".pdf":
-        output.write(path, paper.pdf(article(made)))
+        output.write(path, paper.pdf(article(comparison)))
     else:
-        output.write(path, page.page(made))
+        output.write(path, page.page(comparison))

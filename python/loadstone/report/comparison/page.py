@@ -29,50 +29,52 @@ BESIDE: Final = 2
 """So many have room beside each other on a phone; more are lines below each other there."""
 
 
-def page(made: ComparisonTable) -> str:
+def page(comparison: ComparisonTable) -> str:
     """Return the page."""
     with Drawer() as drawer:
-        return _rendered(made, drawer)
+        return _rendered(comparison, drawer)
 
 
-def _rendered(made: ComparisonTable, drawer: Drawer) -> str:
-    forests = _forests(made)
-    small = [spec for spec in charts.over_time(made) if spec is not None]
-    matrix = _matrix(made)
+def _rendered(comparison: ComparisonTable, drawer: Drawer) -> str:
+    forests = _forests(comparison)
+    small = [spec for spec in charts.over_time(comparison) if spec is not None]
+    matrix = _matrix(comparison)
     return templates.render(
         "comparison/page.html",
-        names=[one.name for one in made.sides],
-        title=words.title(made),
-        answer=words.headline(made),
+        names=[one.name for one in comparison.sides],
+        title=words.title(comparison),
+        answer=words.headline(comparison),
         sides=[
             (one.name, one.verdict, NAMES[one.verdict], words.counts(one), _sentences(one.worst))
-            for one in made.sides
+            for one in comparison.sides
         ],
-        doubts=[f"{one.name}: {doubt}" for one in made.sides for doubt in one.doubts],
-        across=len(made.sides) <= COLUMNS,
-        labelled=len(made.sides) > BESIDE or _tells_each(matrix),
+        doubts=[f"{one.name}: {doubt}" for one in comparison.sides for doubt in one.doubts],
+        across=len(comparison.sides) <= COLUMNS,
+        labelled=len(comparison.sides) > BESIDE or _tells_each(matrix),
         matrix=matrix,
         # So many columns have room for a value and its change beside each other.
-        beside=0 < len(made.sides) - 1 <= BESIDE,
+        beside=0 < len(comparison.sides) - 1 <= BESIDE,
         change_width=_change_width(matrix),
-        legend=words.legend(made),
-        excluded=made.excluded,
+        legend=words.legend(comparison),
+        excluded=comparison.excluded,
         forests=[(kind, *_drawn(drawer, spec)) for kind, spec in forests],
-        curves=[_drawn(drawer, spec) for spec in charts.curves(made)],
+        curves=[_drawn(drawer, spec) for spec in charts.curves(comparison)],
         small=[_drawn(drawer, spec) for spec in small],
-        distributions=[_drawn(drawer, spec) for spec in charts.distributions(made)],
-        warnings=made.warnings,
-        jobs=[_job(row, before) for row, before in zip(made.rows, [None, *made.rows], strict=False)],
-        many=len(made.sides) > COLUMNS,
-        differences=made.differences,
-        operating=words.operating(made),
-        watched=[_watched(row) for row in made.watched],
+        distributions=[_drawn(drawer, spec) for spec in charts.distributions(comparison)],
+        warnings=comparison.warnings,
+        jobs=[
+            _job(row, before) for row, before in zip(comparison.rows, [None, *comparison.rows], strict=False)
+        ],
+        many=len(comparison.sides) > COLUMNS,
+        differences=comparison.differences,
+        operating=words.operating(comparison),
+        watched=[_watched(row) for row in comparison.watched],
     )
 
 
-def _forests(made: ComparisonTable) -> list[tuple[str, Spec]]:
+def _forests(comparison: ComparisonTable) -> list[tuple[str, Spec]]:
     """Return the chart of changes as pages and screens have it, and for a phone where that is another."""
-    wide, narrow = charts.forest(made), charts.forest(made, narrow=True)
+    wide, narrow = charts.forest(comparison), charts.forest(comparison, narrow=True)
     if wide is None or narrow is None:
         return []
     return [("", wide)] if wide == narrow else [("wide", wide), ("narrow", narrow)]
@@ -108,13 +110,15 @@ def _drawn(drawer: Drawer, spec: Spec) -> tuple[str, Svg]:
     return str(title if isinstance(title, str) else title["text"]), drawer.svg(spec)
 
 
-def _matrix(made: ComparisonTable) -> list[dict[str, Any]]:
+def _matrix(comparison: ComparisonTable) -> list[dict[str, Any]]:
     """Return a block for each pattern, with a line for each quantity and a cell for each side."""
     blocks: list[dict[str, Any]] = []
-    for row in dict.fromkeys(effect.row for effect in words.shown(made)):
-        mine = [effect for effect in words.shown(made) if effect.row == row]
+    for row in dict.fromkeys(effect.row for effect in words.shown(comparison)):
+        mine = [effect for effect in words.shown(comparison) if effect.row == row]
         metrics = list(dict.fromkeys(effect.metric for effect in mine))
-        lines = [_line(made, metric, [one for one in mine if one.metric == metric]) for metric in metrics]
+        lines = [
+            _line(comparison, metric, [one for one in mine if one.metric == metric]) for metric in metrics
+        ]
         blocks.append({"pattern": mine[0].pattern, "lines": lines})
     return blocks
 
@@ -124,11 +128,11 @@ def _tells_each(matrix: list[dict[str, Any]]) -> bool:
     return any(cell["each"] for block in matrix for line in block["lines"] for cell in line["cells"])
 
 
-def _line(made: ComparisonTable, metric: Metric, found: list[Effect]) -> dict[str, Any]:
+def _line(comparison: ComparisonTable, metric: Metric, found: list[Effect]) -> dict[str, Any]:
     by_side = {one.side: one for one in found}
     base = _cell(found[0].before, metric, "", "base")
     cells = [base]
-    for at in range(1, len(made.sides)):
+    for at in range(1, len(comparison.sides)):
         one = by_side.get(at)
         if one is None:
             cells.append(

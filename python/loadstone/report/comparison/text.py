@@ -42,35 +42,35 @@ NARROW: Final = 100
 """Below this width values and changes go below the pattern."""
 
 
-def terminal(made: ComparisonTable, console: Console) -> None:
+def terminal(comparison: ComparisonTable, console: Console) -> None:
     """Print the comparison: the verdicts, the matrix, what was left out, what else differs."""
-    for one in made.sides:
+    for one in comparison.sides:
         told = Text.assemble((f"{one.name}: ", "bold"), (words.kind(one), STYLES[one.verdict]))
         console.print(told)
-    console.print(Text(words.headline(made), "bold"))
-    wide = console.width >= NARROW and len(made.sides) <= BESIDE
+    console.print(Text(words.headline(comparison), "bold"))
+    wide = console.width >= NARROW and len(comparison.sides) <= BESIDE
     if wide:
-        console.print(_table(made))
+        console.print(_table(comparison))
     else:
-        for line in _lines(made):
+        for line in _lines(comparison):
             console.print(line)
-    console.print(Text(words.legend(made), "dim"))
-    for left_out in made.excluded[:MAX_EXCLUDED]:
+    console.print(Text(words.legend(comparison), "dim"))
+    for left_out in comparison.excluded[:MAX_EXCLUDED]:
         said = f"left out: {left_out.side} {left_out.run}, {left_out.phase}: {left_out.why}"
         console.print(Text(said, "red"))
-    if len(made.excluded) > MAX_EXCLUDED:
-        console.print(Text(f"  and {len(made.excluded) - MAX_EXCLUDED} more left out", "red"))
-    for text in made.warnings:
+    if len(comparison.excluded) > MAX_EXCLUDED:
+        console.print(Text(f"  and {len(comparison.excluded) - MAX_EXCLUDED} more left out", "red"))
+    for text in comparison.warnings:
         console.print(Text(f"warning: {text}", "yellow"))
-    _watched(made, console)
-    _facts(made, console)
+    _watched(comparison, console)
+    _facts(comparison, console)
 
 
-def _watched(made: ComparisonTable, console: Console) -> None:
+def _watched(comparison: ComparisonTable, console: Console) -> None:
     """Print what of the watched hosts is told apart, and how much is not."""
     apart = [
         (row, at, cell)
-        for row in made.watched
+        for row in comparison.watched
         for at, cell in enumerate(row.cells)
         if cell.judgement in ("better", "worse", "differs")
     ]
@@ -79,24 +79,24 @@ def _watched(made: ComparisonTable, console: Console) -> None:
             units.NONE if one.sample is None else in_unit(one.sample.value, row.unit)
             for one in (row.cells[0], cell)
         )
-        side = f" ({made.sides[at].name})" if len(made.sides) > BESIDE else ""
+        side = f" ({comparison.sides[at].name})" if len(comparison.sides) > BESIDE else ""
         told = f"{row.host} {row.name}: {before} -> {after}, {words.change(cell.contrast)}{side}"
         console.print(Text(told, WATCHED_COLOURS[cell.judgement]))
-    if made.watched:
+    if comparison.watched:
         more = max(0, len(apart) - MAX_WATCHED)
-        said = f"watched hosts: {len(apart)} of {len(made.watched)} quantities told apart"
+        said = f"watched hosts: {len(apart)} of {len(comparison.watched)} quantities told apart"
         console.print(Text(f"{said}{f', {more} of them in the page only' if more else ''}", "dim"))
 
 
-def _table(made: ComparisonTable) -> Table:
+def _table(comparison: ComparisonTable) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("pattern", overflow="fold")
     table.add_column("")
-    for side in made.sides:
+    for side in comparison.sides:
         table.add_column(side.name, justify="right", overflow="fold")
     table.add_column("change", justify="right", no_wrap=True)
     last = -1
-    for effect in words.shown(made):
+    for effect in words.shown(comparison):
         quantity = effect.metric.quantity
         cells: list[str | Text] = [effect.pattern if effect.row != last else "", effect.metric.name]
         last = effect.row
@@ -109,21 +109,21 @@ def _table(made: ComparisonTable) -> Table:
     return table
 
 
-def _lines(made: ComparisonTable) -> Iterator[Text]:
+def _lines(comparison: ComparisonTable) -> Iterator[Text]:
     """Yield a block for each pattern: its quantities, and each side's change below."""
-    several = len(made.sides) > BESIDE
-    for row in dict.fromkeys(effect.row for effect in words.shown(made)):
-        mine = [effect for effect in words.shown(made) if effect.row == row]
+    several = len(comparison.sides) > BESIDE
+    for row in dict.fromkeys(effect.row for effect in words.shown(comparison)):
+        mine = [effect for effect in words.shown(comparison) if effect.row == row]
         yield Text(mine[0].pattern, "bold")
         for metric in dict.fromkeys(effect.metric for effect in mine):
             found = [effect for effect in mine if effect.metric == metric]
             before = found[0].before
             if several:
-                head = Text(f"  {metric.name}  {made.sides[0].name} ")
+                head = Text(f"  {metric.name}  {comparison.sides[0].name} ")
                 head.append(words.entry(before, metric.quantity), "" if before.valid else "strike red")
                 yield head
             for effect in found:
-                name = f"    {made.sides[effect.side].name} " if several else f"  {metric.name}  "
+                name = f"    {comparison.sides[effect.side].name} " if several else f"  {metric.name}  "
                 line = Text(name)
                 if not several:
                     line.append(words.entry(before, metric.quantity), "" if before.valid else "strike red")
@@ -135,52 +135,61 @@ def _lines(made: ComparisonTable) -> Iterator[Text]:
                 yield line
 
 
-def _facts(made: ComparisonTable, console: Console) -> None:
-    for swept, side, told in words.operating(made):
+def _facts(comparison: ComparisonTable, console: Console) -> None:
+    for swept, side, told in words.operating(comparison):
         console.print(Text(f"recommended {swept} of {side}: {told}"))
-    if made.differences:
+    if comparison.differences:
         console.print(Text("What else differs:", "yellow"))
-    for one in made.differences[:MAX_DIFFERENCES]:
+    for one in comparison.differences[:MAX_DIFFERENCES]:
         told = " → ".join(text if len(text) < 60 else text[:57] + "…" for text in one.values)
         console.print(Text(f"  {one.key}: {told}"), soft_wrap=True)
-    more = len(made.differences) - MAX_DIFFERENCES
+    more = len(comparison.differences) - MAX_DIFFERENCES
     if more > 0:
         console.print(Text(f"  and {more} more (--json and -o FILE.html have them)", "dim"))
 
 
-def markdown(made: ComparisonTable) -> str:
+def markdown(comparison: ComparisonTable) -> str:
     """Return the comparison as Markdown."""
-    verdicts = "\n".join(f"- **{printable.markdown(one.name)}**: {words.kind(one)}" for one in made.sides)
-    parts = [printable.markdown(words.headline(made)), verdicts, _matrix(made), words.legend(made)]
-    if made.excluded:
-        listed = [f"- {one.side} {one.run}, {one.phase}: {one.why}" for one in made.excluded]
+    verdicts = "\n".join(
+        f"- **{printable.markdown(one.name)}**: {words.kind(one)}" for one in comparison.sides
+    )
+    parts = [
+        printable.markdown(words.headline(comparison)),
+        verdicts,
+        _matrix(comparison),
+        words.legend(comparison),
+    ]
+    if comparison.excluded:
+        listed = [f"- {one.side} {one.run}, {one.phase}: {one.why}" for one in comparison.excluded]
         parts.append("Left out, because it is not valid:\n\n" + "\n".join(map(printable.markdown, listed)))
-    parts.append("\n".join(f"- **warning**: {printable.markdown(text)}" for text in made.warnings))
-    if made.operating:
-        points = words.operating(made)
+    parts.append("\n".join(f"- **warning**: {printable.markdown(text)}" for text in comparison.warnings))
+    if comparison.operating:
+        points = words.operating(comparison)
         facts = [f"- {swept}, {printable.markdown(f'{side}: {told}')}" for swept, side, told in points]
         parts.append("Where to operate:\n\n" + "\n".join(facts))
-    if made.differences:
-        facts = [f"- {one.key}: {printable.markdown(' → '.join(one.values))}" for one in made.differences]
+    if comparison.differences:
+        facts = [
+            f"- {one.key}: {printable.markdown(' → '.join(one.values))}" for one in comparison.differences
+        ]
         parts.append("What else differs:\n\n" + "\n".join(facts))
-    if made.rows:
-        parts.append("Each job:\n\n" + _jobs(made))
+    if comparison.rows:
+        parts.append("Each job:\n\n" + _jobs(comparison))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _matrix(made: ComparisonTable) -> str:
-    first, *others = made.sides
+def _matrix(comparison: ComparisonTable) -> str:
+    first, *others = comparison.sides
     heads = ["pattern", "", first.name]
     for side in others:
         heads += [side.name, "change"]
     lines = [_line(heads), _line(["---"] * 2 + ["---:"] * (len(heads) - 2))]
     last = -1
-    for (row, metric), found in _by_row(made).items():
+    for (row, metric), found in _by_row(comparison).items():
         quantity = metric.quantity
         start = next(iter(found.values()))
         cells = [start.pattern if row != last else "", metric.name, _struck(start.before, quantity)]
         last = row
-        for at in range(1, len(made.sides)):
+        for at in range(1, len(comparison.sides)):
             one = found.get(at)
             if one is None:
                 cells += [units.NONE, units.NONE]
@@ -191,9 +200,9 @@ def _matrix(made: ComparisonTable) -> str:
     return "\n".join(lines)
 
 
-def _by_row(made: ComparisonTable) -> dict[tuple[int, Metric], dict[int, Effect]]:
+def _by_row(comparison: ComparisonTable) -> dict[tuple[int, Metric], dict[int, Effect]]:
     found: dict[tuple[int, Metric], dict[int, Effect]] = {}
-    for one in words.shown(made):
+    for one in words.shown(comparison):
         found.setdefault((one.row, one.metric), {})[one.side] = one
     return found
 
@@ -212,12 +221,12 @@ def _struck(one: SideValue, quantity: Quantity) -> str:
     return f"{text} ({each})" if each else text
 
 
-def _jobs(made: ComparisonTable) -> str:
-    heads = ["job", "op", "metric", made.sides[0].name]
-    for side in made.sides[1:]:
+def _jobs(comparison: ComparisonTable) -> str:
+    heads = ["job", "op", "metric", comparison.sides[0].name]
+    for side in comparison.sides[1:]:
         heads += [side.name, "change"]
     lines = [_line(heads), _line(["---"] * 3 + ["---:"] * (len(heads) - 3))]
-    for row in made.rows:
+    for row in comparison.rows:
         cells = [" ".join(part for part in (row.thing, row.job) if part), row.op, row.metric.name]
         for at, cell in enumerate(row.cells):
             cells.append(words.value(cell.sample, row.metric.quantity))

@@ -41,13 +41,13 @@ MOST: Final = 1000.0
 MARKS: Final = {"better": "▲", "worse": "▼", "same": "", "unknown": ""}
 
 
-def legend(made: ComparisonTable) -> str:
+def legend(comparison: ComparisonTable) -> str:
     """Say what the marks and ranges mean."""
-    bounded = any(one.contrast is not None and one.contrast.low is not None for one in made.effects)
+    bounded = any(one.contrast is not None and one.contrast.low is not None for one in comparison.effects)
     ranges = "The range is the 95 % interval of the change. " if bounded else ""
     return (
-        f"▲ better, ▼ worse: told apart at {made.alpha * 100:.3g}{units.THIN}%, corrected for the number of "
-        f"tests. {ranges}± is one standard error."
+        f"▲ better, ▼ worse: told apart at {comparison.alpha * 100:.3g}{units.THIN}%, corrected for "
+        f"the number of tests. {ranges}± is one standard error."
     )
 
 
@@ -92,20 +92,20 @@ def each(one: SideValue, quantity: Quantity) -> str:
     )
 
 
-def change(found: Contrast | None) -> str:
+def change(contrast: Contrast | None) -> str:
     """Write a change and its interval: `+12 % (+9 to +15)`."""
-    if found is None:
+    if contrast is None:
         return units.NONE
-    if math.isinf(found.change):
+    if math.isinf(contrast.change):
         return "from none"
-    if found.low is None or found.high is None:
-        return _with_unit(found.change, 0) if found.change else "none"
-    if found.low < LEAST and found.high > MOST:
-        return f"{_with_unit(found.change, 0)} (no bounds)"
-    width = (found.high - found.low) * 50
+    if contrast.low is None or contrast.high is None:
+        return _with_unit(contrast.change, 0) if contrast.change else "none"
+    if contrast.low < LEAST and contrast.high > MOST:
+        return f"{_with_unit(contrast.change, 0)} (no bounds)"
+    width = (contrast.high - contrast.low) * 50
     places = 0 if width >= 1 else (1 if width >= 0.1 else 2)
-    low, high = (_bounded(part, places) for part in (found.low, found.high))
-    return f"{_with_unit(found.change, places)} ({low} to {high})"
+    low, high = (_bounded(part, places) for part in (contrast.low, contrast.high))
+    return f"{_with_unit(contrast.change, places)} ({low} to {high})"
 
 
 def _with_unit(share: float, places: int) -> str:
@@ -145,25 +145,25 @@ def counts(side: Side) -> str:
     return f"({told}; {whole} phases in all)"
 
 
-def shown(made: ComparisonTable) -> list[Effect]:
+def shown(comparison: ComparisonTable) -> list[Effect]:
     """Return the effects that a reader sees: one rate of each pattern."""
-    return [one for one in made.effects if not one.again]
+    return [one for one in comparison.effects if not one.again]
 
 
-def headline(made: ComparisonTable) -> str:
+def headline(comparison: ComparisonTable) -> str:
     """Return the answer in a sentence: how many patterns became better and worse, and the largest change.
 
     What could not be read is in it: without that the answer might be another.
     """
-    left_out = [f"{one.name}: {one.not_read}" for one in made.sides if one.not_read]
-    return " ".join([_answer(made), *left_out])
+    left_out = [f"{one.name}: {one.not_read}" for one in comparison.sides if one.not_read]
+    return " ".join([_answer(comparison), *left_out])
 
 
-def _answer(made: ComparisonTable) -> str:
-    names = [one.name for one in made.sides]
+def _answer(comparison: ComparisonTable) -> str:
+    names = [one.name for one in comparison.sides]
     said: dict[str, list[str]] = {}
     for at, name in enumerate(names[1:], start=1):
-        mine = [one for one in made.effects if one.side == at]
+        mine = [one for one in comparison.effects if one.side == at]
         rated = [one for one in mine if one.first] or mine
         better = [one for one in rated if one.judgement == "better"]
         worse = [one for one in rated if one.judgement == "worse"]
@@ -185,22 +185,22 @@ def _answer(made: ComparisonTable) -> str:
             parts.append("nothing that can be compared")
         said.setdefault("; ".join(parts), []).append(name)
     if len(said) > MAX_SAID:
-        return _of_many(made)
+        return _of_many(comparison)
     return " ".join(f"{', '.join(alike)} against {names[0]}: {found}." for found, alike in said.items())
 
 
-def title(made: ComparisonTable) -> str:
+def title(comparison: ComparisonTable) -> str:
     """Return what is held against what; of many sides how many they are."""
-    first, *others = (one.name for one in made.sides)
+    first, *others = (one.name for one in comparison.sides)
     return f"{', '.join(others) if len(others) <= MAX_SAID else f'{len(others)} sides'} against {first}"
 
 
-def _of_many(made: ComparisonTable) -> str:
+def _of_many(comparison: ComparisonTable) -> str:
     """Return the answer where each side has one of its own: how many are better, and the largest change."""
     kinds: dict[str, int] = {}
     firsts: list[Effect] = []
-    for at in range(1, len(made.sides)):
-        mine = [one for one in made.effects if one.side == at]
+    for at in range(1, len(comparison.sides)):
+        mine = [one for one in comparison.effects if one.side == at]
         rated = [one for one in mine if one.first] or mine
         firsts += rated
         judged = {one.judgement for one in rated}
@@ -214,8 +214,8 @@ def _of_many(made: ComparisonTable) -> str:
         found = [one for one in firsts if one.judgement == judgement]
         if found:
             most = max(found, key=_size)
-            parts.append(f"{word}: {made.sides[most.side].name}, {_largest([most])}")
-    return f"{len(made.sides) - 1} sides against {made.sides[0].name}: {'; '.join(parts)}."
+            parts.append(f"{word}: {comparison.sides[most.side].name}, {_largest([most])}")
+    return f"{len(comparison.sides) - 1} sides against {comparison.sides[0].name}: {'; '.join(parts)}."
 
 
 def _beside(mine: Sequence[Effect], rated: Sequence[Effect]) -> Iterator[str]:
@@ -249,12 +249,12 @@ def _rest(rest: int, whole: int) -> str:
     return "" if rest == whole else f"{rest} of {whole} "
 
 
-def operating(made: ComparisonTable) -> list[tuple[str, str, str]]:
+def operating(comparison: ComparisonTable) -> list[tuple[str, str, str]]:
     """Write where what was swept would be operated: the factor, the side, and its value, rate and latency."""
     return [
         (_swept(row), side.name, _operated(point))
-        for row in made.operating
-        for side, point in zip(made.sides, row.each, strict=True)
+        for row in comparison.operating
+        for side, point in zip(comparison.sides, row.each, strict=True)
         if point is not None
     ]
 

@@ -108,7 +108,7 @@ def _effects(story: ExperimentStory) -> Iterator[Block]:
         yield Drawings([drawing(spec, charts.effects(story, narrow=True))], 1)
 
 
-def _factor(found: FactorTable) -> ArticleTable:
+def _factor(factors: FactorTable) -> ArticleTable:
     rows: list[list[TableCell | str]] = [
         [
             line.name,
@@ -119,9 +119,9 @@ def _factor(found: FactorTable) -> ArticleTable:
                 for one in line.cells
             ),
         ]
-        for line in found.lines
+        for line in factors.lines
     ]
-    return ArticleTable([found.factor, *found.levels], rows, matrix=True)
+    return ArticleTable([factors.factor, *factors.levels], rows, matrix=True)
 
 
 def _drawn(specs: Sequence[Spec | None], columns: int = 2) -> Iterator[Block]:

@@ -66,7 +66,7 @@ class ExperimentReportDocument(FrozenModel):
 
 def document(story: ExperimentStory) -> dict[str, Any]:
     """Return the JSON document."""
-    told = ExperimentReportDocument(
+    report_document = ExperimentReportDocument(
         format=FORMAT,
         loadstone_version=__version__,
         title=story.record.title,
@@ -93,4 +93,4 @@ def document(story: ExperimentStory) -> dict[str, Any]:
         ],
         effects=story.effects,
     )  # fmt: skip
-    return told.model_dump(mode="json")
+    return report_document.model_dump(mode="json")

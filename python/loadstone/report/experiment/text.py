@@ -71,12 +71,12 @@ def _choices(story: ExperimentStory, console: Console) -> None:
         console.print(line.append(f" (also changes {costs})" if costs else "", "dim"))
 
 
-def _table(found: FactorTable) -> Table:
+def _table(factors: FactorTable) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(found.factor, overflow="fold")
-    for level in found.levels:
+    table.add_column(factors.factor, overflow="fold")
+    for level in factors.levels:
         table.add_column(level, justify="right", overflow="fold")
-    for line in found.lines:
+    for line in factors.lines:
         cells = [Text(f"{one.value}  {one.change}".rstrip(), COLOURS[one.kind]) for one in line.cells]
         table.add_row(line.name, *cells)
     return table
@@ -91,11 +91,11 @@ def _measured(story: ExperimentStory) -> Table:
     return table
 
 
-def _lines(found: FactorTable) -> Iterator[Text]:
-    yield Text(found.factor, "bold")
-    for line in found.lines:
+def _lines(factors: FactorTable) -> Iterator[Text]:
+    yield Text(factors.factor, "bold")
+    for line in factors.lines:
         yield Text(f"  {line.name}")
-        for level, one in zip(found.levels, line.cells, strict=True):
+        for level, one in zip(factors.levels, line.cells, strict=True):
             yield Text(f"    {level}  ").append(f"{one.value}  {one.change}".rstrip(), COLOURS[one.kind])
 
 

@@ -44,18 +44,18 @@ OUTCOMES: Final = {
 MOST_FACTORS: Final = 3
 
 
-def change(found: RatioInterval | None) -> str:
+def change(ratio: RatioInterval | None) -> str:
     """Write a change with its interval: `+12 % (+9 to +15)`; a factor from four times on."""
-    if found is None:
+    if ratio is None:
         return units.NONE
-    if found.low is None or found.high is None:
-        return _one(found.ratio, 0)
-    if found.ratio >= 4 or found.high >= 11:
-        return f"{units.digits(found.ratio)}× ({units.digits(found.low)} to {_upper(found.high)})"
-    width = (found.high - found.low) * 50
+    if ratio.low is None or ratio.high is None:
+        return _one(ratio.ratio, 0)
+    if ratio.ratio >= 4 or ratio.high >= 11:
+        return f"{units.digits(ratio.ratio)}× ({units.digits(ratio.low)} to {_upper(ratio.high)})"
+    width = (ratio.high - ratio.low) * 50
     places = 0 if width >= 1 else (1 if width >= 0.1 else 2)
-    low, high = (units.change(one - 1, places) for one in (found.low, found.high))
-    return f"{_one(found.ratio, places)} ({low} to {high})"
+    low, high = (units.change(one - 1, places) for one in (ratio.low, ratio.high))
+    return f"{_one(ratio.ratio, places)} ({low} to {high})"
 
 
 def _upper(ratio: float) -> str:

@@ -66,13 +66,13 @@ def document(report: Report, *, plus: bool) -> dict[str, Any]:
     return root
 
 
-def _idleness(found: Idleness) -> dict[str, float]:
-    each = {f"cpu-{number}": share for number, share in enumerate(found.each or ())}
+def _idleness(idleness: Idleness) -> dict[str, float]:
+    each = {f"cpu-{number}": share for number, share in enumerate(idleness.each or ())}
     return {
-        "system": found.system,
+        "system": idleness.system,
         **each,
-        "unit_mean": found.unit_mean_us,
-        "unit_stddev": found.unit_stdev_us,
+        "unit_mean": idleness.unit_mean_us,
+        "unit_stddev": idleness.unit_stdev_us,
     }
 
 

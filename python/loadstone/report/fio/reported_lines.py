@@ -185,11 +185,11 @@ def _header(plan: Plan, member: Member) -> str:
     )
 
 
-def _asked_size(asked: BlockSizes | None, digits: int) -> str | None:
+def _asked_size(block_sizes: BlockSizes | None, digits: int) -> str | None:
     """Write a size that is too large for one call, and so stands in the Plan in parts."""
-    if not isinstance(asked, FixedSize) or asked.bytes <= MAX_MOVED_BYTES:
+    if not isinstance(block_sizes, FixedSize) or block_sizes.bytes <= MAX_MOVED_BYTES:
         return None
-    return "-".join([scaled(asked.bytes, digits, binary=True, unit="B")] * 2)
+    return "-".join([scaled(block_sizes.bytes, digits, binary=True, unit="B")] * 2)
 
 
 def _kind(job: Job) -> str:

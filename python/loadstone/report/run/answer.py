@@ -53,14 +53,14 @@ class RunAnswer:
     why: str
 
 
-def answer(made: Summary, audited: Audited | None = None) -> RunAnswer:
+def answer(summary: Summary, audited: Audited | None = None) -> RunAnswer:
     """Return the answer of a run; no phase when nothing was measured."""
-    totals = made.totals("stage")
+    totals = summary.totals("stage")
     verdicts = [None] * len(totals) if audited is None else [phase.verdict for phase in audited.phases]
     if len(verdicts) != len(totals):
         verdicts = [None] * len(totals)
     found = [
-        _phase(made, total, verdict)
+        _phase(summary, total, verdict)
         for total, verdict in zip(totals, verdicts, strict=True)
         if total.data is not None and total.data.operations
     ]
@@ -73,33 +73,33 @@ def answer(made: Summary, audited: Audited | None = None) -> RunAnswer:
     )
 
 
-def phases(made: Summary) -> list[tuple[str, Total]]:
+def phases(summary: Summary) -> list[tuple[str, Total]]:
     """Return the total of each phase under its name; nothing where all jobs ran at the same time."""
-    totals = made.totals("stage")
-    return [(_named(made.within(total, "job")), total) for total in totals] if len(totals) > 1 else []
+    totals = summary.totals("stage")
+    return [(_named(summary.within(total, "job")), total) for total in totals] if len(totals) > 1 else []
 
 
-def by_phase(made: Summary, by: Literal["target", "host"]) -> list[tuple[str, Total]]:
+def by_phase(summary: Summary, by: Literal["target", "host"]) -> list[tuple[str, Total]]:
     """Return each target or host under its name, phase by phase where a run has several.
 
     Phases that ran one after the other have no mean rate that anybody could see.
     """
-    if not (several := phases(made)):
-        return [(total.line.name, total) for total in made.totals(by)]
+    if not (several := phases(summary)):
+        return [(total.line.name, total) for total in summary.totals(by)]
     each: By = "target of stage" if by == "target" else "host of stage"
     return [
         (f"{total.line.name} · {phase}", total)
         for phase, whole in several
-        for total in made.within(whole, each)
+        for total in summary.within(whole, each)
     ]
 
 
-def _phase(made: Summary, total: Total, verdict: Verdict | None) -> PhaseAnswer:
+def _phase(summary: Summary, total: Total, verdict: Verdict | None) -> PhaseAnswer:
     data = total.data
     assert data is not None  # noqa: S101 - it was chosen because it is there
     number, unit, other = _rates(data)
     return PhaseAnswer(
-        name=_named(made.within(total, "job")),
+        name=_named(summary.within(total, "job")),
         number=number,
         unit=unit,
         details=(*other, *_latencies(data), *_parts(total)),

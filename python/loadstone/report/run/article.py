@@ -56,32 +56,32 @@ RATES: Final = (
 )
 
 
-def article(made: Summary, audited: Audited | None = None) -> Article:
+def article(summary: Summary, audited: Audited | None = None) -> Article:
     """Return what the report says of a run."""
-    bundle = made.bundle
-    found = answer.answer(made, audited)
+    bundle = summary.bundle
+    found = answer.answer(summary, audited)
     blocks: list[Block] = [Paragraph(bundle.doubt, "doubt")] if bundle.doubt else []
     blocks += _answer(found)
     if bundle.status != "complete":
         blocks.append(Paragraph(page.STATUS[bundle.status]))
-    blocks.append(Facts(page.facts(made)))
-    blocks += _drawn([page.rate_over_time(made)], 1)
-    blocks += _result(made)
+    blocks.append(Facts(page.facts(summary)))
+    blocks += _drawn([page.rate_over_time(summary)], 1)
+    blocks += _result(summary)
     blocks += _findings(audited) if audited is not None else []
-    if made.problems:
-        blocks += [Heading("What went wrong"), Bullets([problem.message for problem in made.problems])]
+    if summary.problems:
+        blocks += [Heading("What went wrong"), Bullets([problem.message for problem in summary.problems])]
     limited_by = audited.verdict.limited_by if audited else None
-    paths = _drawn(path_chart.of_hosts(hosts.paths(made), limited_by), 1)
+    paths = _drawn(path_chart.of_hosts(hosts.paths(summary), limited_by), 1)
     blocks += [Heading("Data path"), *paths] if paths else []
-    blocks += _charts(made)
-    blocks += [block for section in SECTIONS for block in section(made)]
-    watched = monitors(made.tool)
-    if said := [*([watched] if watched else []), *(note.text for note, _ in notes.once(made.notes))]:
+    blocks += _charts(summary)
+    blocks += [block for section in SECTIONS for block in section(summary)]
+    watched = monitors(summary.tool)
+    if said := [*([watched] if watched else []), *(note.text for note, _ in notes.once(summary.notes))]:
         blocks += [Heading("Notes"), Bullets(said)]
-    blocks += _asked(made)
+    blocks += _asked(summary)
     return Article(
         kicker="Loadstone report",
-        title=page.title(made),
+        title=page.title(summary),
         blocks=blocks,
         status=bundle.status,
         footer="Everything here can be computed again from the run's bundle.",
@@ -106,14 +106,14 @@ def _phase(one: PhaseAnswer, *, several: bool) -> str:
     return f"{name}{' · '.join([f'{one.number}{units.THIN}{one.unit}', *one.details, *worth])}"
 
 
-def _result(made: Summary) -> list[Block]:
-    tables = [("Result", "job", page.headline(made))]
-    if len(made.totals("job")) > page.MAX_HEADLINE:
-        tables.append(("Each job", "job", page.table(made.totals("job"), made)))
-    if len(made.totals("target")) > 1:
-        tables.append(("Each target", "target", page.result_rows(answer.by_phase(made, "target"))))
-    if made.totals("host"):
-        tables.append(("Each host", "host", page.result_rows(answer.by_phase(made, "host"))))
+def _result(summary: Summary) -> list[Block]:
+    tables = [("Result", "job", page.headline(summary))]
+    if len(summary.totals("job")) > page.MAX_HEADLINE:
+        tables.append(("Each job", "job", page.table(summary.totals("job"), summary)))
+    if len(summary.totals("target")) > 1:
+        tables.append(("Each target", "target", page.result_rows(answer.by_phase(summary, "target"))))
+    if summary.totals("host"):
+        tables.append(("Each host", "host", page.result_rows(answer.by_phase(summary, "host"))))
     blocks: list[Block] = []
     for title, of, found in tables:
         rows: list[list[TableCell | str]] = [
@@ -121,9 +121,11 @@ def _result(made: Summary) -> list[Block]:
         ]
         if rows:
             blocks += [Heading(title), ArticleTable([of, *RESULT[1:]], rows, names=2)]
-    asked = [[job, op, *cells, "held" if held else "NOT HELD"] for job, op, cells, held in page.rates(made)]
+    asked = [
+        [job, op, *cells, "held" if held else "NOT HELD"] for job, op, cells, held in page.rates(summary)
+    ]
     blocks += [Heading("Rates"), ArticleTable(RATES, asked, names=2)] if asked else []
-    sheet = [data_sheet.cells(row) for row in made.spec]
+    sheet = [data_sheet.cells(row) for row in summary.spec]
     told = [[job, op, source, *values] for job, op, *values, source in sheet]
     blocks += (
         [Heading("Against the data sheet"), ArticleTable(data_sheet.HEADINGS[1:], told, names=3)]
@@ -149,16 +151,16 @@ def _found(cause: dict[str, Any]) -> str:
     return f"{about}{cause['text']}{more}"
 
 
-def _charts(made: Summary) -> list[Block]:
+def _charts(summary: Summary) -> list[Block]:
     blocks: list[Block] = []
-    other = charts.iops(made) if page.large(made) else charts.bandwidth(made)
-    overview = _drawn([other, charts.spread(made), charts.distribution(made)], 2)
+    other = charts.iops(summary) if page.large(summary) else charts.bandwidth(summary)
+    overview = _drawn([other, charts.spread(summary), charts.distribution(summary)], 2)
     blocks += [Heading("Rate and latency"), *overview] if overview else []
-    for by, total in page.sections(made):
-        drawn = _drawn([*page.of_line(made, by, total)], 2)
+    for by, total in page.sections(summary):
+        drawn = _drawn([*page.of_line(summary, by, total)], 2)
         name = "All jobs" if by == "all" else total.line.name
-        blocks += [Heading(name), *drawn, Paragraph(page.about(made, total), "soft")] if drawn else []
-    host = _drawn([charts.host_cpu(made), charts.host_memory(made)], 2)
+        blocks += [Heading(name), *drawn, Paragraph(page.about(summary, total), "soft")] if drawn else []
+    host = _drawn([charts.host_cpu(summary), charts.host_memory(summary)], 2)
     return [*blocks, *([Heading("Host"), *host] if host else [])]
 
 
@@ -167,8 +169,8 @@ def _drawn(specs: Sequence[Spec | None], columns: int) -> list[Block]:
     return [Drawings(known, columns)] if known else []
 
 
-def _asked(made: Summary) -> list[Block]:
-    bundle = made.bundle
+def _asked(summary: Summary) -> list[Block]:
+    bundle = summary.bundle
     request: list[Any] = bundle.request.get("argv", [])
     blocks: list[Block] = [
         Heading("How to redo it"),

@@ -40,9 +40,9 @@ def percent(row: SpecRow) -> str:
     return _percent(row.share, row.share_error)
 
 
-def share(found: Estimate | None) -> str:
+def share(estimate: Estimate | None) -> str:
     """Write the share of the figure that was come nearest to."""
-    return units.NONE if found is None else _percent(found.value, found.error)
+    return units.NONE if estimate is None else _percent(estimate.value, estimate.error)
 
 
 def best(runs: Sequence[RunFigures]) -> list[tuple[str, SpecRow]]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FORMATS: Final = (".html", ".md", ".pdf", ".svg", ".png")
 
 
-def write(made: Summary, path: Path, audited: Audited | None = None) -> None:
+def write(summary: Summary, path: Path, audited: Audited | None = None) -> None:
     """Write the report.
 
     Raises `InputError` for another ending, for a path that cannot be written, and for a
@@ -33,12 +33,12 @@ def write(made: Summary, path: Path, audited: Audited | None = None) -> None:
     if kind not in FORMATS:
         found = f"ends in {kind!r}" if kind else "has no ending"
         raise make_error(InputError, "report.files.run", path=path, found=found, endings=", ".join(FORMATS))
-    output.write(path, _content(made, path, audited, kind))
+    output.write(path, _content(summary, path, audited, kind))
 
 
-def _content(made: Summary, path: Path, audited: Audited | None, kind: str) -> str | bytes:
+def _content(summary: Summary, path: Path, audited: Audited | None, kind: str) -> str | bytes:
     if kind == ".html":
-        return page.render(made, audited)
+        return page.render(summary, audited)
     if kind in (".md", ".pdf"):
-        return as_file(article(made, audited), kind)
-    return page.picture(made, audited, kind, path)
+        return as_file(article(summary, audited), kind)
+    return page.picture(summary, audited, kind, path)

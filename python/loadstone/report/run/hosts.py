@@ -20,15 +20,15 @@ MOST_PATHS: Final = 4
 """Hosts whose data paths a page shows; those of the others are in their own bundles."""
 
 
-def page(made: Summary, charts: list[tuple[str, Svg]]) -> dict[str, Any]:
+def page(summary: Summary, charts: list[tuple[str, Svg]]) -> dict[str, Any]:
     """Return what the page shows of the hosts besides their results."""
-    record = made.bundle.hosts
+    record = summary.bundle.hosts
     parts = record.hosts if record is not None else ()
-    whole = sum(total.data.operations for total in made.totals("host") if total.data is not None)
+    whole = sum(total.data.operations for total in summary.totals("host") if total.data is not None)
     return {
         "charts": charts,
-        "rows": [(part.name, _cells(made, part, whole)) for part in parts],
-        "troubles": troubles(made),
+        "rows": [(part.name, _cells(summary, part, whole)) for part in parts],
+        "troubles": troubles(summary),
         "shared": [
             f"{', '.join(f'{host}:{path}' for host, path in one.paths.items())}"
             f"{' (divided)' if one.divided else ''}"
@@ -37,22 +37,22 @@ def page(made: Summary, charts: list[tuple[str, Svg]]) -> dict[str, Any]:
     }
 
 
-def paths(made: Summary) -> list[tuple[str, Paths]]:
+def paths(summary: Summary) -> list[tuple[str, Paths]]:
     """Return the data paths: of a run on several hosts one for each, whose monitors watched their own."""
-    if made.bundle.hosts is None:
-        return [("", one) for one in made.paths]
-    shown = list(made.by_host.items())[:MOST_PATHS]
+    if summary.bundle.hosts is None:
+        return [("", one) for one in summary.paths]
+    shown = list(summary.by_host.items())[:MOST_PATHS]
     return [(name, one) for name, own in shown for one in own.paths]
 
 
-def paths_left_out(made: Summary) -> int:
+def paths_left_out(summary: Summary) -> int:
     """Return of how many hosts `paths` has none because they are too many."""
-    return 0 if made.bundle.hosts is None else max(0, len(made.by_host) - MOST_PATHS)
+    return 0 if summary.bundle.hosts is None else max(0, len(summary.by_host) - MOST_PATHS)
 
 
-def troubles(made: Summary) -> list[str]:
+def troubles(summary: Summary) -> list[str]:
     """Return what happened between the hosts, and what is missing of some."""
-    record = made.bundle.hosts
+    record = summary.bundle.hosts
     if record is None:
         return []
     told = [f"{part.name}: {part.error}" for part in record.hosts if part.error]
@@ -62,10 +62,10 @@ def troubles(made: Summary) -> list[str]:
     return [*told, *(text for text in events if not any(text.endswith(one) for one in told))]
 
 
-def _cells(made: Summary, part: HostPart, whole: int) -> list[str]:
-    total = next((one for one in made.totals("host") if one.line.name == part.name), None)
+def _cells(summary: Summary, part: HostPart, whole: int) -> list[str]:
+    total = next((one for one in summary.totals("host") if one.line.name == part.name), None)
     done = total.data.operations if total is not None and total.data is not None else None
-    own = made.by_host.get(part.name)
+    own = summary.by_host.get(part.name)
     used = None if own is None else own.cpu_of(own.total)
     cpu_ns = (
         None

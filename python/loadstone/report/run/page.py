@@ -59,16 +59,16 @@ KINDS: Final = {
 NOTHING: Final = "Nothing was measured: the run ended before the first sample that counts."
 
 
-def render(made: Summary, audited: Audited | None = None) -> str:
+def render(summary: Summary, audited: Audited | None = None) -> str:
     """Return the page as HTML, the verdict at its top when there is one."""
     with Drawer() as drawer:
-        return _rendered(made, audited, drawer)
+        return _rendered(summary, audited, drawer)
 
 
-def _rendered(made: Summary, audited: Audited | None, drawer: Drawer) -> str:
-    bundle = made.bundle
-    other = charts.iops(made) if large(made) else charts.bandwidth(made)
-    whole = (other, charts.spread(made), charts.distribution(made))
+def _rendered(summary: Summary, audited: Audited | None, drawer: Drawer) -> str:
+    bundle = summary.bundle
+    other = charts.iops(summary) if large(summary) else charts.bandwidth(summary)
+    whole = (other, charts.spread(summary), charts.distribution(summary))
     return templates.render(
         "run/page.html",
         ("page.css", "run/path_diagram.css"),
@@ -76,41 +76,41 @@ def _rendered(made: Summary, audited: Audited | None, drawer: Drawer) -> str:
         status=bundle.status,
         doubt=bundle.doubt,
         status_text=STATUS[bundle.status],
-        title=title(made),
+        title=title(summary),
         verdict=verdict.page(audited, drawer.svg) if audited is not None else None,
-        facts=facts(made),
-        answer=answer.answer(made, audited),
-        picture=_picture_of_answer(made, drawer),
-        headline=headline(made),
-        jobs=table(made.totals("job"), made) if len(made.totals("job")) > MAX_HEADLINE else [],
-        targets=result_rows(answer.by_phase(made, "target")) if len(made.totals("target")) > 1 else [],
-        hosts=hosts.page(made, _drawn(drawer, charts.iops_by_host(made)))
-        if made.bundle.hosts is not None
+        facts=facts(summary),
+        answer=answer.answer(summary, audited),
+        picture=_picture_of_answer(summary, drawer),
+        headline=headline(summary),
+        jobs=table(summary.totals("job"), summary) if len(summary.totals("job")) > MAX_HEADLINE else [],
+        targets=result_rows(answer.by_phase(summary, "target")) if len(summary.totals("target")) > 1 else [],
+        hosts=hosts.page(summary, _drawn(drawer, charts.iops_by_host(summary)))
+        if summary.bundle.hosts is not None
         else None,
-        host_rows=result_rows(answer.by_phase(made, "host")),
-        rates=rates(made),
-        paths=_paths(made, audited),
-        paths_left_out=hosts.paths_left_out(made),
-        sheet=[data_sheet.cells(row) for row in made.spec],
-        table_sections=[blocks for section in SECTIONS if (blocks := section(made))],
+        host_rows=result_rows(answer.by_phase(summary, "host")),
+        rates=rates(summary),
+        paths=_paths(summary, audited),
+        paths_left_out=hosts.paths_left_out(summary),
+        sheet=[data_sheet.cells(row) for row in summary.spec],
+        table_sections=[blocks for section in SECTIONS if (blocks := section(summary))],
         overview=_drawn(drawer, *whole),
         sections=[
             {
                 "name": "All jobs" if by == "all" else total.line.name,
-                "about": about(made, total),
-                "charts": _drawn(drawer, *of_line(made, by, total)),
+                "about": about(summary, total),
+                "charts": _drawn(drawer, *of_line(summary, by, total)),
             }
-            for by, total in sections(made)
+            for by, total in sections(summary)
         ],
-        monitors=monitors(made.tool),
-        host=_drawn(drawer, charts.host_cpu(made), charts.host_memory(made)),
-        lanes=[(name, drawer.svg(spec)) for name, spec in watched.lanes(made)],
-        watched=[_watched(name, one) for name, one in documents(made.measurement).items()],
+        monitors=monitors(summary.tool),
+        host=_drawn(drawer, charts.host_cpu(summary), charts.host_memory(summary)),
+        lanes=[(name, drawer.svg(spec)) for name, spec in watched.lanes(summary)],
+        watched=[_watched(name, one) for name, one in documents(summary.measurement).items()],
         notes=[
             (KINDS.get(note.kind, note.kind), note.text, note.where, more)
-            for note, more in notes.once(made.notes)
+            for note, more in notes.once(summary.notes)
         ],
-        problems=made.problems,
+        problems=summary.problems,
         inputs=[(name, content.decode(errors="replace")) for name, content in bundle.inputs.items()],
         request=" ".join(str(word) for word in bundle.request.get("argv", [])),
         environment=_flat({name: value for name, value in bundle.environment.items() if name != "paths"}),
@@ -133,70 +133,70 @@ def _watched(name: str, one: ResultWatched) -> dict[str, Any]:
     }
 
 
-def _picture_of_answer(made: Summary, drawer: Drawer) -> tuple[str, Svg] | None:
+def _picture_of_answer(summary: Summary, drawer: Drawer) -> tuple[str, Svg] | None:
     """Return the rate that matters over time; the charts below do not show it again."""
-    drawn = _drawn(drawer, rate_over_time(made))
+    drawn = _drawn(drawer, rate_over_time(summary))
     return drawn[0] if drawn else None
 
 
-def rate_over_time(made: Summary) -> Spec | None:
+def rate_over_time(summary: Summary) -> Spec | None:
     """Return the rate that matters over time, of every job and of all together."""
-    return (charts.bandwidth if large(made) else charts.iops)(made, total=True)
+    return (charts.bandwidth if large(summary) else charts.iops)(summary, total=True)
 
 
-def large(made: Summary) -> bool:
+def large(summary: Summary) -> bool:
     """Tell whether bandwidth says more of a run than IOPS."""
-    data = made.total.data
+    data = summary.total.data
     return data is not None and data.operations > 0 and data.bytes / data.operations >= LARGE_BLOCK_BYTES
 
 
-def _paths(made: Summary, audited: Audited | None) -> list[tuple[str, str]]:
+def _paths(summary: Summary, audited: Audited | None) -> list[tuple[str, str]]:
     """Return a diagram of each host's data path under its name; one without a name, of a run on one host."""
     limited_by = audited.verdict.limited_by if audited else None
     drawn: dict[str, str] = {}
-    for host, one in hosts.paths(made):
+    for host, one in hosts.paths(summary):
         drawn[host] = drawn.get(host, "") + path_diagram.render(one, limited_by)
     return list(drawn.items())
 
 
-def sections(made: Summary) -> list[tuple[By, Total]]:
+def sections(summary: Summary) -> list[tuple[By, Total]]:
     """Return the lines that get charts of their own: the jobs, or everything when they are many."""
-    jobs = [total for total in made.totals("job") if total.ops]
+    jobs = [total for total in summary.totals("job") if total.ops]
     if len(jobs) <= MAX_SECTIONS:
         return [("job", total) for total in jobs]
-    return [("all", made.total)]
+    return [("all", summary.total)]
 
 
-def pictures(made: Summary, audited: Audited | None = None) -> list[Spec]:
+def pictures(summary: Summary, audited: Audited | None = None) -> list[Spec]:
     """Return every chart of the report; those of one job stand side by side."""
-    found = [charts.iops(made), charts.bandwidth(made)]
-    for by, total in sections(made):
-        for spec in of_line(made, by, total):
-            if spec is not None and made.totals("job")[1:]:
+    found = [charts.iops(summary), charts.bandwidth(summary)]
+    for by, total in sections(summary):
+        for spec in of_line(summary, by, total):
+            if spec is not None and summary.totals("job")[1:]:
                 spec["title"] = f"{total.line.name}: {spec['title']}"
             found.append(spec)
-    found += [charts.spread(made), charts.distribution(made)]
+    found += [charts.spread(summary), charts.distribution(summary)]
     limited_by = audited.verdict.limited_by if audited else None
-    found += path_chart.of_hosts(hosts.paths(made), limited_by)
-    found += [charts.host_cpu(made), charts.host_memory(made)]
+    found += path_chart.of_hosts(hosts.paths(summary), limited_by)
+    found += [charts.host_cpu(summary), charts.host_memory(summary)]
     return [spec for spec in found if spec is not None]
 
 
-def picture(made: Summary, audited: Audited | None, kind: str, path: Path) -> bytes:
+def picture(summary: Summary, audited: Audited | None, kind: str, path: Path) -> bytes:
     """Return all charts as one picture; raises `InputError` when there is nothing to draw."""
-    specs = pictures(made, audited)
-    if not any(total.ops for total in made.totals("job")):
-        raise make_error(InputError, "report.files.run_empty", hint=why_nothing(made.bundle), path=path)
-    spec = charts.together(specs, made.bundle.doubt)
+    specs = pictures(summary, audited)
+    if not any(total.ops for total in summary.totals("job")):
+        raise make_error(InputError, "report.files.run_empty", hint=why_nothing(summary.bundle), path=path)
+    spec = charts.together(specs, summary.bundle.doubt)
     if kind == ".svg":
         return chart_images.svg(spec).encode()
     return chart_images.png(spec)
 
 
-def of_line(made: Summary, by: By, total: Total) -> tuple[Spec | None, Spec | None]:
+def of_line(summary: Summary, by: By, total: Total) -> tuple[Spec | None, Spec | None]:
     """Return the charts of one line: its latency over time, as lines and as a heat map."""
     key = total.line.key
-    return charts.latency(made, by, key), charts.latency_heatmap(made, by, key)
+    return charts.latency(summary, by, key), charts.latency_heatmap(summary, by, key)
 
 
 def _drawn(drawer: Drawer, *specs: Spec | None) -> list[tuple[str, Svg]]:
@@ -204,10 +204,10 @@ def _drawn(drawer: Drawer, *specs: Spec | None) -> list[tuple[str, Svg]]:
     return [(str(spec["title"]), drawer.svg(spec)) for spec in specs if spec is not None]
 
 
-def title(made: Summary) -> str:
+def title(summary: Summary) -> str:
     """Return what a report is called: its job file, or its jobs."""
-    names = [total.line.name for total in made.totals("job")]
-    asked = made.bundle.request.get("options", {}).get("job")
+    names = [total.line.name for total in summary.totals("job")]
+    asked = summary.bundle.request.get("options", {}).get("job")
     if len(names) > 1 and asked and asked != "-":
         return Path(str(asked)).name
     every = ", ".join(names)
@@ -218,46 +218,46 @@ def title(made: Summary) -> str:
     )
 
 
-def facts(made: Summary) -> list[tuple[str, str]]:
+def facts(summary: Summary) -> list[tuple[str, str]]:
     """Return what a reader wants to know before any number."""
-    plan, host = made.measurement.plan, made.bundle.environment.get("host", {})
+    plan, host = summary.measurement.plan, summary.bundle.environment.get("host", {})
     targets = list(dict.fromkeys(target.path for target in plan.targets))
     more = f" and {len(targets) - 3} more" if len(targets) > 3 else ""
     facts = [("On", ", ".join(targets[:3]) + more)]
-    if made.started is not None:
-        facts.append(("Started", made.started.strftime("%Y-%m-%d %H:%M:%S UTC")))
-    if made.duration_s:
-        facts.append(("Length", units.seconds(made.duration_s)))
+    if summary.started is not None:
+        facts.append(("Started", summary.started.strftime("%Y-%m-%d %H:%M:%S UTC")))
+    if summary.duration_s:
+        facts.append(("Length", units.seconds(summary.duration_s)))
     known = (host.get("host_name"), host.get("cpu", {}).get("model"), host.get("kernel"))
     if any(known):
         facts.append(("Host", " · ".join(str(part) for part in known if part)))
-    read_back = verified(made.bundle)
+    read_back = verified(summary.bundle)
     if read_back is not None:
         facts.append(("Verified", of_verified(read_back)))
-    used = made.cpu_of(made.total)
+    used = summary.cpu_of(summary.total)
     if used is not None and used[0].ios:
         user, system = used[0].user_ns_per_io, used[0].system_ns_per_io
         facts.append(("CPU per I/O", f"{units.duration(user)} user + {units.duration(system)} system"))
-    facts += [("Load generator", line.partition(": ")[2]) for line in cost(made.tool)]
-    facts.append(("Backend", ", ".join(made.backends_of(made.total))))
+    facts += [("Load generator", line.partition(": ")[2]) for line in cost(summary.tool)]
+    facts.append(("Backend", ", ".join(summary.backends_of(summary.total))))
     return facts
 
 
-def about(made: Summary, total: Total) -> str:
+def about(summary: Summary, total: Total) -> str:
     """Say how many streams a line has, how deep and for how long."""
-    streams = [made.measurement.plan.streams[index] for index in total.line.streams]
+    streams = [summary.measurement.plan.streams[index] for index in total.line.streams]
     depths = sorted({stream.iodepth for stream in streams})
     depth = str(depths[0]) if len(depths) == 1 else f"{depths[0]} to {depths[-1]}"
     many = f"{len(streams)} streams" if len(streams) != 1 else "1 stream"
     return f"{many}, iodepth {depth}, measured for {units.seconds(total.measured_ns / 1e9)}"
 
 
-def headline(made: Summary) -> list[tuple[str, str, list[str], str]]:
+def headline(summary: Summary) -> list[tuple[str, str, list[str], str]]:
     """Return the table that comes first: all jobs, or when they are many the total of each phase."""
-    jobs = made.totals("job")
+    jobs = summary.totals("job")
     if len(jobs) <= MAX_HEADLINE:
-        return table(jobs, made)
-    return result_rows(answer.phases(made) or [("all jobs", made.total)])
+        return table(jobs, summary)
+    return result_rows(answer.phases(summary) or [("all jobs", summary.total)])
 
 
 def table(totals: list[Total], whole: Summary) -> list[tuple[str, str, list[str], str]]:
@@ -278,10 +278,10 @@ def result_rows(lines: Sequence[tuple[str, Total]]) -> list[tuple[str, str, list
     return rows
 
 
-def rates(made: Summary) -> list[tuple[str, str, list[str], bool]]:
+def rates(summary: Summary) -> list[tuple[str, str, list[str], bool]]:
     """Return what paced jobs were asked for and did: job, operation, cells, whether it was held."""
     rows: list[tuple[str, str, list[str], bool]] = []
-    for row in made.pacing:
+    for row in summary.pacing:
         late: list[float | None] = [None] * 4
         if row.wait is not None:
             late = [*(row.wait.percentile(p) for p in (50.0, 99.0, 99.9)), row.wait.max_ns]

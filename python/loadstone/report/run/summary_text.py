@@ -50,13 +50,17 @@ def rates(rows: Sequence[Pacing]) -> list[tuple[str, bool]]:
     return [*((rate(row), False) for row in rows if not row.held), (told, True)]
 
 
-def of_verified(found: VerifiedBlocks) -> str:
+def of_verified(verified_blocks: VerifiedBlocks) -> str:
     """Say how many blocks were read back and how many of them were wrong: exactly, a block is a block."""
-    checked = f"{found.checked:,} block{'s' if found.checked != 1 else ''}"
-    unknown = say("report.verified.unknown", unverified=f"{found.unverified:,}") if found.unverified else ""
-    if not found.damaged:
+    checked = f"{verified_blocks.checked:,} block{'s' if verified_blocks.checked != 1 else ''}"
+    unknown = (
+        say("report.verified.unknown", unverified=f"{verified_blocks.unverified:,}")
+        if verified_blocks.unverified
+        else ""
+    )
+    if not verified_blocks.damaged:
         return say("report.verified.clean", checked=checked, unknown=unknown)
-    wrong = f"{found.damaged:,}"
+    wrong = f"{verified_blocks.damaged:,}"
     return say("report.verified.damaged", checked=checked, wrong=wrong, unknown=unknown)
 
 

@@ -113,11 +113,11 @@ def _pattern(one: StudyPattern, *, with_name: bool) -> str:
     return f"{name}{rate(found)}{p99}"
 
 
-def rate(found: Pooled) -> str:
+def rate(pooled: Pooled) -> str:
     """Write the rate that matters with its error."""
-    if found.large_blocks:
-        return units.with_error(found.bandwidth, "binary")
-    return f"{units.with_error(found.iops, 'count')} IOPS"
+    if pooled.large_blocks:
+        return units.with_error(pooled.bandwidth, "binary")
+    return f"{units.with_error(pooled.iops, 'count')} IOPS"
 
 
 def _first(said: Sequence[str]) -> str:

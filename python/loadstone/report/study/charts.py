@@ -147,10 +147,10 @@ def lines_of_sweep(sweep: Sweep, fixed: Sequence[Factor], what: str) -> Spec | N
     }
 
 
-def _within(found: Pooled, what: str) -> tuple[float, float] | None:
+def _within(pooled: Pooled, what: str) -> tuple[float, float] | None:
     if what == "p99":
-        return found.intervals_ns[99.0]
-    return bounds(found.iops if what == "iops" else found.bandwidth)
+        return pooled.intervals_ns[99.0]
+    return bounds(pooled.iops if what == "iops" else pooled.bandwidth)
 
 
 def _from_zero() -> Spec:
@@ -272,12 +272,12 @@ def _left_out(rows: Sequence[Spec]) -> str:
     return "" if all(row["valid"] for row in rows) else " (✚ not valid)"
 
 
-def over_time(found: StudyPattern) -> Spec | None:
+def over_time(study_pattern: StudyPattern) -> Spec | None:
     """Return the rate of one pattern over time, a line for each pass; small, to be seen beside others."""
-    large = found.measured is not None and found.measured.large_blocks
+    large = study_pattern.measured is not None and study_pattern.measured.large_blocks
     rows: list[Spec] = []
-    for number, run in enumerate(found.runs[:MAX_PASSES], start=1):
-        for at, rate in rate_over_time(run, found.job, large=large):
+    for number, run in enumerate(study_pattern.runs[:MAX_PASSES], start=1):
+        for at, rate in rate_over_time(run, study_pattern.job, large=large):
             rows.append({"t": at, "v": rate, "line": f"pass {number}"})
     if not rows:
         return None
@@ -291,7 +291,7 @@ def over_time(found: StudyPattern) -> Spec | None:
     x = {"field": "t", "type": "quantitative", "axis": {"title": "time, s", "grid": False, "tickCount": 5}}
     axis = {"title": unit, "labelExpr": COUNT_LABEL, "tickCount": 4}
     y = {"field": "v", "type": "quantitative", "scale": {"zero": True}, "axis": axis}
-    spec = base(found.name + ("" if found.valid else " (not valid)"), rows)
+    spec = base(study_pattern.name + ("" if study_pattern.valid else " (not valid)"), rows)
     mark = {"type": "line", "strokeWidth": 1.4}
     return spec | {
         "width": SMALL[0],

@@ -104,16 +104,16 @@ def _each(one: StudyPattern) -> str:
     return " · ".join(told)
 
 
-def _cells(found: Pooled | None, each: str, *, struck: bool) -> list[TableCell]:
-    if found is None:
+def _cells(pooled: Pooled | None, each: str, *, struck: bool) -> list[TableCell]:
+    if pooled is None:
         return [TableCell(units.NONE)] * 4
     texts = [
-        units.with_error(found.iops, "count"),
-        units.with_error(found.bandwidth, "binary"),
-        units.with_error(found.mean_ns, "time"),
-        units.duration(found.percentiles_ns.get(99.0)),
+        units.with_error(pooled.iops, "count"),
+        units.with_error(pooled.bandwidth, "binary"),
+        units.with_error(pooled.mean_ns, "time"),
+        units.duration(pooled.percentiles_ns.get(99.0)),
     ]
-    strong = 1 if found.large_blocks else 0
+    strong = 1 if pooled.large_blocks else 0
     return [
         TableCell(text, struck=struck, strong=at == strong, below=each if at == strong else "")
         for at, text in enumerate(texts)

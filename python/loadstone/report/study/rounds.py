@@ -27,72 +27,72 @@ WINDOW_LIMIT: Final = 0.10
 _MEBIBYTE: Final = 1 << 20
 
 
-def sentences(found: Rounds) -> list[str]:
+def sentences(rounds: Rounds) -> list[str]:
     """Say whether it was steady, and by how much."""
-    last, count = max(found.tracked.values), len(found.window)
+    last, count = max(rounds.tracked.values), len(rounds.window)
     if count < ROUNDS:
         return [say("report.rounds.few", done=count, needed=ROUNDS)]
     told = say(
-        "report.rounds.steady" if found.found.steady else "report.rounds.not_steady",
+        "report.rounds.steady" if rounds.found.steady else "report.rounds.not_steady",
         last=last,
-        window=", ".join(map(str, found.window)),
-        name=found.tracked.name,
-        range_share=found.found.range_share,
+        window=", ".join(map(str, rounds.window)),
+        name=rounds.tracked.name,
+        range_share=rounds.found.range_share,
         range_limit_share=MAX_RANGE,
-        slope_share=found.found.slope_share,
+        slope_share=rounds.found.slope_share,
         slope_limit_share=MAX_SLOPE,
     )
-    return [told] if found.found.steady else [told, say("report.rounds.no_result")]
+    return [told] if rounds.found.steady else [told, say("report.rounds.no_result")]
 
 
-def matrix(found: Rounds) -> tuple[list[str], list[list[str]]]:
+def matrix(rounds: Rounds) -> tuple[list[str], list[list[str]]]:
     """Return headings and rows: block sizes down, shares of reads across, means over the window."""
-    shares = _values(found.cells, "read")
+    shares = _values(rounds.cells, "read")
     rows = []
-    for block in _values(found.cells, "block"):
+    for block in _values(rounds.cells, "block"):
         line = [block]
         for share in shares:
-            cell = _find(found.cells, block, share)
-            line.append(units.NONE if cell is None else _written(found.mean(cell), found.quantity))
+            cell = _find(rounds.cells, block, share)
+            line.append(units.NONE if cell is None else _written(rounds.mean(cell), rounds.quantity))
         rows.append(line)
     return ["block", *(f"{share} % read" for share in shares)], rows
 
 
-def longest(found: Rounds) -> tuple[list[str], list[list[str]]]:
+def longest(rounds: Rounds) -> tuple[list[str], list[list[str]]]:
     """Return the same matrix of the longest latencies."""
-    headings, rows = matrix(found)
-    shares = _values(found.cells, "read")
+    headings, rows = matrix(rounds)
+    shares = _values(rounds.cells, "read")
     made = []
     for row in rows:
-        cells = [_find(found.cells, row[0], share) for share in shares]
-        line = [None if cell is None else found.longest_ns(cell) for cell in cells]
+        cells = [_find(rounds.cells, row[0], share) for share in shares]
+        line = [None if cell is None else rounds.longest_ns(cell) for cell in cells]
         made.append([row[0], *(units.NONE if value is None else units.duration(value) for value in line)])
     return headings, made
 
 
-def convergence(found: Rounds) -> Spec:
+def convergence(rounds: Rounds) -> Spec:
     """Return the quantity over the rounds: of every block size at the tracked cell's share of reads."""
-    share = found.tracked.factors.get("read")
-    cells = [cell for cell in found.cells if cell.factors.get("read") == share][:MAX_LINES]
+    share = rounds.tracked.factors.get("read")
+    cells = [cell for cell in rounds.cells if cell.factors.get("read") == share][:MAX_LINES]
     rows = [
-        {"x": number, "v": _scaled(value, found.quantity), "line": cell.name}
+        {"x": number, "v": _scaled(value, rounds.quantity), "line": cell.name}
         for cell in cells
         for number, value in cell.values.items()
     ]
-    spec = base(f"{TITLES[found.quantity]} by round, {share} % reads", rows)
+    spec = base(f"{TITLES[rounds.quantity]} by round, {share} % reads", rows)
     mark = {"type": "line", "strokeWidth": 1.8, "point": {"size": 30}}
     names = [cell.name for cell in cells]
     return spec | {
         "mark": mark,
-        "encoding": {"x": _round(), "y": _axis(rows, found), **inked("line", names)},
+        "encoding": {"x": _round(), "y": _axis(rows, rounds), **inked("line", names)},
     }
 
 
-def window(found: Rounds) -> Spec | None:
+def window(rounds: Rounds) -> Spec | None:
     """Return the tracked cell in the window, its mean, 110 and 90 % of it, and its best line."""
-    if len(found.window) < ROUNDS:
+    if len(rounds.window) < ROUNDS:
         return None
-    values = [_scaled(found.tracked.values[number], found.quantity) for number in found.window]
+    values = [_scaled(rounds.tracked.values[number], rounds.quantity) for number in rounds.window]
     mean = sum(values) / ROUNDS
     middle = (ROUNDS - 1) / 2
     slope = sum((at - middle) * (value - mean) for at, value in enumerate(values)) / sum(
@@ -108,70 +108,70 @@ def window(found: Rounds) -> Spec | None:
     rows: list[Spec] = [
         {"x": number, "v": value, "line": name}
         for name, series in lines.items()
-        for number, value in zip(found.window, series, strict=True)
+        for number, value in zip(rounds.window, series, strict=True)
     ]
-    spec = base(f"{TITLES[found.quantity]} of {found.tracked.name} in the measurement window", rows)
-    y = _axis(rows, found) | {"scale": {"zero": False, "nice": True}}
-    if found.quantity == "mean_ns":
+    spec = base(f"{TITLES[rounds.quantity]} of {rounds.tracked.name} in the measurement window", rows)
+    y = _axis(rows, rounds) | {"scale": {"zero": False, "nice": True}}
+    if rounds.quantity == "mean_ns":
         y = latency_axis("v", [row["v"] for row in rows])
     mark = {"type": "line", "strokeWidth": 1.8, "point": {"size": 34}}
     return spec | {"mark": mark, "encoding": {"x": _round(), "y": y, **inked("line", list(lines))}}
 
 
-def over_blocks(found: Rounds) -> Spec | None:
+def over_blocks(rounds: Rounds) -> Spec | None:
     """Return the means over the block size, a line for each share of reads; both axes logarithmic."""
-    order = _values(found.cells, "block")[::-1]
-    shares = _values(found.cells, "read")
+    order = _values(rounds.cells, "block")[::-1]
+    shares = _values(rounds.cells, "read")
     if len(order) < 2:
         return None
     rows: list[Spec] = []
-    for cell in found.cells:
-        mean = found.mean(cell)
+    for cell in rounds.cells:
+        mean = rounds.mean(cell)
         if mean:
             line = f"{cell.factors['read']} % read"
-            rows.append({"x": cell.factors["block"], "v": _scaled(mean, found.quantity), "line": line})
-    y = _axis(rows, found) | {"scale": {"type": "log"}}
-    if found.quantity == "mean_ns":
+            rows.append({"x": cell.factors["block"], "v": _scaled(mean, rounds.quantity), "line": line})
+    y = _axis(rows, rounds) | {"scale": {"type": "log"}}
+    if rounds.quantity == "mean_ns":
         y = latency_axis("v", [row["v"] for row in rows])
     x = {"field": "x", "type": "ordinal", "sort": order, "axis": {"title": "block size", "labelAngle": 0}}
     mark = {"type": "line", "strokeWidth": 1.8, "point": {"size": 30}}
     names = [f"{share} % read" for share in shares]
-    spec = base(f"{TITLES[found.quantity]} by block size, means of the window", rows)
+    spec = base(f"{TITLES[rounds.quantity]} by block size, means of the window", rows)
     return spec | {"mark": mark, "encoding": {"x": x, "y": y, **inked("line", names)}}
 
 
-def bars(found: Rounds) -> Spec | None:
+def bars(rounds: Rounds) -> Spec | None:
     """Return the matrix as bars, as SNIA's reports show it."""
-    blocks, shares = _values(found.cells, "block"), _values(found.cells, "read")
-    cells = [[_find(found.cells, block, share) for block in blocks] for share in shares]
+    blocks, shares = _values(rounds.cells, "block"), _values(rounds.cells, "read")
+    cells = [[_find(rounds.cells, block, share) for block in blocks] for share in shares]
     return plot_3d.drawn(
         plot_3d.Grid(
-            title=f"{TITLES[found.quantity].partition(',')[0]}, means of the window",
+            title=f"{TITLES[rounds.quantity].partition(',')[0]}, means of the window",
             across="block size",
             columns=blocks,
             down="% read",
             rows=shares,
-            values=[[None if cell is None else found.mean(cell) for cell in row] for row in cells],
-            write=lambda value: _written(value, found.quantity),
+            values=[[None if cell is None else rounds.mean(cell) for cell in row] for row in cells],
+            write=lambda value: _written(value, rounds.quantity),
         ),
         "bars",
     )
 
 
-def over_written(found: Rounds) -> Spec | None:
+def over_written(rounds: Rounds) -> Spec | None:
     """Return the tracked cell over what was written, for a test of one cell."""
-    if len(found.cells) != 1:
+    if len(rounds.cells) != 1:
         return None
     rows: list[Spec] = []
     written = 0.0
-    for number, value in sorted(found.tracked.values.items()):
-        written += found.tracked.moved_bytes[number]
-        rows.append({"x": written / (1 << 30), "v": _scaled(value, found.quantity)})
+    for number, value in sorted(rounds.tracked.values.items()):
+        written += rounds.tracked.moved_bytes[number]
+        rows.append({"x": written / (1 << 30), "v": _scaled(value, rounds.quantity)})
     x = {"field": "x", "type": "quantitative", "axis": {"title": "GiB written"}}
-    spec = base(f"{TITLES[found.quantity]} over the data written", rows)
+    spec = base(f"{TITLES[rounds.quantity]} over the data written", rows)
     return spec | {
         "mark": {"type": "line", "strokeWidth": 1.8},
-        "encoding": {"x": x, "y": _axis(rows, found)},
+        "encoding": {"x": x, "y": _axis(rows, rounds)},
     }
 
 
@@ -268,8 +268,8 @@ def _scaled(value: float, quantity: str) -> float:
     return value / _MEBIBYTE if quantity == "bandwidth" else value
 
 
-def _axis(rows: Sequence[Spec], found: Rounds) -> Spec:
-    if found.quantity == "mean_ns":
+def _axis(rows: Sequence[Spec], rounds: Rounds) -> Spec:
+    if rounds.quantity == "mean_ns":
         return latency_axis("v", [row["v"] for row in rows])
     return {
         "field": "v",

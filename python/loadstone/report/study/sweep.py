@@ -85,29 +85,29 @@ def sentence(advice: OperatingPoint, gain_share: float) -> str:
     )
 
 
-def rate(found: Pooled) -> str:
+def rate(pooled: Pooled) -> str:
     """Write bandwidth for large blocks, IOPS for others."""
-    if found.large_blocks:
-        return units.figure(found.bandwidth, "binary")
-    return f"{units.figure(found.iops, 'count')} IOPS"
+    if pooled.large_blocks:
+        return units.figure(pooled.bandwidth, "binary")
+    return f"{units.figure(pooled.iops, 'count')} IOPS"
 
 
-def value(found: Pooled, what: str) -> float | None:
+def value(pooled: Pooled, what: str) -> float | None:
     """Return one of `TITLES`."""
     return {
-        "iops": found.iops.value,
-        "bandwidth": found.bandwidth.value,
-        "p99": found.percentiles_ns[99.0],
-        "sheet": None if found.sheet_share is None else found.sheet_share.value,
+        "iops": pooled.iops.value,
+        "bandwidth": pooled.bandwidth.value,
+        "p99": pooled.percentiles_ns[99.0],
+        "sheet": None if pooled.sheet_share is None else pooled.sheet_share.value,
     }[what]
 
 
-def written(found: Pooled, what: str) -> str:
+def written(pooled: Pooled, what: str) -> str:
     """Write one of `TITLES`."""
     if what == "sheet":
-        return data_sheet.share(found.sheet_share)
+        return data_sheet.share(pooled.sheet_share)
     write = {"iops": units.count, "bandwidth": units.bandwidth, "p99": units.duration}[what]
-    return write(value(found, what))
+    return write(value(pooled, what))
 
 
 def table(sweep: Sweep) -> tuple[list[str], list[list[str]]]:
@@ -149,11 +149,11 @@ def _held_against_a_sheet(sweep: Sweep) -> bool:
     return any(cell.found is not None and cell.found.sheet_share is not None for cell in sweep.cells)
 
 
-def _cells(found: Pooled) -> list[str]:
+def _cells(pooled: Pooled) -> list[str]:
     return [
-        units.with_error(found.iops, "count"),
-        units.with_error(found.bandwidth, "binary"),
-        units.with_error(found.mean_ns, "time"),
-        *(units.duration(found.percentiles_ns[percent]) for percent in (50.0, 99.0, 99.9)),
-        str(found.runs),
+        units.with_error(pooled.iops, "count"),
+        units.with_error(pooled.bandwidth, "binary"),
+        units.with_error(pooled.mean_ns, "time"),
+        *(units.duration(pooled.percentiles_ns[percent]) for percent in (50.0, 99.0, 99.9)),
+        str(pooled.runs),
     ]

@@ -163,17 +163,17 @@ def _quantities(line: repeats.RepeatedLine) -> list[tuple[str, str, repeats.Repe
     return [(name, kind, found) for name, kind, found in every if found is not None]
 
 
-def _repeated(found: repeats.RepeatedValue, kind: str) -> list[str]:
+def _repeated(repeated_value: repeats.RepeatedValue, kind: str) -> list[str]:
     write = {"count": units.count, "binary": units.bandwidth, "time": units.duration}[kind]
-    share = found.half_width_share
+    share = repeated_value.half_width_share
     return [
-        units.with_error(found.mean, kind),
+        units.with_error(repeated_value.mean, kind),
         units.NONE if share is None else f"±{units.THIN}{units.digits(share * 100)}{units.THIN}%",
-        write(found.low),
-        write(found.high),
+        write(repeated_value.low),
+        write(repeated_value.high),
         units.NONE
-        if found.within_error is None
-        else f"±{units.THIN}{write(_two_digits(found.within_error))}",
+        if repeated_value.within_error is None
+        else f"±{units.THIN}{write(_two_digits(repeated_value.within_error))}",
     ]
 
 

@@ -21,10 +21,10 @@ MEANING: Final = (
 )
 
 
-def section(made: Summary) -> Sequence[Block]:
+def section(summary: Summary) -> Sequence[Block]:
     """Return the table; nothing when no latency was measured."""
     rows: list[list[str]] = []
-    for total in made.totals("job"):
+    for total in summary.totals("job"):
         for op, stats in total.ops.items():
             for kind, lat in stats.latencies.items():
                 shown: list[float | None] = [lat.min_ns, lat.mean_ns, lat.stddev_ns]

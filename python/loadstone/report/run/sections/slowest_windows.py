@@ -33,19 +33,19 @@ MEANING: Final = (
 )
 
 
-def section(made: Summary) -> Sequence[Block]:
+def section(summary: Summary) -> Sequence[Block]:
     """Return the slowest seconds of each job; nothing for a short, an even or a very large run."""
-    jobs = [total for total in made.totals("job") if total.ops]
+    jobs = [total for total in summary.totals("job") if total.ops]
     if len(jobs) > MAX_JOBS:
         return []
-    table = series(made.measurement, "job", window_ns=WINDOW_NS, percentiles=(99.0,))
-    rows = [row for job in jobs for row in _rows(made, job, table.filter(pl.col("key") == job.line.key))]
+    table = series(summary.measurement, "job", window_ns=WINDOW_NS, percentiles=(99.0,))
+    rows = [row for job in jobs for row in _rows(summary, job, table.filter(pl.col("key") == job.line.key))]
     if not rows:
         return []
     return [Heading("Slowest seconds"), ArticleTable(HEADINGS, rows, names=2), Paragraph(MEANING, "soft")]
 
 
-def _rows(made: Summary, job: Total, table: pl.DataFrame) -> list[list[str]]:
+def _rows(summary: Summary, job: Total, table: pl.DataFrame) -> list[list[str]]:
     data = table.filter(
         ~pl.col("ramp") & pl.col("iops").is_not_null() & (pl.col("seconds") >= WHOLE * WINDOW_NS / 1e9)
     )
@@ -57,7 +57,8 @@ def _rows(made: Summary, job: Total, table: pl.DataFrame) -> list[list[str]]:
     slow = windows.filter(pl.col("iops") < SLOW * pl.col("iops").median())
     slowest = slow.sort("iops", "start_ns").head(SHOWN).to_dicts()
     return [
-        _row(made, "" if at else f"{job.line.name} {op}", window, median) for at, window in enumerate(slowest)
+        _row(summary, "" if at else f"{job.line.name} {op}", window, median)
+        for at, window in enumerate(slowest)
     ]
 
 
@@ -67,9 +68,13 @@ def _main_op(data: pl.DataFrame) -> str | None:
     return None if counted.height == 0 else str(counted["op"][0])
 
 
-def _row(made: Summary, name: str, window: dict[str, Any], median: Any) -> list[str]:
+def _row(summary: Summary, name: str, window: dict[str, Any], median: Any) -> list[str]:
     seconds = window["start_ns"] / 1e9
-    at = f"{made.started + timedelta(seconds=seconds):%H:%M:%S}" if made.started is not None else units.NONE
+    at = (
+        f"{summary.started + timedelta(seconds=seconds):%H:%M:%S}"
+        if summary.started is not None
+        else units.NONE
+    )
     share = f"{100 * window['iops'] / median:.0f} %" if median else units.NONE
     times = [units.duration(window.get(one)) for one in ("mean_ns", "p99_ns", "max_ns")]
     return [name, at, units.seconds(seconds), units.count(window["iops"]), share, *times]
