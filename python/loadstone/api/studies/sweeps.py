@@ -20,13 +20,14 @@ from loadstone.study.stages import check_one_stage, stages
 from loadstone.study.sweep import SweepController
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from loadstone.api.jobs.data_sheet import DataSheet
     from loadstone.api.jobs.job_changes import Caller, Job, JobChanges
     from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution
     from loadstone.study.controller import Next
+    from loadstone.workload.model import Workload
 
 MAX_FACTORS: Final = 3
 GAIN: Final = "10%"
@@ -74,12 +75,7 @@ def prepare_sweep(
             front_end="sweep",
             request=request,
             inputs={**asked_for.sources, **sheet.inputs},
-            settings={
-                "axes": ([[STAGE, [name for name, _ in parts]]] if len(parts) > 1 else [])
-                + [[name, list(found)] for name, found in axes],
-                "gain_share": gain_share,
-                "repeat": passes,
-            },
+            settings={"axes": _axes_of(parts, axes), "gain_share": gain_share, "repeat": passes},
             notes=notes_of(asked_for, first),
             spec=sheet.spec,
         ),
@@ -106,6 +102,14 @@ def _axes(given: Mapping[FactorName, str | None], caller: Caller) -> list[tuple[
             InputError, "api.sweep.too_many", where=caller.at(), factors=len(axes), most=MAX_FACTORS
         )
     return axes
+
+
+def _axes_of(
+    parts: Sequence[tuple[str, Workload]], axes: Sequence[tuple[FactorName, tuple[int, ...]]]
+) -> list[list[Any]]:
+    """Return the axes of the study: its stages, where there are several, and its factors."""
+    by_stage = [[STAGE, [name for name, _ in parts]]] if len(parts) > 1 else []
+    return [*by_stage, *([name, list(values)] for name, values in axes)]
 
 
 def _length(first: Resolution | None, runs: int) -> str:

@@ -67,12 +67,8 @@ def headers(
     writing = shares(does)[1] > 0
     if job.payload.repeat:
         notes.info(job, "payload.repeat", "dedupe_percentage has no effect with verify")
-    numbered = (
-        writing
-        and _one_size(does)
-        and not limits.time_based
-        and job.headers.verify_write_sequence is not False
-    )
+    in_sequence = not limits.time_based and job.headers.verify_write_sequence is not False
+    numbered = writing and _one_size(does) and in_sequence
     last_alone = not job.headers.experimental_verify or _each_place_once(does)
     return plan.Headers(
         sum=_sum(job),
