@@ -71,9 +71,9 @@ def _curves(side: Side) -> dict[str, Curve]:
     return found
 
 
-def effects(found: Sequence[Curves], first_row: int) -> Iterator[Effect]:
+def effects(curves: Sequence[Curves], first_row: int) -> Iterator[Effect]:
     """Return what differs between curves, not judged yet."""
-    for at, one in enumerate(found):
+    for at, one in enumerate(curves):
         base, *others = one.each
         known = [curve for curve in one.each if curve is not None and sound(curve)]
         # The levels hold for every side, or else a row would have another meaning for each.

@@ -53,12 +53,12 @@ class Gate:
 
 
 def powers(
-    found: Sequence[Effect], sides: Sequence[Side], *, detect: float, alpha: float, tolerance: float = 0.0
+    effects: Sequence[Effect], sides: Sequence[Side], *, detect: float, alpha: float, tolerance: float = 0.0
 ) -> list[Power]:
     """Return the power of the first test of every pattern, for each side but the first."""
     made = []
     for at in range(1, len(sides)):
-        firsts = [one for one in found if one.side == at and one.first]
+        firsts = [one for one in effects if one.side == at and one.first]
         # The strictest step of Holm's procedure: what one regression alone has to pass.
         each = alpha * FIRST_SHARE / max(1, len(firsts))
         for one in firsts:
@@ -68,7 +68,7 @@ def powers(
 
 
 def gate(
-    found: Sequence[Effect],
+    effects: Sequence[Effect],
     sides: Sequence[Side],
     known: Sequence[Power],
     *,
@@ -89,7 +89,7 @@ def gate(
         return Gate("not_valid", tuple(invalid), detect)
     worse = [
         one
-        for one in found
+        for one in effects
         if one.judgement == "worse" and one.contrast is not None and abs(one.contrast.change) > tolerance
     ]
     if worse:
@@ -101,11 +101,11 @@ def gate(
         return Gate("regression", tuple(told), detect)
     if alone:
         return Gate("no_data", tuple(f"{one.side}: {one.why}" for one in alone), detect)
-    if not any(one.raw_p is not None for one in found if one.metric.quantity != "errors"):
+    if not any(one.raw_p is not None for one in effects if one.metric.quantity != "errors"):
         why = "no pattern has an error on both sides: repeat the runs, or measure for longer"
         return Gate("no_data", (why,), detect)
     weak = [one for one in known if one.power < ENOUGH]
-    untested = {one.pattern for one in found} - {one.pattern for one in known}
+    untested = {one.pattern for one in effects} - {one.pattern for one in known}
     if weak or untested:
         told = [_weak(one, detect) for one in weak]
         told += [f"{pattern}: no rate and no latency on both sides" for pattern in sorted(untested)]

@@ -274,11 +274,11 @@ class Machine:
     def _changes(self) -> Changes:
         return Changes(self.controls, self.where, self.step)
 
-    def _put_back(self, changes: Changes, made: Sequence[MachineSetting]) -> list[MachineSetting]:
+    def _put_back(self, changes: Changes, settings: Sequence[MachineSetting]) -> list[MachineSetting]:
         """Put back, and return the records with what became of each."""
         restored = {(one.setting.control, _name(one)): one for one in changes.put_back()}
         done: list[MachineSetting] = []
-        for one in made:
+        for one in settings:
             found = restored.pop((one.control, one.subject), None)
             outcome = one.outcome if found is None else found.outcome.value
             done.append(

@@ -232,17 +232,17 @@ def _named(names: list[str], where: Where) -> HostsFile:
         raise InputError(say("hosts.file.names", found=repr(",".join(names))), where=where)
     entries = []
     for name in names:
-        found = _WORD.fullmatch(name)
-        if found is None:
+        match = _WORD.fullmatch(name)
+        if match is None:
             hint = say("hosts.file.brackets_hint" if name.count(":") > 1 else "hosts.file.word_hint")
             raise InputError(say("hosts.file.word", found=repr(name)), where=where, hint=hint)
-        address = found["host"].strip("[]")
+        address = match["host"].strip("[]")
         entries.append(
             {
                 "name": re.sub(r"[:%]", "-", address).strip("-") if ":" in address else address,
                 "address": address,
-                "user": found["user"],
-                "port": int(found["port"]) if found["port"] else None,
+                "user": match["user"],
+                "port": int(match["port"]) if match["port"] else None,
                 "launch": "local" if address == "localhost" else "ssh",
             }
         )

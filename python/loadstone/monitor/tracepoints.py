@@ -162,7 +162,7 @@ class Recorder:
         found.sort(key=_TIME)
         return found, lost
 
-    def _read(self, data: bytes, found: list[TracedEvent]) -> int:
+    def _read(self, data: bytes, events: list[TracedEvent]) -> int:
         """Add the samples of one buffer; return how many were dropped."""
         at = lost = 0
         while at + _RECORD.size <= len(data):
@@ -171,7 +171,7 @@ class Recorder:
             if kind == _IS_SAMPLE:
                 time_ns, _, number = _SAMPLE.unpack_from(data, body)
                 fields = self._readers[number].unpack_from(data, body + _RAW_AT)
-                found.append(TracedEvent(number, time_ns, fields))
+                events.append(TracedEvent(number, time_ns, fields))
             elif kind == _IS_LOST:
                 lost += _LOST.unpack_from(data, body)[1]
             at += size

@@ -61,9 +61,9 @@ def _rows(work: RowWork, unit_bytes: int) -> tuple[model.Row, ...]:
     )
 
 
-def _op(made: tuple[model.Row, ...], index: int, block: BlockSizes) -> model.OpPattern:
+def _op(rows: tuple[model.Row, ...], index: int, block: BlockSizes) -> model.OpPattern:
     """Return what the rows come to for one operation: for reports; the engine goes by the rows."""
-    does = [(row.weight * (row.read_percent, 100 - row.read_percent, 0)[index], row) for row in made]
+    does = [(row.weight * (row.read_percent, 100 - row.read_percent, 0)[index], row) for row in rows]
     whole = sum(weight for weight, _ in does)
     random = sum(weight * row.random_percent for weight, row in does) / whole if whole else 0.0
     if isinstance(block, SizeTable):
@@ -80,7 +80,7 @@ def _op(made: tuple[model.Row, ...], index: int, block: BlockSizes) -> model.OpP
         run_length=1,
         run_identical=False,
         sizes=drawn,
-        align_bytes=min(row.align_bytes for row in made),
+        align_bytes=min(row.align_bytes for row in rows),
     )
 
 

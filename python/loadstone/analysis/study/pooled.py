@@ -85,16 +85,16 @@ def _together(estimates: Sequence[Estimate | None], unit: str) -> Estimate:
     return Estimate(mean, max(told) if told else None, count, unit)
 
 
-def _interval(percent: float, value: int | None, found: Sequence[LineFigures]) -> tuple[int, int] | None:
+def _interval(percent: float, value: int | None, runs: Sequence[LineFigures]) -> tuple[int, int] | None:
     """Return the 95 % interval of a percentile: the runs' own, narrower for several, or their spread.
 
     In logarithms: a latency is off by a factor, and is never below zero.
     """
     if not value:
         return None
-    count = len(found)
-    alone = [interval for one in found if (interval := one.intervals_ns.get(percent)) is not None]
-    known = [one for measured in found if (one := measured.percentiles_ns.get(percent))]
+    count = len(runs)
+    alone = [interval for one in runs if (interval := one.intervals_ns.get(percent)) is not None]
+    known = [one for measured in runs if (one := measured.percentiles_ns.get(percent))]
     if len(alone) < count and (count == 1 or len(known) < count):
         return None
     below = above = spread = 0.0

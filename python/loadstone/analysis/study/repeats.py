@@ -143,27 +143,27 @@ def narrow(runs: Sequence[RunFigures], share: float) -> bool:
     return bool(shares) and all(one is not None and one <= share for one in shares)
 
 
-def _line(found: Sequence[LineFigures]) -> RepeatedLine:
+def _line(runs: Sequence[LineFigures]) -> RepeatedLine:
     def estimates(of: Callable[[LineFigures], Estimate | None], unit: str) -> RepeatedValue | None:
-        known = [one for line in found if (one := of(line)) is not None]
+        known = [one for line in runs if (one := of(line)) is not None]
         return repeated([one.value for one in known], [one.error for one in known], unit)
 
     def numbers(of: Callable[[LineFigures], int | None]) -> RepeatedValue | None:
-        values = [of(line) for line in found]
+        values = [of(line) for line in runs]
         known = [float(one) for one in values if one is not None]
         # A mean over only those runs that had samples enough would be another quantity.
         return repeated(known, [None] * len(known), "ns") if len(known) == len(values) else None
 
     return RepeatedLine(
-        job=found[0].job,
-        op=found[0].op,
-        large_blocks=found[0].large_blocks,
+        job=runs[0].job,
+        op=runs[0].op,
+        large_blocks=runs[0].large_blocks,
         iops=estimates(lambda line: line.iops, "1/s"),
         bandwidth=estimates(lambda line: line.bandwidth, "B/s"),
         mean_ns=estimates(lambda line: line.mean_ns, "ns"),
         percentiles_ns={
             percent: numbers(lambda line, percent=percent: line.percentiles_ns[percent])  # type: ignore[misc] # bound now
-            for percent in found[0].percentiles_ns
+            for percent in runs[0].percentiles_ns
         },
     )
 

@@ -262,10 +262,10 @@ FWD: Final = Table(
 )
 
 
-def numbered(found: list[FileSystem]) -> list[FileSystem]:
+def numbered(systems: list[FileSystem]) -> list[FileSystem]:
     """Repeat FSDs with `count=`. Raises InputError for a missing anchor or a name given twice."""
-    plain = [one for one in found if one.count is None]
-    for one in found:
+    plain = [one for one in systems if one.count is None]
+    for one in systems:
         if one.count is not None:
             first, count = one.count
             plain += [
@@ -286,10 +286,10 @@ def numbered(found: list[FileSystem]) -> list[FileSystem]:
     return apart(plain)
 
 
-def apart(found: list[FileSystem]) -> list[FileSystem]:
+def apart(systems: list[FileSystem]) -> list[FileSystem]:
     """Return FSDs as they are. Raises InputError for an anchor inside another one, as vdbench does."""
-    for one in found:
-        for other in found:
+    for one in systems:
+        for other in systems:
             if one.anchor.startswith(other.anchor.rstrip("/") + "/") and one.anchor != other.anchor:
                 raise make_error(
                     InputError,
@@ -298,4 +298,4 @@ def apart(found: list[FileSystem]) -> list[FileSystem]:
                     one=one.name,
                     other=other.name,
                 )
-    return found
+    return systems

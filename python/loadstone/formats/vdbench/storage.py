@@ -131,10 +131,10 @@ SD: Final = Table(
 )
 
 
-def numbered(found: list[Storage]) -> list[Storage]:
+def numbered(storages: list[Storage]) -> list[Storage]:
     """Repeat SDs with `count=`, at the end as vdbench does. Raises InputError for a name given twice."""
-    plain = [storage for storage in found if storage.count is None]
-    for storage in found:
+    plain = [storage for storage in storages if storage.count is None]
+    for storage in storages:
         if storage.count is not None:
             first, count = storage.count
             plain += [

@@ -102,9 +102,9 @@ def matrix(comparison: ComparisonTable) -> list[ArticleTable]:
     ]
 
 
-def _line(names: Sequence[str], metric: Metric, found: Sequence[Effect]) -> list[TableCell]:
-    by_side = {one.side: one for one in found}
-    cells = [_cell(found[0].before, metric.quantity)]
+def _line(names: Sequence[str], metric: Metric, effects: Sequence[Effect]) -> list[TableCell]:
+    by_side = {one.side: one for one in effects}
+    cells = [_cell(effects[0].before, metric.quantity)]
     for at in range(1, len(names)):
         one = by_side.get(at)
         cells.append(TableCell(units.NONE, "none") if one is None else _cell(one.after, metric.quantity, one))

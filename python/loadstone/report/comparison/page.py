@@ -128,9 +128,9 @@ def _tells_each(matrix: list[dict[str, Any]]) -> bool:
     return any(cell["each"] for block in matrix for line in block["lines"] for cell in line["cells"])
 
 
-def _line(comparison: ComparisonTable, metric: Metric, found: list[Effect]) -> dict[str, Any]:
-    by_side = {one.side: one for one in found}
-    base = _cell(found[0].before, metric, "", "base")
+def _line(comparison: ComparisonTable, metric: Metric, effects: list[Effect]) -> dict[str, Any]:
+    by_side = {one.side: one for one in effects}
+    base = _cell(effects[0].before, metric, "", "base")
     cells = [base]
     for at in range(1, len(comparison.sides)):
         one = by_side.get(at)

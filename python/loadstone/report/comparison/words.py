@@ -228,8 +228,8 @@ def _beside(mine: Sequence[Effect], rated: Sequence[Effect]) -> Iterator[str]:
             yield f"but {judgement}: {_largest(found)}"
 
 
-def _largest(found: Sequence[Effect]) -> str:
-    most = max(found, key=_size)
+def _largest(effects: Sequence[Effect]) -> str:
+    most = max(effects, key=_size)
     return f"{most.metric.name} {change(most.contrast)}, {most.pattern}"
 
 
@@ -239,10 +239,10 @@ def _size(one: Effect) -> float:
     return math.inf if share <= -1 else abs(math.log1p(share))
 
 
-def _some(found: Sequence[Effect], every: Sequence[Effect]) -> str:
+def _some(effects: Sequence[Effect], every: Sequence[Effect]) -> str:
     if len(every) == 1:
         return "the one pattern"
-    return f"{len(found)} of {len(every)} patterns"
+    return f"{len(effects)} of {len(every)} patterns"
 
 
 def _rest(rest: int, whole: int) -> str:

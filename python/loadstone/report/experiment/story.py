@@ -109,24 +109,24 @@ class ExperimentStory:
             yield from run.settings
 
 
-def _added(control: str, subject: str, found: list[MachineSetting]) -> ChangedSetting:
+def _added(control: str, subject: str, settings: list[MachineSetting]) -> ChangedSetting:
     counts: dict[str, int] = {}
-    for one in found:
+    for one in settings:
         name = one.outcome or "not put back"
         counts[name] = counts.get(name, 0) + 1
-    left = [one for one in found if one.is_still_changed]
+    left = [one for one in settings if one.is_still_changed]
     return ChangedSetting(
         control=control,
         subject=subject,
-        before=found[0].before,
+        before=settings[0].before,
         asked=tuple(
             dict.fromkeys(
                 own_group.in_words(one.asked) if control == own_group.OwnGroup.name else one.asked
-                for one in found
+                for one in settings
             )
         ),
-        times=len(found),
+        times=len(settings),
         outcomes=tuple(counts.items()),
-        why="; ".join(dict.fromkeys(one.why for one in found if one.why)),
+        why="; ".join(dict.fromkeys(one.why for one in settings if one.why)),
         left=bool(left),
     )

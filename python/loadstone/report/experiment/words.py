@@ -133,8 +133,8 @@ def _weight(effects: Effects, factor: str) -> float:
     return max(apart, default=0.0)
 
 
-def _of_factor(story: ExperimentStory, factor: str, found: Sequence[LevelEffect]) -> str:
-    apart = [one for one in found if one.judgement in ("better", "worse")]
+def _of_factor(story: ExperimentStory, factor: str, effects: Sequence[LevelEffect]) -> str:
+    apart = [one for one in effects if one.judgement in ("better", "worse")]
     several = len(story.effects.patterns) > 1
     if apart:
         # Held against the first level where that shows it, as in the matrix.
@@ -143,14 +143,14 @@ def _of_factor(story: ExperimentStory, factor: str, found: Sequence[LevelEffect]
         where = f" in {most.pattern}" if several else ""
         size = change(most.change).replace("(", f"(confidence 95{units.THIN}%: ", 1)
         return f"{factor}={most.level} gives {size} against {most.against}{where}{_depending(story, most)}"
-    if any(one.judgement == "confounded" for one in found):
+    if any(one.judgement == "confounded" for one in effects):
         return f"{factor} cannot be told from a drift"
-    known = [one for one in found if one.judgement != "unknown"]
+    known = [one for one in effects if one.judgement != "unknown"]
     if known and all(one.judgement == "alike" for one in known):
         return f"{factor} makes no difference above {percent(story.effects.margin)}"
     if not known:
-        mixed = [other for one in found for other in _mixed(one)]
-        if mixed and all(one.change is None for one in found):
+        mixed = [other for one in effects for other in _mixed(one)]
+        if mixed and all(one.change is None for one in effects):
             return f"{factor} cannot be told from {' and '.join(dict.fromkeys(mixed))}"
         return f"{factor}: no data"
     seen = [one.smallest_seen for one in known if one.judgement == "open"]

@@ -28,11 +28,11 @@ INK: Final = "#0072B2"
 STEP_HEADINGS: Final = ("step", "", "change of the rate", "95 % interval")
 
 
-def passes(found: Sequence[StudyPattern]) -> Spec | None:
+def passes(patterns: Sequence[StudyPattern]) -> Spec | None:
     """Return each valid pass as its distance from the mean of its pattern, over the mean's 95 % interval."""
     points: list[Spec] = []
     bars: list[Spec] = []
-    for one in [each for each in found if each.sound is not None and each.valid > 1][:MAX_ROWS]:
+    for one in [each for each in patterns if each.sound is not None and each.valid > 1][:MAX_ROWS]:
         lines = [line for _, line in one.each if line.valid]
         rates = [line.rate for line in lines if line.rate is not None]
         told = repeats.repeated([rate.value for rate in rates], [rate.error for rate in rates], "")

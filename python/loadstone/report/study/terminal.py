@@ -83,11 +83,11 @@ def notes(study: StudyRecord) -> list[str]:
     return [text + _places(found) for text, found in places.items()]
 
 
-def _places(found: Sequence[Where]) -> str:
-    if not found:
+def _places(places: Sequence[Where]) -> str:
+    if not places:
         return ""
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    return f" ({found[0]}{more})"
+    more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+    return f" ({places[0]}{more})"
 
 
 def _measured(study: StudyRecord, runs: Sequence[RunFigures], console: Console) -> None:
