@@ -19,7 +19,7 @@ from loadstone.plan.resolve import resolve
 from loadstone.report.fio.normal import _time
 from loadstone.workload.block_sizes import SizeRequests, fixed
 from loadstone.workload.blocks import BlockWork
-from loadstone.workload.execution import ProcessRequests
+from loadstone.workload.job_parts import ProcessRequests
 from loadstone.workload.model import Job, Workload
 from tests.control import machine
 

@@ -22,9 +22,9 @@ from loadstone.workload.addresses import AddressRequests, ReadWriteMix
 from loadstone.workload.block_sizes import SizeRequests, fixed
 from loadstone.workload.blocks import BlockWork
 from loadstone.workload.engine_choice import EngineChoice
+from loadstone.workload.job_parts import JobLimits, JobSchedule
 from loadstone.workload.model import Job as RequestedJob
 from loadstone.workload.model import Workload
-from loadstone.workload.schedule import JobLimits, JobSchedule
 from loadstone.workload.trees import TreeShape, TreeWork
 from tests.support import plans
 

@@ -20,19 +20,25 @@ from loadstone.messages import make_error, say
 from loadstone.workload.addresses import SeedRequests
 from loadstone.workload.blocks import BlockWork
 from loadstone.workload.engine_choice import Durability, EngineChoice
-from loadstone.workload.execution import ErrorRequests, ProcessRequests
+from loadstone.workload.job_parts import (
+    DepthTarget,
+    ErrorRequests,
+    HeaderRequests,
+    JobLimits,
+    JobSchedule,
+    PaceRequests,
+    PriorityRequests,
+    ProcessRequests,
+    Recording,
+    SteadyRequest,
+    VerificationRequests,
+)
 from loadstone.workload.missing_target import refuse_missing_target
 from loadstone.workload.output_requests import OutputRequests
-from loadstone.workload.pacing import PaceRequests
 from loadstone.workload.payload import PayloadRequests
 from loadstone.workload.placement import Amount, FilePreparation, HostPlace, Placement, TargetName
-from loadstone.workload.priorities import PriorityRequests
-from loadstone.workload.recording import Recording
 from loadstone.workload.rows import RowWork
-from loadstone.workload.schedule import JobLimits, JobSchedule
-from loadstone.workload.stop_conditions import DepthTarget, SteadyRequest
 from loadstone.workload.trees import TreeWork
-from loadstone.workload.verification import HeaderRequests, VerificationRequests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
