@@ -192,22 +192,46 @@ fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
     need!(!stream.files.is_empty(), "{path}/files" => "is empty: a stream needs a file");
     check_pattern(stream, path)?;
     check_files(plan, stream, backend, path)?;
-    if let Some(batch) = stream.batch {
-        let at = |field: &str| format!("{path}/batch/{field}");
-        need!(
-            (1..=stream.iodepth).contains(&batch.submit),
-            at("submit") => "is {}, must be 1 to iodepth {}", batch.submit, stream.iodepth
-        );
-        need!(
-            (1..=stream.iodepth).contains(&batch.low),
-            at("low") => "is {}, must be 1 to iodepth {}", batch.low, stream.iodepth
-        );
-        need!(
-            batch.complete_max >= batch.complete_min.max(1),
-            at("complete_max") =>
-                "is {}, below complete_min {} or 1", batch.complete_max, batch.complete_min
-        );
+    check_batch(stream, path)?;
+    check_pace(stream, path)?;
+    check_payload(stream, path)?;
+    need!(
+        stream.flow.is_none_or(|flow| flow.weight > 0),
+        "{path}/flow/weight" => "is 0, must be above 0"
+    );
+    if let Some(search) = &stream.search {
+        check_search(stream, search, path)?;
     }
+    check_priorities(stream, backend, path)?;
+    let limits = &stream.limits;
+    let ends =
+        limits.runtime_ns > 0 || (!limits.time_based && (limits.bytes > 0 || limits.ops > 0));
+    need!(ends, "{path}/limits" => "the stream would never end: give runtime_ns, bytes or ops");
+    Ok(())
+}
+
+fn check_batch(stream: &Stream, path: &str) -> Checked {
+    let Some(batch) = stream.batch else {
+        return Ok(());
+    };
+    let at = |field: &str| format!("{path}/batch/{field}");
+    need!(
+        (1..=stream.iodepth).contains(&batch.submit),
+        at("submit") => "is {}, must be 1 to iodepth {}", batch.submit, stream.iodepth
+    );
+    need!(
+        (1..=stream.iodepth).contains(&batch.low),
+        at("low") => "is {}, must be 1 to iodepth {}", batch.low, stream.iodepth
+    );
+    need!(
+        batch.complete_max >= batch.complete_min.max(1),
+        at("complete_max") =>
+            "is {}, below complete_min {} or 1", batch.complete_max, batch.complete_min
+    );
+    Ok(())
+}
+
+fn check_pace(stream: &Stream, path: &str) -> Checked {
     for (name, rate) in [
         ("read", &stream.pace.read),
         ("write", &stream.pace.write),
@@ -224,19 +248,6 @@ fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
             "{path}/pace/think/every_ios" => "has no effect beside every_ns: must be 1"
         );
     }
-    check_payload(stream, path)?;
-    need!(
-        stream.flow.is_none_or(|flow| flow.weight > 0),
-        "{path}/flow/weight" => "is 0, must be above 0"
-    );
-    if let Some(search) = &stream.search {
-        check_search(stream, search, path)?;
-    }
-    check_priorities(stream, backend, path)?;
-    let limits = &stream.limits;
-    let ends =
-        limits.runtime_ns > 0 || (!limits.time_based && (limits.bytes > 0 || limits.ops > 0));
-    need!(ends, "{path}/limits" => "the stream would never end: give runtime_ns, bytes or ops");
     Ok(())
 }
 

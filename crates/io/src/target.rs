@@ -63,22 +63,18 @@ pub fn open(target: &Target) -> Result<OpenTarget, RunError> {
         kind: target.kind,
         size_bytes: target.size_bytes,
     };
+    let without_file = OpenTarget {
+        file: None,
+        view,
+        identity: target.identity,
+        _held: None,
+    };
     if target.kind == TargetKind::Virtual || target.named == Some(Named::AsFound) {
-        return Ok(OpenTarget {
-            file: None,
-            view,
-            identity: target.identity,
-            _held: None,
-        });
+        return Ok(without_file);
     }
     if target.named == Some(Named::Directory) {
         make_directory(target).map_err(|error| open_fault(target, &error))?;
-        return Ok(OpenTarget {
-            file: None,
-            view,
-            identity: target.identity,
-            _held: None,
-        });
+        return Ok(without_file);
     }
     if target.kind == TargetKind::Tree {
         let file = open_anchor(target).map_err(|error| open_fault(target, &error))?;
@@ -89,32 +85,15 @@ pub fn open(target: &Target) -> Result<OpenTarget, RunError> {
                 ..view
             },
             file: Some(file),
-            identity: target.identity,
-            _held: None,
+            ..without_file
         });
     }
-    let mut flags = libc::O_CLOEXEC;
-    if target.create && target.identity.is_none() {
-        // Through the flags, because a file that is only read may have to be created, too.
-        flags |= libc::O_CREAT;
-    }
-    if target.direct && target.kind != TargetKind::Nvme {
-        flags |= libc::O_DIRECT;
-    }
-    if target.exclusive && target.kind == TargetKind::Block {
-        flags |= libc::O_EXCL;
-    }
-    flags |= match target.sync {
-        OpenSync::None => 0,
-        OpenSync::Sync => libc::O_SYNC,
-        OpenSync::Dsync => libc::O_DSYNC,
-    };
     let _held = hold(target)?;
     let file = OpenOptions::new()
         .read(true)
         .write(!target.read_only)
         .mode(0o644)
-        .custom_flags(flags)
+        .custom_flags(open_flags(target))
         .open(&target.path)
         .map_err(|error| open_fault(target, &error))?;
     check_identity(target, &file)?;
@@ -134,6 +113,26 @@ pub fn open(target: &Target) -> Result<OpenTarget, RunError> {
         identity: Some(identity),
         _held,
     })
+}
+
+fn open_flags(target: &Target) -> i32 {
+    let mut flags = libc::O_CLOEXEC;
+    if target.create && target.identity.is_none() {
+        // Through the flags, because a file that is only read may have to be created, too.
+        flags |= libc::O_CREAT;
+    }
+    if target.direct && target.kind != TargetKind::Nvme {
+        flags |= libc::O_DIRECT;
+    }
+    if target.exclusive && target.kind == TargetKind::Block {
+        flags |= libc::O_EXCL;
+    }
+    flags
+        | match target.sync {
+            OpenSync::None => 0,
+            OpenSync::Sync => libc::O_SYNC,
+            OpenSync::Dsync => libc::O_DSYNC,
+        }
 }
 
 /// Opens the block device with the same data where that has to keep others away: fails when it

@@ -102,14 +102,11 @@ pub(super) fn take(
             if tree.sizes.of(number) == 0 {
                 return Err(Refused::Unfit);
             }
-            if random {
-                return take(&|file| file.exists);
-            }
-            if !in_tree.shared || delete_before {
+            if !random && (!in_tree.shared || delete_before) {
                 return Ok(Taken::alone(number, take_place(tree, number, |_| true)?));
             }
             match take(&|file| file.exists) {
-                Err(Refused::Unfit) => {
+                Err(Refused::Unfit) if !random => {
                     let known = take_place(tree, number, |file| !file.exists)?;
                     Ok(Taken::alone(number, known))
                 }

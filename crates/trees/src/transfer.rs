@@ -170,15 +170,15 @@ impl FileWorker {
         };
         let (most_bytes, most_transfers) = most_of(stop, has_bytes, random);
         let tree = self.tree(index);
+        let usable = tree.usable(left.size_bytes);
         let position = if random || whole {
             0
         } else if !only_reads && left.size_bytes < full_bytes {
-            tree.usable(left.size_bytes)
+            usable
         } else {
-            match tree.registry.position(taken.number) {
-                position if position < tree.usable(left.size_bytes) => position,
-                _ => 0,
-            }
+            Some(tree.registry.position(taken.number))
+                .filter(|&position| position < usable)
+                .unwrap_or(0)
         };
         self.jobs[index as usize].open = Some(Open {
             fd,

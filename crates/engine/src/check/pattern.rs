@@ -69,39 +69,7 @@ fn check_open_files(stream: &Stream, path: &str) -> Checked {
 fn check_rows(stream: &Stream, rows: &[Row], path: &str) -> Checked {
     let pattern = &stream.pattern;
     for (at, row) in rows.iter().enumerate() {
-        let good = row.weight > 0.0
-            && row.weight.is_finite()
-            && row.bytes > 0
-            && row.read_percent <= 100
-            && row.random_percent <= 100
-            && row.align_bytes > 0
-            && row.burst > 0;
-        need!(
-            good,
-            "{path}/{at}" =>
-                "weight, bytes, align_bytes and burst must be above 0, shares at most 100"
-        );
-        let largest = [
-            (row.read_percent > 0, &pattern.read),
-            (row.read_percent < 100, &pattern.write),
-        ]
-        .into_iter()
-        .filter(|(does, _)| *does)
-        .map(|(_, order)| max_size(&order.sizes))
-        .min();
-        need!(
-            largest.is_some_and(|largest| row.bytes <= largest),
-            "{path}/{at}/bytes" => "is {}, above the sizes of its operations", row.bytes
-        );
-        for file in &stream.files {
-            let end = file.offset_bytes.saturating_add(file.length_bytes);
-            let fits = file
-                .offset_bytes
-                .checked_next_multiple_of(row.align_bytes)
-                .and_then(|first| first.checked_add(u64::from(row.bytes)))
-                .is_some_and(|first_end| first_end <= end);
-            need!(fits, "{path}/{at}" => "has no place in a file of the stream");
-        }
+        check_row(stream, row, &format!("{path}/{at}"))?;
     }
     let reads = rows.iter().any(|row| row.read_percent > 0);
     let writes = rows.iter().any(|row| row.read_percent < 100);
@@ -127,6 +95,42 @@ fn check_rows(stream: &Stream, rows: &[Row], path: &str) -> Checked {
         ),
     ] {
         need!(!wrong, path => "cannot be combined with {what}");
+    }
+    Ok(())
+}
+
+fn check_row(stream: &Stream, row: &Row, path: &str) -> Checked {
+    let good = row.weight > 0.0
+        && row.weight.is_finite()
+        && row.bytes > 0
+        && row.read_percent <= 100
+        && row.random_percent <= 100
+        && row.align_bytes > 0
+        && row.burst > 0;
+    need!(
+        good,
+        path => "weight, bytes, align_bytes and burst must be above 0, shares at most 100"
+    );
+    let largest = [
+        (row.read_percent > 0, &stream.pattern.read),
+        (row.read_percent < 100, &stream.pattern.write),
+    ]
+    .into_iter()
+    .filter(|(does, _)| *does)
+    .map(|(_, order)| max_size(&order.sizes))
+    .min();
+    need!(
+        largest.is_some_and(|largest| row.bytes <= largest),
+        "{path}/bytes" => "is {}, above the sizes of its operations", row.bytes
+    );
+    for file in &stream.files {
+        let end = file.offset_bytes.saturating_add(file.length_bytes);
+        let fits = file
+            .offset_bytes
+            .checked_next_multiple_of(row.align_bytes)
+            .and_then(|first| first.checked_add(u64::from(row.bytes)))
+            .is_some_and(|first_end| first_end <= end);
+        need!(fits, path => "has no place in a file of the stream");
     }
     Ok(())
 }

@@ -246,32 +246,7 @@ fn check_operation(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &str) 
     let reads = stream.pattern.read_percent;
     let shares = || format!("{path}/pattern");
     match in_tree.operation {
-        FileOperation::Transfer {
-            random,
-            stop,
-            delete_before,
-        } => {
-            need!(
-                random || reads == 0 || reads == 100,
-                shares() => "mixes reads and writes, which needs random addresses"
-            );
-            need!(
-                !delete_before || (!random && reads == 0),
-                at("delete_before") => "needs sequential writes"
-            );
-            let zero = match stop {
-                FileStop::Whole {} => false,
-                FileStop::Transfers { count } => count == 0,
-                FileStop::Percent { percent } => percent == 0,
-            };
-            need!(!zero, at("stop") => "is 0, must be above 0");
-            let empty = matches!(&tree.sizes, FileSizes::Table { table }
-                if table.iter().all(|entry| entry.bytes == 0));
-            need!(
-                !empty,
-                "{path}/tree/operation" => "transfers bytes, and the tree has only empty files"
-            );
-        }
+        FileOperation::Transfer { .. } => check_transfer(tree, in_tree.operation, reads, path)?,
         FileOperation::Create { fill: true } => {
             need!(reads == 0, shares() => "must be writes alone: they fill the file");
         }
@@ -290,15 +265,7 @@ fn check_operation(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &str) 
         tree.part.count == 1 || !matches!(in_tree.operation, FileOperation::Rmdir {}),
         "{path}/tree/operation" => "removes directories, and other hosts use them"
     );
-    let mut touched = Vec::new();
-    match in_tree.operation {
-        FileOperation::Transfer { .. } if reads == 100 => {}
-        FileOperation::Open {} | FileOperation::Getattr {} | FileOperation::Access {} => {}
-        FileOperation::Copy { to } => touched.push(to),
-        FileOperation::Move { to } => touched.extend([in_tree.tree, to]),
-        _ => touched.push(in_tree.tree),
-    }
-    for tree in touched {
+    for tree in changed_trees(in_tree, reads) {
         let target = &plan.targets[plan.trees[tree as usize].target as usize];
         need!(
             !target.read_only,
@@ -314,6 +281,49 @@ fn check_operation(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &str) 
         check_direct(stream, path)?;
     }
     Ok(())
+}
+
+fn check_transfer(tree: &Tree, operation: FileOperation, reads: u32, path: &str) -> Checked {
+    let FileOperation::Transfer {
+        random,
+        stop,
+        delete_before,
+    } = operation
+    else {
+        return Ok(());
+    };
+    need!(
+        random || reads == 0 || reads == 100,
+        "{path}/pattern" => "mixes reads and writes, which needs random addresses"
+    );
+    need!(
+        !delete_before || (!random && reads == 0),
+        "{path}/tree/operation/delete_before" => "needs sequential writes"
+    );
+    let zero = match stop {
+        FileStop::Whole {} => false,
+        FileStop::Transfers { count } => count == 0,
+        FileStop::Percent { percent } => percent == 0,
+    };
+    need!(!zero, "{path}/tree/operation/stop" => "is 0, must be above 0");
+    let empty = matches!(&tree.sizes, FileSizes::Table { table }
+        if table.iter().all(|entry| entry.bytes == 0));
+    need!(
+        !empty,
+        "{path}/tree/operation" => "transfers bytes, and the tree has only empty files"
+    );
+    Ok(())
+}
+
+/// Returns the trees that an operation changes.
+fn changed_trees(in_tree: &TreeUse, reads: u32) -> Vec<u32> {
+    match in_tree.operation {
+        FileOperation::Transfer { .. } if reads == 100 => vec![],
+        FileOperation::Open {} | FileOperation::Getattr {} | FileOperation::Access {} => vec![],
+        FileOperation::Copy { to } => vec![to],
+        FileOperation::Move { to } => vec![in_tree.tree, to],
+        _ => vec![in_tree.tree],
+    }
 }
 
 /// Copies and moves go to the same place of a tree that is alike.

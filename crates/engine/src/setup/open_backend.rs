@@ -64,32 +64,31 @@ pub(super) fn run(parts: WorkerParts, local: &Local) {
         clock,
     };
     match backend {
-        plan::Backend::IoUring {
+        &(plan::Backend::IoUring {
             registered_files,
             fixed_buffers,
             iopoll,
             sqpoll,
-        } => open.ring(UringOptions {
-            registered_files: *registered_files,
-            fixed_buffers: *fixed_buffers,
-            iopoll: *iopoll,
-            sqpoll: *sqpoll,
-            whole_batches,
-            has_room,
-        }),
-        plan::Backend::IoUringCmd {
+        }
+        | plan::Backend::IoUringCmd {
             registered_files,
             fixed_buffers,
             iopoll,
             sqpoll,
-        } => open.commands(UringOptions {
-            registered_files: *registered_files,
-            fixed_buffers: *fixed_buffers,
-            iopoll: *iopoll,
-            sqpoll: *sqpoll,
-            whole_batches,
-            has_room,
-        }),
+        }) => {
+            let options = UringOptions {
+                registered_files,
+                fixed_buffers,
+                iopoll,
+                sqpoll,
+                whole_batches,
+                has_room,
+            };
+            match backend {
+                plan::Backend::IoUring { .. } => open.ring(options),
+                _ => open.commands(options),
+            }
+        }
         plan::Backend::Libaio {} => open.drive(|open| Libaio::new(clock, &open.files, depth)),
         plan::Backend::Psync {} => open.drive(|open| Ok(Psync::new(clock, &open.files, depth))),
         plan::Backend::Mmap {} => open.drive(|open| {
