@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 from rich.console import Console
 
+from loadstone import output
 from loadstone.bundle.experiment import (
     DesignFactor,
     DesignPattern,
@@ -25,8 +26,9 @@ from loadstone.effects.analyse import analyse
 from loadstone.effects.findings import RatioInterval
 from loadstone.effects.observations import Aim, Factor, Observation, Observations
 from loadstone.errors import InputError
+from loadstone.report.article.files import as_file, ending_of
 from loadstone.report.article.markdown import markdown
-from loadstone.report.experiment import article, document, files, tables, text, words
+from loadstone.report.experiment import article, document, tables, text, words
 from loadstone.report.experiment.story import ExperimentStory
 from loadstone.report.pictures.charts import colour
 from tests.effects.drawn import table
@@ -137,7 +139,7 @@ def test_every_form_says_what_was_changed_left_out_and_how_to_redo_it(
     planted: ExperimentStory, tmp_path: Path
 ) -> None:
     for ending in (".md", ".html"):
-        files.write(planted, tmp_path / f"r{ending}")
+        output.write(tmp_path / f"r{ending}", as_file(article.article(planted), ending))
         said = (tmp_path / f"r{ending}").read_text()
         for part in (
             "cpu_governor",
@@ -151,9 +153,8 @@ def test_every_form_says_what_was_changed_left_out_and_how_to_redo_it(
     assert links.dead(tmp_path / "r.html") == []
 
 
-def test_the_pdf_is_text(planted: ExperimentStory, tmp_path: Path) -> None:
-    files.write(planted, tmp_path / "r.pdf")
-    assert (tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")
+def test_the_pdf_is_one(planted: ExperimentStory) -> None:
+    assert as_file(article.article(planted), ".pdf")[:4] == b"%PDF"
 
 
 def test_what_was_not_put_back_is_said_before_anything_else(planted: ExperimentStory) -> None:
@@ -205,7 +206,7 @@ def test_the_document_keeps_its_schema_and_the_committed_one_is_fresh(planted: E
 
 def test_an_ending_that_says_nothing_is_refused() -> None:
     with pytest.raises(InputError, match="html"):
-        files.check_ending(Path("report.doc"))
+        ending_of(Path("report.doc"), "experiment")
 
 
 if __name__ == "__main__":

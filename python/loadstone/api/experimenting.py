@@ -170,11 +170,13 @@ class Experiment:
 
     def report(self, path: Path | str | None = None) -> Path:
         """Write the page (.html, .md or .pdf) and return where; in its directory by default."""
-        from loadstone.report.experiment import files
+        from loadstone import output
+        from loadstone.report.article.files import as_file
+        from loadstone.report.experiment.article import article
 
         where = self.path / REPORT if path is None else Path(path)
-        check_report(where)
-        files.write(self._found(), where)
+        ending = check_report(where)
+        output.write(where, as_file(article(self._found()), ending))
         return where
 
     def _found(self) -> ExperimentStory:
@@ -183,13 +185,14 @@ class Experiment:
         return self._story
 
 
-def check_report(path: Path) -> None:
-    """Raise `InputError` for a path that no report can be written to."""
+def check_report(path: Path) -> str:
+    """Return the ending of a report's name. Raises `InputError` for a path that none can be written to."""
     from loadstone import output
-    from loadstone.report.experiment import files
+    from loadstone.report.article.files import ending_of
 
-    files.check_ending(path)
+    ending = ending_of(path, "experiment")
     output.check(path)
+    return ending
 
 
 def plan_experiment(

@@ -14,8 +14,7 @@ from loadstone.audit.judge import WORST_FIRST
 from loadstone.comparison import matrix, pairing
 from loadstone.comparison.differences import MEASURED_BY
 from loadstone.comparison.metric import BANDWIDTH, FAILED, IOPS, MEAN, P99
-from loadstone.errors import InputError
-from loadstone.messages import make_error, say
+from loadstone.messages import say
 from loadstone.report.article.blocks import (
     Article,
     ArticleTable,
@@ -29,7 +28,7 @@ from loadstone.report.article.blocks import (
     Verdicts,
     drawing,
 )
-from loadstone.report.article.files import ENDINGS, as_file
+from loadstone.report.article.files import as_file, ending_of
 from loadstone.report.comparison import charts, words
 from loadstone.report.verdict.words import NAMES, confidence
 
@@ -55,13 +54,8 @@ MAX_SMALL: Final = 12
 
 def write(side: Side, path: Path) -> None:
     """Write the report. Raises `InputError` for an ending that says nothing."""
-    kind = path.suffix.lower()
-    if kind not in ENDINGS:
-        told = f"ends in {kind!r}" if kind else "has no ending"
-        raise make_error(
-            InputError, "report.files.results", path=path, found=told, endings=", ".join(ENDINGS)
-        )
-    output.write(path, as_file(article(side), kind))
+    ending = ending_of(path, "results")
+    output.write(path, as_file(article(side), ending))
 
 
 def article(side: Side) -> Article:

@@ -1,22 +1,36 @@
 """An article written to a file: a page, Markdown or PDF, by the ending of its name.
 
-Knows which ending means what.
+Knows which ending means what, and says so of one that means nothing.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.report.article.html import html
 from loadstone.report.article.markdown import markdown
 from loadstone.report.article.paper import pdf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from loadstone.report.article.blocks import Article
 
 ENDINGS: Final = (".html", ".md", ".pdf")
+
+
+def ending_of(path: Path, report: str, endings: Sequence[str] = ENDINGS) -> str:
+    """Return what a file's name ends in. Raises `InputError` where no such `report` is written to it."""
+    ending = path.suffix.lower()
+    if ending not in endings:
+        found = f"ends in {ending!r}" if ending else "has no ending"
+        raise make_error(
+            InputError, f"report.files.{report}", path=path, found=found, endings=", ".join(endings)
+        )
+    return ending
 
 
 def as_file(article: Article, ending: str) -> str | bytes:

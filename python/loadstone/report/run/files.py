@@ -8,9 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import output
-from loadstone.errors import InputError
-from loadstone.messages import make_error
-from loadstone.report.article.files import as_file
+from loadstone.report.article.files import as_file, ending_of
 from loadstone.report.run import page
 from loadstone.report.run.article import article
 
@@ -29,11 +27,7 @@ def write(summary: Summary, path: Path, audited: Audited | None = None) -> None:
     Raises `InputError` for another ending, for a path that cannot be written, and for a
     picture of a run with nothing to draw.
     """
-    kind = path.suffix.lower()
-    if kind not in FORMATS:
-        found = f"ends in {kind!r}" if kind else "has no ending"
-        raise make_error(InputError, "report.files.run", path=path, found=found, endings=", ".join(FORMATS))
-    output.write(path, _content(summary, path, audited, kind))
+    output.write(path, _content(summary, path, audited, ending_of(path, "run", FORMATS)))
 
 
 def _content(summary: Summary, path: Path, audited: Audited | None, kind: str) -> str | bytes:

@@ -36,8 +36,7 @@ from loadstone.report.article.blocks import (
     Verdicts,
     drawing,
 )
-from loadstone.report.article.files import ENDINGS as WRITTEN
-from loadstone.report.article.files import as_file
+from loadstone.report.article.files import ENDINGS, as_file, ending_of
 from loadstone.report.pictures import chart_images, charts
 from loadstone.report.run import data_sheet, path_chart, path_diagram
 from loadstone.report.study import answer as study_answer
@@ -75,7 +74,6 @@ if TYPE_CHECKING:
     from loadstone.report.pictures.charts import Spec
 
 PICTURES: Final = (".svg", ".png")
-ENDINGS: Final = (*WRITTEN, *PICTURES)
 REPORT: Final = "report.html"
 MAX_SMALL: Final = 12
 """So many patterns are drawn over time; more are not looked at."""
@@ -135,10 +133,7 @@ def write(studies: Sequence[StudyPage], path: Path) -> None:
     Several studies are laid over each other and must be curves. Raises `InputError` for another
     ending, for a path that cannot be written, and for a picture with nothing to draw.
     """
-    kind = path.suffix.lower()
-    if kind not in ENDINGS:
-        found = f"ends in {kind!r}" if kind else "has no ending"
-        raise make_error(InputError, "report.files.run", path=path, found=found, endings=", ".join(ENDINGS))
+    kind = ending_of(path, "run", (*ENDINGS, *PICTURES))
     if kind in PICTURES:
         doubt = next((one.doubts[0] for one in studies if one.doubts), None)
         output.write(path, _picture(_evidence(studies), kind, path, doubt))
