@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -126,6 +127,22 @@ def test_a_disk_that_is_full_when_the_bundle_is_sealed(tmp_path: Path) -> None:
     assert "opens as a partial run" in done.err or "cannot be written any more" in done.err
     assert "IOPS" in done.out + done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.root
+def test_a_study_whose_disk_fills_up_has_failed_and_was_not_refused(tmp_path: Path) -> None:
+    """Its report cannot be written either: that ended with 2, which says that nothing was written."""
+    with small_tmpfs(tmp_path / "small") as point:
+        one = job(tmp_path / "r.fio", LONGER)
+        running = start("run", one, "--repeat", "2", "--out", point / "s", "--report", cwd=tmp_path)
+        ticks(point / "s" / "runs" / "001-repeat-1", 3)
+        with (point / "fill").open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while file.write(bytes(4096)):
+                pass
+        done = finish(running)
+    assert done.code == 1, done
+    assert "the study cannot be written: No space left on device" in done.err, done
+    assert "report.html: cannot be written: No space left on device" in done.err, done
 
 
 def test_a_bundle_that_is_renamed_in_the_run_is_sealed_where_it_is(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from loadstone import exitcodes
@@ -15,6 +16,9 @@ from loadstone.cli.main import show
 from loadstone.errors import LoadstoneError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from loadstone.api.results import Result
     from loadstone.cli.display.live_progress import LiveProgress
     from loadstone.cli.options.run_options import OutputOptions
@@ -56,15 +60,15 @@ def tell(
     if result.error is not None:
         show(result.error)
     console.say(f"bundle: {result.path}")
-    if output_options.report and not _reported(result, judged=judged):
+    if output_options.report and not reported(partial(result.report, judged=judged)):
         return result.exit_code or exitcodes.FAILED
     return validity(result.exit_code, result.verdict) if require_valid else result.exit_code
 
 
-def _reported(result: Result, *, judged: bool) -> bool:
-    """Write the report; tell whether that worked."""
+def reported(write: Callable[[], Path]) -> bool:
+    """Write the report of what was run; tell whether that worked: the code of the run goes before."""
     try:
-        where = result.report(judged=judged)
+        where = write()
     except LoadstoneError as error:
         show(error)
         return False

@@ -10,7 +10,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from loadstone import units
+from loadstone import exitcodes, units
 from loadstone.api.on_hosts import study_maker
 from loadstone.api.studies.ended import EndedStudy, in_short
 from loadstone.api.studies.prepared import StudyMeans, run_prepared
@@ -97,9 +97,10 @@ def _tell(ended: EndedStudy, run_options: RunOptions) -> int:
     if ended.error is not None:
         show(ended.error)
     console.say(f"study: {ended.path}")
-    if run_options.report:
-        console.say(f"report: {ended.report()}")
-    return ended.exit_code(require_valid=run_options.require_valid)
+    code = ended.exit_code(require_valid=run_options.require_valid)
+    if run_options.report and not run_summary.reported(ended.report):
+        return code or exitcodes.FAILED
+    return code
 
 
 class _Both:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from loadstone import exitcodes, units
-from loadstone.cli.display import console
+from loadstone.cli.display import console, run_summary
 from loadstone.cli.options.arguments import COMMAND_LINE, SHELL, Flag, Repeat, pairs
 from loadstone.cli.options.run_options import RunOptions
 from loadstone.errors import InputError, Where
@@ -151,10 +151,8 @@ def _tell(ended: Experiment, run_options: RunOptions) -> int:
         told = f"left out of these figures, because they cannot be read: {', '.join(ended.unread)}"
         console.say(f"{told}\n  loadstone audit BUNDLE names what is damaged")
         code = code or exitcodes.FAILED
-    if not ended.has_figures:
+    if not ended.has_figures or (run_options.report and not run_summary.reported(ended.report)):
         code = code or exitcodes.FAILED
-    elif run_options.report:
-        console.say(f"report: {ended.report()}")
     return code
 
 
