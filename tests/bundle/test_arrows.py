@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import resource
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,46 @@ def test_a_buffer_that_its_message_has_no_room_for_is_damage(tmp_path: Path, sai
         assert [one.height for one in found] == ([3] if content is stream else [])
     assert len(told) == 1
     assert "is damaged from byte" in told[0]
+
+
+def test_zeros_in_place_of_samples_are_damage_and_not_an_end(tmp_path: Path) -> None:
+    """A host that lost power leaves them: an unsealed run read as one that had measured nothing."""
+    made = runs.make(tmp_path / "a", seconds=4.0, seal=None)
+    path = made.path / "samples.arrows"
+    whole = path.read_bytes()
+    rows = arrows.read(path, layout.SAMPLES).height
+    for begin, least in ((0, 0), (len(whole) // 2 & ~4095, 1)):
+        path.write_bytes(whole[:begin].ljust(len(whole), b"\0"))
+        told: list[str] = []
+        found = sum(one.height for one in arrows.pieces(path, layout.SAMPLES, told.append))
+        assert least <= found < rows
+        assert len(told) == 1
+        assert "samples.arrows is damaged from byte" in told[0]
+
+
+def test_a_length_that_would_hide_what_comes_after_it_is_damage(tmp_path: Path) -> None:
+    """Each bit of what says how long a message is: what follows was taken for a message cut off."""
+    made = runs.make(tmp_path / "a", seconds=4.0, seal=None)
+    path = made.path / "samples.arrows"
+    whole = path.read_bytes()
+    rows = arrows.read(path, layout.SAMPLES).height
+    with path.open("rb") as file:
+        ends = [*itertools.accumulate(map(len, arrows._messages(file, len(whole))))]
+    second = ends[1]
+    metadata_bytes = int.from_bytes(whole[second + 4 : second + 8], "little")
+    metadata = whole[second + 8 : second + 8 + metadata_bytes]
+    body_at = arrows._field_at(metadata, int.from_bytes(metadata[:4], "little"), arrows.BODY_LENGTH_SLOT)
+    assert int.from_bytes(metadata[body_at : body_at + 8], "little") == ends[2] - second - 8 - metadata_bytes
+    places = [(second + 4, 32), (second + 8 + body_at, 40)]
+    for place, bits in places:
+        for bit in range(bits):
+            damaged = bytearray(whole)
+            damaged[place + bit // 8] ^= 1 << bit % 8
+            path.write_bytes(damaged)
+            told: list[str] = []
+            found = sum(one.height for one in arrows.pieces(path, layout.SAMPLES, told.append))
+            assert found < rows
+            assert len(told) == 1, (place, bit)
 
 
 @pytest.mark.parametrize("kind", ["samples", "host"])

@@ -37,7 +37,9 @@ COMPRESSION_SLOT: Final = 4 + 2 * 3
 SCHEMA: Final = 1
 RECORD_BATCH: Final = 3
 MOST_METADATA_BYTES: Final = 1 << 24
-"""A message describes its buffers in a few hundred bytes."""
+"""A message describes its buffers in a few thousand bytes."""
+PADDING_BYTES: Final = 64
+"""A body ends where its last buffer does, but for less than this."""
 MOST_BODY_BYTES: Final = 1 << 28
 GROUP_ROWS: Final = 4096
 MORE_BYTES: Final = 1 << 18
@@ -157,12 +159,17 @@ def pieces(path: Path, schema: pl.Schema, say: Callable[[str], None] | None = No
 def _together(messages: Iterable[bytes]) -> Iterator[list[bytes]]:
     waiting: list[bytes] = []
     waiting_bytes = 0
-    for message in messages:
-        waiting.append(message)
-        waiting_bytes += len(message)
-        if waiting_bytes >= PIECE_BYTES:
+    try:
+        for message in messages:
+            waiting.append(message)
+            waiting_bytes += len(message)
+            if waiting_bytes >= PIECE_BYTES:
+                yield waiting
+                waiting, waiting_bytes = [], 0
+    except DamagedError:
+        if waiting:  # What is whole before it is read.
             yield waiting
-            waiting, waiting_bytes = [], 0
+        raise
     if waiting:
         yield waiting
 
@@ -180,8 +187,10 @@ class Follower:
         """Return the rows that came since the last time; none when there are none."""
         if not self._path.exists():
             return self._schema.to_frame()
-        with self._path.open("rb") as file:
-            found = list(_messages(file, os.fstat(file.fileno()).st_size, self._at))
+        found: list[bytes] = []
+        # What is damaged is told when the run is over.
+        with self._path.open("rb") as file, contextlib.suppress(DamagedError):
+            found.extend(_messages(file, os.fstat(file.fileno()).st_size, self._at))
         if not self._header and found:
             self._header = found[0]
             self._at += len(found.pop(0))
@@ -239,17 +248,23 @@ def exactly(table: pl.DataFrame, schema: pl.Schema, path: Path) -> pl.DataFrame:
 def _messages(file: BinaryIO, size: int, at: int = 0) -> Iterator[bytes]:
     """Yield each message that is there in full, the schema's first.
 
-    Raises `DamagedError` for one that says of itself what cannot be.
+    Raises `DamagedError` for what cannot be a message, among it zeros that stand for what never
+    reached the disk. One that is cut off is none: a killed engine leaves it.
     """
+    batch_metadata_bytes: int | None = None
     while at + 8 <= size:
         file.seek(at)
         head = file.read(8)
-        mark, metadata_bytes = struct.unpack("<II", head)
-        # Anything else here is the end mark, or bytes that never reached the disk.
-        if mark != CONTINUATION or metadata_bytes == 0 or at + 8 + metadata_bytes > size:
+        if head == END_OF_STREAM:
             return
-        if metadata_bytes > MOST_METADATA_BYTES:
+        mark, metadata_bytes = struct.unpack("<II", head)
+        if mark != CONTINUATION:
+            raise make_error(DamagedError, "bundle.samples.no_message", at=at)
+        # Batches of one schema are described in equally many bytes.
+        if metadata_bytes > MOST_METADATA_BYTES or batch_metadata_bytes not in (None, metadata_bytes):
             raise make_error(DamagedError, "bundle.samples.metadata", at=at, length=metadata_bytes)
+        if at + 8 + metadata_bytes > size:
+            return
         metadata = file.read(metadata_bytes)
         try:
             body_bytes = _body_bytes(metadata)
@@ -261,6 +276,8 @@ def _messages(file: BinaryIO, size: int, at: int = 0) -> Iterator[bytes]:
         if at + length > size:
             return
         yield head + metadata + file.read(body_bytes)
+        if at:  # The schema comes first.
+            batch_metadata_bytes = metadata_bytes
         at += length
 
 
@@ -287,16 +304,21 @@ def _body_bytes(metadata: bytes) -> int:
 
 
 def _check_lengths(metadata: bytes, batch_at: int, body_bytes: int) -> None:
-    """Raise `IndexError` for columns or buffers of a `RecordBatch` that its body has no room for.
+    """Raise `IndexError` for columns or buffers of a `RecordBatch` that do not fill its body, or not fit.
 
-    A reader takes memory for what is said, and a library that gets none breaks the program off.
+    A reader takes memory for what is said, and a library that gets none breaks the program off. A
+    body that is longer than what is in it would hide the messages after it.
     """
     for rows, nulls in _pairs(metadata, _field_at(metadata, batch_at, NODES_SLOT)):
         if not 0 <= nulls <= rows <= 8 * body_bytes:
             raise IndexError(rows)
+    end = 0
     for offset, length in _pairs(metadata, _field_at(metadata, batch_at, BUFFERS_SLOT)):
         if offset < 0 or length < 0 or offset + length > body_bytes:
             raise IndexError(length)
+        end = max(end, offset + length)
+    if body_bytes - end >= PADDING_BYTES:
+        raise IndexError(body_bytes)
 
 
 def _pairs(metadata: bytes, field_at: int) -> Iterator[tuple[int, int]]:

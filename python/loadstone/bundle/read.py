@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -350,12 +350,10 @@ class Bundle:
                 for piece in tables.pieces(self.path, sealed, counted, columns, known=self._footers):
                     yield piece.select(columns)
             else:
-                for piece in arrows.pieces(self.path / stream, schema, self._say):
+                for piece in arrows.pieces(self.path / stream, schema, partial(self._unread, stream)):
                     yield from piece.select(columns).iter_slices(PIECE_ROWS)
         except BundleError as error:
-            told = self._fault(error)
-            if stream == "samples.arrows":
-                self._samples_fault = told
+            self._unread(stream, self._told(error))
 
     def _pieces_of_hosts(self, stream: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the tables of all hosts, on the run's clock and with its numbers."""
@@ -388,10 +386,17 @@ class Bundle:
     def _document(self, name: str) -> Any:
         return members.document(self.path, name)
 
-    def _fault(self, error: BundleError) -> str:
-        told = error.message.removeprefix(f"{self.path}{os.sep}")
-        self._say(told)
-        return told
+    def _fault(self, error: BundleError) -> None:
+        self._say(self._told(error))
+
+    def _told(self, error: BundleError) -> str:
+        return error.message.removeprefix(f"{self.path}{os.sep}")
+
+    def _unread(self, stream: str, why: str) -> None:
+        """Say why not all of a table of the engine's can be read."""
+        self._say(why)
+        if stream == "samples.arrows":
+            self._samples_fault = why
 
     def _say(self, what: str) -> None:
         if what not in self.faults:
