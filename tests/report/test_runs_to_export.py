@@ -80,3 +80,20 @@ def test_what_an_export_of_a_study_leaves_out_is_named(
             rates = [float(line.split(",")[6]) for line in text.splitlines() if line.startswith("ALL,")]
             assert len(rates) == 1
             assert rates[0] > 0
+
+
+@pytest.mark.parametrize("kind", ["fio-json", "fio-logs", "iometer-csv", "vdbench", "csv", "markdown"])
+def test_a_line_of_events_that_cannot_be_read_is_told_in_every_format(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a run that was killed; vdbench's pages and Iometer's results were written without a word."""
+    run = made(tmp_path / "run")
+    manifest = json.loads((run / "manifest.json").read_text())
+    for key in ("files", "blake3", "ended_unix_ns", "exit_code"):
+        manifest.pop(key, None)
+    (run / "manifest.json").write_text(json.dumps(manifest | {"status": "running"}))
+    lines = (run / "events.jsonl").read_text().splitlines()
+    lines[1] = lines[1][:-3]
+    (run / "events.jsonl").write_text("\n".join(lines) + "\n")
+    assert main(["export", str(run), kind, "-o", str(tmp_path / "out")]) == exitcodes.DONE
+    assert "events.jsonl: line 2 cannot be read" in capsys.readouterr().err

@@ -44,7 +44,7 @@ def open_runs(path: Path, roles: Sequence[str] | None = None, *, unverified: boo
     if not study.is_study(path):
         bundle = Bundle.open(path, unverified=unverified)
         refuse_unread(bundle)
-        return ExportedRuns((bundle,), (bundle.doubt,) if bundle.doubt else ())
+        return ExportedRuns((bundle,), (*([bundle.doubt] if bundle.doubt else []), *_faults(bundle)))
     opened = study.open_all(path, unverified=unverified)
     kept: list[Bundle] = []
     doubts = [*([opened.doubt] if opened.doubt else []), *opened.faults]
@@ -54,6 +54,15 @@ def open_runs(path: Path, roles: Sequence[str] | None = None, *, unverified: boo
             continue
         if (fault := found.samples_fault()) is None:
             kept.append(found)
+            doubts += [f"{point.bundle}: {told}" for told in _faults(found)]
         else:
             doubts.append(say("report.export.left_out", run=str(point.bundle), reason=fault))
     return ExportedRuns(tuple(kept), tuple(dict.fromkeys(doubts)))
+
+
+def _faults(bundle: Bundle) -> list[str]:
+    """Return what cannot be read of a run beside its samples. All of a sealed one can be."""
+    if not bundle.verified:
+        bundle.look_at_all()
+        _ = bundle.events
+    return bundle.faults
