@@ -178,6 +178,8 @@ class Summary:
             said.append(RunNote("changed", self.measurement.settled.text, None))
         if self.measurement.stops.text is not None:
             said.append(RunNote("changed", self.measurement.stops.text, None))
+        if (told := self.bundle.unsealed) is not None:
+            said.append(RunNote("info", told, None))
         return list(dict.fromkeys(said))
 
     @property

@@ -122,6 +122,7 @@ def bundle(opened: Bundle) -> ForeignResults:
     made = summarise(opened)
     found = tuple(cases_of_run(made))
     notes = tuple(problem.message for problem in made.problems if problem.kind == "bundle")
+    notes += () if opened.unsealed is None else (opened.unsealed,)
     return ForeignResults("bundle", found, notes=notes, verified=opened.verified, summary=made)
 
 

@@ -96,6 +96,11 @@ class Bundle:
         """Why these may not be the numbers that were measured, in a sentence; None when they are."""
         return doubt(self.altered) if self.verified is False else None
 
+    @property
+    def unsealed(self) -> str | None:
+        """What that means for its numbers, of a run that was killed or still runs; None of a sealed one."""
+        return say("bundle.seal.unsealed") if self.verified is None and self.status == "partial" else None
+
     @cached_property
     def plan(self) -> Plan:
         """What ran."""
