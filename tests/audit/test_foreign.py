@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -160,6 +161,31 @@ def test_terse_says_nothing_of_what_was_asked() -> None:
     (job,) = results.cases[0].jobs
     assert (job.iodepth, job.direct, job.block_bytes, job.read_percent) == (None, None, {}, 100.0)
     assert "terse output does not say what was asked for" in results.notes[0]
+
+
+@pytest.mark.parametrize("head", ["3;2.0.8;", "2;"])
+def test_terse_lines_of_old_fios_are_read(tmp_path: Path, head: str) -> None:
+    """fio before 2.0.9 called itself 2.0.8; version 2 does not say which fio wrote it."""
+    line = (FIO / "shared.terse3").read_text()
+    (tmp_path / "old").write_text(re.sub(r"(?m)^3;fio-[^;]*;", head, line))
+    found, known = foreign.read(tmp_path / "old"), foreign.read(FIO / "shared.terse3")
+    assert found.format == f"fio terse ({'version 2' if head == '2;' else '2.0.8'})"
+    assert [one.ops for one in found.cases] == [one.ops for one in known.cases]
+
+
+def test_a_name_with_semicolons_shifts_no_terse_field(tmp_path: Path) -> None:
+    """Its line was read one field off: the bandwidth was taken for the rate."""
+    lines = (FIO / "shared.terse3").read_text().splitlines()
+    name = lines[0].split(";")[2]
+    (tmp_path / "f").write_text(
+        "".join(line.replace(f";{name};", f";{name};x;1;", 1) + "\n" for line in lines)
+    )
+    found, known = foreign.read(tmp_path / "f"), foreign.read(FIO / "shared.terse3")
+    assert [one.ops for one in found.cases] == [one.ops for one in known.cases]
+    assert f"{name};x;1" in {job.job for one in found.cases for job in one.jobs}
+    (tmp_path / "f").write_text(lines[0].replace("%=", "%"))
+    with pytest.raises(InputError, match="field 18 and the 19 after it are no percentiles"):
+        foreign.read(tmp_path / "f")
 
 
 def test_clones_of_one_file_are_found_in_real_output() -> None:

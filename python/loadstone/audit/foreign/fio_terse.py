@@ -1,4 +1,4 @@
-"""fio's terse output, versions 3 to 5, as Cases: one for each group.
+"""fio's terse output, versions 2 to 5, as Cases: one for each group.
 
 Knows the order of the fields. There is nothing of what was asked for in it but the jobs' names.
 """
@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-LINE: Final = re.compile(rb"(?m)^[345];fio-[^;\n]*;")
+LINE: Final = re.compile(rb"(?m)^(?:[345];(?:fio-[^;\n]*|\d+\.\d[^;\n]*);|2;[^;\n]*;\d+;\d+;(?=[^\n]*%=))")
+"""Versions of fio before 2.0.9 are numbers alone; a line of version 2 does not name fio's."""
 HEAD_FIELDS: Final = 5
 PERCENTILES: Final = 20
-DIRECTION_FIELDS: Final = {"3": 41, "4": 41, "5": 47}
+FIRST_PERCENTILE: Final = HEAD_FIELDS + 12
+PERCENTILE: Final = re.compile(r"[\d.]+%=\d+")
+DIRECTION_FIELDS: Final = {"2": 41, "3": 41, "4": 41, "5": 47}
 DIRECTIONS: Final[dict[str, tuple[shape.Op, ...]]] = {
+    "2": ("read", "write"),
     "3": ("read", "write"),
     "4": ("read", "write", "trim"),
     "5": ("read", "write", "trim"),
@@ -41,10 +45,20 @@ def read(path: Path) -> reader.ForeignResults:
         if not LINE.match(line.encode("utf-8", "replace")):
             continue
         fields = line.split(";")
+        if fields[0] == "2":
+            fields.insert(1, "version 2")
+        # A name may have semicolons in it.
+        shifted = (
+            next((at for at, one in enumerate(fields) if PERCENTILE.fullmatch(one)), 0) - FIRST_PERCENTILE
+        )
+        if shifted > 0:
+            fields[2 : 3 + shifted] = [";".join(fields[2 : 3 + shifted])]
         version = fields[1]
         needed = HEAD_FIELDS + DIRECTION_FIELDS[fields[0]] * len(DIRECTIONS[fields[0]]) + CPU_FIELDS
         if len(fields) < needed:
             raise reader.wrong(path, "fields", number, found=str(len(fields)), least=str(needed))
+        if not all(map(PERCENTILE.fullmatch, fields[FIRST_PERCENTILE : FIRST_PERCENTILE + PERCENTILES])):
+            raise reader.wrong(path, "terse_order", number, place=str(FIRST_PERCENTILE + 1))
         groups[fields[3]].append(_job(fields))
     if not groups:
         raise reader.wrong(path, "no_terse_line")
