@@ -38,6 +38,12 @@ def test_repeats_are_a_study_with_one_document_and_a_page(tmp_path: Path) -> Non
     # A run of a study is a run like any other.
     again = run("report", "s/runs/002-repeat-2", cwd=tmp_path)
     assert again.code == 0, again.err
+    # What the study comes to is sealed as its runs are.
+    result = tmp_path / "s" / "result.json"
+    result.write_text(result.read_text().replace('"runs": 2', '"runs": 9'))
+    altered = run("report", "s", cwd=tmp_path)
+    assert altered.code == 2
+    assert "result.json was altered" in altered.err
 
 
 def test_a_study_that_is_killed_tells_what_the_run_it_was_in_has_measured(

@@ -88,6 +88,8 @@ class StudyRecord(FrozenModel):
     """Runs there would have been in all, where that was known when it ended."""
     input_seals: dict[str, str] = Field(default_factory=dict)
     """BLAKE3 of each file under `input/`, by its name there."""
+    result_seal: str | None = None
+    """BLAKE3 of `result.json`, once it is written."""
     blake3: str | None = None
     """Hash of the rest of this document, once it is written."""
 
@@ -206,7 +208,8 @@ def _places(study: StudyRecord) -> Iterator[str]:
 def _altered(path: Path, study: StudyRecord, document: Mapping[str, Any]) -> list[str]:
     """Return in words what of the study itself is not as it was written; runs answer for themselves."""
     altered = seal.own_difference(document, STUDY, required=True)
-    for name, said in study.input_seals.items():
+    result = {} if study.result_seal is None else {layout.RESULT: study.result_seal}
+    for name, said in (study.input_seals | result).items():
         try:
             if seal.hash_of(path, name)[1] != said:
                 altered.append(f"{name} was altered")
@@ -237,10 +240,11 @@ def result_text(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def write_result(path: Path, document: Mapping[str, Any]) -> None:
-    """Write `result.json`. Raises `BundleError`."""
+def write_result(path: Path, document: Mapping[str, Any]) -> str:
+    """Write `result.json` and return its hash. Raises `BundleError`."""
     try:
         Disk().put(path / layout.RESULT, result_text(document).encode("utf-8", "replace"))
+        return seal.hash_of(path, layout.RESULT)[1]
     except OSError as error:
         raise unwritten(path, error) from error
 

@@ -138,7 +138,7 @@ def run_study(
     with maker.hold():
         maker.check(known, consent, clock)
         study = (
-            earlier.study.model_copy(update={"status": "running"})
+            earlier.study.model_copy(update={"status": "running", "result_seal": None})
             if earlier is not None
             else _begun(asked, out_dir)
         )
@@ -263,12 +263,16 @@ class _Runner:
         result = None
         if self._hooks.result is not None:
             result = self._hooks.result(self._directory, self._study, self._done)
-            self._kept(partial(on_disk.write_result, self._directory, result))
+            self._kept(partial(self._write_result, result))
         self._kept(self._write)
         if self._unwritten is None:
             return StudyOutcome(self._directory, self._study, self._done, exit_code, self._error, result)
         failed = self._study.model_copy(update={"status": "failed"})
         return StudyOutcome(self._directory, failed, self._done, exitcodes.FAILED, self._unwritten, result)
+
+    def _write_result(self, result: dict[str, Any]) -> None:
+        sealed = on_disk.write_result(self._directory, result)
+        self._study = self._study.model_copy(update={"result_seal": sealed})
 
     def _close(self) -> None:
         if self._hooks.closing is not None:
