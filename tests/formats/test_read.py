@@ -54,6 +54,23 @@ def test_every_mistake_of_a_file_is_told_once_each_with_its_place_and_hint() -> 
     ]
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("bss", "bs"),
+        ("blocksz", "blocksize"),
+        ("ramptime", "ramp_time"),
+        ("file", "filename"),
+        ("qd", "iodepth"),
+        ("read_percent", "rwmixread"),
+        ("cpus", "cpus_allowed"),
+    ],
+)
+def test_a_hint_begins_as_what_was_typed_or_is_the_word_of_another_program(given: str, meant: str) -> None:
+    """Of `bss` the hint was `ss`, of `file` it was `profile`, of `read_percent` `trim_percentage`."""
+    assert error(f"[one]\n{given}=4\n").hint == f"did you mean {meant!r}?"
+
+
 def test_what_options_come_to_together_is_told_of_jobs_without_mistakes_of_their_own() -> None:
     """A job with a mistake is not put together: what is said of the rest of it may not be so."""
     together = "[{}]\nlog_issue_time=1\n{}"

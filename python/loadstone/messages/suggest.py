@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 from typing import TYPE_CHECKING
 
 from loadstone.messages import say
@@ -14,7 +15,15 @@ if TYPE_CHECKING:
 def nearest(name: str, valid: Iterable[str], *, limit: int = 12) -> str | None:
     """Return a hint: the nearest valid name, or all of them when they are few."""
     choices = sorted(set(valid))
-    close = difflib.get_close_matches(name[:64], choices, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(name[:64], choices, n=8, cutoff=0.6)
     if close:
-        return say("api.name.near", name=repr(close[0]))
+        best = max(close, key=lambda one: _likeness(name[:64], one))
+        return say("api.name.near", name=repr(best))
     return say("api.name.valid", names=", ".join(choices)) if 0 < len(choices) <= limit else None
+
+
+def _likeness(name: str, other: str) -> float:
+    """Return how alike two names are; who mistypes one begins it right (Winkler 1990)."""
+    alike = difflib.SequenceMatcher(None, other, name).ratio()
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(name[:4], other, strict=False))
+    return alike + 0.1 * sum(1 for _ in same) * (1 - alike)

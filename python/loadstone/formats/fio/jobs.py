@@ -22,6 +22,18 @@ if TYPE_CHECKING:
     from loadstone.formats.fio.grammar import Entry, Section
     from loadstone.formats.fio.option import Option
 
+MEANT: Final = {
+    "cpus": "cpus_allowed",
+    "device": "filename",
+    "duration": "runtime",
+    "file": "filename",
+    "qd": "iodepth",
+    "queue_depth": "iodepth",
+    "read_percent": "rwmixread",
+    "write_percent": "rwmixwrite",
+}
+"""Names that other programs have, and what they are here."""
+
 
 @dataclass(slots=True)
 class JobReader:
@@ -152,7 +164,7 @@ class JobReader:
         if entry.name.lower() in BY_NAME:
             hint: str | None = f"names are in lower case: {entry.name.lower()!r}"
         else:
-            hint = nearest(entry.name, BY_NAME)
+            hint = nearest(MEANT.get(entry.name, entry.name), BY_NAME)
         shown = UNSHOWN if entry.where.option is None else repr(entry.name[:64])
         raise make_error(InputError, "formats_fio.jobs.unknown", where=entry.where, hint=hint, shown=shown)
 
