@@ -6,7 +6,8 @@ spent in queue (`/sys/block/NAME/stat`, Documentation/block/stat.rst) over the l
 The ratio is to the fio whose median is the better: the larger of two in every round would be a
 draw of two against one, and above an equal program's rate by their noise. It is taken within each
 round and given with the lowest and highest of all; at the depths asked for it should be 1.0 or the
-noise should reach it. Judges ratios only.
+noise should reach it. The CPU time, given alike, is the whole program's. To start `loadstone fio` takes
+2 s of it, give or take 0.2: at low depths a run takes 3 s or more. Judges ratios only.
 
     python bench/depths.py [--rounds 5] [--seconds 2] [--only loop,direct,cached] [--depths 1,8]
 """
@@ -42,7 +43,7 @@ HEAD = [
     "depth",
     "program",
     "IOPS",
-    "CPU ns per I/O",
+    "CPU ns per I/O (all rounds)",
     "mean depth at the device",
     "IOPS, loadstone fio over the better fio (all rounds)",
 ]
@@ -106,9 +107,16 @@ def numbers(runs: Sequence[Taken]) -> list[str]:
     depths = [run.depth for run in runs if run.depth is not None]
     return [
         f"{statistics.median(run.iops for run in runs) / 1e3:.0f}k",
-        nanoseconds(statistics.median(run.cpu_ns for run in runs)),
+        spread([run.cpu_ns for run in runs]),
         f"{statistics.median(depths):.1f}" if depths else "no device",
     ]
+
+
+def spread(cpu_ns: Sequence[float]) -> str:
+    """Median, lowest and highest: where few I/Os are done a start's noise is more than they cost."""
+    return (
+        f"{nanoseconds(statistics.median(cpu_ns))} ({nanoseconds(min(cpu_ns))} to {nanoseconds(max(cpu_ns))})"
+    )
 
 
 def ratio(name: str, taken: dict[str, list[Taken]]) -> str:
