@@ -112,7 +112,7 @@ def seal(held: RunTargets, anchor: Path, foreign: str | None = None) -> None:
 
 
 def newest_ns(anchor: Path) -> int:
-    return max((one.stat().st_ctime_ns for one in anchor.rglob("vdb_f*.file")), default=0)
+    return max((one.stat().st_ctime_ns for one in anchor.rglob("vdb*")), default=0)
 
 
 def test_what_comes_between_the_last_look_and_the_seal_is_not_vouched_for(tmp_path: Path) -> None:
@@ -215,6 +215,16 @@ def test_what_others_did_to_a_sealed_tree_is_seen(tmp_path: Path, change: Callab
     change(anchor)
     said = refusal(anchor)
     assert "came or was changed after" in said or "was copied from another tree" in said
+
+
+def test_a_directory_that_is_moved_into_a_sealed_tree_is_seen(tmp_path: Path) -> None:
+    """Its files are older than the seal, and keep their ctime: they were written over."""
+    mine = tree(tmp_path / "mine")
+    time.sleep(0.05)
+    anchor = sealed(tmp_path / "t")
+    (anchor / "vdb.1_1.dir").rename(tmp_path / "aside")
+    (mine / "vdb.1_1.dir").rename(anchor / "vdb.1_1.dir")
+    assert "vdb.1_1.dir came or was changed after" in refusal(anchor)
 
 
 def test_a_file_with_another_name_elsewhere_is_never_written_through(tmp_path: Path) -> None:

@@ -338,7 +338,7 @@ fn prepare_one(
         Seen::Other(found) if others.len() < MOST_OTHERS => {
             others.insert(anchor.kept.tag(&found.identity).0);
         }
-        Seen::Other(_) => {}
+        Seen::Other(_) | Seen::Below(_) => {}
         Seen::Directory(number, entries) => registry.found_directory(number, entries),
     };
     walk::scan(file, &shape, tree.vouched_ns, &mut note, &mut looking)?;
@@ -456,6 +456,8 @@ impl Seeing {
                 let tag = tree.anchor.kept.tag(&found.identity);
                 (found, tree.others.contains(&tag.0))
             }
+            // A directory that comes in its place has a later ctime, and old files.
+            Seen::Below(found) => (found, true),
             Seen::Directory(..) => return,
         };
         self.newest_ns = self.newest_ns.max(found.changed_ns);

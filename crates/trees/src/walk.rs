@@ -38,7 +38,7 @@ struct Walk<'a> {
     /// File system it stays on.
     device: u64,
     path: String,
-    /// Files with a later ctime end it.
+    /// Files and directories with a later ctime end it; not the anchor, where the mark is written.
     vouched_ns: Option<u64>,
     files: u64,
     directories: u64,
@@ -64,6 +64,8 @@ pub enum Seen<'a> {
     Other(&'a Found),
     /// A directory of the tree with so many entries.
     Directory(u32, u32),
+    /// A directory below the anchor, of this tree or one with other numbers.
+    Below(&'a Found),
 }
 
 /// Told what is seen; of a file also its place.
@@ -128,7 +130,8 @@ impl<'a> Walk<'a> {
                 Entry::Directory(number) => {
                     let child = directory.and_then(|parent| shape.child(parent, number));
                     self.within(&name, |walk| {
-                        let below = walk.open(here, &name)?;
+                        let (below, found) = walk.enter(here, &name)?;
+                        visit(Seen::Below(&found), &String::new);
                         walk.scan(&below, shape, (level + 1, child), visit)
                     })?;
                 }
@@ -174,7 +177,7 @@ impl<'a> Walk<'a> {
                 }
                 Entry::Directory(_) => {
                     self.within(name, |walk| {
-                        let below = walk.open(here, name)?;
+                        let (below, _) = walk.enter(here, name)?;
                         walk.clear(&below, level + 1)
                     })?;
                     self.removed(name, Directory::held(here).rmdir(name))?;
@@ -236,6 +239,27 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Opens a directory below the anchor. One that was moved here has a later ctime; what is in
+    /// it has not.
+    fn enter(&self, here: &File, name: &CString) -> Result<(File, Found), Halt> {
+        let below = self.open(here, name)?;
+        let found = Found::of(&below).map_err(|errno| self.broken(name, errno))?;
+        self.vouched(&found, || self.path.trim_end_matches('/').to_owned())?;
+        Ok((below, found))
+    }
+
+    /// Ends the walk where something came after the tree was looked at.
+    fn vouched(&self, found: &Found, place: impl Fn() -> String) -> Result<(), Halt> {
+        match self.vouched_ns {
+            Some(limit_ns) if found.changed_ns > limit_ns => Err(Halt::Unfit(
+                place(),
+                "came or was changed after the tree was looked at".into(),
+                "move it away, and run again",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// A regular file here.
     fn file(&self, here: &File, name: &CString) -> Result<Found, Halt> {
         let found = Directory::held(here).look(name, libc::AT_SYMLINK_NOFOLLOW);
@@ -246,16 +270,7 @@ impl<'a> Walk<'a> {
         if !found.is_file() {
             return Err(self.other(name, "a regular file"));
         }
-        if self
-            .vouched_ns
-            .is_some_and(|limit_ns| found.changed_ns > limit_ns)
-        {
-            return Err(Halt::Unfit(
-                self.place(name),
-                "came or was changed after the tree was looked at".into(),
-                "move it away, and run again",
-            ));
-        }
+        self.vouched(&found, || self.place(name))?;
         Ok(found)
     }
 

@@ -173,6 +173,40 @@ fn what_came_after_the_tree_was_looked_at_ends_the_run_before_it_begins() {
     }
 }
 
+/// Files in a directory keep their ctime when it is moved: 1,288 sectors of two were written over.
+#[test]
+fn a_directory_that_came_with_old_files_ends_the_run_before_it_begins() {
+    for clear in [false, true] {
+        let dir = Scratch::new();
+        let anchor = dir.join("anchor");
+        let mine = dir.join("mine/vdb.2_1.dir");
+        std::fs::create_dir_all(&mine).unwrap();
+        std::fs::write(mine.join("vdb_f0001.file"), "mine").unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let mut plan = formatted(&anchor);
+        let top = anchor.join("vdb.1_1.dir");
+        let changed_ns = |path: &std::path::Path| {
+            let found = std::fs::metadata(path).unwrap();
+            found.ctime() as u64 * SECOND_NS + found.ctime_nsec() as u64
+        };
+        plan.trees[0].vouched_ns = Some(
+            changed_ns(&top.join("vdb.2_1.dir/vdb_f0001.file")).max(changed_ns(&top))
+                + SECOND_NS / 10,
+        );
+        plan.trees[0].clear = clear;
+        add(&mut plan, 0, FileOperation::Delete {});
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        std::fs::rename(&top, dir.join("aside")).unwrap();
+        std::fs::rename(dir.join("mine"), &top).unwrap();
+        let outcome = run(&plan);
+        assert_eq!(outcome.code, 3);
+        let said = outcome.fatal();
+        assert!(said.contains("came or was changed after"), "{said}");
+        let kept = std::fs::read(top.join("vdb.2_1.dir/vdb_f0001.file")).unwrap();
+        assert_eq!(kept, b"mine");
+    }
+}
+
 #[test]
 fn a_full_file_system_is_an_event_and_the_end_of_the_stream() {
     let dir = Scratch::new();

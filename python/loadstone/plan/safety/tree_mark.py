@@ -62,6 +62,7 @@ def look(anchor: Path, tell: Callable[[int], None] | None = None) -> Walked:
         f"{point} is mounted below it: a tree stays on one file system" for point in _mounted(anchor)
     ]
     sealed_ns, found.changed = sealed_until(anchor)
+    moved: str | None = None
     top = os.open(anchor, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         device = os.fstat(top).st_dev
@@ -73,6 +74,9 @@ def look(anchor: Path, tell: Callable[[int], None] | None = None) -> Walked:
                     continue
                 status = os.stat(name, dir_fd=here, follow_symlinks=False)
                 if is_directory and stat.S_ISDIR(status.st_mode) and status.st_dev == device:
+                    if sealed_ns is not None and status.st_ctime_ns > sealed_ns:
+                        # What is in a directory that was moved here keeps its ctime.
+                        moved = moved or _came(anchor / place / name)
                     entered.append(name)
                     continue
                 path = str(anchor / place / name)
@@ -83,7 +87,12 @@ def look(anchor: Path, tell: Callable[[int], None] | None = None) -> Walked:
             directories[:] = entered
     finally:
         os.close(top)
+    found.changed = found.changed or moved
     return found
+
+
+def _came(path: Path | str) -> str:
+    return f"{path} came or was changed after the run that sealed the tree"
 
 
 def _raise(error: OSError) -> None:
@@ -104,7 +113,7 @@ def _judge(
     if unfit is not None and not found.unfit:
         found.unfit.append(f"{path} {unfit}; move it away")
     if sealed_ns is not None and found.changed is None and status.st_ctime_ns > sealed_ns:
-        found.changed = f"{path} came or was changed after the run that sealed the tree"
+        found.changed = _came(path)
 
 
 def begin(anchor: Path, structure: Structure, first_file: int, *, shared: bool = False) -> None:
