@@ -13,7 +13,9 @@ from lab.fit.model import row_features
 from lab.probes import rows
 
 from loadstone.audit import belief
+from loadstone.audit.explained import REMAINS
 from loadstone.audit.judge import CREDIBLE, ENOUGH, GRAVE
+from loadstone.audit.rules import throttled
 from loadstone.audit.rules.probes import LIKELY
 from loadstone.explanations.names import UNEXPLAINED
 from loadstone.explanations.weigh import scaled, weigh
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from loadstone.explanations.weights import Fitted
 
 BELIEVED = 0.8
+PLATEAUS = [["throttled", throttled.SURE], ["throttled", throttled.LESS_SURE]]
+"""Findings that limit by evenness: of a line it is known by how sure the rule is."""
 ORDER = ("not_valid", "limited", "suspect", "note")
 
 
@@ -77,6 +81,9 @@ def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> S
     )
     features = row_features(row) | belief.of_probes(weighed, tried)
     sure = belief.after_probes(features, fitted)
+    limiters = sum(one.probability for one in scaled(weighed, sure) if "throttled" in one.explanation.rules)
+    if limiters < REMAINS:
+        causes = [[*one[:2], "note"] if one[:2] in PLATEAUS else one for one in causes]
     return _said(
         row,
         causes,

@@ -9,10 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from loadstone.audit import rate_variation, timeline
+from loadstone.audit import judge, rate_variation, timeline
 from loadstone.audit.case import Figure, LatencyFigures
 from loadstone.audit.rule import CannotTell, Clear, NotMine
 from loadstone.audit.rules import not_steady, throttled, too_few_samples
+from loadstone.explanations.job_facts import JobFacts
+from loadstone.explanations.readings import Probed, ProbeReading, Tried
 from loadstone.path.layers import Ceiling, DataPath, Layer
 from tests.audit.cases import WINDOW_NS, disk, job, one, run
 
@@ -183,7 +185,7 @@ def on_their_own(mean_ns: float, scatter: float, count: int = 5000) -> NDArray[n
 @pytest.mark.parametrize("late_ns", [20e3, 200e3, 1e6])
 def test_a_limiter_makes_up_for_what_was_late_and_its_rate_stands_still(late_ns: float) -> None:
     found = one(throttled.RULE, loop(on_time(2e6, late_ns)))
-    assert (found.effect, found.confidence, found.layer) == ("limited", 0.85, "a limiter")
+    assert (found.effect, found.confidence, found.layer) == ("limited", 0.8, "a limiter")
     assert "held at 500" in found.text
     assert "round number" in found.text
     assert found.evidence["iops"] == pytest.approx(500, rel=0.005)
@@ -194,7 +196,7 @@ def test_what_is_made_up_for_behind_a_cut_hides_no_limiter() -> None:
     ends = 8e6 * np.arange(1, 626)
     ends[95:100] = 0.7999e9 + 2e5 * np.arange(5)
     found = one(throttled.RULE, loop(np.diff(ends, prepend=0.0)))
-    assert (found.effect, found.confidence) == ("limited", 0.85)
+    assert (found.effect, found.confidence) == ("limited", 0.8)
 
 
 @pytest.mark.parametrize("scatter", [0.003, 0.03, 0.3])
@@ -226,8 +228,36 @@ def test_in_order_a_cache_that_reads_ahead_is_as_even_as_a_limiter_and_so_it_is_
 
 def test_among_several_outstanding_only_a_round_number_speaks_for_a_limiter() -> None:
     several = (job(iodepth=4),)
-    assert one(throttled.RULE, loop(on_time(2e6, 200e3), jobs=several)).confidence == 0.85
+    assert one(throttled.RULE, loop(on_time(2e6, 200e3), jobs=several)).confidence == 0.8
     assert throttled.RULE.judge(loop(on_time(1e9 / 565, 200e3), jobs=several)) == Clear()
+
+
+def probed(value: float) -> Probed:
+    """Probes at half and twice the depth: the rate follows, or stands where it was."""
+    still = ("size.half", "size.twice", "again.own", "again.second", "again.repeat", "again.tiny")
+    told = dict.fromkeys((*still, "longer.drop", "longer.main"), 0.0)
+    told |= {"depth.half": -value, "depth.twice": value, "one.scaling": value / 0.69}
+    readings = tuple(ProbeReading(name=name, value=one, error=0.02, count=1000) for name, one in told.items())
+    tried = Tried(name="all", bundle="probes/001", seconds=9, written_bytes=0, result="", readings=readings)
+    return Probed(stage=0, budget_s=20, tried=(tried,), left_out=(), ended="")
+
+
+def test_probes_take_back_a_plateau_and_no_step() -> None:
+    """Regression (seeds 200254, 711358): even by chance, and limited though twice the depth doubled it."""
+    facts = JobFacts(
+        reads=True, writes=False, in_order=False, paced=False, depth=4, targets=1,
+        partial=False, off_grid=False, repeats_payload=False, in_tree=False,
+    )  # fmt: skip
+    even = replace(loop(on_time(2e6, 200e3), jobs=(job(iodepth=4),)), job_facts=facts)
+    assert judge.as_found(even).kind == "limited"
+    free = judge.as_found(replace(even, probed=probed(0.69)))
+    assert free.kind == "measures_storage"
+    assert [one.effect for one in free.causes if one.rule == "throttled"] == ["note"]
+    held = judge.as_found(replace(even, probed=probed(0.0)))
+    assert (held.kind, held.causes[0].rule) == ("limited", "throttled")
+    fell = replace(run(noisy(3000, 30, 0.05) + noisy(400, 70, 0.05)), job_facts=facts, probed=probed(0.69))
+    assert judge.as_found(fell).causes[0].rule == "throttled"
+    assert judge.as_found(fell).kind == "limited"
 
 
 def nearest_first(depth: int, count: int = 5000) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

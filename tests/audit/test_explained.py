@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loadstone.audit.explained import with_explanations
+from loadstone.audit.explained import AfterProbes, with_explanations
 from loadstone.explanations.job_facts import JobFacts
 from loadstone.explanations.readings import Probed, ProbeReading, Tried
 from loadstone.verdict import Verdict
@@ -33,7 +33,8 @@ def after(zeros: float) -> Verdict:
         kind="measures_storage", limited_by=None, confidence=0.7, sentences="", causes=(), missing=(),
         checked=("throttled", "short_stroke", "time_structure"), advice=(),
     )  # fmt: skip
-    return with_explanations(plain, run(job_facts=READS, probed=probed))
+    case = run(job_facts=READS, probed=probed)
+    return with_explanations(plain, case, AfterProbes.of(plain, case))
 
 
 def test_blocks_of_nothing_but_zeros_are_named_as_what_no_probe_showed() -> None:

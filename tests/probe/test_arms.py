@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from loadstone.audit.job_facts import job_facts
@@ -15,9 +17,10 @@ from loadstone.plan.resolve import resolve
 from loadstone.probe import changes
 from loadstone.probe.arms import ArmPlan, Turns, plan_of
 from loadstone.probe.base import PART, Base, writes
-from loadstone.probe.figures import Figures, together, unsettled
+from loadstone.probe.figures import Figures, fell, together, unsettled
 from loadstone.probe.forecast import forecast, most_written
-from loadstone.probe.probes import PROBES
+from loadstone.probe.probe import Measured
+from loadstone.probe.probes import PROBES, longer
 from loadstone.probe.sample_size import ios_per_arm
 from loadstone.probe.session import offers
 
@@ -46,6 +49,7 @@ def measured(**changed: Any) -> Figures:
         "quarters": (10_000.0, 10_000.0),
         "written_bytes": 0,
         "dips": None,
+        "fell": None,
     }
     return Figures(**{**fields, **changed})
 
@@ -243,3 +247,23 @@ def test_places_of_a_small_target_are_a_larger_part_of_it(tmp_path: Path, mib: i
         if one.probe.name == "position":
             lengths = {use.length_bytes for stream in one.plan.streams for use in stream.files}
             assert lengths == {256 * 4096}
+
+
+def test_a_step_in_a_longer_run_is_read_by_its_levels(tmp_path: Path) -> None:
+    """Regression (seed 181233): in the spread of the whole a step in the last quarter hid itself."""
+    chance, lengths = np.random.default_rng(3), np.full(200, 0.05)
+    ops = np.concatenate([chance.normal(500, 25, 165), chance.normal(100, 5, 35)])
+    found = fell(ops, lengths)
+    assert found is not None
+    assert found.before == pytest.approx(10_000, rel=0.01)
+    assert found.after == pytest.approx(2_000, rel=0.05)
+    assert found.error_after < 0.05
+    assert fell(chance.normal(500, 25, 200), lengths) is None
+    assert fell(np.linspace(500, 100, 200), lengths) is None
+    assert fell(ops[160:172], lengths[160:172]) is None
+    turn = measured(quarters=(10_000.0, 3_000.0), log_error=0.4, fell=found)
+    start = base(tmp_path, {"rw": "randread", "bs": "4k", "iodepth": 8})
+    told = {one.name: one for one in longer.PROBE.read(Measured({"longer": (turn,)}), start)}
+    assert told["longer.main"].value == pytest.approx(math.log(0.2), abs=0.05)
+    assert told["longer.main"].error < 0.1
+    assert told["longer.drop"].value == pytest.approx(math.log(0.2), abs=0.05)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import case_queries
+from loadstone.audit.layer_flows import keeps_parity
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
@@ -44,7 +45,13 @@ def loaded_share(case: Case) -> float:
 
 
 def above_device(case: Case) -> AboveDevice | None:
-    """Return how I/Os wait above the device; None where nothing counts them there."""
+    """Return how I/Os wait above the device; None where nothing counts them there.
+
+    Nothing does where a layer keeps parity: a small write is old data read, then parity computed, then both
+    written, and between these it is at no device, though the storage is at work on it.
+    """
+    if _parity(case):
+        return None
     asked, inflight, latency = case_queries.outstanding(case), _inflight(case), case.total.latency
     if asked is None or inflight is None or latency is None or latency.mean_ns is None:
         return None
@@ -54,6 +61,14 @@ def above_device(case: Case) -> AboveDevice | None:
         # Fewer than asked for are outstanding where the generator keeps fewer: those wait nowhere.
         expected = min(expected, max(case.total.iops.value * latency.mean_ns / 1e9, 1e-9))
     return AboveDevice(inflight, expected, latency.mean_ns * (1 - inflight / expected))
+
+
+def _parity(case: Case) -> bool:
+    """Tell whether writes go through a layer that keeps parity."""
+    paths = [one.path_layers for one in case.targets if one.path_layers is not None]
+    return case_queries.does(case, "write") and any(
+        keeps_parity(layer) for path in paths for layer in path.layers
+    )
 
 
 def _inflight(case: Case) -> float | None:

@@ -69,6 +69,15 @@ def _of_a_busy_host(cause: Cause) -> bool:
     return "host_cpu_percent" in cause.evidence and cause.confidence <= SERVED
 
 
+def rests_on_evenness(cause: Cause) -> bool:
+    """Tell whether it limits a number because that is more even than its latencies make it.
+
+    Probes try the same again at other depths and sizes. What fell in the run, or met a known limit, they
+    cannot take back.
+    """
+    return cause.effect == "limited" and "if_independent_share" in cause.evidence
+
+
 def untried(suspicions: Sequence[float], missing: int, looked: int) -> float:
     """Return it where nothing was tried. `suspicions`: confidence of each finding that decides nothing."""
     return min(MOST, FITTED.untried.probability(features(suspicions, missing, looked)))

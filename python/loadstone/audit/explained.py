@@ -6,7 +6,8 @@ is done in `explanations`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from loadstone.audit import belief
 from loadstone.explanations.open_questions import open_questions
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.audit.case import Case
+    from loadstone.explanations.readings import Tried
     from loadstone.explanations.weigh import Weighed
     from loadstone.verdict import RuleName
 
@@ -26,23 +28,49 @@ REMAINS: Final = 0.05
 EVEN: Final = 0.5
 
 
-def with_explanations(verdict: Verdict, case: Case) -> Verdict:
-    """Add the explanations; say of a number that nothing speaks against what was tried."""
-    if case.job_facts is None:
-        return verdict
-    found: dict[RuleName, float] = {
-        cause.rule: cause.confidence
-        for cause in verdict.causes
-        if cause.effect != "note" and cause.rule != "probes"
-    }
-    weighed = weigh(case.job_facts, case.probed, found, verdict.checked)
-    if not weighed:
-        return verdict
-    tried = [one for one in case.probed.tried if one.seconds] if case.probed is not None else []
-    sure = verdict.confidence
-    if tried:
+@dataclass(frozen=True, slots=True)
+class AfterProbes:
+    """The explanations as all evidence weighs them, what was tried, and how probable the storage is."""
+
+    weighed: tuple[Weighed, ...]
+    tried: tuple[Tried, ...]
+    measures: float | None
+    """None where nothing was tried."""
+
+    @classmethod
+    def of(cls, verdict: Verdict, case: Case) -> Self | None:
+        """Weigh the findings of a verdict with what probes measured; None where nothing is to be weighed."""
+        if case.job_facts is None:
+            return None
+        found: dict[RuleName, float] = {
+            cause.rule: cause.confidence
+            for cause in verdict.causes
+            if cause.effect != "note" and cause.rule != "probes"
+        }
+        weighed = weigh(case.job_facts, case.probed, found, verdict.checked)
+        if not weighed:
+            return None
+        tried = tuple(one for one in case.probed.tried if one.seconds) if case.probed is not None else ()
+        if not tried:
+            return cls(tuple(weighed), (), None)
         grounds = belief.grounds(verdict.causes, verdict.missing, verdict.checked)
-        sure = belief.probed(*grounds, weighed, belief.TriedReadings.of(case.job_facts, case.probed))
+        readings = belief.TriedReadings.of(case.job_facts, case.probed)
+        return cls(tuple(weighed), tried, belief.probed(*grounds, weighed, readings))
+
+    def chance_of(self, rule: RuleName) -> float:
+        """Return how probable what a rule points at is after probes; 1 where nothing was tried."""
+        if self.measures is None:
+            return 1.0
+        likely = scaled(self.weighed, self.measures)
+        return sum(one.probability for one in likely if rule in one.explanation.rules)
+
+
+def with_explanations(verdict: Verdict, case: Case, evidence: AfterProbes | None) -> Verdict:
+    """Add the explanations; say of a number that nothing speaks against what was tried."""
+    if evidence is None:
+        return verdict
+    sure = verdict.confidence if evidence.measures is None else evidence.measures
+    weighed, tried = list(evidence.weighed), evidence.tried
     if verdict.kind == "measures_storage":
         weighed = scaled(weighed, sure)
     changes: dict[str, Any] = {

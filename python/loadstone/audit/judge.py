@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import belief
-from loadstone.audit.explained import of_phases, with_explanations
+from loadstone.audit.explained import REMAINS, AfterProbes, of_phases, with_explanations
 from loadstone.audit.rule import CannotTell, Clear, Finding, cannot_tell
 from loadstone.audit.rules import RULES
 from loadstone.messages import say
@@ -149,7 +149,22 @@ def as_found(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
     causes.sort(key=lambda cause: (_weight(cause), -cause.confidence))
     verdict = _verdict(case.name, causes, missing, tuple(checked))
     verdict = verdict.model_copy(update={"layers": case.layers, "time": case.time})
-    return verdict if nothing is not None else with_explanations(verdict, case)
+    if nothing is not None:
+        return verdict
+    evidence = AfterProbes.of(verdict, case)
+    kept = [_unless_refuted(cause, evidence) for cause in causes]
+    if kept != causes:
+        kept.sort(key=lambda cause: (_weight(cause), -cause.confidence))
+        verdict = _verdict(case.name, kept, missing, tuple(checked))
+        verdict = verdict.model_copy(update={"layers": case.layers, "time": case.time})
+    return with_explanations(verdict, case, evidence)
+
+
+def _unless_refuted(cause: Cause, evidence: AfterProbes | None) -> Cause:
+    """Let a plateau decide nothing where it and probes together leave no limiter among what remains."""
+    if evidence is None or not belief.rests_on_evenness(cause) or evidence.chance_of(cause.rule) >= REMAINS:
+        return cause
+    return cause.model_copy(update={"effect": "note"})
 
 
 def _nothing_measured(case: Case) -> CannotTell | None:

@@ -34,6 +34,16 @@ MIRRORED: Final = {"raid1": 2.0, "raid10": 2.0, "dup": 2.0, "raid1c3": 3.0, "rai
 PARITY: Final = ("raid4", "raid5", "raid6")
 
 
+def keeps_parity(layer: Layer) -> bool:
+    """Tell whether a layer computes parity of what is written to it."""
+    return any(one in _profile(layer) for one in PARITY)
+
+
+def _profile(layer: Layer) -> str:
+    """Return how an array lays its data out; nothing of what is none."""
+    return str(layer.facts.get("data_profile") or layer.facts.get("level") or "").lower()
+
+
 @dataclass(slots=True)
 class _Flow:
     """What one layer did, or was given, in the seconds of the comparison."""
@@ -137,7 +147,7 @@ class _Expected:
     def below(self, layer: Layer) -> _Expected:
         """Return what each of a layer's members gets."""
         state = layer_state.facts(layer)
-        profile = str(layer.facts.get("data_profile") or layer.facts.get("level") or "").lower()
+        profile = _profile(layer)
         members = len(layer.below) if layer.kind in ("btrfs", "md", "multipath", "lvm", "dm") else 1
         copies = MIRRORED.get(profile, 1.0)
         if layer.kind == "md" and profile == "raid1":
@@ -149,7 +159,7 @@ class _Expected:
         changed: dict[str, Any] = {
             "write_factor": self.write_factor * copies,
             "shares": self.shares * max(1, members),
-            "unsure": self.unsure or any(one in profile for one in PARITY),
+            "unsure": self.unsure or keeps_parity(layer),
             "memory": state.memory or self.memory,
             "amplifies": state.amplifies or self.amplifies,
             "reduces": state.reduces or self.reduces,

@@ -74,6 +74,7 @@ def _guess(streams: Sequence[Stream]) -> Figures:
         window_count=0.0,
         correlation=0.0,
         quarters=(rate, rate),
+        fell=None,
         written_bytes=int(written),
         dips=None,
     )

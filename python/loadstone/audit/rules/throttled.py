@@ -34,6 +34,8 @@ LEAST_WINDOW_S: Final = 0.1
 LEAST_LEVEL_S: Final = 1.0
 BUSY_PERCENT: Final = 80.0
 FALL: Final = 0.75
+FELL: Final = 0.85
+"""How sure a step down is to a level that is kept: no probe takes back what happened in the run."""
 EXPLAINS: Final = 0.85
 BETTER: Final = 0.10
 """By this much two levels must explain more than a straight line does."""
@@ -46,7 +48,8 @@ QUEUED: Final = 0.03
 nearer to a limiter than with one."""
 ROUND: Final = 0.007
 MANTISSAS: Final = (1.0, 1.25, 1.5, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.5, 8.0)
-SURE: Final = 0.85
+SURE: Final = 0.8
+"""A plateau at a round number: what falls to a lower level is surer."""
 LESS_SURE: Final = 0.65
 """A limit that is no round number: links with their headers have such ones."""
 IN_ORDER: Final = 0.6
@@ -196,7 +199,7 @@ def _fell(case: Case, fine: timeline.LoadTimeline) -> Finding | None:
     return Finding(
         # On a host with no CPU left an uneven level may be somebody else's start.
         effect="suspect" if busy else "limited",
-        confidence=0.5 if busy else 0.85,
+        confidence=0.5 if busy else FELL,
         text=say(
             "audit.throttled.burst.text", at_s=step.at_s, before_count=step.before, after_iops=step.after
         ),

@@ -29,7 +29,11 @@ def _read(measured: Measured, base: Base) -> list[ProbeReading]:
     first, last = turn.quarters
     if first <= 0 or last <= 0:
         return []
-    error = 2 * turn.log_error
+    # A quarter is known half as well as the whole; a level on its side of a step has its own error.
+    errors = (2 * turn.log_error, 2 * turn.log_error)
+    if turn.fell is not None:
+        first, last = turn.fell.before, turn.fell.after
+        errors = (turn.fell.error_before, turn.fell.error_after)
     dips = (
         []
         if turn.dips is None
@@ -40,13 +44,13 @@ def _read(measured: Measured, base: Base) -> list[ProbeReading]:
         ProbeReading(
             name="longer.drop",
             value=math.log(last / first),
-            error=math.sqrt(2) * error,
+            error=math.hypot(*errors),
             count=turn.count // 4,
         ),
         ProbeReading(
             name="longer.main",
             value=math.log(last / base.main.rate),
-            error=math.hypot(error, base.main.log_error),
+            error=math.hypot(errors[1], base.main.log_error),
             count=turn.count // 4,
         ),
     ]
