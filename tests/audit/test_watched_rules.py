@@ -31,6 +31,7 @@ from loadstone.verdict import RULE_NAMES, Time
 from tests.audit.cases import disk, file, job, one, run, writer
 
 if TYPE_CHECKING:
+    from loadstone.audit.case import Op
     from loadstone.path.layers import LayerKind
 
 MS = 10**6
@@ -227,15 +228,17 @@ def test_what_the_generator_did_not_keep_waits_nowhere() -> None:
     assert one(depth_not_reached.RULE, case).evidence["outstanding"] == pytest.approx(16)
 
 
-def test_writes_wait_nowhere_above_the_members_of_parity() -> None:
+@pytest.mark.parametrize(
+    ("profile", "op", "counted"),
+    [("raid5", "write", False), ("raid5", "read", True), ("raid1", "write", True)],
+)
+def test_writes_wait_nowhere_above_the_members_of_parity(profile: str, op: Op, counted: bool) -> None:
     """Regression: what RAID 5 took between reading and writing was told as the generator's with 98 %."""
-    raid5 = Layer(name="btrfs raid5", kind="btrfs", facts={"data_profile": "raid5"}, counters="block.loop0")
-    mirror = Layer(name="btrfs raid1", kind="btrfs", facts={"data_profile": "raid1"}, counters="block.loop0")
-    for layer, op, counted in ((raid5, "write", False), (raid5, "read", True), (mirror, "write", True)):
-        disks = (disk(path_layers=DataPath(target="/m/f", layers=(layer,))),)
-        case = run(op=op, jobs=DEEP, device_ns=1e6, targets=disks, host_cpu_percent=99.0)
-        assert (above_device(case) is not None) is counted
-        assert ("above the device" in one(generator_cpu.RULE, case).text) is counted
+    array = Layer(name="btrfs", kind="btrfs", facts={"data_profile": profile}, counters="block.loop0")
+    disks = (disk(path_layers=DataPath(target="/m/f", layers=(array,))),)
+    case = run(op=op, jobs=DEEP, device_ns=1e6, targets=disks, host_cpu_percent=99.0)
+    assert (above_device(case) is not None) is counted
+    assert ("above the device" in one(generator_cpu.RULE, case).text) is counted
 
 
 def test_a_queue_that_has_room_is_not_to_be_raised() -> None:

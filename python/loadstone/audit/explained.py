@@ -67,7 +67,7 @@ class AfterProbes:
 
 def with_explanations(verdict: Verdict, case: Case, evidence: AfterProbes | None) -> Verdict:
     """Add the explanations; say of a number that nothing speaks against what was tried."""
-    if evidence is None:
+    if evidence is None or case.job_facts is None:
         return verdict
     sure = verdict.confidence if evidence.measures is None else evidence.measures
     weighed, tried = list(evidence.weighed), evidence.tried
