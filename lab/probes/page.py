@@ -28,10 +28,11 @@ OLD = (
     "means then."
 )
 LOOKED_AT = (
-    "Seed 8133 was looked at before the rules were final, and so were 531025 and 531026 of the kinds from "
+    " Seed 8133 was looked at before the rules were final, and so were 531025 and 531026 of the kinds from "
     "outside. Their stalls had been told as a turn of others on the CPUs, which `STALLED` bounds now. Its "
     "value is of other seeds."
 )
+SEEN = 8133
 GAP = 100
 WORDS = (
     "A *lie* is a number that something else than its storage made; half of all situations are honest. "
@@ -239,18 +240,19 @@ def _real(every: Sequence[dict[str, Any]], drawn: DrawnSituations) -> Iterator[s
     staged = [row for row in every if not row["absent"]]
     lies = [row for row in staged if row["expected"] is not None]
     honest = [row for row in staged if row["expected"] is None and not row["uncounted"]]
+    seeds = {row["seed"] for row in every}
     yield from (
         "",
         "## Real parts",
         "",
         f"{len(staged)} of {drawn.real_asked} runs of `LAB_NICE=0 python -m lab.verdicts.collect --seeds "
-        f"{min(row['seed'] for row in every)}:{max(row['seed'] for row in every)}`. Parts are loop devices, "
+        f"{min(seeds)}:{max(seeds)}`. Parts are loop devices, "
         "ext4, btrfs, zram, control groups and devices served from user space. The seed draws their "
         "parameters. Runs take 3 to 10 s, without probes. In "
         f"{sum(row['busy'] for row in staged)} of them half of the CPUs were used by others "
         f"before the run began{beside_all(staged)}. There `generator_cpu`, `not_steady` and "
         "`time_structure`, which may be true of the host, are not "
-        f"held against a verdict. {LOOKED_AT} {judged_by(every)}",
+        f"held against a verdict.{LOOKED_AT if SEEN in seeds else ''} {judged_by(every)}",
         "",
         f"- Lies named first: {tables.share(sum(row['named_first'] for row in lies), len(lies))}",
         f"- Lies named: {tables.share(sum(row['named'] for row in lies), len(lies))}",
@@ -291,7 +293,7 @@ def honest_lines(every: Sequence[dict[str, Any]]) -> Iterator[str]:
         "## Honest runs on real parts, with probes",
         "",
         "`LAB_NICE=0 python -m lab.verdicts.collect --honest --probe 10s --seeds "
-        f"{min(row['seed'] for row in every)}:{max(row['seed'] for row in every)}`. Parts are loop "
+        f"{min(seeds)}:{max(seeds)}`. Parts are loop "
         "devices, zram, ext4, XFS, btrfs RAID, overlay, FUSE and devices served from user space. Beside half "
         "of them one or two programs use up CPUs, which is drawn, too. Each run counts, however many CPUs "
         f"others used{beside_all(staged)}. "
