@@ -293,7 +293,7 @@ def honest_lines(every: Sequence[dict[str, Any]]) -> Iterator[str]:
         "## Honest runs on real parts, with probes",
         "",
         "`LAB_NICE=0 python -m lab.verdicts.collect --honest --probe 10s --seeds "
-        f"{min(seeds)}:{max(seeds)}`. Parts are loop "
+        f"{min(row['seed'] for row in every)}:{max(row['seed'] for row in every)}`. Parts are loop "
         "devices, zram, ext4, XFS, btrfs RAID, overlay, FUSE and devices served from user space. Beside half "
         "of them one or two programs use up CPUs, which is drawn, too. Each run counts, however many CPUs "
         f"others used{beside_all(staged)}. "

@@ -76,7 +76,7 @@ unless others have the file open for writing then.
   digest. It covers its first {4} MiB, its last and {device_seal.SAMPLES} blocks drawn at random.
 - A tree has one mark in its anchor, `.loadstone-tree.json`, bound to its own inode. It vouches for files
   and directories whose ctime is not later than its seal. What is put in, moved in, copied or changed later is
-  later; of a directory that is moved in it is the directory, not what is in it. A tree that was changed
+  later. A directory that is moved in is later, but what is in it is not. A tree that was changed
   with consent has none, until a format removes all of it.
 - During a run the engine knows each file of a tree by inode and birth, and writes, removes and replaces no
   other. Afterwards it looks through the tree: one with a file that is not the run's is not sealed. Where no

@@ -41,8 +41,8 @@ MOMENTS: Final = 40
 LEAST_OF_LEVEL: Final = 3
 """Moments on each side of it."""
 EXPLAINS: Final = 0.85
-"""Of what moments differ by, so much is the step: what noise alone makes of the best of all splits stayed
-below 0.79 in 4,000 draws of 20 moments, even and exponential, and a straight ramp is 0.75."""
+"""So much of what moments differ by is the step. Of noise alone the best split stayed below 0.79 in 4,000
+draws of 20 moments, even and exponential. A straight ramp is 0.75."""
 FALL: Final = 0.75
 """A smaller step is not one that a cache or an allowance leaves."""
 LEAST_ERROR: Final = 0.005
