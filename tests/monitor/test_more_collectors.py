@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:
-    for name, content in target_files.items():
+    for name, content in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
