@@ -14,7 +14,7 @@ FORMATS: Final = {
     "plan/verification/header_verification.py": "headers in the format of fio",
     "plan/verification/verify_state.py": "fio's files of a state",
     "workload/catalogue/__init__.py": "the title of a group of named workloads",
-    "workload/verification.py": "headers in the format of fio",
+    "workload/job_parts.py": "headers in the format of fio",
 }
 """Where a language is named, and the file format or title that is meant."""
 
