@@ -59,7 +59,7 @@ demo: build
 	@examples/demo.sh $(BIN)/loadstone
 
 # Tests wait as long as they compute, so more of them run side by side than there are processors.
-JOBS ?= $(shell expr 3 \* $$(nproc))
+JOBS ?= $(shell expr 2 \* $$(nproc))
 
 # Hundreds of programs are started: without bytecode each would compile all of its modules.
 test nightly: export PYTHONDONTWRITEBYTECODE =
