@@ -84,5 +84,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         count = _left_out[LEFT_OUT]
         terminalreporter.write_line(
             f"left out: {count} tests marked nightly; make nightly runs them"
-            f" ({draw.VARIABLE}={draw.number()} drew the cases of long lists that ran)"
+            f" ({draw.VARIABLE}={draw.number()} chose the cases of long lists and the costly tests that ran)"
         )

@@ -11,6 +11,7 @@ import pytest
 from loadstone import verdict
 from loadstone.analysis import cpu, document
 from loadstone.analysis.summary import summarise
+from loadstone.audit import find_results
 from loadstone.bundle.read import Bundle
 from tests.support import runs
 from tests.support.runs import MadeJob
@@ -111,6 +112,18 @@ def test_a_target_of_several_stages_has_its_own_rate_in_each(tmp_path: Path) -> 
     assert set(second["targets"][1]) & {"read", "write"} == {"write"}
     assert second["total"]["operations"] == sum(line["operations"] for line in second["targets"])
     assert second["hosts"] == []
+
+
+def test_a_run_that_was_never_sealed_says_that_damage_may_go_unnoticed(tmp_path: Path) -> None:
+    """Rows of a killed run have no hash: removed ones were missed by nobody."""
+    told = [
+        [note["text"] for note in result(runs.make(tmp_path / name, seconds=2, seal=seal))["notes"]]
+        for name, seal in (("killed", None), ("sealed", "complete"))
+    ]
+    said = "the run was never sealed: damage to its samples, events and host rows may go unnoticed"
+    assert (said in told[0], said in told[1]) == (True, False)
+    assert said in find_results.bundle(Bundle.open(tmp_path / "killed")).notes
+    assert said not in find_results.bundle(Bundle.open(tmp_path / "sealed")).notes
 
 
 def test_a_run_of_one_stage_is_not_told_twice(tmp_path: Path) -> None:
