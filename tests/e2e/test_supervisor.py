@@ -6,6 +6,8 @@ import contextlib
 import os
 import pty
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import IO
 
@@ -171,3 +173,23 @@ def seen(terminal: IO[bytes], wanted: bytes) -> bytes:
     while wanted not in found:
         found += terminal.read(4096)
     return found
+
+
+def test_what_is_registered_for_the_exit_is_done_and_what_was_printed_is_out(tmp_path: Path) -> None:
+    """The working process ends without taking its modules down, which nobody may notice by a loss."""
+    program = f"""
+import atexit, sys, tempfile
+from loadstone.cli.process import supervisor
+
+def work():
+    atexit.register(lambda: print("registered"))
+    held = tempfile.TemporaryDirectory(dir={str(tmp_path)!r})
+    globals()["held"] = held
+    print("a line that is not flushed", end="")
+    return 7
+
+sys.exit(supervisor.run(work))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (7, "a line that is not flushedregistered\n")
+    assert list(tmp_path.iterdir()) == []
