@@ -34,6 +34,7 @@ fn=(3) unknown
 """
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", ["compare.py", "depths.py", "instructions.py", "scale.py"])
 def test_a_comparison_says_how_it_is_used(name: str) -> None:
     command = [sys.executable, str(BENCH / name), "--help"]

@@ -97,6 +97,7 @@ def test_a_log_whose_name_does_not_fit_is_refused_before_the_run(
     assert "Starting" not in said.out
 
 
+@pytest.mark.in_turn
 def test_a_kept_bundle_stays_in_its_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = tmp_path / "kept" / "here"
     monkeypatch.setenv("LOADSTONE_FIO_BUNDLES", str(kept))

@@ -337,6 +337,7 @@ def drawn(count: int, kinds: list[str], seed: str) -> list[tuple[str, str]]:
     return random.Random(seed).sample([(name, kind) for name in PLACES for kind in kinds], count)
 
 
+@pytest.mark.in_turn
 def test_an_odd_file_is_refused_or_read(tmp_path: Path) -> None:
     kinds = [kind for kind in KINDS if kind != "pipe"]
     assert tried(drawn(FAST, kinds, draw.number()), tmp_path) == []

@@ -23,6 +23,7 @@ def test_the_knee_of_one_server_is_where_theory_has_it() -> None:
     assert found.low <= (2 - math.sqrt(2)) * 1e4 <= found.high
 
 
+@pytest.mark.in_turn
 def test_its_range_holds_the_truth_about_as_often_as_it_says() -> None:
     loads = [0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95]
     hits = 0

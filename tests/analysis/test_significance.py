@@ -62,6 +62,7 @@ def test_repeats_replace_the_error_from_within_by_that_between_runs() -> None:
     assert found.error == pytest.approx(2 / math.sqrt(3))
 
 
+@pytest.mark.in_turn
 def test_correlated_runs_that_do_not_differ_are_rarely_told_apart() -> None:
     # What the estimator is for: with the errors of independent intervals it would be one in three.
     rng = np.random.default_rng(11)
@@ -94,6 +95,7 @@ def windows(rng: np.random.Generator, count: int, spread: float) -> tuple[np.nda
     return table, values, np.concatenate(every)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("percent", "spread"), [(50.0, 0.0), (50.0, 0.2), (99.0, 0.1)])
 def test_the_error_of_a_percentile_is_its_real_spread(percent: float, spread: float) -> None:
     rng = np.random.default_rng(5)

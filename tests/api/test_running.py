@@ -23,6 +23,7 @@ def data(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.in_turn
 def test_a_job_runs_and_its_result_is_the_bundles(data: Path, tmp_path: Path) -> None:
     result = loadstone.run(JOB.format(data), out=tmp_path / "out", calibration=False)
     assert (result.status, result.error, result.path) == ("complete", None, tmp_path / "out")

@@ -38,6 +38,7 @@ def test_a_study_runs_again(swept: loadstone.Study, tmp_path: Path) -> None:
     assert again.points().select("iodepth", "bs").equals(swept.points().select("iodepth", "bs"))
 
 
+@pytest.mark.in_turn
 def test_job_files_run_one_after_the_other_and_repeats_have_numbers(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.fio").write_text(JOB)
@@ -55,6 +56,7 @@ def test_a_curve_of_a_job_with_a_rate_is_refused_before_the_first_run(tmp_path: 
     assert not (tmp_path / "curve").exists()
 
 
+@pytest.mark.in_turn
 def test_a_curve_measures_shares_of_the_maximum(tmp_path: Path) -> None:
     job = JOB.replace("rate_iops=2k\n", "thinktime=100\n")
     study = loadstone.curve(job, points="50,100", repeat=1, out=tmp_path / "curve", calibration=False)

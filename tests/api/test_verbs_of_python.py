@@ -127,6 +127,7 @@ def test_what_was_not_written_with_a_journal_is_not_read_back(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.in_turn
 def test_what_a_journal_names_is_read_back_and_damage_raises(tmp_path: Path) -> None:
     job = tmp_path / "job.fio"
     job.write_text(WRITES.format(tmp_path / "data"))

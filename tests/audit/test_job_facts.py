@@ -61,6 +61,7 @@ def expected(options: dict[str, str | None]) -> JobFacts:
     )
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("seed", range(30))
 def test_facts_are_what_the_options_ask_for(seed: int, tmp_path: Path) -> None:
     file = tmp_path / "target"

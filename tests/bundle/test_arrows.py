@@ -89,6 +89,7 @@ def test_a_length_that_would_hide_what_comes_after_it_is_damage(tmp_path: Path) 
             assert len(told) == 1, (place, bit)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", ["samples", "host"])
 def test_a_table_whose_end_finds_no_room_tells_the_systems_reason(kind: str, tmp_path: Path) -> None:
     """On a full disk the footer ended in *Invalid thrift: transport error*, without a remedy."""

@@ -73,6 +73,7 @@ def test_a_killed_run_opens_as_partial_with_what_was_written(tmp_path: Path) -> 
         bundle.verify()
 
 
+@pytest.mark.in_turn
 def test_a_stream_cut_anywhere_gives_a_prefix(tmp_path: Path) -> None:
     path = runs.make(tmp_path / "b", seconds=2.0, seal=None).path
     whole = Bundle.open(path).samples()

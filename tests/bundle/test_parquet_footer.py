@@ -100,6 +100,7 @@ print(read, refused)
 """
 
 
+@pytest.mark.in_turn
 def test_damage_never_ends_the_process(tmp_path: Path) -> None:
     whole = tmp_path / "whole.parquet"
     WRITTEN["zstd"](whole)

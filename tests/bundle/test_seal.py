@@ -117,6 +117,7 @@ def test_names_that_lead_out_of_a_bundle_are_refused(path: Path, name: str) -> N
             Bundle.open(path, unverified=unverified)
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_everything_made_of_an_unverified_bundle_says_so(
     path: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path

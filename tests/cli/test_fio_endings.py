@@ -40,6 +40,7 @@ def jobs(*words: str, cwd: Path, code: int = 0) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.in_turn
 def test_a_steady_state_that_is_attained_is_told_with_its_samples(tmp_path: Path) -> None:
     # Any two samples are within so wide a limit.
     [job] = jobs("--name=a", *LONG, "--ss=iops:500%", "--ss_dur=2", "--ss_ramp=1", cwd=tmp_path)
@@ -82,6 +83,7 @@ def test_exitall_on_error_ends_the_others_when_a_job_fails(tmp_path: Path) -> No
     assert time.monotonic() - begin_s < 25
 
 
+@pytest.mark.in_turn
 def test_without_a_failure_exitall_on_error_ends_nothing(tmp_path: Path) -> None:
     short, longer = jobs(
         *("--exitall_on_error", "--ioengine=null", "--size=1g", "--time_based"),
@@ -134,6 +136,7 @@ def test_a_file_with_content_is_no_trigger_to_be_removed(tmp_path: Path) -> None
     assert (tmp_path / "now").read_text() == "mine"
 
 
+@pytest.mark.in_turn
 def test_idle_prof_tells_how_idle_the_processors_were(tmp_path: Path) -> None:
     words = ("--name=a", "--ioengine=null", "--size=1g", "--time_based", "--runtime=1")
     text = fio("--idle-prof=percpu", *words, cwd=tmp_path).stdout
@@ -154,6 +157,7 @@ def test_idle_prof_tells_how_idle_the_processors_were(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.in_turn
 def test_errors_name_a_file_as_the_job_does(tmp_path: Path) -> None:
     place = ("--directory=here", "--name=a", "--filename=data", "--size=64k", "--bs=4k", "--verify=md5")
     (tmp_path / "here").mkdir()

@@ -98,6 +98,7 @@ def test_a_full_disk_ends_a_job_that_continues_on_errors(tmp_path: Path) -> None
     assert (code, job["error"], job["total_err"], job["first_error"]) == (1, 28, 1, 28)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("words", ["EIO", ",EIO", "none"])
 def test_what_may_fail_has_its_errors_told(tmp_path: Path, words: str) -> None:
     asked = [] if words == "none" else [f"--ignore_error={words}"]

@@ -152,6 +152,7 @@ def test_the_last_io_is_issued_where_fio_issues_it(tmp_path: Path, words: str, i
     assert job["read"]["total_ios"] + job["write"]["total_ios"] == ios
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("words", "syncs"),
     [
@@ -172,6 +173,7 @@ def test_reads_at_the_end_of_a_file_are_errors_that_can_be_continued_after(tmp_p
     assert (job["error"], job["read"]["total_ios"], job["total_err"]) == (5, 16, 16)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("word", ["--gtod_reduce=1", "--disable_clat=1"])
 def test_what_is_not_measured_has_no_percentiles(tmp_path: Path, word: str) -> None:
     job = document("--name=a", "--rw=read", "--size=64k", word, cwd=tmp_path)["jobs"][0]
@@ -216,6 +218,7 @@ def test_a_log_whose_directory_cannot_be_made_is_refused_before_the_load(tmp_pat
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.in_turn
 def test_submission_and_completion_make_up_the_latency(tmp_path: Path) -> None:
     for engine in ("libaio", "posixaio", "null"):
         read = document("--name=t", f"--ioengine={engine}", "--size=1M", "--iodepth=16", cwd=tmp_path)[

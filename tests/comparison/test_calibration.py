@@ -30,6 +30,7 @@ def check(found: list[PairOutcome], *, false: float, off: float) -> None:
     assert abs(stated - seen) < off
 
 
+@pytest.mark.in_turn
 def test_eighty_pairs_are_judged_as_they_are() -> None:
     # Of so few a false one in either direction may be there; two of some 16 may not.
     check([pair(7_000_000 + at) for at in range(80)], false=0.1, off=0.15)
@@ -46,6 +47,7 @@ def test_the_page_has_a_line_for_each_difference() -> None:
     assert sum(line.startswith("| ") and " % |" in line for line in lines) >= 3
 
 
+@pytest.mark.in_turn
 def test_few_short_and_unequal_runs_find_no_difference_where_there_is_none() -> None:
     # What was found too often before a short run's error was widened, and before the spread that
     # one run takes from the other side's counted once: in 4 to 7 of 100 pairs in each direction.

@@ -475,6 +475,7 @@ def test_reads_are_not_held_against_writes_of_a_job_of_the_same_name(tmp_path: P
         compare([tmp_path / "a", tmp_path / "b"])
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("other", "pattern", "why"),
     [
@@ -522,6 +523,7 @@ def test_the_answer_tells_a_latency_that_the_rate_does_not(tmp_path: Path) -> No
     assert told.startswith("b against a: not told apart; but worse: latency p99 +")
 
 
+@pytest.mark.in_turn
 def test_the_answer_of_many_sides_is_a_sentence(tmp_path: Path) -> None:
     for number in range(12):
         rate = 1000.0 * (1 + 0.1 * number)

@@ -20,6 +20,7 @@ def made(path: Path, hz: float = 1000.0, seed: int = 1, errors: int = 0) -> Path
     return runs.make(path, MadeJob("a", {"read": hz}, errors=errors), seconds=40.0, seed=seed).path
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("hz", "errors", "code", "gate", "told_apart"),
     [

@@ -172,6 +172,7 @@ def test_a_bundle_that_is_removed_in_the_run(tmp_path: Path) -> None:
     assert "Traceback" not in done.err
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_a_bundle_that_is_made_immutable_in_the_run(tmp_path: Path) -> None:
     one = job(tmp_path / "r.fio", LONGER)
@@ -246,6 +247,7 @@ def test_a_working_directory_that_is_gone_is_named(fast: Path, tmp_path: Path, w
     assert "hint: cd to a directory that exists" in done.err
 
 
+@pytest.mark.in_turn
 def test_too_few_files_to_start_the_engine_is_no_broken_installation(fast: Path, tmp_path: Path) -> None:
     """Found from outside: the hint said to install the program anew."""
     done = shell("ulimit -n 12; $L run r.fio --out b --no-report --no-calibration", tmp_path)

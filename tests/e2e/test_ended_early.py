@@ -40,6 +40,7 @@ def test_a_signal_that_can_be_taken_names_its_sender(tmp_path: Path, number: sig
     assert bundle.samples()["ops"].sum() > 0
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("number", AT_ONCE)
 def test_a_signal_that_kills_is_named(tmp_path: Path, number: signal.Signals) -> None:
     running = start("run", job(tmp_path / "r.fio", JOB), "--out", "b", "--no-report", cwd=tmp_path)
@@ -120,6 +121,7 @@ def test_a_study_fails_and_takes_no_shares_of_a_maximum_that_was_cut_short(
     assert ran == (2 if verb == "sweep" else 1)
 
 
+@pytest.mark.in_turn
 def test_a_run_again_and_a_verification_fail_as_well(tmp_path: Path) -> None:
     text = "[w]\nrw=randwrite\nbs=4k\nsize=64m\nverify=crc32c\ndo_verify=0\nfilename=data\nrate_iops=2000\n"
     text += "time_based\nruntime=3s\n"

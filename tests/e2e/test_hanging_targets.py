@@ -77,6 +77,7 @@ def test_a_target_that_hangs_in_the_run_ends_it_and_its_figures_are_kept(tmp_pat
     assert any("no answer for" in str(event.get("text")) for event in bundle.events)
 
 
+@pytest.mark.in_turn
 def test_two_interrupts_end_a_run_on_a_target_that_hangs(tmp_path: Path) -> None:
     with mounted(tmp_path / "m") as there:
         (there.path / "data").write_bytes(MADE)

@@ -123,6 +123,7 @@ def test_a_killed_run_is_sound_and_a_lost_write_is_found(tmp_path: Path) -> None
     assert end["checked"] == BLOCKS - 2
 
 
+@pytest.mark.in_turn
 def test_what_was_never_flushed_may_be_lost_but_not_torn(tmp_path: Path) -> None:
     copy = killed(tmp_path, "runtime=30\nend_fsync=1\n")
     put_back(tmp_path, copy, [3, 100])
@@ -135,6 +136,7 @@ def test_what_was_never_flushed_may_be_lost_but_not_torn(tmp_path: Path) -> None
     assert [one["offset"] // BLOCK for one in damage] == [7]
 
 
+@pytest.mark.in_turn
 def test_what_was_flushed_must_be_there(tmp_path: Path) -> None:
     copy = killed(tmp_path, "runtime=30\nfdatasync=32\n")
     assert verified(tmp_path)[0] == 0
@@ -164,6 +166,7 @@ def test_a_run_that_ended_in_order_is_verified_later(tmp_path: Path) -> None:
     assert again["jobs"][0]["verified"] == {"checked": BLOCKS, "damaged": 1, "unverified": 0}
 
 
+@pytest.mark.in_turn
 def test_a_read_back_says_what_was_checked_and_judges_no_rate(tmp_path: Path) -> None:
     """It is over in milliseconds, and 'not valid: too few I/Os' says nothing of the data."""
     begin(tmp_path, "").communicate(timeout=60)
@@ -184,6 +187,7 @@ def test_a_journal_of_nothing_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.in_turn
 def test_a_bundle_without_a_journal_is_refused(tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text(JOB + "runtime=1\n")
     loadstone(tmp_path, "run", "job.fio", "--no-calibration", "--out", "bundle").communicate(timeout=60)

@@ -6,6 +6,8 @@ import json
 import os
 from typing import TYPE_CHECKING
 
+import pytest
+
 from loadstone import exitcodes
 from loadstone.bundle.read import Bundle
 from loadstone.path.layers import DataPath
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 SHEET = 'format = 1\nname = "A drive"\ndrives = 1\nlinks = ["SATA 6G"]\n[drive]\nread_iops = 1000\n'
 
 
+@pytest.mark.in_turn
 def test_a_run_against_a_data_sheet_and_again_from_its_bundle(tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.toml"
     sheet.write_text(SHEET)

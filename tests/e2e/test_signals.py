@@ -104,6 +104,7 @@ def test_a_list_of_runs_in_the_background_of_a_script_ends_when_asked(place: Pat
     assert json.loads((place / "b" / "study.json").read_text())["status"] == "interrupted"
 
 
+@pytest.mark.in_turn
 def test_nohup_keeps_its_meaning(place: Path) -> None:
     short = FIO.replace("--runtime=60", "--runtime=4")
     script = f"trap '' HUP; {short} > out 2> err & p=$!; {STARTED}; kill -HUP $p; wait $p"

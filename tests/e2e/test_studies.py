@@ -24,6 +24,7 @@ def reader(path: Path, seconds: int = 1, *, paced: bool = True) -> Path:
     return job(path / "r.fio", (READ_FOR if paced else UNPACED).format(seconds, path))
 
 
+@pytest.mark.in_turn
 def test_repeats_are_a_study_with_one_document_and_a_page(tmp_path: Path) -> None:
     done = run("run", reader(tmp_path), "--repeat", "2", "--out", "s", "--json", "--report", cwd=tmp_path)
     assert done.code == 0, done.err

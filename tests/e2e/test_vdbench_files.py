@@ -75,6 +75,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+@pytest.mark.in_turn
 def test_a_format_makes_exactly_the_tree(made: Path) -> None:
     found = files(made)
     assert len(found) == 4 * 6
@@ -103,6 +104,7 @@ def test_the_format_is_a_run_that_ends_when_nothing_is_left(made: Path) -> None:
     assert written == sum(path.stat().st_size for path in files(made))
 
 
+@pytest.mark.in_turn
 def test_rates_are_held_and_only_what_was_asked_for_counts(made: Path) -> None:
     jobs = {job["name"]: job for job in document(bundles(made / "study0")[1])["jobs"]}
     look, work = jobs["look.fsd1"], jobs["work.fsd1"]
@@ -139,6 +141,7 @@ def test_the_export_agrees_with_the_result(made: Path) -> None:
         assert (made / "out" / f"{name}.html").exists()
 
 
+@pytest.mark.in_turn
 def test_the_page_and_the_audit_take_it(made: Path) -> None:
     for bundle in bundles(made / "study0"):
         for verb in ("report", "audit"):
@@ -206,6 +209,7 @@ def test_clean_leaves_what_is_not_of_a_tree(tmp_path: Path) -> None:
     assert names == {".loadstone-tree.json", "vdb.1_1.dir.txt", "notes"}
 
 
+@pytest.mark.in_turn
 def test_a_restart_makes_what_is_missing(tmp_path: Path) -> None:
     text = "fwd=w,fsd=fsd1\nrd=r,fwd=w,fwdrate=max,elapsed=4,format={}\n"
     study(tmp_path, text.format("only"))
@@ -269,6 +273,7 @@ def test_files_hold_as_many_different_blocks_as_dedupratio_says(tmp_path: Path) 
     assert creates["sync"]["latency_ns"]["mean"] < creates["close"]["latency_ns"]["mean"]
 
 
+@pytest.mark.in_turn
 def test_a_run_ends_by_its_data(tmp_path: Path) -> None:
     text = (
         "fwd=default,fsd=fsd1,xfersize=4k,threads=2,openflags=clear_cache\n"
@@ -285,6 +290,7 @@ def test_a_run_ends_by_its_data(tmp_path: Path) -> None:
     assert plan(last)["targets"][0]["invalidate"]
 
 
+@pytest.mark.in_turn
 def test_a_close_counts_and_leaves_the_files_as_they_were(tmp_path: Path) -> None:
     text = "fwd=fwd1,fsd=fsd1,operation=close,threads=2\nrd=rd1,fwd=fwd1,fwdrate=200,format=yes,elapsed=3\n"
     run = bundles(study(tmp_path, text))[-1]

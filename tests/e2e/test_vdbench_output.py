@@ -65,6 +65,7 @@ def test_lines_come_as_intervals_end_and_are_those_of_an_export(tmp_path: Path) 
     assert all(float(rate) > 0 for _, rate in rates["wd2"])
 
 
+@pytest.mark.in_turn
 def test_trees_have_their_pages_too(tmp_path: Path) -> None:
     job = tmp_path / "a.parm"
     job.write_text(FILES.format(d=tmp_path))
@@ -79,6 +80,7 @@ def test_trees_have_their_pages_too(tmp_path: Path) -> None:
     assert len(rows) == 3, "before the first run, and after each"
 
 
+@pytest.mark.in_turn
 def test_a_format_alone_has_the_pages_of_the_workloads_it_is_for(tmp_path: Path) -> None:
     job = tmp_path / "a.parm"
     job.write_text(FILES.format(d=tmp_path).replace("format=yes", "format=only"))
@@ -109,6 +111,7 @@ def test_a_page_of_somebody_else_is_refused_before_the_load(tmp_path: Path, page
     assert not (tmp_path / "f1").exists(), "no load ran"
 
 
+@pytest.mark.in_turn
 def test_joined_storages_have_pages_of_their_own(tmp_path: Path) -> None:
     """As in vdbench: an I/O on joined SDs is one of the SD it came to."""
     (tmp_path / "job.parm").write_text(

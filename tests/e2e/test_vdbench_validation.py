@@ -58,6 +58,7 @@ def test_the_reads_beside_writes_are_reads_and_no_rate_counts_them(
     assert not [one for one in causes if one["rule"] == "workload_drift"]
 
 
+@pytest.mark.in_turn
 def test_what_is_read_back_at_the_end_is_in_no_column(tmp_path: Path) -> None:
     (tmp_path / "job.parm").write_text("validate=no_preread" + TEXT)
     done = program.run("run", "job.parm", "--out", "study", "--no-calibration", cwd=tmp_path)
@@ -75,6 +76,7 @@ def test_what_is_read_back_at_the_end_is_in_no_column(tmp_path: Path) -> None:
     assert "Only writes done" in page
 
 
+@pytest.mark.in_turn
 def test_what_is_damaged_during_the_run_is_found_before_it_is_written_again(tmp_path: Path) -> None:
     (tmp_path / "job.parm").write_text("validate=yes" + TEXT.replace("iorate=400", "iorate=2000"))
     process = program.start("run", "job.parm", "--out", "study", "--no-calibration", cwd=tmp_path)

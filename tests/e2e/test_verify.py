@@ -56,6 +56,7 @@ def test_only_what_was_written_is_read_back(tmp_path: Path) -> None:
     assert (job["write"]["total_ios"], job["read"]["total_ios"]) == (100, 100)
 
 
+@pytest.mark.in_turn
 def test_a_later_run_finds_what_was_damaged_in_between(tmp_path: Path) -> None:
     assert fio(tmp_path, "rw=write\nverify=crc32c\ndo_verify=0")[0] == 0
     later = "rw=write\nverify=crc32c\nverify_only"
@@ -85,6 +86,7 @@ def test_a_read_job_checks_what_the_job_before_it_wrote(tmp_path: Path) -> None:
     assert fio(tmp_path, options)[0] == 0
 
 
+@pytest.mark.in_turn
 def test_a_stage_that_writes_without_verify_spoils_what_is_verified_after_it(tmp_path: Path) -> None:
     again = f"filename={tmp_path}/data\nioengine=psync\nbs={BLOCK}\nsize={BLOCK * BLOCKS}\n"
     spoil = f"[spoil]\nstonewall\nrw=randwrite\nnumber_ios=1\n{again}"
@@ -97,6 +99,7 @@ def test_a_stage_that_writes_without_verify_spoils_what_is_verified_after_it(tmp
     assert "verify: bad magic header" in said
 
 
+@pytest.mark.in_turn
 def test_every_job_that_reads_damage_fails(tmp_path: Path) -> None:
     again = f"stonewall\nfilename={tmp_path}/data\nioengine=psync\nbs={BLOCK}\nsize={BLOCK * BLOCKS}\n"
     spoil = f"[spoil]\nrw=randwrite\nnumber_ios=1\n{again}"
@@ -132,6 +135,7 @@ def test_a_pattern_from_a_file_is_as_long_as_the_file(tmp_path: Path) -> None:
     assert (tmp_path / "data").read_bytes() == pattern[:16384] * 4
 
 
+@pytest.mark.in_turn
 def test_a_pattern_is_compared_byte_by_byte(tmp_path: Path) -> None:
     (tmp_path / "pattern").write_bytes(b"loadstone")
     write = "rw=write\nbuffer_pattern='pattern'\n"
@@ -156,6 +160,7 @@ def test_a_pattern_is_read_back_where_it_was_written_and_nowhere_else(tmp_path: 
     assert (code, job["read"]["total_ios"]) == (0, 100)
 
 
+@pytest.mark.in_turn
 def test_parts_of_a_file_may_have_blocks_of_their_own(tmp_path: Path) -> None:
     half = BLOCK * BLOCKS // 2
     both = "ioengine=psync\nverify=md5\nfilename={0}/data\n[b]\nrw={1}\nbs=64k\nsize={2}\noffset={2}\n"

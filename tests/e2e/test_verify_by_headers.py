@@ -167,6 +167,7 @@ def test_what_is_read_back_has_the_sizes_that_were_written(tmp_path: Path) -> No
     assert 128 < read[0] < 512
 
 
+@pytest.mark.in_turn
 def test_damage_is_said_and_counted_as_fio_says_it(tmp_path: Path) -> None:
     kind = {"verify": "crc32c", "verify_dump": 1}
     assert ours(tmp_path, rw="write", **kind)[0] == 0
@@ -214,6 +215,7 @@ def test_continue_on_error_verify_goes_on_to_the_end(tmp_path: Path) -> None:
     assert said.count("md5: verify failed") == 2
 
 
+@pytest.mark.in_turn
 @pytest.mark.skipif(FIO is None, reason="fio is not installed: nothing to compare with")
 @pytest.mark.parametrize("rw", ["write", "rw"])
 def test_each_takes_the_state_that_the_other_saved(tmp_path: Path, rw: str) -> None:

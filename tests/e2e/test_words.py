@@ -75,6 +75,7 @@ def test_doctor_ends_with_one_only_for_failures(tmp_path: Path) -> None:
     assert all(check["remedy"] for check in checks if check["state"] in {"warn", "fail"})
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_names_the_verbs(tmp_path: Path, shell: str) -> None:
     script = call("completion", shell, cwd=tmp_path).stdout

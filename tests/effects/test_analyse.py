@@ -261,6 +261,7 @@ def test_the_choice_keeps_its_limit_and_tells_its_price() -> None:
     assert cheap.levels["depth"] == "1"
 
 
+@pytest.mark.in_turn
 def test_what_is_open_says_how_many_repeats_settle_it() -> None:
     few = analyse(table(TWO, repeats=3, noise=0.08, seed=5), seed=1)
     one = effect(few, "cache")

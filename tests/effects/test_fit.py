@@ -86,6 +86,7 @@ def test_huber_is_least_squares_where_nothing_is_far_and_stays_where_one_run_is(
     assert abs(resistant[1, 0] - 0.1) < 0.01
 
 
+@pytest.mark.in_turn
 def test_normal_errors_are_called_odd_as_often_as_said() -> None:
     size = (5, 5)
     matrix = two_groups(size)

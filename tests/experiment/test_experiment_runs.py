@@ -223,6 +223,7 @@ def test_what_cannot_be_put_back_ends_it_with_1(tmp_path: Path) -> None:
     assert len(done) < 8
 
 
+@pytest.mark.in_turn
 def test_the_budget_ends_it_before_it_is_exceeded(tmp_path: Path) -> None:
     path = written(tmp_path, FILE.replace("repeats = 2", 'repeats = 2\n[budget]\nwritten = "100m"\n'))
     text = path.read_text().replace("randread", "randwrite").replace('runtime = "2s"\nsize = "1g"\n', "")

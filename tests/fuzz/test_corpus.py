@@ -7,6 +7,7 @@ import pytest
 from tests.fuzz import guided
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", sorted(guided.TARGETS))
 def test_the_corpus_is_read_or_refused(name: str) -> None:
     kept = sorted((guided.CORPUS / name).iterdir())

@@ -8,6 +8,8 @@ import sys
 import time
 from typing import IO, TYPE_CHECKING, Any
 
+import pytest
+
 from loadstone.api.jobs.job_changes import JobChanges
 from loadstone.api.jobs.read_workload import workload as workload_of
 from loadstone.hosts.assignment import HostWork
@@ -26,6 +28,7 @@ def until(lines: IO[bytes], kind: str) -> dict[str, Any]:
     raise AssertionError(f"it ended before {kind}")
 
 
+@pytest.mark.in_turn
 def test_it_ends_its_engine_when_nobody_reads_it_any_more(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(bytes(1 << 20))
     job = f"[r]\nioengine=psync\nrw=read\nsize=1m\ntime_based\nruntime=120\nfilename={tmp_path}/data\n"

@@ -31,6 +31,7 @@ def test_a_command_that_fails_is_told_with_what_it_said_last() -> None:
     assert raised.value.hint == "bring them"
 
 
+@pytest.mark.in_turn
 def test_programs_of_the_wheel_are_files_that_may_be_run() -> None:
     """`pip` takes no mode from an entry that does not say it is a file: the engine could not be run."""
     content = zipfile.ZipFile(io.BytesIO(install.wheel()[1]))

@@ -128,6 +128,7 @@ TWO = '[[host]]\nname = "a"\n[[host]]\nname = "b"\n'
 LUN = '[[shared]]\nname = "l"\ntargets = {a = "/dev/sdb", b = "/dev/sdc"}\n'
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [

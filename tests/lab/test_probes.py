@@ -126,6 +126,7 @@ def test_what_is_tried_without_an_explanation_finds_the_device_as_the_run_left_i
     assert without["error"] == pytest.approx(with_it["error"], abs=0.05)
 
 
+@pytest.mark.in_turn
 def test_the_same_seed_gives_the_same_line() -> None:
     needs_engine()
     seed = next(seed for seed in range(1, 200, 2) if kind_of(seed).name == "bandwidth_limit")
@@ -157,6 +158,7 @@ def test_every_second_seed_is_honest_and_all_kinds_have_their_turn() -> None:
     assert set().union(*(kind.rules for kind in kinds)) <= set(RULE_NAMES)
 
 
+@pytest.mark.in_turn
 def test_what_is_said_of_a_line_is_what_the_judge_said() -> None:
     needs_engine()
     for seed in (1, 2, 43, 61):

@@ -138,6 +138,7 @@ def test_every_verb_has_rows_or_only_prints() -> None:
     assert on_data == loads
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("tried", range(len(AGAIN)), ids=["key", "xfs", "changed", "link", "kernel"])

@@ -45,6 +45,7 @@ def test_clones_take_turns(tmp_path: Path) -> None:
     assert np.abs(gaps - 250_000).max() <= 1.0
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("clones", [1, 3])
 def test_poisson_arrivals_have_exponential_gaps(tmp_path: Path, clones: int) -> None:
     """Several Poisson processes together are one again."""

@@ -75,6 +75,7 @@ def test_zram_keeps_a_page_whole_that_shrinks_too_little() -> None:
         assert zram_stores(disk, "lzo-rle", 0) == 100.0
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("percent", [10, 50, 90])
 def test_zstd_and_lz4_save_what_was_asked(tmp_path: Path, percent: int) -> None:
     """In pieces as large as those of btrfs, each for itself."""

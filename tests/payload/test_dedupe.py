@@ -33,6 +33,7 @@ def test_the_share_of_repeated_blocks(tmp_path: Path, percent: int) -> None:
     assert abs(unique_percent(tmp_path / "data") - (100 - percent)) <= TOLERANCE_POINTS
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("options", [(), ("--buffer_compress_percentage=50",)])
 def test_nothing_repeats_unasked(tmp_path: Path, options: tuple[str, ...]) -> None:
     content.write(tmp_path / "data", SIZE_BYTES, *options)

@@ -204,6 +204,7 @@ def test_holes_are_said(plan: Planner) -> None:
     assert not any("holes" in note.text for note in plan("[a]\nfilename=/t/holes\nrw=write\n").notes)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [

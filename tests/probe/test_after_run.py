@@ -46,6 +46,7 @@ def told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     return {**document, "before": before, "after": digest(tmp_path / "target"), "path": out}
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_probes_are_in_the_bundle_and_in_the_verdict(
     told: dict[str, Any], capsys: pytest.CaptureFixture[str]
@@ -81,6 +82,7 @@ def test_a_run_without_probes_names_the_command_that_would_decide(
     assert all(one["decided_by"] != "depth" for one in verdict["explanations"])
 
 
+@pytest.mark.in_turn
 def test_probes_that_had_no_time_are_told_with_more_of_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

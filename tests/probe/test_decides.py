@@ -36,6 +36,7 @@ NOT_BY_READING = {"unwritten"}
 """What was never written is told by a look at its content, or by writing it: no probe that reads tells it."""
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("job", JOBS)
 def test_every_explanation_is_told_from_the_storage_by_a_probe_of_the_command(
     tmp_path: Path, job: str

@@ -156,6 +156,7 @@ def test_raw_times_and_the_processor_speed_give_seconds(text: str) -> None:
     assert rows[0]["Processor Speed"] == rows[0]["Total Raw Run Time"] == ""
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("recorded", "kinds"),
     [

@@ -225,6 +225,7 @@ def test_a_sweep_of_one_two_and_three_factors(tmp_path: Path) -> None:
     assert "<h2>bs 4k</h2>" in html
 
 
+@pytest.mark.in_turn
 def test_repeats_say_their_mean_and_its_interval(tmp_path: Path) -> None:
     controller = RepeatController(Next("j", simulated.workload(1)), most=3)
     whole = study(tmp_path / "s", "repeat", controller, {}, service="exponential")
@@ -327,6 +328,7 @@ def test_the_document_of_a_study_is_its_schema(curved: StudyPage, tmp_path: Path
         assert filled == [{"curve": "curves", "sweep": "sweep", "repeat": "repeats"}[whole.study.kind]]
 
 
+@pytest.mark.in_turn
 def test_a_study_is_a_table_for_a_spreadsheet_and_for_an_issue(curved: StudyPage, tmp_path: Path) -> None:
     assert export(curved.path, "csv", output=tmp_path / "runs.csv") == 0
     rows = pl.read_csv(tmp_path / "runs.csv")
@@ -368,6 +370,7 @@ if __name__ == "__main__":
     print(json.dumps(schema(), indent=2))  # noqa: T201 - this is how the schema is written
 
 
+@pytest.mark.in_turn
 def test_a_job_that_completed_nothing_has_a_row_without_numbers(tmp_path: Path) -> None:
     # Within 10 ms nothing of one I/O a second is due, unless it is the first.
     slow = simulated.workload(0.01, rate_iops=1, rate_process="poisson", randseed=3)

@@ -32,6 +32,7 @@ def repeat(
     return run_study(controller, asked=ASKED, out_dir=path / "s", hooks=Hooks(device))
 
 
+@pytest.mark.in_turn
 def test_so_many_repeats(tmp_path: Path) -> None:
     controller = RepeatController(Next("j", simulated.workload(1)), most=3)
     assert controller.expected() == len(controller.known()) == 3

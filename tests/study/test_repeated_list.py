@@ -89,6 +89,7 @@ def test_the_spread_is_that_of_each_run(tmp_path: Path) -> None:
     assert told["repeats"] is None
 
 
+@pytest.mark.in_turn
 def test_once_is_no_repeat(tmp_path: Path) -> None:
     outcome = run_study(
         two(),

@@ -51,6 +51,7 @@ class Told:
         self.ended.append((done.point.name, expected, left_s))
 
 
+@pytest.mark.in_turn
 def test_runs_are_done_in_order_each_into_its_bundle(tmp_path: Path) -> None:
     half = TotalRate(iops=5000.0, process=RateProcess.LINEAR)
     runs = [
@@ -114,6 +115,7 @@ def test_every_run_draws_addresses_of_its_own_unless_its_job_names_the_sequence(
     assert named[0] == named[1]
 
 
+@pytest.mark.in_turn
 def test_a_preparation_has_no_verdict_and_a_measurement_has(tmp_path: Path) -> None:
     runs = [Next("fill", simulated.workload(), role="prepare"), Next("rd1", simulated.workload())]
     hooks = Hooks(simulated.on(lambda _: simulated.device(100_000)))
@@ -138,6 +140,7 @@ def test_a_controller_in_a_list_sees_its_own_runs_only() -> None:
     assert controller.expected() == 4
 
 
+@pytest.mark.in_turn
 def test_a_long_list_is_made_once_and_not_again_after_every_run(tmp_path: Path) -> None:
     """Making all runs of a list costs what the list is long; asked for after each, it is squared."""
 
@@ -156,6 +159,7 @@ def test_a_long_list_is_made_once_and_not_again_after_every_run(tmp_path: Path) 
     assert [left_s is not None and left_s > 0 for _, _, left_s in told.ended] == [True, True, False]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("after_failure", "names", "status"),
     [("stop", ["bad"], "failed"), ("go_on", ["bad", "good"], "complete")],
@@ -230,6 +234,7 @@ def test_consent_is_asked_once_for_all_runs(tmp_path: Path) -> None:
     assert asked == [str(target)]
 
 
+@pytest.mark.in_turn
 def test_a_signal_ends_the_run_and_the_study_and_keeps_both(tmp_path: Path) -> None:
     runs = [Next(name, simulated.workload(2)) for name in "abc"]
     told = Told(2, lambda: os.kill(os.getpid(), signal.SIGINT))

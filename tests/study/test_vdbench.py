@@ -74,6 +74,7 @@ def test_rates_are_rounded_up_as_vdbench_rounds_them(maximum: float, percent: fl
     assert rounded(maximum, percent) == expected
 
 
+@pytest.mark.in_turn
 def test_a_curve_runs_its_points_at_shares_of_what_was_reached(tmp_path: Path) -> None:
     text = "wd=w,sd=sd1\nrd=r,wd=w,iorate=curve,curve=(50,10),elapsed=10,distribution=d\n"
     outcome = run(text, tmp_path / "s")
@@ -87,6 +88,7 @@ def test_a_curve_runs_its_points_at_shares_of_what_was_reached(tmp_path: Path) -
     assert (found.name, found.maximum is not None, len(found.loads)) == ("r", True, 2)
 
 
+@pytest.mark.in_turn
 def test_a_curve_keeps_the_shares_its_maximum_had(tmp_path: Path) -> None:
     text = "wd=w1,sd=sd1\nwd=w2,sd=sd2,xfersize=8k\nrd=r,wd=w*,iorate=curve,curve=(50),elapsed=10,threads=2\n"
     outcome = run(text, tmp_path / "s")
@@ -99,6 +101,7 @@ def test_a_curve_keeps_the_shares_its_maximum_had(tmp_path: Path) -> None:
     assert shares[1] == pytest.approx(shares[0], abs=0.02)
 
 
+@pytest.mark.in_turn
 def test_stopcurve_leaves_out_the_points_after_the_limit(tmp_path: Path) -> None:
     # At 8 threads on one server the maximum has 0.8 ms; the first point already has more than 0.05 ms.
     text = (
@@ -109,6 +112,7 @@ def test_stopcurve_leaves_out_the_points_after_the_limit(tmp_path: Path) -> None
     assert [done.point.name for done in outcome.done] == ["r", "r_(50%)", "after"]
 
 
+@pytest.mark.in_turn
 def test_a_percentage_is_one_of_the_run_before(tmp_path: Path) -> None:
     text = "wd=w,sd=sd1\nrd=r1,wd=w,iorate=max,elapsed=6\nrd=r2,wd=w,iorate=30%,elapsed=6,distribution=d\n"
     outcome = run(text, tmp_path / "s")

@@ -4,7 +4,7 @@
 that has no more than twenty, then others up to that number. Which ones is drawn anew for each number in
 `LOADSTONE_TESTS_DRAW`; `make test` gives it the day of the year, so that a year of days tries them all.
 
-`@pytest.mark.in_turn` stands at what takes two seconds of CPU time or more: of those in a file each third
+`@pytest.mark.in_turn` stands at what takes a second of CPU time or more: of those in a file each third
 is run, from another one on each day. Three days of `make test` run them all, and so does each night.
 """
 

@@ -193,6 +193,7 @@ def test_a_cross_stimulus_is_sequential_random_and_sequential_again(tmp_path: Pa
     assert agrees(counts, dict.fromkeys(range(4), 1.0))
 
 
+@pytest.mark.in_turn
 def test_host_idle_recovery_is_bursts_with_ever_longer_rests(tmp_path: Path) -> None:
     found = runs("snia-pts-host-idle-recovery-like")
     assert [run.role for run in found] == ["prepare"] + ["measure"] * 11

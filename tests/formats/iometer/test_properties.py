@@ -136,6 +136,7 @@ def test_what_is_written_is_what_is_run(
 CYCLING = st.builds(Cycling, st.integers(1, 5), st.integers(1, 4), st.booleans(), st.integers(1, 40))
 
 
+@pytest.mark.in_turn
 @settings(max_examples=300)
 @given(
     st.sampled_from(TEST_TYPES),
