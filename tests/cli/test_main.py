@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone import crash_note
+from loadstone import crash_note, exitcodes
 from loadstone.cli import app
 from loadstone.cli.main import main
 from loadstone.errors import MORE_FILES
@@ -173,3 +173,20 @@ def test_a_report_without_memory_names_what_gives_it_more(
         monkeypatch.setattr("loadstone.report.run.files.write", fails)
         assert main(["report", str(run), "-o", str(tmp_path / "r.html")]) == 1
         assert hint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["-h"], ["a.fio", "--json", "--help"], ["--no-such-option", "-h"]]
+)
+def test_help_of_a_verb_names_its_arguments_wherever_it_is_asked_for(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", *words]) == exitcodes.DONE
+    told = capsys.readouterr().out
+    assert told.startswith("Usage: loadstone plan [OPTIONS] JOB [MORE...]\n")
+    assert "--json" in told
+
+
+def test_a_file_called_help_is_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--", "--help"]) == exitcodes.USAGE
+    assert "'--help' is neither a job file" in capsys.readouterr().err

@@ -5,6 +5,8 @@ A verb is imported when it is used. Adding one is a file in `verbs/` and a line 
 
 from __future__ import annotations
 
+from inspect import signature
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final, get_args
 
 from cyclopts import App, CycloptsError
@@ -40,6 +42,7 @@ VERBS: Final = {
 }
 """A verb is the function of its name in `verbs/NAME.py`, and what the list of verbs says of it."""
 
+HELP_FLAGS: Final = {"--help", "-h"}
 HELP = "Storage load testing that can be believed."
 EPILOGUE = (
     "Exit codes: 0 done, 1 the run failed, 2 bad input or refused, 130 interrupted. See docs/exit-codes.md."
@@ -65,12 +68,33 @@ def build(described: Collection[str] = ()) -> App:
     return app
 
 
+def usage(app: App, verb: str) -> str:
+    """Return what goes behind a verb, as `[OPTIONS] JOB`."""
+    words = []
+    places = signature(function).parameters.values() if (function := app[verb].default_command) else ()
+    if any(place.kind is place.KEYWORD_ONLY for place in places):
+        words.append("[OPTIONS]")
+    for place in places:
+        name = place.name.upper().replace("_", "-")
+        if place.kind is place.VAR_POSITIONAL:
+            words.append(f"[{name}...]")
+        elif place.kind is not place.KEYWORD_ONLY:
+            words.append(name if place.default is place.empty else f"[{name}]")
+    return " ".join(words)
+
+
 def run(words: Sequence[str]) -> int:
     """Run one command line and return its exit code; raise `InputError` when it makes no sense."""
     app = build(words[:1])
     if not words:
         app.help_print([])
         return exitcodes.USAGE
+    before_values = list(takewhile(lambda word: word != "--", words))
+    if words[0] in VERBS and HELP_FLAGS & {*before_values}:
+        # The parser reads all options three times until it prints help: once to find out that it is to.
+        app[words[0]].usage = f"Usage: loadstone {words[0]} {usage(app, words[0])}"
+        app.help_print([words[0]])
+        return exitcodes.DONE
     if words[1:2] == ["-"]:
         # Standard input as the job: the parser takes a lone dash for an option unless told otherwise.
         words = [words[0], *words[2:], "--", "-"]

@@ -5,7 +5,7 @@ Knows only how the page is put together. A test keeps the file fresh.
 
 from __future__ import annotations
 
-from loadstone.cli.app import VERBS, build
+from loadstone.cli.app import VERBS, build, usage
 
 _HEAD = """# The command line
 
@@ -19,5 +19,8 @@ there is neither colour nor live progress. Exit codes are in [exit-codes.md](exi
 
 def page() -> str:
     """Return the page."""
-    body = build(VERBS).generate_docs(output_format="markdown", heading_level=2)
+    app = build(VERBS)
+    for verb in VERBS:
+        app[verb].usage = f"Usage: loadstone {usage(app, verb)}"
+    body = app.generate_docs(output_format="markdown", heading_level=2)
     return _HEAD + "\n".join(line.rstrip() for line in body.splitlines()).strip() + "\n"
