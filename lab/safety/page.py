@@ -78,6 +78,8 @@ unless others have the file open for writing then.
   and directories whose ctime is not later than its seal. What is put in, moved in, copied or changed later is
   later. A directory that is moved in is later, but what is in it is not. A tree that was changed
   with consent has none, until a format removes all of it.
+- FAT, exFAT, HFS and Minix have no place for ctime, and many file systems in user space tell mtime for
+  it. There only the process that sealed a tree knows it again, and files need a digest.
 - During a run the engine knows each file of a tree by inode and birth, and writes, removes and replaces no
   other. Afterwards it looks through the tree: one with a file that is not the run's is not sealed. Where no
   birth is told (FUSE, NFS without it, ext with inodes of 128 bytes, overlay), number and size decide. FUSE

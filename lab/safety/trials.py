@@ -362,6 +362,14 @@ def trees() -> Iterator[SafetyCase]:
         place = _mounted_below if change is None else _changed_tree(change)
         tried = (write, anew, verbs.agreed(write)) if expected == REFUSED else (write, anew)
         yield SafetyCase(TREE, holds, tried, expected, place, _first)
+    yield SafetyCase(TREE, "one with a directory moved into it", (write, anew), ASKED, _moved_in, _first)
+    for holds, change in (
+        ("one with a foreign file in it", _put_in),
+        ("one with a file changed, times set back", lambda tree: _set_back(_first(tree))),
+    ):
+        yield SafetyCase(
+            f"{TREE} on exFAT", holds, (write, anew), ASKED, _on_exfat(change), _first, "mount.exfat-fuse"
+        )
 
 
 def during_a_run() -> Iterator[SafetyCase]:
@@ -391,8 +399,8 @@ def _first(tree: Path) -> Path:
     return tree / "vdb.1_1.dir" / "vdb_f0001.file"
 
 
-def _tree(stage: Stage, _: contextlib.ExitStack) -> Path:
-    tree = stage.folder / "tree"
+def _tree(stage: Stage, _: contextlib.ExitStack, place: Path | None = None) -> Path:
+    tree = (place or stage.folder) / "tree"
     words = verbs.tree("yes").words(tree, stage.folder, "first")
     code, said = trial.loadstone(words, stage.folder, {})
     if code not in (0, 98):
@@ -429,6 +437,34 @@ def _control_file(stage: Stage, stack: contextlib.ExitStack) -> Path:
 def _put_in(tree: Path) -> None:
     _first(tree).unlink()
     _first(tree).write_bytes(b"mine" * 2048)
+
+
+def _moved_in(stage: Stage, stack: contextlib.ExitStack) -> Path:
+    """Its files are older than the tree's, and a move leaves them their ctime."""
+    (mine := stage.folder / "mine").mkdir()
+    (mine / "vdb_f0001.file").write_bytes(b"mine" * 2048)
+    tree = _tree(stage, stack)
+    _first(tree).parent.rename(stage.folder / "aside")
+    mine.rename(_first(tree).parent)
+    return tree
+
+
+def _on_exfat(change: Callable[[Path], object]) -> Callable[[Stage, contextlib.ExitStack], Path]:
+    """On a file system in user space that tells mtime as ctime."""
+
+    def place(stage: Stage, stack: contextlib.ExitStack) -> Path:
+        with (backing := stage.folder / "image").open("wb") as file:
+            file.truncate(32 << 20)
+        device = attached(stack, backing)
+        call("mkfs.exfat", device)
+        (point := stage.folder / "exfat").mkdir()
+        call("mount.exfat-fuse", device, point)
+        stack.callback(call, "umount", point)
+        tree = _tree(stage, stack, point)
+        change(tree)
+        return tree
+
+    return place
 
 
 def _linked(tree: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from loadstone.errors import RefusedError
 from loadstone.plan import anchors
 from loadstone.plan.host_facts import HostFacts
-from loadstone.plan.safety import guard, marker, tree_mark
+from loadstone.plan.safety import guard, inode, marker, tree_mark
 from loadstone.plan.safety.run_targets import RunTargets, hold
 
 from .plans import plan, target
@@ -95,6 +95,22 @@ def test_a_renamed_file_without_a_digest_is_not(tmp_path: Path, monkeypatch: pyt
     path = written(tmp_path / "x")
     guard.secure(one(path), guard.Consent())
     assert "renamed or changed since" in refusal(path.rename(tmp_path / "y"))
+
+
+def test_a_long_file_whose_ctime_programs_set_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a file system without ctime a change would be undone by setting mtime back."""
+    monkeypatch.setattr(marker, "DIGEST_BYTES", SIZE - 1)
+    monkeypatch.setattr(inode, "has_place_for_ctime", lambda _: False)
+    assert "renamed or changed since" in refusal(written(tmp_path / "x"))
+
+
+def test_whether_ctime_is_kept_is_found_out_and_leaves_mtime(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"x")
+    os.utime(path, ns=(1_600_000_000_123_456_789, 1_600_000_000_123_456_789))
+    with path.open("rb") as file:
+        assert inode.keeps_ctime(file.fileno())
+    assert path.stat().st_mtime_ns == 1_600_000_000_123_456_789
 
 
 def same_size(path: Path) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 
@@ -15,11 +16,12 @@ from loadstone.formats.vdbench import ParameterText, expand, lower, read
 from loadstone.plan import anchors
 from loadstone.plan.anchors import CONTROL_FILE, MARK
 from loadstone.plan.resolve import resolve
-from loadstone.plan.safety import guard, tree_mark
+from loadstone.plan.safety import guard, inode, tree_mark
 from loadstone.plan.safety.run_targets import hold
+from tests.support.devices import attached, call, empty
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from loadstone.plan.model import Plan
     from loadstone.plan.safety.run_targets import RunTargets
@@ -286,3 +288,48 @@ def test_other_files_in_the_anchor_are_nobodys_business(tmp_path: Path) -> None:
     (tmp_path / "photo.jpg").write_bytes(b"x")
     hold(plan(tmp_path, "mkdir", ",format=yes"), guard.Consent())
     assert (tmp_path / "photo.jpg").read_bytes() == b"x"
+
+
+def test_a_tree_whose_ctime_programs_set_is_only_known_to_the_process_that_sealed_it(tmp_path: Path) -> None:
+    """On exFAT a file that was changed, its mtime set back, has an old ctime: it was written over."""
+    anchor = sealed(tmp_path / "t")
+    mark = (anchor / MARK).stat()
+    assert tree_mark.sealed_until(anchor)[0] is not None
+    os.utime(anchor / MARK, ns=(inode.LONG_AGO_NS, inode.LONG_AGO_NS))
+    assert (anchor / MARK).stat().st_mtime_ns == mark.st_mtime_ns == inode.LONG_AGO_NS
+    with mock.patch.object(inode, "has_place_for_ctime", return_value=False):
+        assert "keeps no time of change but one that programs set" in refusal(anchor)
+        known = {(mark.st_dev, mark.st_ino)}
+        assert tree_mark.look(anchor, known=known).changed is None
+
+
+@pytest.fixture
+def exfat(tmp_path: Path) -> Iterator[Path]:
+    """A file system in user space that tells mtime as ctime."""
+    with attached(empty(tmp_path / "image", 16 << 20)) as device:
+        call("mkfs.exfat", device)
+        point = tmp_path / "exfat"
+        point.mkdir()
+        call("mount.exfat-fuse", device, str(point))
+        try:
+            yield point
+        finally:
+            call("umount", str(point))
+
+
+@pytest.mark.root
+def test_what_is_put_into_a_tree_on_exfat_is_seen(exfat: Path) -> None:
+    """Found from outside: changed in place, moved in and copied, each with its times; all were lost."""
+    anchor = sealed(exfat / "t")
+    before = (anchor / FIRST).stat()
+    (anchor / FIRST).write_bytes(b"mine" * 1024)
+    os.utime(anchor / FIRST, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (anchor / FIRST).stat().st_ctime_ns == before.st_ctime_ns
+    assert "keeps no time of change but one that programs set" in refusal(anchor)
+    consent = guard.Consent()
+    held = hold(plan(exfat / "new", "write", ",format=yes"), consent)
+    tree(exfat / "new")
+    held.seal({0: tree_mark.TreeSeen(newest_ns=time.time_ns())})
+    with pytest.raises(RefusedError, match="keeps no time of change"):
+        guard.secure(plan(exfat / "new", "write"), guard.Consent())
+    hold(plan(exfat / "new", "write"), consent)  # The same process: its runs follow each other.

@@ -50,11 +50,14 @@ class Left:
     """By `st_dev` and `st_ino`."""
     devices: dict[int, DeviceSeal] = field(default_factory=dict)
     """By `st_rdev` of the block device."""
+    trees: set[tuple[int, int]] = field(default_factory=set)
+    """Their marks, by `st_dev` and `st_ino`."""
 
     def take(self, other: Left) -> None:
         """Add what is newer."""
         self.files |= other.files
         self.devices |= other.devices
+        self.trees |= other.trees
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +172,7 @@ def examine(
     if reason is not None:
         return TargetFinding(target.path, forbidden=[reason])
     if target.kind is TargetKind.TREE:
-        found = _examine_tree(target.path, pinned or path, host)
+        found = _examine_tree(target.path, pinned or path, host, consent)
         if target.path in consent.marked_elsewhere:
             return replace(found, needs_consent=[], unseen=True)
         return found
@@ -384,7 +387,7 @@ def _telling(consent: Consent, path: str) -> Callable[[float], None] | None:
     return None if tell is None else lambda share: tell(path, share)
 
 
-def _examine_tree(name: str, anchor: Path, host: Snapshot) -> TargetFinding:
+def _examine_tree(name: str, anchor: Path, host: Snapshot, consent: Consent) -> TargetFinding:
     """Look at a tree that would be changed: one that nobody marked may hold anything."""
 
     def named(told: Sequence[str]) -> list[str]:
@@ -394,7 +397,7 @@ def _examine_tree(name: str, anchor: Path, host: Snapshot) -> TargetFinding:
         found = look_below(anchor)
         if not found.exists:
             return TargetFinding(name, needs_consent=_doubts(anchor))
-        walked = tree_mark.look(anchor)
+        walked = tree_mark.look(anchor, known=consent.left.trees)
     except OSError as error:
         return TargetFinding(name, in_use=[say("refusals.target.unreadable", reason=error.strerror)])
     if used := in_use.tree_uses(anchor, host):

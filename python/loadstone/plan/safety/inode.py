@@ -26,6 +26,21 @@ _DONT_SYNC: Final = 0x4000
 _TYPE_MODE_INODE: Final = 0x103
 _STATFS_BYTES: Final = 512
 _OVERLAY: Final = 0x794C7630
+LONG_AGO_NS: Final = 10**18
+"""September 2001: before anything here was made."""
+_WITHOUT_CTIME: Final = frozenset(
+    (
+        0x4D44,  # FAT
+        0x2011BAB0,  # exFAT
+        0x4244,  # HFS
+        0x137F,  # Minix
+        0x138F,
+        0x2468,
+        0x2478,
+        0x4D5A,
+    )
+)
+"""File systems that have no place for ctime: read again from the disk, a file has its mtime there."""
 
 
 @lru_cache(maxsize=1)
@@ -80,6 +95,25 @@ def steady_birth_ns(descriptor: int) -> int | None:
     if file_system_magic(f"/proc/self/fd/{descriptor}") == _OVERLAY:
         return None
     return born_ns(descriptor)
+
+
+def has_place_for_ctime(path: str) -> bool:
+    """Whether a file's file system is not one of those known to have none. Raises OSError."""
+    return file_system_magic(path) not in _WITHOUT_CTIME
+
+
+def keeps_ctime(descriptor: int) -> bool:
+    """Whether no program can set ctime where an open file lies: sets its mtime back to find out.
+
+    File systems in user space may tell mtime in its place, as exfat-fuse, sshfs and rclone do.
+    """
+    if not has_place_for_ctime(f"/proc/self/fd/{descriptor}"):
+        return False
+    before = os.fstat(descriptor)
+    os.utime(descriptor, ns=(before.st_atime_ns, LONG_AGO_NS))
+    kept = os.fstat(descriptor).st_ctime_ns != LONG_AGO_NS
+    os.utime(descriptor, ns=(before.st_atime_ns, before.st_mtime_ns))
+    return kept
 
 
 def file_system_magic(path: str) -> int:

@@ -53,7 +53,7 @@ class Seal:
     size_bytes: int
     mtime_ns: int
     ctime_ns: tuple[int, int] | None
-    """First and last that are its; None where timestamps are too coarse to tell."""
+    """First and last that are its; None where timestamps are too coarse to tell, or can be set."""
     digest: str | None
     """Of all of its content; None for a file that is too long for it, or was too slow."""
 
@@ -147,6 +147,7 @@ def seal(reader: BlockReader, *, laid_out: bool, digest_until_s: float) -> Seal:
     `settle` has to follow before anybody else changes it.
     """
     content = digest(reader, digest_until_s)
+    kept = content is not None or _keeps_ctime(reader)
     facts = replace(_facts(reader), digest=content)
     writing = Mark("writing", laid_out)
     slack_ns = SLACK_NS
@@ -155,7 +156,7 @@ def seal(reader: BlockReader, *, laid_out: bool, digest_until_s: float) -> Seal:
         first = os.fstat(reader.descriptor).st_ctime_ns
         if not marked:
             return replace(facts, ctime_ns=_telling(first, first))
-        sealed = replace(facts, ctime_ns=_telling(first, first + slack_ns))
+        sealed = replace(facts, ctime_ns=_telling(first, first + slack_ns) if kept else None)
         write(reader.descriptor, Mark("sealed", laid_out, sealed))
         if os.fstat(reader.descriptor).st_ctime_ns <= first + slack_ns:
             return sealed
@@ -205,6 +206,13 @@ def _facts(reader: BlockReader) -> Seal:
         ctime_ns=None,
         digest=None,
     )
+
+
+def _keeps_ctime(reader: BlockReader) -> bool:
+    try:
+        return inode.keeps_ctime(reader.descriptor)
+    except OSError:
+        return False
 
 
 def _telling(first: int, last: int) -> tuple[int, int] | None:

@@ -27,7 +27,7 @@ from loadstone.plan.safety.in_use import Snapshot
 from loadstone.plan.safety.seen import Seen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from loadstone.plan.model import Tree
 
@@ -89,11 +89,11 @@ class RunTargets:
         self, anchor: Path, index: int, looked_at: Mapping[int, tree_mark.TreeSeen] | None
     ) -> None:
         if looked_at is None:
-            tree_mark.seal(anchor, self.vouched_ns.get(index, 0))
+            self.left.trees.add(tree_mark.seal(anchor, self.vouched_ns.get(index, 0)))
         elif index in looked_at:
             left = looked_at[index]
             if left.foreign is None:
-                tree_mark.seal(anchor, left.newest_ns)
+                self.left.trees.add(tree_mark.seal(anchor, left.newest_ns))
             else:
                 tree_mark.leave(anchor, left.foreign)
 
@@ -138,7 +138,7 @@ def hold(plan: Plan, consent: guard.Consent, *, content: bool = True) -> RunTarg
         if target.kind is TargetKind.TREE:
             marks = target.path not in consent.marked_elsewhere
             if marks and index in own:
-                vouched[index] = sealed_ns(target.path) or 0
+                vouched[index] = sealed_ns(target.path, consent.left.trees) or 0
             targets.append(_claimed_tree(target, trees[index], made, own=index in own, marks=marks))
         elif target.kind is TargetKind.FILE:
             targets.append(_claimed(target, made, own=index in own, written=index in checked.written))
@@ -150,10 +150,10 @@ def hold(plan: Plan, consent: guard.Consent, *, content: bool = True) -> RunTarg
     return RunTargets(plan, own, consent.left, cleared, vouched)
 
 
-def sealed_ns(path: str) -> int | None:
+def sealed_ns(path: str, known: Container[tuple[int, int]] = ()) -> int | None:
     """Return the ctime up to which a tree's mark vouches; None: it does not."""
     with held(path) as anchor:
-        return None if anchor is None else tree_mark.sealed_until(anchor)[0]
+        return None if anchor is None else tree_mark.sealed_until(anchor, known)[0]
 
 
 def seal_again(path: str, before_ns: int | None) -> None:

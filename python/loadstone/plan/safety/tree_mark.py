@@ -4,8 +4,9 @@ It is written when a run begins to change the tree, and sealed when the run has 
 vouches for every file whose name is a tree's and whose ctime is not later: whatever comes into a tree,
 is written in it or gets a second name has a later ctime, which nobody can set. What came while the run
 worked there is told by the engine, which knows its own files: nothing is sealed then (`leave`). The mark
-is bound to its own inode and file system, so a copied tree has none. `begin`, `seal` and `leave` change
-something, nothing else here.
+is bound to its own inode and file system, so a copied tree has none. Its mtime is set to long ago: where
+that shows as its ctime, programs can set the ctime of any file, and it vouches for nothing but to the
+process that sealed it. `begin`, `seal` and `leave` change something, nothing else here.
 
 vdbench trusts its control file over what it finds: where Loadstone changes which files there are,
 the file goes, and the mark takes its place. vdbench looks for itself then.
@@ -22,9 +23,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.path.mounts import mounts
 from loadstone.plan.anchors import CONTROL_FILE, DIRECTORY, FILE, MARK, Structure, read_mark
+from loadstone.plan.safety import inode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
     from pathlib import Path
 
 FORMAT: Final = 2
@@ -55,13 +57,18 @@ class Walked:
     files: int = 0
 
 
-def look(anchor: Path, tell: Callable[[int], None] | None = None) -> Walked:
-    """Look at every file of a tree that exists. Raises OSError when it cannot be looked at."""
+def look(
+    anchor: Path, tell: Callable[[int], None] | None = None, *, known: Container[tuple[int, int]] = ()
+) -> Walked:
+    """Look at every file of a tree that exists. Raises OSError when it cannot be looked at.
+
+    `known`: marks that this process sealed, by `st_dev` and `st_ino`.
+    """
     found = Walked()
     found.unfit += [
         f"{point} is mounted below it: a tree stays on one file system" for point in _mounted(anchor)
     ]
-    sealed_ns, found.changed = sealed_until(anchor)
+    sealed_ns, found.changed = sealed_until(anchor, known)
     moved: str | None = None
     top = os.open(anchor, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -127,8 +134,11 @@ def begin(anchor: Path, structure: Structure, first_file: int, *, shared: bool =
     (anchor / CONTROL_FILE).unlink(missing_ok=True)
 
 
-def seal(anchor: Path, until_ns: int | None = None) -> None:
-    """Vouch for what is there and has no later ctime; None: for all that is there now. Raises OSError."""
+def seal(anchor: Path, until_ns: int | None = None) -> tuple[int, int]:
+    """Vouch for what is there and has no later ctime; None: for all that is there now. Raises OSError.
+
+    Returns by which numbers this process knows the mark (`known`).
+    """
     descriptor = os.open(anchor / MARK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     told = asdict(read_mark(anchor / MARK))
     if until_ns is None:
@@ -140,13 +150,15 @@ def seal(anchor: Path, until_ns: int | None = None) -> None:
         "file_system": os.fstatvfs(descriptor).f_fsid,
         "ctime_ns": status.st_ctime_ns if until_ns is None else until_ns,
     }
-    _write(descriptor, {**told, "sealed": sealed})
+    _write(descriptor, {**told, "sealed": sealed}, mtime_ns=inode.LONG_AGO_NS)
+    numbers = (status.st_dev, status.st_ino)
     if until_ns is not None:
-        return
+        return numbers
     coarse = status.st_ctime_ns % _SECOND_NS == 0
     left_ns = status.st_ctime_ns + _TICK_NS + (_SECOND_NS if coarse else 0) - time.time_ns()
     if left_ns > 0:
         time.sleep(min(left_ns, 2 * _SECOND_NS) / 1e9)
+    return numbers
 
 
 def leave(anchor: Path, foreign: str) -> None:
@@ -155,27 +167,33 @@ def leave(anchor: Path, foreign: str) -> None:
     _write(descriptor, {**asdict(read_mark(anchor / MARK)), "foreign": foreign})
 
 
-def _write(descriptor: int, told: dict[str, Any]) -> None:
+def _write(descriptor: int, told: dict[str, Any], mtime_ns: int | None = None) -> None:
     """Write a mark and close it."""
     with os.fdopen(descriptor, "w") as file:
         file.seek(0)
         file.truncate()
         file.write(json.dumps(told, indent=2) + "\n")
+        file.flush()
+        if mtime_ns is not None:
+            os.utime(descriptor, ns=(mtime_ns, mtime_ns))
 
 
-def sealed_until(anchor: Path) -> tuple[int | None, str | None]:
+def sealed_until(anchor: Path, known: Container[tuple[int, int]] = ()) -> tuple[int | None, str | None]:
     """Return the ctime up to which the mark vouches, or why it does not."""
     path = anchor / MARK
     try:
         told = read_mark(path)
+        status = path.lstat()
         if told.foreign is not None:
             flaw = f"{anchor / told.foreign} came during the run that changed it last, and is not that run's"
         elif told.sealed is None and told.shared:
             flaw = "a run changed it with consent: what that run did not write is somebody else's"
         elif told.sealed is None:
             flaw = "the run that changed it last did not end: remove the tree, or consent"
-        elif (told.sealed.inode, told.sealed.file_system) != (path.lstat().st_ino, os.statvfs(path).f_fsid):
+        elif (told.sealed.inode, told.sealed.file_system) != (status.st_ino, os.statvfs(path).f_fsid):
             flaw = "its mark was copied from another tree"
+        elif (status.st_dev, status.st_ino) not in known and not _keeps_ctime(path, status):
+            flaw = "its file system keeps no time of change but one that programs set"
         elif told.sealed.ctime_ns > time.time_ns() + _SECOND_NS:
             flaw = "its mark is of the future: the clock was set back"
         else:
@@ -191,3 +209,8 @@ def _mounted(anchor: Path) -> list[str]:
     """Return the mount points below an anchor."""
     inside = os.path.realpath(anchor).rstrip("/") + "/"
     return [mount.point for mount in mounts() if mount.point.startswith(inside)]
+
+
+def _keeps_ctime(mark: Path, status: os.stat_result) -> bool:
+    """Whether programs cannot set ctime: that of a sealed mark would be what its mtime was set to."""
+    return status.st_ctime_ns != inode.LONG_AGO_NS and inode.has_place_for_ctime(str(mark))
