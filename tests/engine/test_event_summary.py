@@ -40,7 +40,7 @@ def test_a_clean_run() -> None:
 def test_errors_name_target_offset_and_reason_once_per_kind() -> None:
     events = [io_error(), io_error(offset=4096), io_error(target=1, errno=errno.ENOSPC), stream_end(failed=3)]
     verdict = ledger(*events, ended()).verdict(0)
-    assert (verdict.status, verdict.exit_code) == ("complete", exitcodes.FAILED)
+    assert (verdict.status, verdict.exit_code) == ("failed", exitcodes.FAILED)
     assert isinstance(verdict.error, RunError)
     assert str(verdict.error).splitlines() == [
         "3 I/Os failed",

@@ -93,8 +93,7 @@ class EventSummary:
             return RunEnding("interrupted", exitcodes.INTERRUPTED, error)
         if error is None:
             return RunEnding("complete", exitcodes.DONE)
-        ran = self.ended is not None and killed is None and not self.fatal and self._cut_short() is None
-        return RunEnding("complete" if ran else "failed", error.exit_code, error)
+        return RunEnding("failed", error.exit_code, error)
 
     def _cut_short(self) -> str | None:
         """Say who ended the run before its time, where it was not us; None when nobody did."""

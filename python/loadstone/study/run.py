@@ -247,7 +247,6 @@ class _Runner:
             return self._end("interrupted", exitcodes.INTERRUPTED)
         own = self._done[self._earlier :]
         codes = [done.point.exit_code for done in own if done.point.exit_code]
-        # As with a run: one that did all that was asked is complete, whatever its I/Os ended with.
         failed = any(done.point.status == "failed" for done in own)
         return self._end("failed" if failed else "complete", codes[-1] if codes else exitcodes.DONE)
 
