@@ -2,13 +2,16 @@
 
 Knows fallocate(2) and statvfs(3). Room that is allocated counts as used for the file system; a device
 that counts what was written to it does not see it. The file outlives a reboot, after which its file
-system may not be mounted: it can be removed only when that is.
+system may not be mounted: it can be removed only when that is. Nothing is ever written to it: one that
+holds anything is somebody else's by now, and stays.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +26,7 @@ CLOSE_PERCENT: Final = 2.0
 """What is read may differ so much from what was asked for: file systems keep some room for themselves."""
 _PERCENT: Final = r"(\d{1,2}(?:\.\d+)?)\s*%"
 _PIECE_BYTES: Final = 1 << 30
+_READ_BYTES: Final = 1 << 20
 _OURS: Final = re.compile(r"ls[0-9a-f]{8}(n\d+)?")
 """Labels of layouts, which go with all that is on them."""
 
@@ -55,7 +59,7 @@ class FillLevel(Control):
         """Fill it, or remove what fills it. Raises RefusedError for less than is used already."""
         path = Path(subject) / FILE
         if value == NONE:
-            path.unlink(missing_ok=True)
+            _remove(path)
             return
         percent = _percent(value)
         # 0600 and exclusive: nobody else's file is made longer.
@@ -111,6 +115,41 @@ class FillLevel(Control):
             piece = min(_PIECE_BYTES, left - at)
             os.posix_fallocate(file, at, piece)
             at += piece
+
+
+def _remove(path: Path) -> None:
+    """Remove the file that fills. Raises RefusedError where somebody's data has its name."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return
+    try:
+        seen = os.fstat(file)
+        if not stat.S_ISREG(seen.st_mode) or _holds_anything(file, seen.st_size):
+            raise make_error(RefusedError, "control.fill.not_ours", path=path)
+        # Another file may have got the name meanwhile.
+        if not os.path.samestat(seen, path.lstat()):
+            raise make_error(RefusedError, "control.fill.not_ours", path=path)
+        path.unlink()
+    finally:
+        os.close(file)
+
+
+def _holds_anything(file: int, size_bytes: int) -> bool:
+    """Whether a file has a byte that is not zero; room that was only allocated is not read."""
+    at = 0
+    while at < size_bytes:
+        try:
+            at = os.lseek(file, at, os.SEEK_DATA)
+            end = os.lseek(file, at, os.SEEK_HOLE)
+        except OSError as error:
+            return error.errno != errno.ENXIO
+        while at < end:
+            block = os.pread(file, min(_READ_BYTES, end - at), at)
+            if not block or block.strip(b"\0"):
+                return True
+            at += len(block)
+    return False
 
 
 def missing_bytes(folder: str, value: str) -> int:

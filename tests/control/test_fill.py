@@ -1,0 +1,52 @@
+"""The file that fills a file system goes by what it holds, and not by its name alone."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.control.fill import FILE, NONE, FillLevel
+from loadstone.errors import RefusedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def filled(folder: Path) -> Path:
+    """A file as a level of fill leaves it."""
+    file = folder / FILE
+    with file.open("wb") as made:
+        os.posix_fallocate(made.fileno(), 0, 4 << 20)
+    return file
+
+
+def test_what_fills_is_removed_and_nothing_is_no_error(tmp_path: Path) -> None:
+    file = filled(tmp_path)
+    FillLevel().write(str(tmp_path), NONE)
+    assert not file.exists()
+    FillLevel().write(str(tmp_path), NONE)
+
+
+@pytest.mark.parametrize("offset", [0, 3 << 20, (4 << 20) - 1])
+def test_what_somebody_put_in_its_place_stays(tmp_path: Path, offset: int) -> None:
+    """Found from outside: `restore` after a kill removed whatever had the name."""
+    file = filled(tmp_path)
+    with file.open("r+b") as theirs:
+        theirs.seek(offset)
+        theirs.write(b"m")
+    with pytest.raises(RefusedError, match=rf"{FILE} holds something that Loadstone did not write"):
+        FillLevel().write(str(tmp_path), NONE)
+    assert file.read_bytes()[offset : offset + 1] == b"m"
+
+
+def test_no_pipe_or_directory_of_its_name_is_removed_or_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / FILE)
+    with pytest.raises(RefusedError, match="did not write"):
+        FillLevel().write(str(tmp_path), NONE)
+    (tmp_path / FILE).unlink()
+    (tmp_path / FILE).mkdir()
+    with pytest.raises(RefusedError, match="did not write"):
+        FillLevel().write(str(tmp_path), NONE)
+    assert (tmp_path / FILE).is_dir()
