@@ -70,6 +70,33 @@ def test_consent_to_lose_what_is_no_target_is_refused(
     assert not target.exists()
 
 
+def test_a_refusal_is_the_first_thing_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """How much memory the engine needs came before it."""
+    job, target = tmp_path / "job.fio", tmp_path / "data"
+    target.write_bytes(b"mine" * 4096)
+    job.write_text(f"[j]\nrw=write\nsize=16k\nfilename={target}\n")
+    assert main(["run", str(job), "--out", str(tmp_path / "out")]) == 2
+    assert "would destroy existing data" in capsys.readouterr().err.splitlines()[0]
+
+
+def test_a_report_that_cannot_be_written_into_its_bundle_names_the_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a disk that is mounted to be read."""
+
+    def read_only(*_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    bundle = runs.make(tmp_path / "b").path
+    monkeypatch.setattr("loadstone.report.run.files.write", read_only)
+    assert main(["report", str(bundle)]) == 1
+    said = capsys.readouterr().err
+    assert "Read-only file system" in said
+    assert f"`loadstone report {bundle} -o FILE` writes its report elsewhere" in said
+
+
 def test_a_job_of_a_named_workload_runs_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [
         "plan",

@@ -56,6 +56,10 @@ class PlannedJob:
         """How much memory the engine would hold."""
         return memory_bytes(self.resolved.plan)
 
+    def check(self) -> None:
+        """Raise `InputError` where the engine would refuse the Plan; nothing is touched."""
+        memory_bytes(self.resolved.plan)
+
     @property
     def notes(self) -> list[str]:
         """What is to be said of it."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.api.jobs import commands, schedulers
 from loadstone.audit.run import SealedFigures
-from loadstone.engine.plan_check import memory_bytes
 from loadstone.errors import InputError
 from loadstone.messages import make_error
 from loadstone.plan.safety.guard import Consent
@@ -80,11 +79,6 @@ class PreparedStudy:
     """Who tells of a run while it runs, where the language has a way of its own."""
     beside: Beside | None = None
     """Who writes something else of the study while it runs."""
-
-    @property
-    def first_memory_bytes(self) -> int:
-        """How much memory the engine would hold in the first run; 0 where that is not known."""
-        return 0 if self.first is None else memory_bytes(self.first.plan)
 
     def probes(self, seconds: float) -> dict[str, Any]:
         """Return what probes would follow each run that is certain, within so many seconds after each."""

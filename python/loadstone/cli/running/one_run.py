@@ -56,7 +56,7 @@ def once(asked: AskedRun, run_options: RunOptions) -> int:
     if run_options.json:
         # The summary tells the notes; without it they are told here.
         console.notes(planned.resolved.notes)
-    console.memory(planned.memory_bytes)
+    planned.check()
     if seconds is not None:
         probing.tell_bounds(planned, seconds)
     settings = _how(asked, run_options)

@@ -66,11 +66,9 @@ def execute(prepared: PreparedStudy, run_options: RunOptions, probe_s: float | N
 def _tell_before(prepared: PreparedStudy, *, json: bool) -> None:
     """Say what belongs before the first run."""
     console.notes(prepared.notes)
-    if prepared.first is not None:
-        if json:
-            # The summary tells the notes; without it they are told here.
-            console.notes(prepared.first.notes)
-        console.memory(prepared.first_memory_bytes)
+    if prepared.first is not None and json:
+        # The summary tells the notes; without it they are told here.
+        console.notes(prepared.first.notes)
     if prepared.length:
         console.say(prepared.length)
 

@@ -13,6 +13,8 @@ from cyclopts import Parameter
 from loadstone import exitcodes
 from loadstone.cli.display import console
 from loadstone.cli.options.arguments import Unverified  # noqa: TC001 - the argument parser reads it
+from loadstone.errors import InputError
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +49,14 @@ def report(
     left_out: str | None = None
     wanted: Sequence[Path | None] = output or [None]
     for path in wanted:
-        written = write_report(bundle, *others, output=path, unverified=unverified)
+        try:
+            written = write_report(bundle, *others, output=path, unverified=unverified)
+        except InputError as error:
+            if path is not None or not isinstance(error.__cause__, OSError):
+                raise
+            # Nobody chose the place that cannot be written.
+            hint = say("api.report_elsewhere", bundle=bundle)
+            raise InputError(error.message, where=error.where, hint=hint) from error
         if written.doubts != doubts:
             console.doubts(written.doubts)
         doubts = written.doubts
