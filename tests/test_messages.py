@@ -13,6 +13,8 @@ import pytest
 
 from loadstone import messages
 from loadstone.audit.rules import RULES
+from loadstone.formats.fio.table import BY_NAME
+from loadstone.messages.suggest import nearest
 from loadstone.verdict import RULE_NAMES
 
 if TYPE_CHECKING:
@@ -401,3 +403,15 @@ def test_values_are_written_in_the_unit_of_their_name() -> None:
     assert messages.written("rate_iops", None) == "–"
     with pytest.raises(TypeError, match="needs a unit"):
         messages.written("depth", 1.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("bss", "did you mean 'bs' or 'bssplit'?"),
+        ("iodept", "did you mean 'iodepth'?"),
+        ("rwmixreed", "did you mean 'rwmixread'?"),
+    ],
+)
+def test_a_hint_names_what_is_near_and_what_goes_on_as_it_was_typed(name: str, hint: str) -> None:
+    assert nearest(name, BY_NAME) == hint

@@ -1,10 +1,10 @@
-"""The nearest valid name to a wrong one, as a hint."""
+"""The nearest valid names to a wrong one, as a hint."""
 
 from __future__ import annotations
 
 import difflib
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loadstone.messages import say
 
@@ -12,13 +12,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+_MOST_LONGER: Final = 2
+"""More names that begin as what was typed say nothing about which was meant."""
+
+
 def nearest(name: str, valid: Iterable[str], *, limit: int = 12) -> str | None:
-    """Return a hint: the nearest valid name, or all of them when they are few."""
+    """Return a hint: the nearest valid name and those that go on as it, or all when they are few."""
     choices = sorted(set(valid))
     close = difflib.get_close_matches(name[:64], choices, n=8, cutoff=0.6)
     if close:
         best = max(close, key=lambda one: _likeness(name[:64], one))
-        return say("api.name.near", name=repr(best))
+        longer = [one for one in choices if one != best and one.startswith(name)]
+        near = [best, *(longer if len(longer) <= _MOST_LONGER else [])]
+        return say("api.name.near", name=" or ".join(map(repr, near)))
     return say("api.name.valid", names=", ".join(choices)) if 0 < len(choices) <= limit else None
 
 
