@@ -89,6 +89,15 @@ def test_the_answer_comes_first_and_names_level_and_size(planted: ExperimentStor
     assert "<and>" not in page
 
 
+def test_the_answer_names_every_level_that_differs_from_the_first() -> None:
+    """Of RAID10 and RAID5, both half as fast as RAID0, it named one."""
+    sizes = {"RAID0": 0.0, "JBOD": 0.0, "RAID10": -0.7, "RAID5": -0.6}
+    made = table((("layout", tuple(sizes)),), repeats=4, log=lambda levels, _: sizes[levels["layout"]])
+    answer = words.headline(story(made)).replace("\N{NO-BREAK SPACE}", " ")
+    assert re.search(r"layout=RAID10 gives -\d+[^,]* against RAID0, RAID5 -4\d[^,]*\.$", answer), answer
+    assert "JBOD" not in answer
+
+
 @pytest.mark.parametrize(
     ("factor", "sizes"),
     [
@@ -234,6 +243,20 @@ def test_what_cannot_be_told_from_another_factor_is_named_and_has_no_figure() ->
     matrix = lines(found)
     assert "not known" in matrix
     assert "no data" not in matrix
+
+
+def test_a_level_with_a_value_is_not_compared_where_the_first_has_none() -> None:
+    """The page of a study that was stopped said `11.4k`, and `no data` below it."""
+    made = table(
+        (("file", ("fits", "large")),), repeats=3, log=lambda *_: 0.0,
+        invalid=lambda levels, _: "It was too short." if levels["file"] == "fits" else None,
+    )  # fmt: skip
+    line = tables.matrix(story(made), ["iops"])[0].lines[0]
+    assert line.cells[0].value == "no data"
+    assert line.cells[1].value != "no data"
+    assert line.cells[1].change == "not compared"
+    why = [one.why for one in story(made).effects.cells if one.value is None]
+    assert why == ["No run of this combination is valid: It was too short."]
 
 
 def test_shares_that_add_up_to_more_than_all_are_explained(planted: ExperimentStory) -> None:

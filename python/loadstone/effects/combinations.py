@@ -30,7 +30,7 @@ def cell_values(table: Observations, one: StudiedMetric) -> Iterator[CellValue]:
         ends = known.interval() if known is not None else None
         why = None
         if not used:
-            reasons = list(dict.fromkeys(row.invalid for row in mine if row.invalid))
+            reasons = list(dict.fromkeys(row.invalid.rstrip(".") for row in mine if row.invalid))
             why = (
                 say("effects.no_data.cell", reasons="; ".join(reasons))
                 if reasons

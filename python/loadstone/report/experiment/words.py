@@ -42,6 +42,8 @@ OUTCOMES: Final = {
     "none": "nothing to put back",
 }  # fmt: skip
 MOST_FACTORS: Final = 3
+MOST_LEVELS: Final = 3
+"""Beside the one that differs most."""
 
 
 def change(ratio: RatioInterval | None) -> str:
@@ -88,9 +90,9 @@ def levels(chosen: dict[str, str]) -> str:
 
 
 def told(one: LevelEffect | None) -> str:
-    """Write an effect with its mark."""
+    """Write an effect with its mark; the level has a value, but what it is held against may have none."""
     if one is None or one.change is None:
-        return "no data"
+        return "not compared"
     return f"{change(one.change)} {MARKS[one.judgement]}".rstrip()
 
 
@@ -142,7 +144,8 @@ def _of_factor(story: ExperimentStory, factor: str, effects: Sequence[LevelEffec
         most = max(apart, key=lambda one: (one.against == first, abs(_log(one))))
         where = f" in {most.pattern}" if several else ""
         size = change(most.change).replace("(", f"(confidence 95{units.THIN}%: ", 1)
-        return f"{factor}={most.level} gives {size} against {most.against}{where}{_depending(story, most)}"
+        said = f"{factor}={most.level} gives {size} against {most.against}{where}"
+        return said + (_depending(story, most) or _others(apart, most))
     if any(one.judgement == "confounded" for one in effects):
         return f"{factor} cannot be told from a drift"
     known = [one for one in effects if one.judgement != "unknown"]
@@ -157,6 +160,18 @@ def _of_factor(story: ExperimentStory, factor: str, effects: Sequence[LevelEffec
     sizes = [one for one in seen if one is not None]
     could = f" (a difference of {percent(max(sizes))} would have been seen)" if sizes == seen else ""
     return f"{factor} is not told apart from chance{could}"
+
+
+def _others(apart: Sequence[LevelEffect], most: LevelEffect) -> str:
+    """Write the other levels that differ from the same one, largest first."""
+    same = (most.pattern, most.metric, most.against)
+    others = [
+        one for one in apart if (one.pattern, one.metric, one.against) == same and one.level != most.level
+    ]
+    others.sort(key=lambda one: -abs(_log(one)))
+    told = [f"{one.level} {change(one.change)}" for one in others[:MOST_LEVELS]]
+    rest = len(others) - len(told)
+    return "".join(f", {one}" for one in told) + (f", and {rest} more levels differ" if rest else "")
 
 
 def _depending(story: ExperimentStory, one: LevelEffect) -> str:
