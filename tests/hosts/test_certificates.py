@@ -26,6 +26,12 @@ def take(names: tuple[str, ...]) -> Callable[[Path, Path], None]:
     return taken
 
 
+def another_hosts(ours: Path, _: Path) -> None:
+    """The same authority signed it, and its key is beside it: it was accepted."""
+    for suffix in ("pem", "key"):
+        (ours / f"h2.{suffix}").write_bytes((ours / f"h1.{suffix}").read_bytes())
+
+
 def garbled(ours: Path, _: Path) -> None:
     (ours / "h2.pem").write_text("-----BEGIN CERTIFICATE-----")
 
@@ -39,6 +45,7 @@ def readable(ours: Path, _: Path) -> None:
     [
         (take(("h2.pem", "h2.key")), r"h2\.pem: it is not signed by .*ca\.pem"),
         (take(("h2.key",)), r"h2\.key: it is not the key of .*h2\.pem"),
+        (another_hosts, r"h2\.pem: it is the certificate of h1, not of h2"),
         (garbled, r"h2\.pem: it is not a certificate"),
         (readable, r"h2\.key: other users can read this key"),
     ],
@@ -54,6 +61,25 @@ def test_what_cannot_be_used_is_told_with_its_file(
     with pytest.raises(InputError, match=told) as raised:
         certificates.read(ours, "h2")
     assert raised.value.hint
+
+
+def test_a_host_may_be_known_by_its_address(tmp_path: Path) -> None:
+    certificates.write(tmp_path / "made", ["10.0.0.7"])
+    for suffix in ("pem", "key"):
+        (tmp_path / "made" / f"10.0.0.7.{suffix}").rename(tmp_path / "made" / f"h7.{suffix}")
+    assert certificates.read(tmp_path / "made", "h7", "10.0.0.7").key.startswith("-----BEGIN")
+    with pytest.raises(InputError, match=r"h7\.pem: it is the certificate of 10\.0\.0\.7, not of h7"):
+        certificates.read(tmp_path / "made", "h7")
+
+
+@pytest.mark.parametrize("name", ["coordinator", "ca"])
+def test_a_host_with_the_name_of_another_file_is_refused_before_anything_is_written(
+    tmp_path: Path, name: str
+) -> None:
+    """`coordinator.pem: File exists`, and half of the files were there."""
+    with pytest.raises(InputError, match=f"a host cannot be called {name}"):
+        certificates.write(tmp_path / "made", ["h1", name])
+    assert not (tmp_path / "made").exists()
 
 
 def test_days_that_are_over_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ pytest.importorskip("distributed", reason="the extra `hosts` is not installed")
 import dask.config
 
 from loadstone.errors import RunError
-from loadstone.hosts import dask_link, dask_worker
+from loadstone.hosts import certificates, dask_link, dask_worker
 from loadstone.hosts.dask_link import ControlPlane, DaskLink
 from loadstone.hosts.hosts_file import HostsFile
 
@@ -118,3 +118,66 @@ def test_no_time_limit_of_dask_loses_a_host_that_may_be_silent_for_longer() -> N
     """Its 30 s took 28 of 64 hosts away on a busy machine, where `lost_after_s` was 300."""
     dask_worker.configure()
     assert dask.config.get("distributed.scheduler.worker-ttl") is None
+
+
+def credentials(authority: certificates.Authority, name: str) -> Any:
+    return dask_worker.security(authority.issue(name).document())
+
+
+async def scheduler_of(authority: certificates.Authority, name: str) -> Any:
+    return await dask_worker.DASK.Scheduler(
+        host="127.0.0.1", port=0, protocol="tls", security=credentials(authority, name),
+        dashboard=False, dashboard_address=":0",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("certificate", "taken"), [("h1", True), ("h2", False)])
+def test_a_worker_is_a_host_only_by_that_hosts_certificate(certificate: str, taken: bool) -> None:
+    """Any certificate of the authority was taken for the host that a worker said it is."""
+    pytest.importorskip("cryptography")
+    heard: list[dict[str, Any]] = []
+
+    async def register() -> dict[str, str]:
+        dask_worker.configure()
+        authority = certificates.Authority()
+        scheduler = await scheduler_of(authority, "coordinator")
+        worker = await dask_worker.DASK.Worker(
+            scheduler.address, name="h1", nthreads=1, memory_limit=0, dashboard=False,
+            dashboard_address=":0", security=credentials(authority, certificate),
+        )  # fmt: skip
+        plane = ControlPlane(HOSTS)
+        plane._heard["h1"] = heard.append
+        plane._take("h1", worker.address, await dask_worker.shown_by(worker.address, scheduler))
+        plane._loop.close()
+        await worker.close()
+        await scheduler.close()
+        return plane.addresses
+
+    addresses = asyncio.run(register())
+    assert list(addresses) == (["h1"] if taken else [])
+    lost = {"type": "lost", "why": "it shows the certificate of h2, not its own"}
+    assert heard == [{"type": "up"} if taken else lost]
+
+
+def test_what_has_a_hosts_certificate_is_not_taken_for_the_scheduler() -> None:
+    """A host that listened in the coordinator's place was told everything."""
+    pytest.importorskip("cryptography")
+
+    async def connect() -> None:
+        dask_worker.configure()
+        authority = certificates.Authority()
+        for name, refused in (("coordinator", False), ("h1", True)):
+            scheduler = await scheduler_of(authority, name)
+            own = credentials(authority, "coordinator")
+            client = dask_worker.DASK.Client(
+                scheduler.address, asynchronous=True, security=own, set_as_default=False, timeout=5
+            )
+            if refused:
+                with pytest.raises(OSError, match="certificate does not match"):
+                    await client
+            else:
+                await client
+                await client.close()
+            await scheduler.close()
+
+    asyncio.run(connect())

@@ -10,14 +10,14 @@ import datetime
 import os
 import stat
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import input_file
 from loadstone.errors import InputError, RefusedError
 from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 AUTHORITY: Final = "ca"
 COORDINATOR: Final = "coordinator"
+MOST_NAME: Final = 64
+"""Characters of a common name (X.520)."""
 DAYS: Final = 825
 """The longest that browsers and others accept of a certificate."""
 
@@ -70,7 +72,7 @@ class Authority:
         from cryptography.hazmat.primitives import hashes  # noqa: PLC0415 # an extra
 
         now = datetime.datetime.now(datetime.UTC)
-        subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name[:64])])
+        subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name[:MOST_NAME])])
         made = (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -93,6 +95,9 @@ def write(directory: Path, names: Sequence[str]) -> list[Path]:
 
     The authority's own key is not kept: who needs another host's certificate makes all anew.
     """
+    for name in (AUTHORITY, COORDINATOR):
+        if name in names:
+            raise make_error(InputError, "hosts.certificates.taken", name=name)
     if directory.exists() and not directory.is_dir():
         raise RefusedError(
             say("hosts.certificates.file", path=str(directory)), hint=say("hosts.certificates.new")
@@ -119,8 +124,22 @@ def write(directory: Path, names: Sequence[str]) -> list[Path]:
     return made
 
 
-def read(directory: Path, name: str) -> Credentials:
-    """Read what one end needs. Raises `InputError` for a file that cannot be used, and says why."""
+def names_told(peer: Mapping[str, Any] | None) -> list[str]:
+    """Return who a certificate is of, as `ssl` tells it of the other end of a connection."""
+    subject = (peer or {}).get("subject", ())
+    return [value for part in subject for key, value in part if key == "commonName"]
+
+
+def is_of(told: Iterable[str], names: Iterable[str]) -> bool:
+    """Return whether a certificate is of one of these names."""
+    return not {name[:MOST_NAME] for name in names}.isdisjoint(told)
+
+
+def read(directory: Path, name: str, *also: str) -> Credentials:
+    """Read what one end needs; `also`: other names it is known by.
+
+    Raises `InputError` for a file that cannot be used, and says why.
+    """
     texts = []
     for file in (f"{AUTHORITY}.pem", f"{name}.pem", f"{name}.key"):
         path = directory / file
@@ -134,7 +153,7 @@ def read(directory: Path, name: str) -> Credentials:
                 f"{path}: {reason}", hint=say("hosts.certificates.make", path=str(directory))
             ) from error
     credentials = Credentials(*texts)
-    _check(directory, name, credentials)
+    _check(directory, (name, *also), credentials)
     return credentials
 
 
@@ -142,8 +161,9 @@ def _unusable(path: Path, reason: str) -> InputError:
     return InputError(f"{path}: {reason}", hint=say("hosts.certificates.make_new"))
 
 
-def _check(directory: Path, name: str, credentials: Credentials) -> None:
+def _check(directory: Path, names: Sequence[str], credentials: Credentials) -> None:
     """Refuse now what the hosts' libraries would only say `does not match` of, if they answered at all."""
+    name = names[0]
     from cryptography import exceptions, x509  # noqa: PLC0415 # an extra
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 # an extra
 
@@ -165,6 +185,10 @@ def _check(directory: Path, name: str, credentials: Credentials) -> None:
     except (ValueError, TypeError, exceptions.InvalidSignature) as error:
         told = say("hosts.certificates.authority", path=str(directory / f"{AUTHORITY}.pem"))
         raise _unusable(directory / f"{name}.pem", told) from error
+    common = own.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+    if not is_of(told_names := [str(one.value) for one in common], names):
+        told = say("hosts.certificates.other", names=", ".join(told_names) or "nobody", name=name)
+        raise _unusable(directory / f"{name}.pem", told)
     try:
         matches = load_pem_private_key(credentials.key.encode(), None).public_key() == own.public_key()
     except (ValueError, TypeError, exceptions.UnsupportedAlgorithm):

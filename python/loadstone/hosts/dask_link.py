@@ -138,7 +138,10 @@ class ControlPlane:
         if settings.certificates is not None:
             directory = Path(settings.certificates).expanduser()
             wanted = names if settings.scheduler is None else names[:1]
-            self._credentials = {name: certificates.read(directory, name) for name in wanted}
+            also = {one.name: one.reached_by for one in self.hosts.host}
+            self._credentials = {
+                name: certificates.read(directory, name, also.get(name, name)) for name in wanted
+            }
         elif settings.scheduler is None:
             authority = certificates.Authority(days=30)
             self._credentials = {name: authority.issue(name) for name in names}
@@ -203,14 +206,31 @@ class ControlPlane:
             workers = self._workers = told["workers"]
             for address, told in workers.items():
                 if str(told.get("name")) == name or told.get("host") == entry.reached_by:
-                    self.addresses[name] = address
-                    self._heard[name]({"type": "up"})
+                    shown = await self._client.run_on_scheduler(self.dask.shown_by, address)
+                    self._take(name, address, shown)
                     return
             if time.monotonic() > until_s:
                 break
             await asyncio.sleep(FIND_EVERY_S)
         names = ", ".join(sorted(str(told.get("name")) for told in workers.values()))
         self._heard[name]({"type": "lost", "why": say("hosts.ended.no_worker", names=names or "none")})
+
+    async def _look_and_take(self, name: str, address: str) -> None:
+        try:
+            self._take(name, address, await self.dask.shown_by(address, self._scheduler))
+        except ConnectionError:
+            # It is gone already, and its ssh tells why.
+            return
+
+    def _take(self, name: str, address: str, shown: list[str] | None) -> None:
+        """Take a worker for a host, unless it shows another's certificate."""
+        entry = next(one for one in self.hosts.host if one.name == name)
+        if shown is not None and not certificates.is_of(shown, (name, entry.reached_by)):
+            why = say("hosts.ended.certificate", names=", ".join(shown) or "nobody")
+            self._heard[name]({"type": "lost", "why": why})
+            return
+        self.addresses[name] = address
+        self._heard[name]({"type": "up"})
 
     async def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
         told = event[1]
@@ -233,8 +253,7 @@ class ControlPlane:
         if told.get("action") == "add-worker" and self._scheduler is not None:
             worker = self._scheduler.workers.get(address)
             if worker is not None and str(worker.name) in self._heard:
-                self.addresses[str(worker.name)] = address
-                self._heard[str(worker.name)]({"type": "up"})
+                self.begin(self._look_and_take(str(worker.name), address))
         elif told.get("action") == "remove-worker":
             name = next((name for name, at in self.addresses.items() if at == address), None)
             if name is not None:

@@ -26,6 +26,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 
 from loadstone import temporary
 from loadstone.hosts.agent_links import LINE_BYTES, WANTED_BY, why_gone
+from loadstone.hosts.certificates import COORDINATOR, names_told
 from loadstone.hosts.heard import is_message
 from loadstone.messages import say
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 TOPIC: Final = "loadstone"
 CLOSE_S: Final = 3.0
+LOOK_S: Final = 0.05
+LOOKS: Final = 200
 DASK: Final[Any] = distributed
 """Its functions have no types."""
 
@@ -48,6 +51,34 @@ def configure() -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
+class NamedSecurity(distributed.Security):  # type: ignore[misc] # it has no types
+    """TLS by which whoever connects to a scheduler sees that it is the coordinator's.
+
+    Dask's own takes every certificate of the authority for it, a host's too.
+    """
+
+    def get_connection_args(self, role: str) -> dict[str, Any]:
+        """Return what a connection is opened with."""
+        found: dict[str, Any] = super().get_connection_args(role)
+        # A scheduler connects to workers that have registered: those were looked at then.
+        if role in ("client", "worker") and found.get("ssl_context") is not None:
+            found["ssl_context"].check_hostname = True
+            found["server_hostname"] = COORDINATOR
+        return found
+
+
+async def shown_by(address: str, dask_scheduler: Any) -> list[str] | None:
+    """Return whose certificate a worker registered with; None where it did without one."""
+    for _ in range(LOOKS):
+        stream = dask_scheduler.stream_comms.get(address)
+        # It is there a moment after the worker is: its plugins are told of first.
+        if stream is not None and stream.comm is not None:
+            peer = stream.comm.extra_info.get("peercert")
+            return None if peer is None else names_told(peer)
+        await asyncio.sleep(LOOK_S)
+    raise ConnectionError(address)
+
+
 def security(credentials: Mapping[str, str] | None) -> Any:
     """Return TLS with a certificate that both ends must have, or none where it was switched off."""
     if credentials is None:
@@ -55,7 +86,7 @@ def security(credentials: Mapping[str, str] | None) -> Any:
     parts: dict[str, Any] = {"tls_ca_file": credentials["authority"]}
     for role in ("scheduler", "worker", "client"):
         parts |= {f"tls_{role}_cert": credentials["certificate"], f"tls_{role}_key": credentials["key"]}
-    return DASK.Security(require_encryption=True, **parts)
+    return NamedSecurity(require_encryption=True, **parts)
 
 
 def plugin_of(client: str) -> str:
