@@ -70,7 +70,9 @@ def parsed(text: str) -> dict[str, Any]:
         if at is None:
             raise TomlError(str(error)) from error
         # The line is told by whoever says it, before the message.
-        said = f"{at[1][:1].lower()}{at[1][1:]} at {at[3] or 'the end of the file'}"
+        # Its reader tells a table as Python's tuple.
+        reason = re.sub(r"\('(.+?)',?\)", lambda names: "[" + names[1].replace("', '", ".") + "]", at[1])
+        said = f"{reason[:1].lower()}{reason[1:]} at {at[3] or 'the end of the file'}"
         raise TomlError(said, int(at[2]) if at[2] else None) from error
     if _deeper(found):
         raise TomlError(f"it is nested deeper than {DEEPEST} levels")
@@ -94,6 +96,7 @@ def _deeper(document: dict[str, Any]) -> bool:
 def wrong_value(error: ErrorDetails) -> str:
     """Say what a key takes, and what was found there, in TOML's words."""
     kind, told = str(error["type"]).replace("model_type", "dict_type"), error.get("ctx", {})
+    kind = kind.replace("bool_parsing", "bool_type")
     if kind == "too_short":
         return say("toml.expected.too_short", least=told["min_length"], found=told["actual_length"])
     if kind in ("tuple_type", "list_type") and isinstance(error.get("input"), dict):

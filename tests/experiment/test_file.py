@@ -118,6 +118,10 @@ def test_parameters_are_set_from_outside() -> None:
         ('runtime = "$time"', 'bs = "4k"', 7, "nothing refers to it", None),
         ('"/dev/sdd"', '"a$disks"', 18, "is a list and cannot stand inside a text", None),
         ("title = ", "title == ", 1, "is not TOML: invalid value at column 8", None),
+        # A list of tables had no line, and what TOML's reader calls a table was told as Python's tuple.
+        ("[[factors]]", "[[facotrs]]", 21, "is no key here", "did you mean 'factors'?"),
+        ("[budget]", "[parameters]", 9, "is not TOML: cannot declare [parameters] twice at column 12", None),
+        ("repeats = 2", "wait_for_sync = 3", 2, "expected true or false, without quotes, found 3", None),
         ('workload = "four-corners"', "", 16, "has no load", None),
         ('name = "cache"', 'name = "depth"', 27, "two factors are called 'depth'", None),
         (
@@ -152,6 +156,12 @@ def test_a_parameter_that_is_none_is_told_where_it_was_given(tmp_path: Path) -> 
     file.write_text(WHOLE)
     with pytest.raises(InputError, match=r"^loadstone: parameters: .*no parameter 'disk'"):
         plan_experiment(file, parameters={"disk": "x"})
+
+
+def test_a_name_that_is_none_is_told_without_what_our_library_calls_a_key() -> None:
+    with pytest.raises(InputError) as caught:
+        read(WHOLE + '\n[layouts."RAID 0, bare"]\nmanager = "btrfs"\n')
+    assert str(caught.value).startswith("x.toml:31: layouts.RAID 0, bare: found 'RAID 0, bare'")
 
 
 def test_layouts_need_a_factor_and_a_target() -> None:

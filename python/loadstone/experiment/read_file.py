@@ -180,7 +180,7 @@ def _explained(name: str, text: str, error: ValidationError) -> InputError:
     if tables and first["loc"][: len(first["loc"]) - 1] == tables[0]["loc"][: len(first["loc"]) - 1]:
         given = first.get("input")
         first = tables[0] if isinstance(given, dict) else first
-    loc = tuple(part for part in first["loc"] if part != "ExperimentLevel" and part not in _SCALARS)
+    loc = tuple(part for part in first["loc"] if part not in ("ExperimentLevel", "[key]", *_SCALARS))
     loc += tuple(first.get("ctx", {}).get("loc", ()))
     place = _KeyPlace(name, text, loc)
     if first["type"] == "extra_forbidden":
@@ -270,6 +270,8 @@ def line_of(text: str, loc: Sequence[str | int]) -> int | None:
             found = (*here, key[1])
         else:
             continue
-        if tuple(loc[: len(found)]) == found and (best is None or len(found) > best[0]):
+        # A list of tables that is no key has its first table's line.
+        same = tuple(loc[: len(found)]) == found or (header and found[:-1] == tuple(loc))
+        if same and (best is None or len(found) > best[0]):
             best = (len(found), number)
     return None if best is None else best[1]
