@@ -35,6 +35,7 @@ from lab.hosts.outcomes import (
 )
 from lab.hosts.trial import EVERY_WAY
 from lab.hosts.unreached import (
+    another_hosts_certificate,
     certificate_missing,
     certificate_over,
     clock_off,
@@ -181,6 +182,12 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault("no such target", missing_target, lambda t: t.code in {1, 2} and "h1" in t.said),
     Fault("certificate of another authority on one host", wrong_certificate, not_begun, ("dask",)),
+    Fault(
+        "certificate of another host on one host",
+        another_hosts_certificate,
+        lambda t: t.code == 2 and "certificate of h1, not of h2" in t.said,
+        ("dask",),
+    ),
     Fault(
         "certificates missing",
         certificate_missing,

@@ -102,11 +102,20 @@ def clock_off(trial: HostsTrial) -> None:
 
 
 def wrong_certificate(trial: HostsTrial) -> None:
+    _with_certificate_of(trial, "others/h2")
+
+
+def another_hosts_certificate(trial: HostsTrial) -> None:
+    _with_certificate_of(trial, "certs/h1")
+
+
+def _with_certificate_of(trial: HostsTrial, whose: str) -> None:
+    """Run with that certificate in the files of the second host."""
     make = [sys.executable, "-m", "loadstone", "hosts", "certificates", "h1,h2", "--directory"]
     for place in ("certs", "others"):
         subprocess.run([*make, str(trial.directory / place)], check=True, capture_output=True)
     for ending in ("pem", "key"):
-        source = trial.directory / "others" / f"h2.{ending}"
+        source = trial.directory / f"{whose}.{ending}"
         (trial.directory / "certs" / f"h2.{ending}").write_text(source.read_text())
     trial.start(run=f'certificates = "{trial.directory / "certs"}"\nconnect_s = 8')
     trial.finish()
