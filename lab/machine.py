@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from lab.parts import MissingPartError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 PROGRAMS = ("qemu-system-x86_64", "apt-get", "apt-cache", "dpkg-deb", "ldd")
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "loadstone-lab"
@@ -52,28 +52,34 @@ def run(
     devices: Sequence[str],
     kernel_options: str = "",
     modules: Sequence[str] = (),
+    trees: Mapping[str, Path] | None = None,
+    memory_mib: int = MEMORY_MIB,
+    cpus: str = "2",
+    patience_s: float = PATIENCE_S,
 ) -> str:
     """Boot a machine, run a shell script in it and return what that printed.
 
-    `programs` are put at their names with the libraries they need, `files` at theirs, and the kernel's
-    `modules` with those they need in /mods, in their order; all is in memory and gone with the machine.
+    `programs` are put at their names with the libraries they need, `files` and `trees` at theirs, and the
+    kernel's `modules` with those they need in /mods, in their order. All is in memory and gone with it.
     """
     image = folder / "initrd"
     kernel = _kernel()
     placed = {**_loaded(programs), "bin/busybox": _shell(), **_modules(kernel, modules)}
+    for name, source in (trees or {}).items():
+        _copy(source, folder / "root" / name)
     _pack(image, folder / "root", placed, {**files, "script": script})
     said = folder / "said"
     command = [
-        "qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
-        "-m", str(MEMORY_MIB), "-display", "none", "-no-reboot", "-net", "none",
+        "qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", cpus,
+        "-m", str(memory_mib), "-display", "none", "-no-reboot", "-net", "none",
         "-serial", f"file:{folder / 'console'}", "-serial", f"file:{said}",
         "-kernel", str(kernel), "-initrd", str(image),
         "-append", f"console=ttyS0 panic=-1 quiet mitigations=off {kernel_options}", *devices,
     ]  # fmt: skip
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=patience_s)
     except subprocess.TimeoutExpired:
-        raise RuntimeError(f"the machine did not end in {PATIENCE_S} s: {_tail(folder)}") from None
+        raise RuntimeError(f"the machine did not end in {patience_s} s: {_tail(folder)}") from None
     if done.returncode:
         raise RuntimeError(f"qemu: {done.stderr.strip()}")
     return said.read_text(errors="replace")
@@ -151,16 +157,29 @@ def _unpacked(package: str) -> Path:
 
 def _loaded(programs: Mapping[str, Path]) -> dict[str, Path]:
     """Return programs with the libraries they load."""
-    found = dict(programs)
-    for program in programs.values():
+    return {**programs, **libraries(programs.values())}
+
+
+def libraries(programs: Iterable[Path]) -> dict[str, Path]:
+    """Return the libraries that programs load, by their places."""
+    found: dict[str, Path] = {}
+    for program in programs:
         for library in re.findall(r"(?:=> |^\s+)(/\S+) \(0x", _output("ldd", str(program)), re.MULTILINE):
             found[library.lstrip("/")] = Path(library)
     return found
 
 
+def _copy(source: Path, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, place, symlinks=True)
+    else:
+        shutil.copy(source, place)
+
+
 def _pack(image: Path, root: Path, programs: Mapping[str, Path], files: Mapping[str, str]) -> None:
     """Write what the machine begins with."""
-    for name in ("dev", "proc", "sys", "bin", "tmp"):
+    for name in ("dev", "proc", "sys", "bin", "tmp", "run", "root"):
         (root / name).mkdir(parents=True, exist_ok=True)
     for name, source in programs.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)

@@ -204,3 +204,17 @@ def test_a_directory_that_does_not_go_is_told_and_goes_the_next_time(
     mine.unlink()
     build.take_down(made)
     assert not base.exists()
+
+
+@pytest.mark.parametrize(("devices", "refused"), [(4, True), (5, False)])
+def test_raid6_of_lvm_needs_five_devices(devices: int, *, refused: bool) -> None:
+    """lvcreate takes three stripes at least: with four devices it failed in the middle of a study."""
+    why = build._too_few(order(devices, manager="lvm", raid="6"))
+    assert (why is not None) is refused
+    assert build._too_few(order(devices, manager="md", raid="6")) is None
+
+
+def test_a_mount_of_nfs_needs_the_program_that_mount_calls() -> None:
+    made = order(0, manager="mount", source="10.0.0.1:/x", filesystem_type="nfs4")
+    assert "mount.nfs4" in programs(made)
+    assert "mount.ext4" not in programs(order(0, manager="mount", source="/dev/x", filesystem_type="ext4"))

@@ -169,6 +169,8 @@ def _too_few(order: LayoutOrder) -> str | None:
     if what.manager not in ("mount", "none"):
         each = len(order.devices) // what.groups
         least = 1 if what.manager == "zfs" and what.raid in ("jbod", "0") else LEAST_DEVICES[what.raid]
+        # lvcreate takes no raid6 of fewer than three stripes.
+        least = 5 if (what.manager, what.raid) == ("lvm", "6") else least
         if each < least:
             return f"raid {what.raid} needs {least} devices in each of {what.groups} arrays, there are {each}"
         if each * what.groups != len(order.devices):
@@ -333,7 +335,8 @@ def _of_device(device: str) -> Path:
 
 
 def _call(command: Sequence[str], lock: str | None = None) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"LC_ALL": "C"}
+    # lvm(8) complains of the descriptor by which its end is seen, and that came before its own error.
+    environment = os.environ | {"LC_ALL": "C", "LVM_SUPPRESS_FD_WARNINGS": "1"}
     try:
         return orphans.run(command, lock, timeout=PATIENCE_S, env=environment)
     except subprocess.TimeoutExpired:

@@ -42,6 +42,8 @@ NEEDS: Final = {
     "mount": ("mount",),
 }
 """Programs of each manager."""
+MOUNT_HELPED: Final = ("nfs", "nfs4", "cifs")
+"""File systems that mount(8) mounts by a program of theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ def programs(order: LayoutOrder) -> list[str]:
         needs.append(f"mkfs.{kind}")
     if kind not in ("none", "zfs"):
         needs += ["mount", "umount"]
+    if (order.description.filesystem_type or "") in MOUNT_HELPED:
+        needs.append(f"mount.{order.description.filesystem_type}")
     return list(dict.fromkeys([*needs, *(["wipefs", "blkid"] if order.used else [])]))
 
 
