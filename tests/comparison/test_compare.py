@@ -451,6 +451,26 @@ def test_one_run_in_several_forms_counts_once(tmp_path: Path) -> None:
     assert len(found.passed) == 3
 
 
+def test_jobs_of_which_nobody_tells_whether_they_were_random_are_no_repeats(tmp_path: Path) -> None:
+    """fio's terse output of a random and a sequential read was one pattern of two repeats."""
+    fields = (FOREIGN / "fio" / "shared.terse3").read_text().splitlines()[0].split(";")
+    for side, factor in (("before", 1.0), ("after", 0.5)):
+        (tmp_path / side).mkdir()
+        for at, name in enumerate(("seq-read", "rand-read"), start=1):
+            rates = [str(round(int(one) * factor / at)) for one in fields[5:8]]
+            line = ";".join([*fields[:2], name, *fields[3:5], *rates, *fields[8:]])
+            (tmp_path / side / f"{name}.txt").write_text(line)
+    before, after = (read_side(tmp_path / side) for side in ("before", "after"))
+    assert [[phase.name for phase in cell.phases] for cell in pairing.cells(before)] == [
+        ["rand-read"],
+        ["seq-read"],
+    ]
+    made, alone = pairing.rows([before, after])
+    pairs = [[cell.first.name for cell in row.cells if cell is not None] for row in made]
+    assert pairs == [["rand-read"] * 2, ["seq-read"] * 2]
+    assert alone == [[], []]
+
+
 @pytest.mark.parametrize(("min_ns", "same"), [(35_000, True), (35_600, True), (21_000, False)])
 def test_runs_of_a_device_with_a_limit_are_no_copies(min_ns: float, *, same: bool) -> None:
     """They complete as many I/Os in as long: two tools' runs were told to be one measurement."""

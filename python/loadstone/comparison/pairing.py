@@ -66,7 +66,10 @@ def _factors(phase: ComparedPhase) -> tuple[tuple[str, str], ...]:
 
 
 def _same(phase: ComparedPhase) -> Hashable:
-    names = phase.name if phase.case.source != "bundle" and phase.number > 1 else ""
+    names: Hashable = phase.name if phase.case.source != "bundle" and phase.number > 1 else ""
+    if phase.order_unknown:
+        # fio's terse output has "4k read" for random and for sequential ones: the names tell them apart.
+        names = phase.names
     return (
         phase.pattern, phase.depth, phase.asked, phase.number, phase.label, _factors(phase), names,
     )  # fmt: skip

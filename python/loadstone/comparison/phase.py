@@ -148,6 +148,11 @@ class ComparedPhase:
         return RATE in self.factors and self.factors[RATE] is None
 
     @property
+    def order_unknown(self) -> bool:
+        """Whether nothing tells if its I/Os were in order or at random."""
+        return any(job.operation is None and job.random_percent is None for job in self.case.jobs)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The jobs by name."""
         return tuple(sorted(job.job for job in self.case.jobs))
