@@ -51,7 +51,7 @@ def configure() -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
-class NamedSecurity(distributed.Security):  # type: ignore[misc] # it has no types
+class NamedSecurity(distributed.Security):
     """TLS by which whoever connects to a scheduler sees that it is the coordinator's.
 
     Dask's own takes every certificate of the authority for it, a host's too.
@@ -59,7 +59,7 @@ class NamedSecurity(distributed.Security):  # type: ignore[misc] # it has no typ
 
     def get_connection_args(self, role: str) -> dict[str, Any]:
         """Return what a connection is opened with."""
-        found: dict[str, Any] = super().get_connection_args(role)
+        found: dict[str, Any] = super().get_connection_args(role)  # type: ignore[no-untyped-call]
         # A scheduler connects to workers that have registered: those were looked at then.
         if role in ("client", "worker") and found.get("ssl_context") is not None:
             found["ssl_context"].check_hostname = True
@@ -86,7 +86,7 @@ def security(credentials: Mapping[str, str] | None) -> Any:
     parts: dict[str, Any] = {"tls_ca_file": credentials["authority"]}
     for role in ("scheduler", "worker", "client"):
         parts |= {f"tls_{role}_cert": credentials["certificate"], f"tls_{role}_key": credentials["key"]}
-    return NamedSecurity(require_encryption=True, **parts)
+    return NamedSecurity(require_encryption=True, **parts)  # type: ignore[no-untyped-call]
 
 
 def plugin_of(client: str) -> str:
