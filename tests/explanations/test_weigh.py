@@ -291,6 +291,18 @@ def test_a_cache_that_answers_a_tiny_span_is_a_question_until_its_part_is_known_
     assert open_part(READER, probed(("again.tiny", 0.0, 0.06), ("again.own", 0.1, 0.08))) == 0
 
 
+def test_what_reads_ahead_is_a_question_where_reads_at_random_are_slower() -> None:
+    """Reads of 4 KiB in order through a server's cache of 64 KiB: at random 0.17 times the rate."""
+    job = replace(READER, in_order=True)
+    assert open_part(job, probed(("order.random", math.log(0.17), 0.3))) == pytest.approx(0.83)
+    assert list(open_questions(job, probed(("order.random", math.log(0.17), 0.3)))) == [
+        "what of its rate is due to reading ahead of its order"
+    ]
+    assert open_part(job, probed(("order.random", -0.1, 0.05))) == 0
+    assert open_part(job, probed(("order.random", -0.5, 0.4))) == 0
+    assert open_part(job, probed()) == 0
+
+
 def test_densities_are_the_sum_of_their_parts() -> None:
     cells = cells_of(possible(READER))
     values = np.array([-0.7, 0.0, 1.3])

@@ -204,7 +204,7 @@ def test_the_time_of_an_arm_follows_from_the_sample_size(tmp_path: Path) -> None
 
 def test_every_reading_of_every_probe_is_predicted() -> None:
     assert {name for probe in PROBES for name in probe.readings} <= set(READINGS)
-    assert len({probe.name for probe in PROBES}) == len(PROBES) == 14
+    assert len({probe.name for probe in PROBES}) == len(PROBES) == 15
 
 
 @pytest.mark.parametrize(
@@ -247,6 +247,35 @@ def test_places_of_a_small_target_are_a_larger_part_of_it(tmp_path: Path, mib: i
         if one.probe.name == "position":
             lengths = {use.length_bytes for stream in one.plan.streams for use in stream.files}
             assert lengths == {256 * 4096}
+
+
+def test_reads_in_order_are_tried_at_random_on_blocks_of_their_own(tmp_path: Path) -> None:
+    """No probe broke the order: what reads ahead of a load was in both arms of each."""
+    made, _ = offers(base(tmp_path, {"rw": "read", "bs": "8k", "iodepth": 2}))
+    plan = next(one.plan for one in made if one.probe.name == "order")
+    shares = [stream.pattern.read.random_percent for stream in plan.streams]
+    assert shares == [0, 100, 100, 0]
+    assert not any(writes(stream) for stream in plan.streams)
+    places = [(use.offset_bytes, use.length_bytes) for stream in plan.streams for use in stream.files]
+    assert places == [(at * MIB, 32 * MIB) for at in (128, 160, 192, 224)]
+    assert {stream.pattern.read.sizes.bytes for stream in plan.streams} == {8192}
+
+
+@pytest.mark.parametrize(
+    ("options", "size"),
+    [
+        ({"rw": "randread"}, 256 * MIB),
+        ({"rw": "write"}, 256 * MIB),
+        ({"rw": "rw"}, 256 * MIB),
+        ({"rw": "read"}, 4 * MIB),
+    ],
+)
+def test_the_order_is_tried_only_of_reads_that_have_one_and_room(
+    tmp_path: Path, options: dict[str, object], size: int
+) -> None:
+    made, left = offers(base(tmp_path, {"bs": "4k", **options}, size=size, written_bytes=10**8))
+    assert "order" not in {one.probe.name for one in made}
+    assert "order" in {one.name for one in left}
 
 
 def test_a_step_in_a_longer_run_is_read_by_its_levels(tmp_path: Path) -> None:

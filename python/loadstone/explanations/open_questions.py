@@ -7,6 +7,7 @@ measure the storage, whether or not somebody has thought of the lie it would be.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -51,6 +52,13 @@ def _faster(_: JobFacts, readings: Mapping[str, ProbeReading]) -> float:
     return float(tiny.value > FASTER and own.value + own.error > PART)
 
 
+def _ordered(_: JobFacts, readings: Mapping[str, ProbeReading]) -> float:
+    shuffled = readings.get("order.random")
+    if shuffled is None or shuffled.value + shuffled.error > -FASTER:
+        return 0.0
+    return 1 - math.exp(shuffled.value)
+
+
 def _off_grid(job: JobFacts, _: Mapping[str, ProbeReading]) -> float:
     return float(job.off_grid)
 
@@ -65,6 +73,7 @@ QUESTIONS: Final = (
     OpenQuestion("what its addresses off the grid of 4 KiB change", _off_grid, "aligned.own"),
     OpenQuestion("whether its part of the target is like the rest", _partial, "position.end"),
     OpenQuestion("what part of its span is in the cache that answers 1 MiB of it", _faster),
+    OpenQuestion("what of its rate is due to reading ahead of its order", _ordered),
     OpenQuestion("what its targets do one by one", lambda job, _: job.targets > 1, "together.sum"),
 )
 

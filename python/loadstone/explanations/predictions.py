@@ -313,6 +313,18 @@ READINGS: Final[dict[str, ReadingPredictions]] = {
         _NOTHING,
         {"misaligned": _n(0.7, 0.45)},
     ),
+    "order.random": ReadingPredictions(
+        "read rate at random, against the same blocks in the run's order",
+        "a limit knows no order; heads, and whatever reads ahead of the load, live on it",
+        _or((0.8, 0.0, 0.05), (0.1, -0.7, 0.5), (0.1, -2.5, 1.5)),
+        {
+            **_caps(_NEARLY),
+            "concurrency_limit": _NEARLY,
+            "generator": _NEARLY,
+            "job_rate": _NEARLY,
+            "cache": _or((0.7, 0.0, 0.05), (0.3, -1.2, 0.9)),
+        },
+    ),
     "generator.null": ReadingPredictions(
         "rate of the generator without a device, against the rate as run, 20 times at most",
         "what is not faster without a device is limited by the generator",

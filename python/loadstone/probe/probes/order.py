@@ -1,0 +1,56 @@
+"""Reads in the run's order against the same number of bytes at random: reads only.
+
+What reads ahead of a load, on the way or in the storage, answers it before it asks. No other probe breaks
+the order. Each turn has blocks of its own, so that none finds what another one left in a cache.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from loadstone.probe import changes
+from loadstone.probe.arms import ArmPlan, Turns
+from loadstone.probe.base import writes
+from loadstone.probe.probe import Probe
+
+if TYPE_CHECKING:
+    from loadstone.explanations.readings import ProbeReading
+    from loadstone.plan.model import Stream
+    from loadstone.probe.base import Base
+    from loadstone.probe.probe import Measured
+
+BEGINS: Final = 0.5
+"""A run in order has read the beginning of its range: the turns share what lies behind this."""
+PLACES: Final = ("in_order", "shuffled", "shuffled", "in_order")
+SHARE: Final = 0.75
+"""Of an arm: a fifth more or less is enough to know."""
+LEAST_BLOCKS: Final = 256
+
+
+def _turns(base: Base) -> Turns | str:
+    if not base.facts.in_order:
+        return "its I/Os are in no order already"
+    if any(writes(stream) for stream in base.streams):
+        return "it compares reads, and the run writes"
+    share = (1 - BEGINS) / len(PLACES)
+    size = base.block_bytes
+    ranges = [use.length_bytes for stream in base.streams for use in stream.files]
+    if min(ranges) * share < LEAST_BLOCKS * size:
+        return f"its range is shorter than {LEAST_BLOCKS} blocks for each turn"
+
+    def turn(stream: Stream, number: int) -> Stream:
+        made = changes.only_reads(stream) if PLACES[number] == "shuffled" else stream
+        return changes.slice_of(made, BEGINS + number * share, share, max(4096, size))
+
+    order = tuple(
+        ArmPlan(name, partial(turn, number=number), share=SHARE) for number, name in enumerate(PLACES)
+    )
+    return Turns(order, base.arm_s)
+
+
+def _read(measured: Measured, _: Base) -> list[ProbeReading]:
+    return measured.effect("order.random", "shuffled", "in_order")
+
+
+PROBE = Probe("order", "in order against at random", ("order.random",), _turns, _read, of_the_job=True)
