@@ -178,7 +178,7 @@ lab: build
 	nice $(BIN)/python -m lab.probes --seeds 300001:300240 --each 2 --whole --check
 
 LAB := build/lab
-SIMULATED := 712157:717156
+SIMULATED := 726401:731400
 REAL := 8101:8400
 HONEST := 14001:14044
 OUTSIDE := 531010:531074

@@ -13,17 +13,19 @@ import json
 import sys
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from lab.fit import lines, model
 from lab.probes import rows
 
-from loadstone.explanations.weights import FILE, Calibration, Fitted, FittedOn
+from loadstone.explanations.weights import FILE, Fitted, FittedOn, Frequency
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from lab.probes.rows import Row
+
+AS_TOLD: Final = Frequency(told=(0.0, 1.0), right=(0.0, 1.0))
 
 
 def fitted() -> Fitted:
@@ -42,11 +44,11 @@ def fitted() -> Fitted:
         untried=model.fit_untried(every),
         probed=probed,
         strange=model.fit_strange(sample),
-        calibration=Calibration(intercept=0.0, slope=1.0),
+        frequency=AS_TOLD,
+        open_frequency=AS_TOLD,
         limited=limited,
     )
-    calibration = model.fit_calibration(model.sample(later, alone=True), made)
-    return made.model_copy(update={"calibration": calibration})
+    return made.model_copy(update=model.fit_frequencies(model.sample(later, alone=True), made))
 
 
 def _source(every: Sequence[Row], hashed: str) -> FittedOn:
@@ -80,7 +82,7 @@ def main() -> int:
         lines.keep(row for path in asked.collected for row in rows.read(path))
     if asked.calibrate_on:
         later = (row for path in asked.calibrate_on for row in rows.read(path))
-        lines.keep(later, lines.CALIBRATION)
+        lines.keep(later, lines.CALIBRATION, several=True)
     made = fitted()
     target = Path(str(resources.files("loadstone.explanations").joinpath(FILE)))
     target.write_text(json.dumps(made.model_dump(mode="json"), indent=2) + "\n")

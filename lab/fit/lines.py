@@ -51,9 +51,13 @@ def _readings(tried: Row) -> Row:
     }
 
 
-def keep(every: Iterable[Row], file: Path = FILE) -> None:
-    """Write a file."""
-    fitted = (row for row in every if "failed" not in row and KINDS[row["kind"]].family not in NEVER_FITTED)
+def keep(every: Iterable[Row], file: Path = FILE, *, several: bool = False) -> None:
+    """Write a file. `several`: with the families that weights and regressions never see."""
+    fitted = (
+        row
+        for row in every
+        if "failed" not in row and (several or KINDS[row["kind"]].family not in NEVER_FITTED)
+    )
     lines = sorted((compact(row) for row in fitted), key=lambda row: int(row["seed"]))
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
     file.write_bytes(lzma.compress(text.encode(), preset=9))

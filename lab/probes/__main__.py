@@ -54,6 +54,13 @@ def main() -> int:
     options.add_argument("--keep", type=Path, help="file of one JSON line per situation, gone on with")
     options.add_argument("--bundles", type=Path, help="folder that keeps their bundles, to judge them again")
     options.add_argument("--from", dest="more", type=Path, nargs="*", default=[], help="collected elsewhere")
+    options.add_argument(
+        "--looked-at",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="collected before the rules were final: counted together with the others in one more table",
+    )
     options.add_argument("--real", type=Path, help="lines of lab.verdicts.collect, for the page of verdicts")
     options.add_argument("--honest", type=Path, help="the same of honest runs with probes (--honest --probe)")
     options.add_argument(
@@ -84,8 +91,15 @@ def main() -> int:
     used = [row for row in every if "failed" not in row and rows.counts(row)]
     left_out = without.FitsWithout() if asked.whole else without.left_out(asked.left_out)
     scored = tables.score(used, FITTED, left_out.kinds, left_out.families)
+    earlier = [row for path in asked.looked_at for row in rows.read(path)]
+    looked_at = [row for row in earlier if "failed" not in row and rows.counts(row)]
     drawn = page.DrawnSituations(
-        asked.run_by, sum(last - first + 1 for first, last in ranges), len(every), failed, REAL
+        asked.run_by,
+        sum(last - first + 1 for first, last in ranges),
+        len(every),
+        failed,
+        REAL,
+        tables.score(looked_at, FITTED, left_out.kinds, left_out.families),
     )
     if "probes" in asked.write:
         (DOCS / "probes-tried.md").write_text(page.probes(scored, FITTED, drawn))

@@ -13,7 +13,7 @@ from lab.fit.model import row_features
 from lab.probes import rows
 
 from loadstone.audit import belief
-from loadstone.audit.explained import REMAINS
+from loadstone.audit.explained import EVEN, REMAINS
 from loadstone.audit.judge import CREDIBLE, ENOUGH, GRAVE
 from loadstone.audit.rules import throttled
 from loadstone.audit.rules.probes import LIKELY
@@ -84,6 +84,8 @@ def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> S
     limiters = sum(one.probability for one in scaled(weighed, sure) if "throttled" in one.explanation.rules)
     if limiters < REMAINS:
         causes = [[*one[:2], "note"] if one[:2] in PLATEAUS else one for one in causes]
+    if sure >= EVEN:
+        causes = [[*one[:2], "note"] if one[0] == "probes" else one for one in causes]
     return _said(
         row,
         causes,

@@ -66,6 +66,8 @@ class DrawnSituations:
     drawn: int
     failed: int
     real_asked: int
+    looked_at: Sequence[ScoredLine] = ()
+    """Of seeds that were looked at before the rules were final."""
 
     @property
     def broken_off(self) -> str:
@@ -93,7 +95,8 @@ def verdicts(
 ) -> str:
     """Return the page of verdicts."""
     parts = (
-        _verdicts(every, fitted, drawn, real.plain),
+        _verdicts(every, fitted, drawn),
+        _real(real.plain, drawn) if real.plain else (),
         honest_lines(real.honest),
         outside_lines([one for one in real.outside if one["kind"] not in AGAIN]),
         outside_lines([one for one in real.outside if one["kind"] in AGAIN], again=True),
@@ -116,9 +119,7 @@ def earlier(lines: Sequence[str]) -> Iterator[str]:
             yield line
 
 
-def _verdicts(
-    every: Sequence[ScoredLine], fitted: Fitted, drawn: DrawnSituations, real: Sequence[dict[str, Any]]
-) -> Iterator[str]:
+def _verdicts(every: Sequence[ScoredLine], fitted: Fitted, drawn: DrawnSituations) -> Iterator[str]:
     failed = drawn.failed
     tried = [one for one in every if one.probed is not None]
     seeds = [int(one.row["seed"]) for one in every]
@@ -152,6 +153,7 @@ def _verdicts(
         "",
         *tables.summary(every),
         "",
+        *_with(drawn.looked_at, every),
         "## Kinds",
         "",
         *tables.by_kind(every),
@@ -185,8 +187,29 @@ def _verdicts(
         "",
         *tables.each_rule(every),
     )
-    if real:
-        yield from _real(real, drawn)
+
+
+def _with(looked_at: Sequence[ScoredLine], every: Sequence[ScoredLine]) -> list[str]:
+    """Return the same shares with seeds that were looked at before the rules were final."""
+    if not looked_at:
+        return []
+    both = [*looked_at, *every]
+    tried = [one for one in both if one.probed is not None]
+    return [
+        "## With seeds that were looked at",
+        "",
+        f"{len(both)} situations: {len(looked_at)} more, of seeds "
+        f"{ranges([int(one.row['seed']) for one in looked_at])}. What was said of those was looked at before "
+        "the rules were final, and chose some of them. Their runs were judged by rules of an earlier digest; "
+        "what is said after probes is of the present ones.",
+        "",
+        *tables.summary(both),
+        "",
+        "'Measures the storage', after probes:",
+        "",
+        *tables.reliability(tables.measuring(tried, lambda one: one.probed)),
+        "",
+    ]
 
 
 def judged_by(every: Sequence[dict[str, Any]]) -> str:
@@ -208,7 +231,9 @@ def _never_seen(tried: Sequence[ScoredLine]) -> list[str]:
     return [
         "With each situation judged by the fit that never saw its kind:",
         "",
-        *tables.reliability(tables.measuring(tried, lambda one: one.kind_out or one.probed)),
+        *tables.reliability(
+            tables.measuring(tried, lambda one: one.kind_out or one.family_out or one.probed)
+        ),
         "",
     ]
 

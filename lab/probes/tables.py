@@ -147,10 +147,12 @@ def summary(every: Sequence[ScoredLine]) -> list[str]:
     several = [one for one in lies if rows.kind_row(one.row).family in NEVER_FITTED]
     add("several causes at once, in no fit, nothing tried", "not believed (80 %)", "–", several,
         lambda one: not one.untried.believed)  # fmt: skip
-    add("the same, after probes", "not believed", "90 %", [one for one in several if one.probed],
-        lambda one: not _of(one.probed).believed)  # fmt: skip
-    add("the same, after probes", "named first", "–", [one for one in several if one.probed],
-        lambda one: one.right_first(_of(one.probed)))  # fmt: skip
+    unseen = [one for one in several if one.family_out]
+    add(
+        "the same, after probes", "not believed", "90 %", unseen, lambda one: not _of(one.family_out).believed
+    )
+    add("the same, after probes", "named first", "–", unseen,
+        lambda one: one.right_first(_of(one.family_out)))  # fmt: skip
     add("honest runs, nothing tried", "accused", "3 %", honest,
         lambda one: judged.accused(one.row, one.untried))  # fmt: skip
     add("honest runs after probes", "accused", "3 %", after,

@@ -11,11 +11,13 @@ import pytest
 
 from loadstone.audit import judge, rate_variation, timeline
 from loadstone.audit.case import Figure, LatencyFigures
+from loadstone.audit.explained import AfterProbes
 from loadstone.audit.rule import CannotTell, Clear, NotMine
 from loadstone.audit.rules import not_steady, throttled, too_few_samples
 from loadstone.explanations.job_facts import JobFacts
 from loadstone.explanations.readings import Probed, ProbeReading, Tried
 from loadstone.path.layers import Ceiling, DataPath, Layer
+from loadstone.verdict import Cause
 from tests.audit.cases import WINDOW_NS, disk, job, one, run
 
 if TYPE_CHECKING:
@@ -258,6 +260,17 @@ def test_probes_take_back_a_plateau_and_no_step() -> None:
     fell = replace(run(noisy(3000, 30, 0.05) + noisy(400, 70, 0.05)), job_facts=facts, probed=probed(0.69))
     assert judge.as_found(fell).causes[0].rule == "throttled"
     assert judge.as_found(fell).kind == "limited"
+
+
+def test_what_probes_alone_point_at_decides_nothing_where_all_evidence_leaves_the_storage() -> None:
+    """Seed 719214: probes alone gave a limit 54 %; with the rules that found nothing the storage had 58 %."""
+    text: dict[str, Any] = {"text": "", "evidence": {}, "advice": "", "layer": "", "about": ""}
+    cause = Cause(rule="probes", confidence=0.54, effect="limited", **text)
+    assert judge._unless_refuted(cause, AfterProbes((), (), 0.58)).effect == "note"
+    assert judge._unless_refuted(cause, AfterProbes((), (), 0.42)) == cause
+    assert judge._unless_refuted(cause, AfterProbes((), (), None)) == cause
+    other = Cause(rule="foreign_load", confidence=0.54, effect="limited", **text)
+    assert judge._unless_refuted(other, AfterProbes((), (), 0.58)) == other
 
 
 def nearest_first(depth: int, count: int = 5000) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -108,8 +108,11 @@ def made() -> str:
         fit = getattr(FITTED, told)
         slopes = ", ".join(f"{name} {value:g}" for name, value in fit.slopes.items())
         lines.append(f"| `{told}` | {fit.intercept:g}; {slopes} | regression of 'measures the storage' |")
-    scaled = FITTED.calibration
-    lines.append(f"| `calibration` | {scaled.intercept:g}; slope {scaled.slope:g} | of what `probed` tells |")
+    for told in ("frequency", "open_frequency"):
+        known = getattr(FITTED, told)
+        steps = zip(known.told[1::2], known.right[1::2], strict=True)
+        told_as = ", ".join(f"{upto:.3g}: {right:.3g}" for upto, right in steps)
+        lines.append(f"| `{told}` | {told_as} | {type(FITTED).model_fields[told].description}, up to each |")
     lines += ["", "How often findings were right, beside how sure their rule makes them:", "",
               "| rule | effect | rule says | told as |", "|---|---|---|---|"]  # fmt: skip
     for key, value in FITTED.findings.items():

@@ -36,10 +36,17 @@ ALIKE: Final = 0.6
 of lies that a fit has seen can say more."""
 AGREED: Final = 0.8
 """Probes agree with the storage from here on: a choice of words; the number stands beside it."""
+SAFE: Final = 0.77
+"""From this cautious answer on they agree. Of 1374 lies of seeds 713187 to 718350 whose explanation was taken
+out 46 were above 0.78, 61 above 0.76 and 77 above 0.74."""
+MOSTLY: Final = 0.5
+"""A question that concerns this much of the load is open: such numbers are counted apart."""
 DOUBTED: Final = 0.79
 """What is told at most where they do not, however often such numbers were right."""
 FARTHEST: Final = 6.0
 """Log odds of explanations beyond this say no more."""
+LIMITED_BENDS: Final = (0.3, 0.6)
+"""From these parts on in which nothing is idle the regression after probes may take more, or less."""
 
 
 def looked_at(causes: Sequence[Cause], checked: Sequence[RuleName]) -> set[RuleName]:
@@ -95,25 +102,32 @@ def probed(
 
 
 def after_probes(told: dict[str, float], fitted: Fitted = FITTED) -> float:
-    """Return it from all features: the regression's answer as often as that turned out to be right.
+    """Return it from all features: the cautious answer as often as that turned out to be right.
 
-    No more than what nobody can tell from outside leaves, though, and probes agree only where they would
-    with lies that nobody thought of, too: those count in the regression, and not in how often it was right.
+    Probes agree only where they would with lies that nobody thought of, too: those count in the regression,
+    and not in how often it was right.
     """
-    cautious = fitted.probed.probability(told)
-    most = ceiling(told, fitted) if cautious >= AGREED else min(ceiling(told, fitted), DOUBTED)
-    return min(most, fitted.calibration.probability(cautious))
+    answer = cautious(told, fitted)
+    most = MOST if answer >= SAFE else DOUBTED
+    if told["strange"] >= FAR:
+        most = min(most, fitted.strange)
+    frequency = fitted.open_frequency if told["open"] >= MOSTLY else fitted.frequency
+    return min(most, frequency.of(answer))
 
 
-def ceiling(told: dict[str, float], fitted: Fitted) -> float:
+def cautious(told: dict[str, float], fitted: Fitted = FITTED) -> float:
+    """Return the regression's answer, no more than what nobody can tell from outside leaves."""
+    return min(ceiling(told, fitted.limited), fitted.probed.probability(told))
+
+
+def ceiling(told: dict[str, float], limited: float) -> float:
     """Return what belief there can be at most, however well all other readings agree with the storage.
 
     One that it does not make counts against it. Of what does the most it can nobody can tell whose limit
-    that is, and an open question is one that no probe answered.
+    that is, and an open question is one that no probe answered. `limited`: how often such a number was right.
     """
-    most = MOST - (MOST - fitted.limited) * told["limited"]
-    most = min(most, MOST - (MOST - ALIKE) * told["open"])
-    return min(most, fitted.strange) if told["strange"] >= FAR else most
+    most = MOST - (MOST - limited) * told["limited"]
+    return min(most, MOST - (MOST - ALIKE) * told["open"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +159,10 @@ def given(measures: float, limited: float, tried: TriedReadings) -> dict[str, fl
         "measures": (1 - limited) * odds,
         "measures_limited": limited * odds,
         "limited": limited,
+        **{f"limited_{at:g}": max(0.0, limited - at) for at in LIMITED_BENDS},
         "strange": tried.strange,
         "open": tried.open,
+        "measures_open": tried.open * max(0.0, odds),
     }
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import belief
-from loadstone.audit.explained import REMAINS, AfterProbes, of_phases, with_explanations
+from loadstone.audit.explained import EVEN, REMAINS, AfterProbes, of_phases, with_explanations
 from loadstone.audit.rule import CannotTell, Clear, Finding, cannot_tell
 from loadstone.audit.rules import RULES
 from loadstone.messages import say
@@ -161,10 +161,17 @@ def as_found(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
 
 
 def _unless_refuted(cause: Cause, evidence: AfterProbes | None) -> Cause:
-    """Let a plateau decide nothing where it and probes together leave no limiter among what remains."""
-    if evidence is None or not belief.rests_on_evenness(cause) or evidence.chance_of(cause.rule) >= REMAINS:
+    """Let a finding decide nothing where it and all else together say otherwise.
+
+    A plateau, where no limiter is among what remains; what probes alone point at, where the storage is as
+    probable as all else together.
+    """
+    if evidence is None or evidence.measures is None:
         return cause
-    return cause.model_copy(update={"effect": "note"})
+    plateau = belief.rests_on_evenness(cause) and evidence.chance_of(cause.rule) < REMAINS
+    if plateau or (cause.rule == "probes" and evidence.measures >= EVEN):
+        return cause.model_copy(update={"effect": "note"})
+    return cause
 
 
 def _nothing_measured(case: Case) -> CannotTell | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_right
 from importlib import resources
 from typing import Final
 
@@ -50,16 +51,21 @@ class Logistic(FrozenModel):
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, told))))
 
 
-class Calibration(FrozenModel):
-    """How often what a regression tells turned out to be right, on the scale of log odds (Platt scaling)."""
+class Frequency(FrozenModel):
+    """How often what was told turned out to be right: never falling, the same between two of one frequency.
 
-    intercept: float
-    slope: float
+    Isotonic regression. `told` rises, and `right` stands beside it.
+    """
 
-    def probability(self, told: float) -> float:
+    told: tuple[float, ...]
+    right: tuple[float, ...]
+
+    def of(self, told: float) -> float:
         """Return that of this probability."""
-        inside = min(max(told, 1e-12), 1 - 1e-12)
-        return 1 / (1 + math.exp(-(self.intercept + self.slope * math.log(inside / (1 - inside)))))
+        at = min(max(bisect_right(self.told, told), 1), len(self.told) - 1)
+        (low, high), (least, most) = self.told[at - 1 : at + 1], self.right[at - 1 : at + 1]
+        share = min(1.0, max(0.0, (told - low) / (high - low))) if high > low else 1.0
+        return least + share * (most - least)
 
 
 class FittedOn(FrozenModel):
@@ -85,7 +91,8 @@ class Fitted(FrozenModel):
     untried: Logistic = Field(description="that a number measures the storage: nothing found, nothing tried")
     probed: Logistic = Field(description="the same after probes")
     strange: float = Field(description="the same at most, where a reading is far from what storage does")
-    calibration: Calibration = Field(description="how often what `probed` tells was right")
+    frequency: Frequency = Field(description="how often what `probed` tells was right")
+    open_frequency: Frequency = Field(description="the same where a question of its job is open")
     limited: float = Field(
         description="the same at most, where nothing of the storage is idle: any limit looks like its own"
     )
