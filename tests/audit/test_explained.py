@@ -43,7 +43,7 @@ def test_blocks_of_nothing_but_zeros_are_named_as_what_no_probe_showed() -> None
     assert full.kind == "measures_storage"
     assert full.confidence > 0.9
     assert "No probe showed" not in full.sentences
-    assert empty.confidence <= 0.6 or empty.kind == "cannot_tell"
+    assert empty.confidence < 0.7 or empty.kind == "cannot_tell"
     assert empty.sentences.endswith(
         "No probe showed whether the blocks of zeros that it read were ever stored."
     )

@@ -132,12 +132,12 @@ def test_what_is_told_is_as_often_right_in_every_third_of_a_tenth_of_the_calibra
 
 
 def test_a_frequency_never_falls_and_a_step_is_flat() -> None:
-    told = np.linspace(0.0, 1.0, 400)
-    truth = np.array([at >= 300 or 100 <= at < 150 for at in range(400)], np.float64)
+    told = np.linspace(0.0, 1.0, 800)
+    truth = np.array([at >= 640 or 160 <= at < 240 for at in range(800)], np.float64)
     made = model.isotonic(told, truth)
     assert list(made.right) == sorted(made.right)
-    # 50 true and 150 false ones behind them are a step of one frequency.
-    assert made.of(0.3) == made.of(0.6) == pytest.approx(0.25, abs=0.01)
+    # 80 true and 400 false ones behind them are a step of one frequency.
+    assert made.of(0.3) == made.of(0.7) == pytest.approx(1 / 6, abs=0.01)
     assert made.of(-0.1) < 0.02 < 0.98 < made.of(1.1)
 
 

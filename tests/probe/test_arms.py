@@ -13,6 +13,7 @@ from loadstone.audit.job_facts import job_facts
 from loadstone.errors import RefusedError
 from loadstone.explanations.predictions import READINGS
 from loadstone.formats.fio.read import TextSource, read_jobfiles
+from loadstone.plan.model import SizesFixed
 from loadstone.plan.resolve import resolve
 from loadstone.probe import changes
 from loadstone.probe.arms import ArmPlan, Turns, plan_of
@@ -258,7 +259,7 @@ def test_reads_in_order_are_tried_at_random_on_blocks_of_their_own(tmp_path: Pat
     assert not any(writes(stream) for stream in plan.streams)
     places = [(use.offset_bytes, use.length_bytes) for stream in plan.streams for use in stream.files]
     assert places == [(at * MIB, 32 * MIB) for at in (128, 160, 192, 224)]
-    assert {stream.pattern.read.sizes.bytes for stream in plan.streams} == {8192}
+    assert {stream.pattern.read.sizes for stream in plan.streams} == {SizesFixed(bytes=8192)}
 
 
 @pytest.mark.parametrize(
