@@ -347,7 +347,7 @@ def fit_frequencies(
 
 
 @dataclass(frozen=True)
-class Step:
+class ToldAlike:
     """Situations that are told the same. `low`, `high`: of the answers, first and last."""
 
     right: float
@@ -360,11 +360,11 @@ class Step:
         """How often it was right."""
         return (self.right + 0.5) / (self.whole + 1)
 
-    def and_(self, other: Step) -> Step:
+    def and_(self, other: ToldAlike) -> ToldAlike:
         """Return both as one."""
-        return Step(self.right + other.right, self.whole + other.whole, self.low, other.high)
+        return ToldAlike(self.right + other.right, self.whole + other.whole, self.low, other.high)
 
-    def apart(self, other: Step) -> float:
+    def apart(self, other: ToldAlike) -> float:
         """Return by how many standard errors the next one is right more often."""
         errors = (one.share * (1 - one.share) / (one.whole + 1) for one in (self, other))
         return (other.share - self.share) / math.sqrt(sum(errors))
@@ -376,7 +376,7 @@ def isotonic(told: Floats, truth: Floats) -> Frequency:
     Neighbours that would fall, or that cannot be told apart, are put together, the most alike first.
     """
     parts = np.array_split(np.arange(len(told)), max(1, len(told) // LEAST_IN_A_STEP))
-    steps = [Step(truth[part].sum(), len(part), told[part[0]], told[part[-1]]) for part in parts]
+    steps = [ToldAlike(truth[part].sum(), len(part), told[part[0]], told[part[-1]]) for part in parts]
     while len(steps) > 1:
         apart = [one.apart(other) for one, other in itertools.pairwise(steps)]
         at = int(np.argmin(apart))

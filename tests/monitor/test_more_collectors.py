@@ -12,7 +12,7 @@ from loadstone.monitor import target_files
 from loadstone.monitor.cgroup import Cgroup
 from loadstone.monitor.clock import Clock
 from loadstone.monitor.counters import Counters, increase
-from loadstone.monitor.frequency import Frequency
+from loadstone.monitor.frequency import ClockFrequency
 from loadstone.monitor.nfs import Nfs
 from loadstone.monitor.run_queue import RunQueue
 from loadstone.monitor.tasks import Tasks
@@ -79,11 +79,11 @@ def test_frequency_of_cores_that_share_a_clock_is_told_once(tmp_path: Path) -> N
                 "scaling_governor": f"{governor}\n",
             },
         )
-    found = Frequency(tmp_path).read().levels
+    found = ClockFrequency(tmp_path).read().levels
     assert found["frequency.0.now_hz"] == 2_400_000_000
     assert found["frequency.0.limit_hz"] == 3_000_000_000
     assert (found["frequency.0.governor_performance"], found["frequency.4.governor_performance"]) == (1, 0)
-    assert Frequency(tmp_path / "guest").read() == Counters()
+    assert ClockFrequency(tmp_path / "guest").read() == Counters()
 
 
 def test_vm_counts_pages_and_kib_as_bytes(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ CPU = Path("/sys/devices/system/cpu")
 HZ_PER_KHZ = 1000
 
 
-class Frequency:
+class ClockFrequency:
     """`frequency.<core>.<now or limit>_hz` and `frequency.<core>.governor_performance` (0 or 1).
 
     Cores that share a clock are told once, under the first of them.

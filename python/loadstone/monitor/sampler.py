@@ -19,7 +19,7 @@ from loadstone.monitor.clock import Clock
 from loadstone.monitor.counters import Counters, increase
 from loadstone.monitor.cpu import Cpu
 from loadstone.monitor.engine import Engine
-from loadstone.monitor.frequency import Frequency
+from loadstone.monitor.frequency import ClockFrequency
 from loadstone.monitor.memory import Memory
 from loadstone.monitor.net import Net
 from loadstone.monitor.nfs import Nfs
@@ -224,7 +224,7 @@ def _collectors(under: Under, pid: int) -> dict[str, Collector]:
         "cpu": Cpu(),
         "engine": Engine(pid),
         "run_queue": RunQueue(pid),
-        "frequency": Frequency(),
+        "frequency": ClockFrequency(),
         "memory": Memory(),
         "vm": Vm(),
         "tasks": Tasks(),
