@@ -69,7 +69,8 @@ MEMBERS = {
         "title", "would_run",
     ],
     "PlannedJob": [
-        "document", "lines", "memory_bytes", "notes", "obstacles", "probes", "targets", "written_targets",
+        "check", "document", "lines", "memory_bytes", "notes", "obstacles", "probes", "targets",
+        "written_targets",
     ],
     "PlannedRuns": ["document", "lines", "name", "notes", "obstacles"],
     "Result": [

@@ -57,7 +57,6 @@ def test_every_mistake_of_a_file_is_told_once_each_with_its_place_and_hint() -> 
 @pytest.mark.parametrize(
     ("given", "meant"),
     [
-        ("bss", "bs"),
         ("blocksz", "blocksize"),
         ("ramptime", "ramp_time"),
         ("file", "filename"),
@@ -67,7 +66,7 @@ def test_every_mistake_of_a_file_is_told_once_each_with_its_place_and_hint() -> 
     ],
 )
 def test_a_hint_begins_as_what_was_typed_or_is_the_word_of_another_program(given: str, meant: str) -> None:
-    """Of `bss` the hint was `ss`, of `file` it was `profile`, of `read_percent` `trim_percentage`."""
+    """Of `file` it was `profile`, of `read_percent` `trim_percentage`."""
     assert error(f"[one]\n{given}=4\n").hint == f"did you mean {meant!r}?"
 
 

@@ -17,12 +17,12 @@ _MOST_LONGER: Final = 2
 
 
 def nearest(name: str, valid: Iterable[str], *, limit: int = 12) -> str | None:
-    """Return a hint: the nearest valid name and those that go on as it, or all when they are few."""
+    """Return a hint: the nearest valid name, those that go on as what was typed, or all when they are few."""
     choices = sorted(set(valid))
     close = difflib.get_close_matches(name[:64], choices, n=8, cutoff=0.6)
     if close:
         best = max(close, key=lambda one: _likeness(name[:64], one))
-        longer = [one for one in choices if one != best and one.startswith(name)]
+        longer = [] if best.startswith(name) else [one for one in choices if one.startswith(name)]
         near = [best, *(longer if len(longer) <= _MOST_LONGER else [])]
         return say("api.name.near", name=" or ".join(map(repr, near)))
     return say("api.name.valid", names=", ".join(choices)) if 0 < len(choices) <= limit else None
