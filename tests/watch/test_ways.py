@@ -253,11 +253,11 @@ def agent(tmp_path: Path) -> Iterator[int]:
     process.wait(10)
 
 
-def snmp(port: int, tmp_path: Path, **secrets: str) -> Any:
+def snmp(port: int, tmp_path: Path, secrets: dict[str, str], timeout_s: float = 60.0) -> Any:
     file = tmp_path / "secrets"
     file.write_text("[nas]\n" + "".join(f'{key} = "{value}"\n' for key, value in secrets.items()))
     file.chmod(0o600)
-    return Snmp(address(f"nas=snmp://127.0.0.1:{port}", secrets=file), timeout_s=1.0)
+    return Snmp(address(f"nas=snmp://127.0.0.1:{port}", secrets=file), timeout_s=timeout_s)
 
 
 def test_an_agent_by_community_and_by_user(agent: int, tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_an_agent_by_community_and_by_user(agent: int, tmp_path: Path) -> None:
         {"community": "right"},
         {"user": "watcher", "auth_password": "auth-right", "privacy_password": "priv-right"},
     ):
-        source = snmp(agent, tmp_path, **secrets)
+        source = snmp(agent, tmp_path, secrets)
         try:
             facts = source.connect()
             reading = source.read()
@@ -277,19 +277,21 @@ def test_an_agent_by_community_and_by_user(agent: int, tmp_path: Path) -> None:
 
 
 def test_wrong_secrets_of_an_agent_are_told(agent: int, tmp_path: Path) -> None:
-    for secrets, says in (
+    for secrets, timeout_s, says in (
         # The whole time, and it was asked twice within.
-        ({"community": "wrong"}, "within 1 s: .* community"),
+        ({"community": "wrong"}, 1.0, "within 1 s: .* community"),
         (
             {"user": "nobody", "auth_password": "auth-right", "privacy_password": "priv-right"},
+            60.0,
             "user is not known",
         ),
         (
             {"user": "watcher", "auth_password": "auth-wrong", "privacy_password": "priv-right"},
+            60.0,
             "authentication password",
         ),
     ):
-        source = snmp(agent, tmp_path, **secrets)
+        source = snmp(agent, tmp_path, secrets, timeout_s)
         with pytest.raises(WatchError, match=says):
             source.connect()
         source.close()
@@ -300,7 +302,7 @@ def test_without_its_library_snmp_names_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pysnmp", None)
     monkeypatch.setitem(sys.modules, "pysnmp.hlapi.v3arch", None)
-    source = snmp(1, tmp_path, community="x")
+    source = snmp(1, tmp_path, {"community": "x"})
     with pytest.raises(WatchError, match="not installed") as caught:
         source.connect()
     assert caught.value.hint is not None
