@@ -74,6 +74,16 @@ def test_a_latency_target_is_told_in_the_units_of_its_keys(tmp_path: Path) -> No
     assert (found["latency_window"], found["latency_window_us"]) == (50_000, 50_000)
 
 
+def test_a_search_for_a_latency_target_that_has_not_ended_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--name=a", "--ioengine=null", "--size=1m", "--rw=randread", "--iodepth=32"]
+    words += ["--latency_target=20us", "--latency_window=5s", "--latency_percentile=99"]
+    _, job = document(words, tmp_path)
+    assert job["read"]["total_ios"] == 0
+    assert "note: a: no I/O counts, for the search for latency_target had" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("value_ns", "written"),
     [(0, "0.00ns"), (1999, "1999.00ns"), (2000, "2.00us"), (1_500_000, "1500.00us"), (10**10, "10.00s")],

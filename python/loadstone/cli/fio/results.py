@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loadstone import messages
 from loadstone.cli.fio.program import FIO_VERSION
 from loadstone.errors import LoadstoneError
 from loadstone.plan.derived import reads_back
@@ -136,6 +137,10 @@ class FioResults:
         for line in report.lines:
             if line.error:
                 self.say(f"fio: pid={line.pid}, err={line.error}/{line.error_text}\n")
+            elif line.latency_goal is not None and not any(one.ios for one in line.directions):
+                depth = line.latency_goal.depth
+                self.notes.append(messages.say("cli.fio.search_not_ended", job=line.name, depth=depth))
+                sys.stderr.write(f"note: {self.notes[-1]}\n")
         self._print(report)
         ios = self._ios(bundle)
         logs.write(source, ios, Path(), self._growing.grown if self._growing is not None else None)
