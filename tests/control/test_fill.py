@@ -41,7 +41,11 @@ def test_what_somebody_put_in_its_place_stays(tmp_path: Path, offset: int) -> No
     assert file.read_bytes()[offset : offset + 1] == b"m"
 
 
-def test_no_pipe_or_directory_of_its_name_is_removed_or_waited_for(tmp_path: Path) -> None:
+def test_no_link_pipe_or_directory_of_its_name_is_removed_or_waited_for(tmp_path: Path) -> None:
+    (tmp_path / FILE).symlink_to(tmp_path / "theirs")
+    with pytest.raises(RefusedError, match="did not write"):
+        FillLevel().write(str(tmp_path), NONE)
+    (tmp_path / FILE).unlink()
     os.mkfifo(tmp_path / FILE)
     with pytest.raises(RefusedError, match="did not write"):
         FillLevel().write(str(tmp_path), NONE)

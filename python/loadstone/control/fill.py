@@ -123,6 +123,10 @@ def _remove(path: Path) -> None:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         return
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # A symbolic link.
+            raise make_error(RefusedError, "control.fill.not_ours", path=path) from error
+        raise
     try:
         seen = os.fstat(file)
         if not stat.S_ISREG(seen.st_mode) or _holds_anything(file, seen.st_size):
