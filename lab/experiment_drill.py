@@ -330,9 +330,9 @@ def whole(made: DrillBench, after_s: float, number: int) -> bool:
     return alive
 
 
-def restore(made: DrillBench, draw: random.Random) -> list[str]:
+def restore(state: Path, draw: random.Random, within_s: float = 0.2) -> list[str]:
     """Restore, killed half-way in half of the cases first; return what it says is not well."""
-    where = made.state / "changes"
+    where = state / "changes"
     if draw.random() < 0.5:
         child = os.fork()
         if child == 0:
@@ -340,7 +340,7 @@ def restore(made: DrillBench, draw: random.Random) -> list[str]:
                 changes.restore(where=where)
             finally:
                 os._exit(0)
-        kill_later(child, draw.random() * 0.2)
+        kill_later(child, draw.random() * within_s)
     return [str(one) for one in changes.restore(where=where) if not one.is_well]
 
 
@@ -368,14 +368,14 @@ def drill(points: int, wholes: int, seed: int, parameter: str) -> dict[str, Any]
             without = power and draw.random() < 0.5
             if power:
                 made.lose_power(without_volume=without)
-            said = restore(made, draw)
+            said = restore(made.state, draw)
             unseen = ""
             if without:
                 unseen = (
                     "" if not made.mount_volume() or said else "a fill on a file system that was not mounted"
                 )
                 told += bool(said)
-                said = restore(made, draw)
+                said = restore(made.state, draw)
             now = made.snapshot()
             killed, lost, unmounted = killed + alive, lost + power, unmounted + without
             left = made.left_in_run(labels)

@@ -27,11 +27,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from lab.experiment_drill import kill_later
+from lab.experiment_drill import kill_later, restore
 from lab.parts import call
 
 from lab import machine
-from loadstone.control import changes
 from loadstone.engine.binary import find
 from loadstone.experiment.machine_state import Machine
 from loadstone.experiment.prepared import PreparedExperiment, ReadOptionsOfExperiment, prepare
@@ -349,16 +348,7 @@ def drill(folder: Path, points: int, seed: int, before: dict[str, str]) -> list[
                 os._exit(3)
             os._exit(0)
         killed += kill_later(child, after_s)
-        where = folder / "state/changes"
-        if draw.random() < 0.4:
-            child = os.fork()
-            if child == 0:
-                try:
-                    changes.restore(where=where)
-                finally:
-                    os._exit(0)
-            kill_later(child, draw.random() * 3)
-        said = [str(one) for one in changes.restore(where=where) if not one.is_well]
+        said = restore(folder / "state", draw, within_s=3)
         changed = difference(before, snapshot(folder))
         print(f"point {number}: {names}, killed after {after_s:.1f} s", flush=True)
         if said or changed:
