@@ -89,8 +89,7 @@ def run(words: Sequence[str]) -> int:
     if not words:
         app.help_print([])
         return exitcodes.USAGE
-    before_values = list(takewhile(lambda word: word != "--", words))
-    if words[0] in VERBS and HELP_FLAGS & {*before_values}:
+    if words[0] in VERBS and HELP_FLAGS & {*takewhile(lambda word: word != "--", words)}:
         # The parser reads all options three times until it prints help: once to find out that it is to.
         app[words[0]].usage = f"Usage: loadstone {words[0]} {usage(app, words[0])}"
         app.help_print([words[0]])
