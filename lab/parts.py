@@ -503,13 +503,20 @@ def until(true: Callable[[], bool], what: str) -> None:
 
 def busy_share(seconds: float = 0.5) -> float:
     """Return the part of all CPUs that is in use now, by anybody."""
-    before, after = _times(), None
+    before = cpu_times()
     time.sleep(seconds)
-    after = _times()
+    after = cpu_times()
     whole = sum(after) - sum(before)
     idle = after[3] + after[4] - before[3] - before[4]
     return 1 - idle / whole if whole else 0.0
 
 
-def _times() -> list[int]:
+def stolen_share(before: list[int], after: list[int]) -> float:
+    """Return the part of all CPUs' time that the hypervisor took between two times of `cpu_times`."""
+    whole = sum(after) - sum(before)
+    return (after[7] - before[7]) / whole if whole else 0.0
+
+
+def cpu_times() -> list[int]:
+    """Return the first eight times of all CPUs in /proc/stat, in ticks: user first, steal last (proc(5))."""
     return [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from lab.parts import missing
 from lab.verdicts.scenarios import SCENARIOS
-from lab.verdicts.score import ScoredScenario, calibration, score
+from lab.verdicts.score import STOLEN, ScoredScenario, calibration, score
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,9 +70,10 @@ def _document(scored: Sequence[ScoredScenario]) -> Iterator[str]:
         + ".** "
         f"Linux {platform.release().partition('-')[0]}, {os.cpu_count()} CPUs; runs of 3 to 6 s, "
         "which is short, and raised above whatever else the host did. "
-        f"In {sum(one.busy for one in scored)} of {len(scored)} cases half of the CPUs or more were "
-        "in other hands before the run began; there `generator_cpu`, `not_steady` and "
-        "`time_structure`, which may be true of the host, are not counted."
+        f"In {sum(one.busy for one in scored)} of {len(scored)} cases others used half of the CPUs or "
+        f"more before the run began, or the hypervisor took {100 * STOLEN:.0f} % or more in it; "
+        "there `generator_cpu`, `not_steady` and `time_structure`, which may be true of the host, are not "
+        "counted."
     )
     yield ""
     yield "## Lies"

@@ -9,7 +9,7 @@ import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lab.parts import MissingPartError, Stage, busy_share
+from lab.parts import MissingPartError, Stage, busy_share, cpu_times, stolen_share
 
 from loadstone.analysis.summary import summarise
 from loadstone.audit.from_bundle import cases
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 BUSY = 0.5
 """With more of the CPUs in other hands before a run, what `UNREST` says may be right by itself."""
+STOLEN = 0.02
+"""So too when the hypervisor took more of the CPUs while a scenario was staged and ran."""
 UNREST = ("generator_cpu", "not_steady", "time_structure")
 BANDS = ((0.5, 0.7), (0.7, 0.85), (0.85, 0.95), (0.95, 1.01))
 
@@ -93,8 +95,9 @@ def score(
     try:
         with Stage(options) as stage:
             stage.spin(spinning)
-            busy = busy_share() >= BUSY
+            busy, before = busy_share() >= BUSY, cpu_times()
             bundle = scenario.stage(stage)
+            busy = busy or stolen_share(before, cpu_times()) >= STOLEN
             if keep is not None:
                 shutil.copytree(bundle, keep)
             return score_bundle(scenario, bundle, busy=busy)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from lab.verdicts.scenarios import SCENARIOS, Scenario
-from lab.verdicts.score import BUSY, score
+from lab.verdicts.score import BUSY, STOLEN, score
 
 from lab import parts
 from tests.e2e.program import needs_engine
@@ -63,7 +63,8 @@ def test_an_honest_run_is_not_accused(scenario: Scenario) -> None:
     scored = score(scenario)
     assert scored.verdict is not None
     if scored.busy:
-        pytest.skip(f"others used over {100 * BUSY:.0f} % of the CPUs, which is a finding by itself")
+        others = f"others used {100 * BUSY:.0f} % of the CPUs or the hypervisor took {100 * STOLEN:.0f} %"
+        pytest.skip(f"{others} or more, which is a finding by itself")
     assert scored.passed, scored.verdict.sentences
 
 
