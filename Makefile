@@ -38,7 +38,8 @@ help:
 
 $(VENV)/.python: pyproject.toml python/loadstone/version.py
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install $(QUIET) --disable-pip-version-check -e '.[dev]'
+	@# Half of what it would compile is never imported; the first program that imports a module compiles it.
+	$(BIN)/python -m pip install $(QUIET) --disable-pip-version-check --no-compile -e '.[dev]'
 	@touch $@
 
 # pip builds the engine once for $(VENV)/bin; from then on cargo alone keeps it fresh,
