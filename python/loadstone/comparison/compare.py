@@ -279,6 +279,16 @@ def _called(phase: ComparedPhase, pairs: Sequence[pairing.PatternRow]) -> str:
 
 
 def _other_loads(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) -> Iterable[Alone]:
+    for (name, differs), patterns in _patterns_of_other_loads(sides, pairs).items():
+        for pattern in patterns:
+            yield Alone(name, pattern, f"{pattern} {_is_another_load([pattern], differs)}")
+
+
+def _patterns_of_other_loads(
+    sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]
+) -> dict[tuple[str, str], list[str]]:
+    """Return the patterns of each side whose load differs in the same from the first side's."""
+    patterns: dict[tuple[str, str], list[str]] = {}
     for row in pairs:
         base = row.cells[0]
         for one, found in zip(sides[1:], row.cells[1:], strict=True):
@@ -286,7 +296,13 @@ def _other_loads(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) -> 
                 continue
             differs = pairing.another_load(base.first, found.first)
             if differs is not None:
-                yield Alone(one.name, row.pattern, f"{row.pattern} is another load: {differs}")
+                patterns.setdefault((one.name, differs), []).append(row.pattern)
+    return patterns
+
+
+def _is_another_load(patterns: Sequence[str], differs: str) -> str:
+    said = "is another load" if len(patterns) == 1 else "are other loads"
+    return f"{said}: {differs}" if differs else said
 
 
 def _on_two_sides(sides: Sequence[Side]) -> Iterable[Alone]:
@@ -322,12 +338,12 @@ def _warnings(
         if (cell := row.cells[at]) is not None and _tells_no_error(cell)
     ]
     if mute:
-        more = f" and {len(mute) - 2} more" if mute[2:] else ""
         said.append(
-            f"no error is known of {'; '.join(mute[:2])}{more}: a single figure cannot be compared; "
-            "give several runs of it"
+            f"no error is known of {_some(mute)}: a single figure cannot be compared; give several runs of it"
         )
-    said += [f"{one.side}: {one.why}" for one in (*_other_loads(sides, pairs), *_on_two_sides(sides))]
+    for (name, differs), patterns in _patterns_of_other_loads(sides, pairs).items():
+        said.append(f"{name}: {_some(patterns)} {_is_another_load(patterns, differs)}")
+    said += [f"{one.side}: {one.why}" for one in _on_two_sides(sides)]
     for one, cells in zip(sides, alone, strict=True):
         if cells:
             names = ", ".join(dict.fromkeys(_called(cell.first, pairs) for cell in cells))
@@ -338,6 +354,10 @@ def _warnings(
         if broken := _not_complete(one):
             said.append(f"{one.name} {broken}")
     return said
+
+
+def _some(names: Sequence[str]) -> str:
+    return "; ".join(names[:2]) + (f" and {len(names) - 2} more" if names[2:] else "")
 
 
 def _not_counted(passed: PassedOver) -> str:

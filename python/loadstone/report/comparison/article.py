@@ -55,7 +55,7 @@ def article(comparison: ComparisonTable) -> Article:
     blocks += [Drawings([drawing(forest)], 1)] if forest is not None else []
     blocks += _list(
         "Left out, because it is not valid",
-        [f"{one.side} {one.run}, {one.phase}: {one.why}" for one in comparison.excluded],
+        [f"{side}: {phases}: {why}" for side, phases, why in words.excluded(comparison)],
     )
     blocks += _list("To keep in mind", comparison.warnings)
     if comparison.operating:

@@ -56,7 +56,7 @@ def _rendered(comparison: ComparisonTable, drawer: Drawer) -> str:
         beside=0 < len(comparison.sides) - 1 <= BESIDE,
         change_width=_change_width(matrix),
         legend=words.legend(comparison),
-        excluded=comparison.excluded,
+        excluded=words.excluded(comparison),
         forests=[(kind, *_drawn(drawer, spec)) for kind, spec in forests],
         curves=[_drawn(drawer, spec) for spec in charts.curves(comparison)],
         small=[_drawn(drawer, spec) for spec in small],

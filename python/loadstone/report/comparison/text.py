@@ -55,11 +55,11 @@ def terminal(comparison: ComparisonTable, console: Console) -> None:
         for line in _lines(comparison):
             console.print(line)
     console.print(Text(words.legend(comparison), "dim"))
-    for left_out in comparison.excluded[:MAX_EXCLUDED]:
-        said = f"left out: {left_out.side} {left_out.run}, {left_out.phase}: {left_out.why}"
-        console.print(Text(said, "red"))
-    if len(comparison.excluded) > MAX_EXCLUDED:
-        console.print(Text(f"  and {len(comparison.excluded) - MAX_EXCLUDED} more left out", "red"))
+    excluded = words.excluded(comparison)
+    for side, phases, why in excluded[:MAX_EXCLUDED]:
+        console.print(Text(f"left out: {side}: {phases}: {why}", "red"))
+    if len(excluded) > MAX_EXCLUDED:
+        console.print(Text(f"  and for {len(excluded) - MAX_EXCLUDED} more reasons", "red"))
     for text in comparison.warnings:
         console.print(Text(f"warning: {text}", "yellow"))
     _watched(comparison, console)
@@ -160,7 +160,7 @@ def markdown(comparison: ComparisonTable) -> str:
         words.legend(comparison),
     ]
     if comparison.excluded:
-        listed = [f"- {one.side} {one.run}, {one.phase}: {one.why}" for one in comparison.excluded]
+        listed = [f"- {side}: {phases}: {why}" for side, phases, why in words.excluded(comparison)]
         parts.append("Left out, because it is not valid:\n\n" + "\n".join(map(printable.markdown, listed)))
     parts.append("\n".join(f"- **warning**: {printable.markdown(text)}" for text in comparison.warnings))
     if comparison.operating:

@@ -38,6 +38,8 @@ FACTOR: Final = 10.0
 LEAST: Final = -0.999
 MOST: Final = 1000.0
 """Shares. An interval that reaches beyond both says nothing."""
+MAX_NAMED: Final = 3
+"""Of phases that are left out for one reason so many are named."""
 MARKS: Final = {"better": "▲", "worse": "▼", "same": "", "unknown": ""}
 
 
@@ -247,6 +249,22 @@ def _some(effects: Sequence[Effect], every: Sequence[Effect]) -> str:
 
 def _rest(rest: int, whole: int) -> str:
     return "" if rest == whole else f"{rest} of {whole} "
+
+
+def excluded(comparison: ComparisonTable) -> list[tuple[str, str, str]]:
+    """Return what nothing rests on: the side, its phases (those of one reason together), and why."""
+    phases: dict[tuple[str, str], list[str]] = {}
+    for one in comparison.excluded:
+        # A run of one phase has its name, or that and the number of a repeat.
+        name = one.run if one.run.startswith(one.phase) else f"{one.run}, {one.phase}"
+        phases.setdefault((one.side, one.why), []).append(name)
+    return [(side, _some_named(names), why) for (side, why), names in phases.items()]
+
+
+def _some_named(names: Sequence[str]) -> str:
+    if len(names) <= MAX_NAMED:
+        return ", ".join(names)
+    return f"{len(names)} phases ({', '.join(names[:MAX_NAMED])} and {len(names) - MAX_NAMED} more)"
 
 
 def operating(comparison: ComparisonTable) -> list[tuple[str, str, str]]:
