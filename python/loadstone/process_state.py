@@ -1,12 +1,14 @@
 """Whether a process does anything, as the kernel tells it.
 
-Knows procfs; does not know what the process is for. Nothing here waits for it.
+Knows procfs; does not know what the process is for. Nothing here waits for it but `killed_ends`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import platform
+import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -33,6 +35,29 @@ _X86_64: Final = _Calls(
 """Linux arch/x86/entry/syscalls/syscall_64.tbl."""
 _CALLS: Final = {"x86_64": _X86_64, "aarch64": _GENERIC, "riscv64": _GENERIC}
 _NAME_BYTES: Final = 4096
+_MOMENT_S: Final = 0.1
+"""A killed process may wait in the kernel so long for what does come back."""
+_NO_CPU_S: Final = 10.0
+_LOOK_S: Final = 0.005
+
+
+def killed_ends(pid: int) -> bool:
+    """Wait for a child that was killed; False where it waits in the kernel, and is left behind.
+
+    On a host with too much to do it ends once it has a CPU: ten seconds are given for that.
+    """
+    began_s = time.monotonic()
+    while True:
+        try:
+            ended, _ = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            return True
+        waited_s = time.monotonic() - began_s
+        if ended:
+            return True
+        if waited_s >= _NO_CPU_S or (waited_s >= _MOMENT_S and waits_in_the_kernel(pid)):
+            return False
+        time.sleep(_LOOK_S)
 
 
 def state(pid: int) -> str:

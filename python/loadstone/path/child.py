@@ -217,18 +217,14 @@ class _Child:
                 raise NoAnswerError(what, hint=say("path.child.no_answer_hint"))
 
     def end(self) -> None:
-        """Kill it unless it has ended; wait a moment, and never longer."""
+        """Kill it unless it has ended; leave it behind where it waits in the kernel."""
         if self._is_over:
             return
         self._is_over = True
         with contextlib.suppress(OSError):
             os.kill(self._pid, signal.SIGKILL)
-        _left.append(self._pid)
-        for _ in range(20):
-            _reap()
-            if self._pid not in _left:
-                return
-            time.sleep(0.005)
+        if not process_state.killed_ends(self._pid):
+            _left.append(self._pid)
 
     def _how(self) -> str:
         self._is_over = True

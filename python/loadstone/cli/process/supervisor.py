@@ -185,8 +185,7 @@ class _Waiting:
         os.write(self.tell, b"1")
         time.sleep(0.3)
         os.kill(self.pid, signal.SIGKILL)
-        time.sleep(0.1)
-        ended, _ = os.waitpid(self.pid, os.WNOHANG)
+        ended = process_state.killed_ends(self.pid)
         _give_terminal_back()
         waits = "" if ended else f"; process {self.pid} waits in the kernel for it and is left behind"
         _say(f"left: something did not answer{waits}")
