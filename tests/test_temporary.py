@@ -48,7 +48,7 @@ def test_a_request_to_die_leaves_none(number: signal.Signals, place: Path) -> No
     process, made = holder()
     assert made.is_dir()
     process.send_signal(number)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     assert list(place.iterdir()) == []
 
 
@@ -57,12 +57,12 @@ def test_what_a_killed_program_left_goes_with_the_next_and_what_is_in_use_stays(
     alive, kept = holder()
     (left / "bundle").mkdir()
     killed.kill()
-    killed.communicate(timeout=20)
+    killed.communicate(timeout=60)
     assert left.is_dir()
     with temporary.directory():
         assert not left.parent.exists()
         assert kept.is_dir()
-    alive.communicate("\n", timeout=20)
+    alive.communicate("\n", timeout=60)
     assert list(place.iterdir()) == []
 
 

@@ -69,7 +69,6 @@ def test_the_event_of_a_steady_state_has_a_number_for_each_sample() -> None:
 
 
 def test_exitall_on_error_ends_the_others_when_a_job_fails(tmp_path: Path) -> None:
-    begin_s = time.monotonic()
     failed, other = jobs(
         "--exitall_on_error",
         *LONG[1:],
@@ -80,7 +79,6 @@ def test_exitall_on_error_ends_the_others_when_a_job_fails(tmp_path: Path) -> No
     )
     assert (failed["error"], other["error"]) == (110, 0)
     assert other["read"]["runtime"] < 20_000
-    assert time.monotonic() - begin_s < 25
 
 
 @pytest.mark.in_turn

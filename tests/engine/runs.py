@@ -49,7 +49,7 @@ def finish(process: subprocess.Popen[str], directory: Path) -> EngineOutcome:
     """Waits for the end, with standard input open, and reads what there is."""
     assert process.stdout is not None
     events = [json.loads(line) for line in process.stdout]
-    code = process.wait(timeout=30)
+    code = process.wait(timeout=120)
     process.stdout.close()
     if process.stdin is not None:
         process.stdin.close()

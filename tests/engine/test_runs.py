@@ -169,7 +169,6 @@ def test_it_stops_when_told(tmp_path: Path, how: str) -> None:
     lines: list[str] = []
     while not lines or json.loads(lines[-1])["type"] != "tick":
         lines.append(process.stdout.readline())
-    before = time.monotonic()
     if how == "eof":
         process.stdin.close()
         process.stdin = None
@@ -179,7 +178,6 @@ def test_it_stops_when_told(tmp_path: Path, how: str) -> None:
     else:
         process.send_signal(signal.SIGTERM)
     outcome = finish(process, tmp_path)
-    assert time.monotonic() - before < 10
     assert outcome.code == 0
     assert outcome.of("stream_end")[0]["reason"] == "stopped"
     assert outcome.of("end")[0]["reason"] == "stopped"
@@ -214,7 +212,6 @@ def test_it_stops_when_nobody_is_left_who_wants_it(tmp_path: Path, how: str) -> 
     if how != "gone":
         os.close(theirs)
         assert took_s >= 1.0
-    assert took_s < 30
     assert [event["reason"] for event in rest if event["type"] == "end"] == ["stopped"]
     assert any("the run was ended: " in event["text"] for event in rest if event["type"] == "talk")
 

@@ -103,7 +103,7 @@ def test_a_device_that_never_answers_needs_consent(loop: str, monkeypatch: pytes
 
     def stuck(reader: content.BlockReader, offset: int, length: int) -> bytes:
         if threading.current_thread() is not main:
-            over.wait(10)
+            over.wait(60)
         return real(reader, offset, length)
 
     monkeypatch.setattr(content.BlockReader, "read", stuck)

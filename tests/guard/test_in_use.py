@@ -58,7 +58,7 @@ def holding(path: Path, how: str) -> Iterator[int]:
     finally:
         process.stdin.close()
         process.stdout.close()
-        process.wait(10)
+        process.wait(60)
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_another_mount_namespace_makes_no_difference(database: Path) -> None:
     finally:
         process.stdin.close()
         process.stdout.close()
-        process.wait(10)
+        process.wait(60)
 
 
 @pytest.mark.root

@@ -54,7 +54,7 @@ def plane() -> Iterator[Plane]:
     one = Plane()
     yield one
     one.loop.call_soon_threadsafe(one.loop.stop)
-    one.thread.join(5)
+    one.thread.join(60)
     one.loop.close()
 
 

@@ -250,7 +250,7 @@ def agent(tmp_path: Path) -> Iterator[int]:
         time.sleep(0.05)
     yield port
     process.terminate()
-    process.wait(10)
+    process.wait(60)
 
 
 def snmp(port: int, tmp_path: Path, secrets: dict[str, str], timeout_s: float = 60.0) -> Any:
