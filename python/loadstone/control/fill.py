@@ -19,6 +19,7 @@ from loadstone.control.control_kind import Control
 from loadstone.control.file_system_name import label, stable_name
 from loadstone.errors import RefusedError
 from loadstone.messages import make_error, say
+from loadstone.path import holes
 
 FILE: Final = ".loadstone-fill"
 NONE: Final = "as is"
@@ -141,13 +142,8 @@ def _remove(path: Path) -> None:
 
 def _holds_anything(file: int, size_bytes: int) -> bool:
     """Whether a file has a byte that is not zero; room that was only allocated is not read."""
-    at = 0
-    while at < size_bytes:
-        try:
-            at = os.lseek(file, at, os.SEEK_DATA)
-            end = os.lseek(file, at, os.SEEK_HOLE)
-        except OSError as error:
-            return error.errno != errno.ENXIO
+    for start, length in holes.data(file, size_bytes):
+        at, end = start, start + length
         while at < end:
             block = os.pread(file, min(_READ_BYTES, end - at), at)
             if not block or block.strip(b"\0"):

@@ -21,7 +21,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone import uncaught
-from loadstone.plan.safety import holes, sampling, structure_offsets
+from loadstone.path import holes
+from loadstone.plan.safety import sampling, structure_offsets
 from loadstone.plan.safety.sampling import BLOCK_BYTES, Space
 
 if TYPE_CHECKING:
