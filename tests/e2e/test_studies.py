@@ -138,6 +138,69 @@ def test_a_signal_ends_a_study_and_keeps_its_runs(tmp_path: Path) -> None:
     assert "interrupted · r" in done.out
 
 
+THIRD = "[a]\nrw=randwrite\nbs=4k\nsize=1m\nruntime=1\ntime_based\nioengine=psync\n"
+THIRD += "".join(f"[{name}]\nstonewall\nrw=randwrite\nsize=1m\nioengine=psync\n" for name in ("b", "mine"))
+VDBENCH_THIRD = """sd=a,lun=a,size=1m
+sd=b,lun=b,size=1m
+sd=c,lun=mine,size=1m
+wd=default,xfersize=4k,rdpct=0
+wd=wa,sd=a
+wd=wb,sd=b
+wd=wc,sd=c
+rd=default,iorate=100,elapsed=2,interval=1
+rd=ra,wd=wa
+rd=rb,wd=wb
+rd=rc,wd=wc
+"""
+EXPERIMENT_THIRD = """title = "t"
+repeats = 2
+runtime = "1s"
+size = "1m"
+targets = ["a", "b", "mine"]
+[[patterns]]
+name = "w"
+options = { rw = "randwrite", ioengine = "psync" }
+[[factors]]
+name = "size"
+option = "bs"
+levels = ["4k", "8k"]
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "t.fio", "--repeat", "2"),
+        ("sweep", "t.fio", "--bs", "4k,8k"),
+        ("curve", "t.fio"),
+        ("run", "t.parm"),
+        ("run", "t.parm", "--repeat", "2", "--probe=3s"),
+        ("experiment", "run", "t.toml"),
+    ],
+    ids=" ".join,
+)
+def test_a_refusal_stands_alone_and_first(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A sweep said how long its runs load, an experiment how many there are, and then refused the third."""
+    for name, text in (("t.fio", THIRD), ("t.parm", VDBENCH_THIRD), ("t.toml", EXPERIMENT_THIRD)):
+        (tmp_path / name).write_text(text.replace("[mine]\n", "[mine]\nfilename=mine\n"))
+    (tmp_path / "mine").write_bytes(b"mine\n" * 209716)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    refused = run(*words, "--out", "s", cwd=tmp_path)
+    assert refused.code == 2
+    first, *rest = refused.err.splitlines()
+    assert first == "loadstone: command line: the run would destroy existing data"
+    assert rest[0].startswith(f"  {tmp_path}/mine: it exists")
+    assert rest[-1] == f"hint: if all of that may be lost, add: --i-accept-data-loss {tmp_path}/mine"
+    assert refused.out == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_the_length_of_a_study_is_said_when_no_run_is_refused(tmp_path: Path) -> None:
+    done = run("sweep", reader(tmp_path), "--bs", "4k,8k", "--out", "s", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert done.err.splitlines()[0] == "2 runs, 2.00\u00a0s of load in all"
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -342,6 +342,7 @@ def run_planned_experiment(
         means=ExperimentMeans(
             progress=means.progress,
             tell=means.say,
+            checked=means.checked,
             result=result_document,
             around=lambda wanted: commands.around(wanted.workload, means.say),
             maker=means.maker,

@@ -57,6 +57,8 @@ class ExperimentMeans:
 
     progress: StudyProgress | None = None
     tell: Callable[[str], None] = lambda _: None
+    checked: Callable[[], None] = lambda: None
+    """Called when no run is refused, before the first."""
     result: Callable[[Path, StudyRecord, list[Done]], dict[str, Any]] | None = None
     resolve: Callable[[Next], Resolution] | None = None
     machine: Callable[[PreparedExperiment, Callable[[str], None]], Machine] | None = None
@@ -121,6 +123,7 @@ def run_experiment(
                 means.resolve or prepared.resolve,
                 progress=means.progress,
                 around=session.around,
+                checked=means.checked,
                 result=means.result,
                 closing=session.closing,
                 maker=means.maker,

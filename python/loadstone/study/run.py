@@ -80,6 +80,8 @@ class Hooks:
     progress: StudyProgress | None = None
     around: Callable[[Next], AbstractContextManager[None]] = lambda _: contextlib.nullcontext()
     """Entered before a run is resolved, left after it: commands, settings of the machine."""
+    checked: Callable[[], None] = lambda: None
+    """Called when no run is refused and the study has its place, before the first run."""
     result: Callable[[Path, StudyRecord, list[Done]], dict[str, Any]] | None = None
     """Computes the study's `result.json`, once, at the end."""
     closing: Callable[[], list[Any]] | None = None
@@ -142,6 +144,7 @@ def run_study(
             if earlier is not None
             else _begun(asked, out_dir)
         )
+        hooks.checked()
         runner = _Runner(
             controller,
             known=known,

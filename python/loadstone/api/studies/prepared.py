@@ -51,6 +51,8 @@ class StudyMeans:
     """Who makes the runs on other hosts; None: they are made here."""
     say: Say = lambda _: None
     """Who hears of commands of the jobs."""
+    checked: Callable[[], None] = lambda: None
+    """Called when no run is refused, before the first."""
     figures: Callable[[], SealedFigures] | None = None
     """Makes who probes a run before its figures are computed; None: no run is probed."""
 
@@ -107,6 +109,7 @@ def run_prepared(prepared: PreparedStudy, means: StudyMeans) -> StudyOutcome:
             prepared.resolve,
             progress=means.progress,
             around=lambda wanted: commands.around(wanted.workload, means.say),
+            checked=means.checked,
             result=result_document,
             closing=prepared.closing,
             maker=means.maker,

@@ -21,7 +21,7 @@ from loadstone.cli.running.consent import consent
 from loadstone.messages import say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from loadstone.api.jobs.run_list import Beside, Say
@@ -30,15 +30,19 @@ if TYPE_CHECKING:
     from loadstone.cli.options.run_options import RunOptions
 
 
-def execute(prepared: PreparedStudy, run_options: RunOptions, probe_s: float | None = None) -> int:
-    """Run a study, print its result and return the exit code. `probe_s`: for the probes after each run."""
+def execute(
+    prepared: PreparedStudy, run_options: RunOptions, probe_s: float | None = None, told: Sequence[str] = ()
+) -> int:
+    """Run a study, print its result and return the exit code.
+
+    `probe_s`: for the probes after each run. `told`: what else belongs before the first run.
+    """
     if probe_s is not None:
-        console.say(say("cli.probing.each_run", most_s=probe_s))
+        told = [say("cli.probing.each_run", most_s=probe_s), *told]
     known = prepared.controller.known()
     calibration = run_options.calibration
     agreed = consent(run_options.i_accept_data_loss)
     maker = study_maker(run_options.on_hosts(), prepared, calibration=calibration, say_to=console.say)
-    _tell_before(prepared, json=run_options.json)
     outcome = run_prepared(
         prepared,
         StudyMeans(
@@ -55,6 +59,7 @@ def execute(prepared: PreparedStudy, run_options: RunOptions, probe_s: float | N
             ),
             maker=maker,
             say=console.say,
+            checked=partial(_tell_before, prepared, told, json=run_options.json),
             figures=None
             if probe_s is None
             else partial(probing.figures, probe_s, agreed, progress=run_options.progress),
@@ -63,8 +68,10 @@ def execute(prepared: PreparedStudy, run_options: RunOptions, probe_s: float | N
     return _tell(EndedStudy(outcome), run_options)
 
 
-def _tell_before(prepared: PreparedStudy, *, json: bool) -> None:
-    """Say what belongs before the first run."""
+def _tell_before(prepared: PreparedStudy, told: Sequence[str], *, json: bool) -> None:
+    """Say what belongs before the first run, when none is refused: a refusal stands alone."""
+    for line in told:
+        console.say(line)
     console.notes(prepared.notes)
     if prepared.first is not None and json:
         # The summary tells the notes; without it they are told here.

@@ -120,13 +120,16 @@ def _run(planned: PlannedExperiment, run_options: RunOptions) -> int:
 
     on, calibration = run_options.on_hosts(), run_options.calibration
     maker = checked(planned, on, calibration=calibration, say=console.say)
-    console.notes(planned.notes)
     number, length = len(planned.runs), planned.length_s
-    console.say(
-        f"{number} runs" + (f", about {units.whole_seconds(length)}" if length else "")
-        if planned.stopped is None
-        else f"going on: {len(planned.missing)} of {number} runs are missing"
-    )
+
+    def tell_before() -> None:
+        console.notes(planned.notes)
+        console.say(
+            f"{number} runs" + (f", about {units.whole_seconds(length)}" if length else "")
+            if planned.stopped is None
+            else f"going on: {len(planned.missing)} of {number} runs are missing"
+        )
+
     ended = run_planned_experiment(
         planned,
         StudyMeans(
@@ -137,6 +140,7 @@ def _run(planned: PlannedExperiment, run_options: RunOptions) -> int:
             progress=shown(live=run_options.progress, certain=number),
             maker=maker,
             say=console.say,
+            checked=tell_before,
         ),
         experiment_request("experiment", planned, on),
     )
