@@ -11,6 +11,7 @@ from pathlib import Path
 
 PATH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 PROGRAMS = {
+    "bindfs": "bindfs",
     "btrfs": "btrfs-progs",
     "chattr": "e2fsprogs",
     "chrt": "util-linux",
@@ -19,6 +20,7 @@ PROGRAMS = {
     "losetup": "mount",
     "lvm": "lvm2",
     "mdadm": "mdadm",
+    "mergerfs": "mergerfs",
     "mkfs.exfat": "exfatprogs",
     "mkfs.ext4": "e2fsprogs",
     "mkfs.vfat": "dosfstools",

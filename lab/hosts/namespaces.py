@@ -34,11 +34,17 @@ def missing() -> str | None:
 
 
 class NamespaceHosts:
-    """While entered, `count` hosts can be reached by ssh from here."""
+    """While entered, `count` hosts can be reached by ssh from here.
 
-    def __init__(self, count: int, *, name: str = "hosts", rate: str | None = None) -> None:
+    `own_mounts`: what is mounted on one of them is there and nowhere else (`inside`).
+    """
+
+    def __init__(
+        self, count: int, *, name: str = "hosts", rate: str | None = None, own_mounts: bool = False
+    ) -> None:
         self.count = count
         self._rate = rate
+        self._own_mounts = own_mounts
         self._mark = f"{name}{os.getpid() % 10000}"
         self._net = f"10.{200 + os.getpid() % 50}.{os.getpid() // 50 % 250}"
         self._made: list[Sequence[str]] = []
@@ -80,6 +86,11 @@ class NamespaceHosts:
 
     def run(self, name: str, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*self.argv(name), *words], capture_output=True, text=True, check=False)
+
+    def inside(self, name: str, *words: str | Path) -> str:
+        """Do something on a host, with what is mounted there."""
+        server = f"--target={self._servers[name].pid}"
+        return _run("nsenter", server, "--net", "--uts", "--mount", *map(str, words))
 
     def link(self, name: str, state: str) -> None:
         """Take a host's link `down`, or bring it `up`."""
@@ -214,7 +225,8 @@ class NamespaceHosts:
             f"PidFile none\nPermitRootLogin yes\nMaxStartups 100\n"
             + (f"ForceCommand {self.force}\n" if self.force else "")
         )
-        words = [*self.argv(name), "unshare", "--uts", "sh", "-c"]
+        mounts = ["--mount"] if self._own_mounts else []
+        words = [*self.argv(name), "unshare", "--uts", *mounts, "sh", "-c"]
         words.append(f"hostname {name}; exec /usr/sbin/sshd -D -e -f {conf}")
         with (self.directory / f"{name}.log").open("ab") as log:
             self._servers[name] = subprocess.Popen(
@@ -249,7 +261,8 @@ class NamespaceHosts:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def _run(*words: str) -> None:
+def _run(*words: str) -> str:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout

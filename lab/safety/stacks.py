@@ -137,6 +137,20 @@ def overlay(folder: Path, stack: contextlib.ExitStack) -> Path:
     return folder / "upper" / "file"
 
 
+def below_mounts(folder: Path, stack: contextlib.ExitStack) -> Path:
+    """A file that bindfs shows of what mergerfs shows; a process has it open where it lies."""
+    for name in ("first", "second", "merged", "shown"):
+        (folder / name).mkdir()
+    (folder / "second" / "file").write_bytes(MINE)
+    call("mergerfs", f"{folder}/first:{folder}/second", folder / "merged")
+    stack.callback(call, "umount", folder / "merged")
+    call("bindfs", folder / "merged", folder / "shown")
+    stack.callback(call, "umount", folder / "shown")
+    lines = f"import sys; f = open('{folder}/second/file', 'r+b'); print(1, flush=True); sys.stdin.read()"
+    _held(stack, sys.executable, "-c", lines)
+    return folder / "shown" / "file"
+
+
 def mounted_over(folder: Path, stack: contextlib.ExitStack) -> Path:
     """An empty file, over whose name somebody's is mounted."""
     path, mine = folder / "file", folder / "mine"

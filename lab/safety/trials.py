@@ -158,6 +158,9 @@ def uses() -> Iterator[SafetyCase]:
         (FILE, "an empty file that another program begins to write", stacks.growing),
     ):
         yield SafetyCase(target, holds, tried, REFUSED, _made_in_folder(make))
+    below = _made_in_folder(stacks.below_mounts)
+    needed = absent("bindfs") or "mergerfs"
+    yield SafetyCase(FILE, "a file open below bindfs and mergerfs", tried, REFUSED, below, needs=needed)
     # The kernel adds to it with every process that ends.
     accounts = _made_in_folder(stacks.accounting)
     yield SafetyCase(FILE, "a file to which the kernel accounts processes", tried, REFUSED, accounts, None)

@@ -18,13 +18,16 @@ import threading
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from loadstone.path.block import SYS, BlockDevice, above, loops
 from loadstone.path.mounts import Mount, mount_of, mounts, swaps
-from loadstone.plan.safety import open_files
+from loadstone.plan.safety import open_files, user_space_mounts
 from loadstone.plan.safety.kernel_exports import exported
 from loadstone.plan.safety.open_files import Key, key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _BACKS: Final = "it backs "
 _F_SETOWN_EX: Final = 15
@@ -75,6 +78,12 @@ class Snapshot:
         return found
 
     @cached_property
+    def servers(self) -> dict[str, set[int] | None]:
+        """Processes that serve mounts, as `open_files` names them, and which they serve."""
+        found = user_space_mounts.servers()
+        return {open_files.name_of(open_files.PROC / number): served for number, served in found.items()}
+
+    @cached_property
     def file_uses(self) -> dict[Key, list[str]]:
         """All uses of files and devices that are not mounts, holders or claims."""
         found = {key: list(told) for key, told in self.users.items()}
@@ -95,13 +104,13 @@ def device_uses(path: Path, host: Snapshot) -> list[str]:
     else:
         family = [device, *above(device), *_same_backing(device, host)]
         evidence = [told for one in family for told in _member_uses(one, host)]
-        evidence += _uses_below(device, host)
+        evidence += _uses_under_device(device, host)
         # A mount in another mount namespace is in no table of ours.
         evidence = evidence or [told for one in family[1:] for told in _claimed(one.node, one)]
     return list(dict.fromkeys(evidence)) or _claimed(path)
 
 
-def _uses_below(device: BlockDevice, host: Snapshot) -> list[str]:
+def _uses_under_device(device: BlockDevice, host: Snapshot) -> list[str]:
     """Return uses of what a write to a device ends up in: its disk, members, what a loop stands on.
 
     Of a member of device mapper or md other parts may belong to others; a disk, and what a loop device
@@ -135,12 +144,27 @@ def _uses_below(device: BlockDevice, host: Snapshot) -> list[str]:
 
 def file_uses(path: Path, host: Snapshot) -> list[str]:
     """Evidence that somebody uses the regular file at `path`, by whatever name."""
+    found = _uses_by_this_name(path, host)
+    below = user_space_mounts.names_below(path)
+    for lower in below.names:
+        found += [f"below its mount, as {lower}: {told}" for told in _uses_below(lower, below.mounts, host)]
+    return found
+
+
+def _uses_by_this_name(path: Path, host: Snapshot) -> list[str]:
     found = [told for key in keys(path, host) for told in host.file_uses.get(key, [])]
     if not any("swap" in told for told in found) and _is_swapped_to(path, host):
         found.append("it is used as swap")
     if not found and is_open_for_writing(path) and key_of(path) not in open_files.ours():
         found.append("a process outside /proc has it open for writing")
     return list(dict.fromkeys(found))
+
+
+def _uses_below(lower: Path, mounts: frozenset[int], host: Snapshot) -> list[str]:
+    """Return uses of a file below mounts; what their servers have open was opened above, perhaps by us."""
+    found = [told for key in keys(lower, host) for told in host.file_uses.get(key, [])]
+    theirs = tuple(name for name, served in host.servers.items() if served is None or served & mounts)
+    return [told for told in found if not told.startswith(theirs)]
 
 
 def is_open_for_writing(path: Path) -> bool:
@@ -177,14 +201,19 @@ def tree_uses(anchor: Path, host: Snapshot, most: int = 20) -> list[str]:
     """
     used = {inode for device, inode in host.file_uses if device}
     found: list[str] = []
-    waiting = [str(anchor)]
-    while waiting and len(found) < most:
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
-                elif entry.inode() in used and entry.is_file(follow_symlinks=False):
-                    found += [f"{entry.path}: {told}" for told in file_uses(Path(entry.path), host)]
+    below = user_space_mounts.names_below(anchor)
+    places: list[tuple[Path, Callable[[Path], list[str]]]]
+    places = [(anchor, lambda path: _uses_by_this_name(path, host))]
+    places += [(one, lambda path: _uses_below(path, below.mounts, host)) for one in below.names]
+    for place, uses in places:
+        waiting = [str(place)]
+        while waiting and len(found) < most:
+            with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    elif entry.inode() in used and entry.is_file(follow_symlinks=False):
+                        found += [f"{entry.path}: {told}" for told in uses(Path(entry.path))]
     return found[:most]
 
 
