@@ -170,4 +170,5 @@ def evidence(said: str, path: str) -> str:
     reason = re.sub(
         r"/dev/shm/\S*/|/dev/loop\d+|loop\d+", lambda found: "" if "/shm" in found[0] else "loop", reason
     )
+    reason = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID", reason)
     return re.sub(r"process \d+ \(.*?\)", "a process", reason.replace(path, "it"))[:110]

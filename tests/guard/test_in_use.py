@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import fcntl
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -199,6 +200,59 @@ def test_a_bind_mount_and_both_sides_of_an_overlay_are_one_file(database: Path, 
                 continue  # Written through the overlay it becomes a file of the upper layer.
             with holding(one, HOLD["open for writing"]):
                 assert any("open for writing" in told for told in uses(other)), (one, other)
+
+
+@pytest.fixture
+def shown(tmp_path: Path) -> Iterator[tuple[Path, Path, Path]]:
+    """A directory, mergerfs of it, and bindfs of that."""
+    if os.geteuid() != 0 or not all(map(shutil.which, ("bindfs", "mergerfs"))):
+        pytest.skip("needs root, bindfs and mergerfs")
+    lower, other, merged, top = places = [tmp_path / name for name in ("lower", "other", "merged", "top")]
+    for one in places:
+        one.mkdir()
+    (lower / "tree" / "deep").mkdir(parents=True)
+    (lower / "tree" / "deep" / "file").write_bytes(bytes(8192))
+    with contextlib.ExitStack() as stack:
+        for words in (("mergerfs", f"{lower}:{other}", merged), ("bindfs", merged, top)):
+            done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False)
+            if done.returncode:
+                pytest.skip(f"no mount in user space: {done.stderr}")
+            stack.callback(call, "umount", str(words[-1]))
+        yield lower, merged, top
+
+
+@pytest.mark.root
+def test_a_file_below_mounts_in_user_space_is_known_to_be_used(shown: tuple[Path, Path, Path]) -> None:
+    """A process that had the lower file open did not show above: the run wrote beside it."""
+    name = Path("tree/deep/file")
+    for held in shown:
+        with holding(held / name, HOLD["open for writing"]):
+            for looked_at in shown:
+                found = uses(looked_at / name)
+                assert any("open for writing" in one for one in found), (held, looked_at)
+    lower, *above = shown
+    with holding(lower / name, HOLD["locked (FLOCK)"]) as pid:
+        for one in above:
+            (told,) = uses(one / name)
+            assert told.startswith(f"below its mount, as {lower / name}: process {pid} (")
+            assert told.endswith("it locked (FLOCK)")
+            (told,) = in_use.tree_uses(one / "tree", in_use.Snapshot())
+            assert told.startswith(f"{lower / name}: process {pid} (")
+
+
+@pytest.mark.root
+def test_what_the_servers_of_its_mounts_hold_for_us_is_no_use_by_others(
+    shown: tuple[Path, Path, Path],
+) -> None:
+    """They have the lower file open as long as we have it open above, and a moment longer."""
+    _, merged, top = shown
+    name = Path("tree/deep/file")
+    for one in (merged, top):
+        with (one / name).open("r+b"):
+            assert uses(one / name) == []
+            assert in_use.tree_uses(one / "tree", in_use.Snapshot()) == []
+        assert uses(one / name) == []
+        assert in_use.tree_uses(one / "tree", in_use.Snapshot()) == []
 
 
 @pytest.mark.root
