@@ -45,6 +45,16 @@ def test_missing_directories_are_made_for_nobody_else(tmp_path: Path) -> None:
     assert modes == [0o700, 0o700]
     with pytest.raises(InputError, match="there is no directory"):
         real(tmp_path, f"[a]\ndirectory={tmp_path}/none\nsize=4k\nrw=write\n")
+    with pytest.raises(InputError, match=r"there is no directory .*/none$"):
+        real(tmp_path, f"[a]\ndirectory={tmp_path}/none\nfilename=in/it\nsize=4k\nrw=write\n")
+
+
+def test_directories_that_a_format_of_names_leads_to_are_made(tmp_path: Path) -> None:
+    """A published profile of gcsfuse was refused: `$jobname.$jobnum/$filenum` below a `directory`."""
+    text = f"[a]\ndirectory={tmp_path}\nfilename_format=$jobname.$jobnum/in/$filenum\nnrfiles=2\nnumjobs=2\n"
+    hold(real(tmp_path, text + "size=8k\nrw=read\n"), guard.Consent())
+    found = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file())
+    assert found == ["a.0/in/0", "a.0/in/1", "a.1/in/0", "a.1/in/1"]
 
 
 def test_repeated_content_comes_from_a_set_of_its_own_or_of_all(plan: Planner) -> None:

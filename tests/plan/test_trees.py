@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 from loadstone.engine.plan_check import memory_bytes
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.formats.vdbench import Given, ParameterText, expand, lower, read
+from loadstone.path.mounts import Mount
+from loadstone.plan import host_facts
 from loadstone.plan import model as plan
 from loadstone.plan.anchors import Found, Structure
 from loadstone.plan.derived import asked_operations, targets_of
@@ -298,6 +301,27 @@ def test_a_tree_that_does_not_fit_is_refused_before() -> None:
     few = AnchorFacts(EMPTY, free_bytes=GIB, free_files=100)
     with pytest.raises(InputError, match="102 files and directories, its file system has room for 100"):
         planned(run("operation=read", "format=yes"), number=0, facts=few)
+
+
+@pytest.mark.parametrize(
+    ("kind", "files", "left", "free"),
+    [
+        ("fuse.rclone", 10**9, 0, None),
+        ("fuse.rclone", 10**9, 5, 5),
+        ("fuse", 0, 0, None),
+        ("ext4", 10**6, 0, 0),
+        ("btrfs", 0, 0, None),
+    ],
+)
+def test_a_file_system_in_user_space_with_no_file_left_may_count_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, files: int, left: int, free: int | None
+) -> None:
+    """rclone tells of 10^9 files and 0 free: every tree on it was refused."""
+    told = os.statvfs_result((4096, 4096, 10**6, 10**6, 10**6, files, left, left, 0, 255))
+    mount = Mount(os.makedev(0, 39), "/", str(tmp_path), kind, "none", "rw", "rw")
+    monkeypatch.setattr(os, "statvfs", lambda _: told)
+    monkeypatch.setattr(host_facts, "mount_of", lambda _: mount)
+    assert HostFacts(cpus=(0,), memory_bytes=GIB).anchor(str(tmp_path / "tree"), None).free_files == free
 
 
 def test_a_tree_that_goes_gives_its_room_back() -> None:

@@ -84,13 +84,17 @@ def names(job: Job, clone: int, base_directory: str, host: HostFacts, notes: Not
 
 def names_as_given(job: Job, clone: int) -> list[str]:
     """Names of a clone's files as the job gives them; what is relative stays so."""
-    place = (
-        job.placement.directories[clone % len(job.placement.directories)] if job.placement.directories else ""
-    )
+    place = _directory(job, clone)
     found = [target.path for target in job.placement.targets] or [
         _format(job, clone, number) for number in range(job.placement.nrfiles or 1)
     ]
     return [os.path.join(place, name) for name in found]  # noqa: PTH118 - text, as open(2) gets it
+
+
+def _directory(job: Job, clone: int) -> str:
+    """Return the directory that a clone works in as the job names it; empty for none."""
+    directories = job.placement.directories
+    return directories[clone % len(directories)] if directories else ""
 
 
 def _join(place: str, name: str) -> str:
@@ -122,7 +126,8 @@ def resolve_files(
     virtual = job.engine.ioengine == "null"
     paths = names(job, clone, base_directory, host, notes)
     facts = [_virtual() if virtual else _facts(job, path, host) for path in paths]
-    _check_directories(job, paths, facts, host)
+    if not all(fact.exists or path in host.known for path, fact in zip(paths, facts, strict=True)):
+        _check_directory(job, _join(base_directory, _directory(job, clone)))
     _check_size_known(job, facts)
     chance = random.Random(seed)  # noqa: S311 - a drawn size is no secret
     ranges = _ranges(job, clone, list(zip(paths, facts, strict=True)), chance, notes)
@@ -136,14 +141,12 @@ def resolve_files(
     return CloneFiles(tuple(ranges), moved, size)
 
 
-def _check_directories(job: Job, paths: list[str], facts: list[TargetFacts], host: HostFacts) -> None:
-    """Refuse a file whose directory was named and is not there."""
-    for path, fact in zip(paths, facts, strict=True):
-        parent = Path(path).parent
-        if job.placement.directories and not (fact.exists or path in host.known or parent.is_dir()):
-            raise make_error(
-                InputError, "plan.files.no_directory", where=job.at("placement.directories"), path=parent
-            )
+def _check_directory(job: Job, named: str) -> None:
+    """Refuse a directory that was named and is not there; those that names of files lead to are made."""
+    if job.placement.directories and not Path(named).is_dir():
+        raise make_error(
+            InputError, "plan.files.no_directory", where=job.at("placement.directories"), path=named
+        )
 
 
 def _bytes_of_pass(job: Job, ranges: list[FileRange]) -> int:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import InputError, Where
 from loadstone.messages import make_error, say
 from loadstone.path import nvme
+from loadstone.path.mounts import mount_of
 from loadstone.plan import anchors
 from loadstone.plan.model import Identity, Namesake, TargetKind
 from loadstone.plan.safety import marker
@@ -133,8 +134,19 @@ def _look_below(path: str, where: Where | None) -> AnchorFacts:
         found,
         identity,
         room.f_bavail * room.f_frsize,
-        room.f_favail if room.f_files else None,
+        _free_inodes(room, there),
     )
+
+
+def _free_inodes(room: os.statvfs_result, place: Path) -> int | None:
+    """How many files and directories there is room for; None where the file system does not count them.
+
+    One in user space that has none left may count none: rclone tells of 10^9 and 0 free.
+    """
+    if room.f_favail or not room.f_files:
+        return room.f_favail if room.f_files else None
+    mount = mount_of(place)
+    return None if mount is not None and mount.kind.startswith("fuse") else 0
 
 
 _Places = dict[str, tuple[bool, int]]
