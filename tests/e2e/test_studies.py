@@ -176,11 +176,13 @@ levels = ["4k", "8k"]
         ("run", "t.parm"),
         ("run", "t.parm", "--repeat", "2", "--probe=3s"),
         ("experiment", "run", "t.toml"),
+        ("run", "t.fio", "--probe=2s", "--json"),
+        ("probe", "mine", "--rw", "randwrite", "--runtime", "1s", "--budget", "2s", "--size", "1m"),
     ],
     ids=" ".join,
 )
 def test_a_refusal_stands_alone_and_first(tmp_path: Path, words: tuple[str, ...]) -> None:
-    """A sweep said how long its runs load, an experiment how many there are, and then refused the third."""
+    """A sweep said how long its runs load, an experiment how many there are, a run what its probes take."""
     for name, text in (("t.fio", THIRD), ("t.parm", VDBENCH_THIRD), ("t.toml", EXPERIMENT_THIRD)):
         (tmp_path / name).write_text(text.replace("[mine]\n", "[mine]\nfilename=mine\n"))
     (tmp_path / "mine").write_bytes(b"mine\n" * 209716)

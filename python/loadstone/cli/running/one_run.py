@@ -20,11 +20,14 @@ from loadstone.errors import InputError, Where
 from loadstone.messages import say
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
     from loadstone.api.jobs.data_sheet import DataSheet
     from loadstone.api.jobs.job_changes import JobChanges
     from loadstone.api.on_hosts import GivenHosts
     from loadstone.api.results import Result
-    from loadstone.api.types import Workload
+    from loadstone.api.types import Plan, Progress, Workload
     from loadstone.cli.options.run_options import RunOptions
 
 
@@ -53,13 +56,16 @@ def once(asked: AskedRun, run_options: RunOptions) -> int:
     planned = planned_workload(asked.workload, asked.changes)
     if asked.dry_run and seconds is not None:
         return probing.dry_run(planned, seconds, as_json=run_options.json)
-    if run_options.json:
-        # The summary tells the notes; without it they are told here.
-        console.notes(planned.resolved.notes)
     planned.check()
-    if seconds is not None:
-        probing.tell_bounds(planned, seconds)
-    settings = _how(asked, run_options)
+
+    def tell_before() -> None:
+        if run_options.json:
+            # The summary tells the notes; without it they are told here.
+            console.notes(planned.resolved.notes)
+        if seconds is not None:
+            probing.tell_bounds(planned, seconds)
+
+    settings = _how(asked, run_options, tell_before)
     result = run_planned(
         planned,
         settings,
@@ -80,27 +86,54 @@ def _on_hosts(on: GivenHosts, asked: AskedRun, run_options: RunOptions, probe_s:
             where=Where(COMMAND_LINE, option="--dry-run"),
             hint=say("hosts.probing.dry_run_hint"),
         )
-    if probe_s is not None:
-        # Each host resolves the job for itself: what it writes is not known here.
-        console.say(say("hosts.probing.bounds", most_s=probe_s))
+
+    def tell_before() -> None:
+        if probe_s is not None:
+            # Each host resolves the job for itself: what it writes is not known here.
+            console.say(say("hosts.probing.bounds", most_s=probe_s))
+
     request = _request(asked, run_options, on.document())
     return run_job_on_hosts(
         on,
         asked.workload,
         asked.changes,
-        _how(asked, run_options),
+        _how(asked, run_options, tell_before),
         run_request(asked.workload, (), request, asked.sheet, run_options.watched()),
         probe_s=probe_s,
         see_probe=lambda: run_summary.live(wanted=run_options.progress),
     )
 
 
-def _how(asked: AskedRun, run_options: RunOptions) -> HowRun:
+class _ToldBefore:
+    """Says what belongs before a run when it is about to start: a refusal stands alone. Then shows it."""
+
+    def __init__(self, tell: Callable[[], None], shown: Progress | None) -> None:
+        self._tell = tell
+        self._shown = shown
+
+    def begin(self, plan: Plan, bundle: Path) -> None:
+        """Say it, and show the run."""
+        self._tell()
+        if self._shown is not None:
+            self._shown.begin(plan, bundle)
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """Show what the engine tells."""
+        if self._shown is not None:
+            self._shown.event(event)
+
+    def finish(self) -> None:
+        """Show no more."""
+        if self._shown is not None:
+            self._shown.finish()
+
+
+def _how(asked: AskedRun, run_options: RunOptions, tell_before: Callable[[], None]) -> HowRun:
     return HowRun(
         run_options.directory(asked.workload.name),
         consent(run_options.i_accept_data_loss),
         calibration=run_options.calibration,
-        progress=run_summary.live(wanted=run_options.progress),
+        progress=_ToldBefore(tell_before, run_summary.live(wanted=run_options.progress)),
         check=False,
         say=console.say,
     )
