@@ -12,7 +12,7 @@ from lab.probes.draw import FAMILIES, LIES
 from lab.probes.host_kinds import HONEST_KINDS
 from lab.rules_digest import choice_digest, rules_digest
 from lab.verdicts.outside_again import AGAIN
-from lab.verdicts.outside_page import beside_all, outside_lines, own_settings
+from lab.verdicts.outside_page import beside_all, outside_lines, own_settings, taken_by_others
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -273,10 +273,8 @@ def _real(every: Sequence[dict[str, Any]], drawn: DrawnSituations) -> Iterator[s
         f"{len(staged)} of {drawn.real_asked} runs of `LAB_NICE=0 python -m lab.verdicts.collect --seeds "
         f"{min(seeds)}:{max(seeds)}`. Parts are loop devices, "
         "ext4, btrfs, zram, control groups and devices served from user space. The seed draws their "
-        "parameters. Runs take 3 to 10 s, without probes. In "
-        f"{sum(row['busy'] for row in staged)} of them half of the CPUs were used by others "
-        f"before the run began{beside_all(staged)}. There `generator_cpu`, `not_steady` and "
-        "`time_structure`, which may be true of the host, are not "
+        f"parameters. Runs take 3 to 10 s, without probes. {beside_all(staged)} There `generator_cpu`, "
+        "`not_steady` and `time_structure`, which may be true of the host, are not "
         f"held against a verdict.{LOOKED_AT if SEEN in seeds else ''} {judged_by(every)}",
         "",
         f"- Lies named first: {tables.share(sum(row['named_first'] for row in lies), len(lies))}",
@@ -321,8 +319,7 @@ def honest_lines(every: Sequence[dict[str, Any]]) -> Iterator[str]:
         f"{min(row['seed'] for row in every)}:{max(row['seed'] for row in every)}`. Parts are loop "
         "devices, zram, ext4, XFS, btrfs RAID, overlay, FUSE and devices served from user space. Beside half "
         "of them one or two programs use up CPUs, which is drawn, too. Each run counts, however many CPUs "
-        f"others used{beside_all(staged)}. "
-        f"{judged_by(every)}",
+        f"others used. {taken_by_others(staged)} {judged_by(every)}",
         "",
         "| beside it | runs | accused | said to measure | with 80 % and more | its own settings named |",
         "|---|---|---|---|---|---|",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lab.probes import tables
 from lab.probes.judged import BELIEVED
 from lab.probes.rows import findings
+from lab.verdicts.score import BUSY, STOLEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,15 +52,13 @@ def outside_lines(every: Sequence[Line], *, again: bool = False) -> Iterator[str
     title, option, intro = AGAIN if again else FIRST
     lies = [one for one in staged if one["expected"] is not None]
     honest = [one for one in staged if one["expected"] is None]
-    busy = sum(one["busy"] for one in staged)
     yield from (
         "",
         title,
         "",
         f"`LAB_NICE=0 python -m lab.verdicts.collect {option} --probe 10s --seeds "
         f"{min(one['seed'] for one in every)}:{max(one['seed'] for one in every)}`. {intro} "
-        f"Beside {busy} of {len(staged)} runs half of the CPUs or more were used by others"
-        f"{beside_all(staged)}. "
+        f"{beside_all(staged)} "
         "*Believed*: 'measures the storage' with at least 80 %. *Accused*: an honest number that is not "
         "said to measure the storage. Nor is it said to be limited by what its own job asked for.",
         "",
@@ -110,12 +109,22 @@ def _is(counted: str, line: Line, said: Line) -> bool:
 
 
 def beside_all(staged: Sequence[Line]) -> str:
+    """Say of how many of these runs findings may be true of the host, and what that rests on."""
+    busy = sum(one["busy"] for one in staged)
+    return (
+        f"In {busy} of {len(staged)} runs others used {100 * BUSY:.0f} % of the CPUs or more before they "
+        f"began, or the hypervisor was seen to take {100 * STOLEN:.0f} % or more during them. "
+        f"{taken_by_others(staged)}"
+    ).rstrip()
+
+
+def taken_by_others(staged: Sequence[Line]) -> str:
     """Say what others on the CPUs could take of rates in the median of these runs, where it was seen."""
     taken = sorted(row["taken"] for row in staged if row.get("taken") is not None)
     if not taken:
         return ""
     least, usual, most = (f"{100 * one:.0f} %" for one in (taken[0], median(taken), taken[-1]))
-    return f". Those could take {least} to {most} of a rate, {usual} in the median"
+    return f"Those could take {least} to {most} of a rate, {usual} in the median."
 
 
 def own_settings(said: Line, also: Sequence[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lab.probes import page
-from lab.verdicts.outside_page import outside_lines
+from lab.verdicts.outside_page import beside_all, outside_lines
 
 
 def line(verdict: str, *findings: str, spinning: int = 0, suspicions: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -75,3 +75,13 @@ def test_a_lie_is_counted_by_what_was_said_before_and_after_its_probes() -> None
     assert "| lies | not believed | 1 of 2" in told
     assert "| honest runs | accused | 1 of 1" in told
     assert not list(outside_lines([]))
+
+
+def test_a_page_says_when_findings_may_be_true_of_the_host() -> None:
+    lines = [line("measures_storage") | {"taken": taken} for taken in (0.1, None, 0.5)]
+    lines[1]["busy"] = False
+    told = beside_all(lines)
+    assert told.startswith("In 2 of 3 runs others used 50 % of the CPUs or more before they began, or the ")
+    assert "take 2 % or more during them. Those could take 10 % to 50 % of a rate, 30 % in" in told
+    assert beside_all(lines[1:2]).endswith("during them.")
+    assert "others used. Those could take" in "\n".join(page.honest_lines(lines))
