@@ -21,6 +21,8 @@ from loadstone.explanations.names import UNEXPLAINED
 from loadstone.explanations.weigh import scaled, weigh
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lab.probes.rows import Row
 
     from loadstone.explanations.weigh import Weighed
@@ -61,8 +63,7 @@ class Said:
 
 def untried(row: Row, fitted: Fitted) -> Said:
     """Return what is said after the run alone."""
-    sure = min(belief.MOST, fitted.untried.probability(row_features(row)))
-    return _said(row, [list(one) for one in row["plain"]["causes"]], sure, {}, fitted=fitted)
+    return _said(row, [list(one) for one in row["plain"]["causes"]], fitted)
 
 
 def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> Said:
@@ -86,17 +87,19 @@ def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> S
         causes = [[*one[:2], "note"] if one[:2] in PLATEAUS else one for one in causes]
     if sure >= EVEN:
         causes = [[*one[:2], "note"] if one[0] == "probes" else one for one in causes]
-    return _said(
-        row,
-        causes,
-        sure,
-        _chances(scaled(weighed, sure)),
-        fitted=fitted,
-        pointed=pointed.explanation.name,
-    )
+    return _said(row, causes, fitted, AfterProbes(tuple(weighed), sure, pointed.explanation.name))
 
 
-def _chances(weighed: list[Weighed]) -> dict[str, float]:
+@dataclass(frozen=True)
+class AfterProbes:
+    """The explanations, how probable the storage is with all of them, and what probes alone point at."""
+
+    weighed: tuple[Weighed, ...]
+    measures: float
+    pointed: str
+
+
+def _chances(weighed: Sequence[Weighed]) -> dict[str, float]:
     return {one.explanation.name: one.probability for one in weighed}
 
 
@@ -104,19 +107,10 @@ def _turned_out(fitted: Fitted, rule: str, sure: float, effect: str) -> float:
     return float(fitted.findings.get(belief.finding_key(rule, effect, sure), sure))
 
 
-def _said(
-    row: Row,
-    causes: list[list[Any]],
-    sure: float,
-    chances: dict[str, float],
-    *,
-    fitted: Fitted,
-    pointed: str | None = None,
-) -> Said:
+def _said(row: Row, causes: list[list[Any]], fitted: Fitted, after: AfterProbes | None = None) -> Said:
     causes.sort(key=lambda one: (4 if one[1] < CREDIBLE else ORDER.index(one[2]), -one[1]))
     rests = [one for one in causes if one[2] != "note" and one[1] >= CREDIBLE]
-    names = [pointed if rule == "probes" and pointed else rule for rule, _, _ in rests]
-    likely = [name for name, chance in chances.items() if chance >= 0.1]
+    names = [after.pointed if rule == "probes" and after else rule for rule, _, _ in rests]
     deciding = next((one for one in rests if one[2] in ("not_valid", "limited")), None)
     suspects = [one for one in rests if one[2] == "suspect"]
     looked = {*row["plain"]["checked"], *(rule for rule, _, effect in causes if effect == "note")}
@@ -127,10 +121,18 @@ def _said(
         )
     elif row["plain"]["essential"]:
         kind, confidence = "cannot_tell", 0.9
-    elif any(one[1] >= GRAVE for one in suspects) or sure < CREDIBLE or len(looked) < ENOUGH:
-        kind, confidence = "cannot_tell", 1 - sure
     else:
-        kind, confidence = "measures_storage", sure
+        kind, confidence = "measures_storage", min(belief.MOST, fitted.untried.probability(row_features(row)))
+        if any(one[1] >= GRAVE for one in suspects) or confidence < CREDIBLE or len(looked) < ENOUGH:
+            kind, confidence = "cannot_tell", 1 - confidence
+    chances = _chances(after.weighed) if after else {}
+    # What the run alone leaves open probes do not close, and the explanations stay as they were weighed.
+    if after and kind == "measures_storage":
+        confidence = after.measures
+        chances = _chances(scaled(after.weighed, confidence))
+        if confidence < EVEN:
+            kind, confidence = "cannot_tell", 1 - confidence
+    likely = [name for name, chance in chances.items() if chance >= 0.1]
     first = names[0] if names and kind != "measures_storage" else next(iter(chances), None)
     return Said(
         kind=kind,
