@@ -20,10 +20,10 @@ from loadstone.control.layout import build
 from loadstone.control.layout.model import LayoutDescription, LayoutOrder
 from loadstone.control.own_group import OwnGroup
 from loadstone.control.remote import RemoteFile
-from loadstone.errors import InputError, RefusedError
+from loadstone.errors import InputError, RefusedError, RunError
 from loadstone.experiment import allocation
 from loadstone.experiment.levels import Asked
-from loadstone.experiment.machine_state import Machine
+from loadstone.experiment.machine_state import Machine, order_of
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.path.mounts import mounts
@@ -127,11 +127,7 @@ def test_the_number_of_a_disk_holds_for_one_boot(devices: list[str]) -> None:
     assert build.identity_of(devices[0]).startswith(build.BOOT_ID.read_text().strip())
 
 
-@pytest.mark.root
-def test_a_device_that_somebody_took_since_it_was_agreed_on_is_not_built_on(
-    devices: list[str], tmp_path: Path
-) -> None:
-    text = """title = "x"
+TWO_LAYOUTS = """title = "x"
 repeats = 1
 runtime = "1s"
 size = "1m"
@@ -153,11 +149,23 @@ name = "layout"
 kind = "layout"
 levels = ["each", "bare"]
 """
-    path = tmp_path / "x.toml"
-    path.write_text(text.replace("{device}", devices[0]).replace("{{file}}", "{file}"))
+
+
+def machine_of(devices: list[str], folder: Path) -> Machine:
+    """Return the machine of an experiment with a layout `each` and a `bare` one on the first device."""
+    path = folder / "x.toml"
+    path.write_text(TWO_LAYOUTS.replace("{device}", devices[0]).replace("{{file}}", "{file}"))
     prepared = prepare(path, ReadOptionsOfExperiment())
-    machine = Machine(prepared.varied, prepared.label, where=tmp_path / "state")
+    machine = Machine(prepared.varied, prepared.label, where=folder / "state")
     machine.agreed = {devices[0]: build.SeenDevice.of(devices[0])}
+    return machine
+
+
+@pytest.mark.root
+def test_a_device_that_somebody_took_since_it_was_agreed_on_is_not_built_on(
+    devices: list[str], tmp_path: Path
+) -> None:
+    machine = machine_of(devices, tmp_path)
     asked = Asked(layout="each")
     with machine.around(asked, None, lambda _: None):
         assert "ext4" in signature(devices[0])
@@ -178,6 +186,36 @@ levels = ["each", "bare"]
     ):
         pass
     assert "precious" in signature(devices[0])
+
+
+@pytest.mark.root
+def test_what_another_mount_namespace_holds_is_named_and_nothing_is_built_on_it(
+    devices: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was said that somebody else had put our own file system there, and once more without a reason."""
+    monkeypatch.setattr(build, "FREE_S", 0.0)
+    machine = machine_of(devices, tmp_path)
+    with machine.around(Asked(layout="each"), None, lambda _: None):
+        command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo there; exec sleep 600"]
+        holder = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"there\n"
+        holder.stdout.close()
+    named = f"mounted in the mount namespace of process {holder.pid}: end that"
+    try:
+        with pytest.raises(RunError, match=named), machine.around(Asked(layout="bare"), None, lambda _: None):
+            pass
+    finally:
+        holder.kill()
+        holder.wait()
+    machine.end()
+    (left,) = machine.still_changed
+    assert (left.control, left.subject, left.outcome) == ("layout", "each", "failed")
+    assert named in left.why
+    assert "ext4" in signature(devices[0])
+    monkeypatch.undo()
+    build.take_down(order_of(machine.whole, "each", machine.label))
+    assert signature(devices[0]) == ""
 
 
 @pytest.mark.root

@@ -207,6 +207,10 @@ class Machine:
         if self._layout is not None and self._layout[0] == layout:
             return
         self._take_down()
+        if self.still_changed:
+            # On what did not go nothing is built, and it is nobody else's.
+            settings = "; ".join(f"{one.control} of {one.subject}: {one.why}" for one in self.still_changed)
+            raise make_error(RunError, "control.restore.still_changed", settings=settings)
         if layout is None:
             return
         order = order_of(self.whole, layout, self.label)
@@ -280,10 +284,9 @@ class Machine:
         done: list[MachineSetting] = []
         for one in settings:
             found = restored.pop((one.control, one.subject), None)
-            outcome = one.outcome if found is None else found.outcome.value
-            done.append(
-                one.model_copy(update={"outcome": outcome, "why": "" if found is None else found.why})
-            )
+            # What has no part in these changes keeps what was said of it.
+            told = {} if found is None else {"outcome": found.outcome.value, "why": found.why}
+            done.append(one.model_copy(update=told))
         # What was begun and refused has no record of its own yet.
         done += [
             MachineSetting(
@@ -296,7 +299,11 @@ class Machine:
             )
             for one in restored.values()
         ]
-        self.still_changed += [one for one in done if one.outcome in ("failed", "changed_by_others")]
+        self.still_changed += [
+            one
+            for one in done
+            if one.outcome in ("failed", "changed_by_others") and one not in self.still_changed
+        ]
         return done
 
 

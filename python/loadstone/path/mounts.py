@@ -5,6 +5,7 @@ Knows /proc/self/mountinfo and /proc/swaps (formats: proc(5)). Does not follow d
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from dataclasses import dataclass
@@ -31,6 +32,23 @@ class Mount:
 def mounts(proc: Path = PROC) -> list[Mount]:
     """Mounts of this mount namespace, in the order they were made."""
     return list(_parsed((proc / "self" / "mountinfo").read_text(errors="surrogateescape")))
+
+
+def elsewhere(part: str, proc: Path = PROC) -> list[int]:
+    """Return a process of each other mount namespace in which something is mounted at a path with `part`.
+
+    A namespace that is made copies all mounts, and keeps its own of them when they end here.
+    """
+    found: dict[Path, int] = {}
+    for process in sorted(proc.glob("[0-9]*"), key=lambda one: int(one.name)):
+        with contextlib.suppress(OSError):
+            space = (process / "ns" / "mnt").readlink()
+            if space in found or space == (proc / "self" / "ns" / "mnt").readlink():
+                continue
+            lines = (process / "mountinfo").read_text(errors="surrogateescape").splitlines()
+            if any(part in line.split(" ", 5)[4] for line in lines):
+                found[space] = int(process.name)
+    return list(found.values())
 
 
 @lru_cache(maxsize=2)

@@ -27,8 +27,8 @@ from loadstone.control.layout.model import LEAST_DEVICES, LayoutOrder
 from loadstone.control.layout.steps import building, programs, taking_down
 from loadstone.errors import RefusedError
 from loadstone.frozen_model import FrozenModel
-from loadstone.messages import make_error
-from loadstone.path.mounts import mounts
+from loadstone.messages import make_error, say
+from loadstone.path.mounts import elsewhere, mounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -232,9 +232,17 @@ def take_down(order: LayoutOrder) -> None:
     ours = frozenset(one for one in order.used if _is_ours(one, order))
     while left := _left_of(order, ours) or _left_folders(Path(order.base)):
         if time.monotonic() > until_s:
-            raise make_error(RefusedError, "control.layout.failed", name=order.name, reason=left[0])
+            raise make_error(
+                RefusedError, "control.layout.failed", name=order.name, reason=left[0] + _held_by(order)
+            )
         time.sleep(LOOK_S)
     orphans.forget(order.label)
+
+
+def _held_by(order: LayoutOrder) -> str:
+    """Say who still has it mounted; a mount that went here may stand in another namespace."""
+    holders = elsewhere(order.label)
+    return "" if not holders else " " + say("control.layout.elsewhere", pids=", ".join(map(str, holders)))
 
 
 def _left_folders(base: Path) -> list[str]:

@@ -226,11 +226,17 @@ def left_out(story: ExperimentStory) -> list[str]:
 def doubts(story: ExperimentStory) -> list[str]:
     """Return what has to be said first: settings that are not as they were."""
     return [
-        f"NOT PUT BACK: {row.control} {row.subject}".rstrip() + f": was {row.before}: {row.outcome}. "
+        f"NOT PUT BACK: {row.control} {row.subject}".rstrip() + f": was {row.before}{_why(row.outcome)}. "
         "Run `loadstone restore`."
         for row in settings(story)
         if row.left
     ]
+
+
+def _why(outcome: str) -> str:
+    """Return what there is to say beside that it was not put back."""
+    why = outcome.removeprefix(words.OUTCOMES["failed"]).removeprefix(": ").rstrip(".")
+    return f": {why}" if why else ""
 
 
 def counts(story: ExperimentStory) -> str:
