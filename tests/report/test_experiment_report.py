@@ -23,12 +23,12 @@ from loadstone.bundle.experiment import (
     MachineSetting,
 )
 from loadstone.effects.analyse import analyse
-from loadstone.effects.findings import RatioInterval
+from loadstone.effects.findings import OutlierRun, RatioInterval
 from loadstone.effects.observations import Aim, Factor, Observation, Observations
 from loadstone.errors import InputError
 from loadstone.report.article.files import as_file, ending_of
 from loadstone.report.article.markdown import markdown
-from loadstone.report.experiment import article, document, tables, text, words
+from loadstone.report.experiment import article, charts, document, tables, text, words
 from loadstone.report.experiment.story import ExperimentStory
 from loadstone.report.pictures.charts import colour
 from tests.effects.drawn import table
@@ -263,4 +263,44 @@ def test_shares_that_add_up_to_more_than_all_are_explained(planted: ExperimentSt
     assert tables.shared(planted) == ""
     shares = [one.model_copy(update={"eta_squared": 0.9}) for one in planted.effects.shares]
     told = tables.shared(replace(planted, effects=planted.effects.model_copy(update={"shares": shares})))
-    assert told.startswith("shares add up to more than 100 %")
+    assert told.startswith("Shares add up to more than 100 %")
+
+
+def test_what_explains_differences_is_written_for_people(planted: ExperimentStory) -> None:
+    """Tables and pictures named two factors together `governor:cache`, as a formula does."""
+    assert "governor × cache" in [row[0] for row in tables.shares(planted)[1]]
+    drawn = charts.shares(planted)
+    assert drawn is not None
+    assert "governor × cache" in drawn["encoding"]["y"]["sort"]
+    assert "governor:cache" not in json.dumps(drawn)
+
+
+def two_patterns() -> Observations:
+    """Return two runs of each of two patterns, with no factor."""
+    read, write = (
+        table((), repeats=2, more=lambda _: {"lat_mean_ns": 1e5}, pattern=pattern)
+        for pattern in ("read", "write")
+    )
+    return replace(read, rows=(*read.rows, *write.rows))
+
+
+def test_a_page_on_which_nothing_was_varied_has_no_empty_heading_and_says_the_same_once() -> None:
+    bare = story(two_patterns())
+    found = replace(bare, record=bare.record.model_copy(update={"metrics": ("iops", "lat_mean_ns")}))
+    assert found.metrics[1:]
+    assert "Other metrics" not in markdown(article.article(found))
+    assert tables.drifts(found) == ["read, write: There are too few runs to tell a drift from noise."]
+
+
+def test_the_name_of_an_outlier_is_drawn_where_there_is_room_for_it(planted: ExperimentStory) -> None:
+    """The picture of the runs in order cut it off at its right edge."""
+    runs = [one.run for one in planted.table.rows if one.pattern == planted.effects.patterns[0]]
+    outliers = [
+        OutlierRun(run=run, pattern=planted.effects.patterns[0], metric="iops", ratio=0.2, p=0.001)
+        for run in (runs[0], runs[-1])
+    ]
+    found = replace(planted, effects=planted.effects.model_copy(update={"outliers": outliers}))
+    spec = charts.over_time(found)[0]
+    names = [layer for layer in spec["layer"] if layer["mark"].get("type") == "text"]
+    assert [one["mark"]["align"] for one in names] == ["right", "left"]
+    assert all(one["mark"]["limit"] <= spec["width"] for one in names)

@@ -288,6 +288,11 @@ def _columns(
     )
 
 
+def written(term: str) -> str:
+    """Write the name of a term for people: `a × b` where it is `a:b` in a document."""
+    return term.replace(":", " × ")
+
+
 def _rank(matrix: Numbers) -> int:
     return int(np.linalg.matrix_rank(matrix, tol=SMALL * max(matrix.shape)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from loadstone.effects.design_matrix import written
 from loadstone.effects.diagnostics import NOT_NORMAL, UNEQUAL
 from loadstone.effects.findings import FittedModel
 from loadstone.messages import say
@@ -40,13 +41,13 @@ def _notes(model: MetricModel, table: Observations) -> Iterator[str]:
     if model.method == "none":
         yield say("effects.model.not_repeated")
     if design.pooled:
-        yield say("effects.model.pooled", terms=", ".join(design.name(term) for term in design.pooled))
+        yield say("effects.model.pooled", terms=written(", ".join(map(design.name, design.pooled))))
     for term, others in design.unknown:
         name = design.name(term)
         if others:
-            yield say("effects.model.aliased", term=name, others=", ".join(others))
+            yield say("effects.model.aliased", term=written(name), others=written(", ".join(others)))
         else:
-            yield say("effects.model.missing_cells", term=name)
+            yield say("effects.model.missing_cells", term=written(name))
     if model.method == "bootstrap":
         yield say("effects.model.resistant", p=_p(shape.normal_p), limit=f"{NOT_NORMAL:g}")
     elif model.method == "welch":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.effects import power
 from loadstone.effects.aliases import aliases_of
+from loadstone.effects.design_matrix import written
 from loadstone.effects.findings import Interaction, InteractionContrast, SimpleEffect
 from loadstone.messages import say
 
@@ -70,7 +71,7 @@ def interaction(
 def _why_unknown(one: StudiedMetric, pair: PairContrasts, aliases: Sequence[str]) -> str:
     pooled = pair.factors in one.model.design.pooled
     if aliases and not pooled:
-        return say("effects.interaction.aliased", others=", ".join(aliases))
+        return say("effects.interaction.aliased", others=written(", ".join(aliases)))
     return say(f"effects.interaction.{'pooled' if pooled else 'missing_cells'}")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.effects import power
 from loadstone.effects.aliases import aliases_of
+from loadstone.effects.design_matrix import written
 from loadstone.effects.findings import EffectJudgement, Interaction, LevelEffect
 from loadstone.effects.observations import LARGER_IS_BETTER
 from loadstone.effects.shares import TIME
@@ -82,7 +83,7 @@ def _why_unknown(
         unset = table.unset_levels.get(f"{name}={missing[0]}")
         return unset or say("effects.no_data.text", factor=name, level=missing[0])
     if main.known is None:
-        return say("effects.model.aliased", term=name, others=", ".join(aliases) or TIME)
+        return say("effects.model.aliased", term=name, others=written(", ".join(aliases)) or TIME)
     if name in design.cannot_part:
         key = "one_order" if design.taken_out == "blocks" else "not_parted"
         return say(f"effects.model.{key}", factors=name)

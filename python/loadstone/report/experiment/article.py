@@ -167,7 +167,8 @@ def _time(story: ExperimentStory) -> Iterator[Block]:
 
 
 def _more(story: ExperimentStory) -> Iterator[Block]:
-    if story.metrics[1:]:
+    # Where nothing was varied, all of them stand in one table.
+    if story.metrics[1:] and story.effects.factors:
         yield Heading("Other metrics")
         for found in tables.matrix(story, story.metrics[1:]):
             yield _factor(found)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from loadstone.effects.design_matrix import written
 from loadstone.effects.metric_names import name_of
 from loadstone.report.experiment import tables, words
 from loadstone.report.pictures import forest
@@ -44,6 +45,8 @@ SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangl
 WIDTH: Final = 400
 HEIGHT: Final = 260
 SMALL: Final = (380, 230)
+NAME_SHARE: Final = 0.6
+"""Of the width of a small picture, for the name of a run: where its dot is, there is half of it at least."""
 WIDE: Final = 20.0
 """From so many times between the least and the largest value on an axis is logarithmic."""
 OFF_LABEL: Final = "datum.value == 0 ? '0 %' : format(datum.value * 100, '+,.3~r') + ' %'"
@@ -199,16 +202,23 @@ def _course(story: ExperimentStory, pattern: str) -> Spec | None:
     }  # fmt: skip
     none = {"data": {"values": [{"off": 0}]}, "mark": {"type": "rule", "color": "#999", "strokeDash": [3, 3]}}
     dots = {"type": "point", "filled": True, "size": 46, "opacity": 0.9}
-    name = {"type": "text", "dy": -10, "fontSize": 11, "color": COLOURS[1]}
+    middle = max(row["t"] for row in rows) / 2
     layers: list[Spec] = [
         none | {"encoding": {"y": y}},
         {"mark": dots, "encoding": {"x": x, "y": y, "color": ink, "shape": shape}},
-        {
-            "transform": [{"filter": "datum.outlier"}],
-            "mark": name,
-            "encoding": {"x": x, "y": y, "text": {"field": "run"}},
-        },
-    ]
+        # A name goes from its dot to where there is room for it.
+        *(
+            {
+                "transform": [{"filter": f"datum.outlier && datum.t {where} {middle}"}],
+                "mark": {
+                    "type": "text", "dy": -10, "fontSize": 11, "color": COLOURS[1], "align": align,
+                    "limit": NAME_SHARE * SMALL[0],
+                },
+                "encoding": {"x": x, "y": y, "text": {"field": "run"}},
+            }
+            for where, align in ((">", "right"), ("<=", "left"))
+        ),
+    ]  # fmt: skip
     return base(pattern, rows) | {"width": SMALL[0], "height": SMALL[1], "layer": layers}
 
 
@@ -228,7 +238,7 @@ def _runs_against_means(story: ExperimentStory, pattern: str, factor: str | None
                 "off": row.metrics[metric] / mean - 1,
                 "level": f"{factor}={row.levels[factor]}" if factor else "run",
                 "outlier": row.run in outliers,
-                "run": row.run,
+                "run": row.run.removeprefix(f"{pattern},"),
             }
         )
     return rows
@@ -255,8 +265,10 @@ def shares(story: ExperimentStory) -> Spec | None:
     found = [one for one in story.effects.shares if one.metric == story.metric]
     if not found or not story.effects.factors:
         return None
-    terms = tables.terms(story)
-    rows: list[Spec] = [{"pattern": one.pattern, "term": one.term, "share": one.eta_squared} for one in found]
+    terms = [written(one) for one in tables.terms(story)]
+    rows: list[Spec] = [
+        {"pattern": one.pattern, "term": written(one.term), "share": one.eta_squared} for one in found
+    ]
     patterns = _patterns(rows)
     greys = {"order in time": "#b8b8b8", "not explained": "#e2e2e2"}
     inks = [greys.get(term, COLOURS[at % len(COLOURS)]) for at, term in enumerate(terms)]

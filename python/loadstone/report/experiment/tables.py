@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
+from loadstone.effects.design_matrix import written
 from loadstone.effects.metric_names import name_of
 from loadstone.effects.metric_names import value as value_of
 from loadstone.messages import say
@@ -266,7 +267,7 @@ def design(story: ExperimentStory) -> str:
     drawn = f"in random order within each repeat (seed {record.seed})"
     order = drawn if record.order == "random" else "in the order of the file"
     rarely = f"; all runs of a level of {', '.join(record.rarely)} follow each other" if record.rarely else ""
-    aliased = "".join(f" {a} cannot be told from {b}." for a, b in story.effects.aliased)
+    aliased = "".join(f" {written(a)} cannot be told from {written(b)}." for a, b in story.effects.aliased)
     return f"{kind}, {order}{rarely}. BLAKE3 of {record.file}: {record.file_blake3[:16]}….{aliased}"
 
 
@@ -285,7 +286,9 @@ def shares(story: ExperimentStory) -> tuple[list[str], list[list[str]]]:
     for term in terms(story):
         mine = {one.pattern: one for one in found if one.term == term}
         known = [mine.get(pattern) for pattern in story.effects.patterns]
-        rows.append([term, *(units.NONE if one is None else _share(one.eta_squared) for one in known)])
+        rows.append(
+            [written(term), *(units.NONE if one is None else _share(one.eta_squared) for one in known)]
+        )
     return ["share of the sum of squares", *story.effects.patterns], rows
 
 
@@ -304,10 +307,12 @@ def _share(of: float) -> str:
 
 
 def drifts(story: ExperimentStory) -> list[str]:
-    """Say for each pattern whether the metric drifted."""
-    return [
-        f"{one.pattern}: {words.drift(one)}." for one in story.effects.drift if one.metric == story.metric
-    ]
+    """Say for each pattern whether the metric drifted; what is the same of several, once."""
+    found: dict[str, list[str]] = {}
+    for one in story.effects.drift:
+        if one.metric == story.metric:
+            found.setdefault(words.drift(one), []).append(one.pattern)
+    return [f"{', '.join(patterns)}: {said}." for said, patterns in found.items()]
 
 
 def outliers(story: ExperimentStory) -> list[str]:
