@@ -163,15 +163,15 @@ def _told_in_full(cell: pairing.Repeats | None) -> pairing.Repeats | None:
 
 def _job_rows(pairs: Sequence[pairing.PatternRow]) -> Iterable[JobRow]:
     for row in pairs:
-        found = [{} if cell is None else _jobs(cell) for cell in row.cells]
-        first, *others = found
+        by_side = [{} if cell is None else _jobs(cell) for cell in row.cells]
+        first, *others = by_side
         thing = row.pattern if len(pairs) > 1 else ""
         for key, base in first.items():
             if not any(key in other for other in others):
                 continue
             job, op, metric = key
             cells = []
-            for at, values in enumerate(found):
+            for at, values in enumerate(by_side):
                 value = values.get(key)
                 contrast = None if at == 0 or value is None else _contrast(base, value)
                 cells.append(JobCell(_shown(value), contrast, "unknown"))
@@ -180,16 +180,16 @@ def _job_rows(pairs: Sequence[pairing.PatternRow]) -> Iterable[JobRow]:
 
 def _jobs(cell: Repeats) -> dict[OfJob, Value]:
     """Return the values of each job over the valid repeats."""
-    found: dict[OfJob, Value] = {}
+    values: dict[OfJob, Value] = {}
     for key in dict.fromkeys(key for phase in cell.valid for key in phase.jobs):
         known = [phase.jobs[key] for phase in cell.valid if key in phase.jobs]
         samples = [value for value in known if isinstance(value, Sample)]
         pairs = [value for value in known if not isinstance(value, Sample)]
         if samples:
-            found[key] = matrix.together(samples)
+            values[key] = matrix.together(samples)
         elif pairs:
-            found[key] = (sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs))
-    return found
+            values[key] = (sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs))
+    return values
 
 
 def _shown(value: Value | None) -> Sample | None:
@@ -206,25 +206,25 @@ def _contrast(a: Value, b: Value) -> Contrast | None:
 
 def _judged(rows: list[JobRow], alpha: float) -> list[JobRow]:
     """Correct the p-values of each side for their number, and say what they mean."""
-    made = rows
+    judged = rows
     for at in range(1, len(rows[0].cells) if rows else 0):
         tested = [
-            (index, found.p)
-            for index, row in enumerate(made)
-            if (found := row.cells[at].contrast) is not None and found.p is not None
+            (index, contrast.p)
+            for index, row in enumerate(judged)
+            if (contrast := row.cells[at].contrast) is not None and contrast.p is not None
         ]
         corrected = statistics.holm([p for _, p in tested])
         for (index, _), p in zip(tested, corrected, strict=True):
-            row = made[index]
+            row = judged[index]
             cells = list(row.cells)
-            found = cells[at].contrast
-            assert found is not None  # noqa: S101 - it was chosen because it is there
+            contrast = cells[at].contrast
+            assert contrast is not None  # noqa: S101 - it was chosen because it is there
             judgement: Judgement = "same"
             if p < alpha:
-                judgement = "better" if (found.change > 0) == row.metric.more_is_better else "worse"
-            cells[at] = replace(cells[at], contrast=replace(found, p=p), judgement=judgement)
-            made[index] = replace(row, cells=tuple(cells))
-    return made
+                judgement = "better" if (contrast.change > 0) == row.metric.more_is_better else "worse"
+            cells[at] = replace(cells[at], contrast=replace(contrast, p=p), judgement=judgement)
+            judged[index] = replace(row, cells=tuple(cells))
+    return judged
 
 
 def _differences(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) -> list[Difference]:
@@ -258,11 +258,11 @@ def _alone(
             yield Alone(one.name, called, f"{others} {called}")
         if said := _not_complete(one):
             yield Alone(one.name, one.name, said)
-        for passed in (found for found in one.passed if found.broken):
+        for passed in (skipped for skipped in one.passed if skipped.broken):
             yield Alone(one.name, passed.path.name, _not_counted(passed))
     for row in pairs:
-        for one, found in zip(sides, row.cells, strict=True):
-            if found is None:
+        for one, repeats in zip(sides, row.cells, strict=True):
+            if repeats is None:
                 yield Alone(one.name, row.pattern, f"it does not have {row.pattern}")
     yield from _other_loads(sides, pairs)
     yield from _on_two_sides(sides)
@@ -273,9 +273,9 @@ def _called(phase: ComparedPhase, pairs: Sequence[pairing.PatternRow]) -> str:
     every = {cell.first.pattern for row in pairs for cell in row.cells if cell is not None}
     if phase.pattern not in every:
         return phase.pattern
-    told = [factor_named(name, value) for name, value in phase.factors.items() if name != REPEAT]
-    told = told or ([f"iodepth {phase.depth}"] if phase.depth else [", ".join(phase.names)])
-    return f"{phase.pattern}, {', '.join(told)}"
+    details = [factor_named(name, value) for name, value in phase.factors.items() if name != REPEAT]
+    details = details or ([f"iodepth {phase.depth}"] if phase.depth else [", ".join(phase.names)])
+    return f"{phase.pattern}, {', '.join(details)}"
 
 
 def _other_loads(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) -> Iterable[Alone]:
@@ -291,10 +291,10 @@ def _patterns_of_other_loads(
     patterns: dict[tuple[str, str], list[str]] = {}
     for row in pairs:
         base = row.cells[0]
-        for one, found in zip(sides[1:], row.cells[1:], strict=True):
-            if base is None or found is None:
+        for one, cell in zip(sides[1:], row.cells[1:], strict=True):
+            if base is None or cell is None:
                 continue
-            differs = pairing.another_load(base.first, found.first)
+            differs = pairing.another_load(base.first, cell.first)
             if differs is not None:
                 patterns.setdefault((one.name, differs), []).append(row.pattern)
     return patterns
@@ -370,19 +370,19 @@ def _not_complete(one: Side) -> str | None:
 
 
 def _tells_no_error(cell: Repeats) -> bool:
-    found = [matrix.entry(cell, metric) for metric in matrix.SHOWN[:3]]
-    samples = [one.sample for one in found if one is not None and one.sample is not None]
+    entries = [matrix.entry(cell, metric) for metric in matrix.SHOWN[:3]]
+    samples = [one.sample for one in entries if one is not None and one.sample is not None]
     return bool(samples) and all(one.error is None for one in samples)
 
 
 def _held(sides: Sequence[Side]) -> str:
-    told = []
+    clauses = []
     for one in sides:
         held = [phase for phase in one.phases if phase.is_a_maximum or not phase.on_a_curve]
         names = list(dict.fromkeys(f"{phase.name} ({_load(phase)})" for phase in held))
         more = f" and {len(names) - MOST_HELD} more" if names[MOST_HELD:] else ""
-        told.append(f"{one.name} has {', '.join(names[:MOST_HELD]) or 'none'}{more}")
-    return "; ".join(told)
+        clauses.append(f"{one.name} has {', '.join(names[:MOST_HELD]) or 'none'}{more}")
+    return "; ".join(clauses)
 
 
 def _load(phase: ComparedPhase) -> str:

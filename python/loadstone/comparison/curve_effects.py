@@ -51,10 +51,10 @@ def of_sides(sides: Sequence[Side]) -> list[Curves]:
     every = [_curves(side) for side in sides]
     if not every[0]:
         return []
-    if all(len(found) <= 1 for found in every):
+    if all(len(by_name) <= 1 for by_name in every):
         name = next(iter(every[0]))
-        return [Curves(name, tuple(next(iter(found.values()), None) for found in every))]
-    return [Curves(name, tuple(found.get(name) for found in every)) for name in every[0]]
+        return [Curves(name, tuple(next(iter(by_name.values()), None) for by_name in every))]
+    return [Curves(name, tuple(by_name.get(name) for by_name in every)) for name in every[0]]
 
 
 def _curves(side: Side) -> dict[str, Curve]:
@@ -62,13 +62,13 @@ def _curves(side: Side) -> dict[str, Curve]:
     for run in side.runs:
         if run.point is not None and RATE in run.point.factors:
             studies.setdefault(run.study, []).append(figures_of(run.point, run.summary))
-    found: dict[str, Curve] = {}
+    by_name: dict[str, Curve] = {}
     for runs in studies.values():
         # A load is the mean of its runs: one that is not valid must not be among them.
         sound_runs = [one for one in runs if one.valid] or runs
         for one in curves(sound_runs):
-            found.setdefault(one.name, one)
-    return found
+            by_name.setdefault(one.name, one)
+    return by_name
 
 
 def effects(curves: Sequence[Curves], first_row: int) -> Iterator[Effect]:
@@ -95,17 +95,17 @@ def _pair(
     large = all(curve.large_blocks for curve in pair)
     quantity, word = ("bytes_per_s", "bandwidth") if large else ("count", "IOPS")
     rate = Metric(f"maximum {word}", quantity, more_is_better=True)  # type: ignore[arg-type] # one of two
-    told = [(rate, tuple(_maximum(curve, large=large) for curve in pair))]
+    metrics = [(rate, tuple(_maximum(curve, large=large) for curve in pair))]
     knee = Metric("knee, IOPS", "count", more_is_better=True)
-    told.append((knee, tuple(_knee(curve) for curve in pair)))
+    metrics.append((knee, tuple(_knee(curve) for curve in pair)))
     if load is not None:
         metric = Metric(f"latency at {units.count(load)} IOPS", "ns", more_is_better=False)
-        told.append((metric, tuple(_latency_at(curve, load) for curve in pair)))
+        metrics.append((metric, tuple(_latency_at(curve, load) for curve in pair)))
     if latency is not None:
         metric = Metric(f"IOPS at {units.duration(latency)}", "count", more_is_better=True)
-        told.append((metric, tuple(_load_at(curve, latency) for curve in pair)))
+        metrics.append((metric, tuple(_load_at(curve, latency) for curve in pair)))
     pattern = f"curve {name}".strip()
-    for metric, (before, after) in told:
+    for metric, (before, after) in metrics:
         if before is None or after is None:
             continue
         contrast = statistics.contrast(before, after)
@@ -134,8 +134,8 @@ def _maximum(curve: Curve, *, large: bool) -> Sample | None:
         return None
 
     def rate(load: LoadPoint) -> Sample:
-        found = load.bandwidth if large else load.iops
-        return Sample(found.value, found.error, FREEDOM if found.error else None, load.runs)
+        figure = load.bandwidth if large else load.iops
+        return Sample(figure.value, figure.error, FREEDOM if figure.error else None, load.runs)
 
     if curve.maximum is not None and curve.maximum.valid:
         return rate(curve.maximum)

@@ -148,10 +148,10 @@ def differences(
 ) -> list[Difference]:
     """Return what differs between one phase of each side: jobs by their settings, hosts by their facts."""
     known = [] if any(one is None for one in environments) else [_facts(one or {}) for one in environments]
-    told = list(_differing("environment", known, [words for _, words in WORDS])) if known else []
+    facts = list(_differing("environment", known, [words for _, words in WORDS])) if known else []
     jobs = [_settings(phase) for phase in phases]
     settings = _differing("plan", jobs, JOB_WORDS, both=True)
-    every = [*settings, *told]
+    every = [*settings, *facts]
     first = dict.fromkeys((*SUSPECTS, *JOB_WORDS, *(words for _, words in WORDS)))
     rank = {words: at for at, words in enumerate(first)}
     return sorted(every, key=lambda one: rank.get(one.key, len(rank)))
@@ -193,11 +193,11 @@ def _differing(
 
 def _facts(environment: dict[str, Any]) -> dict[str, str]:
     """Return the facts of a host by an engineer's words; several of one kind are one entry."""
-    found: dict[str, dict[str, None]] = {}
+    facts: dict[str, dict[str, None]] = {}
     for key, value in _leaves({name: one for name, one in environment.items() if name != "spec"}, ""):
         if not any(fnmatch.fnmatchcase(key, pattern) for pattern in MOVING):
-            found.setdefault(_words(key), {})[_written(key, value)] = None
-    return {key: _first(values) for key, values in found.items()}
+            facts.setdefault(_words(key), {})[_written(key, value)] = None
+    return {key: _first(values) for key, values in facts.items()}
 
 
 def _first(values: Iterable[str]) -> str:
@@ -246,22 +246,22 @@ def _leaves(tree: Any, path: str) -> Iterator[tuple[str, Any]]:
 def _settings(phase: ComparedPhase) -> dict[str, str]:
     """Return what the jobs of a phase asked for; what none of them tells is left out."""
     case = phase.case
-    found: dict[str, dict[str, None]] = {}
+    by_key: dict[str, dict[str, None]] = {}
     for job in case.jobs:
         for key, value in _of_job(job):
             if value is not None:
-                found.setdefault(key, {})[value] = None
-    told = {key: _first(values) for key, values in found.items()}
-    told["measured by"] = MEASURED_BY[case.source]
+                by_key.setdefault(key, {})[value] = None
+    settings = {key: _first(values) for key, values in by_key.items()}
+    settings["measured by"] = MEASURED_BY[case.source]
     ops, moved = phase.asked
     rates = [f"{units.count(ops)} IOPS"] if ops else []
     rates += [units.bandwidth(moved)] if moved else []
     if rates:
-        told["rate"] = " and ".join(rates)
+        settings["rate"] = " and ".join(rates)
     fill = _fill(case)
     if fill is not None:
-        told["fill of the target"] = fill
-    return told
+        settings["fill of the target"] = fill
+    return settings
 
 
 def _of_job(job: JobRequest) -> Iterator[tuple[str, str | None]]:

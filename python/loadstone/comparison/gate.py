@@ -56,15 +56,15 @@ def powers(
     effects: Sequence[Effect], sides: Sequence[Side], *, detect: float, alpha: float, tolerance: float = 0.0
 ) -> list[Power]:
     """Return the power of the first test of every pattern, for each side but the first."""
-    made = []
+    all_powers = []
     for at in range(1, len(sides)):
         firsts = [one for one in effects if one.side == at and one.first]
         # The strictest step of Holm's procedure: what one regression alone has to pass.
         each = alpha * FIRST_SHARE / max(1, len(firsts))
         for one in firsts:
             power, smallest = _power(one, detect, each, tolerance)
-            made.append(Power(one.pattern, one.metric.name, sides[at].name, power, smallest))
-    return made
+            all_powers.append(Power(one.pattern, one.metric.name, sides[at].name, power, smallest))
+    return all_powers
 
 
 def gate(
@@ -93,12 +93,12 @@ def gate(
         if one.judgement == "worse" and one.contrast is not None and abs(one.contrast.change) > tolerance
     ]
     if worse:
-        told = [
+        reasons = [
             f"{one.pattern}: {one.metric.name} is worse by {_percent(abs(one.contrast.change))}"
             for one in worse
             if one.contrast is not None
         ]
-        return Gate("regression", tuple(told), detect)
+        return Gate("regression", tuple(reasons), detect)
     if alone:
         return Gate("no_data", tuple(f"{one.side}: {one.why}" for one in alone), detect)
     if not any(one.raw_p is not None for one in effects if one.metric.quantity != "errors"):
@@ -107,9 +107,9 @@ def gate(
     weak = [one for one in known if one.power < ENOUGH]
     untested = {one.pattern for one in effects} - {one.pattern for one in known}
     if weak or untested:
-        told = [_weak(one, detect) for one in weak]
-        told += [f"{pattern}: no rate and no latency on both sides" for pattern in sorted(untested)]
-        return Gate("not_detectable", tuple(told), detect)
+        reasons = [_weak(one, detect) for one in weak]
+        reasons += [f"{pattern}: no rate and no latency on both sides" for pattern in sorted(untested)]
+        return Gate("not_detectable", tuple(reasons), detect)
     return Gate("passed", (), detect)
 
 

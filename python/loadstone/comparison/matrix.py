@@ -82,12 +82,12 @@ def effects(rows: Sequence[PatternRow], more: Sequence[Effect] = (), alpha: floa
 
     `more`: effects of other things, that are not judged yet.
     """
-    found: list[Effect] = []
+    judged: list[Effect] = []
     sides = {at for row in rows for at in range(1, len(row.cells))} | {one.side for one in more}
     for side in sorted(sides):
         mine = [one for at, row in enumerate(rows) for one in _of_row(at, row, side)]
-        found += _judged([*mine, *(one for one in more if one.side == side)], alpha)
-    return sorted(found, key=lambda one: (one.row, one.side))
+        judged += _judged([*mine, *(one for one in more if one.side == side)], alpha)
+    return sorted(judged, key=lambda one: (one.row, one.side))
 
 
 def entry(cell: Repeats, metric: Metric) -> SideValue | None:
@@ -113,16 +113,16 @@ def together(samples: Sequence[Sample]) -> Sample:
 
     A run that was copied is no repeat, and copies do not differ.
     """
-    found = statistics.of_runs(samples)
+    mean = statistics.of_runs(samples)
     within = [one.error for one in samples]
     known = [error for error in within if error is not None]
     if len(samples) == 1:
-        return found
+        return mean
     if len(known) < len(samples):
         # What tells no error of its own is a percentile of a bucket, or a figure that was printed rounded.
-        return replace(found, error=max(found.error or 0.0, statistics.BUCKET_ERROR * found.value))
+        return replace(mean, error=max(mean.error or 0.0, statistics.BUCKET_ERROR * mean.value))
     own = math.sqrt(sum(error**2 for error in known)) / len(known)
-    return replace(found, error=max(found.error or 0.0, own))
+    return replace(mean, error=max(mean.error or 0.0, own))
 
 
 def contrast_of(a: Repeats, b: Repeats, metric: Metric, level: float = statistics.LEVEL) -> Contrast | None:
@@ -160,11 +160,11 @@ def _of_row(at: int, row: PatternRow, side: int) -> Iterable[Effect]:
         a, b = entry(before, metric), entry(after, metric)
         if a is None or b is None or (metric is FAILED and not _failed(a, b)):
             continue
-        found = contrast_of(before, after, metric)
+        contrast = contrast_of(before, after, metric)
         # A rate that was asked for is no result where the other side was asked for another.
-        p = None if found is None or (metric in RATES and not asked_alike) else found.p
+        p = None if contrast is None or (metric in RATES and not asked_alike) else contrast.p
         again = metric in RATES and first in RATES and metric is not first and alike
-        yield Effect(row.pattern, metric, side, a, b, found, p, "unknown", metric is first, at, again)
+        yield Effect(row.pattern, metric, side, a, b, contrast, p, "unknown", metric is first, at, again)
 
 
 def first_metric(a: Repeats, b: Repeats) -> Metric | None:

@@ -49,24 +49,24 @@ def of_stage(total: Total, tails: Mapping[int, Mapping[float, float]]) -> dict[M
     if stats is None or not stats.operations + stats.errors:
         return {}
     lat = stats.latencies.get("lat")
-    found: dict[Metric, Value | None] = {
+    values: dict[Metric, Value | None] = {
         IOPS: sample(stats.iops),
         BANDWIDTH: sample(stats.bandwidth) if stats.bytes else None,
         MEAN: sample(lat.mean if lat is not None else None),
         **_percentiles(lat, tails.get(total.line.key, {})),
         FAILED: (stats.errors, stats.operations + stats.errors),
     }
-    return {metric: value for metric, value in found.items() if value is not None}
+    return {metric: value for metric, value in values.items() if value is not None}
 
 
 def of_jobs(summary: Summary, total: Total, tails: Tails) -> dict[OfJob, Value]:
     """Return the values of each operation of a job."""
-    found: dict[OfJob, Value] = {}
+    values: dict[OfJob, Value] = {}
     for op, stats in total.ops.items():
         for metric, value in zip(METRICS, _values(summary, total, op, stats, tails), strict=True):
             if value is not None:
-                found[total.line.name, op, metric] = value
-    return found
+                values[total.line.name, op, metric] = value
+    return values
 
 
 def _values(summary: Summary, total: Total, op: str, stats: OpTotals, tails: Tails) -> list[Value | None]:
@@ -86,15 +86,15 @@ def _values(summary: Summary, total: Total, op: str, stats: OpTotals, tails: Tai
 
 
 def _percentiles(lat: Latency | None, errors: Mapping[float, float]) -> dict[Metric, Value | None]:
-    found: dict[Metric, Value | None] = {}
+    values: dict[Metric, Value | None] = {}
     for percent, metric in AT_PERCENT.items():
         value = lat.percentile(percent) if lat is not None else None
         error = errors.get(percent)
         mean = None if lat is None else sample(lat.mean)
         known = None if error is None or value is None else error * value
         # The same intervals: what they hide of the mean's error they hide of this.
-        found[metric] = None if value is None or mean is None else replace(mean, value=value, error=known)
-    return found
+        values[metric] = None if value is None or mean is None else replace(mean, value=value, error=known)
+    return values
 
 
 def sample(estimate: Estimate | None) -> Sample | None:
@@ -145,15 +145,15 @@ def _errors(windows: list[np.ndarray]) -> dict[float, float]:
 def of_case(case: Case) -> dict[Metric, Value]:
     """Return what a phase of another tool's result comes to; errors only where the tool tells them."""
     only = next(iter(case.ops.values())) if len(case.ops) == 1 else None
-    found = _of_measured(case.total)
-    return {**(_of_measured(only) if only is not None else {}), **found}
+    total = _of_measured(case.total)
+    return {**(_of_measured(only) if only is not None else {}), **total}
 
 
 def of_case_jobs(case: Case) -> dict[OfJob, Value]:
     """Return the same of each job and operation."""
     # With group_reporting one name stands for several jobs, and its figures are no job's.
-    asked = {job.job for job in case.jobs}
-    named = {name: ops for name, ops in case.by_job.items() if not asked or name in asked}
+    job_names = {job.job for job in case.jobs}
+    named = {name: ops for name, ops in case.by_job.items() if not job_names or name in job_names}
     named = named or ({case.jobs[0].job: case.ops} if len(case.jobs) == 1 else {})
     return {
         (job, op, metric): value
@@ -165,17 +165,17 @@ def of_case_jobs(case: Case) -> dict[OfJob, Value]:
 
 def _of_measured(measured: OpMeasurement) -> dict[Metric, Value]:
     latency = measured.latency
-    found: dict[Metric, Value | None] = {
+    values: dict[Metric, Value | None] = {
         IOPS: _figure(measured.iops),
         BANDWIDTH: _figure(measured.bandwidth),
         MEAN: None if latency is None or not latency.mean_ns else Sample(latency.mean_ns, None, None),
     }
     for percent, metric in AT_PERCENT.items():
         value = None if latency is None else latency.percentiles_ns.get(percent)
-        found[metric] = None if not value else Sample(value, None, None)
+        values[metric] = None if not value else Sample(value, None, None)
     if measured.errors is not None and measured.operations:
-        found[FAILED] = (measured.errors, measured.operations + measured.errors)
-    return {metric: value for metric, value in found.items() if value is not None}
+        values[FAILED] = (measured.errors, measured.operations + measured.errors)
+    return {metric: value for metric, value in values.items() if value is not None}
 
 
 def _figure(figure: Figure | None) -> Sample | None:

@@ -31,10 +31,12 @@ class OperatingRow:
 
 def rows(sides: Sequence[Side]) -> list[OperatingRow]:
     """Return a row for each thing that two sides swept at least."""
-    found = [_points(side) for side in sides]
-    keys = dict.fromkeys(key for points in found for key in points)
-    made = [OperatingRow(axis, of, tuple(points.get((axis, of)) for points in found)) for axis, of in keys]
-    return [row for row in made if sum(point is not None for point in row.each) > 1]
+    by_side = [_points(side) for side in sides]
+    keys = dict.fromkeys(key for points in by_side for key in points)
+    candidates = [
+        OperatingRow(axis, of, tuple(points.get((axis, of)) for points in by_side)) for axis, of in keys
+    ]
+    return [row for row in candidates if sum(point is not None for point in row.each) > 1]
 
 
 def _points(side: Side) -> dict[tuple[str, tuple[tuple[str, Factor], ...]], OperatingPoint]:

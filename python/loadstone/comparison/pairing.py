@@ -52,12 +52,12 @@ def cells(side: Side, *, maxima: bool = False) -> list[Repeats]:
 
     `maxima`: the maximum of a curve is taken for what it is, a load in a closed loop.
     """
-    found: dict[Hashable, list[ComparedPhase]] = {}
+    groups: dict[Hashable, list[ComparedPhase]] = {}
     for phase in side.phases:
         if phase.on_a_curve and not (maxima and phase.is_a_maximum):
             continue
-        found.setdefault(_same(phase), []).append(phase)
-    return [Repeats(tuple(them)) for them in found.values()]
+        groups.setdefault(_same(phase), []).append(phase)
+    return [Repeats(tuple(them)) for them in groups.values()]
 
 
 def _factors(phase: ComparedPhase) -> tuple[tuple[str, str], ...]:
@@ -97,16 +97,16 @@ def rows(sides: Sequence[Side]) -> tuple[list[PatternRow], list[list[Repeats]]]:
     partners: list[dict[int, Repeats]] = []
     alone: list[list[Repeats]] = []
     for other in others:
-        found = _partners(first, other)
-        partners.append({mine: other[theirs] for mine, theirs in found.items()})
-        alone.append([cell for at, cell in enumerate(other) if at not in found.values()])
-    made = [
-        _row((cell, *(found.get(at) for found in partners)))
+        matches = _partners(first, other)
+        partners.append({mine: other[theirs] for mine, theirs in matches.items()})
+        alone.append([cell for at, cell in enumerate(other) if at not in matches.values()])
+    paired = [
+        _row((cell, *(matches.get(at) for matches in partners)))
         for at, cell in enumerate(first)
-        if any(at in found for found in partners)
+        if any(at in matches for matches in partners)
     ]
-    missing = [cell for at, cell in enumerate(first) if not any(at in found for found in partners)]
-    return _named(made), [missing, *alone]
+    missing = [cell for at, cell in enumerate(first) if not any(at in matches for matches in partners)]
+    return _named(paired), [missing, *alone]
 
 
 def _row(row: tuple[Repeats | None, ...]) -> PatternRow:
@@ -115,22 +115,22 @@ def _row(row: tuple[Repeats | None, ...]) -> PatternRow:
 
 
 def _partners(mine: Sequence[Repeats], theirs: Sequence[Repeats]) -> dict[int, int]:
-    found: dict[int, int] = {}
+    matches: dict[int, int] = {}
     for like in LIKENESS:
-        here = _unique(mine, like, set(found))
-        there = _unique(theirs, like, set(found.values()))
-        found |= {
+        here = _unique(mine, like, set(matches))
+        there = _unique(theirs, like, set(matches.values()))
+        matches |= {
             here[key]: there[key]
             for key in here
             if key in there and _may_be_held(mine[here[key]].first, theirs[there[key]].first)
         }
-    return found
+    return matches
 
 
 def _may_be_held(one: ComparedPhase, other: ComparedPhase) -> bool:
     """Tell whether two phases did the same operations, as far as both tell: reads say nothing of writes."""
     here, there = (
-        {op for op, found in phase.case.ops.items() if found.operations or found.iops is not None}
+        {op for op, measured in phase.case.ops.items() if measured.operations or measured.iops is not None}
         for phase in (one, other)
     )
     return not here or not there or here == there
@@ -141,11 +141,11 @@ def another_load(one: ComparedPhase, other: ComparedPhase) -> str | None:
 
     Nothing where their patterns differ alone, which their row's name says: `4k random read → 8k random read`.
     """
-    told = [
+    loads = [
         (_in_words(one.asked), _in_words(other.asked)),
         *([(f"depth {one.depth}", f"depth {other.depth}")] if one.depth and other.depth else []),
     ]
-    parts = [f"{there} in place of {here}" for here, there in told if here != there]
+    parts = [f"{there} in place of {here}" for here, there in loads if here != there]
     return ", ".join(parts) if parts or one.pattern != other.pattern else None
 
 
@@ -168,11 +168,11 @@ def _unique(
 
 def _named(made: Sequence[PatternRow]) -> list[PatternRow]:
     """Tell rows of one pattern apart by what differs between them."""
-    found = []
+    named = []
     for row in made:
         alike = [one for one in made if one.pattern == row.pattern]
-        found.append(row if len(alike) == 1 else replace(row, pattern=_told_apart(row, alike)))
-    return found
+        named.append(row if len(alike) == 1 else replace(row, pattern=_told_apart(row, alike)))
+    return named
 
 
 def _told_apart(row: PatternRow, alike: Sequence[PatternRow]) -> str:

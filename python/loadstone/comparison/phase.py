@@ -123,8 +123,8 @@ class ComparedPhase:
         completes as many I/Os in every run, and in as long: the shortest I/O tells those apart.
         """
         digits = 0.0 if self.path.suffix == other.path.suffix else PRINTED
-        ops = {op: found for op, found in self.case.ops.items() if found.operations}
-        theirs = {op: found for op, found in other.case.ops.items() if found.operations}
+        ops = {op: measured for op, measured in self.case.ops.items() if measured.operations}
+        theirs = {op: measured for op, measured in other.case.ops.items() if measured.operations}
         return (
             bool(ops)
             and ops.keys() == theirs.keys()
@@ -195,10 +195,10 @@ def phases(
 ) -> Iterator[ComparedPhase]:
     """Make the phases of one result, in their order; `named`: the name of its point means something."""
     seen: dict[str, int] = {}
-    made: Summary | None = foreign_results.summary
-    ours = iter(_of_summary(made)) if made is not None else None
+    summary: Summary | None = foreign_results.summary
+    ours = iter(_of_summary(summary)) if summary is not None else None
     for case, verdict in _judged(foreign_results):
-        told: dict[str, Any] = next(ours) if ours is not None else _of_case(case)
+        fields: dict[str, Any] = next(ours) if ours is not None else _of_case(case)
         if case.source == "published" and case.setup.baseline:
             continue
         words = pattern(case)
@@ -213,7 +213,7 @@ def phases(
             number=seen[words],
             label=_label(point) if named else "",
             factors={} if point is None else {k: v for k, v in point.factors.items() if k != REPEAT},
-            **told,
+            **fields,
         )
 
 
@@ -222,8 +222,8 @@ def _judged(foreign_results: ForeignResults) -> Iterator[tuple[Case, Verdict | N
 
     On several hosts a stage is one phase of all of them, and worth as much as the worst of its hosts.
     """
-    made = foreign_results.summary
-    if made is None or made.bundle.hosts is None:
+    summary = foreign_results.summary
+    if summary is None or summary.bundle.hosts is None:
         for case in foreign_results.cases:
             yield case, None
         return
@@ -232,7 +232,7 @@ def _judged(foreign_results: ForeignResults) -> Iterator[tuple[Case, Verdict | N
     for one in foreign_results.cases:
         if one.of_host is not None:
             by_host.setdefault(one.of_host, []).append(one)
-    for at, case in enumerate(cases(made)):
+    for at, case in enumerate(cases(summary)):
         of_stage = [own[at] for own in by_host.values() if at < len(own)]
         yield case, judge([*of_all, *of_stage]).verdict
 
@@ -276,29 +276,31 @@ def _asked(summary: Summary, total: Total) -> tuple[float, float]:
 
 def with_tails(phase: ComparedPhase) -> ComparedPhase:
     """Return a phase whose percentiles have errors, from within its run: repeats tell better ones."""
-    made = phase.summary
-    if made is None:
+    summary = phase.summary
+    if summary is None:
         return phase
-    by_stage, by_job = measured_values.tails(made)
-    total = next(one for one in made.totals("stage") if one.line.key == phase.stage)
-    mine = [job for job in made.totals("job") if set(job.line.streams) <= set(total.line.streams)]
-    jobs = {key: value for job in mine for key, value in measured_values.of_jobs(made, job, by_job).items()}
+    by_stage, by_job = measured_values.tails(summary)
+    total = next(one for one in summary.totals("stage") if one.line.key == phase.stage)
+    mine = [job for job in summary.totals("job") if set(job.line.streams) <= set(total.line.streams)]
+    jobs = {
+        key: value for job in mine for key, value in measured_values.of_jobs(summary, job, by_job).items()
+    }
     return replace(phase, values=measured_values.of_stage(total, by_stage), jobs=jobs)
 
 
 def _of_case(case: Case) -> dict[str, Any]:
-    found = measured_values.of_case(case)
+    values = measured_values.of_case(case)
     known = [one.value for one in case.repeats]
-    rate = found.get(IOPS)
+    rate = values.get(IOPS)
     if case.source == "published" and len(known) > 1 and isinstance(rate, Sample):
         # Its figure is the mean of runs that were all printed.
         scale = rate.value / (sum(known) / len(known)) if sum(known) else 1.0
-        found[IOPS] = statistics.of_runs([Sample(one * scale, None, None) for one in known])
-    asked = (
+        values[IOPS] = statistics.of_runs([Sample(one * scale, None, None) for one in known])
+    requested_rates = (
         sum(job.rate_iops or 0.0 for job in case.jobs),
         sum(job.rate_bytes_per_s or 0.0 for job in case.jobs),
     )
-    return {"values": found, "jobs": measured_values.of_case_jobs(case), "asked": asked}
+    return {"values": values, "jobs": measured_values.of_case_jobs(case), "asked": requested_rates}
 
 
 def course(phase: ComparedPhase) -> tuple[tuple[float, float], ...]:

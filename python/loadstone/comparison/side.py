@@ -86,7 +86,7 @@ def side(path: Path, *, unverified: bool = False, helpers: Helpers | None = None
     `helpers` read the runs of a large study.
     """
     read = _Read(unverified=unverified)
-    found: list[ComparedPhase] = []
+    all_phases: list[ComparedPhase] = []
     runs: list[ComparedRun] = []
     passed: list[PassedOver] = []
     verified: list[bool | None] = []
@@ -100,23 +100,23 @@ def side(path: Path, *, unverified: bool = False, helpers: Helpers | None = None
             continue
         verified.append(results.verified)
         in_a_list = study is not None and read.studies[study].kind == "list"
-        made = list(phases(where, results, point, named=in_a_list))
-        if (known_as := _measured_before(made, found)) is not None:
+        new_phases = list(phases(where, results, point, named=in_a_list))
+        if (known_as := _measured_before(new_phases, all_phases)) is not None:
             passed.append(
                 PassedOver(where, say("comparison.sides.measured_before", run=known_as), broken=False)
             )
             continue
-        found += made
+        all_phases += new_phases
         if results.summary is not None:
             runs.append(ComparedRun(where, results.summary, point, study))
-    if not found:
+    if not all_phases:
         raise _nothing(path, passed)
     name = path.resolve().name if path.name in ("", ".", "..") else path.name
     known = {one for one in verified if one is not None}
     return Side(
         name=name,
         path=path,
-        phases=tuple(found),
+        phases=tuple(all_phases),
         runs=tuple(runs),
         studies=tuple(read.studies.items()),
         verified=all(known) if known else None,

@@ -57,18 +57,18 @@ class WatchedRow:
 
 def rows(sides: Sequence[Side], alpha: float) -> list[WatchedRow]:
     """Return every quantity that two sides have, the first of them among them."""
-    told = [_of_side(side) for side in sides]
-    found = []
-    for key, (track, _) in told[0].items():
-        if not any(key in other for other in told[1:]):
+    by_side = [_of_side(side) for side in sides]
+    quantities = []
+    for key, (track, _) in by_side[0].items():
+        if not any(key in other for other in by_side[1:]):
             continue
-        samples = [one[key][1] if key in one else None for one in told]
+        samples = [one[key][1] if key in one else None for one in by_side]
         cells = tuple(
             WatchedCell(sample, _contrast(samples[0], sample) if at else None)
             for at, sample in enumerate(samples)
         )
-        found.append(WatchedRow(key[0], key[1], track.name, track.unit, cells))
-    return _judged(found, len(sides), alpha)
+        quantities.append(WatchedRow(key[0], key[1], track.name, track.unit, cells))
+    return _judged(quantities, len(sides), alpha)
 
 
 def _of_side(side: Side) -> dict[Key, tuple[Track, Sample]]:
@@ -82,7 +82,9 @@ def _of_side(side: Side) -> dict[Key, tuple[Track, Sample]]:
                 one = measured_values.sample(track.mean)
                 if one is not None:
                     every.setdefault((host.name, track.key), []).append((track, one))
-    return {key: (found[0][0], matrix.together([one for _, one in found])) for key, found in every.items()}
+    return {
+        key: (tracked[0][0], matrix.together([one for _, one in tracked])) for key, tracked in every.items()
+    }
 
 
 def _contrast(a: Sample | None, b: Sample | None) -> Contrast | None:
@@ -90,18 +92,18 @@ def _contrast(a: Sample | None, b: Sample | None) -> Contrast | None:
 
 
 def _judged(found: list[WatchedRow], sides: int, alpha: float) -> list[WatchedRow]:
-    made = found
+    judged_rows = found
     for at in range(1, sides):
-        tested = list(_tested(made, at))
+        tested = list(_tested(judged_rows, at))
         corrected = statistics.holm([p for _, p in tested])
         for (index, _), p in zip(tested, corrected, strict=True):
-            row, cells = made[index], list(made[index].cells)
+            row, cells = judged_rows[index], list(judged_rows[index].cells)
             contrast = cells[at].contrast
             assert contrast is not None  # noqa: S101 - it was chosen because it is there
             judged = _judgement(row.key, contrast.change) if p < alpha else "same"
             cells[at] = replace(cells[at], contrast=replace(contrast, p=p), judgement=judged)
-            made[index] = replace(row, cells=tuple(cells))
-    return made
+            judged_rows[index] = replace(row, cells=tuple(cells))
+    return judged_rows
 
 
 def _tested(found: Sequence[WatchedRow], at: int) -> Iterator[tuple[int, float]]:
