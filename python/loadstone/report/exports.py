@@ -122,21 +122,21 @@ def flat(bundle: Bundle) -> pl.DataFrame:
 
 def markdown(bundle: Bundle) -> str:
     """Return the result as a table for an issue or a wiki."""
-    made = summarise(bundle)
+    summary = summarise(bundle)
     head = ["job", "op", "IOPS", "bandwidth", "latency mean", "p50", "p99", "p99.9", "max", "errors"]
     rows = [head, ["---", "---", *["---:"] * 8]]
-    jobs = made.totals("job")
+    jobs = summary.totals("job")
     named = [(total.line.name, total) for total in jobs]
-    if made.has_total:
-        named.append(("**total**", made.total))
+    if summary.has_total:
+        named.append(("**total**", summary.total))
     for name, total in named:
         rows += [[printable.markdown(name), op, *cells(stats)] for op, stats in total.ops.items()]
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     if bundle.doubt is not None:
         lines = [f"**{bundle.doubt}**", "", *lines]
-    about = f"{bundle.status} after {units.seconds(made.duration_s)}; ± is one standard error"
-    said = [f"- {printable.markdown(note.text)}" for note, _ in notes.once(made.notes)] + [
-        f"- **{printable.markdown(one.message)}**" for one in made.problems
+    about = f"{bundle.status} after {units.seconds(summary.duration_s)}; ± is one standard error"
+    said = [f"- {printable.markdown(note.text)}" for note, _ in notes.once(summary.notes)] + [
+        f"- **{printable.markdown(one.message)}**" for one in summary.problems
     ]
     return "\n".join([*lines, "", about, *([""] if said else []), *said]) + "\n"
 
@@ -147,7 +147,7 @@ def prometheus(bundle: Bundle) -> str:
     Readable by node_exporter's textfile collector. What is not known has no line.
     """
     registry = CollectorRegistry()
-    made = summarise(bundle)
+    summary = summarise(bundle)
     labels = ("scope", "name", "group", "op")
     gauges = {
         name: Gauge(f"loadstone_{name}", text, labels, registry=registry)
@@ -166,7 +166,7 @@ def prometheus(bundle: Bundle) -> str:
         (*labels, "kind", "statistic"),
         registry=registry,
     )
-    for scope, group, total in _scopes(made):
+    for scope, group, total in _scopes(summary):
         for op, stats in total.ops.items():
             where = (scope, printable.line(total.line.name), group, op)
             gauges["operations"].labels(*where).set(stats.operations)
@@ -181,12 +181,16 @@ def prometheus(bundle: Bundle) -> str:
                 lat = stats.latencies.get(kind)
                 if lat is None:
                     continue
-                told: dict[str, float | None] = {"mean": lat.mean_ns, "min": lat.min_ns, "max": lat.max_ns}
-                told |= {f"{p / 100:g}": lat.percentile(p) for p in (50.0, 90.0, 99.0, 99.9, 99.99)}
-                for statistic, value_ns in told.items():
+                statistics: dict[str, float | None] = {
+                    "mean": lat.mean_ns,
+                    "min": lat.min_ns,
+                    "max": lat.max_ns,
+                }
+                statistics |= {f"{p / 100:g}": lat.percentile(p) for p in (50.0, 90.0, 99.0, 99.9, 99.99)}
+                for statistic, value_ns in statistics.items():
                     if value_ns is not None:
                         latency.labels(*where, kind, statistic).set(value_ns / 1e9)
-    _run_gauges(made, registry)
+    _run_gauges(summary, registry)
     return generate_latest(registry).decode()
 
 

@@ -164,10 +164,10 @@ def results(bundles: Sequence[Bundle], layout: Layout = "1.1", doubts: Sequence[
     head, specs_before = True, ""
     for bundle in bundles:
         refuse_trees(bundle, "Iometer's results have")
-        made = summarise(bundle)
+        summary = summarise(bundle)
         workload = bundle.workload
         about = workload.global_options
-        started = made.started or datetime.fromtimestamp(0, UTC)
+        started = summary.started or datetime.fromtimestamp(0, UTC)
         if head:
             out.write("'Test Type,Test Description\n")
             described = [about.get("test_description", workload.name), *doubts]
@@ -179,7 +179,7 @@ def results(bundles: Sequence[Bundle], layout: Layout = "1.1", doubts: Sequence[
             out.write(specs)
             specs_before = specs
         names = [_RENAMED_2008.get(name, name) if layout == "2008" else name for name in HEADING.split(",")]
-        for begin_ns, end_ns, rows in _phases(made, workload):
+        for begin_ns, end_ns, rows in _phases(summary, workload):
             if begin_ns:
                 out.write(f"'Time Stamp\n{_stamp(started + timedelta(microseconds=begin_ns / 1e3))}\n")
             out.write("'Results\n")
@@ -192,9 +192,9 @@ def results(bundles: Sequence[Bundle], layout: Layout = "1.1", doubts: Sequence[
 
 def _version(about: Mapping[str, str], layout: Layout) -> str:
     """Return the version of whoever wrote such a file, the configuration's own where it did."""
-    told = about.get("version", _VERSIONS[layout])
-    dated = told.startswith("20")
-    return told if layout == "1.1" or dated else _VERSIONS[layout]
+    version = about.get("version", _VERSIONS[layout])
+    dated = version.startswith("20")
+    return version if layout == "1.1" or dated else _VERSIONS[layout]
 
 
 def _stamp(at: datetime) -> str:

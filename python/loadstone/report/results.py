@@ -104,13 +104,13 @@ def _answer(cells: Sequence[Repeats], shared: AbstractSet[str]) -> str:
     sound = [cell for cell in cells if cell.valid]
     if not sound:
         return say("report.study.none_valid", patterns=len(cells))
-    told = [_in_short(cell, shared) for cell in sound[:NAMED]]
-    told += [say("report.study.more", patterns=len(sound) - NAMED)] if len(sound) > NAMED else []
+    parts = [_in_short(cell, shared) for cell in sound[:NAMED]]
+    parts += [say("report.study.more", patterns=len(sound) - NAMED)] if len(sound) > NAMED else []
     broken = [_name(cell.first, shared) for cell in cells if not cell.valid]
     if broken:
         names = ", ".join(broken[:NAMED]) + (", …" if len(broken) > NAMED else "")
-        told.append(say("report.study.not_valid", names=names))
-    return f"{'; '.join(told)}."
+        parts.append(say("report.study.not_valid", names=names))
+    return f"{'; '.join(parts)}."
 
 
 def _in_short(cell: Repeats, shared: AbstractSet[str]) -> str:
@@ -126,9 +126,9 @@ def _in_short(cell: Repeats, shared: AbstractSet[str]) -> str:
 def _worth(side: Side, shared: AbstractSet[str]) -> list[VerdictLine]:
     counts = Counter(phase.verdict.kind for phase in side.phases)
     order = [kind for kind in WORST_FIRST if counts[kind]]
-    told = ", ".join(f"{counts[kind]} {NAMES[kind]}" for kind in order)
+    verdicts = ", ".join(f"{counts[kind]} {NAMES[kind]}" for kind in order)
     whole = len(side.phases)
-    lines = [VerdictLine(f"{whole} phase{'s' if whole != 1 else ''}", side.verdict, told)]
+    lines = [VerdictLine(f"{whole} phase{'s' if whole != 1 else ''}", side.verdict, verdicts)]
     alike: dict[tuple[str, str], list[ComparedPhase]] = {}
     for phase in side.phases:
         decided = phase.verdict.decided_by

@@ -49,12 +49,12 @@ def open_runs(path: Path, roles: Sequence[str] | None = None, *, unverified: boo
     kept: list[Bundle] = []
     doubts = [*([opened.doubt] if opened.doubt else []), *opened.faults]
     for point in opened.study.points:
-        found = opened.bundles.get(point.name)
-        if found is None or (roles is not None and point.role not in roles):
+        run = opened.bundles.get(point.name)
+        if run is None or (roles is not None and point.role not in roles):
             continue
-        if (fault := found.samples_fault()) is None:
-            kept.append(found)
-            doubts += [f"{point.bundle}: {told}" for told in _faults(found)]
+        if (fault := run.samples_fault()) is None:
+            kept.append(run)
+            doubts += [f"{point.bundle}: {message}" for message in _faults(run)]
         else:
             doubts.append(say("report.export.left_out", run=str(point.bundle), reason=fault))
     return ExportedRuns(tuple(kept), tuple(dict.fromkeys(doubts)))

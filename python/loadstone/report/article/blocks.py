@@ -141,8 +141,8 @@ class Drawing:
 def drawing(spec: Spec, narrow: Spec | None = None) -> Drawing:
     """Return a chart with its own title."""
     title = spec.get("title", "")
-    told = str(title if isinstance(title, str) else title["text"])
-    return Drawing(told, spec, None if narrow == spec else narrow)
+    title_text = str(title if isinstance(title, str) else title["text"])
+    return Drawing(title_text, spec, None if narrow == spec else narrow)
 
 
 @dataclass(frozen=True, slots=True)

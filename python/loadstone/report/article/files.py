@@ -26,9 +26,9 @@ def ending_of(path: Path, report: str, endings: Sequence[str] = ENDINGS) -> str:
     """Return what a file's name ends in. Raises `InputError` where no such `report` is written to it."""
     ending = path.suffix.lower()
     if ending not in endings:
-        found = f"ends in {ending!r}" if ending else "has no ending"
+        description = f"ends in {ending!r}" if ending else "has no ending"
         raise make_error(
-            InputError, f"report.files.{report}", path=path, found=found, endings=", ".join(endings)
+            InputError, f"report.files.{report}", path=path, found=description, endings=", ".join(endings)
         )
     return ending
 

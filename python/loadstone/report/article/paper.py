@@ -29,14 +29,14 @@ def pdf(article: Article) -> bytes:
         raise make_error(RunError, "report.files.no_typesetter") from error
 
     layout = (resources.files("loadstone.report") / "article" / "article.typ").read_bytes()
-    told = {
+    content = {
         "kicker": article.kicker,
         "title": article.title,
         "status": article.status,
         "footer": f"{article.footer} Made by Loadstone {__version__}.".lstrip(),
         "blocks": [_block(one) for one in article.blocks],
     }
-    return bytes(typst.compile(layout, format="pdf", sys_inputs={"article": json.dumps(_seen(told))}))
+    return bytes(typst.compile(layout, format="pdf", sys_inputs={"article": json.dumps(_seen(content))}))
 
 
 def _block(block: Block) -> dict[str, Any]:

@@ -170,7 +170,7 @@ def _each(comparison: ComparisonTable) -> list[list[TableCell | str]]:
         job = "" if names == before else " ".join(part for part in names if part)
         before = names
         for side, cell in zip(comparison.sides, row.cells, strict=True):
-            told = "" if side is comparison.sides[0] else words.change(cell.contrast)
+            change = "" if side is comparison.sides[0] else words.change(cell.contrast)
             first = side is comparison.sides[0]
             rows.append(
                 [
@@ -179,8 +179,8 @@ def _each(comparison: ComparisonTable) -> list[list[TableCell | str]]:
                     side.name,
                     TableCell(
                         words.value(cell.sample, row.metric.quantity),
-                        cell.judgement if told else "",
-                        below=f"{told} {words.MARKS[cell.judgement]}".strip() if told else "",
+                        cell.judgement if change else "",
+                        below=f"{change} {words.MARKS[cell.judgement]}".strip() if change else "",
                     ),
                 ]
             )

@@ -62,15 +62,15 @@ def forest(comparison: ComparisonTable, *, narrow: bool = False) -> Spec | None:
 
 
 def _change(comparison: ComparisonTable, one: Effect) -> Spec:
-    found = one.contrast
-    assert found is not None  # noqa: S101 - it was chosen because it is there
+    contrast = one.contrast
+    assert contrast is not None  # noqa: S101 - it was chosen because it is there
     side = f", {comparison.sides[one.side].name}" if len(comparison.sides) > 2 else ""
-    at = 1 + found.change
+    at = 1 + contrast.change
     return {
         "line": f"{one.pattern}: {one.metric.name}{side}",
         "at": at,
-        "low": at if found.low is None else 1 + found.low,
-        "high": at if found.high is None else 1 + found.high,
+        "low": at if contrast.low is None else 1 + contrast.low,
+        "high": at if contrast.high is None else 1 + contrast.high,
         "kind": WORDS[one.judgement],
     }
 
@@ -85,18 +85,18 @@ def course_of(sides: Sequence[str], row: PatternRow) -> Spec | None:
     """Return the rate of one pattern over time, a line for each run, a colour for each side."""
     first = next(cell for cell in row.cells if cell is not None).first
     large = first.large_blocks
-    found = []
+    points = []
     for one, cell in zip(sides, row.cells, strict=True):
         if cell is None:
             continue
         for number, phase in enumerate(cell.valid):
-            found += [(one, number, at, rate) for at, rate in course(phase)]
-    if not found:
+            points += [(one, number, at, rate) for at, rate in course(phase)]
+    if not points:
         return None
-    size, unit = bandwidth_unit(max(rate for *_, rate in found)) if large else (1.0, IOPS.name)
+    size, unit = bandwidth_unit(max(rate for *_, rate in points)) if large else (1.0, IOPS.name)
     rows: list[Spec] = [
         {"line": name, "run": f"{name} {number}", "t": at, "v": rate / size}
-        for name, number, at, rate in found
+        for name, number, at, rate in points
     ]
     names = [one for one in sides if any(row["line"] == one for row in rows)]
     x = {"field": "t", "type": "quantitative", "axis": {"title": "time, s", "grid": False, "tickCount": 5}}
@@ -121,12 +121,12 @@ def course_of(sides: Sequence[str], row: PatternRow) -> Spec | None:
 
 def distributions(comparison: ComparisonTable) -> list[Spec]:
     """Return the latency distributions of each pattern laid over each other, out to the tail."""
-    found = []
+    specs = []
     for row in comparison.pairs:
         spec = _distribution(comparison, row)
         if spec is not None:
-            found.append(spec)
-    return found[:MAX_DISTRIBUTIONS]
+            specs.append(spec)
+    return specs[:MAX_DISTRIBUTIONS]
 
 
 def _distribution(comparison: ComparisonTable, row: PatternRow) -> Spec | None:
@@ -174,7 +174,7 @@ def _distribution(comparison: ComparisonTable, row: PatternRow) -> Spec | None:
 
 def curves(comparison: ComparisonTable) -> list[Spec]:
     """Return the latency curves of the sides laid over each other."""
-    found = []
+    specs = []
     for one in comparison.curves:
         named = [
             renamed(curve, side.name)
@@ -185,5 +185,5 @@ def curves(comparison: ComparisonTable) -> list[Spec]:
         for series in ("mean", "p99"):
             spec = study_curve_charts.latency_of_curves(named, series) if named else None
             if spec is not None:
-                found.append(spec)
-    return found
+                specs.append(spec)
+    return specs

@@ -227,8 +227,8 @@ def _operating(row: OperatingRow) -> JsonOperating:
 
 
 def _cell(one: Effect, side: str) -> JsonCell:
-    found = one.contrast
-    known = found is not None and found.low is not None and found.high is not None
+    contrast = one.contrast
+    known = contrast is not None and contrast.low is not None and contrast.high is not None
     return JsonCell(
         pattern=one.pattern,
         metric=one.metric.name,
@@ -239,9 +239,9 @@ def _cell(one: Effect, side: str) -> JsonCell:
         runs=[one.before.runs, one.after.runs],
         each=[list(one.before.each), list(one.after.each)],
         valid=[one.before.valid, one.after.valid],
-        change=found.change if found is not None and math.isfinite(found.change) else None,
-        interval=[found.low, found.high] if known and found is not None else None,  # type: ignore[list-item] # known
-        p=found.p if found is not None else None,
+        change=contrast.change if contrast is not None and math.isfinite(contrast.change) else None,
+        interval=[contrast.low, contrast.high] if known and contrast is not None else None,  # type: ignore[list-item] # known
+        p=contrast.p if contrast is not None else None,
         told_apart=one.told_apart,
         better=one.judgement == "better" if one.told_apart else None,
     )
@@ -278,14 +278,14 @@ def _row(row: JobRow) -> JsonRow:
 
 
 def _job_cell(cell: JobCell, *, first: bool) -> ComparisonValue:
-    sample, found = cell.sample, cell.contrast
+    sample, contrast = cell.sample, cell.contrast
     return ComparisonValue(
         value=sample.value if sample else None,
         error=sample.error if sample else None,
         runs=sample.runs if sample else 0,
-        change=found.change if found is not None and math.isfinite(found.change) else None,
-        low=found.low if found else None,
-        high=found.high if found else None,
-        p=found.p if found else None,
+        change=contrast.change if contrast is not None and math.isfinite(contrast.change) else None,
+        low=contrast.low if contrast else None,
+        high=contrast.high if contrast else None,
+        p=contrast.p if contrast else None,
         judgement=None if first else cell.judgement,
     )

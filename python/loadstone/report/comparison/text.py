@@ -45,8 +45,8 @@ NARROW: Final = 100
 def terminal(comparison: ComparisonTable, console: Console) -> None:
     """Print the comparison: the verdicts, the matrix, what was left out, what else differs."""
     for one in comparison.sides:
-        told = Text.assemble((f"{one.name}: ", "bold"), (words.kind(one), STYLES[one.verdict]))
-        console.print(told)
+        verdict_text = Text.assemble((f"{one.name}: ", "bold"), (words.kind(one), STYLES[one.verdict]))
+        console.print(verdict_text)
     console.print(Text(words.headline(comparison), "bold"))
     wide = console.width >= NARROW and len(comparison.sides) <= BESIDE
     if wide:
@@ -80,8 +80,8 @@ def _watched(comparison: ComparisonTable, console: Console) -> None:
             for one in (row.cells[0], cell)
         )
         side = f" ({comparison.sides[at].name})" if len(comparison.sides) > BESIDE else ""
-        told = f"{row.host} {row.name}: {before} -> {after}, {words.change(cell.contrast)}{side}"
-        console.print(Text(told, WATCHED_COLOURS[cell.judgement]))
+        line = f"{row.host} {row.name}: {before} -> {after}, {words.change(cell.contrast)}{side}"
+        console.print(Text(line, WATCHED_COLOURS[cell.judgement]))
     if comparison.watched:
         more = max(0, len(apart) - MAX_WATCHED)
         said = f"watched hosts: {len(apart)} of {len(comparison.watched)} quantities told apart"
@@ -116,13 +116,13 @@ def _lines(comparison: ComparisonTable) -> Iterator[Text]:
         mine = [effect for effect in words.shown(comparison) if effect.row == row]
         yield Text(mine[0].pattern, "bold")
         for metric in dict.fromkeys(effect.metric for effect in mine):
-            found = [effect for effect in mine if effect.metric == metric]
-            before = found[0].before
+            effects = [effect for effect in mine if effect.metric == metric]
+            before = effects[0].before
             if several:
                 head = Text(f"  {metric.name}  {comparison.sides[0].name} ")
                 head.append(words.entry(before, metric.quantity), "" if before.valid else "strike red")
                 yield head
-            for effect in found:
+            for effect in effects:
                 name = f"    {comparison.sides[effect.side].name} " if several else f"  {metric.name}  "
                 line = Text(name)
                 if not several:
@@ -136,13 +136,13 @@ def _lines(comparison: ComparisonTable) -> Iterator[Text]:
 
 
 def _facts(comparison: ComparisonTable, console: Console) -> None:
-    for swept, side, told in words.operating(comparison):
-        console.print(Text(f"recommended {swept} of {side}: {told}"))
+    for swept, side, values in words.operating(comparison):
+        console.print(Text(f"recommended {swept} of {side}: {values}"))
     if comparison.differences:
         console.print(Text("What else differs:", "yellow"))
     for one in comparison.differences[:MAX_DIFFERENCES]:
-        told = " → ".join(text if len(text) < 60 else text[:57] + "…" for text in one.values)
-        console.print(Text(f"  {one.key}: {told}"), soft_wrap=True)
+        values = " → ".join(text if len(text) < 60 else text[:57] + "…" for text in one.values)
+        console.print(Text(f"  {one.key}: {values}"), soft_wrap=True)
     more = len(comparison.differences) - MAX_DIFFERENCES
     if more > 0:
         console.print(Text(f"  and {more} more (--json and -o FILE.html have them)", "dim"))
@@ -165,7 +165,7 @@ def markdown(comparison: ComparisonTable) -> str:
     parts.append("\n".join(f"- **warning**: {printable.markdown(text)}" for text in comparison.warnings))
     if comparison.operating:
         points = words.operating(comparison)
-        facts = [f"- {swept}, {printable.markdown(f'{side}: {told}')}" for swept, side, told in points]
+        facts = [f"- {swept}, {printable.markdown(f'{side}: {point}')}" for swept, side, point in points]
         parts.append("Where to operate:\n\n" + "\n".join(facts))
     if comparison.differences:
         facts = [
@@ -184,13 +184,13 @@ def _matrix(comparison: ComparisonTable) -> str:
         heads += [side.name, "change"]
     lines = [_line(heads), _line(["---"] * 2 + ["---:"] * (len(heads) - 2))]
     last = -1
-    for (row, metric), found in _by_row(comparison).items():
+    for (row, metric), effects in _by_row(comparison).items():
         quantity = metric.quantity
-        start = next(iter(found.values()))
+        start = next(iter(effects.values()))
         cells = [start.pattern if row != last else "", metric.name, _struck(start.before, quantity)]
         last = row
         for at in range(1, len(comparison.sides)):
-            one = found.get(at)
+            one = effects.get(at)
             if one is None:
                 cells += [units.NONE, units.NONE]
                 continue
@@ -201,10 +201,10 @@ def _matrix(comparison: ComparisonTable) -> str:
 
 
 def _by_row(comparison: ComparisonTable) -> dict[tuple[int, Metric], dict[int, Effect]]:
-    found: dict[tuple[int, Metric], dict[int, Effect]] = {}
+    by_row: dict[tuple[int, Metric], dict[int, Effect]] = {}
     for one in words.shown(comparison):
-        found.setdefault((one.row, one.metric), {})[one.side] = one
-    return found
+        by_row.setdefault((one.row, one.metric), {})[one.side] = one
+    return by_row
 
 
 class _Ready(str):
@@ -232,13 +232,13 @@ def _jobs(comparison: ComparisonTable) -> str:
             cells.append(words.value(cell.sample, row.metric.quantity))
             if at:
                 strong = "**" if cell.judgement in ("better", "worse") else ""
-                told = f"{words.change(cell.contrast)} {words.MARKS[cell.judgement]}".rstrip()
-                cells.append(f"{strong}{told}{strong}")
+                change = f"{words.change(cell.contrast)} {words.MARKS[cell.judgement]}".rstrip()
+                cells.append(f"{strong}{change}{strong}")
         lines.append(_line(cells))
     return "\n".join(lines)
 
 
 def _line(cells: Sequence[str]) -> str:
-    made = (cell if isinstance(cell, _Ready) else printable.markdown(cell) for cell in cells)
-    escaped = (cell.replace(units.THIN, " ") for cell in made)
+    texts = (cell if isinstance(cell, _Ready) else printable.markdown(cell) for cell in cells)
+    escaped = (cell.replace(units.THIN, " ") for cell in texts)
     return f"| {' | '.join(escaped)} |"

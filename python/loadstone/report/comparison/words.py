@@ -143,8 +143,8 @@ def counts(side: Side) -> str:
     whole = sum(side.counts.values())
     if whole == 1:
         return ""
-    told = ", ".join(f"{count} {NAMES[name]}" for name, count in side.counts.items())
-    return f"({told}; {whole} phases in all)"
+    verdicts = ", ".join(f"{count} {NAMES[name]}" for name, count in side.counts.items())
+    return f"({verdicts}; {whole} phases in all)"
 
 
 def shown(comparison: ComparisonTable) -> list[Effect]:
@@ -170,9 +170,9 @@ def _answer(comparison: ComparisonTable) -> str:
         better = [one for one in rated if one.judgement == "better"]
         worse = [one for one in rated if one.judgement == "worse"]
         parts = []
-        for found, word in ((better, "better"), (worse, "worse")):
-            if found:
-                parts.append(f"{word} in {_some(found, rated)}: {_largest(found)}")
+        for effects, word in ((better, "better"), (worse, "worse")):
+            if effects:
+                parts.append(f"{word} in {_some(effects, rated)}: {_largest(effects)}")
         invalid = [one for one in rated if not (one.before.valid and one.after.valid)]
         if invalid:
             parts.append(f"{_rest(len(invalid), len(rated))}not valid")
@@ -188,7 +188,7 @@ def _answer(comparison: ComparisonTable) -> str:
         said.setdefault("; ".join(parts), []).append(name)
     if len(said) > MAX_SAID:
         return _of_many(comparison)
-    return " ".join(f"{', '.join(alike)} against {names[0]}: {found}." for found, alike in said.items())
+    return " ".join(f"{', '.join(alike)} against {names[0]}: {text}." for text, alike in said.items())
 
 
 def title(comparison: ComparisonTable) -> str:
@@ -213,9 +213,9 @@ def _of_many(comparison: ComparisonTable) -> str:
         kinds[kind] = kinds.get(kind, 0) + 1
     parts = [", ".join(f"{count} {kind}" for kind, count in kinds.items())]
     for judgement, word in (("better", "best"), ("worse", "worst")):
-        found = [one for one in firsts if one.judgement == judgement]
-        if found:
-            most = max(found, key=_size)
+        effects = [one for one in firsts if one.judgement == judgement]
+        if effects:
+            most = max(effects, key=_size)
             parts.append(f"{word}: {comparison.sides[most.side].name}, {_largest([most])}")
     return f"{len(comparison.sides) - 1} sides against {comparison.sides[0].name}: {'; '.join(parts)}."
 
@@ -225,9 +225,9 @@ def _beside(mine: Sequence[Effect], rated: Sequence[Effect]) -> Iterator[str]:
     firsts = {one.row: one.judgement for one in rated}
     for judgement in ("worse", "better"):
         others = [one for one in mine if one.judgement == judgement and not one.first and not one.again]
-        found = [one for one in others if firsts.get(one.row) != judgement]
-        if found and len(rated) < len(mine):
-            yield f"but {judgement}: {_largest(found)}"
+        extras = [one for one in others if firsts.get(one.row) != judgement]
+        if extras and len(rated) < len(mine):
+            yield f"but {judgement}: {_largest(extras)}"
 
 
 def _largest(effects: Sequence[Effect]) -> str:
@@ -290,8 +290,8 @@ def _operated(one: OperatingPoint) -> str:
         else f"{units.with_error(at.iops, 'count')} IOPS"
     )
     where = "beyond the largest" if one.value is None else f"{one.value}"
-    told = f"{where}: {rate}, mean {units.figure(at.mean_ns, 'time')}"
-    return told if one.certain else f"{told} (not sure)"
+    description = f"{where}: {rate}, mean {units.figure(at.mean_ns, 'time')}"
+    return description if one.certain else f"{description} (not sure)"
 
 
 def gate(found: Gate, known: Sequence[Power]) -> list[str]:

@@ -99,8 +99,8 @@ def _effects(story: ExperimentStory) -> Iterator[Block]:
         yield ArticleTable(["pattern", "valid runs", *map(name_of, story.metrics)], rows)
         return
     yield Heading(words.sentence(name_of(story.metric)))
-    for found in tables.matrix(story, [story.metric]):
-        yield _factor(found)
+    for table in tables.matrix(story, [story.metric]):
+        yield _factor(table)
     if story.effects.tests:
         yield Paragraph(words.legend(story.effects, story.record.design), "soft")
     spec = charts.effects(story)
@@ -149,8 +149,8 @@ def _shares(story: ExperimentStory) -> Iterator[Block]:
         yield Heading("What matters most")
         yield from _drawn([spec], 1)
         yield ArticleTable(*tables.shares(story))
-        if told := tables.shared(story):
-            yield Paragraph(told, "soft")
+        if note := tables.shared(story):
+            yield Paragraph(note, "soft")
 
 
 def _time(story: ExperimentStory) -> Iterator[Block]:
@@ -170,8 +170,8 @@ def _more(story: ExperimentStory) -> Iterator[Block]:
     # Where nothing was varied, all of them stand in one table.
     if story.metrics[1:] and story.effects.factors:
         yield Heading("Other metrics")
-        for found in tables.matrix(story, story.metrics[1:]):
-            yield _factor(found)
+        for table in tables.matrix(story, story.metrics[1:]):
+            yield _factor(table)
 
 
 def _combinations(story: ExperimentStory) -> Iterator[Block]:

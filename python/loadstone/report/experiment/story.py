@@ -90,18 +90,18 @@ class ExperimentStory:
 
     def cells(self, metric: str) -> dict[str, list[CellValue]]:
         """Return the combinations of each pattern in one metric."""
-        found: dict[str, list[CellValue]] = {}
+        by_pattern: dict[str, list[CellValue]] = {}
         for one in self.effects.cells:
             if one.metric == metric:
-                found.setdefault(one.pattern, []).append(one)
-        return found
+                by_pattern.setdefault(one.pattern, []).append(one)
+        return by_pattern
 
     def changed(self) -> list[ChangedSetting]:
         """Return what was set on the machine, added up over the runs."""
         groups: dict[tuple[str, str], list[MachineSetting]] = {}
         for one in self._settings():
             groups.setdefault((one.control, one.subject), []).append(one)
-        return [_added(control, subject, found) for (control, subject), found in groups.items()]
+        return [_added(control, subject, settings) for (control, subject), settings in groups.items()]
 
     def _settings(self) -> Iterator[MachineSetting]:
         yield from self.record.settings

@@ -94,7 +94,7 @@ class ModelRow:
 
 def matrix(story: ExperimentStory, metrics: Sequence[str]) -> list[FactorTable]:
     """Return a table for each factor, with a line for each pattern and metric."""
-    made = []
+    tables = []
     for factor in story.effects.factors:
         meaning = story.meaning(factor.name)
         lines = [
@@ -103,8 +103,8 @@ def matrix(story: ExperimentStory, metrics: Sequence[str]) -> list[FactorTable]:
             for metric in metrics
         ]
         name = factor.name if meaning == factor.name else f"{factor.name} ({meaning})"
-        made.append(FactorTable(name, tuple(factor.levels), tuple(lines)))
-    return made
+        tables.append(FactorTable(name, tuple(factor.levels), tuple(lines)))
+    return tables
 
 
 def _line(
@@ -134,11 +134,11 @@ def _missing(story: ExperimentStory, pattern: str, metric: str, level: tuple[str
 
 def combinations(story: ExperimentStory) -> list[CombinationRow]:
     """Return all combinations, pattern by pattern."""
-    made = []
+    rows = []
     for pattern, cells in story.cells(story.metric).items():
         for at, one in enumerate(cells):
             ends = [value_of(end, story.metric) for end in (one.low, one.high) if end is not None]
-            made.append(
+            rows.append(
                 CombinationRow(
                     pattern=pattern if at == 0 else "",
                     first=at == 0,
@@ -149,19 +149,19 @@ def combinations(story: ExperimentStory) -> list[CombinationRow]:
                     why=one.why,
                 )
             )
-    return made
+    return rows
 
 
 def patterns(story: ExperimentStory) -> list[list[str]]:
     """Return the mean of each metric for each pattern, where nothing was varied."""
-    found = [story.cells(metric) for metric in story.metrics]
+    by_metric = [story.cells(metric) for metric in story.metrics]
     return [
         [
             pattern,
-            str(found[0][pattern][0].runs),
+            str(by_metric[0][pattern][0].runs),
             *(
                 value_of(cells[pattern][0].value, metric)
-                for metric, cells in zip(story.metrics, found, strict=True)
+                for metric, cells in zip(story.metrics, by_metric, strict=True)
             ),
         ]
         for pattern in story.effects.patterns
@@ -204,23 +204,23 @@ def models(story: ExperimentStory) -> list[ModelRow]:
 
 def notes(story: ExperimentStory) -> list[str]:
     """Return what is to be known of the models, each once, with where it holds."""
-    found: dict[str, list[str]] = {}
+    places: dict[str, list[str]] = {}
     for one in story.effects.models:
         if one.metric in story.metrics:
             for note in one.notes:
-                found.setdefault(note, []).append(f"{one.pattern}, {name_of(one.metric)}")
+                places.setdefault(note, []).append(f"{one.pattern}, {name_of(one.metric)}")
     every = sum(one.metric in story.metrics for one in story.effects.models)
-    return [note if len(where) == every else f"{'; '.join(where)}: {note}" for note, where in found.items()]
+    return [note if len(where) == every else f"{'; '.join(where)}: {note}" for note, where in places.items()]
 
 
 def left_out(story: ExperimentStory) -> list[str]:
     """Return the runs that nothing rests on, those with one reason together."""
-    found: dict[tuple[str, str, str], list[str]] = {}
+    by_reason: dict[tuple[str, str, str], list[str]] = {}
     for one in story.effects.left_out:
-        found.setdefault((one.pattern, words.levels(one.levels), one.why), []).append(one.run)
+        by_reason.setdefault((one.pattern, words.levels(one.levels), one.why), []).append(one.run)
     return [
         f"{pattern}, {chosen}: {', '.join(dict.fromkeys(runs))}: {why}"
-        for (pattern, chosen, why), runs in found.items()
+        for (pattern, chosen, why), runs in by_reason.items()
     ]
 
 
@@ -273,18 +273,18 @@ def design(story: ExperimentStory) -> str:
 
 def terms(story: ExperimentStory) -> list[str]:
     """Return what may explain differences: factors, interactions, and at last what is neither."""
-    found = dict.fromkeys(one.term for one in story.effects.shares if one.metric == story.metric)
+    names = dict.fromkeys(one.term for one in story.effects.shares if one.metric == story.metric)
     return sorted(
-        found, key=lambda term: (term in LAST, LAST.index(term) if term in LAST else term.count(":"))
+        names, key=lambda term: (term in LAST, LAST.index(term) if term in LAST else term.count(":"))
     )
 
 
 def shares(story: ExperimentStory) -> tuple[list[str], list[list[str]]]:
     """Return headings and rows: what explains the differences between runs, by pattern."""
-    found = [one for one in story.effects.shares if one.metric == story.metric]
+    metric_shares = [one for one in story.effects.shares if one.metric == story.metric]
     rows = []
     for term in terms(story):
-        mine = {one.pattern: one for one in found if one.term == term}
+        mine = {one.pattern: one for one in metric_shares if one.term == term}
         known = [mine.get(pattern) for pattern in story.effects.patterns]
         rows.append(
             [written(term), *(units.NONE if one is None else _share(one.eta_squared) for one in known)]
@@ -317,14 +317,14 @@ def drifts(story: ExperimentStory) -> list[str]:
 
 def outliers(story: ExperimentStory) -> list[str]:
     """Name the runs that lie far from what the others let expect."""
-    found: dict[tuple[str, str], list[str]] = {}
+    by_run: dict[tuple[str, str], list[str]] = {}
     for one in story.effects.outliers:
         if one.metric in story.metrics:
             said = f"{name_of(one.metric)} {units.digits(one.ratio)} times"
-            found.setdefault((one.run, one.pattern), []).append(said)
+            by_run.setdefault((one.run, one.pattern), []).append(said)
     return [
         f"Outlier: {run}, {pattern}: {', '.join(said)} what the other runs let expect."
-        for (run, pattern), said in found.items()
+        for (run, pattern), said in by_run.items()
     ]
 
 

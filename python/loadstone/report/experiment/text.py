@@ -42,12 +42,12 @@ def terminal(story: ExperimentStory, console: Console) -> None:
     console.print(Text(words.headline(story), "bold"))
     _choices(story, console)
     console.print(Text(tables.counts(story), "dim"))
-    for found in tables.matrix(story, [story.metric]):
+    for table in tables.matrix(story, [story.metric]):
         console.print()
-        if console.width >= NARROW and len(found.levels) <= 5:
-            console.print(_table(found))
+        if console.width >= NARROW and len(table.levels) <= 5:
+            console.print(_table(table))
         else:
-            for line in _lines(found):
+            for line in _lines(table):
                 console.print(line)
     if story.effects.tests:
         console.print(Text(words.legend(story.effects, story.record.design), "dim"))

@@ -169,9 +169,9 @@ def _others(apart: Sequence[LevelEffect], most: LevelEffect) -> str:
         one for one in apart if (one.pattern, one.metric, one.against) == same and one.level != most.level
     ]
     others.sort(key=lambda one: -abs(_log(one)))
-    told = [f"{one.level} {change(one.change)}" for one in others[:MOST_LEVELS]]
-    rest = len(others) - len(told)
-    return "".join(f", {one}" for one in told) + (f", and {rest} more levels differ" if rest else "")
+    changes = [f"{one.level} {change(one.change)}" for one in others[:MOST_LEVELS]]
+    rest = len(others) - len(changes)
+    return "".join(f", {one}" for one in changes) + (f", and {rest} more levels differ" if rest else "")
 
 
 def _depending(story: ExperimentStory, one: LevelEffect) -> str:
@@ -193,8 +193,8 @@ def _depending(story: ExperimentStory, one: LevelEffect) -> str:
 
 def _simple(pair: Interaction, factor: str, level: str, against: str) -> str:
     """Write the least and the largest of an effect over the levels of the other factor."""
-    found = [one for one in pair.simple if (one.factor, one.level, one.against) == (factor, level, against)]
-    ends = sorted(found, key=lambda one: one.change.ratio)
+    effects = [one for one in pair.simple if (one.factor, one.level, one.against) == (factor, level, against)]
+    ends = sorted(effects, key=lambda one: one.change.ratio)
     return ", ".join(f"{change(one.change)} with {one.other}={one.at}" for one in (ends[0], ends[-1]))
 
 
@@ -219,8 +219,8 @@ def choice(effects: Effects, one: Recommendation) -> str:
     stays = one.levels if one.change is None and one.limit_metric is None else {}
     better = [each for each in mine if each.judgement == "better" and stays.get(each.factor) == each.against]
     if better:
-        told = ", ".join(f"{each.factor}={each.level}: {change(each.change)}" for each in better)
-        return f"{told}, averaged over the other factors; which combination is best is not told apart."
+        changes = ", ".join(f"{each.factor}={each.level}: {change(each.change)}" for each in better)
+        return f"{changes}, averaged over the other factors; which combination is best is not told apart."
     said = f"{levels(one.levels)}: {value(one.value, one.metric)}"
     if one.change is not None and one.against is not None:
         said += f", {change(one.change)} against {levels(one.against)}"
@@ -268,8 +268,8 @@ def drift(one: DriftFound) -> str:
     """Write whether there was a drift, and how it was taken out."""
     if one.change is None:
         return (one.why or "not known").rstrip(".")
-    found = "drifted by" if one.found else "no drift told apart:"
-    return f"{found} {change(one.change)} over the experiment; taken out {TAKEN[one.taken_out]}"
+    finding = "drifted by" if one.found else "no drift told apart:"
+    return f"{finding} {change(one.change)} over the experiment; taken out {TAKEN[one.taken_out]}"
 
 
 def pair_of_factors(one: Interaction) -> str:

@@ -34,18 +34,20 @@ def source(
     """
     if notes is None:
         notes = [str(note.get("text", note) if isinstance(note, dict) else note) for note in bundle.notes]
-    asked = workload if workload is not None else bundle.workload
+    requested_workload = workload if workload is not None else bundle.workload
     if bundle.doubt is not None:
         notes = [bundle.doubt, *notes]
     if disks is None:
         disks = disk_use.disks(bundle.host())
-    return collect.Source(bundle.plan, asked, bundle.samples(), bundle.events, notes=notes, disks=disks)
+    return collect.Source(
+        bundle.plan, requested_workload, bundle.samples(), bundle.events, notes=notes, disks=disks
+    )
 
 
 def json_document(bundle: Bundle, plus: bool = True) -> dict[str, Any]:
     """Return fio's JSON document of a run; with `plus`, histogram bins (`json+`)."""
-    made = document.document(collect.report(source(bundle)), plus=plus)
-    return made if bundle.verified is not False else {"loadstone verified": False, **made}
+    fio_json = document.document(collect.report(source(bundle)), plus=plus)
+    return fio_json if bundle.verified is not False else {"loadstone verified": False, **fio_json}
 
 
 def normal_text(bundle: Bundle) -> str:
@@ -66,6 +68,6 @@ def write_logs(bundle: Bundle, directory: Path) -> list[Path]:
     A run that asked for none gets averages of bandwidth, IOPS and latencies over the
     run's own intervals, by the names `<job>_<kind>.<N>.log`.
     """
-    found, ios = source(bundle), logs.ios_of(bundle)
-    written = logs.write(logs.asked_or_default(found), ios, directory)
-    return written if ios is None else [*written, *iolog.write(found, ios, directory)]
+    run_source, ios = source(bundle), logs.ios_of(bundle)
+    written = logs.write(logs.asked_or_default(run_source), ios, directory)
+    return written if ios is None else [*written, *iolog.write(run_source, ios, directory)]

@@ -187,8 +187,8 @@ def _only_last_flushes(plan: Plan) -> pl.Expr:
 def _fill_totals(lines: Sequence[JobLine], rows: pl.DataFrame) -> None:
     keys = ("line", "op", "priority")
     histograms: dict[str, dict[tuple[int, ...], Histogram]] = {kind: {} for kind in KINDS}
-    for kind, found in histograms.items():
-        add_histograms(found, rows, kind, keys)
+    for kind, by_key in histograms.items():
+        add_histograms(by_key, rows, kind, keys)
     # fio has no word for an I/O that waits for its turn in the generator, and its readers
     # expect slat and clat to add up to lat: waiting is submission to it.
     waited = pl.col("wait_sum_ns").sum()
@@ -280,7 +280,7 @@ def _fill_depths(line: JobLine, together: Iterable[Member], source: Source) -> N
 def _fill_errors(line: JobLine, together: Iterable[Member], source: Source) -> None:
     streams = {stream for member in together for stream in member.streams}
     line.total_errors = sum(direction.errors for direction in line.directions)
-    found = _end(streams, source, goes_on=line.continue_on_error)
+    end = _end(streams, source, goes_on=line.continue_on_error)
     number_of = numbers(source.plan)
     clones = {number_of[stream] for stream in streams}
     line.failed_clones = sum(
@@ -291,12 +291,12 @@ def _fill_errors(line: JobLine, together: Iterable[Member], source: Source) -> N
         ).ended_by_error
         for clone in clones
     )
-    line.first_error = found.first_error
-    if not found.failed:
+    line.first_error = end.first_error
+    if not end.failed:
         return
-    line.error = found.first_error or (_ETIMEDOUT if found.reasons & {"rate_minimum", "latency"} else _EIO)
-    function = "check_min_rate" if "rate_minimum" in found.reasons else "io_u error"
-    if "latency" in found.reasons:
+    line.error = end.first_error or (_ETIMEDOUT if end.reasons & {"rate_minimum", "latency"} else _EIO)
+    function = "check_min_rate" if "rate_minimum" in end.reasons else "io_u error"
+    if "latency" in end.reasons:
         function = "max latency exceeded"
     if line.error == _EILSEQ:
         function = "verify"

@@ -196,10 +196,10 @@ def _direction(
 
 
 def _priorities(line: JobLine, figures: Direction, *, plus: bool) -> dict[str, Any]:
-    found = line.by_priority(figures)
+    latencies = line.by_priority(figures)
     percentiles = line.clat_percentiles or line.lat_percentiles
     entries = []
-    for priority, latency in found:
+    for priority, latency in latencies:
         class_, level, hint = io_priority.parts(priority)
         entries.append(
             {

@@ -27,9 +27,9 @@ def histogram_rows(rows: pl.DataFrame, coarseness: int) -> Iterator[tuple[int, i
     `rows` are samples with a `window` column; each column sums 2^coarseness buckets of the
     completion latency.
     """
-    found: dict[tuple[int, ...], Histogram] = {}
-    add_histograms(found, rows, "clat", ("window", "op"))
-    for (window, op), histogram in sorted(found.items(), key=lambda one: one[0]):
+    histograms: dict[tuple[int, ...], Histogram] = {}
+    add_histograms(histograms, rows, "clat", ("window", "op"))
+    for (window, op), histogram in sorted(histograms.items(), key=lambda one: one[0]):
         within, beyond = np.split(histogram.counts, [LAST_FIO_BUCKET])
         columns = np.append(within, beyond.sum()).reshape(-1, 2**coarseness).sum(axis=1)
         yield window, op, ", ".join(map(str, columns.tolist()))

@@ -74,7 +74,7 @@ class LogFile:
 
 def requested(plan: Plan, everyone: Sequence[Member], directory: Path) -> list[LogFile]:
     """Find all log files the jobs ask for, under `directory` unless their prefix is absolute."""
-    found: list[LogFile] = []
+    files: list[LogFile] = []
     number_of = numbers(plan)
     for member in everyone:
         logs, stats = member.job.outputs.logs, member.job.outputs.stats
@@ -94,8 +94,8 @@ def requested(plan: Plan, everyone: Sequence[Member], directory: Path) -> list[L
             by_stream = kind != "clat_hist" and not window_ms
             for stream in member.streams if by_stream else member.streams[:1]:
                 path = directory / _name(member.job, prefix, kind, number_of[stream])
-                found.append(LogFile(kind, path, member, stream, window_ms))
-    return found
+                files.append(LogFile(kind, path, member, stream, window_ms))
+    return files
 
 
 def _name(job: Job, prefix: str | None, kind: str, number: int) -> str:
@@ -148,8 +148,8 @@ def asked_or_default(source: Source) -> Source:
 
     def logging(job: Job) -> Job:
         name = job.name.replace("/", "_")
-        asked = {"bw": name, "iops": name, "lat": name, "avg_msec": window_ms}
-        return job.changed({f"outputs.logs.{log}": value for log, value in asked.items()})
+        options = {"bw": name, "iops": name, "lat": name, "avg_msec": window_ms}
+        return job.changed({f"outputs.logs.{log}": value for log, value in options.items()})
 
     workload = source.workload.model_copy(update={"jobs": tuple(map(logging, source.workload.jobs))})
     return replace(source, workload=workload, everyone=[])

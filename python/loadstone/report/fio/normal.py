@@ -228,10 +228,10 @@ def _latency(label: str, latency: Latency) -> str:
 
 
 def _percentiles(label: str, latency: Latency, line: JobLine) -> list[str]:
-    found = percentiles(latency, line.percentiles)
-    if not found:
+    points = percentiles(latency, line.percentiles)
+    if not points:
         return []
-    low, high = found[0][1], found[-1][1]
+    low, high = points[0][1], points[-1][1]
     unit, divisor = "nsec", 1
     if low > 2_000_000 and high > 99_999_999:
         unit, divisor = "msec", 1_000_000
@@ -240,7 +240,7 @@ def _percentiles(label: str, latency: Latency, line: JobLine) -> list[str]:
     precision = 2
     width = max(5, int(math.log10(high // divisor) + 1) if high // divisor else 0)
     per_line = _LINE_WIDTH // (precision + 10 + width)
-    cells = [f"{p:{precision + 3}.{precision}f}th=[{-(-value // divisor):{width}d}]" for p, value in found]
+    cells = [f"{p:{precision + 3}.{precision}f}th=[{-(-value // divisor):{width}d}]" for p, value in points]
     rows = [cells[i : i + per_line] for i in range(0, len(cells), per_line)]
     body = ["     | " + ", ".join(row) for row in rows]
     return [f"    {label} percentiles ({unit}):", *(b + "," for b in body[:-1]), body[-1]]

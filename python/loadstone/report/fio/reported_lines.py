@@ -60,28 +60,28 @@ def members(plan: Plan, workload: Workload) -> list[Member]:
     starts the next job. Of several hosts the jobs begin again with each.
     """
     jobs = cycle(workload.jobs)
-    found: list[Member] = []
+    everyone: list[Member] = []
     for index, unit in enumerate(plan.units):
-        later_clone = bool(unit.clone) and bool(found) and found[-1].job.name == unit.name
-        job = found[-1].job if later_clone else _job_named(islice(jobs, len(workload.jobs)), unit.name)
-        found.append(Member(index, job))
+        later_clone = bool(unit.clone) and bool(everyone) and everyone[-1].job.name == unit.name
+        job = everyone[-1].job if later_clone else _job_named(islice(jobs, len(workload.jobs)), unit.name)
+        everyone.append(Member(index, job))
     number_of = numbers(plan)
     for index, stream in enumerate(plan.streams):
-        member = found[plan.cells[stream.files[0].cell].unit]
+        member = everyone[plan.cells[stream.files[0].cell].unit]
         if not member.streams:
             member.number = number_of[index]
         member.streams.append(index)
-    return found
+    return everyone
 
 
 def numbers(plan: Plan) -> list[int]:
     """Return fio's number of each stream: reading back is a part of the clone that wrote."""
-    found: list[int] = []
+    stream_numbers: list[int] = []
     for index, stream in enumerate(plan.streams):
         of_the_one_before = index > 0 and stream.name == f"{plan.streams[index - 1].name}.verify"
-        last = found[-1] if found else 0
-        found.append(last if of_the_one_before else last + 1)
-    return found
+        last = stream_numbers[-1] if stream_numbers else 0
+        stream_numbers.append(last if of_the_one_before else last + 1)
+    return stream_numbers
 
 
 def _job_named(jobs: Iterator[Job], name: str) -> Job:
@@ -93,16 +93,16 @@ def _job_named(jobs: Iterator[Job], name: str) -> Job:
 
 def group_members(plan: Plan, everyone: Sequence[Member]) -> list[list[Member]]:
     """Members by line of the result: with `group_reporting` a group's jobs share a line."""
-    found: list[list[Member]] = []
+    groups: list[list[Member]] = []
     last_group: int | None = None
     for member in everyone:
         group = plan.units[member.unit].group
         if member.job.schedule.group_reporting and last_group == group:
-            found[-1].append(member)
+            groups[-1].append(member)
         else:
-            found.append([member])
+            groups.append([member])
         last_group = group
-    return found
+    return groups
 
 
 def empty_line(plan: Plan, together: Sequence[Member]) -> JobLine:
@@ -131,9 +131,9 @@ def empty_line(plan: Plan, together: Sequence[Member]) -> JobLine:
 
 def _goes_on(job: Job) -> bool:
     """Whether a failed I/O may be no end, as `ignore_error` says, too: then fio tells of errors."""
-    asked = job.errors
-    return (asked.continue_on_error or "none") != "none" or bool(
-        asked.ignore_read_errors or asked.ignore_write_errors
+    errors = job.errors
+    return (errors.continue_on_error or "none") != "none" or bool(
+        errors.ignore_read_errors or errors.ignore_write_errors
     )
 
 
@@ -154,8 +154,8 @@ def of_fio(options: dict[str, str]) -> dict[str, str]:
 
 def _clat_percentiles(job: Job) -> bool:
     """Whether there are percentiles; where a latency is not measured fio has none of it."""
-    asked = job.outputs.stats.clat_percentiles
-    return job.outputs.stats.show_clat is not False and (True if asked is None else asked)
+    option = job.outputs.stats.clat_percentiles
+    return job.outputs.stats.show_clat is not False and (True if option is None else option)
 
 
 def headers(plan: Plan, everyone: Sequence[Member]) -> list[str]:
@@ -207,8 +207,8 @@ def _spans(plan: Plan, member: Member, digits: int) -> list[str]:
     if not isinstance(work, RowWork):
         pattern = plan.streams[member.streams[0]].pattern
         return [
-            _asked_size(asked, digits) or _span(done, digits)
-            for asked, done in zip(
+            _asked_size(requested, digits) or _span(done, digits)
+            for requested, done in zip(
                 blocks_of(member.job).sizes.bs, (pattern.read, pattern.write, pattern.trim), strict=True
             )
         ]

@@ -230,8 +230,8 @@ class JobLine:
     def by_priority(self, figures: Direction) -> list[tuple[int, Latency]]:
         """Priorities of a direction with the latency fio shows of them; empty with only one."""
         kind = self.shown_latency
-        found = [(priority, getattr(each, kind)) for priority, each in sorted(figures.priorities.items())]
-        with_samples = [(priority, latency) for priority, latency in found if latency.count]
+        latencies = [(priority, getattr(each, kind)) for priority, each in sorted(figures.priorities.items())]
+        with_samples = [(priority, latency) for priority, latency in latencies if latency.count]
         return with_samples if len(with_samples) > 1 else []
 
     def shown(self) -> list[tuple[str, int, Direction]]:

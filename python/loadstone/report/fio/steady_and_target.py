@@ -28,11 +28,11 @@ def steady(together: Sequence[Member], plan: Plan, events: Iterable[Mapping[str,
         return None
     streams = {stream for member in together for stream in member.streams}
     rules = {index for index, rule in enumerate(plan.steady) if streams & set(rule.streams)}
-    found = next((e for e in events if e.get("type") == "steady" and e.get("rule") in rules), {})
+    event = next((e for e in events if e.get("type") == "steady" and e.get("rule") in rules), {})
     size = (job.steady.duration_ns or 0) // (job.steady.interval_ns or SECOND_NS)
 
     def samples(name: str) -> list[int]:
-        taken = [int(value) for value in found.get(name, ())]
+        taken = [int(value) for value in event.get(name, ())]
         return taken + [0] * (size - len(taken))
 
     rule = job.steady.rule
@@ -43,10 +43,10 @@ def steady(together: Sequence[Member], plan: Plan, events: Iterable[Mapping[str,
         slope_wanted=rule.slope,
         percent=rule.percent,
         duration_s=(job.steady.duration_ns or 0) // SECOND_NS,
-        attained=bool(found.get("attained")),
-        criterion=float(found.get("criterion") or 0.0),
-        deviation=float(found.get("deviation") or 0.0),
-        slope=float(found.get("slope") or 0.0),
+        attained=bool(event.get("attained")),
+        criterion=float(event.get("criterion") or 0.0),
+        deviation=float(event.get("deviation") or 0.0),
+        slope=float(event.get("slope") or 0.0),
         iops=samples("ops_per_second"),
         bytes_per_s=samples("bytes_per_second"),
         lat_ns=samples("lat_mean_ns"),

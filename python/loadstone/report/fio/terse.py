@@ -111,12 +111,12 @@ def _latency(latency: Latency) -> list[str]:
 def _percentiles(line: JobLine, figures: Direction) -> list[str]:
     wanted: Sequence[float] = sorted(line.percentiles)[:_PERCENTILE_FIELDS]
     if line.lat_percentiles:
-        found = dict(percentiles(figures.lat, wanted))
+        values = dict(percentiles(figures.lat, wanted))
     elif line.clat_percentiles:
-        found = dict(percentiles(figures.clat, wanted))
+        values = dict(percentiles(figures.clat, wanted))
     else:
-        wanted, found = (), {}
-    fields = [f"{p:f}%={found.get(p, 0) // 1000}" for p in wanted]
+        wanted, values = (), {}
+    fields = [f"{p:f}%={values.get(p, 0) // 1000}" for p in wanted]
     return fields + ["0%=0"] * (_PERCENTILE_FIELDS - len(fields))
 
 

@@ -532,16 +532,16 @@ def _broken_at_gaps(rows: Sequence[Spec], field: str) -> list[Spec]:
     lines: dict[str, list[Spec]] = {}
     for row in sorted(rows, key=lambda one: float(one["t"])):
         lines.setdefault(row[field], []).append(row)
-    made: list[Spec] = []
-    for name, found in lines.items():
-        steps = sorted(after["t"] - before["t"] for before, after in itertools.pairwise(found))
+    with_gaps: list[Spec] = []
+    for name, points in lines.items():
+        steps = sorted(after["t"] - before["t"] for before, after in itertools.pairwise(points))
         usual = steps[len(steps) // 2] if steps else 0.0
-        for before, after in itertools.pairwise(found):
-            made.append(before)
+        for before, after in itertools.pairwise(points):
+            with_gaps.append(before)
             if after["t"] - before["t"] > GAP * usual:
-                made.append({"t": (before["t"] + after["t"]) / 2, field: name})
-        made.append(found[-1])
-    return made
+                with_gaps.append({"t": (before["t"] + after["t"]) / 2, field: name})
+        with_gaps.append(points[-1])
+    return with_gaps
 
 
 def _ramps(summary: Summary, span_s: tuple[float, float]) -> list[Spec]:

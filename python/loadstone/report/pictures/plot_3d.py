@@ -152,19 +152,19 @@ def _back_to_front(rows: int, columns: int) -> list[tuple[int, int]]:
 
 def _labels(grid: Grid, height: _Height) -> list[Spec]:
     wide, deep = len(grid.columns), len(grid.rows)
-    made = [
+    labels = [
         _label((0, deep + 0.25, height.at(tick)), _short(grid.write(tick)), "right")
         for tick in height.ticks()
     ]
-    made += [
+    labels += [
         _label((column + 0.5, deep + 0.35, 0), name, "right") for column, name in enumerate(grid.columns)
     ]
-    made += [_label((wide + 0.35, row + 0.5, 0), name, "left") for row, name in enumerate(grid.rows)]
+    labels += [_label((wide + 0.35, row + 0.5, 0), name, "left") for row, name in enumerate(grid.rows)]
     longest = max(map(len, grid.columns)) / 4 + 1.1
-    made.append(_label((wide / 2, deep + longest, 0), grid.across, "right", "#555"))
+    labels.append(_label((wide / 2, deep + longest, 0), grid.across, "right", "#555"))
     longest = max(map(len, grid.rows)) / 4 + 1.1
-    made.append(_label((wide + longest, deep / 2, 0), grid.down, "left", "#555"))
-    return made
+    labels.append(_label((wide + longest, deep / 2, 0), grid.down, "left", "#555"))
+    return labels
 
 
 def _short(text: str) -> str:

@@ -40,7 +40,7 @@ SCALES: Final = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
 def lanes(summary: Summary) -> list[tuple[str, Spec]]:
     """Return a picture for each watched host: the load above, the host's strips below it."""
-    found = []
+    pictures = []
     for host in watched.hosts(summary.bundle):
         tracks = {one.key: one for one in watched.tracks(host.rows, host.facts)}
         known = [
@@ -53,8 +53,8 @@ def lanes(summary: Summary) -> list[tuple[str, Spec]]:
             for at, (title, chosen) in enumerate(known)
         ]
         if strips:
-            found.append((host.name, _together(summary, host, strips)))
-    return found
+            pictures.append((host.name, _together(summary, host, strips)))
+    return pictures
 
 
 def _together(summary: Summary, host: WatchedHost, strips: Sequence[Spec]) -> Spec:

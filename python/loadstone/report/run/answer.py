@@ -59,14 +59,14 @@ def answer(summary: Summary, audited: Audited | None = None) -> RunAnswer:
     verdicts = [None] * len(totals) if audited is None else [phase.verdict for phase in audited.phases]
     if len(verdicts) != len(totals):
         verdicts = [None] * len(totals)
-    found = [
+    measured_phases = [
         _phase(summary, total, verdict)
         for total, verdict in zip(totals, verdicts, strict=True)
         if total.data is not None and total.data.operations
     ]
     whole = audited.verdict if audited is not None else None
     return RunAnswer(
-        phases=tuple(found),
+        phases=tuple(measured_phases),
         kind=whole.kind if whole is not None else None,
         believe=None if whole is None else _believe(whole),
         why=whole.sentences if whole is not None else "",
@@ -124,8 +124,8 @@ def _latencies(data: OpTotals) -> list[str]:
     if lat is None:
         return []
     p99 = lat.percentile(99)
-    told = [f"mean {units.figure(lat.mean, 'time')}"]
-    return told + ([f"p99 {units.duration(p99)}"] if p99 is not None else [])
+    latencies = [f"mean {units.figure(lat.mean, 'time')}"]
+    return latencies + ([f"p99 {units.duration(p99)}"] if p99 is not None else [])
 
 
 def _parts(total: Total) -> list[str]:

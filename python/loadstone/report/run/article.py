@@ -59,9 +59,9 @@ RATES: Final = (
 def article(summary: Summary, audited: Audited | None = None) -> Article:
     """Return what the report says of a run."""
     bundle = summary.bundle
-    found = answer.answer(summary, audited)
+    run_answer = answer.answer(summary, audited)
     blocks: list[Block] = [Paragraph(bundle.doubt, "doubt")] if bundle.doubt else []
-    blocks += _answer(found)
+    blocks += _answer(run_answer)
     if bundle.status != "complete":
         blocks.append(Paragraph(page.STATUS[bundle.status]))
     blocks.append(Facts(page.facts(summary)))
@@ -115,21 +115,21 @@ def _result(summary: Summary) -> list[Block]:
     if summary.totals("host"):
         tables.append(("Each host", "host", page.result_rows(answer.by_phase(summary, "host"))))
     blocks: list[Block] = []
-    for title, of, found in tables:
+    for title, of, lines in tables:
         rows: list[list[TableCell | str]] = [
-            [TableCell(name, strong=name == "total"), op, *cells] for name, op, cells, _ in found
+            [TableCell(name, strong=name == "total"), op, *cells] for name, op, cells, _ in lines
         ]
         if rows:
             blocks += [Heading(title), ArticleTable([of, *RESULT[1:]], rows, names=2)]
-    asked = [
+    rates = [
         [job, op, *cells, "held" if held else "NOT HELD"] for job, op, cells, held in page.rates(summary)
     ]
-    blocks += [Heading("Rates"), ArticleTable(RATES, asked, names=2)] if asked else []
+    blocks += [Heading("Rates"), ArticleTable(RATES, rates, names=2)] if rates else []
     sheet = [data_sheet.cells(row) for row in summary.spec]
-    told = [[job, op, source, *values] for job, op, *values, source in sheet]
+    sheet_rows = [[job, op, source, *values] for job, op, *values, source in sheet]
     blocks += (
-        [Heading("Against the data sheet"), ArticleTable(data_sheet.HEADINGS[1:], told, names=3)]
-        if told
+        [Heading("Against the data sheet"), ArticleTable(data_sheet.HEADINGS[1:], sheet_rows, names=3)]
+        if sheet_rows
         else []
     )
     return blocks

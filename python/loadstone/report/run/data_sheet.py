@@ -58,8 +58,8 @@ def _percent(share: float, share_error: float | None) -> str:
     if share_error is None:
         return f"{text}{units.THIN}%"
     places, error = len(text.partition(".")[2]), share_error * 100
-    told = f"{error:.{places}f}" if round(error, places) > 0 else f"<{10.0**-places:.{places}f}"
-    return f"{text}{units.THIN}±{units.THIN}{told}{units.THIN}%"
+    error_text = f"{error:.{places}f}" if round(error, places) > 0 else f"<{10.0**-places:.{places}f}"
+    return f"{text}{units.THIN}±{units.THIN}{error_text}{units.THIN}%"
 
 
 def _rate(row: SpecRow, value: float) -> str:

@@ -55,11 +55,11 @@ def troubles(summary: Summary) -> list[str]:
     record = summary.bundle.hosts
     if record is None:
         return []
-    told = [f"{part.name}: {part.error}" for part in record.hosts if part.error]
+    errors = [f"{part.name}: {part.error}" for part in record.hosts if part.error]
     events = [
         f"after {one['at_s']:.1f} s: {one['host']}: {one['text']}" for one in record.events if one.get("host")
     ]
-    return [*told, *(text for text in events if not any(text.endswith(one) for one in told))]
+    return [*errors, *(text for text in events if not any(text.endswith(one) for one in errors))]
 
 
 def _cells(summary: Summary, part: HostPart, whole: int) -> list[str]:

@@ -169,17 +169,17 @@ def sections(summary: Summary) -> list[tuple[By, Total]]:
 
 def pictures(summary: Summary, audited: Audited | None = None) -> list[Spec]:
     """Return every chart of the report; those of one job stand side by side."""
-    found = [charts.iops(summary), charts.bandwidth(summary)]
+    specs = [charts.iops(summary), charts.bandwidth(summary)]
     for by, total in sections(summary):
         for spec in of_line(summary, by, total):
             if spec is not None and summary.totals("job")[1:]:
                 spec["title"] = f"{total.line.name}: {spec['title']}"
-            found.append(spec)
-    found += [charts.spread(summary), charts.distribution(summary)]
+            specs.append(spec)
+    specs += [charts.spread(summary), charts.distribution(summary)]
     limited_by = audited.verdict.limited_by if audited else None
-    found += path_chart.of_hosts(hosts.paths(summary), limited_by)
-    found += [charts.host_cpu(summary), charts.host_memory(summary)]
-    return [spec for spec in found if spec is not None]
+    specs += path_chart.of_hosts(hosts.paths(summary), limited_by)
+    specs += [charts.host_cpu(summary), charts.host_memory(summary)]
+    return [spec for spec in specs if spec is not None]
 
 
 def picture(summary: Summary, audited: Audited | None, kind: str, path: Path) -> bytes:
@@ -207,9 +207,9 @@ def _drawn(drawer: Drawer, *specs: Spec | None) -> list[tuple[str, Svg]]:
 def title(summary: Summary) -> str:
     """Return what a report is called: its job file, or its jobs."""
     names = [total.line.name for total in summary.totals("job")]
-    asked = summary.bundle.request.get("options", {}).get("job")
-    if len(names) > 1 and asked and asked != "-":
-        return Path(str(asked)).name
+    job_file = summary.bundle.request.get("options", {}).get("job")
+    if len(names) > 1 and job_file and job_file != "-":
+        return Path(str(job_file)).name
     every = ", ".join(names)
     return (
         every

@@ -33,11 +33,11 @@ def of_hosts(named: Sequence[tuple[str, Paths]], limited_by: str | None = None) 
 
 def path(paths: Paths, limited_by: str | None = None, title: str = TITLE) -> Spec | None:
     """Return the chart; None for a path without layers."""
-    found = members(paths, limited_by)
-    if not found:
+    layers = members(paths, limited_by)
+    if not layers:
         return None
-    known = any(member.bars for _, member in found)
-    rows = _rows(found)
+    known = any(member.bars for _, member in layers)
+    rows = _rows(layers)
     names = {row["line"]: row["name"] for row in rows}
     # Room for a wider font than the one the chart is laid out with.
     room = min(MAX_LABEL, LETTER * max(map(len, names.values())))

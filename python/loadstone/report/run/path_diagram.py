@@ -311,9 +311,9 @@ def _marks(paths: Paths, limited_by: str | None) -> dict[str, str]:
     named = [name for name in (limited_by or "").split(" + ") if paths.named(name) is not None]
     if named:
         return dict.fromkeys(named, "bottleneck")
-    found, how = paths.narrowest()
+    uses, how = paths.narrowest()
     return dict.fromkeys(
-        (use.layer.name for use in found), "at its ceiling" if how == "ceiling" else "always busy"
+        (use.layer.name for use in uses), "at its ceiling" if how == "ceiling" else "always busy"
     )
 
 

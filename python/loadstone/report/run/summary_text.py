@@ -27,14 +27,14 @@ DEAREST: Final = 4
 
 def rate(row: Pacing) -> str:
     """Say what a paced operation was asked for, what it did and how late its I/Os started."""
-    asked, achieved = (per_second(value, row) for value in (row.asked_per_s, row.achieved_per_s))
+    requested, achieved = (per_second(value, row) for value in (row.asked_per_s, row.achieved_per_s))
     late = late_starts(row)
     return say(
         "report.rate.held" if row.held else "report.rate.not_held",
         job=row.job,
         op=row.op,
         achieved=achieved,
-        asked=asked,
+        asked=requested,
         late=f"; {late}" if late else "",
     )
 
@@ -46,8 +46,8 @@ def rates(rows: Sequence[Pacing]) -> list[tuple[str, bool]]:
         return [(rate(row), row.held) for row in rows]
     latest = max((row.wait.max_ns for row in held if row.wait is not None), default=None)
     late = "" if latest is None else f"; {say('report.rate.latest', latest_ns=latest)}"
-    told = say("report.rate.all_held", held=len(held), rates=len(rows), late=late)
-    return [*((rate(row), False) for row in rows if not row.held), (told, True)]
+    line = say("report.rate.all_held", held=len(held), rates=len(rows), late=late)
+    return [*((rate(row), False) for row in rows if not row.held), (line, True)]
 
 
 def of_verified(verified_blocks: VerifiedBlocks) -> str:
@@ -148,6 +148,6 @@ def of_watched(one: ResultWatched) -> str:
         )
         parts.append(f"its clock is {offset} ± {error} {way}")
     costs = [(one.cpu_share_here, "here"), (one.cpu_share_there, "there")]
-    told = [f"{units.percent(100 * share)} of a CPU {where}" for share, where in costs if share is not None]
-    parts += [f"watching took {' and '.join(told)}"] if told else []
+    shares = [f"{units.percent(100 * share)} of a CPU {where}" for share, where in costs if share is not None]
+    parts += [f"watching took {' and '.join(shares)}"] if shares else []
     return "; ".join(parts) + "."

@@ -104,9 +104,9 @@ def _laid_out(
     for name, total in listed:
         rows += [] if beside else [[name]]
         for index, (op, stats) in enumerate(total.ops.items()):
-            told = cells(stats, errors=errors)
+            texts = cells(stats, errors=errors)
             first = "" if index or not beside else name
-            rows.append([first, op, *(told[at] for at in columns)])
+            rows.append([first, op, *(texts[at] for at in columns)])
     whole = [row for row in rows if len(row) > 1]
     widths = [max(cell_len(row[at]) for row in whole) for at in range(len(whole[0]))]
     return [(_joined(row, widths), index == 0 or len(row) == 1) for index, row in enumerate(rows)]

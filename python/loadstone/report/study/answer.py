@@ -44,9 +44,9 @@ def answer(study: StudyRecord, runs: Sequence[RunFigures]) -> str:
     if study.settings.get("rounds"):
         found_rounds = rounds(runs, study.settings)
         return _first(study_rounds.sentences(found_rounds)) if found_rounds is not None else ""
-    found = [one for one in curves(runs, slo_of(study)) if one.loads]
-    if found:
-        return of_curves(found)
+    study_curves = [one for one in curves(runs, slo_of(study)) if one.loads]
+    if study_curves:
+        return of_curves(study_curves)
     return _of_patterns(patterns(runs))
 
 
@@ -56,11 +56,11 @@ def of_curves(found: Sequence[Curve]) -> str:
     if not known:
         return study_curve.sentences(found[0])[0]
     known.sort(key=lambda one: -(one.maximum.rate.value if one.maximum is not None else 0.0))
-    told = [_curve(one) for one in known[:NAMED]]
+    maxima = [_curve(one) for one in known[:NAMED]]
     more = [say("report.study.more", patterns=len(known) - NAMED)] if len(known) > NAMED else []
     without = [one.name or say("report.study.the_curve") for one in found if one not in known]
     left_out = [say("report.study.no_maximum", names=", ".join(without))] if without else []
-    return f"{'; '.join([*told, *more, *left_out])}."
+    return f"{'; '.join([*maxima, *more, *left_out])}."
 
 
 def _curve(curve: Curve) -> str:
@@ -78,16 +78,16 @@ def _curve(curve: Curve) -> str:
 
 
 def _of_repeats(runs: Sequence[RunFigures]) -> str:
-    found = patterns(runs, alike=True)
-    sound = [one for one in found if one.sound is not None]
+    study_patterns = patterns(runs, alike=True)
+    sound = [one for one in study_patterns if one.sound is not None]
     if not sound:
         return say("report.study.no_run_valid", runs=len(runs))
     valid = run_figures.sound(runs)
     lines = repeats.lines(valid)
     apart = any(line.rate is not None and line.rate.differ for line in lines)
-    told = "; ".join(_pattern(one, with_name=len(sound) > 1) for one in sound[:NAMED])
+    results = "; ".join(_pattern(one, with_name=len(sound) > 1) for one in sound[:NAMED])
     agree = say("report.study.differ" if apart else "report.study.agree") if len(valid) > 1 else ""
-    return say("report.study.repeats", results=told, valid=len(valid), runs=len(runs), agree=agree)
+    return say("report.study.repeats", results=results, valid=len(valid), runs=len(runs), agree=agree)
 
 
 def _of_patterns(found: Sequence[StudyPattern]) -> str:
@@ -95,22 +95,22 @@ def _of_patterns(found: Sequence[StudyPattern]) -> str:
     broken = [one.name for one in found if one.sound is None]
     if not sound:
         return say("report.study.none_valid", patterns=len(found))
-    told = [_pattern(one, with_name=True) for one in sound[:NAMED]]
-    told += [say("report.study.more", patterns=len(sound) - NAMED)] if len(sound) > NAMED else []
+    parts = [_pattern(one, with_name=True) for one in sound[:NAMED]]
+    parts += [say("report.study.more", patterns=len(sound) - NAMED)] if len(sound) > NAMED else []
     if broken:
         names = ", ".join(broken[:NAMED]) + (", …" if len(broken) > NAMED else "")
-        told.append(say("report.study.not_valid", names=names))
-    return f"{'; '.join(told)}."
+        parts.append(say("report.study.not_valid", names=names))
+    return f"{'; '.join(parts)}."
 
 
 def _pattern(one: StudyPattern, *, with_name: bool) -> str:
-    found = one.sound
-    if found is None:
+    pooled = one.sound
+    if pooled is None:
         return ""
     name = f"{one.name} " if with_name else ""
-    tail = found.percentiles_ns.get(99.0)
+    tail = pooled.percentiles_ns.get(99.0)
     p99 = "" if tail is None else f", p99 {units.duration(tail)}"
-    return f"{name}{rate(found)}{p99}"
+    return f"{name}{rate(pooled)}{p99}"
 
 
 def rate(pooled: Pooled) -> str:

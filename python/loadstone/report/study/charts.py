@@ -101,10 +101,10 @@ def _rows_of_map(sweep: Sweep, fixed: Sequence[Factor], what: str) -> list[Spec]
     down, across = sweep.axes[-2:]
     rows: list[Spec] = []
     for line, column in itertools.product(down.values, across.values):
-        found = sweep.cell([*fixed, line, column])
-        if found is not None:
+        cell = sweep.cell([*fixed, line, column])
+        if cell is not None:
             place = {"x": shown(across.name, column), "y": shown(down.name, line)}
-            rows.append({**place, "v": value(found, what), "text": written(found, what)})
+            rows.append({**place, "v": value(cell, what), "text": written(cell, what)})
     return rows
 
 
@@ -115,12 +115,12 @@ def lines_of_sweep(sweep: Sweep, fixed: Sequence[Factor], what: str) -> Spec | N
     for line in itertools.product(*(axis.values for axis in others)):
         name = ", ".join(named(axis.name, one) for axis, one in zip(others, line, strict=True))
         for step in last.values:
-            found = sweep.cell([*fixed, *line, step])
-            told = None if found is None else value(found, what)
-            if found is not None and told is not None:
-                low, high = _within(found, what) or (told, told)
+            cell = sweep.cell([*fixed, *line, step])
+            figure = None if cell is None else value(cell, what)
+            if cell is not None and figure is not None:
+                low, high = _within(cell, what) or (figure, figure)
                 rows.append(
-                    {"x": shown(last.name, step), "v": float(told), "low": low, "high": high, "line": name}
+                    {"x": shown(last.name, step), "v": float(figure), "low": low, "high": high, "line": name}
                 )
     if not rows:
         return None
@@ -164,12 +164,12 @@ def _from_zero() -> Spec:
 
 def rate_of_repeats(line: RepeatedLine) -> Spec | None:
     """Return each repeat's rate with its own error, over the 95 % interval of their mean."""
-    found = line.rate
-    if found is None:
+    rate = line.rate
+    if rate is None:
         return None
-    size, unit = bandwidth_unit(found.high) if line.large_blocks else (1.0, "IOPS")
+    size, unit = bandwidth_unit(rate.high) if line.large_blocks else (1.0, "IOPS")
     rows: list[Spec] = [
-        {"x": str(number), "v": value / size} for number, value in enumerate(found.values, start=1)
+        {"x": str(number), "v": value / size} for number, value in enumerate(rate.values, start=1)
     ]
     layers: list[Spec] = []
     y: Spec = {
@@ -178,12 +178,12 @@ def rate_of_repeats(line: RepeatedLine) -> Spec | None:
         "scale": {"zero": False, "nice": True, "padding": 12},
         "axis": {"title": None, "labelExpr": COUNT_LABEL, "tickCount": 5},
     }
-    if found.half_width is not None:
+    if rate.half_width is not None:
         band = {
             # Of a few runs that lie far apart it reaches below nothing; no rate does.
-            "low": max(0.0, found.mean.value - found.half_width) / size,
-            "high": (found.mean.value + found.half_width) / size,
-            "v": found.mean.value / size,
+            "low": max(0.0, rate.mean.value - rate.half_width) / size,
+            "high": (rate.mean.value + rate.half_width) / size,
+            "v": rate.mean.value / size,
         }
         of_band = {"data": {"values": [band]}}
         layers += [
@@ -205,7 +205,7 @@ def rate_of_repeats(line: RepeatedLine) -> Spec | None:
     title = f"{unit} of each repeat{name}"
     below = "line: the mean; band: its 95 % interval"
     said = {"text": title, "subtitle": below, "subtitleColor": "#555"}
-    shown_as: Spec = {"title": said} if found.half_width is not None else {}
+    shown_as: Spec = {"title": said} if rate.half_width is not None else {}
     return base(title, rows) | shown_as | {"layer": layers}
 
 

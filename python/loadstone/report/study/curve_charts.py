@@ -100,10 +100,10 @@ def _rows(curve: Curve, x: _LoadAxis, common: Spec, series: Sequence[str]) -> li
     rows: list[Spec] = []
     for name in series:
         for at, load in enumerate(curve.loads):
-            found = _value(load, name)
-            if found is None:
+            estimate = _value(load, name)
+            if estimate is None:
                 continue
-            value, interval = found
+            value, interval = estimate
             low, high = interval or (value, value)
             across = bounds(x.of(load)) or (x.of(load).value, x.of(load).value)
             rows.append(

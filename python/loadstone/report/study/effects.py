@@ -35,16 +35,16 @@ def passes(patterns: Sequence[StudyPattern]) -> Spec | None:
     for one in [each for each in patterns if each.sound is not None and each.valid > 1][:MAX_ROWS]:
         lines = [line for _, line in one.each if line.valid]
         rates = [line.rate for line in lines if line.rate is not None]
-        told = repeats.repeated([rate.value for rate in rates], [rate.error for rate in rates], "")
-        if told is None or not told.mean.value:
+        repeated_rate = repeats.repeated([rate.value for rate in rates], [rate.error for rate in rates], "")
+        if repeated_rate is None or not repeated_rate.mean.value:
             continue
         numbers = [int(run.point.factors.get(repeats.REPEAT) or 0) for run, line in one.each if line.valid]
         points += [
-            {"line": one.name, "v": 100 * (value / told.mean.value - 1), "n": str(number or at)}
-            for at, (value, number) in enumerate(zip(told.values, numbers, strict=True), start=1)
+            {"line": one.name, "v": 100 * (value / repeated_rate.mean.value - 1), "n": str(number or at)}
+            for at, (value, number) in enumerate(zip(repeated_rate.values, numbers, strict=True), start=1)
         ]
-        if told.half_width_share is not None:
-            reach = 100 * told.half_width_share
+        if repeated_rate.half_width_share is not None:
+            reach = 100 * repeated_rate.half_width_share
             bars.append({"line": one.name, "low": -reach, "high": reach})
     if not points:
         return None
@@ -86,8 +86,8 @@ def step_rows(sweep: Sweep) -> list[list[str]]:
         step = f"{named(last.name, one.low)} → {shown(last.name, one.high)}"
         low, high = one.change.low, one.change.high
         interval = units.NONE if low is None or high is None else f"{_share(low)} to {_share(high)}"
-        told = "told apart" if one.change.p is not None and one.change.p < ALPHA else "not told apart"
-        rows.append([f"{where} {step}".strip(), told, _share(one.change.change), interval])
+        judgement = "told apart" if one.change.p is not None and one.change.p < ALPHA else "not told apart"
+        rows.append([f"{where} {step}".strip(), judgement, _share(one.change.change), interval])
     return rows
 
 

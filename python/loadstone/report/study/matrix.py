@@ -45,10 +45,10 @@ def worth(runs: Sequence[RunFigures], of: str = "") -> list[VerdictLine]:
     order = [kind for kind in WORST_FIRST if counts[kind]]
     if not order:
         return []
-    told = ", ".join(f"{counts[kind]} {NAMES[kind]}" for kind in order)
+    verdicts = ", ".join(f"{counts[kind]} {NAMES[kind]}" for kind in order)
     runs_of = f"{sum(counts.values())} run{'s' if sum(counts.values()) != 1 else ''}"
     return [
-        VerdictLine(f"{of}: {runs_of}" if of else runs_of, order[0], told),
+        VerdictLine(f"{of}: {runs_of}" if of else runs_of, order[0], verdicts),
         *(VerdictLine(NAMES[kind], kind, names.rstrip("."), why) for kind, names, why in reasons(runs)),
     ]
 
@@ -57,9 +57,11 @@ def matrix(
     studies: Sequence[tuple[str, StudyRecord, Sequence[RunFigures]]],
 ) -> list[ArticleTable]:
     """Return the tables; several studies are curves, and share one."""
-    found = [(name, one) for name, study, runs in studies for one in curves(runs, slo_of(study)) if one.loads]
-    if found:
-        return [_of_curves(found)]
+    named_curves = [
+        (name, one) for name, study, runs in studies for one in curves(runs, slo_of(study)) if one.loads
+    ]
+    if named_curves:
+        return [_of_curves(named_curves)]
     _, study, runs = studies[0]
     if study.kind == "sweep":
         return _of_sweep(sweep(runs, study.settings))
@@ -82,12 +84,12 @@ def told_of_runs(study: StudyRecord, runs: Sequence[RunFigures]) -> frozenset[st
 
 
 def _pattern(one: StudyPattern) -> list[TableCell | str]:
-    found = one.sound or one.measured
+    pooled = one.sound or one.measured
     kinds = [line.verdict for _, line in one.each]
     worst = next((kind for kind in WORST_FIRST if kind in kinds), None)
     return [
         one.name,
-        *_cells(found, _each(one), struck=one.sound is None),
+        *_cells(pooled, _each(one), struck=one.sound is None),
         f"{one.valid} of {len(one.each)}",
         NAMES[worst] if worst is not None else units.NONE,
     ]
@@ -97,11 +99,11 @@ def _each(one: StudyPattern) -> str:
     """Return the rate of every pass, where there are few; what is not valid is told as such."""
     if not 1 < len(one.each) <= MAX_EACH:
         return ""
-    told = []
+    rates = []
     for _, line in one.each:
         rate = units.figure(line.rate, "binary" if line.large_blocks else "count")
-        told.append(rate if line.valid or one.sound is None else f"{rate} (not valid)")
-    return " · ".join(told)
+        rates.append(rate if line.valid or one.sound is None else f"{rate} (not valid)")
+    return " · ".join(rates)
 
 
 def _cells(pooled: Pooled | None, each: str, *, struck: bool) -> list[TableCell]:
@@ -166,7 +168,7 @@ def _of_sweep(found: Sweep) -> list[ArticleTable]:
         ]
         return [ArticleTable(headings, cells, matrix=True)]
     down, across = found.axes[-2:]
-    made = []
+    tables = []
     for fixed, name in study_sweep.planes(found):
         for what in (*found.rates, "p99"):
             headings, rows = study_sweep.matrix(found, fixed, what)
@@ -181,5 +183,5 @@ def _of_sweep(found: Sweep) -> list[ArticleTable]:
                 for row, texts in zip(down.values, rows, strict=True)
             ]
             title = ", ".join(part for part in (study_sweep.TITLES[what], name) if part)
-            made.append(ArticleTable(headings, struck, title=title, matrix=True))
-    return made
+            tables.append(ArticleTable(headings, struck, title=title, matrix=True))
+    return tables

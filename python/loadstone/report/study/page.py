@@ -228,51 +228,58 @@ def _parts(whole: StudyPage) -> list[PageSection]:
         return _rounds(whole)
     if study.settings.get("loops"):
         return [PageSection("Surfaces", [], [], study_rounds.surfaces(runs, study.settings["loops"]))]
-    found = [one for one in curves(runs, slo_of(study)) if len(one.loads) > 1]
-    made = _curves(found, slo_of(study)) if found else []
+    study_curves = [one for one in curves(runs, slo_of(study)) if len(one.loads) > 1]
+    sections = _curves(study_curves, slo_of(study)) if study_curves else []
     if study.kind == "list":
         specs = _some(study_charts.rate_of_runs(runs), study_charts.latency_of_runs(runs))
-        made.append(PageSection("Runs side by side", [], [], specs))
+        sections.append(PageSection("Runs side by side", [], [], specs))
         if found_repeats := repeats.by_run(run_figures.sound(runs)):
             said = [one for run, lines in found_repeats.items() for one in apart(lines, run)]
             rows = [row for run, lines in found_repeats.items() for row in repeated_rows(lines, run)]
             drawn = _some(study_effects.passes(patterns(runs)))
             table = ArticleTable(REPEATED, rows, names=2)
-            made.insert(0, PageSection("All passes together", said, [table], drawn, columns=1))
-    return made
+            sections.insert(0, PageSection("All passes together", said, [table], drawn, columns=1))
+    return sections
 
 
 def _curves(found: Sequence[Curve], slo: Slo | None) -> list[PageSection]:
-    made = []
+    sections = []
     if len(found) > 1:
         specs = [study_curve_charts.latency_of_curves(found, series, slo) for series in ("mean", "p99")]
-        made.append(PageSection("All curves", [], [], _some(*specs)))
+        sections.append(PageSection("All curves", [], [], _some(*specs)))
     for curve in found:
         specs = [
             study_curve_charts.latency_of_curves([curve], "mean", slo),
             study_curve_charts.percentiles_of_curve(curve, slo),
         ]
         table = ArticleTable(*study_curve.table(curve))
-        made.append(PageSection(curve.name or "Curve", study_curve.sentences(curve), [table], _some(*specs)))
-    return made
+        sections.append(
+            PageSection(curve.name or "Curve", study_curve.sentences(curve), [table], _some(*specs))
+        )
+    return sections
 
 
 def _sweep(whole: StudyPage) -> list[PageSection]:
     study = whole.study
-    found = sweep(whole.runs, study.settings)
-    said = study_sweep.sentences(found, float(study.settings["gain_share"]))
-    if len(found.axes) == 1:
-        specs = _some(*(study_charts.lines_of_sweep(found, (), what) for what in (*found.rates, "p99")))
-        return [PageSection("Where to operate", said, _steps(found), specs)]
-    made = [PageSection("Where to operate", said, _steps(found), [])] if said else []
-    for fixed, name in study_sweep.planes(found):
-        of = (*found.rates, "p99")
+    measured_sweep = sweep(whole.runs, study.settings)
+    said = study_sweep.sentences(measured_sweep, float(study.settings["gain_share"]))
+    if len(measured_sweep.axes) == 1:
         specs = _some(
-            *(study_charts.map_of_sweep(found, fixed, what) for what in of),
-            *(study_charts.lines_of_sweep(found, fixed, what) for what in of),
+            *(
+                study_charts.lines_of_sweep(measured_sweep, (), what)
+                for what in (*measured_sweep.rates, "p99")
+            )
         )
-        made.append(PageSection(name or "Result", [], [], specs))
-    return made
+        return [PageSection("Where to operate", said, _steps(measured_sweep), specs)]
+    sections = [PageSection("Where to operate", said, _steps(measured_sweep), [])] if said else []
+    for fixed, name in study_sweep.planes(measured_sweep):
+        of = (*measured_sweep.rates, "p99")
+        specs = _some(
+            *(study_charts.map_of_sweep(measured_sweep, fixed, what) for what in of),
+            *(study_charts.lines_of_sweep(measured_sweep, fixed, what) for what in of),
+        )
+        sections.append(PageSection(name or "Result", [], [], specs))
+    return sections
 
 
 def _steps(found: Sweep) -> list[ArticleTable]:
@@ -284,17 +291,19 @@ def _steps(found: Sweep) -> list[ArticleTable]:
 
 
 def _rounds(whole: StudyPage) -> list[PageSection]:
-    found = rounds(whole.runs, whole.study.settings)
-    if found is None:
+    measured_rounds = rounds(whole.runs, whole.study.settings)
+    if measured_rounds is None:
         return []
     specs = _some(
-        study_rounds.convergence(found), study_rounds.window(found), study_rounds.over_written(found)
+        study_rounds.convergence(measured_rounds),
+        study_rounds.window(measured_rounds),
+        study_rounds.over_written(measured_rounds),
     )
-    means = ArticleTable(*study_rounds.matrix(found))
-    drawn = _some(study_rounds.over_blocks(found), study_rounds.bars(found))
-    longest = ArticleTable(*study_rounds.longest(found))
+    means = ArticleTable(*study_rounds.matrix(measured_rounds))
+    drawn = _some(study_rounds.over_blocks(measured_rounds), study_rounds.bars(measured_rounds))
+    longest = ArticleTable(*study_rounds.longest(measured_rounds))
     return [
-        PageSection("Steady state", study_rounds.sentences(found), [], specs),
+        PageSection("Steady state", study_rounds.sentences(measured_rounds), [], specs),
         PageSection("Means of the window", [], [means], drawn),
         PageSection("Longest latencies in the window", [], [longest], []),
     ]
@@ -312,7 +321,7 @@ def _sheet(runs: Sequence[RunFigures]) -> list[PageSection]:
     """Return what was reached of each figure of a data sheet; empty without one."""
     best = [(run, *data_sheet.cells(row)) for run, row in data_sheet.best(runs)]
     # Words before numbers, as in every table of the page.
-    rows = [[run, job, op, source, *told] for run, job, op, *told, source in best]
+    rows = [[run, job, op, source, *values] for run, job, op, *values, source in best]
     if not rows:
         return []
     said = "For each figure the run that came nearest to it. Units of 1000, as data sheets have them."
@@ -353,15 +362,15 @@ def _facts(whole: StudyPage) -> list[tuple[str, str]]:
 
 def _course(whole: StudyPage) -> list[Block]:
     """Return small multiples: each pattern over time, its passes laid over each other."""
-    found = patterns(whole.runs, alike=whole.study.kind == "repeat")
-    specs = _some(*(study_charts.over_time(one) for one in found[:MAX_SMALL]))
+    study_patterns = patterns(whole.runs, alike=whole.study.kind == "repeat")
+    specs = _some(*(study_charts.over_time(one) for one in study_patterns[:MAX_SMALL]))
     if not specs:
         return []
-    what = "runs" if len(found) == len(whole.runs) else "patterns"
-    few = say("report.study.first_of", count=MAX_SMALL, of=len(found), what=what)
+    what = "runs" if len(study_patterns) == len(whole.runs) else "patterns"
+    few = say("report.study.first_of", count=MAX_SMALL, of=len(study_patterns), what=what)
     return [
         Heading("Over time"),
-        *([Paragraph(few, "soft")] if len(found) > MAX_SMALL else []),
+        *([Paragraph(few, "soft")] if len(study_patterns) > MAX_SMALL else []),
         Drawings([drawing(spec) for spec in specs], 3),
     ]
 
@@ -410,19 +419,19 @@ def _rows(run: RunFigures, link: str, *, sheet: bool) -> list[list[TableCell | s
     lines = [run.whole] if run.whole is not None else list(run.lines)
     verdict = NAMES[run.point.verdict] if run.point.verdict else units.NONE
     name = TableCell(run.point.name, link=link)
-    told = verdict + (f" · {run.point.error}" if run.point.error else "")
+    status = verdict + (f" · {run.point.error}" if run.point.error else "")
     reached = [data_sheet.share(reached_by(run))] if sheet else []
     empty = [units.NONE] * len(HEADINGS)
     silent: list[list[TableCell | str]] = [
         [TableCell(job), NO_DATA, *empty, *([""] * len(reached))] for job in run.silent
     ]
     if not lines:
-        return [[name, told, *empty, *reached], *silent]
+        return [[name, status, *empty, *reached], *silent]
     rows: list[list[TableCell | str]] = []
     for at, line in enumerate(lines):
         texts = [TableCell(text, struck=not line.valid) for text in cells(line)]
         job = TableCell(f"{line.job} {line.op}") if len(lines) > 1 else name
-        rows.append([job, told if not at else "", *texts, *(reached if not at else [""] * len(reached))])
+        rows.append([job, status if not at else "", *texts, *(reached if not at else [""] * len(reached))])
     whole_run: list[list[TableCell | str]] = [[name]] if len(lines) > 1 else []
     return [*whole_run, *rows, *silent]
 
@@ -454,7 +463,7 @@ def _input(study: Path, file: str) -> str:
 
 def _curves_of(whole: StudyPage) -> list[Curve]:
     """Return the curves of a study under names that tell them from those of others."""
-    found = [one for one in curves(whole.runs, slo_of(whole.study)) if one.loads]
-    if not found:
+    study_curves = [one for one in curves(whole.runs, slo_of(whole.study)) if one.loads]
+    if not study_curves:
         raise make_error(InputError, "report.files.no_curve", path=whole.path)
-    return [study_curve.renamed(one, _label(whole)) for one in found]
+    return [study_curve.renamed(one, _label(whole)) for one in study_curves]

@@ -32,7 +32,7 @@ def sentences(rounds: Rounds) -> list[str]:
     last, count = max(rounds.tracked.values), len(rounds.window)
     if count < ROUNDS:
         return [say("report.rounds.few", done=count, needed=ROUNDS)]
-    told = say(
+    outcome = say(
         "report.rounds.steady" if rounds.found.steady else "report.rounds.not_steady",
         last=last,
         window=", ".join(map(str, rounds.window)),
@@ -42,7 +42,7 @@ def sentences(rounds: Rounds) -> list[str]:
         slope_share=rounds.found.slope_share,
         slope_limit_share=MAX_SLOPE,
     )
-    return [told] if rounds.found.steady else [told, say("report.rounds.no_result")]
+    return [outcome] if rounds.found.steady else [outcome, say("report.rounds.no_result")]
 
 
 def matrix(rounds: Rounds) -> tuple[list[str], list[list[str]]]:
@@ -62,12 +62,14 @@ def longest(rounds: Rounds) -> tuple[list[str], list[list[str]]]:
     """Return the same matrix of the longest latencies."""
     headings, rows = matrix(rounds)
     shares = _values(rounds.cells, "read")
-    made = []
+    latencies = []
     for row in rows:
         cells = [_find(rounds.cells, row[0], share) for share in shares]
         line = [None if cell is None else rounds.longest_ns(cell) for cell in cells]
-        made.append([row[0], *(units.NONE if value is None else units.duration(value) for value in line)])
-    return headings, made
+        latencies.append(
+            [row[0], *(units.NONE if value is None else units.duration(value) for value in line)]
+        )
+    return headings, latencies
 
 
 def convergence(rounds: Rounds) -> Spec:
@@ -198,7 +200,7 @@ def surfaces(runs: Sequence[RunFigures], loops: Sequence[str]) -> list[Spec]:
 
 def _surface(title: str, rows: list[Spec], loops: tuple[str, str], runs: Sequence[RunFigures]) -> Spec | None:
     columns, lines = (list(dict.fromkeys(str(run.point.factors[name]) for run in runs)) for name in loops)
-    found = {(row["y"], row["x"]): row["v"] * _MEBIBYTE for row in rows}
+    bandwidths = {(row["y"], row["x"]): row["v"] * _MEBIBYTE for row in rows}
     return plot_3d.drawn(
         plot_3d.Grid(
             title=title,
@@ -206,7 +208,7 @@ def _surface(title: str, rows: list[Spec], loops: tuple[str, str], runs: Sequenc
             columns=columns,
             down=f"{loops[1]} size",
             rows=lines,
-            values=[[found.get((line, column)) for column in columns] for line in lines],
+            values=[[bandwidths.get((line, column)) for column in columns] for line in lines],
             write=units.bandwidth,
         ),
         "surface",

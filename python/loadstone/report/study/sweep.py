@@ -117,10 +117,10 @@ def table(sweep: Sweep) -> tuple[list[str], list[list[str]]]:
     headings = [axis.name, *HEADINGS, *([data_sheet.HEADING] if sheet else [])]
     rows = []
     for one in axis.values:
-        found = sweep.cell([one])
+        cell = sweep.cell([one])
         cells = [units.NONE] * (len(headings) - 1)
-        if found is not None:
-            cells = [*_cells(found), *([data_sheet.share(found.sheet_share)] if sheet else [])]
+        if cell is not None:
+            cells = [*_cells(cell), *([data_sheet.share(cell.sheet_share)] if sheet else [])]
         rows.append([shown(axis.name, one), *cells])
     return headings, rows
 
@@ -130,9 +130,9 @@ def matrix(sweep: Sweep, fixed: Sequence[Factor], what: str) -> tuple[list[str],
     down, across = sweep.axes[-2:]
     rows = []
     for row in down.values:
-        found = [sweep.cell([*fixed, row, column]) for column in across.values]
+        cells = [sweep.cell([*fixed, row, column]) for column in across.values]
         rows.append(
-            [shown(down.name, row), *(units.NONE if one is None else written(one, what) for one in found)]
+            [shown(down.name, row), *(units.NONE if one is None else written(one, what) for one in cells)]
         )
     headings = [f"{down.name} \\ {across.name}", *(shown(across.name, column) for column in across.values)]
     return headings, rows

@@ -60,8 +60,8 @@ def summary(study: StudyRecord, runs: Sequence[RunFigures], console: Console) ->
     sound = run_figures.sound(runs)
     if study.kind == "repeat" and sound:
         _repeats({"": repeats.lines(sound)}, console)
-    elif study.kind == "list" and (found := repeats.by_run(sound)):
-        _repeats(found, console)
+    elif study.kind == "list" and (by_run := repeats.by_run(sound)):
+        _repeats(by_run, console)
     for name, row in data_sheet.best(runs):
         console.print(Text(f"{name}: {data_sheet.line(row)}"))
     for run in runs:
@@ -80,7 +80,7 @@ def notes(study: StudyRecord) -> list[str]:
         of_text = places.setdefault(note["text"] if isinstance(note, dict) else str(note), [])
         if isinstance(note, dict) and note.get("where"):
             of_text.append(Where(**note["where"]))
-    return [text + _places(found) for text, found in places.items()]
+    return [text + _places(where) for text, where in places.items()]
 
 
 def _places(places: Sequence[Where]) -> str:
@@ -116,9 +116,9 @@ def _repeats(found: Mapping[str, Sequence[repeats.RepeatedLine]], console: Conso
 def repeated_rows(lines: Sequence[repeats.RepeatedLine], run: str = "") -> list[list[str]]:
     """Return rows of `REPEATED`, one per line and quantity; of one run of a list where it is named."""
     return [
-        ["" if index else f"{run} {line.job} {line.op}".lstrip(), quantity, *_repeated(found, kind)]
+        ["" if index else f"{run} {line.job} {line.op}".lstrip(), quantity, *_repeated(value, kind)]
         for line in lines
-        for index, (quantity, kind, found) in enumerate(_quantities(line))
+        for index, (quantity, kind, value) in enumerate(_quantities(line))
     ]
 
 
@@ -128,8 +128,8 @@ def apart(lines: Sequence[repeats.RepeatedLine], run: str = "") -> list[str]:
     return [
         f"the runs differ by more than their own noise: {of}{line.job} {line.op}, {quantity}"
         for line in lines
-        for quantity, _, found in _quantities(line)
-        if found.differ
+        for quantity, _, value in _quantities(line)
+        if value.differ
     ]
 
 
@@ -160,7 +160,7 @@ def _quantities(line: repeats.RepeatedLine) -> list[tuple[str, str, repeats.Repe
     every += [
         (f"latency, p{percent:g}", "time", line.percentiles_ns[percent]) for percent in (50.0, 99.0, 99.9)
     ]
-    return [(name, kind, found) for name, kind, found in every if found is not None]
+    return [(name, kind, value) for name, kind, value in every if value is not None]
 
 
 def _repeated(repeated_value: repeats.RepeatedValue, kind: str) -> list[str]:

@@ -32,18 +32,18 @@ _Cell = int | None
 
 def trees_of(jobs: Iterable[Mapping[str, Any]]) -> dict[str, TreeShape]:
     """Return the trees jobs work in, by anchor; `jobs` as a Workload's JSON has them."""
-    found: dict[str, TreeShape] = {}
+    trees: dict[str, TreeShape] = {}
     for job in jobs:
         if job["work"]["kind"] == "tree":
-            found.setdefault(
+            trees.setdefault(
                 str(job["own_options"]["anchor"]), TreeShape.model_validate(job["work"]["shape"])
             )
-    return found
+    return trees
 
 
 def sizes(trees: Mapping[str, TreeShape]) -> list[str]:
     """Return the lines `Anchor size:`, and that of the sum when there are several."""
-    made = [
+    lines = [
         f"Anchor size: anchor={anchor}: dirs: {tree.directories:>12,}; files: {tree.total_files:>12,}; "
         f"bytes: {_thousandth(tree.whole_bytes):>10} ({tree.whole_bytes:,})"
         for anchor, tree in trees.items()
@@ -52,11 +52,11 @@ def sizes(trees: Mapping[str, TreeShape]) -> list[str]:
         directories = sum(tree.directories for tree in trees.values())
         files = sum(tree.total_files for tree in trees.values())
         whole = _thousandth(sum(tree.whole_bytes for tree in trees.values()))
-        made.append(
+        lines.append(
             f"Estimated totals for all {len(trees)} anchors: dirs: {directories:,}; files: {files:,}; "
             f"bytes: {whole} "
         )
-    return made
+    return lines
 
 
 def header(anchors: Sequence[str]) -> list[str]:
@@ -74,17 +74,17 @@ def first(trees: Mapping[str, TreeShape]) -> list[str]:
 
 def rows(run: Counted, trees: Mapping[str, TreeShape]) -> list[str]:
     """Return the rows of a run: one for each of its trees."""
-    made = []
+    lines = []
     for anchor, tree in trees_of(run.jobs).items():
         jobs = [job for job in run.jobs if job["own_options"]["anchor"] == anchor]
         working = max(int(job["work"]["working_set_bytes"]) for job in jobs)
         part = (_files_in(tree, working), tree.directories, working) if working else (0, 0, 0)
-        made.append(
+        lines.append(
             _row(
                 trees, anchor, (*_total(tree), *part, *_existing(run, tree, jobs), *_opened(run, tree, jobs))
             )
         )
-    return made
+    return lines
 
 
 def _total(tree: TreeShape) -> tuple[int, int, int]:
@@ -123,8 +123,8 @@ def _row(trees: Mapping[str, TreeShape], anchor: str, numbers: Sequence[_Cell]) 
     text = ""
     for at, value in enumerate(cells):
         is_bytes = at in (2, 5, 8, 11, 13)
-        told = UNKNOWN if value is None else _tenth(value) if is_bytes else str(value)
-        text += f" {told:>{6 if is_bytes else 8}}"
+        cell_text = UNKNOWN if value is None else _tenth(value) if is_bytes else str(value)
+        text += f" {cell_text:>{6 if is_bytes else 8}}"
     return f"{anchor:<{_width(trees)}}{text}"
 
 

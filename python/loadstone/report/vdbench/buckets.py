@@ -32,8 +32,8 @@ _COUNT_WIDTH: Final[dict[Layout, int]] = {"50407": 13, "50406": 12}
 def bounds_us(asked: str) -> tuple[tuple[int, ...], bool]:
     """Return the upper bounds that `histogram=` asks for, and whether empty buckets are left out."""
     words = [word for word in asked.split(",") if word]
-    found = tuple(int(word[:-1]) * _UNITS_US[word[-1]] for word in words if word != "suppress")
-    return found or DEFAULT_US, "suppress" in words
+    bounds = tuple(int(word[:-1]) * _UNITS_US[word[-1]] for word in words if word != "suppress")
+    return bounds or DEFAULT_US, "suppress" in words
 
 
 def counts(histogram: Histogram, bounds: Sequence[int]) -> list[int]:
@@ -49,24 +49,24 @@ def table(title: str, histogram: Histogram, asked: str = "", layout: Layout = "5
     if not total:
         return []
     bounds, suppress = bounds_us(asked)
-    found = counts(histogram, bounds)
-    first, last = 0, len(found) - 1
+    per_bucket = counts(histogram, bounds)
+    first, last = 0, len(per_bucket) - 1
     if suppress:
-        filled = [at for at, count in enumerate(found) if count]
+        filled = [at for at, count in enumerate(per_bucket) if count]
         # One empty bucket stays on each side.
         first, last = max(filled[0] - 1, 0), min(filled[-1] + 1, last)
     wide = _COUNT_WIDTH[layout]
     names = f" {'min(ms)':>8} <  {'max(ms)':>10} {'count':>{wide}} {'%%':>8} {'cum%%':>8}"
     lines = [title, f"{names}  '+': Individual%; '+-': Cumulative%", ""]
-    seen = sum(found[:first])
+    seen = sum(per_bucket[:first])
     for at in range(first, last + 1):
-        share, before = 100 * found[at] / total, 100 * seen / total
-        seen += found[at]
+        share, before = 100 * per_bucket[at] / total, 100 * seen / total
+        seen += per_bucket[at]
         low = _ms(0 if at == 0 else bounds[at - 1])
         high = "max" if at == len(bounds) else _ms(bounds[at])
         bar = "+" * int(share * _PER_PERCENT) + "-" * int(before * _PER_PERCENT)
         lines.append(
-            f" {low:>8} < {high:>11} {found[at]:>{wide},} {share:8.4f} {100 * seen / total:8.4f}  {bar}"
+            f" {low:>8} < {high:>11} {per_bucket[at]:>{wide},} {share:8.4f} {100 * seen / total:8.4f}  {bar}"
         )
     return [*lines, ""]
 

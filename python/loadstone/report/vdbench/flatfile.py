@@ -156,8 +156,8 @@ def _whole(value: float | None) -> int | None:
 
 def same(counted: Counted, word: str) -> float | None:
     """Return what all workloads asked for, None when they differ."""
-    found = {job["own_options"].get(word) for job in counted.jobs}
-    return number(found.pop()) if len(found) == 1 else None
+    values = {job["own_options"].get(word) for job in counted.jobs}
+    return number(values.pop()) if len(values) == 1 else None
 
 
 def _lun_size(counted: Counted) -> float | None:

@@ -64,13 +64,13 @@ def row(
     used: tuple[_Value, ...] = (None,) * 5
     if cpu is not None:
         used = (cpu.used, cpu.user, cpu.system, cpu.wait, cpu.idle)
-    told = {
+    by_column = {
         "reqrate": asked_rate(counted),
         "threads": same(counted, "threads"),
         "compratio": number(counted.facts.get("compratio")),
         **dict(zip(("cpu_used", "cpu_user", "cpu_kernel", "cpu_wait", "cpu_idle"), used, strict=True)),
     }
-    cells = [told.get(column.lower(), value) for column, value in values.items()]
+    cells = [by_column.get(column.lower(), value) for column, value in values.items()]
     return f"{stamps[0]:>12} {stamps[1]:>24}" + "".join(cell(layout, value) for value in cells)
 
 
@@ -95,26 +95,26 @@ def _columns(
 
 def _older(whole: IntervalTotals | None) -> list[tuple[str, _Value]]:
     mib = _mib(whole)
-    made: list[tuple[str, _Value]] = [("Run", None), ("Interval", None), ("reqrate", None)]
-    made += [("rate", whole.rate if whole else None)]
-    made += [("resp", whole.requested.response_ms if whole else None), ("MB/sec", mib[0])]
+    columns: list[tuple[str, _Value]] = [("Run", None), ("Interval", None), ("reqrate", None)]
+    columns += [("rate", whole.rate if whole else None)]
+    columns += [("resp", whole.requested.response_ms if whole else None), ("MB/sec", mib[0])]
     for op in _OPS:
-        made += _pair(op, whole)
+        columns += _pair(op, whole)
         if op == "write":
-            made += [("MB_read", mib[1]), ("MB_write", mib[2])]
-            made += [("Xfersize", whole.bytes_per_io if whole else None)]
-    return [*made, *_end(("compratio", "dedupratio"))]
+            columns += [("MB_read", mib[1]), ("MB_write", mib[2])]
+            columns += [("Xfersize", whole.bytes_per_io if whole else None)]
+    return [*columns, *_end(("compratio", "dedupratio"))]
 
 
 def _newer(whole: IntervalTotals | None, parts: Sequence[IntervalTotals]) -> list[tuple[str, _Value]]:
     mib = _mib(whole)
-    made: list[tuple[str, _Value]] = [("Run", None), ("Interval", None)]
-    made += [("Xfersize", whole.bytes_per_io if whole else None), ("Threads", None), ("Reqrate", None)]
-    made += _six("", whole, [(part, part.requested) for part in parts])
-    made += list(zip(("MB/sec", "MB_read", "MB_write"), mib, strict=True))
+    columns: list[tuple[str, _Value]] = [("Run", None), ("Interval", None)]
+    columns += [("Xfersize", whole.bytes_per_io if whole else None), ("Threads", None), ("Reqrate", None)]
+    columns += _six("", whole, [(part, part.requested) for part in parts])
+    columns += list(zip(("MB/sec", "MB_read", "MB_write"), mib, strict=True))
     for op in _OPS[:-2]:
-        made += _six(f"{op.capitalize()}_", whole, [(part, part.of(op)) for part in parts], op)
-    return [*made, *_end(("Compratio", "Dedupratio"))]
+        columns += _six(f"{op.capitalize()}_", whole, [(part, part.of(op)) for part in parts], op)
+    return [*columns, *_end(("Compratio", "Dedupratio"))]
 
 
 def _end(ratios: Sequence[str]) -> list[tuple[str, _Value]]:

@@ -148,12 +148,12 @@ def spread(
     if layout != "50407" or not counted:
         return []
     whole = added(counted)
-    asked = sorted(whole.asked or ())
-    made = []
+    requested_ops = sorted(whole.asked or ())
+    lines = []
     for kind, of in (("std", _deviations), ("max", _highest)):
         single: list[_Number] = [None, None]
-        if len(asked) == 1:
-            single = of(counted, whole, asked[0])
+        if len(requested_ops) == 1:
+            single = of(counted, whole, requested_ops[0])
         values: list[list[_Number]] = [
             single,
             [None, None],
@@ -166,8 +166,8 @@ def spread(
             *(of(counted, whole, op) for op in ops),
         ]
         begin = (time, average_name.replace("avg", kind))
-        made.append(_line(layout, begin, values, ops, cpu=cpu, unknown=""))
-    return made
+        lines.append(_line(layout, begin, values, ops, cpu=cpu, unknown=""))
+    return lines
 
 
 def _deviations(counted: Sequence[IntervalTotals], whole: IntervalTotals, op: str) -> list[_Number]:

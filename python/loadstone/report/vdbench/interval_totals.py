@@ -214,15 +214,15 @@ class Counted:
 
     @cached_property
     def _workload(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.bundle.asked
-        return found
+        workload: dict[str, Any] = self.bundle.asked
+        return workload
 
     @cached_property
     def facts(self) -> dict[str, str]:
         """What the front end said about the run; for other languages what comes nearest."""
-        told = self._workload.get("global_options", {})
+        options = self._workload.get("global_options", {})
         if self.of_parameter_file:
-            return {str(key): str(value) for key, value in told.items()}
+            return {str(key): str(value) for key, value in options.items()}
         limits = [self.bundle.plan.streams[index].limits for index in self._streams]
         ramp = max((-(-limit.ramp_ns // SECOND_NS) for limit in limits), default=0)
         begin_ns, end_ns = self._ran_ns
@@ -254,8 +254,8 @@ class Counted:
     @property
     def jobs(self) -> list[dict[str, Any]]:
         """The jobs that were asked for."""
-        found: list[dict[str, Any]] = self._workload.get("jobs", [])
-        return found
+        jobs: list[dict[str, Any]] = self._workload.get("jobs", [])
+        return jobs
 
     @property
     def interval_s(self) -> int:
@@ -313,13 +313,13 @@ class Counted:
             if len(several) > 1:
                 targets = (target["path"] for target in job["placement"]["targets"])
                 paths.update(zip(targets, several, strict=True))
-        found = [
+        storages = [
             PartTotals(paths.get(line.name) or f"{name}{number}", line.cells)
             for number, line in enumerate(self._lines("target"), start=1)
             if line.cells
         ]
-        self._fill(found)
-        return found
+        self._fill(storages)
+        return storages
 
     @cached_property
     def workloads(self) -> list[PartTotals]:
@@ -331,9 +331,9 @@ class Counted:
             name = wd_of.get(line.name, line.name)
             if line.cells:
                 cells[name] = cells.get(name, frozenset()) | line.cells
-        found = [PartTotals(name, its_cells) for name, its_cells in cells.items()]
-        self._fill(found)
-        return found
+        workloads = [PartTotals(name, its_cells) for name, its_cells in cells.items()]
+        self._fill(workloads)
+        return workloads
 
     def _fill(self, parts: Sequence[PartTotals]) -> None:
         """Give parts their intervals."""
@@ -344,10 +344,10 @@ class Counted:
             since = [pl.col(name) - self._ran_ns[0] for name in ("start_ns", "end_ns")]
             rows = rows.filter(pl.col("cell").is_in(list(self._cells))).with_columns(since)
         rows = windowed(rows, self.interval_s * SECOND_NS)
-        asked = self.asked_intervals
+        requested_intervals = self.asked_intervals
         last = int(str(rows["window"].max())) if rows.height else -1
         # What ends after the time is up belongs to the last interval, as in vdbench.
-        count = min(last + 1, asked) if asked else last + 1
+        count = min(last + 1, requested_intervals) if requested_intervals else last + 1
         rows = rows.with_columns(pl.col("window").clip(upper_bound=max(count - 1, 0)))
         lengths = lengths_s(rows, count)
         for part in parts:
@@ -366,28 +366,28 @@ class Counted:
 
     def requested(self, part: PartTotals) -> Histogram:
         """Return the response times of what was asked for and counts."""
-        found = Histogram.empty()
+        histogram = Histogram.empty()
         for op in sorted(self.asked or ()):
-            found = found + self.histogram(part, OPS.index(op))
-        return found
+            histogram = histogram + self.histogram(part, OPS.index(op))
+        return histogram
 
     def histogram(self, part: PartTotals, op: int) -> Histogram:
         """Return the response times of reads or writes that count."""
-        found = Histogram.empty()
+        histogram = Histogram.empty()
         for (cell, its_op), one in self._histograms.items():
             if cell in part.cells and its_op == op:
-                found = found + one
-        return found
+                histogram = histogram + one
+        return histogram
 
     @cached_property
     def _histograms(self) -> dict[tuple[int, ...], Histogram]:
         """Response times by cell and operation."""
         if not self.reads_back:
             return self.measurement.histograms("clat")
-        found: dict[tuple[int, ...], Histogram] = {}
+        histograms: dict[tuple[int, ...], Histogram] = {}
         for piece in self.measurement.pieces():
-            add_histograms(found, of_workloads(piece).filter(~pl.col("ramp")), "clat", ("cell", "op"))
-        return found
+            add_histograms(histograms, of_workloads(piece).filter(~pl.col("ramp")), "clat", ("cell", "op"))
+        return histograms
 
     def cpu(self, first: int, last: int) -> CpuUse | None:
         """Return the use of the CPUs from one interval to another, both included."""
@@ -409,9 +409,9 @@ class Counted:
     @property
     def went_wrong(self) -> list[dict[str, Any]]:
         """What the engine said of I/Os that failed or had wrong data."""
-        told = [event for event in self.bundle.events if event.get("type") in ("io_error", "damage")]
+        failures = [event for event in self.bundle.events if event.get("type") in ("io_error", "damage")]
         begin_ns, end_ns = self._ran_ns
-        return [one for one in told if not self._phase or begin_ns <= one.get("t_ns", 0) < end_ns]
+        return [one for one in failures if not self._phase or begin_ns <= one.get("t_ns", 0) < end_ns]
 
 
 def runs_of(bundle: Bundle) -> list[Counted]:
@@ -486,5 +486,5 @@ def windowed(rows: pl.DataFrame, window_ns: int) -> pl.DataFrame:
 def lengths_s(rows: pl.DataFrame, count: int) -> list[float]:
     """Return how many seconds of each window the samples cover."""
     windows = added_up(rows, ("window",)).select("window", "start_ns", "end_ns")
-    found = {int(at): (end - start) / SECOND_NS for at, start, end in windows.iter_rows()}
-    return [found.get(at, 0.0) for at in range(count)]
+    lengths = {int(at): (end - start) / SECOND_NS for at, start, end in windows.iter_rows()}
+    return [lengths.get(at, 0.0) for at in range(count)]

@@ -132,9 +132,9 @@ class LiveIntervals(Counted):
     def cpu(self, first: int, last: int) -> CpuUse | None:
         """Return the use of the CPUs in intervals."""
         self.processors = self._host.table()
-        found = super().cpu(first, last)
+        use = super().cpu(first, last)
         self._host.forget(last * self.interval_s * SECOND_NS)
-        return found
+        return use
 
 
 class _Lines:

@@ -98,20 +98,20 @@ class Everything:
     @property
     def trees(self) -> dict[str, TreeShape]:
         """Every tree, by anchor."""
-        found: dict[str, TreeShape] = {}
+        trees: dict[str, TreeShape] = {}
         for run in self.runs:
             for anchor, tree in run.trees.items():
-                found.setdefault(anchor, tree)
-        return found
+                trees.setdefault(anchor, tree)
+        return trees
 
     def index(self) -> list[str]:
         """Return the links to the runs."""
-        made = []
+        links = []
         for number, run in enumerate(self.runs, start=1):
             label = "Link to Run Definitions:" if number == 1 else ""
             link = f'<A HREF="#_{number}">{html.escape(run.said)}</A>'
-            made.append(TaggedLine(f"{label:<{LABEL_WIDTH}} {link}"))
-        return [*made, ""]
+            links.append(TaggedLine(f"{label:<{LABEL_WIDTH}} {link}"))
+        return [*links, ""]
 
     def head(self, page: str) -> list[str]:
         """Return the first lines of a page, after its title."""
@@ -121,8 +121,8 @@ class Everything:
             return self._parameter_files()
         if page == "flatfile":
             return []
-        made = [*self._words(page), ""]
-        return made if page in ("status", "errorlog") else [*made, *self.index()]
+        lines = [*self._words(page), ""]
+        return lines if page in ("status", "errorlog") else [*lines, *self.index()]
 
     def _words(self, page: str) -> list[str]:
         """Return what a page says it is."""
@@ -164,27 +164,27 @@ class Everything:
         return [title, "", link, ""]
 
     def _summary(self) -> list[str]:
-        made = [MADE_BY, f"Vdbench summary report, created {self._created()} ({self._created()})", ""]
-        made += [_linked(label, [name]) for label, name in FIRST]
-        made += ["", _linked("Link to HOST reports", ["localhost"])]
+        lines = [MADE_BY, f"Vdbench summary report, created {self._created()} ({self._created()})", ""]
+        lines += [_linked(label, [name]) for label, name in FIRST]
+        lines += ["", _linked("Link to HOST reports", ["localhost"])]
         if self.on_files:
-            made.append(_linked("Link to FSD reports", self.storages))
-            made.append(_linked("Link to FWD reports", self.workloads))
-        made.append(_linked("Link to response time histogram", ["histogram"]))
-        made.append(_linked("Link to workload skew report", ["skew"]))
+            lines.append(_linked("Link to FSD reports", self.storages))
+            lines.append(_linked("Link to FWD reports", self.workloads))
+        lines.append(_linked("Link to response time histogram", ["histogram"]))
+        lines.append(_linked("Link to workload skew report", ["skew"]))
         if self.on_files:
-            made.append(_linked("Link to anchor report", ["anchors"]))
+            lines.append(_linked("Link to anchor report", ["anchors"]))
         else:
-            made.append(_linked("Link to SD reports", self.storages))
-            made += ["", _linked("Link to workload report", self.workloads)]
-        return [*made, "", *self.index()]
+            lines.append(_linked("Link to SD reports", self.storages))
+            lines += ["", _linked("Link to workload report", self.workloads)]
+        return [*lines, "", *self.index()]
 
     def _parameter_files(self) -> list[str]:
-        made: list[str] = []
+        lines: list[str] = []
         for name, raw in self.inputs.items():
             text = html.escape(raw.decode("utf-8", "replace"), quote=False)
-            made += ["", f"* Contents of parameter file: {name}", "", *text.split("\n")]
-        return made
+            lines += ["", f"* Contents of parameter file: {name}", "", *text.split("\n")]
+        return lines
 
     def _sizes(self) -> list[str]:
         if not self.trees:

@@ -61,13 +61,13 @@ def export(path: Path, out: Path, layout: Layout = "50407", *, unverified: bool 
 
     Raises InputError when it cannot be written, BundleError when there is nothing to write.
     """
-    found = open_runs(path, unverified=unverified)
-    pages = of(found, out.name, layout)
+    runs = open_runs(path, unverified=unverified)
+    pages = of(runs, out.name, layout)
     if pages is None:
-        hint = next(iter(found.doubts), None) or next(filter(None, map(why_nothing, found.bundles)), None)
+        hint = next(iter(runs.doubts), None) or next(filter(None, map(why_nothing, runs.bundles)), None)
         raise make_error(BundleError, "report.vdbench.no_results", hint=hint, path=path)
     Directory(out).settle(pages.all)
-    return found.doubts
+    return runs.doubts
 
 
 def of(found: ExportedRuns, name: str, layout: Layout) -> Pages | None:
@@ -199,9 +199,9 @@ class Pages:
         return self._on_files or name not in self._runs.storages
 
     def _interval(self, run: Counted, number: int, part: PartTotals, *, with_cpu: bool) -> list[str]:
-        made = self._head(run, cpu=with_cpu) if number % interval_lines.EVERY == 1 else []
+        header = self._head(run, cpu=with_cpu) if number % interval_lines.EVERY == 1 else []
         cpu: _Cpu = run.cpu(number, number) if with_cpu else False
-        return [*made, self._line(run, number, str(number), part.intervals[number - 1], cpu)]
+        return [*header, self._line(run, number, str(number), part.intervals[number - 1], cpu)]
 
     def _head(self, run: Counted, *, cpu: bool) -> list[str]:
         if self._on_files:
@@ -217,29 +217,29 @@ class Pages:
     def _averages(self, run: Counted, part: PartTotals, *, with_cpu: bool) -> list[str]:
         last = len(part.intervals)
         cpu: _Cpu = run.cpu(run.first_counted, last) if with_cpu else False
-        made = [self._line(run, last, run.average_name, run.average(part), cpu)]
+        lines = [self._line(run, last, run.average_name, run.average(part), cpu)]
         if self._on_files:
             counted = part.intervals[run.first_counted - 1 :]
             begin = (_clock(run, last), run.average_name)
-            made += interval_lines_fs.spread(self._layout, *begin, counted, self._ops, cpu=with_cpu)
-        return made
+            lines += interval_lines_fs.spread(self._layout, *begin, counted, self._ops, cpu=with_cpu)
+        return lines
 
     def _histograms(self, name: str, run: Counted, part: PartTotals) -> None:
-        asked = run.facts.get("histogram", "")
+        option = run.facts.get("histogram", "")
         reads, writes = run.histogram(part, READ), run.histogram(part, WRITE)
         if run.on_files:
             since = "since warmup" if self._layout == "50407" else ""
             title = f"Total of all requested operations {since}".rstrip() + ": "
-            made = buckets.table(title, run.requested(part), asked, self._layout)
+            lines = buckets.table(title, run.requested(part), option, self._layout)
         elif reads.count and writes.count:
-            made = buckets.table("Reads and writes:", reads + writes, asked, self._layout)
-            made += buckets.table("Reads:", reads, asked, self._layout)
-            made += buckets.table("Writes:", writes, asked, self._layout)
+            lines = buckets.table("Reads and writes:", reads + writes, option, self._layout)
+            lines += buckets.table("Reads:", reads, option, self._layout)
+            lines += buckets.table("Writes:", writes, option, self._layout)
         else:
             word = "reads" if reads.count else "writes"
             title = f"Only {word} done for this workload:"
-            made = buckets.table(title, reads if reads.count else writes, asked, self._layout)
-        self._pages[name].body += made or ["No statistics generated for this run."]
+            lines = buckets.table(title, reads if reads.count else writes, option, self._layout)
+        self._pages[name].body += lines or ["No statistics generated for this run."]
 
     def _flat(self, run: Counted, name: str, first: int | None = None, end: int | None = None) -> None:
         first, end = first or run.first_counted, end or len(run.whole.intervals)
@@ -256,10 +256,10 @@ class Pages:
         self._pages["status"].body += [f"{_stamp(run, at)}\t{state}{what}" for state in states]
 
     def _errors(self, run: Counted) -> None:
-        told = run.went_wrong
-        if told:
+        failures = run.went_wrong
+        if failures:
             self._pages["errorlog"].body += ["", f"{_clock(run, 0)} {run_line(run.facts)}", ""]
-        for event in told:
+        for event in failures:
             text = f"{event.get('op', '')} at {event.get('offset')}: {event.get('message')}".strip()
             self._pages["errorlog"].body.append(text)
 

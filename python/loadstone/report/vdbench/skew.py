@@ -28,39 +28,39 @@ _FILLED_BY: Final = "SD_format_"
 
 def skew(run: Counted, time: str, ops: Sequence[str]) -> list[str]:
     """Return the lines of a run; `time` stands before each, `ops` are the operations of the page."""
-    made = _files(run, ops) if run.on_files else _raw(run)
-    return [f"{time} {text}" for text in made]
+    lines = _files(run, ops) if run.on_files else _raw(run)
+    return [f"{time} {text}" for text in lines]
 
 
 def _raw(run: Counted) -> list[str]:
     labels = [*(_FILLED_BY + part.name for part in run.storages), *(part.name for part in run.workloads)]
     width = max(map(len, labels))
-    made: list[str] = []
+    lines: list[str] = []
     whole = run.average(run.whole)
     if len(run.storages) > 1 or len(run.workloads) < 2:
-        made += ["", *_raw_head("SD:", width)]
-        made += [_raw_line(part.name, width, run.average(part)) for part in run.storages]
-        made.append(_raw_line("Total", width, whole))
+        lines += ["", *_raw_head("SD:", width)]
+        lines += [_raw_line(part.name, width, run.average(part)) for part in run.storages]
+        lines.append(_raw_line("Total", width, whole))
     if len(run.workloads) > 1:
-        made += [
+        lines += [
             "",
             f"Calculated versus requested workload skew. (Delta only shown if > {_SHOWN:.2f}% absolute)",
         ]
-        made.append("Note that for an Uncontrolled MAX run workload skew is irrelevant.")
+        lines.append("Note that for an Uncontrolled MAX run workload skew is irrelevant.")
         if run.facts["iorate"] in ("max", "curve") and run.facts.get("controlled") != "yes":
-            made.append("This was an Uncontrolled MAX run.")
+            lines.append("This was an Uncontrolled MAX run.")
         above, below = _raw_head("WD:", width)
-        made += ["", f"{above} {'skew':>9} {'skew':>8} {'skew':>7} "]
-        made.append(f"{below} {'requested':>9} {'observed':>8} {'delta':>7} ")
+        lines += ["", f"{above} {'skew':>9} {'skew':>8} {'skew':>7} "]
+        lines.append(f"{below} {'requested':>9} {'observed':>8} {'delta':>7} ")
         shares = _shares(run)
         for part, share in zip(run.workloads, shares, strict=True):
             tally = run.average(part)
             observed = 100 * tally.both.count / whole.both.count if whole.both.count else 0.0
             delta = share - observed
-            told = f"{delta:6.2f}%" if abs(delta) >= _SHOWN else ""
-            made.append(f"{_raw_line(part.name, width, tally)} {share:8.2f}% {observed:7.2f}% {told}")
-        made.append(f"{_raw_line('Total', width, whole)} {100:8.2f}% {sum(shares):7.2f}%")
-    return made
+            delta_text = f"{delta:6.2f}%" if abs(delta) >= _SHOWN else ""
+            lines.append(f"{_raw_line(part.name, width, tally)} {share:8.2f}% {observed:7.2f}% {delta_text}")
+        lines.append(f"{_raw_line('Total', width, whole)} {100:8.2f}% {sum(shares):7.2f}%")
+    return lines
 
 
 def _raw_head(kind: str, width: int) -> tuple[str, str]:
@@ -80,53 +80,53 @@ def _raw_line(name: str, width: int, tally: IntervalTotals) -> str:
 
 
 def _files(run: Counted, ops: Sequence[str]) -> list[str]:
-    made: list[str] = []
+    lines: list[str] = []
     tables: list[tuple[str, Sequence[PartTotals]]] = [("Host:", ()), ("FSD:", run.storages)]
     if not run.facts["rd"].startswith(FORMAT):
         tables.append(("FWD:", run.workloads))
     whole = run.average(run.whole)
     for kind, parts in tables:
         above, below = interval_lines_fs.short_header(ops)
-        made += ["", f"{'':<{_FILE_LABEL}} {above}", f"{kind:<{_FILE_LABEL}} {below}"]
+        lines += ["", f"{'':<{_FILE_LABEL}} {above}", f"{kind:<{_FILE_LABEL}} {below}"]
         rows = [(part.name, run.average(part)) for part in parts] or [("localhost", whole)]
         if len(parts) > 1:
             rows.append(("Total", whole))
-        made += [f"{name:<{_FILE_LABEL}} {interval_lines_fs.short_line(tally, ops)}" for name, tally in rows]
+        lines += [f"{name:<{_FILE_LABEL}} {interval_lines_fs.short_line(tally, ops)}" for name, tally in rows]
     if len(run.workloads) > 1 and _asked(run) and not run.facts["rd"].startswith(FORMAT):
-        made += _file_shares(run, whole)
-    return made
+        lines += _file_shares(run, whole)
+    return lines
 
 
 def _file_shares(run: Counted, whole: IntervalTotals) -> list[str]:
-    made = ["", "FWD skew requested vs. actual (Use 'abort_failed_skew=n.n' to abort when delta > n.n)"]
-    made.append(f"{'FWD':<12} {'ops/sec':>7} {'requested':>10} {'actual':>7} {'delta':>7}")
+    lines = ["", "FWD skew requested vs. actual (Use 'abort_failed_skew=n.n' to abort when delta > n.n)"]
+    lines.append(f"{'FWD':<12} {'ops/sec':>7} {'requested':>10} {'actual':>7} {'delta':>7}")
     total = whole.requested.count
     for part, share in zip(run.workloads, _shares(run), strict=True):
         tally = run.average(part)
         actual = 100 * tally.requested.count / total if total else 0.0
         delta = actual - share
-        made.append(f"{part.name:<12} {tally.rate:7.0f} {share:9.2f}% {actual:6.2f}% {delta:+6.2f}%")
-    return made
+        lines.append(f"{part.name:<12} {tally.rate:7.0f} {share:9.2f}% {actual:6.2f}% {delta:+6.2f}%")
+    return lines
 
 
 def _asked(run: Counted) -> dict[str, float]:
     """Return the percentage each workload asks for, of those that do."""
     kind = "fwd" if run.on_files else "wd"
-    asked: dict[str, float] = {}
+    requested_shares: dict[str, float] = {}
     for job in run.jobs:
         share = job["own_options"].get("skew")
         if share is not None:
             name = job["own_options"][kind]
-            asked[name] = asked.get(name, 0.0) + float(share) / _streams(run, job)
-    return asked
+            requested_shares[name] = requested_shares.get(name, 0.0) + float(share) / _streams(run, job)
+    return requested_shares
 
 
 def _shares(run: Counted) -> list[float]:
     """Return the percentage of each workload: what it asks for, or an even part of the rest."""
-    asked = _asked(run)
-    without = [part.name for part in run.workloads if part.name not in asked]
-    rest = (100 - sum(asked.values())) / len(without) if without else 0.0
-    return [asked.get(part.name, rest) for part in run.workloads]
+    requested_shares = _asked(run)
+    without = [part.name for part in run.workloads if part.name not in requested_shares]
+    rest = (100 - sum(requested_shares.values())) / len(without) if without else 0.0
+    return [requested_shares.get(part.name, rest) for part in run.workloads]
 
 
 def _streams(run: Counted, job: Mapping[str, Any]) -> int:

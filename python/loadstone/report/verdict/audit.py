@@ -56,12 +56,12 @@ def _of_bandwidth(case: Case) -> bool:
 
 def _why(verdict: Verdict) -> list[str]:
     """Return the causes and what is missing, each as a line that names the rule and one of text."""
-    told = [_cause(cause) for cause in verdict.causes]
+    causes = [_cause(cause) for cause in verdict.causes]
     missing = [
         f"{title(one.rule)}: not checked<br>{_cell(one.what)}" for one in verdict.missing if one.essential
     ]
-    if told or missing:
-        return [*told, *missing]
+    if causes or missing:
+        return [*causes, *missing]
     # The first sentence only repeats the name and the verdict of the row.
     _, _, rest = verdict.sentences.partition("measures the storage. ")
     return [_cell(rest or verdict.sentences)] if verdict.kind == "cannot_tell" else ["no finding"]
@@ -155,8 +155,8 @@ def _findings(one: AuditedResults) -> str:
 def _counts(one: AuditedResults) -> str:
     """Return how many results there are of each kind: of many, the worst says little of the others."""
     kinds = Counter(words.NAMES[phase.verdict.kind] for phase in one.audited.phases)
-    told = ", ".join(f"{name} {count}" for name, count in kinds.most_common())
-    return f"{len(one.audited.phases)} result{'' if len(one.audited.phases) == 1 else 's'}: {told}"
+    verdicts = ", ".join(f"{name} {count}" for name, count in kinds.most_common())
+    return f"{len(one.audited.phases)} result{'' if len(one.audited.phases) == 1 else 's'}: {verdicts}"
 
 
 def _table(one: AuditedResults) -> str:
@@ -164,9 +164,9 @@ def _table(one: AuditedResults) -> str:
     headings = (*HEADINGS, SAID) if said else HEADINGS
     rows = [headings, tuple("---" for _ in headings)]
     for case, phase in zip(one.results.cases, one.audited.phases, strict=True):
-        told = phase.verdict
-        kind = f"{words.headline(told)}, {words.confidence(told.confidence)}"
-        row = (_cell(phase.name), number(case), kind, "<br>".join(_why(told)))
+        verdict = phase.verdict
+        kind = f"{words.headline(verdict)}, {words.confidence(verdict.confidence)}"
+        row = (_cell(phase.name), number(case), kind, "<br>".join(_why(verdict)))
         rows.append((*row, _cell(_author(case))) if said else row)
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 

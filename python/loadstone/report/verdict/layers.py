@@ -34,8 +34,8 @@ def page(verdict: Verdict) -> dict[str, Any]:
 
 def _times(time: Time | None) -> list[dict[str, Any]]:
     """Return the waterfalls: of the mean, and of p99."""
-    told = [] if time is None else [("the mean latency", time), ("p99", time.p99)]
-    return [{"name": name, "parts": waterfall(one)} for name, one in told if one is not None]
+    times = [] if time is None else [("the mean latency", time), ("p99", time.p99)]
+    return [{"name": name, "parts": waterfall(one)} for name, one in times if one is not None]
 
 
 def waterfall(time: TimeSplit) -> list[dict[str, str | float]]:

@@ -105,8 +105,8 @@ def terminal(audited: Audited, console: Console) -> None:
         )
     )
     console.print(Text(verdict.sentences))
-    told = _alike([cause for cause in verdict.causes if cause.effect != "note"])
-    for cause, *others in told[:MAX_CAUSES]:
+    groups = _alike([cause for cause in verdict.causes if cause.effect != "note"])
+    for cause, *others in groups[:MAX_CAUSES]:
         about = f"{of}: " if (of := _about(cause, audited)) else ""
         more = say("verdict.terminal.alike", findings=len(others)) if others else ""
         name = (
@@ -115,8 +115,8 @@ def terminal(audited: Audited, console: Console) -> None:
         )
         told_by = (f" ({cause.rule}, {confidence(cause.confidence)})", "dim")
         console.print(Text.assemble("  ", name, told_by, f": {about}{evidence_line(cause)}{more}"))
-    if len(told) > MAX_CAUSES:
-        console.print(Text("  " + say("verdict.terminal.more", findings=len(told) - MAX_CAUSES), "dim"))
+    if len(groups) > MAX_CAUSES:
+        console.print(Text("  " + say("verdict.terminal.more", findings=len(groups) - MAX_CAUSES), "dim"))
     for advice in verdict.advice[:MAX_CAUSES]:
         console.print(Text("  " + say("verdict.terminal.advice", advice=advice)))
     _explanations(verdict, console)
@@ -124,10 +124,10 @@ def terminal(audited: Audited, console: Console) -> None:
 
 def _alike(causes: Sequence[Cause]) -> list[list[Cause]]:
     """Put causes together that one rule says of several jobs, phases or hosts."""
-    found: dict[object, list[Cause]] = {}
+    groups: dict[object, list[Cause]] = {}
     for cause in causes:
-        found.setdefault((cause.rule, cause.effect, cause.advice), []).append(cause)
-    return list(found.values())
+        groups.setdefault((cause.rule, cause.effect, cause.advice), []).append(cause)
+    return list(groups.values())
 
 
 def _about(cause: Cause, audited: Audited) -> str | None:
@@ -146,8 +146,8 @@ def _explanations(verdict: Verdict, console: Console) -> None:
             console.print(Text.assemble("  ", row, (by, "dim")))
             console.print(Text("      " + say("verdict.terminal.advice", advice=one.advice)))
     if verdict.kind != "not_valid" and (command := to_decide(verdict)) is not None:
-        told = say("verdict.explained.decide", remaining=_remaining(verdict), command=command)
-        console.print(Text(f"  {told}"))
+        hint = say("verdict.explained.decide", remaining=_remaining(verdict), command=command)
+        console.print(Text(f"  {hint}"))
 
 
 def to_decide(verdict: Verdict) -> str | None:
@@ -204,7 +204,7 @@ def checked(verdict: Verdict) -> str | None:
 def not_checked(verdict: Verdict) -> str | None:
     """Say which rules could not look, and why."""
     every = dict.fromkeys((one.rule, one.what, one.essential) for one in verdict.missing)
-    told = [
+    rules = [
         say(
             "verdict.page.not_checked_essential" if essential else "verdict.page.not_checked_rule",
             title=title(rule),
@@ -212,7 +212,7 @@ def not_checked(verdict: Verdict) -> str | None:
         )
         for rule, reason, essential in every
     ]
-    return say("verdict.page.not_checked", rules="; ".join(told)) if told else None
+    return say("verdict.page.not_checked", rules="; ".join(rules)) if rules else None
 
 
 def _together(causes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -220,14 +220,14 @@ def _together(causes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
     What has a picture stands alone.
     """
-    found: dict[object, dict[str, Any]] = {}
+    groups: dict[object, dict[str, Any]] = {}
     for number, cause in enumerate(causes):
         of = number if cause["svg"] is not None else (cause["rule"], cause["effect"], cause["advice"])
-        if of in found:
-            found[of]["more"].append(cause)
+        if of in groups:
+            groups[of]["more"].append(cause)
         else:
-            found[of] = {**cause, "more": []}
-    return list(found.values())
+            groups[of] = {**cause, "more": []}
+    return list(groups.values())
 
 
 def _cause(cause: Cause, draw: Callable[[Spec], object], about: str | None) -> dict[str, Any]:
