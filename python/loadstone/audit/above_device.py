@@ -52,11 +52,11 @@ def above_device(case: Case) -> AboveDevice | None:
     """
     if _parity(case):
         return None
-    asked, inflight, latency = case_queries.outstanding(case), _inflight(case), case.total.latency
-    if asked is None or inflight is None or latency is None or latency.mean_ns is None:
+    outstanding, inflight, latency = case_queries.outstanding(case), _inflight(case), case.total.latency
+    if outstanding is None or inflight is None or latency is None or latency.mean_ns is None:
         return None
     # What waits for a flush is not at the device as an I/O: only its own part is.
-    expected = max(asked * loaded_share(case) - case_queries.flushing(case), 1e-9)
+    expected = max(outstanding * loaded_share(case) - case_queries.flushing(case), 1e-9)
     if latency.kind == "lat" and case.total.iops is not None:
         # Fewer than asked for are outstanding where the generator keeps fewer: those wait nowhere.
         expected = min(expected, max(case.total.iops.value * latency.mean_ns / 1e9, 1e-9))
@@ -76,5 +76,7 @@ def _inflight(case: Case) -> float | None:
     traffic = case.traffic
     if traffic is None or traffic.inflight is None:
         return None
-    asked, moved = (sum(one.ios for one in table.values()) for table in (traffic.asked, traffic.moved))
-    return traffic.inflight * max(1.0, asked / moved if moved else 1.0)
+    requested_ios, moved = (
+        sum(one.ios for one in table.values()) for table in (traffic.asked, traffic.moved)
+    )
+    return traffic.inflight * max(1.0, requested_ios / moved if moved else 1.0)

@@ -25,16 +25,20 @@ def can_change(case: Case, low: float, high: float, length_ns: float) -> bool:
 
     A fair share holds over many turns: within a short time one more turn may be theirs.
     """
-    found = case.contention
-    if found is None or not found.share:
+    contention = case.contention
+    if contention is None or not contention.share:
         return False
-    return low >= (1 - found.share - found.wait_ns / length_ns) * high
+    return low >= (1 - contention.share - contention.wait_ns / length_ns) * high
 
 
 def can_stop(case: Case, longest_ns: float, share: float) -> bool:
     """Tell whether they can hold I/Os up for so long, and for this share of the time."""
-    found = case.contention
-    return found is not None and longest_ns <= found.wait_ns and share <= min(STALLED, found.share)
+    contention = case.contention
+    return (
+        contention is not None
+        and longest_ns <= contention.wait_ns
+        and share <= min(STALLED, contention.share)
+    )
 
 
 def told(case: Case, found: Finding) -> Finding:

@@ -191,8 +191,8 @@ class CarrierTraffic:
 
     def share(self, op: Op) -> float | None:
         """Return the bytes moved for each byte asked for, None when none was."""
-        asked, moved = self.asked.get(op), self.moved.get(op)
-        return moved.bytes / asked.bytes if asked and moved and asked.bytes else None
+        requested, moved = self.asked.get(op), self.moved.get(op)
+        return moved.bytes / requested.bytes if requested and moved and requested.bytes else None
 
 
 @dataclass(frozen=True, slots=True)

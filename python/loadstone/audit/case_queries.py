@@ -47,8 +47,8 @@ def buffered(case: Case) -> bool | None:
 def random(case: Case) -> bool | None:
     """Whether most I/Os of every job go to random places."""
     known = [job.random_percent for job in case.jobs]
-    told = [percent for percent in known if percent is not None]
-    return None if not known or len(told) < len(known) else min(told) >= 50
+    percents = [percent for percent in known if percent is not None]
+    return None if not known or len(percents) < len(known) else min(percents) >= 50
 
 
 def outstanding(case: Case) -> int | None:

@@ -39,15 +39,15 @@ class CeilingUse:
 
 def uses(case: Case, kinds: Collection[str]) -> list[CeilingUse]:
     """Return every ceiling of these kinds with what was reached, the fullest first."""
-    found = [
+    ceiling_uses = [
         use
         for ceiling in (case.declared.ceilings if case.declared else ())
         if ceiling.kind in kinds and _speaks_of(ceiling, case)
         for use in _held(case, ceiling, ceiling.per_s, _declared_name(case, ceiling))
     ]
     for name, ceiling, per_s in _of_paths(case, kinds):
-        found += _held(case, ceiling, per_s, name)
-    return sorted(found, key=lambda use: -use.share)
+        ceiling_uses += _held(case, ceiling, per_s, name)
+    return sorted(ceiling_uses, key=lambda use: -use.share)
 
 
 def _declared_name(case: Case, ceiling: Ceiling) -> str:
@@ -100,15 +100,15 @@ def _of_paths(case: Case, kinds: Collection[str]) -> list[tuple[str, Ceiling, fl
         for ceiling in layer.ceilings
         if ceiling.kind in kinds and _speaks_of(ceiling, case)
     }
-    found = []
+    bottlenecks = []
     for quantity, op in sorted(limited):
         places = [_narrowest(case, path, quantity, op, kinds) for path in paths]
         distinct = {place.layers: place for place in places if place is not None}
         if None not in places:
             name = " + ".join(sorted(set().union(*distinct)))
             per_s = sum(place.per_s for place in distinct.values())
-            found.append((name, next(iter(distinct.values())).ceiling, per_s))
-    return found
+            bottlenecks.append((name, next(iter(distinct.values())).ceiling, per_s))
+    return bottlenecks
 
 
 @dataclass(frozen=True, slots=True)

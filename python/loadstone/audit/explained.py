@@ -42,12 +42,12 @@ class AfterProbes:
         """Weigh the findings of a verdict with what probes measured; None where nothing is to be weighed."""
         if case.job_facts is None:
             return None
-        found: dict[RuleName, float] = {
+        confidences: dict[RuleName, float] = {
             cause.rule: cause.confidence
             for cause in verdict.causes
             if cause.effect != "note" and cause.rule != "probes"
         }
-        weighed = weigh(case.job_facts, case.probed, found, verdict.checked)
+        weighed = weigh(case.job_facts, case.probed, confidences, verdict.checked)
         if not weighed:
             return None
         tried = tuple(one for one in case.probed.tried if one.seconds) if case.probed is not None else ()

@@ -119,11 +119,11 @@ def is_bundle(path: Path) -> bool:
 
 def bundle(opened: Bundle) -> ForeignResults:
     """Read a run of our own."""
-    made = summarise(opened)
-    found = tuple(cases_of_run(made))
-    notes = tuple(problem.message for problem in made.problems if problem.kind == "bundle")
+    summary = summarise(opened)
+    cases = tuple(cases_of_run(summary))
+    notes = tuple(problem.message for problem in summary.problems if problem.kind == "bundle")
     notes += () if opened.unsealed is None else (opened.unsealed,)
-    return ForeignResults("bundle", found, notes=notes, verified=opened.verified, summary=made)
+    return ForeignResults("bundle", cases, notes=notes, verified=opened.verified, summary=summary)
 
 
 def not_read(passed: Iterable[PassedOver]) -> str | None:
@@ -141,19 +141,19 @@ def _study(path: Path, looked: SearchProgress, *, alone: bool = False) -> Iterat
 
     `alone`: the study was named by itself, and is refused as a run would be that is not as it was sealed.
     """
-    told = read_study(path, unverified=looked.unverified)
-    points = [point for point in told.points if point.bundle and point.role != "prepare"]
+    study = read_study(path, unverified=looked.unverified)
+    points = [point for point in study.points if point.bundle and point.role != "prepare"]
     if not points:
         raise make_error(InputError, "audit.results.empty_study", where=Where(str(path)))
     read = []
-    for point, found in zip(points, _runs(path, points, looked), strict=True):
+    for point, results in zip(points, _runs(path, points, looked), strict=True):
         run = path / str(point.bundle)
-        if isinstance(found, PassedOver):
-            if alone and found.refused is not None and not looked.unverified:
-                raise found.refused
-            yield found
+        if isinstance(results, PassedOver):
+            if alone and results.refused is not None and not looked.unverified:
+                raise results.refused
+            yield results
         else:
-            read.append((run, point.factors, found))
+            read.append((run, point.factors, results))
     repeated = with_repeats([(factors, one.cases) for _, factors, one in read])
     for (run, _, one), known in zip(read, repeated, strict=True):
         yield run, replace(one, cases=known)
@@ -167,8 +167,8 @@ def _runs(
         for point in points:
             yield _of_study(path, point, looked.unverified)
         return
-    asked = [looked.helpers.do(_of_study, path, point, looked.unverified) for point in points]
-    yield from (one.result() for one in asked)
+    futures = [looked.helpers.do(_of_study, path, point, looked.unverified) for point in points]
+    yield from (one.result() for one in futures)
 
 
 def _of_study(path: Path, point: Point, unverified: bool) -> ForeignResults | PassedOver:  # it travels
@@ -231,12 +231,12 @@ def _whole(place: Path, looked: SearchProgress) -> Generator[Found, None, bool]:
         return True
     if is_study(place):
         try:
-            found = list(_study(place, looked))
+            results = list(_study(place, looked))
         except LoadstoneError as error:
             # Its runs are bundles by themselves.
             yield PassedOver(place, _reason(place, error))
             return False
-        for one in found:
+        for one in results:
             looked.results += not isinstance(one, PassedOver)
             yield one
         return True
@@ -278,13 +278,13 @@ def _entry(entry: os.DirEntry[str], below: list[Path], looked: SearchProgress) -
     if first != path:
         yield PassedOver(path, f"is the same file as {first}", broken=False)
         return
-    found = _tried(path, _file)
-    if not isinstance(found, PassedOver) and found.cases:
+    results = _tried(path, _file)
+    if not isinstance(results, PassedOver) and results.cases:
         first = looked.contents.setdefault(blake3(reader.start(path, reader.MAX_BYTES)).hexdigest(), path)
         if first != path:
-            found = PassedOver(path, f"is a copy of {first}", broken=False)
-    if isinstance(found, PassedOver) or found.cases:
-        yield _counted(path, found, looked)
+            results = PassedOver(path, f"is a copy of {first}", broken=False)
+    if isinstance(results, PassedOver) or results.cases:
+        yield _counted(path, results, looked)
     else:
         looked.unrelated += 1
 

@@ -61,8 +61,8 @@ def cases(made: Summary, beside: Sequence[shape.LoadBeside] = ()) -> list[shape.
 
     `beside` are the loads of other hosts of the run on the same machine.
     """
-    found = [_declared(made, _stage(made, total, beside)) for total in made.totals("stage")]
-    return [_with_siblings(one, found) for one in found]
+    stage_cases = [_declared(made, _stage(made, total, beside)) for total in made.totals("stage")]
+    return [_with_siblings(one, stage_cases) for one in stage_cases]
 
 
 def loads(made: Summary, shift_ns: int) -> list[shape.LoadBeside]:
@@ -107,7 +107,7 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
     every = monitor_readings.outside(every, stopped.left_out)
     host = monitor_readings.within(every, bounds)
     rates, used = _series(measurement, total.line), targets.targets(measurement.bundle, total.line)
-    asked = rates.filter(pl.col("op").is_in(total.requested)) if measurement.plan.trees else rates
+    requested_rates = rates.filter(pl.col("op").is_in(total.requested)) if measurement.plan.trees else rates
     used = [targets.with_stored(one, every) for one in used]
     every_load = _with_those_beside(rates, used, beside)
     within = monitor_readings.inside(every, bounds)
@@ -131,7 +131,7 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
         ramp_ios=None if total.data and total.data.operations else _ramp_ios(measurement, total.line),
         by_job={job.line.name: {op: measured(job.ops[op]) for op in OPS if op in job.ops} for job in jobs},
         targets=tuple(used),
-        series=asked,
+        series=requested_rates,
         host=host if host.height else None,
         traffic=monitor_readings.traffic(every, every_load, used, bounds),
         layers=layers,
@@ -200,16 +200,16 @@ def _probed(
     Where it is not known what those took of the run, moments in which nothing happened on a busy host are
     left out, and what each probe knows of itself counts.
     """
-    told = made.bundle.probed
-    if told is None:
+    record = made.bundle.probed
+    if record is None:
         return None
-    found = Probed.model_validate(told)
-    if found.stage != stage:
+    probed = Probed.model_validate(record)
+    if probed.stage != stage:
         return None
     if contended is not None:
-        return found.beside_others(contended.share)
+        return probed.beside_others(contended.share)
     is_busy = busy_percent is not None and busy_percent >= case_queries.HOST_BUSY_PERCENT
-    known = found.without(MOMENTS) if is_busy else found
+    known = probed.without(MOMENTS) if is_busy else probed
     return known.beside_others(None)
 
 
@@ -242,8 +242,8 @@ def _probe_command(measurement: Measurement, line: MeasuredLine, probed: Probed 
     if not can:
         again = [] if words[0] == "rerun" else [f"--repeat={AGAIN}"]
         return shlex.join(["loadstone", *kept, *again])
-    asked = option if probed is None else f"{option}={MORE * probed.budget_s:g}s"
-    return shlex.join(["loadstone", *kept, asked])
+    probe_option = option if probed is None else f"{option}={MORE * probed.budget_s:g}s"
+    return shlex.join(["loadstone", *kept, probe_option])
 
 
 def _name(jobs: list[Total], total: Total) -> str:
@@ -286,7 +286,11 @@ def _again(measurement: Measurement, line: MeasuredLine) -> bool | None:
     plan = measurement.plan
     first = min(measurement.stages_of(line), default=0)
     before = [stream for stream in plan.streams if plan.workers[stream.worker].stage < first]
-    mine = {found for index in line.streams if (found := sequence(plan, plan.streams[index])) is not None}
+    mine = {
+        own_sequence
+        for index in line.streams
+        if (own_sequence := sequence(plan, plan.streams[index])) is not None
+    }
     if mine & {sequence(plan, stream) for stream in before}:
         return True
     kept = measurement.bundle.environment.get("same_sequence")
@@ -295,11 +299,11 @@ def _again(measurement: Measurement, line: MeasuredLine) -> bool | None:
 
 def _declared(made: Summary, case: shape.Case) -> shape.Case:
     """Add what the user's data sheet says; its ceilings are in the paths already."""
-    told = made.bundle.environment.get("spec")
-    if told is None:
+    spec = made.bundle.environment.get("spec")
+    if spec is None:
         return case
-    found = with_spec(case, Spec.model_validate(told))
-    return replace(found, declared=replace(found.declared or shape.Declared(), ceilings=()))
+    declared_case = with_spec(case, Spec.model_validate(spec))
+    return replace(declared_case, declared=replace(declared_case.declared or shape.Declared(), ceilings=()))
 
 
 def _series(measurement: Measurement, line: MeasuredLine, *, ramps: bool = False) -> pl.DataFrame:
@@ -368,16 +372,18 @@ def phase_facts(measurement: Measurement, line: MeasuredLine) -> JobFacts | None
 def _requests(made: Summary, jobs: Sequence[Total]) -> tuple[shape.JobRequest, ...]:
     """Return what was asked of the jobs of a stage."""
     plan, workload = made.measurement.plan, made.bundle.known_workload
-    asked = workload.jobs if workload is not None else ()
-    number_of = jobs_of_units(plan, asked)
-    found = []
+    workload_jobs = workload.jobs if workload is not None else ()
+    number_of = jobs_of_units(plan, workload_jobs)
+    requests = []
     for line in (total.line for total in jobs):
         units = sorted({plan.cells[cell].unit for cell in line.cells})
         mine = dict.fromkeys(number_of[unit] for unit in units if unit in number_of)
         streams = [plan.streams[index] for index in line.streams]
         due = DueRates(_due(made, line, "ops"), _due(made, line, "bytes"))
-        found.append(request(line.name, [asked[number] for number in mine], planned(plan, streams), due))
-    return tuple(found)
+        requests.append(
+            request(line.name, [workload_jobs[number] for number in mine], planned(plan, streams), due)
+        )
+    return tuple(requests)
 
 
 def _due(made: Summary, job: MeasuredLine, unit: str) -> dict[str, float]:

@@ -28,10 +28,10 @@ OWN_LIMITS: Final[frozenset[RuleName]] = frozenset(
 
 def cases_of_hosts(made: Summary) -> list[tuple[str, list[shape.Case]]]:
     """Return the cases of each host, named after it; of a host without a bundle there are none."""
-    found = []
+    host_cases = []
     for name, one in made.by_host.items():
         own = cases(one, _beside(made, name))
-        found.append(
+        host_cases.append(
             (
                 name,
                 [
@@ -40,7 +40,7 @@ def cases_of_hosts(made: Summary) -> list[tuple[str, list[shape.Case]]]:
                 ],
             )
         )
-    return found
+    return host_cases
 
 
 def _beside(made: Summary, name: str) -> list[shape.LoadBeside]:
@@ -113,13 +113,13 @@ def _shared(made: Summary, one: SharedSeen) -> shape.SharedByHosts:
         path = one.paths.get(part.name)
         for stream in plan.streams[part.first_stream : part.first_stream + part.streams]:
             names = {plan.targets[at].path for at in targets_of(plan, stream)}
-            found = (
+            own_sequence = (
                 sequence(plan, stream)
                 if path is not None and any(_is(name, one, part) for name in names)
                 else None
             )
-            if found is not None:
-                seen.setdefault(repr(found), set()).add(part.name)
+            if own_sequence is not None:
+                seen.setdefault(repr(own_sequence), set()).add(part.name)
     return shape.SharedByHosts(
         path=next(iter(one.paths.values())),
         hosts=tuple(one.paths),

@@ -24,30 +24,30 @@ if TYPE_CHECKING:
 
 def job_facts(plan: Plan, jobs: Sequence[Job], streams: Sequence[Stream]) -> JobFacts | None:
     """Return the facts of a phase with these streams; None where it is not known what one of them does."""
-    asked = _requests(plan, jobs, streams)
-    if not asked or any(not job.operations or job.depth is None for job in asked):
+    requests = _requests(plan, jobs, streams)
+    if not requests or any(not job.operations or job.depth is None for job in requests):
         return None
-    does = frozenset[str]().union(*(job.operations for job in asked))
-    ranges = [one for job in asked for clone in job.ranges for one in clone]
+    does = frozenset[str]().union(*(job.operations for job in requests))
+    ranges = [one for job in requests for clone in job.ranges for one in clone]
     used = dict.fromkeys((one.target for one in ranges), 0)
     for one in ranges:
         used[one.target] = max(used[one.target], one.length_bytes)
     whole = sum(target.size_bytes for target in plan.targets if target.path in used)
     trees = {target.path for target in plan.targets if target.kind is TargetKind.TREE}
-    sizes = [size for job in asked for size in job.block_bytes]
+    sizes = [size for job in requests for size in job.block_bytes]
     return JobFacts(
         reads="read" in does,
         writes="write" in does,
-        in_order=any(job.random_percent is not None and job.random_percent < 100 for job in asked),
-        paced=any(job.paced for job in asked),
-        depth=sum(job.depth or 0 for job in asked),
+        in_order=any(job.random_percent is not None and job.random_percent < 100 for job in requests),
+        paced=any(job.paced for job in requests),
+        depth=sum(job.depth or 0 for job in requests),
         targets=len(used),
         partial=sum(used.values()) < WHOLE * whole,
         off_grid=any(
             number % GRID_BYTES for number in (*sizes, *(one.start_bytes for one in ranges), *_grids(streams))
         ),
-        repeats_payload=any(_repeats(job.payload) for job in asked if job.payload is not None),
-        in_tree=any(path in trees for job in asked for path in job.targets),
+        repeats_payload=any(_repeats(job.payload) for job in requests if job.payload is not None),
+        in_tree=any(path in trees for job in requests for path in job.targets),
     )
 
 
@@ -55,24 +55,24 @@ def _requests(plan: Plan, jobs: Sequence[Job], streams: Sequence[Stream]) -> lis
     """Return what was asked of the jobs of these streams. No rate is measured here, only asked for."""
     number_of = jobs_of_units(plan, jobs)
     working: dict[tuple[str, int], list[Stream]] = {}
-    asked: dict[tuple[str, int], dict[int, Job]] = {}
+    jobs_of_line: dict[tuple[str, int], dict[int, Job]] = {}
     for stream in streams:
         for unit in sorted({plan.cells[cell].unit for cell in cells_of(stream)}):
             line = (plan.units[unit].name, plan.units[unit].group)
             working.setdefault(line, []).append(stream)
             if unit in number_of:
-                asked.setdefault(line, {})[number_of[unit]] = jobs[number_of[unit]]
+                jobs_of_line.setdefault(line, {})[number_of[unit]] = jobs[number_of[unit]]
     return [
-        request(line[0], list(asked.get(line, {}).values()), planned(plan, works), DueRates({}, {}))
+        request(line[0], list(jobs_of_line.get(line, {}).values()), planned(plan, works), DueRates({}, {}))
         for line, works in working.items()
     ]
 
 
 def _grids(streams: Sequence[Stream]) -> set[int]:
     """Return what the addresses of reads and writes are multiples of."""
-    made = [stream.pattern for stream in streams]
-    read = {one.read.align_bytes for one in made if one.read_percent}
-    return read | {one.write.align_bytes for one in made if one.write_percent}
+    patterns = [stream.pattern for stream in streams]
+    read = {one.read.align_bytes for one in patterns if one.read_percent}
+    return read | {one.write.align_bytes for one in patterns if one.write_percent}
 
 
 def _repeats(payload: PayloadProperties) -> bool:

@@ -306,13 +306,13 @@ def _verdict(
         first = say("verdict.sentence.measures", it=_capital(it), checks=len(checked))
         disk = next((cause for cause in causes if cause.rule == "storage_disk"), None)
         calm = disk.text if disk is not None else say("verdict.sentence.undisturbed")
-        told = suspects[0].text if suspects else calm
-        sentences = f"{first} {told}"
+        reason = suspects[0].text if suspects else calm
+        sentences = f"{first} {reason}"
         grave = any(cause.confidence >= GRAVE for cause in suspects)
         if grave or confidence < CREDIBLE or len(looked) < ENOUGH:
             kind, confidence = "cannot_tell", 1 - confidence
-            told = suspects[0].text if suspects else _too_little(looked, missing)
-            sentences = f"{say('verdict.sentence.cannot_tell', it=it)} {told}"
+            reason = suspects[0].text if suspects else _too_little(looked, missing)
+            sentences = f"{say('verdict.sentence.cannot_tell', it=it)} {reason}"
             advice += [one.remedy for one in _first_missing(missing) if one.remedy]
     return Verdict(
         kind=kind,

@@ -62,26 +62,26 @@ def divided(
     if not clocks or clocks[0][1] > slack * below_ns:
         # The first layer's I/Os take longer than the load's: they are not the same I/Os.
         return (), below_ns
-    found: list[LayerTime] = []
+    layer_times: list[LayerTime] = []
     left = below_ns
     names = [ABOVE, *(name for name, _ in clocks)]
     ends = [*(min(ns, below_ns) for _, ns in clocks), 0.0]
     for name, end in zip(names, ends, strict=True):
         inner = min(end, left)
-        found.append(LayerTime(name=name, ns=left - inner))
+        layer_times.append(LayerTime(name=name, ns=left - inner))
         left = inner
-    return tuple(found), 0.0
+    return tuple(layer_times), 0.0
 
 
 def _levels(layers: Sequence[LayerFlow]) -> list[list[LayerFlow]]:
     """Return the layers with a clock from the top; members that serve at the same time are one level."""
-    found: list[list[LayerFlow]] = []
+    levels: list[list[LayerFlow]] = []
     for layer in [one for one in layers if one.service_ns is not None and one.given_by is not None]:
-        if found and found[-1][0].given_by == layer.given_by:
-            found[-1].append(layer)
+        if levels and levels[-1][0].given_by == layer.given_by:
+            levels[-1].append(layer)
         else:
-            found.append([layer])
-    return found
+            levels.append([layer])
+    return levels
 
 
 def _name(level: Sequence[LayerFlow]) -> str:
@@ -90,13 +90,13 @@ def _name(level: Sequence[LayerFlow]) -> str:
 
 def _clocks(levels: Sequence[Sequence[LayerFlow]]) -> list[tuple[str, float]]:
     """Return each level's name and the mean time of the load in it and all below, from the top."""
-    found: list[tuple[str, float]] = []
+    clocks: list[tuple[str, float]] = []
     reached = 1.0
     for level in levels:
         share, mean = _share(level), _mean(level)
-        found.append((_name(level), mean * reached * share))
+        clocks.append((_name(level), mean * reached * share))
         reached *= share
-    return found
+    return clocks
 
 
 def _ios(level: Sequence[LayerFlow]) -> float:
@@ -138,7 +138,7 @@ def _tail(p99_ns: float, data: OpTotals, levels: Sequence[Sequence[LayerFlow]]) 
 
 def _tails(levels: Sequence[Sequence[LayerFlow]], size_bytes: float) -> list[tuple[str, float]]:
     """Return the 99th percentile of each level, as far down as an I/O of the load is one of the level's."""
-    found: list[tuple[str, float]] = []
+    tails: list[tuple[str, float]] = []
     for level in levels:
         p99s = [one.service_p99_ns for one in level if one.service_p99_ns is not None]
         if (
@@ -147,10 +147,10 @@ def _tails(levels: Sequence[Sequence[LayerFlow]], size_bytes: float) -> list[tup
             or not _is_one_to_one(level, size_bytes)
         ):
             break
-        found.append((_name(level), max(p99s)))
-    if found and len(found) < len(levels):
-        found[-1] = (found[-1][0] + BELOW, found[-1][1])
-    return found
+        tails.append((_name(level), max(p99s)))
+    if tails and len(tails) < len(levels):
+        tails[-1] = (tails[-1][0] + BELOW, tails[-1][1])
+    return tails
 
 
 def _is_one_to_one(level: Sequence[LayerFlow], size_bytes: float) -> bool:

@@ -75,7 +75,7 @@ def flows(
     layers = merged_layers(paths)
     loads = _loads(asked, paths, by_target or {})
     shared = _shared(loads, layers)
-    told: list[LayerFlow] = []
+    layer_flows: list[LayerFlow] = []
     handed: dict[str, _Expected] = {}
     for layer in layers:
         uppers = [handed[upper.name] for upper in layers if layer.name in upper.below]
@@ -86,11 +86,11 @@ def flows(
         expected = _together(uppers)
         flow = _counted(layer, host)
         held = [_held(flow, expected, op, seconds) for op in ("read", "write")]
-        told.append(_row(layer, flow, expected, seconds, held[0], held[1]))
+        layer_flows.append(_row(layer, flow, expected, seconds, held[0], held[1]))
         # What was counted is what the next layer gets, whatever was expected here.
         given = _Expected(flow, upper=layer.name) if flow is not None else expected
         handed[layer.name] = given.below(layer)
-    return tuple(told)
+    return tuple(layer_flows)
 
 
 def _loads(
@@ -213,9 +213,9 @@ def _counted(layer: Layer, host: pl.DataFrame) -> _Flow | None:
         flushes=monitor_readings.total(host, f"{prefix}.flushes"),
         merges=sum(known) if known else None,
         time_ns={
-            op: told
+            op: time_ns
             for op in ("read", "write", "trim", "flush")
-            if (told := monitor_readings.total(host, f"{prefix}.{op}_time_ns")) is not None
+            if (time_ns := monitor_readings.total(host, f"{prefix}.{op}_time_ns")) is not None
         },
         busy_ns=monitor_readings.total(host, f"{prefix}.busy_ns"),
         p99_ns=served.p99_ns(host, prefix.partition(".")[2]),
@@ -267,12 +267,16 @@ def _more(expected: _Expected, op: Op) -> str:
 
 
 def _cut_or_merged(flow: _Flow, expected: _Expected, op: Op) -> str | None:
-    asked, done = (one.ios.get(op, 0.0) for one in (expected.flow or flow, flow))
-    if min(asked, done) < 1:
+    expected_ios, done = (one.ios.get(op, 0.0) for one in (expected.flow or flow, flow))
+    if min(expected_ios, done) < 1:
         return None
-    if done > 1.2 * asked:
-        return f"cut: {units.digits(done / asked)} I/Os for each one {op}"
-    return f"merged: {units.digits(asked / done)} I/Os into one {op}" if asked > 1.2 * done else None
+    if done > 1.2 * expected_ios:
+        return f"cut: {units.digits(done / expected_ios)} I/Os for each one {op}"
+    return (
+        f"merged: {units.digits(expected_ios / done)} I/Os into one {op}"
+        if expected_ios > 1.2 * done
+        else None
+    )
 
 
 def _row(  # noqa: PLR0917 - the parts of one row

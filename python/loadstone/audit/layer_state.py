@@ -43,18 +43,18 @@ class State:
 def facts(layer: Layer) -> State:
     """Return the state of a layer."""
     state = State()
-    told = layer.facts
+    layer_facts = layer.facts
     reader = _READERS.get(layer.kind)
     if reader is not None:
-        reader(state, layer.name, told)
-    if told.get("write_cache") == "write back" and layer.kind != "loop":
+        reader(state, layer.name, layer_facts)
+    if layer_facts.get("write_cache") == "write back" and layer.kind != "loop":
         state.say("volatile write cache")
-    if told.get("read_only"):
+    if layer_facts.get("read_only"):
         state.say("read-only")
-    if told.get("thin"):
+    if layer_facts.get("thin"):
         state.unstored = state.say("thin: what was never written is not stored")
     for name in ("compression", "deduplication", "encryption"):
-        value = told.get(name)
+        value = layer_facts.get(name)
         if value and value not in ("off", "none", "no"):
             said = state.say(f"{name} {value}")
             state.reduces = state.reduces or (said if name != "encryption" else None)

@@ -131,8 +131,8 @@ def load_bytes(series: pl.DataFrame, rows: pl.DataFrame, op: str) -> NDArray[np.
     sums = np.cumsum(own["bytes"].to_numpy().astype(np.float64))
     moved = np.column_stack([np.concatenate([[0.0], sums[:-1]]), sums]).ravel()
     end, length = (rows[name].to_numpy().astype(np.float64) for name in ("t_ns", "dt_ns"))
-    found: NDArray[np.float64] = np.interp(end, edges, moved) - np.interp(end - length, edges, moved)
-    return found
+    row_bytes: NDArray[np.float64] = np.interp(end, edges, moved) - np.interp(end - length, edges, moved)
+    return row_bytes
 
 
 def _moved(rows: pl.DataFrame, carriers: tuple[str, ...], op: Op) -> Moved:

@@ -74,7 +74,7 @@ def jobs_of_units(plan: Plan, jobs: Sequence[Job]) -> dict[int, int]:
     Units are in the order of the jobs: one for each, or one for each of its clones. A job that had
     nothing to remove has none.
     """
-    found: dict[int, int] = {}
+    job_numbers: dict[int, int] = {}
     at = 0
     for number, job in enumerate(jobs):
         if at == len(plan.units):
@@ -82,9 +82,9 @@ def jobs_of_units(plan: Plan, jobs: Sequence[Job]) -> dict[int, int]:
         count = 1 if plan.units[at].clone is None else job.schedule.numjobs or 1
         units = plan.units[at : at + count]
         if all(unit.name == job.name for unit in units):
-            found |= dict.fromkeys(range(at, at + len(units)), number)
+            job_numbers |= dict.fromkeys(range(at, at + len(units)), number)
             at += count
-    return found
+    return job_numbers
 
 
 def union_bytes(ranges: Iterable[Range]) -> int:

@@ -70,18 +70,20 @@ class Unwritten:
 
 def unwritten(case: Case) -> bool:
     """Whether a part of a target that may matter was never written before the run."""
-    found = (unwritten_part(case, target) for target in case.targets)
-    return any(one.may_matter for one in found if one is not None)
+    unwritten_parts = (unwritten_part(case, target) for target in case.targets)
+    return any(one.may_matter for one in unwritten_parts if one is not None)
 
 
 def unwritten_part(case: Case, target: TargetState) -> Unwritten | None:
     """Return what was unwritten of a target when the run began, of the part that jobs use; None: unknown."""
-    size, found = target.size_bytes, target.unwritten_bytes_before
-    if not size or found is None:
+    size, unwritten_bytes = target.size_bytes, target.unwritten_bytes_before
+    if not size or unwritten_bytes is None:
         return None
     own = [one for job in case.jobs for clone in job.ranges for one in clone if one.target == target.path]
     used = min(size, union_bytes(own)) or size
-    return Unwritten(used, least_bytes=max(0, found - (size - used)), most_bytes=min(found, used))
+    return Unwritten(
+        used, least_bytes=max(0, unwritten_bytes - (size - used)), most_bytes=min(unwritten_bytes, used)
+    )
 
 
 def memory(target: TargetState) -> Finding:
@@ -101,11 +103,11 @@ def evidence(case: Case, op: Op) -> dict[str, float | int | str]:
     traffic = case.traffic
     if traffic is None:
         return {}
-    asked, moved = traffic.asked[op], traffic.moved[op]
+    requested, moved = traffic.asked[op], traffic.moved[op]
     return {
-        "asked_bytes": round(asked.bytes),
+        "asked_bytes": round(requested.bytes),
         "device_bytes": round(moved.bytes),
-        "asked_ios": round(asked.ios),
+        "asked_ios": round(requested.ios),
         "device_ios": round(moved.ios),
         "device": ", ".join(traffic.carriers),
         "watched_s": round(traffic.seconds, 2),

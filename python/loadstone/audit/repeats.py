@@ -32,8 +32,8 @@ def with_repeats(
                 rates[_same(factors, index, case)].append(case.total.iops)
     return [
         tuple(
-            replace(case, repeats=tuple(found))
-            if len(found := rates.get(_same(factors, index, case), [])) > 1 and REPEAT in factors
+            replace(case, repeats=tuple(repeat_rates))
+            if len(repeat_rates := rates.get(_same(factors, index, case), [])) > 1 and REPEAT in factors
             else case
             for index, case in enumerate(cases)
         )

@@ -95,7 +95,7 @@ def _of_job(job: Job, planned: Planned, due: DueRates) -> JobRequest:
     reads, writes, _trims = moves.percent
     operation = None if tree is None or tree.operation == "transfer" else tree.operation
     flush = stream.flush(job)
-    asked = frozenset((operation,)) if operation else _operations(moves)
+    operations = frozenset((operation,)) if operation else _operations(moves)
     reread = _reads_again(job)
     thinks = _thinks(job)
     sized = [moves.sizes[at] if moves.exact[at] and tree is None else {} for at in (0, 1)]
@@ -104,7 +104,7 @@ def _of_job(job: Job, planned: Planned, due: DueRates) -> JobRequest:
             job=job.name,
             asked_iodepth=job.engine.iodepth,
             operation=operation,
-            operations=asked | {"read"} if reread else asked,
+            operations=operations | {"read"} if reread else operations,
             read_percent=100 * reads / (reads + writes)
             if operation is None and not reread and reads + writes
             else None,
@@ -117,10 +117,10 @@ def _of_job(job: Job, planned: Planned, due: DueRates) -> JobRequest:
             or job.durability.sync not in (None, "none"),
             end_fsync=flush.at_end or flush.on_close,
             flushes=any(flush.model_dump().values()),
-            paced=thinks or bool(due.iops or due.bytes_per_s) or _asks_rate(job, asked) or _flows(job),
+            paced=thinks or bool(due.iops or due.bytes_per_s) or _asks_rate(job, operations) or _flows(job),
             thinks=thinks,
-            rate_iops=_rate(due.iops, asked, reread=reread),
-            rate_bytes_per_s=_rate(due.bytes_per_s, asked, reread=reread),
+            rate_iops=_rate(due.iops, operations, reread=reread),
+            rate_bytes_per_s=_rate(due.bytes_per_s, operations, reread=reread),
             size_bytes=tree.working_set_bytes or None if tree is not None else None,
             payload=_payload(job) if writes else None,
             runtime_s=None if verify.is_pass(job) else (job.limits.runtime_ns or 0) / 1e9 or None,
@@ -148,9 +148,11 @@ def _of_blocks(job: Job) -> _Moves:
     shares, blocks = pattern.shares(job), pattern.sizes(job)
     if pattern.trims_then_writes(job):
         shares = (0, 0, 100)  # Each trim brings its write.
-    asked = pattern.blocks_of(job)
-    drawn = [_sizes(pattern.drawn_sizes(block, unaligned=asked.sizes.bs_unaligned)) for block in blocks]
-    random = asked.addresses.percentage_random if pattern.is_random(job) else (0.0, 0.0, 0.0)
+    block_options = pattern.blocks_of(job)
+    drawn = [
+        _sizes(pattern.drawn_sizes(block, unaligned=block_options.sizes.bs_unaligned)) for block in blocks
+    ]
+    random = block_options.addresses.percentage_random if pattern.is_random(job) else (0.0, 0.0, 0.0)
     return _Moves(
         percent=shares,
         sizes=(drawn[0], drawn[1], drawn[2]),
@@ -173,7 +175,7 @@ def _is_exact(job: Job, direction: int, sizes: dict[int, float]) -> bool:
 def _of_rows(work: RowWork) -> _Moves:
     whole = sum(row.percent for row in work.rows)
     parts = [(row, row.percent / whole) for row in work.rows]
-    found: list[dict[int, float]] = []
+    block_sizes: list[dict[int, float]] = []
     shares: list[float] = []
     for reads in (True, False):
         weighted: dict[int, float] = defaultdict(float)
@@ -182,9 +184,9 @@ def _of_rows(work: RowWork) -> _Moves:
             if percent:
                 weighted[row.bytes] += percent
         shares.append(sum(weighted.values()))
-        found.append({size: percent / shares[-1] for size, percent in weighted.items()})
+        block_sizes.append({size: percent / shares[-1] for size, percent in weighted.items()})
     random = sum(part * row.random_percent for row, part in parts)
-    return _Moves((shares[0], shares[1], 0.0), (found[0], found[1], {}), random)
+    return _Moves((shares[0], shares[1], 0.0), (block_sizes[0], block_sizes[1], {}), random)
 
 
 def _pass_sizes(block: BlockSizes) -> dict[int, float]:
@@ -208,13 +210,13 @@ def _sizes(sizes: Sizes) -> dict[int, float]:
         steps = (sizes.max_bytes - sizes.min_bytes) // max(1, sizes.step_bytes) + 1
         count = min(steps, MAX_SIZES)
         places = (at * (steps - 1) // max(1, count - 1) for at in range(count))
-        told = [sizes.min_bytes + place * sizes.step_bytes for place in places]
-        return dict.fromkeys(told, 1 / count)
+        block_sizes = [sizes.min_bytes + place * sizes.step_bytes for place in places]
+        return dict.fromkeys(block_sizes, 1 / count)
     whole = sum(entry.weight for entry in sizes.table)
-    found: dict[int, float] = defaultdict(float)
+    shares: dict[int, float] = defaultdict(float)
     for entry in sizes.table:
-        found[entry.bytes] += entry.weight / whole
-    return dict(found)
+        shares[entry.bytes] += entry.weight / whole
+    return dict(shares)
 
 
 def _operations(moves: _Moves) -> frozenset[str]:
@@ -249,16 +251,16 @@ def _rate(due: Mapping[str, float], asked: frozenset[str], *, reread: bool) -> f
 
 
 def _payload(job: Job) -> PayloadProperties:
-    made = stream.payload(job)
+    payload = stream.payload(job)
     stamped = verify.is_verified(job) and not verify.by_headers(job)
     kind: Literal["zero", "pattern", "stamped", "random"] = "stamped" if stamped else "random"
-    if isinstance(made.fill, FillZero):
+    if isinstance(payload.fill, FillZero):
         kind = "zero"
-    elif isinstance(made.fill, FillPattern):
+    elif isinstance(payload.fill, FillPattern):
         kind = "pattern"
     return PayloadProperties(
         kind=kind,
-        repeats=not (made.refill or made.stamp or stamped),
-        compress_percent=made.compress_percent,
-        dedupe_percent=made.dedupe_percent,
+        repeats=not (payload.refill or payload.stamp or stamped),
+        compress_percent=payload.compress_percent,
+        dedupe_percent=payload.dedupe_percent,
     )

@@ -33,14 +33,14 @@ def rotational(case: Case) -> bool | None:
     """Whether the medium rotates, None when nobody knows."""
     if case.declared is not None and case.declared.rotational is not None:
         return case.declared.rotational
-    told = [target.rotational for target in case.targets]
-    return told[0] if told and len(set(told)) == 1 else None
+    flags = [target.rotational for target in case.targets]
+    return flags[0] if flags and len(set(flags)) == 1 else None
 
 
 def random_percent(case: Case) -> float | None:
     """Return the share of random I/Os when it is the same in all jobs."""
-    told = {job.random_percent for job in case.jobs}
-    return told.pop() if len(told) == 1 else None
+    percents = {job.random_percent for job in case.jobs}
+    return percents.pop() if len(percents) == 1 else None
 
 
 def spindles(case: Case) -> Spindles | None:

@@ -30,8 +30,8 @@ def cases_of_run(made: Summary) -> list[Case]:
     if made.bundle.hosts is None:
         return cases(made)
     own = cases_of_hosts(made)
-    verdicts = {name: [judge_case(one) for one in found] for name, found in own}
-    return [case_of_all(made, dict(own), verdicts), *(one for _, found in own for one in found)]
+    verdicts = {name: [judge_case(one) for one in host_cases] for name, host_cases in own}
+    return [case_of_all(made, dict(own), verdicts), *(one for _, host_cases in own for one in host_cases)]
 
 
 class SealedFigures:

@@ -44,8 +44,8 @@ def p99_ns(host: pl.DataFrame, device: str) -> float | None:
     if counts.sum() * (1 - SHARE) < MIN_BEYOND:
         return None
     drawn = np.random.default_rng(0).integers(host.height, size=(DRAWS, host.height))
-    found = _percentiles(counts[drawn].sum(axis=1), middles[order])
-    low, high = np.quantile(found, (0.05, 0.95), method="nearest")
+    p99s = _percentiles(counts[drawn].sum(axis=1), middles[order])
+    low, high = np.quantile(p99s, (0.05, 0.95), method="nearest")
     if not high <= WIDEST * low < np.inf:
         return None
     return float(_percentiles(counts.sum(axis=0, keepdims=True), middles[order])[0])

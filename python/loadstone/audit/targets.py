@@ -33,21 +33,21 @@ _States = dict[tuple[Any, Any], dict[str, Any]]
 
 def targets(bundle: Bundle, line: MeasuredLine) -> list[TargetState]:
     """Return the targets that the streams of a line use, in the Plan's order of use."""
-    plan, told = bundle.plan, bundle.environment
+    plan, environment = bundle.plan, bundle.environment
     used = dict.fromkeys(one for index in line.streams for one in targets_of(plan, plan.streams[index]))
-    before = {str(one.get("path")): one for one in told.get("targets", [])}
-    paths = {str(one["target"]): one for one in told.get("paths") or []}
+    before = {str(one.get("path")): one for one in environment.get("targets", [])}
+    paths = {str(one["target"]): one for one in environment.get("paths") or []}
     # A file that was not followed has the path of another one on its mount.
     of_mounts = {_mount(before.get(name, {})): name for name in paths}
     states = _states(bundle)
-    found = []
+    target_states = []
     for index in used:
         path = plan.targets[index].path
         facts = before.get(path, {})
         like = path if path in paths else of_mounts.get(_mount(facts))
         layers = None if like is None else _as_target(path, DataPath.model_validate(paths[like]))
-        found.append(_target(bundle, index, facts, layers, states))
-    return found
+        target_states.append(_target(bundle, index, facts, layers, states))
+    return target_states
 
 
 def _mount(facts: dict[str, Any]) -> str:
@@ -103,19 +103,19 @@ def with_stored(target: TargetState, host: pl.DataFrame) -> TargetState:
 
 def _states(bundle: Bundle) -> _States:
     """Return the first event of each target and time, in one pass: an hour has many."""
-    found: _States = {}
+    first_events: _States = {}
     for event in bundle.events:
         if event.get("type") == "target_state":
-            found.setdefault((event["target"], event.get("when")), event)
-    return found
+            first_events.setdefault((event["target"], event.get("when")), event)
+    return first_events
 
 
 def _unwritten(state: dict[str, Any]) -> int | None:
     """Return holes and unwritten extents; of a file looked at in part that part stands for all."""
     if "hole_bytes" not in state or not state.get("looked_at_bytes"):
         return None
-    found = int(state["hole_bytes"]) + int(state.get("unwritten_bytes") or 0)
-    return round(found * int(state["size_bytes"]) / int(state["looked_at_bytes"]))
+    unwritten_bytes = int(state["hole_bytes"]) + int(state.get("unwritten_bytes") or 0)
+    return round(unwritten_bytes * int(state["size_bytes"]) / int(state["looked_at_bytes"]))
 
 
 def _unbacked(layers: DataPath | None) -> int | None:
@@ -140,19 +140,19 @@ def _carriers(facts: dict[str, Any], layers: DataPath | None) -> tuple[str, ...]
 
 def _nearest(path: DataPath) -> tuple[str, ...]:
     """Return the first counted layers on every way down from the target."""
-    found: dict[str, None] = {}
+    counters: dict[str, None] = {}
     waiting, seen = [path.layers[0]], {path.layers[0].name}
     while waiting:
         layer = waiting.pop(0)
         if layer.counters is not None and layer.counters.startswith(COUNTED):
-            found.setdefault(layer.counters)
+            counters.setdefault(layer.counters)
             continue
         for name in layer.below:
             below = path.layer(name)
             if below is not None and name not in seen:
                 seen.add(name)
                 waiting.append(below)
-    return tuple(found)
+    return tuple(counters)
 
 
 def copies(paths: Sequence[TargetState]) -> float | None:
@@ -160,8 +160,8 @@ def copies(paths: Sequence[TargetState]) -> float | None:
 
     What lies below them, an array's mirror, they do not count.
     """
-    found = {_copies(target.path_layers) for target in paths}
-    return found.pop() if len(found) == 1 else None
+    factors = {_copies(target.path_layers) for target in paths}
+    return factors.pop() if len(factors) == 1 else None
 
 
 def _copies(path: DataPath | None) -> float | None:
@@ -181,8 +181,8 @@ def _rotational(path: DataPath | None, devices: Sequence[dict[str, Any]]) -> boo
         facts = [layer.facts.get("rotational") for layer in path.layers]
         told_by_path = [value for value in facts if isinstance(value, bool)]
         return told_by_path[-1] if told_by_path else None
-    told = [one.get("queue", {}).get("rotational") for one in devices]
-    known = [value == "1" for value in told if value is not None]
+    flags = [one.get("queue", {}).get("rotational") for one in devices]
+    known = [value == "1" for value in flags if value is not None]
     return known[-1] if known else None
 
 

@@ -178,14 +178,14 @@ def chart(
     level_name: str | None = None,
 ) -> Chart | None:
     """Return the load over time as a picture, None when it has no course."""
-    found = load_timeline(case, min(POINTS, windows_of(case)), quantity, op)
-    if found is None or len(found.values) < 3:
+    load = load_timeline(case, min(POINTS, windows_of(case)), quantity, op)
+    if load is None or len(load.values) < 3:
         return None
     return Chart(
         title=title,
         x="s since the measured time began",
         y="I/Os per s" if quantity == "iops" else BYTES_PER_S,
-        points=found.points(),
+        points=load.points(),
         level=level,
         level_name=level_name,
     )

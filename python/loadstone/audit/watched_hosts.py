@@ -71,8 +71,8 @@ class Watched:
     @property
     def machine(self) -> tuple[Any, ...]:
         """What tells machines apart; a host that does not say who it is is its own."""
-        told = (self.facts.get("host"), self.facts.get("memory_bytes"))
-        return told if None not in told else (self.name,)
+        identity = (self.facts.get("host"), self.facts.get("memory_bytes"))
+        return identity if None not in identity else (self.name,)
 
     def track(self, key: str) -> Track | None:
         """Return a quantity, None where the host does not tell it."""
@@ -86,14 +86,14 @@ class Watched:
     @property
     def lowest_disks(self) -> list[str]:
         """The disks below which there are no others."""
-        found = watched.lowest_disks(self.things("disk"), self.facts)
-        return [name for name in found if name not in self.own_disks]
+        disks = watched.lowest_disks(self.things("disk"), self.facts)
+        return [name for name in disks if name not in self.own_disks]
 
     @property
     def disks_use(self) -> dict[str, Track]:
         """How much of the time the lowest disks were busy, in percent, the busiest first."""
-        told = {disk: self.track(f"disk_{disk}_busy_percent") for disk in self.lowest_disks}
-        known = [(disk, track) for disk, track in told.items() if track is not None]
+        tracks = {disk: self.track(f"disk_{disk}_busy_percent") for disk in self.lowest_disks}
+        known = [(disk, track) for disk, track in tracks.items() if track is not None]
         return dict(sorted(known, key=lambda one: -one[1].mean.value))
 
     def moved(self, what: str, disks: Sequence[str] | None = None) -> float | None:
@@ -108,13 +108,13 @@ def of_phase(
     measurement: Measurement, bounds_ns: tuple[int, int], own_disks: frozenset[str]
 ) -> tuple[Watched, ...]:
     """Return every watched host in the time of a phase."""
-    found = []
+    hosts = []
     for host in watched.hosts(measurement.bundle):
         rows = watched.within(host.rows, bounds_ns)
         tracks = {one.key: one for one in watched.tracks(rows, host.facts)}
         mine = own_disks if host.same_host else frozenset[str]()
-        found.append(Watched(host.name, host.kind, host.facts, rows, host.same_host, tracks, mine))
-    return tuple(found)
+        hosts.append(Watched(host.name, host.kind, host.facts, rows, host.same_host, tracks, mine))
+    return tuple(hosts)
 
 
 def busy_disk(case: Case) -> str | None:
@@ -143,9 +143,9 @@ def each(case: Case, judge: Callable[[Case, Watched], Answer]) -> Answer:
 
 def _of_machine(case: Case, hosts: Sequence[Watched], judge: Callable[[Case, Watched], Answer]) -> Answer:
     answers = [_of_host(case, host, judge) for host in hosts]
-    told = [one for one in answers if isinstance(one, tuple | Clear)]
+    judged = [one for one in answers if isinstance(one, tuple | Clear)]
     missing = [one for one in answers if isinstance(one, CannotTell)]
-    return next(iter([*told, *missing]), NotMine())
+    return next(iter([*judged, *missing]), NotMine())
 
 
 def _of_host(case: Case, host: Watched, judge: Callable[[Case, Watched], Answer]) -> Answer:
@@ -171,18 +171,18 @@ def in_step(case: Case, host: Watched, op: str) -> list[str] | None:
     """
     if case.series is None:
         return None
-    found, carried = [], 0.0
-    asked = monitor_readings.load_bytes(case.series, host.rows, op)
+    disks, carried = [], 0.0
+    load_bytes = monitor_readings.load_bytes(case.series, host.rows, op)
     for disk in host.lowest_disks:
         column = f"disk.{disk}.{op}_bytes"
         if column not in host.rows.columns:
             continue
         moved = host.rows[column].fill_null(0).to_numpy().astype(np.float64)
-        share = moved.sum() / asked.sum() if asked.sum() else 0.0
-        if share >= LEAST_CARRIED and np.abs(moved - share * asked).sum() <= IN_STEP * moved.sum():
-            found.append(disk)
+        share = moved.sum() / load_bytes.sum() if load_bytes.sum() else 0.0
+        if share >= LEAST_CARRIED and np.abs(moved - share * load_bytes).sum() <= IN_STEP * moved.sum():
+            disks.append(disk)
             carried += share
-    return found if carried >= CARRIES_ALL else None
+    return disks if carried >= CARRIES_ALL else None
 
 
 def chart(track: Track, y: str, level: float, level_name: str) -> Chart:

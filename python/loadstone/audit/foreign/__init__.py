@@ -46,11 +46,11 @@ def recognise(path: Path) -> ResultsReader | None:
 
 def read(path: Path) -> ForeignResults:
     """Read a result. Raises InputError for what is none, or cannot be understood."""
-    found = recognise(path)
-    if found is None and path.suffix == ".toml":
+    results_reader = recognise(path)
+    if results_reader is None and path.suffix == ".toml":
         # Named by its user, so what it lacks is said; in a directory it is passed over.
         return published_cases.read(path)
-    if found is None:
+    if results_reader is None:
         known = ", ".join(one.name for one in READERS)
         raise make_error(InputError, "audit.results.unknown", where=Where(str(path)), known=known)
-    return found.read(path)
+    return results_reader.read(path)

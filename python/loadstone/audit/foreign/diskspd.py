@@ -37,12 +37,14 @@ def read(path: Path) -> reader.ForeignResults:
         line, column = error.position
         reason = f"{str(error).partition(': line')[0]} at column {column + 1}"
         raise reader.wrong(path, "not_xml", line, reason=reason) from error
-    asked = root.findall("Profile/TimeSpans/TimeSpan")
+    requested_spans = root.findall("Profile/TimeSpans/TimeSpan")
     measured = root.findall("TimeSpan")
     if root.tag != "Results" or not measured:
         raise reader.wrong(path, "no_time_span")
     cases = [
-        _case(span, asked[index] if index < len(asked) else None, f"time span {index + 1}")
+        _case(
+            span, requested_spans[index] if index < len(requested_spans) else None, f"time span {index + 1}"
+        )
         for index, span in enumerate(measured)
     ]
     version = root.findtext("System/Tool/Version") or ""
@@ -58,9 +60,9 @@ def _case(span: ET.Element, asked: ET.Element | None, name: str) -> shape.Case:
     )
     parts: dict[shape.Op, shape.OpMeasurement] = {}
     for op, what in (("read", "Read"), ("write", "Write")):
-        found = _direction(span, what, seconds)
-        if found is not None:
-            parts["read" if op == "read" else "write"] = found
+        measurement = _direction(span, what, seconds)
+        if measurement is not None:
+            parts["read" if op == "read" else "write"] = measurement
     title = ", ".join(job.job for job in jobs[:3]) or name
     return shape.Case(
         name=title if asked is None or len(jobs) else name,

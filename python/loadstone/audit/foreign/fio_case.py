@@ -117,8 +117,8 @@ def _flushes(jobs: Sequence[FioJob]) -> shape.OpMeasurement | None:
 
 def added(jobs: Sequence[FioJob]) -> dict[shape.Op, shape.OpMeasurement]:
     """Add up what jobs did, direction by direction."""
-    found = {op: [job.ops[op] for job in jobs if op in job.ops] for op in OPS}
-    return {op: reader.added(parts) for op, parts in found.items() if parts}
+    measurements = {op: [job.ops[op] for job in jobs if op in job.ops] for op in OPS}
+    return {op: reader.added(parts) for op, parts in measurements.items() if parts}
 
 
 def read_percent(ops: set[shape.Op]) -> float | None:

@@ -62,7 +62,7 @@ def of_line(line: str) -> DiskCounts | None:
 
 def of_json(told: Any) -> list[DiskCounts]:
     """Read `disk_util`; entries without numbers of I/Os are passed over."""
-    found = []
+    counts = []
     for one in told if isinstance(told, list) else []:
         if not isinstance(one, dict) or not isinstance(one.get("name"), str):
             continue
@@ -70,8 +70,8 @@ def of_json(told: Any) -> list[DiskCounts]:
         if ios is not None:
             above = "aggr_read_ios" in one
             service_ms = None if ticks is None else sum(ticks)
-            found.append(DiskCounts(one["name"], ios, merges or (0.0, 0.0), sectors, above, service_ms))
-    return found
+            counts.append(DiskCounts(one["name"], ios, merges or (0.0, 0.0), sectors, above, service_ms))
+    return counts
 
 
 def _pair(told: dict[str, Any], word: str) -> tuple[float, float] | None:
@@ -91,18 +91,18 @@ def with_traffic(case: shape.Case, disks: Sequence[DiskCounts]) -> shape.Case:
     top = [disk for disk in disks if disk.is_made_of_others] or list(disks)
     if not case.seconds or case.seconds <= UNSEEN_S or not top:
         return case  # Nothing was done whose part of it could be told.
-    asked = {op: _asked(case, op) for op in OPS}
-    counted = {op: one for op in OPS if (one := _moved(case, op, asked[op], top)) is not None}
+    requested = {op: _asked(case, op) for op in OPS}
+    counted = {op: one for op in OPS if (one := _moved(case, op, requested[op], top)) is not None}
     if len(counted) < len(OPS):
         return case
-    if None in ramps and _bytes(counted) > (1 + OWN) * _bytes(asked):
+    if None in ramps and _bytes(counted) > (1 + OWN) * _bytes(requested):
         return case  # The text of fio does not tell a ramp, which this may come from.
     unseen = UNSEEN_S / case.seconds
-    moved = {op: _with_unseen(one, asked[op], unseen) for op, one in counted.items()}
+    moved = {op: _with_unseen(one, requested[op], unseen) for op, one in counted.items()}
     traffic = shape.CarrierTraffic(
         carriers=tuple(disk.name for disk in top),
         seconds=case.seconds,
-        asked=asked,
+        asked=requested,
         moved=moved,
         inflight=_inflight(top, case.seconds, _ios(moved) / max(1.0, _ios(counted))),
     )

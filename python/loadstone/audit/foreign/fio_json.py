@@ -45,7 +45,7 @@ def read(path: Path) -> reader.ForeignResults:
 
 def _document(path: Path) -> dict[str, Any]:
     """Find the last JSON object of a file: fio writes messages between them."""
-    text, decoder, found = reader.text(path), json.JSONDecoder(), None
+    text, decoder, document = reader.text(path), json.JSONDecoder(), None
     at, problem, line = text.find("{"), "there is no object in it", None
     while at >= 0:
         try:
@@ -56,11 +56,11 @@ def _document(path: Path) -> dict[str, Any]:
             at = following + 1 if following >= 0 else -1
             continue
         if isinstance(one, dict) and "fio version" in one:
-            found = one
+            document = one
         at = text.find("{", end)
-    if found is None:
+    if document is None:
         raise reader.wrong(path, "not_whole", line, reason=problem)
-    return found
+    return document
 
 
 def _problem(error: Exception) -> tuple[str, int | None]:
@@ -94,7 +94,7 @@ class _Entry:
     @classmethod
     def of(cls, job: dict[str, Any], general: dict[str, str]) -> _Entry:
         """Read an entry."""
-        told = job.get("job options")
+        job_options = job.get("job options")
         sections = {op: section for op in fio_case.OPS if isinstance(section := job.get(op), dict)}
         mixed = job.get("mixed")
         every = [*sections.values(), mixed if isinstance(mixed, dict) else {}]
@@ -106,7 +106,11 @@ class _Entry:
         return cls(
             job=fio_case.FioJob(
                 name=str(job.get("jobname") or "job"),
-                ops={op: found for op, one in sections.items() if (found := _measured(one)) is not None},
+                ops={
+                    op: measurement
+                    for op, one in sections.items()
+                    if (measurement := _measured(one)) is not None
+                },
                 mixed=_measured(mixed) if isinstance(mixed, dict) else None,
                 seconds=runtime / 1e3,
                 cpu_percent=sum(known) * (threads or 1) if known else None,
@@ -116,7 +120,7 @@ class _Entry:
                 depths=_depths(job.get("iodepth_level")),
             ),
             group=reader.whole(job.get("groupid")) or 0,
-            options=_texts(told) if isinstance(told, dict) else None,
+            options=_texts(job_options) if isinstance(job_options, dict) else None,
             general=general,
             threads=threads,
             start_ms=reader.positive(job.get("job_start")),
@@ -161,8 +165,8 @@ def _measured(section: dict[str, Any]) -> shape.OpMeasurement | None:
 
 def _depths(table: Any) -> dict[int, float]:
     """Read how many I/Os were outstanding as each began."""
-    told = table if isinstance(table, dict) else {}
-    read = {reader.whole(str(key).removeprefix(">=")): reader.number(value) for key, value in told.items()}
+    levels = table if isinstance(table, dict) else {}
+    read = {reader.whole(str(key).removeprefix(">=")): reader.number(value) for key, value in levels.items()}
     return {key: value for key, value in read.items() if key and value is not None}
 
 
@@ -179,22 +183,22 @@ def _flush(section: Any, seconds: float) -> shape.OpMeasurement | None:
 def _latency(section: dict[str, Any]) -> shape.LatencyFigures | None:
     """Read total latency, and the percentiles that fio keeps of the time after submission."""
     for key, scale in (("lat_ns", 1.0), ("lat", 1000.0)):
-        told = section.get(key)
-        mean = reader.positive(told.get("mean")) if isinstance(told, dict) else None
-        if isinstance(told, dict) and mean is not None:
-            figures = {name: reader.number(told.get(name)) for name in ("min", "max", "stddev")}
+        latency = section.get(key)
+        mean = reader.positive(latency.get("mean")) if isinstance(latency, dict) else None
+        if isinstance(latency, dict) and mean is not None:
+            figures = {name: reader.number(latency.get(name)) for name in ("min", "max", "stddev")}
             after = section.get("clat_ns" if scale == 1.0 else "clat")
             return shape.LatencyFigures(
                 mean_ns=mean * scale,
                 kind="lat",
-                count=reader.whole(told.get("N")),
+                count=reader.whole(latency.get("N")),
                 min_ns=_scaled(figures["min"], scale),
                 max_ns=_scaled(figures["max"], scale),
                 stddev_ns=_scaled(figures["stddev"], scale),
                 completion_ns=_scaled(
                     reader.positive(after.get("mean")) if isinstance(after, dict) else None, scale
                 ),
-                percentiles_ns=_percentiles(told, scale) or _percentiles(after, scale),
+                percentiles_ns=_percentiles(latency, scale) or _percentiles(after, scale),
             )
     return None
 
@@ -207,8 +211,8 @@ def _percentiles(told: Any, scale: float) -> dict[float, float]:
     table = told.get("percentile") if isinstance(told, dict) else None
     if not isinstance(table, dict):
         return {}
-    found = {reader.number(key): reader.positive(value) for key, value in table.items()}
-    return {key: value * scale for key, value in found.items() if key is not None and value is not None}
+    percentiles = {reader.number(key): reader.positive(value) for key, value in table.items()}
+    return {key: value * scale for key, value in percentiles.items() if key is not None and value is not None}
 
 
 def _results(path: Path, root: dict[str, Any], entries: list[_Entry]) -> reader.ForeignResults:
@@ -244,8 +248,8 @@ def _case(entries: Sequence[_Entry], notes: list[str]) -> shape.Case:
     jobs: dict[tuple[str, int], list[_Entry]] = defaultdict(list)
     for entry in entries:
         jobs[entry.job.name, entry.group].append(entry)
-    asked = tuple(one for clones in jobs.values() for one in _asked(clones, notes))
-    return fio_case.case([entry.job for entry in entries], asked, notes)
+    requests = tuple(one for clones in jobs.values() for one in _asked(clones, notes))
+    return fio_case.case([entry.job for entry in entries], requests, notes)
 
 
 def _asked(clones: list[_Entry], notes: list[str]) -> tuple[shape.JobRequest, ...]:
@@ -286,23 +290,25 @@ def _common(entry: _Entry, threads: int) -> tuple[shape.JobRequest, ...]:
     """
     own = entry.options or {}
     general = {name: value for name, value in entry.general.items() if name not in own}
-    told = fio_options.asked(f"{entry.job.name} and others", general, threads)
+    request = fio_options.asked(f"{entry.job.name} and others", general, threads)
     each = reader.whole(general.get("numjobs", "1")) or 1
     even = each > 1 and threads % each == 0
     named = "filename" in own and not {"offset_increment"} & (own.keys() | general.keys())
     one = shape.JobRequest(
-        job=told.job,
+        job=request.job,
         clones=each if even else threads,
         clones_from_times=True,
         clones_share=True if even and named else None,
-        iodepth=told.iodepth if "iodepth" in general or told.backend in fio_options.SYNCHRONOUS else None,
+        iodepth=request.iodepth
+        if "iodepth" in general or request.backend in fio_options.SYNCHRONOUS
+        else None,
         read_percent=fio_case.read_percent(set(entry.job.ops)),
-        random_percent=told.random_percent if {"rw", "readwrite"} & general.keys() else None,
-        block_bytes=told.block_bytes if {"bs", "blocksize"} & general.keys() else {},
-        direct=told.direct if {"direct", "buffered"} & general.keys() else None,
-        backend=told.backend if "ioengine" in general else None,
-        runtime_s=told.runtime_s,
-        ramp_s=told.ramp_s if "ramp_time" not in own else None,
-        paced=told.paced if not _PACES & own.keys() else None,
+        random_percent=request.random_percent if {"rw", "readwrite"} & general.keys() else None,
+        block_bytes=request.block_bytes if {"bs", "blocksize"} & general.keys() else {},
+        direct=request.direct if {"direct", "buffered"} & general.keys() else None,
+        backend=request.backend if "ioengine" in general else None,
+        runtime_s=request.runtime_s,
+        ramp_s=request.ramp_s if "ramp_time" not in own else None,
+        paced=request.paced if not _PACES & own.keys() else None,
     )
     return (one,) * (threads // each if even else 1)

@@ -99,24 +99,24 @@ class _Job:
 
 def read(path: Path) -> reader.ForeignResults:
     """Read a file. Raises InputError when there is no job in it."""
-    told = _FileSoFar()
+    output = _FileSoFar()
     for line in reader.text(path).splitlines():
-        told.take(line)
-    if not told.jobs:
+        output.take(line)
+    if not output.jobs:
         raise reader.wrong(path, "no_job")
     groups: dict[str, list[_Job]] = defaultdict(list)
-    for job in told.jobs:
+    for job in output.jobs:
         groups[job.group].append(job)
     notes = ["numbers are rounded to three digits; direct, size and offsets are not in this output"]
     of_run = Counter(group.partition(".")[0] for group in groups)
     # What disks did is told of a whole run: of several groups no one's part is known.
-    alone = {group: told.disks[one] for group in groups if of_run[one := group.partition(".")[0]] == 1}
+    alone = {group: output.disks[one] for group in groups if of_run[one := group.partition(".")[0]] == 1}
     cases = [
-        fio_disks.with_traffic(_case(jobs, told.asked, notes), alone.get(group, ()))
+        fio_disks.with_traffic(_case(jobs, output.asked, notes), alone.get(group, ()))
         for group, jobs in groups.items()
     ]
     kept = fio_case.of_storage(path, cases, notes)
-    return reader.ForeignResults(f"fio text ({told.version})", kept, notes=tuple(notes))
+    return reader.ForeignResults(f"fio text ({output.version})", kept, notes=tuple(notes))
 
 
 @dataclass(slots=True)
@@ -156,7 +156,7 @@ class _FileSoFar:
         others = [one for one in self.jobs if one.group.startswith(f"{self.run}.")]
         again = [one for one in others if self.ended and one.pid is not None and one.is_told_by(match)]
         if again:
-            self.jobs = [one for one in self.jobs if not any(one is told for told in again)]
+            self.jobs = [one for one in self.jobs if not any(one is repeated for repeated in again)]
             self.disks[str(self.run)].clear()
         elif others and (self.ended or others[-1].when != match["when"]):
             self.run += 1  # Its head is missing: what it was asked for is not known.
@@ -231,7 +231,7 @@ def _job_line(line: str, job: _Job) -> None:
 def _latency_line(match: re.Match[str], job: _Job, state: _State) -> None:
     """Keep a line of latency: of a flush with its job, any other with the direction it stands below."""
     unit = UNIT_NS[match["unit"]]
-    told = shape.LatencyFigures(
+    figures = shape.LatencyFigures(
         mean_ns=_scaled(match["avg"]) * unit,
         kind="clat" if match["kind"] == "clat" else "lat",
         min_ns=_scaled(match["min"]) * unit,
@@ -239,9 +239,9 @@ def _latency_line(match: re.Match[str], job: _Job, state: _State) -> None:
         stddev_ns=_scaled(match["stdev"]) * unit,
     )
     if match["kind"] == "sync":
-        job.sync_latency = told
+        job.sync_latency = figures
     elif state.op is not None:
-        state.op.latencies[match["kind"]] = told
+        state.op.latencies[match["kind"]] = figures
 
 
 def _scaled(text: str) -> float:
@@ -256,16 +256,16 @@ def _bytes(text: str, unit: str, *, binary: bool = False) -> float:
 
 
 def _measured(direction: _Direction, issued: int | None) -> shape.OpMeasurement:
-    told = direction.latencies.get("lat") or direction.latencies.get("clat")
+    figures = direction.latencies.get("lat") or direction.latencies.get("clat")
     latency = None
-    if told is not None:
+    if figures is not None:
         latency = shape.LatencyFigures(
-            mean_ns=told.mean_ns,
-            kind=told.kind,
+            mean_ns=figures.mean_ns,
+            kind=figures.kind,
             count=issued,
-            min_ns=told.min_ns,
-            max_ns=told.max_ns,
-            stddev_ns=told.stddev_ns,
+            min_ns=figures.min_ns,
+            max_ns=figures.max_ns,
+            stddev_ns=figures.stddev_ns,
             completion_ns=clat.mean_ns if (clat := direction.latencies.get("clat")) is not None else None,
             percentiles_ns=direction.percentiles_ns,
         )
@@ -296,7 +296,7 @@ def _moved(direction: _Direction) -> int | None:
 
 
 def _case(jobs: list[_Job], asked: dict[tuple[str, str], re.Match[str]], notes: list[str]) -> shape.Case:
-    told = [
+    fio_jobs = [
         fio_case.FioJob(
             name=job.name,
             ops={op: _measured(direction, job.issued.get(op)) for op, direction in job.ops.items()},
@@ -317,18 +317,18 @@ def _case(jobs: list[_Job], asked: dict[tuple[str, str], re.Match[str]], notes: 
     if hidden:
         notes.append(f"{jobs[0].name} stands for {len(lines)} jobs (group_reporting)")
         return fio_case.case(
-            told, (_asked(f"{jobs[0].name} and others", sum(clones.values()), lines),), notes
+            fio_jobs, (_asked(f"{jobs[0].name} and others", sum(clones.values()), lines),), notes
         )
     every = tuple(
         _asked(name, count, {name: lines[name]} if name in lines else {}) for name, count in clones.items()
     )
-    return fio_case.case(told, every, notes)
+    return fio_case.case(fio_jobs, every, notes)
 
 
 def _asked(name: str, clones: int, lines: Mapping[str, re.Match[str]]) -> shape.JobRequest:
     """Return what the lines of jobs have in common."""
     depths = {fio_options.depth(line["engine"], int(line["depth"][:9])) for line in lines.values()}
-    told = {int(line["depth"][:9]) for line in lines.values()}
+    requested_depths = {int(line["depth"][:9]) for line in lines.values()}
     percents = {_read_percent(line["rw"]) for line in lines.values()}
     percent = percents.pop() if len(percents) == 1 else None
     scattered = {100.0 if line["rw"].startswith("rand") else 0.0 for line in lines.values()}
@@ -340,7 +340,9 @@ def _asked(name: str, clones: int, lines: Mapping[str, re.Match[str]]) -> shape.
         job=name,
         clones=clones,
         iodepth=depths.pop() if len(depths) == 1 else None,
-        asked_iodepth=told.pop() if len(told) == 1 and engines <= set(fio_options.SYNCHRONOUS) else None,
+        asked_iodepth=requested_depths.pop()
+        if len(requested_depths) == 1 and engines <= set(fio_options.SYNCHRONOUS)
+        else None,
         read_percent=percent,
         random_percent=scattered.pop() if len(scattered) == 1 else None,
         block_bytes={100.0: read, 0.0: write}.get(-1.0 if percent is None else percent, both),

@@ -79,7 +79,7 @@ def asked(name: str, options: Mapping[str, str], clones: int | None) -> JobReque
     does = _directions(kind, read_percent)
     # Of random I/O that takes every block once, fio cuts what would reach into a block that is taken.
     whole = not kind.startswith("rand") or bool(fields.get("addresses.norandommap"))
-    exact = [told if whole or len(told) == 1 else {} for told in sizes]
+    exact = [shares if whole or len(shares) == 1 else {} for shares in sizes]
     return JobRequest(
         job=name,
         clones=clones,
@@ -125,17 +125,17 @@ def _kind(path: str) -> Literal["file", "block", "char"]:
 
 def _fields(options: Mapping[str, str]) -> dict[str, Any]:
     """Read options as the job-file reader does, and leave out what it cannot read."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     reading = Reading(Where("fio"))
     for name, value in options.items():
         option = BY_NAME.get(name)
         if option is None or option.read is None or option.verdict != "honoured":
             continue
         try:
-            found |= option.read(value or None, reading, found)
+            fields |= option.read(value or None, reading, fields)
         except LoadstoneError:
             continue
-    return found
+    return fields
 
 
 def _read_percent(kind: str, fields: Mapping[str, Any]) -> float | None:
@@ -156,8 +156,8 @@ def _read_percent(kind: str, fields: Mapping[str, Any]) -> float | None:
 def _random_percent(kind: str, fields: Mapping[str, Any]) -> float:
     if not kind.startswith("rand"):
         return 0.0
-    told = [value for value in fields.get("addresses.percentage_random", ()) if value is not None]
-    return float(told[0]) if told else 100.0
+    percents = [value for value in fields.get("addresses.percentage_random", ()) if value is not None]
+    return float(percents[0]) if percents else 100.0
 
 
 def _sizes(fields: Mapping[str, Any], direction: int) -> dict[int, float]:
@@ -172,22 +172,22 @@ def _shares(sizes: BlockSizes) -> dict[int, float]:
     if isinstance(sizes, FixedSize):
         return {sizes.bytes: 1.0}
     if isinstance(sizes, SizeRange):
-        told = range(sizes.min_bytes, sizes.max_bytes + 1, max(1, sizes.min_bytes))[:MAX_STEPS]
-        return dict.fromkeys(told, 1 / len(told)) if told else {}
-    found: dict[int, float] = {}
+        block_sizes = range(sizes.min_bytes, sizes.max_bytes + 1, max(1, sizes.min_bytes))[:MAX_STEPS]
+        return dict.fromkeys(block_sizes, 1 / len(block_sizes)) if block_sizes else {}
+    shares: dict[int, float] = {}
     for entry in sizes.entries:
-        found[entry.bytes] = found.get(entry.bytes, 0.0) + entry.percent / 100
-    return found
+        shares[entry.bytes] = shares.get(entry.bytes, 0.0) + entry.percent / 100
+    return shares
 
 
 def _mixed(sizes: list[dict[int, float]], read_percent: float | None) -> dict[int, float]:
     if read_percent is None:
         return sizes[1]
-    found: dict[int, float] = {}
-    for told, share in zip(sizes, (read_percent / 100, 1 - read_percent / 100), strict=True):
-        for size, part in told.items() if share else ():
-            found[size] = found.get(size, 0.0) + part * share
-    return found
+    mixture: dict[int, float] = {}
+    for shares, share in zip(sizes, (read_percent / 100, 1 - read_percent / 100), strict=True):
+        for size, part in shares.items() if share else ():
+            mixture[size] = mixture.get(size, 0.0) + part * share
+    return mixture
 
 
 def _paced(fields: Mapping[str, Any]) -> bool:

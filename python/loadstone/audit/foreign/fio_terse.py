@@ -75,8 +75,8 @@ def _job(fields: Sequence[str]) -> fio_case.FioJob:
     for index, op in enumerate(DIRECTIONS[fields[0]]):
         part = fields[HEAD_FIELDS + index * size : HEAD_FIELDS + (index + 1) * size]
         job.seconds = max(job.seconds, (reader.number(part[3]) or 0.0) / 1e3)
-        if (found := _measured(part)) is not None:
-            job.ops[op] = found
+        if (measurement := _measured(part)) is not None:
+            job.ops[op] = measurement
     at = HEAD_FIELDS + size * len(DIRECTIONS[fields[0]])
     cpu = [one for one in map(reader.number, fields[at : at + 2]) if one is not None]
     job.cpu_percent = sum(cpu) if cpu else None
@@ -89,7 +89,7 @@ def _measured(part: Sequence[str]) -> shape.OpMeasurement | None:
     if not kib and not iops:
         return None
     mean = reader.positive(part[12 + PERCENTILES + 2])
-    told = [one.partition("%=") for one in part[12 : 12 + PERCENTILES]]
+    percentiles = [one.partition("%=") for one in part[12 : 12 + PERCENTILES]]
     return shape.OpMeasurement(
         operations=round(iops * runtime_ms / 1e3) if iops is not None and runtime_ms else None,
         bytes=None if kib is None else int(kib * 1024),
@@ -105,7 +105,7 @@ def _measured(part: Sequence[str]) -> shape.OpMeasurement | None:
             stddev_ns=_ns(part[12 + PERCENTILES + 3]),
             percentiles_ns={
                 percent: value * 1e3
-                for text, _, usec in told
+                for text, _, usec in percentiles
                 if (percent := reader.positive(text)) and (value := reader.positive(usec))
             },
         ),

@@ -88,8 +88,8 @@ def _case(test: Test) -> shape.Case:
 
 def _jobs(test: Test) -> tuple[shape.JobRequest, ...]:
     """Return a job for each worker where they have different specifications, else one for all."""
-    told = {_specification(one.row, test) for one in test.workers}
-    if len(told) > 1 and None not in told:
+    specifications = {_specification(one.row, test) for one in test.workers}
+    if len(specifications) > 1 and None not in specifications:
         several = len({one.manager for one in test.workers}) > 1
         names = [
             f"{one.manager} {one.name}".strip() if several else one.name or "worker" for one in test.workers
@@ -99,7 +99,7 @@ def _jobs(test: Test) -> tuple[shape.JobRequest, ...]:
             for at, (name, one) in enumerate(zip(names, test.workers, strict=True), start=1)
         )
     row = next((one.row for one in test.workers), test.row)
-    specification = told.pop() if len(told) == 1 else _specification(test.row, test)
+    specification = specifications.pop() if len(specifications) == 1 else _specification(test.row, test)
     job = specification or test.description or test.row.get("Target Name", "test")
     places = {(one.row.get("Maximum Size"), one.row.get("Queue Depth")) for one in test.workers}
     alike = test.row if len(places) > 1 else row
@@ -121,7 +121,7 @@ _NAMES: Final[dict[shape.Op, str]] = {"read": "Read", "write": "Write"}
 
 
 def _ops(row: dict[str, str]) -> dict[shape.Op, shape.OpMeasurement]:
-    return {op: found for op in _NAMES if (found := _measured(row, op)) is not None}
+    return {op: measurement for op in _NAMES if (measurement := _measured(row, op)) is not None}
 
 
 def _column(row: dict[str, str], *names: str) -> float | None:
@@ -250,11 +250,11 @@ def _shares(
 ) -> dict[int, float]:
     """Return the share of each size, as often as a line is drawn."""
     whole = sum(weight(line) for line in lines)
-    found: dict[int, float] = {}
+    shares: dict[int, float] = {}
     for line in lines:
         if line.size_bytes and weight(line):
-            found[line.size_bytes] = found.get(line.size_bytes, 0.0) + weight(line) / whole
-    return found
+            shares[line.size_bytes] = shares.get(line.size_bytes, 0.0) + weight(line) / whole
+    return shares
 
 
 def _mean(lines: Sequence[SpecificationLine], of: Callable[[SpecificationLine], float]) -> float:

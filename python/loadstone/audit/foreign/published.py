@@ -265,15 +265,15 @@ def _check_format(path: Path, text: str, content: dict[str, Any]) -> None:
         if near:
             raise reader.wrong(path, "near_format", _line(text, near[0]), found=near[0], format=str(FORMAT))
         raise reader.wrong(path, "no_format", 1, format=str(FORMAT))
-    found = content["format"]
-    if isinstance(found, bool) or found != FORMAT:
+    format_version = content["format"]
+    if isinstance(format_version, bool) or format_version != FORMAT:
         line = _line(text, "format")
-        raise reader.wrong(path, "other_format", line, found=repr(found)[:40], format=str(FORMAT))
+        raise reader.wrong(path, "other_format", line, found=repr(format_version)[:40], format=str(FORMAT))
 
 
 def _line(text: str, key: str) -> int | None:
-    found = re.search(rf"^\s*[\"']?{re.escape(key)}[\"']?\s*=", text, re.MULTILINE)
-    return None if found is None else text.count("\n", 0, found.end()) + 1
+    match = re.search(rf"^\s*[\"']?{re.escape(key)}[\"']?\s*=", text, re.MULTILINE)
+    return None if match is None else text.count("\n", 0, match.end()) + 1
 
 
 def _explained(path: Path, error: ValidationError) -> Exception:

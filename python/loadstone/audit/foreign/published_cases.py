@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 def read(path: Path) -> reader.ForeignResults:
     """Read a file of published figures; baselines follow the result they belong to."""
     document = published.read(path)
-    found: list[shape.Case] = []
+    cases: list[shape.Case] = []
     for result in document.result:
         load = _load(result)
-        found.append(_case(document, result.name, load, result, result))
+        cases.append(_case(document, result.name, load, result, result))
         for baseline in result.baseline:
             name = f"{result.name} ({baseline.name})"
-            found.append(_case(document, name, load, baseline, None, baseline=True))
+            cases.append(_case(document, name, load, baseline, None, baseline=True))
     for matrix in document.matrix:
-        found += _cells(document, matrix)
-    return reader.ForeignResults("published", reader.with_siblings(found), document.title, document.source)
+        cases += _cells(document, matrix)
+    return reader.ForeignResults("published", reader.with_siblings(cases), document.title, document.source)
 
 
 def _load(*parts: published.PublishedLoad) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def _load(*parts: published.PublishedLoad) -> dict[str, Any]:
 
 
 def _cells(document: Published, matrix: Matrix) -> list[shape.Case]:
-    found = []
+    cases = []
     for row in matrix.row:
         for index, column in enumerate(matrix.column):
             given = {key: _cell(row, key, index) for key in ("iops", "bandwidth", "latency")}
@@ -59,8 +59,8 @@ def _cells(document: Published, matrix: Matrix) -> list[shape.Case]:
                 figures = published.PublishedFigures(**given, author_says=row.author_says)
                 name = f"{row.name}: {column.name}"
                 load = _load(matrix, column, row)
-                found.append(_case(document, name, load, figures, None, row=row.name))
-    return found
+                cases.append(_case(document, name, load, figures, None, row=row.name))
+    return cases
 
 
 def _cell(row: MatrixRow, key: str, index: int) -> Any:
@@ -79,15 +79,15 @@ def _case(
     row: str | None = None,
 ) -> shape.Case:
     system = next((one for one in document.system if one.name == load.get("system")), None)
-    asked = _asked(name, load, system)
+    request = _asked(name, load, system)
     measured = _measured(load, figures)
     moved = quantity.size_bytes(figures.written) if figures.written else None
     rate = measured.bandwidth.value if measured.bandwidth else None
-    runtime = asked.runtime_s
+    runtime = request.runtime_s
     return shape.Case(
         name=name,
         source="published",
-        jobs=(asked,),
+        jobs=(request,),
         total=measured,
         ops={asked_op: measured} if (asked_op := _op(load)) else {},
         seconds=runtime or (moved / rate if moved and rate else None),

@@ -122,16 +122,16 @@ def number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:
-        found = float(value)
+        parsed = float(value)
     except OverflowError:
         return None
-    return found if math.isfinite(found) and found >= 0 else None
+    return parsed if math.isfinite(parsed) and parsed >= 0 else None
 
 
 def whole(value: Any) -> int | None:
     """Return a whole number that is not negative; None for anything else."""
-    found = number(value)
-    return None if found is None else int(found)
+    amount = number(value)
+    return None if amount is None else int(amount)
 
 
 def positive(value: Any) -> float | None:

@@ -54,22 +54,22 @@ def _is_vdbench(path: Path) -> bool:
 
 def read(path: Path) -> reader.ForeignResults:
     """Read a directory. Raises InputError when no run in it came to its end."""
-    told = next((path / name for name in TOTALS if file_kind.is_file(path / name)), None)
-    announced = vdbench_tables.starts(told) if told is not None else []
+    totals_file = next((path / name for name in TOTALS if file_kind.is_file(path / name)), None)
+    announced = vdbench_tables.starts(totals_file) if totals_file is not None else []
     runs: list[AveragedRun] = []
     notes: list[str] = []
     if file_kind.is_file(path / FLATFILE):
         runs, notes = vdbench_tables.flat(path / FLATFILE, announced)
-    if not runs and told is not None:
-        runs = list(vdbench_tables.printed(told))
+    if not runs and totals_file is not None:
+        runs = list(vdbench_tables.printed(totals_file))
     if not runs:
         said = f": {'; '.join(notes)}" if notes else ""
         raise reader.wrong(path, "no_average", said=said)
-    asked = vdbench_parameters.read(path / PARAMETERS) if file_kind.is_file(path / PARAMETERS) else None
-    if asked is None:
+    parameters = vdbench_parameters.read(path / PARAMETERS) if file_kind.is_file(path / PARAMETERS) else None
+    if parameters is None:
         notes.append("there is no parmfile.html: targets and openflags are not known")
-    cases = [_case(run, asked) for run in runs]
-    if any(not _sizes(run.average, run, asked) and run.average.get("xfersize") for run in runs):
+    cases = [_case(run, parameters) for run in runs]
+    if any(not _sizes(run.average, run, parameters) and run.average.get("xfersize") for run in runs):
         notes.append("sizes of some runs are a mixture, of which only the mean is known")
     return reader.ForeignResults("vdbench", reader.with_siblings(cases), notes=tuple(notes))
 
@@ -169,37 +169,37 @@ def _ops(
         return {}
     if share in (0.0, 100.0):
         return {"read" if share else "write": total}
-    found: dict[shape.Op, shape.OpMeasurement] = {}
+    measurements: dict[shape.Op, shape.OpMeasurement] = {}
     for op, part in zip(OPS, (share / 100, 1 - share / 100), strict=True):
         count = round(total.operations * part) if total.operations is not None else None
         iops = total.iops.value * part if total.iops else None
         size = next(iter(sizes), None)
-        found[op] = shape.OpMeasurement(
+        measurements[op] = shape.OpMeasurement(
             operations=count,
             bytes=None if size is None or count is None else size * count,
             iops=reader.figure(iops),
             bandwidth=reader.figure(None if size is None or iops is None else size * iops),
             latency=_latency(row, f"{op}_resp", count),
         )
-    return found
+    return measurements
 
 
 def _ops_in_files(row: dict[str, str], seconds: float | None) -> dict[shape.Op, shape.OpMeasurement]:
     """Read what a run in a file system says of reads and writes each."""
-    found: dict[shape.Op, shape.OpMeasurement] = {}
+    measurements: dict[shape.Op, shape.OpMeasurement] = {}
     for op, name in zip(OPS, ("Read", "Write"), strict=True):
         iops, mib = reader.number(row.get(f"{name}_rate")), reader.number(row.get(f"MB_{op}"))
         if not iops:
             continue
         count = _times(iops, seconds)
-        found[op] = shape.OpMeasurement(
+        measurements[op] = shape.OpMeasurement(
             operations=count,
             bytes=_times(mib, seconds, MIB),
             iops=reader.figure(iops),
             bandwidth=reader.figure(None if mib is None else mib * MIB),
             latency=_latency(row, f"{name}_resp", count),
         )
-    return found
+    return measurements
 
 
 def _asked(run: AveragedRun, asked: Parameters | None) -> shape.JobRequest:
@@ -236,11 +236,13 @@ def _asked(run: AveragedRun, asked: Parameters | None) -> shape.JobRequest:
 def _rate(row: dict[str, str]) -> float | None:
     """Return the rate that was asked for; None where it was to go as fast as it can."""
     text = _told(row, "reqrate") or ""
-    asked = reader.positive(text)
-    if asked is None or UNLIMITED.fullmatch(text):
+    requested_rate = reader.positive(text)
+    if requested_rate is None or UNLIMITED.fullmatch(text):
         return None
     reached = reader.number(_told(row, "rate")) or 0.0
-    return None if asked >= LEAST_UNLIMITED and reached < FAR_BELOW * asked else asked
+    return (
+        None if requested_rate >= LEAST_UNLIMITED and reached < FAR_BELOW * requested_rate else requested_rate
+    )
 
 
 def _sizes(row: dict[str, str], run: AveragedRun, asked: Parameters | None) -> dict[int, float]:
@@ -253,8 +255,8 @@ def _sizes(row: dict[str, str], run: AveragedRun, asked: Parameters | None) -> d
         return {}
     done = reader.positive(row.get("bytes/io"))
     alike = done is not None and abs(done - size) <= SAME_SIZE * size
-    told = "xfersize=" in run.started.loops or (asked is not None and asked.one_size)
-    return {size: 1.0} if alike or told else {}
+    specified = "xfersize=" in run.started.loops or (asked is not None and asked.one_size)
+    return {size: 1.0} if alike or specified else {}
 
 
 def _series(run: AveragedRun) -> pl.DataFrame | None:

@@ -46,50 +46,50 @@ class Parameters:
 
 def read(path: Path) -> Parameters:
     """Read the copy of the parameter file; what definitions of one kind share is known."""
-    made = Parameters()
+    parameters = Parameters()
     common: dict[str, dict[str, str]] = {}
     storage: list[bool] = []
     work: list[bool] = []
     sizes: list[str] = []
     for line in _joined(path):
-        told: dict[str, str] = {_word(key.lower()): value.strip('"') for key, value in PAIR.findall(line)}
-        sizes += [told["xfersize"]] if "xfersize" in told else []
-        made.included |= "include" in told
-        made.verifies |= told.get("validate", "no") not in ("no", "0")
+        pairs: dict[str, str] = {_word(key.lower()): value.strip('"') for key, value in PAIR.findall(line)}
+        sizes += [pairs["xfersize"]] if "xfersize" in pairs else []
+        parameters.included |= "include" in pairs
+        parameters.verifies |= pairs.get("validate", "no") not in ("no", "0")
         match = LINE.match(line)
         kind = match[1].lower() if match else ""
-        flags = told.get("openflags", "").lower().strip("()").split(",")
+        flags = pairs.get("openflags", "").lower().strip("()").split(",")
         if kind not in ("sd", "fsd"):
-            work += [_direct(flags)] if "openflags" in told else []
+            work += [_direct(flags)] if "openflags" in pairs else []
             continue
-        if told.get(kind) == "default":
-            common[kind] = told
+        if pairs.get(kind) == "default":
+            common[kind] = pairs
             continue
-        told = common.get(kind, {}) | told
-        flags = told.get("openflags", "").lower().strip("()").split(",")
-        place = told.get("lun", told["sd"]) if kind == "sd" else told.get("anchor", "")
-        (made.targets if kind == "sd" else made.anchors).append(place)
-        made.counted |= "count" in told
+        pairs = common.get(kind, {}) | pairs
+        flags = pairs.get("openflags", "").lower().strip("()").split(",")
+        place = pairs.get("lun", pairs["sd"]) if kind == "sd" else pairs.get("anchor", "")
+        (parameters.targets if kind == "sd" else parameters.anchors).append(place)
+        parameters.counted |= "count" in pairs
         storage.append(_direct(flags) or RAW.match(place) is not None)
-    made.direct = _agreed(storage, work)
-    made.one_size = (
-        bool(sizes) and not made.included and not any(re.search(r"[($!,]", size) for size in sizes)
+    parameters.direct = _agreed(storage, work)
+    parameters.one_size = (
+        bool(sizes) and not parameters.included and not any(re.search(r"[($!,]", size) for size in sizes)
     )
-    return made
+    return parameters
 
 
 def _joined(path: Path) -> list[str]:
     """Return the lines that are no comments; one that ends with a comma goes on."""
-    found: list[str] = []
+    logical_lines: list[str] = []
     for line in lines(path):
         if COMMENT.match(line) or not line.strip():
             continue
         text = line.strip()
-        if found and found[-1].endswith(","):
-            found[-1] += text
+        if logical_lines and logical_lines[-1].endswith(","):
+            logical_lines[-1] += text
         else:
-            found.append(text)
-    return found
+            logical_lines.append(text)
+    return logical_lines
 
 
 def _word(key: str) -> str:

@@ -80,8 +80,8 @@ def lines(path: Path) -> list[str]:
 
 def starts(path: Path) -> list[Started]:
     """Return the starts of runs in order."""
-    found = map(START.search, lines(path))
-    return [_started(match) for match in found if match is not None]
+    matches = map(START.search, lines(path))
+    return [_started(match) for match in matches if match is not None]
 
 
 def _started(match: re.Match[str]) -> Started:
@@ -226,12 +226,12 @@ def printed(path: Path) -> Iterator[AveragedRun]:
         elif upper and words:
             columns = _grouped(upper, line) if ".interval." in upper.lower() else _single(upper, words)
             upper = ""
-        elif len(words) > 2 and (found := AVERAGE.fullmatch(words[1])) and len(words) - 2 == len(columns):
+        elif len(words) > 2 and (average := AVERAGE.fullmatch(words[1])) and len(words) - 2 == len(columns):
             row = {name: value for name, value in zip(columns, words[2:], strict=True) if name}
-            last = None if found["last"] == "n" else int(found["last"])
-            if last is not None and last < int(found["first"]):
+            last = None if average["last"] == "n" else int(average["last"])
+            if last is not None and last < int(average["first"]):
                 continue  # It ended in its first interval.
-            yield AveragedRun(row | {"tod": words[0]}, started, int(found["first"]), last)
+            yield AveragedRun(row | {"tod": words[0]}, started, int(average["first"]), last)
 
 
 def _single(upper: str, lower: Sequence[str]) -> list[str]:

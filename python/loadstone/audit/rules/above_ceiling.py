@@ -63,7 +63,7 @@ def _specified(case: Case) -> tuple[Finding, ...]:
         "of_specified_percent": 100 * use.share,
         "source": use.ceiling.source,
     }
-    told: dict[str, Value] = {
+    values: dict[str, Value] = {
         "reached": reached,
         "sheet_percent": 100 * use.share,
         "specified": written,
@@ -74,7 +74,7 @@ def _specified(case: Case) -> tuple[Finding, ...]:
             Finding(
                 effect="note",
                 confidence=0.9,
-                text=say("audit.above_ceiling.as_specified.text", **told),
+                text=say("audit.above_ceiling.as_specified.text", **values),
                 evidence=evidence,
                 advice=say("audit.above_ceiling.as_specified.advice"),
                 layer=use.layer,
@@ -85,7 +85,7 @@ def _specified(case: Case) -> tuple[Finding, ...]:
         Finding(
             effect="not_valid" if far else "suspect",
             confidence=0.85 if far else 0.6,
-            text=say("audit.above_ceiling.beyond.text", **told),
+            text=say("audit.above_ceiling.beyond.text", **values),
             evidence=evidence,
             advice=say("audit.above_ceiling.beyond.advice"),
             layer=use.layer,
@@ -132,7 +132,7 @@ def _counted(case: Case, one: Spindles, count: int) -> Answer:
         "possible_iops_per_spindle": one.plausible_iops,
         "possible_in_a_narrow_band_iops": one.narrow_iops,
     }
-    told = {
+    values = {
         "each_iops": each,
         "spindles": count,
         **({"narrow_iops": one.narrow_iops} if impossible else {"possible_iops": one.plausible_iops}),
@@ -147,7 +147,7 @@ def _counted(case: Case, one: Spindles, count: int) -> Answer:
                     "audit.above_ceiling.impossible.text"
                     if impossible
                     else "audit.above_ceiling.narrow.text",
-                    **told,
+                    **values,
                 )
             ),
             evidence=evidence,

@@ -33,9 +33,9 @@ def _judge(case: Case) -> Answer:
 def _host(case: Case, host: Watched) -> Answer:
     if host.kind == "snmp":
         return cannot_tell("audit.background_work.snmp", host=host.name)
-    found = [*_work(host), *_trims(case, host), *_writes(case, host)]
-    if found:
-        return tuple(found)
+    findings = [*_work(host), *_trims(case, host), *_writes(case, host)]
+    if findings:
+        return tuple(findings)
     return (
         Clear()
         if host.lowest_disks or host.things("work")
@@ -44,13 +44,13 @@ def _host(case: Case, host: Watched) -> Answer:
 
 
 def _work(host: Watched) -> list[Finding]:
-    found = []
+    findings = []
     for thing in host.things("work"):
         running = monitor_readings.levels(host.rows, f"work.{thing}.running")
         share = sum(running) / len(running) if running else 0.0
         if share:
             kinds = _kinds(host, thing)
-            found.append(
+            findings.append(
                 Finding(
                     effect="suspect" if share >= LONG else "note",
                     confidence=0.8,
@@ -67,7 +67,7 @@ def _work(host: Watched) -> list[Finding]:
                 )
             )
         if any(monitor_readings.levels(host.rows, f"work.{thing}.degraded")):
-            found.append(
+            findings.append(
                 Finding(
                     effect="suspect",
                     confidence=0.7,
@@ -77,7 +77,7 @@ def _work(host: Watched) -> list[Finding]:
                     layer=f"disks of {host.name}",
                 )
             )
-    return found
+    return findings
 
 
 def _kinds(host: Watched, thing: str) -> str:
@@ -92,13 +92,13 @@ def _kinds(host: Watched, thing: str) -> str:
 
 
 def _trims(case: Case, host: Watched) -> list[Finding]:
-    asked = watched_hosts.asked(case, host, "trim")
+    requested = watched_hosts.asked(case, host, "trim")
     # A disk that carries the load is in step with it; what others are told to trim is not the load's.
     disks = {disk for op in ("read", "write") for disk in watched_hosts.in_step(case, host, op) or ()}
     trimmed = host.moved("trim_bytes", sorted(disks))
-    if trimmed is None or asked is None:
+    if trimmed is None or requested is None:
         return []
-    more = trimmed - asked.bytes
+    more = trimmed - requested.bytes
     if more < LEAST_TRIM_BYTES or more / host.seconds < LEAST_TRIM_BYTES_PER_S:
         return []
     return [
@@ -109,9 +109,9 @@ def _trims(case: Case, host: Watched) -> list[Finding]:
                 "audit.background_work.trim.text",
                 host=host.name,
                 trimmed_bytes=trimmed,
-                asked_bytes=asked.bytes,
+                asked_bytes=requested.bytes,
             ),
-            evidence={"trimmed_bytes": trimmed, "asked_bytes": asked.bytes, "watched_s": host.seconds},
+            evidence={"trimmed_bytes": trimmed, "asked_bytes": requested.bytes, "watched_s": host.seconds},
             advice=say("audit.background_work.trim.advice", host=host.name),
             layer=f"disks of {host.name}",
         )
@@ -120,9 +120,9 @@ def _trims(case: Case, host: Watched) -> list[Finding]:
 
 def _writes(case: Case, host: Watched) -> list[Finding]:
     """Tell writes at the disks while the load wrote nothing; on our own machine they are anybody's."""
-    asked, read = watched_hosts.asked(case, host, "write"), watched_hosts.asked(case, host, "read")
+    write, read = watched_hosts.asked(case, host, "write"), watched_hosts.asked(case, host, "read")
     written = host.moved("write_bytes", watched_hosts.in_step(case, host, "read"))
-    if host.same_host or asked is None or read is None or written is None or asked.bytes or not read.bytes:
+    if host.same_host or write is None or read is None or written is None or write.bytes or not read.bytes:
         return []
     rate, own = written / host.seconds, read.bytes / host.seconds
     if rate < LEAST_FOREIGN_BYTES_PER_S or rate < FOREIGN * own:

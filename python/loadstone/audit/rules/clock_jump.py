@@ -28,9 +28,9 @@ def _judge(case: Case) -> Answer:
     offsets = monitor_readings.levels(case.host, "clock.offset_ns")
     if not offsets:
         return cannot_tell("audit.clock_jump.clocks")
-    found = [_slept(case), _jumped(case, offsets)]
-    told = tuple(one for one in found if one is not None)
-    return told or Clear()
+    jumps = [_slept(case), _jumped(case, offsets)]
+    findings = tuple(one for one in jumps if one is not None)
+    return findings or Clear()
 
 
 def _slept(case: Case) -> Finding | None:

@@ -28,17 +28,17 @@ ONE_AT_A_TIME: Final = tuple(name for name, row in BACKENDS.items() if not row.n
 
 
 def _judge(case: Case) -> Answer:
-    asked = case_queries.outstanding(case)
+    outstanding = case_queries.outstanding(case)
     if case_queries.virtual(case) or any(job.backend == case_queries.FILES for job in case.jobs):
         return NotMine()
-    if asked is None or case.total.iops is None:
+    if outstanding is None or case.total.iops is None:
         return (
             NotMine()
             if case.jobs and case_queries.paced(case)
             else cannot_tell("audit.depth_not_reached.outstanding")
         )
-    serial = _one_at_a_time(case, asked)
-    return (serial,) if serial is not None else _outstanding(case, asked)
+    serial = _one_at_a_time(case, outstanding)
+    return (serial,) if serial is not None else _outstanding(case, outstanding)
 
 
 def _outstanding(case: Case, asked: int) -> Answer:
@@ -70,22 +70,25 @@ def _may_wait_elsewhere(case: Case, asked: float) -> bool:
 def _one_at_a_time(case: Case, outstanding: int) -> Finding | None:
     """Look for engines that do one I/O at a time where the jobs asked for more."""
     serial = {str(job.backend) for job in case.jobs if _is_serial(case, job)}
-    asked = sum(
+    requested_depth = sum(
         (job.asked_iodepth or job.iodepth or 1) * (job.clones or 1)
         if _is_serial(case, job)
         else (job.iodepth or 1) * (job.clones or 1)
         for job in case.jobs
     )
-    if not serial or outstanding >= SHORT * asked:
+    if not serial or outstanding >= SHORT * requested_depth:
         return None
     engines = ", ".join(sorted(serial))
     return Finding(
         effect="note" if _in_the_caller(case) else "limited",
         confidence=0.97,
         text=say(
-            "audit.depth_not_reached.one_at_a_time.text", engine=engines, kept_count=outstanding, asked=asked
+            "audit.depth_not_reached.one_at_a_time.text",
+            engine=engines,
+            kept_count=outstanding,
+            asked=requested_depth,
         ),
-        evidence={"outstanding_asked": asked, "outstanding": outstanding, "engine": engines},
+        evidence={"outstanding_asked": requested_depth, "outstanding": outstanding, "engine": engines},
         advice=say("audit.depth_not_reached.one_at_a_time.advice", engine=engines),
         layer="the load generator",
     )
@@ -106,9 +109,9 @@ def _in_the_caller(case: Case) -> bool:
 
 def _kept(case: Case) -> float | None:
     """Return how many I/Os the generator kept outstanding on average, or at most."""
-    for told in (case.queue_depth, case.most_outstanding):
-        if told is not None:
-            return told
+    for depth in (case.queue_depth, case.most_outstanding):
+        if depth is not None:
+            return depth
     latency = case.total.latency
     if case.total.iops is None or latency is None or latency.mean_ns is None or latency.kind != "lat":
         return None
@@ -225,8 +228,8 @@ def _queues(device: dict[str, Any]) -> dict[str, int]:
     requests = device.get("queue", {}).get("nr_requests")
     depth = device.get("device", {}).get("queue_depth")
     queues = int(device.get("hardware_queues") or 1)
-    told = (("queue/nr_requests", requests, queues), ("device/queue_depth", depth, 1))
-    return {name: int(value) * times for name, value, times in told if value}
+    limits = (("queue/nr_requests", requests, queues), ("device/queue_depth", depth, 1))
+    return {name: int(value) * times for name, value, times in limits if value}
 
 
 RULE: Final = Rule(

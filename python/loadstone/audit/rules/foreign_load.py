@@ -68,15 +68,15 @@ def _hidden(case: Case, traffic: CarrierTraffic) -> CannotTell | None:
 
 def _excess(case: Case, traffic: CarrierTraffic) -> Answer:
     own = _own_work(case, traffic)
-    asked, moved = _bytes(traffic, own=own), _bytes(traffic, own=own, moved=True)
-    excess_bytes, excess_ios = moved[0] - asked[0], moved[1] - asked[1]
-    more_bytes = excess_bytes > (EXCESS + reached_storage.EDGES_S / traffic.seconds) * asked[0]
+    requested, moved = _bytes(traffic, own=own), _bytes(traffic, own=own, moved=True)
+    excess_bytes, excess_ios = moved[0] - requested[0], moved[1] - requested[1]
+    more_bytes = excess_bytes > (EXCESS + reached_storage.EDGES_S / traffic.seconds) * requested[0]
     visible = excess_bytes / traffic.seconds > LEAST_BYTES_PER_S or (
-        excess_ios > IOS_EXCESS * asked[1] and excess_ios / traffic.seconds > LEAST_IOS_PER_S
+        excess_ios > IOS_EXCESS * requested[1] and excess_ios / traffic.seconds > LEAST_IOS_PER_S
     )
     if not more_bytes or not visible:
         return Clear()
-    return (_finding(case, traffic, asked[0], excess_bytes),)
+    return (_finding(case, traffic, requested[0], excess_bytes),)
 
 
 def _beside(case: Case) -> Finding | None:
@@ -141,8 +141,8 @@ def _parity(case: Case) -> str | None:
     """Return a layer that keeps parity: a write smaller than its stripe reads before it writes."""
     for target in case.targets:
         for layer in target.path_layers.layers if target.path_layers else ():
-            told = f"{layer.facts.get('data_profile', '')} {layer.facts.get('level', '')}"
-            if any(level in told for level in PARITY):
+            profile = f"{layer.facts.get('data_profile', '')} {layer.facts.get('level', '')}"
+            if any(level in profile for level in PARITY):
                 return layer.name
     return None
 

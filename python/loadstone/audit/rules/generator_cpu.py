@@ -56,9 +56,9 @@ def _judge(case: Case) -> Answer:
     if case_queries.virtual(case):
         return NotMine()
     looks = (_stopped, _waited, _busy_thread, _near_ceiling, _taken, _busy_host)
-    found = [one for look in looks if (one := look(case)) is not None]
-    if found:
-        return (next((one for one in found if one.effect != "note"), found[0]),)
+    findings = [one for look in looks if (one := look(case)) is not None]
+    if findings:
+        return (next((one for one in findings if one.effect != "note"), findings[0]),)
     if case.generator_cpu_percent is None and case.host_cpu_percent is None:
         return cannot_tell("audit.generator_cpu.watched")
     return Clear()
@@ -101,7 +101,7 @@ def _waited(case: Case) -> Finding | None:
     share, of_time = waited_ns / (waited_ns + ran_ns), waited_ns / time_ns / _workers(known)
     if share < WAITED or of_time < WAITED_OF_TIME:
         return None
-    found = _finding(
+    finding = _finding(
         say("audit.generator_cpu.waited.text", waiting_share=share, limit_share=WAITED),
         0.9 if of_time >= MUCH_OF_TIME else 0.75,
         {
@@ -110,7 +110,9 @@ def _waited(case: Case) -> Finding | None:
             "waited_share": round(share, 3),
         },
     )
-    return _of_paced(case, found, waited_ns) if case_queries.paced(case) else _unless_at_device(case, found)
+    return (
+        _of_paced(case, finding, waited_ns) if case_queries.paced(case) else _unless_at_device(case, finding)
+    )
 
 
 def _workers(known: pl.DataFrame) -> float:
@@ -140,9 +142,9 @@ def _of_paced(case: Case, found: Finding, waited_ns: float) -> Finding:
     """Say what waiting does to a load that keeps its rate: it is in the latencies, or is too little."""
     late = _late_share(case)
     if late is not None and late >= MOST_OF_LATENCY:
-        told = say("audit.generator_cpu.late.text", late_share=late)
+        sentence = say("audit.generator_cpu.late.text", late_share=late)
         evidence = {**found.evidence, "late_share": round(late, 3)}
-        return replace(found, confidence=0.95, text=f"{found.text} {told}", evidence=evidence)
+        return replace(found, confidence=0.95, text=f"{found.text} {sentence}", evidence=evidence)
     latency, ios = case.total.latency, case.total.operations
     if latency is None or not latency.mean_ns or not ios or waited_ns / ios > OF_LATENCY * latency.mean_ns:
         return replace(found, effect="suspect")
@@ -234,7 +236,7 @@ def _busy_host(case: Case) -> Finding | None:
     full = busy >= HOST_FULL_PERCENT
     # The scheduler says that the engine's threads did not wait; of the kernel's own it says nothing.
     served = monitor_readings.total(case.host, "engine.run_queue_ns") is not None
-    found = _finding(
+    finding = _finding(
         say(
             "audit.generator_cpu.host_served.text" if served else "audit.generator_cpu.host.text",
             busy_percent=busy,
@@ -245,8 +247,8 @@ def _busy_host(case: Case) -> Finding | None:
         sure=False,
     )
     # A paced load did what it was to do, whoever else was busy.
-    told = case_queries.paced(case) or (served and not full)
-    return _with_waiting(case, replace(found, effect="note") if told else found)
+    harmless = case_queries.paced(case) or (served and not full)
+    return _with_waiting(case, replace(finding, effect="note") if harmless else finding)
 
 
 RULE: Final = Rule(

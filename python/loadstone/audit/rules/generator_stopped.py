@@ -45,7 +45,7 @@ def _judge(case: Case) -> Answer:
     ]
     if stolen > STOLEN:
         said.append(say("audit.generator_stopped.stolen.text", steal_share=stolen, limit_share=STOLEN))
-    found = (
+    findings = (
         Finding(
             effect="suspect" if kept_out else "not_valid",
             confidence=0.9 if share > MUCH or not kept_out else 0.8,
@@ -64,7 +64,7 @@ def _judge(case: Case) -> Answer:
     )
     # What is in no figure, and no longer than a turn of the CPUs' others, is no reason to doubt the figures.
     by_others = kept_out and share <= MUCH and beside_others.can_stop(case, longest_ns, share)
-    return tuple(beside_others.told(case, one) for one in found) if by_others else found
+    return tuple(beside_others.told(case, one) for one in findings) if by_others else findings
 
 
 def _stolen(case: Case) -> float:

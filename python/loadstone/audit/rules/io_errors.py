@@ -21,18 +21,18 @@ KINDS: Final = {"io_error", "short", "hung", "damage", *BROKEN_OFF}
 
 def _judge(case: Case) -> Answer:
     failed = case.total.errors
-    told = [one for one in case.problems or () if one.kind in KINDS]
+    problems = [one for one in case.problems or () if one.kind in KINDS]
     if failed is None and case.problems is None:
         return cannot_tell("audit.io_errors.errors")
-    if not failed and not told:
+    if not failed and not problems:
         return Clear()
-    damaged = [one for one in told if one.kind == "damage"]
+    damaged = [one for one in problems if one.kind == "damage"]
     done = case.total.operations or 0
-    worst = next(iter(damaged or told), None)
+    worst = next(iter(damaged or problems), None)
     evidence: dict[str, float | int | str] = {"failed_ios": failed or 0, "completed_ios": done}
     if worst is not None:
-        evidence |= {"first_problem": worst.message, "told": sum(one.count for one in told)}
-    lost = failed or sum(one.count for one in told if one.kind not in BROKEN_OFF)
+        evidence |= {"first_problem": worst.message, "told": sum(one.count for one in problems)}
+    lost = failed or sum(one.count for one in problems if one.kind not in BROKEN_OFF)
     text = _said(damaged=bool(damaged), lost=lost, done=done)
     return (
         Finding(

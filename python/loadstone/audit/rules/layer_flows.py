@@ -38,12 +38,12 @@ def _judge(case: Case) -> Answer:
         return NotMine()
     if not any(layer.agrees is not None for layer in case.layers):
         return cannot_tell("audit.layer_flows.counters", where=case_queries.where(case))
-    found = [
+    findings = [
         one for layer in case.layers for one in (_of(case, layer), _unseen(case, layer)) if one is not None
     ]
-    if not any(one.effect != "note" for one in found):
-        found += [one for layer in case.layers if (one := _state(layer)) is not None]
-    return tuple(found) or Clear()
+    if not any(one.effect != "note" for one in findings):
+        findings += [one for layer in case.layers if (one := _state(layer)) is not None]
+    return tuple(findings) or Clear()
 
 
 def _of(case: Case, layer: LayerFlow) -> Finding | None:
@@ -52,8 +52,8 @@ def _of(case: Case, layer: LayerFlow) -> Finding | None:
     # What misses or is too much at the first device has rules of its own, but for what a layer adds.
     if layer.given_by == "the job" and "amplified" not in layer.why:
         return None
-    told = ((effect, confidence) for word, effect, confidence in KINDS if word in str(layer.why))
-    effect, confidence = next(told, ("note", 0.6))
+    kinds = ((effect, confidence) for word, effect, confidence in KINDS if word in str(layer.why))
+    effect, confidence = next(kinds, ("note", 0.6))
     given = layer.given_by or "the layer above"
     return Finding(
         effect="note" if _off(layer) < SMALL else effect,
@@ -113,13 +113,13 @@ def _off(layer: LayerFlow) -> float:
 
 
 def _sizes(reads: float | None, writes: float | None) -> str:
-    told = [say("audit.layer_flows.reads.value", read_bytes=reads)] if reads else []
-    told += [say("audit.layer_flows.writes.value", write_bytes=writes)] if writes else []
-    return " and ".join(told) or say("audit.layer_flows.nothing.value")
+    sizes = [say("audit.layer_flows.reads.value", read_bytes=reads)] if reads else []
+    sizes += [say("audit.layer_flows.writes.value", write_bytes=writes)] if writes else []
+    return " and ".join(sizes) or say("audit.layer_flows.nothing.value")
 
 
 def _advice(why: str) -> str:
-    told = {
+    keys = {
         "no direct I/O": "cached",
         "never stored": "unstored",
         "copies the whole file": "copied",
@@ -127,7 +127,7 @@ def _advice(why: str) -> str:
         "somebody else": "others",
     }
     return say(
-        f"audit.layer_flows.{next((key for word, key in told.items() if word in why), 'other')}.advice"
+        f"audit.layer_flows.{next((key for word, key in keys.items() if word in why), 'other')}.advice"
     )
 
 

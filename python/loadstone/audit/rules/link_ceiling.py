@@ -83,16 +83,16 @@ def _over(use: CeilingUse, case: Case) -> Finding:
 
 def _at(case: Case, use: CeilingUse, witness: Case | None) -> Finding:
     many = use.ceiling.multiple
-    told: dict[str, Value] = {
+    values: dict[str, Value] = {
         "reached_si_bytes_per_s": use.reached_per_s,
         "used_percent": 100 * use.share,
         "limit_si_bytes_per_s": use.per_s,
         "link": use.layer,
     }
     text = (
-        say("audit.link_ceiling.at_many.text", links=many, each_si_bytes_per_s=use.per_s / many, **told)
+        say("audit.link_ceiling.at_many.text", links=many, each_si_bytes_per_s=use.per_s / many, **values)
         if many > 1
-        else say("audit.link_ceiling.at.text", **told)
+        else say("audit.link_ceiling.at.text", **values)
     )
     evidence = _evidence(use)
     if witness is not None and witness.total.bandwidth is not None:

@@ -45,17 +45,17 @@ def _judge(case: Case) -> Answer:
     rounds = timeline.load_timeline(case, ROUNDS, least_s=LEAST_ROUND_S, skip_ns=filling_ns)
     if rounds is None or len(rounds.values) < ROUNDS or rounds.values.mean() <= 0:
         return cannot_tell("audit.not_steady.windows", rounds=ROUNDS, window_s=LEAST_ROUND_S)
-    found = steady(list(rounds.values))
-    if found.steady:
+    check = steady(list(rounds.values))
+    if check.steady:
         return Clear()
     windows = min(WINDOWS, timeline.windows_of(case))
     fine = timeline.load_timeline(case, windows, skip_ns=filling_ns)
     trend = steady(list(fine.values)).trend_p if fine is not None and len(fine.values) >= MIN_TREND else None
-    changed = _stalled(case) or _ramp(rounds) or (fine and _levels(fine)) or _drift(found, trend)
-    told = _changed(case, rounds, found, trend, changed) if changed else _noise(case, rounds, found, trend)
+    changed = _stalled(case) or _ramp(rounds) or (fine and _levels(fine)) or _drift(check, trend)
+    finding = _changed(case, rounds, check, trend, changed) if changed else _noise(case, rounds, check, trend)
     low, high = float(rounds.values.min()), float(rounds.values.max())
     can = beside_others.can_change(case, low, high, rounds.seconds * 1e9)
-    return (beside_others.told(case, told) if can else told,)
+    return (beside_others.told(case, finding) if can else finding,)
 
 
 def _changed(
@@ -92,28 +92,28 @@ def _noise(case: Case, rounds: timeline.LoadTimeline, found: SteadyCheck, trend:
 
 
 def _apart(rounds: timeline.LoadTimeline, found: SteadyCheck) -> str:
-    told: dict[str, float] = {"window_s": rounds.seconds}
+    window: dict[str, float] = {"window_s": rounds.seconds}
     ranged = {"range_share": found.range_share, "range_limit_share": MAX_RANGE}
     sloped = {"slope_share": found.slope_share, "slope_limit_share": MAX_SLOPE}
     if found.range_share > MAX_RANGE and found.slope_share > MAX_SLOPE:
-        return say("audit.not_steady.both.text", **told, **ranged, **sloped)
+        return say("audit.not_steady.both.text", **window, **ranged, **sloped)
     if found.range_share > MAX_RANGE:
-        return say("audit.not_steady.range.text", **told, **ranged)
-    return say("audit.not_steady.slope.text", **told, **sloped)
+        return say("audit.not_steady.range.text", **window, **ranged)
+    return say("audit.not_steady.slope.text", **window, **sloped)
 
 
 def _evidence(
     rounds: timeline.LoadTimeline, found: SteadyCheck, trend: float | None
 ) -> dict[str, float | int | str]:
-    told: dict[str, float | int | str] = {
+    evidence: dict[str, float | int | str] = {
         "range_of_mean_percent": _one(found.range_share),
         "slope_of_mean_percent": _one(found.slope_share),
         "rounds": ROUNDS,
         "round_s": round(rounds.seconds, 2),
     }
     if trend is not None and not math.isnan(trend):
-        told["trend_p"] = float(f"{trend:.2g}")
-    return told
+        evidence["trend_p"] = float(f"{trend:.2g}")
+    return evidence
 
 
 def _one(share: float) -> float:
@@ -131,10 +131,10 @@ def _stalled(case: Case) -> str | None:
     if case.stops:
         stopped_ns = sum(end - begin for begin, end in case.stops)
         return say("audit.not_steady.stopped.text", stopped_ns=stopped_ns)
-    found = timeline.stalls(case)
-    if found is None:
+    stalls = timeline.stalls(case)
+    if stalls is None:
         return None
-    return say("audit.not_steady.stalled.text", stalled_ns=sum(one.length_ns for one in found.every))
+    return say("audit.not_steady.stalled.text", stalled_ns=sum(one.length_ns for one in stalls.every))
 
 
 def _levels(fine: timeline.LoadTimeline) -> str | None:

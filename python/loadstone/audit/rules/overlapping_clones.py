@@ -48,11 +48,11 @@ def _reads(job: JobRequest) -> bool:
 def _shared(jobs: list[JobRequest], *, reads: bool) -> Finding | None:
     every = [one for job in jobs for clone in job.ranges for one in clone]
     clones = sum(len(job.ranges) for job in jobs)
-    asked = sum(one.length_bytes for one in every)
+    requested_bytes = sum(one.length_bytes for one in every)
     union = union_bytes(every)
-    if clones < 2 or not union or asked / union < TIMES:
+    if clones < 2 or not union or requested_bytes / union < TIMES:
         return None
-    times = asked / union
+    times = requested_bytes / union
     buffered = any(job.direct is False for job in jobs)
     targets = len({one.target for one in every})
     even = targets > 1 and clones % targets == 0
@@ -76,7 +76,7 @@ def _shared(jobs: list[JobRequest], *, reads: bool) -> Finding | None:
         evidence={
             "clones": clones,
             "targets": targets,
-            "asked_bytes": asked,
+            "asked_bytes": requested_bytes,
             "distinct_bytes": union,
             "asked_for_each_block_factor": times,
         },

@@ -32,31 +32,33 @@ def _judge(case: Case) -> Answer:
     if not case.jobs or case.total.iops is None or not case.total.iops.value:
         return cannot_tell("audit.own_limit.request")
     together = any(_kept(case.jobs, case.ops, unit) for unit in _UNITS)
-    found = [one for job in case.jobs if (one := _of(case, job, together=together)) is not None]
-    if not found:
+    findings = [one for job in case.jobs if (one := _of(case, job, together=together)) is not None]
+    if not findings:
         unsaid = any(job.paced is None and job.rate_iops is None for job in case.jobs)
         return NotMine() if unsaid and case.source != "bundle" else Clear()
-    whole = len(found) == len(case.jobs)
+    whole = len(findings) == len(case.jobs)
     # Of one of several jobs it says nothing about the others.
-    return tuple(found) if whole else tuple(_as_note(one) for one in found)
+    return tuple(findings) if whole else tuple(_as_note(one) for one in findings)
 
 
 def _of(case: Case, job: JobRequest, *, together: bool) -> Finding | None:
     done = case.by_job.get(job.job, {}) if len(case.jobs) > 1 else case.ops
     unit = "iops" if job.rate_iops is not None else "bytes_per_s"
-    asked, reached = _asked(job, unit), _sum(done, _UNITS[unit])
-    if asked and reached and (together or _kept([job], done, unit)):
-        told = units.count(asked) + " IOPS" if unit == "iops" else units.bandwidth(asked)
+    requested_rate, reached = _asked(job, unit), _sum(done, _UNITS[unit])
+    if requested_rate and reached and (together or _kept([job], done, unit)):
+        rate_text = (
+            units.count(requested_rate) + " IOPS" if unit == "iops" else units.bandwidth(requested_rate)
+        )
         got = units.count(reached) if unit == "iops" else units.bandwidth(reached)
         return _finding(
             job,
             say(
-                f"audit.own_limit.{'above' if reached > ABOVE * asked else 'rate'}.text",
+                f"audit.own_limit.{'above' if reached > ABOVE * requested_rate else 'rate'}.text",
                 job=job.job,
-                asked=told,
+                asked=rate_text,
                 reached=got,
             ),
-            {f"asked_{unit}": asked, f"done_{unit}": reached},
+            {f"asked_{unit}": requested_rate, f"done_{unit}": reached},
             say("audit.own_limit.rate.advice"),
             say("audit.own_limit.rate.layer", job=job.job),
         )
@@ -101,8 +103,8 @@ def _paused(case: Case, job: JobRequest, done: dict) -> float | None:  # type: i
 
 def _sum(done: dict, figure: str) -> float | None:  # type: ignore[type-arg]
     known = [getattr(one, figure) for one in done.values()]
-    told = [one.value for one in known if one is not None]
-    return sum(told) if told else None
+    rates = [one.value for one in known if one is not None]
+    return sum(rates) if rates else None
 
 
 def _finding(

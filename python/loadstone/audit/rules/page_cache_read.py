@@ -134,8 +134,8 @@ def _advice(case: Case) -> str:
 
 def _read_ahead(case: Case) -> bool:
     traffic = case.traffic
-    asked = traffic.asked["read"].ios if traffic is not None else 0.0
-    return traffic is not None and traffic.moved["read"].ios < READ_AHEAD * asked
+    requested_ios = traffic.asked["read"].ios if traffic is not None else 0.0
+    return traffic is not None and traffic.moved["read"].ios < READ_AHEAD * requested_ios
 
 
 def _from_read_ahead(case: Case) -> Finding:

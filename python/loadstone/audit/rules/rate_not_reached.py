@@ -30,10 +30,10 @@ def _judge(case: Case) -> Answer:
     done = [(job, _achieved(case, job)) for job in rated]
     if all(rate is None for _, rate in done):
         return cannot_tell("audit.rate_not_reached.reached")
-    found = tuple(
+    findings = tuple(
         _short(case, job, rate) for job, rate in done if rate is not None and _missed(case, job, rate)
     )
-    return found or Clear()
+    return findings or Clear()
 
 
 def _achieved(case: Case, job: JobRequest) -> float | None:
@@ -52,20 +52,20 @@ def _asked(job: JobRequest) -> float:
 
 
 def _missed(case: Case, job: JobRequest, achieved: float) -> bool:
-    asked = _asked(job)
-    due = asked * (case.seconds or 0.0)
+    requested_rate = _asked(job)
+    due = requested_rate * (case.seconds or 0.0)
     chance = CHANCE / math.sqrt(due) if job.rate_iops and due else 0.0
-    return achieved < (REACHED - chance) * asked
+    return achieved < (REACHED - chance) * requested_rate
 
 
 def _short(case: Case, job: JobRequest, achieved: float) -> Finding:
-    asked, by_ops = _asked(job), bool(job.rate_iops)
+    requested_rate, by_ops = _asked(job), bool(job.rate_iops)
     write = (
         (lambda value: say("audit.rate_not_reached.ops.value", rate_count=value))
         if by_ops
         else units.bandwidth
     )
-    got, due = write(achieved), write(asked)
+    got, due = write(achieved), write(requested_rate)
     unit = "iops" if by_ops else "bytes_per_s"
     open_loop = case.source == "bundle"
     return Finding(
@@ -79,14 +79,14 @@ def _short(case: Case, job: JobRequest, achieved: float) -> Finding:
             achieved=got,
             asked=due,
         ),
-        evidence={f"asked_{unit}": asked, f"achieved_{unit}": achieved},
+        evidence={f"asked_{unit}": requested_rate, f"achieved_{unit}": achieved},
         advice=say("audit.rate_not_reached.short.advice", achieved=got),
         job=job.job,
         chart=timeline.chart(
             case,
             "the rate and what was asked for",
             "iops" if by_ops else "bytes_per_s",
-            level=asked,
+            level=requested_rate,
             level_name="asked",
         )
         if len(case.jobs) == 1

@@ -25,12 +25,12 @@ def _judge(case: Case) -> Answer:
     layer = case_queries.reducing(case)
     if not case_queries.does(case, "write"):
         return _read_only(case, layer)
-    told = [(job, what) for job in case.jobs if (what := reducible(job)) is not None]
+    reducible_jobs = [(job, what) for job in case.jobs if (what := reducible(job)) is not None]
     if any(job.payload is None and case_queries.job_does(job, "write") for job in case.jobs):
         return cannot_tell("audit.reducible_payload.written", essential=layer is not None)
-    if not told:
+    if not reducible_jobs:
         return Clear()
-    return tuple(_written(case, job, what, layer) for job, what in told)
+    return tuple(_written(case, job, what, layer) for job, what in reducible_jobs)
 
 
 def reducible(job: JobRequest) -> str | None:
@@ -63,11 +63,11 @@ def _written(case: Case, job: JobRequest, what: str, layer: str | None) -> Findi
     saw = case.traffic.share("write") if case.traffic is not None else None
     if saw is not None and saw < SMALLER and not reached_storage.reduction_explains(case, saw):
         saw = None  # The page cache has it still: what compression made of it nobody saw.
-    told = {"job": job.job, "payload": what, "layer": layer}
+    values = {"job": job.job, "payload": what, "layer": layer}
     if saw is not None and saw < SMALLER:
-        text = say("audit.reducible_payload.kept.text", kept_share=saw, **told)
+        text = say("audit.reducible_payload.kept.text", kept_share=saw, **values)
     else:
-        text = say("audit.reducible_payload.reduced.text", **told)
+        text = say("audit.reducible_payload.reduced.text", **values)
     return Finding(
         effect="note" if meant else ("suspect" if only_repeats else "not_valid"),
         # A buffer that only repeats is smaller where whole blocks are compared, not where each is packed.
@@ -102,12 +102,17 @@ def _read_only(case: Case, layer: str | None) -> Answer:
     explained = share < SMALLER and reached_storage.reduction_explains(case, share)
     if not explained or case_queries.buffered(case) or reached_storage.unwritten(case):
         return Clear()
-    moved, asked = traffic.moved["read"].bytes, traffic.asked["read"].bytes
+    moved, requested_bytes = traffic.moved["read"].bytes, traffic.asked["read"].bytes
     return (
         Finding(
             effect="not_valid",
             confidence=0.9,
-            text=say("audit.reducible_payload.read.text", layer=layer, moved_bytes=moved, asked_bytes=asked),
+            text=say(
+                "audit.reducible_payload.read.text",
+                layer=layer,
+                moved_bytes=moved,
+                asked_bytes=requested_bytes,
+            ),
             evidence=reached_storage.evidence(case, "read"),
             advice=say("audit.reducible_payload.read.advice"),
             layer=layer,

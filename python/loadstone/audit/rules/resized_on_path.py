@@ -32,24 +32,24 @@ def _judge(case: Case) -> Answer:
     if case.traffic is None:
         return cannot_tell("audit.resized_on_path.device", where=case_queries.where(case))
     ops: tuple[Op, ...] = ("read", "write")
-    found = tuple(finding for op in ops if (finding := _of(case, op)) is not None)
-    return found or Clear()
+    findings = tuple(finding for op in ops if (finding := _of(case, op)) is not None)
+    return findings or Clear()
 
 
 def _of(case: Case, op: Op) -> Finding | None:
     traffic = case.traffic
     if traffic is None or traffic.asked[op].ios < FEW or traffic.moved[op].ios < FEW:
         return None
-    asked = traffic.asked[op].bytes / traffic.asked[op].ios
+    block_bytes = traffic.asked[op].bytes / traffic.asked[op].ios
     moved = traffic.moved[op].bytes / traffic.moved[op].ios
-    ratio = moved / asked if asked else 1.0
+    ratio = moved / block_bytes if block_bytes else 1.0
     if SPLIT <= ratio <= MERGED:
         return None
     merged = ratio > MERGED
     # Through the page cache nothing else is to be expected; and of large blocks the bandwidth is the
     # number, which merging leaves as it is.
-    expected = case_queries.buffered(case) or asked >= LARGE_BLOCK_BYTES
-    cut = ratio <= IN_PIECES and asked <= CUT_BYTES and not case_queries.buffered(case)
+    expected = case_queries.buffered(case) or block_bytes >= LARGE_BLOCK_BYTES
+    cut = ratio <= IN_PIECES and block_bytes <= CUT_BYTES and not case_queries.buffered(case)
     return Finding(
         effect="suspect" if cut or (merged and not expected) else "note",
         confidence=0.9,
@@ -58,12 +58,12 @@ def _of(case: Case, op: Op) -> Finding | None:
             device=case_queries.under(case),
             op=op,
             device_bytes=moved,
-            job_bytes=asked,
+            job_bytes=block_bytes,
             device_iops=traffic.moved[op].ios / traffic.seconds,
             job_iops=traffic.asked[op].ios / traffic.seconds,
         ),
         evidence={
-            f"asked_{op}_bytes_per_io": round(asked),
+            f"asked_{op}_bytes_per_io": round(block_bytes),
             f"device_{op}_bytes_per_io": round(moved),
             "merges": round(traffic.merges or 0.0),
             "device": case_queries.under(case),

@@ -89,7 +89,7 @@ def _compare(case: Case, other: Case, same: Sequence[Case]) -> Finding | None:
     text += f" {why}"
     # Mirrors and parity double the writes of small random blocks; in order they fill whole stripes.
     layouts = [one for one in (case, *same) if _random(case)]
-    told = {str(one.setup.system): units.count(_drive_rate(one)) for one in layouts}
+    layout_rates = {str(one.setup.system): units.count(_drive_rate(one)) for one in layouts}
     evidence: dict[str, float | int | str] = {
         "this": _written(case),
         "other": _written(other),
@@ -97,8 +97,8 @@ def _compare(case: Case, other: Case, same: Sequence[Case]) -> Finding | None:
         "apart_factor": ratio,
         "drive_writes_per_write": penalty,
     }
-    if known is None and len(told) > 2:
-        every = ", ".join(f"{name} {rate}" for name, rate in told.items())
+    if known is None and len(layout_rates) > 2:
+        every = ", ".join(f"{name} {rate}" for name, rate in layout_rates.items())
         text += " " + say("audit.state_differs.layouts.text", layouts=every)
         evidence["drive_writes_per_s_by_layout"] = every
     return Finding(

@@ -59,19 +59,19 @@ def _judge(case: Case) -> Answer:
 def _host(case: Case, host: Watched) -> Answer:
     if host.kind == "local":
         return NotMine()  # Its interfaces are this host's, and `link_ceiling` knows them.
-    found = [
+    tracks = [
         (name, way, track)
         for name in host.things("net")
         if name not in LOOPBACK
         for way in ("rx", "tx")
         if (track := host.track(f"net_{name}_{way}_bytes_per_s")) is not None
     ]
-    if not found:
+    if not tracks:
         return cannot_tell("audit.storage_link.counters", host=host.name)
-    name, way, most = max(found, key=lambda one: one[2].mean.value)
+    name, way, most = max(tracks, key=lambda one: one[2].mean.value)
     reached_bits = 8 * most.mean.value
     told_bits = link_bits_per_s(host.facts, name)
-    full = max(found, key=lambda one: _full_share(host, *one))
+    full = max(tracks, key=lambda one: _full_share(host, *one))
     if _full_share(host, *full) >= MOST_OF_IT:
         known_bits = link_bits_per_s(host.facts, full[0]) or 0
         return (_full(host, *full, known_bits, guessed=False),)
@@ -95,15 +95,15 @@ def _full_share(host: Watched, name: str, way: str, track: Track) -> float:
 
 def _counted_share(host: Watched, name: str, way: str) -> float:
     """Return which part of a full link's bits is in its counters, from the frames it carried."""
-    told = (host.facts.get("links") or {}).get(name, {})
-    shaped = told.get("shaped_bits_per_s")
+    link = (host.facts.get("links") or {}).get(name, {})
+    shaped = link.get("shaped_bits_per_s")
     gap = 0 if shaped and shaped == link_bits_per_s(host.facts, name) else GAP_BYTES
-    mtu = told.get("mtu_bytes") or MTU_BYTES
+    mtu = link.get("mtu_bytes") or MTU_BYTES
     sent, frames = (total(host.rows, f"net.{name}.{way}_{what}") for what in ("bytes", "packets"))
     counted = mtu + HEADER_BYTES
     if sent and frames:
         counted = sent / frames
-        if counted > mtu + MOST_FRAME_BYTES and told.get("mtu_bytes"):
+        if counted > mtu + MOST_FRAME_BYTES and link.get("mtu_bytes"):
             return float((mtu - TCP_BYTES) / (mtu + HEADER_BYTES + gap))
     return float(counted / (counted + gap))
 
@@ -129,7 +129,7 @@ def _full(host: Watched, name: str, way: str, track: Track, bits_per_s: float, *
     """Say that a link is full, of its own rate or of a common one that nobody named."""
     words = "received" if way == "rx" else "sent"
     used = 800 * track.mean.value / bits_per_s
-    told: dict[str, Value] = {
+    values: dict[str, Value] = {
         "host": host.name,
         "link": name,
         "way": words,
@@ -139,7 +139,7 @@ def _full(host: Watched, name: str, way: str, track: Track, bits_per_s: float, *
     }
     if guessed:
         share = {"of_a_common_link_percent": used}
-        text = say("audit.storage_link.guessed.text", **told)
+        text = say("audit.storage_link.guessed.text", **values)
         advice = say("audit.storage_link.guessed.advice", host=host.name, link=name)
     else:
         full_percent = 100 * _full_share(host, name, way, track)
@@ -149,7 +149,7 @@ def _full(host: Watched, name: str, way: str, track: Track, bits_per_s: float, *
             "full_for_percent_of_the_time": full_percent,
             "link_bits_per_s": bits_per_s,
         }
-        text = say("audit.storage_link.full.text", full_percent=full_percent, **told)
+        text = say("audit.storage_link.full.text", full_percent=full_percent, **values)
         advice = say("audit.storage_link.full.advice", host=host.name)
     return Finding(
         effect="limited",

@@ -32,16 +32,16 @@ def _host(case: Case, host: Watched) -> Answer:
     findings: list[Finding] = []
     looked = False
     for op in ("read", "write"):
-        asked = watched_hosts.asked(case, host, op)
-        if asked is None or asked.bytes < LEAST_BYTES:
+        requested = watched_hosts.asked(case, host, op)
+        if requested is None or requested.bytes < LEAST_BYTES:
             continue
         moved = host.moved(f"{op}_bytes")
         if moved is None:
             return cannot_tell("audit.storage_memory_cache.disks", host=host.name)
         looked = True
-        share = moved / asked.bytes
+        share = moved / requested.bytes
         if share < PARTLY:
-            findings.append(_finding(host, op, asked.bytes, moved))
+            findings.append(_finding(host, op, requested.bytes, moved))
     if findings:
         return tuple(findings)
     return Clear() if looked else NotMine()

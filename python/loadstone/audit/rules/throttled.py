@@ -74,16 +74,16 @@ def _judge(case: Case) -> Answer:
             stretches=rate_variation.STRETCHES,
             least_ios=rate_variation.LEAST_IOS,
         )
-    found = fell or (even and _plateau(case, even))
-    return (found,) if found else Clear()
+    finding = fell or (even and _plateau(case, even))
+    return (finding,) if finding else Clear()
 
 
 def _at_known_limits(case: Case) -> Iterator[Finding]:
-    told: set[tuple[str, str, float]] = set()
+    reported_limits: set[tuple[str, str, float]] = set()
     for name, op, quantity, limit in _limits(case):
-        if (op, quantity, limit) in told:
+        if (op, quantity, limit) in reported_limits:
             continue
-        told.add((op, quantity, limit))
+        reported_limits.add((op, quantity, limit))
         done = case.ops.get(op)
         rate = _rate(done, quantity) if done is not None else None
         if rate is None or not AT_LIMIT * limit <= rate <= BEYOND * limit:
@@ -121,9 +121,9 @@ def _at_members_limits(case: Case) -> Iterator[Finding]:
         counted = (f"{op}_bytes",) if quantity == "bytes_per_s" else (f"{op}s", f"{op}_merges")
         rates = {layer.name: _counted(case, layer.counters, counted) for layer in members}
         done = case.ops.get(op)
-        asked = _rate(done, quantity) if done is not None else None
+        load_rate = _rate(done, quantity) if done is not None else None
         # More asked for than the members did: a cache took it, and a limit below it did not hold it up.
-        if asked is None or asked > BEYOND * sum(rate or 0.0 for rate in rates.values()):
+        if load_rate is None or load_rate > BEYOND * sum(rate or 0.0 for rate in rates.values()):
             continue
         full = {
             layer.name: (ceiling.per_s, rate)
@@ -233,10 +233,10 @@ def _plateau(case: Case, found: rate_variation.RateVariation) -> Finding | None:
     at = next((one for one in _rates(case) if one.round_number is not None), None)
     if at is None and not (alone and random):
         return None
-    told = at or _Rate("iops", total.value, f"{units.count(total.value)} IOPS")
+    rate = at or _Rate("iops", total.value, f"{units.count(total.value)} IOPS")
     plateau = say(
         "audit.throttled.plateau.text",
-        rate=told.text,
+        rate=rate.text,
         each_ios=round(found.ios),
         deviation_percent=100 * found.deviation,
         independent_percent=100 * found.independent,
@@ -246,7 +246,7 @@ def _plateau(case: Case, found: rate_variation.RateVariation) -> Finding | None:
         confidence=(SURE if at else LESS_SURE) if random else IN_ORDER,
         text=f"{plateau} {_who(random, at)}",
         evidence={
-            told.name: told.value,
+            rate.name: rate.value,
             "stretches_deviation_share": float(f"{found.deviation:.3g}"),
             "if_independent_share": float(f"{found.independent:.3g}"),
         },

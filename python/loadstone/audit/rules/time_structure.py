@@ -56,8 +56,8 @@ def _judge(case: Case) -> Answer:
         return NotMine()
     if case.fine is None and not case.histograms:
         return cannot_tell("audit.time_structure.samples")
-    found = [*_over_time(case), *_kinds(case)]
-    return tuple(found) or Clear()
+    findings = [*_over_time(case), *_kinds(case)]
+    return tuple(findings) or Clear()
 
 
 def _over_time(case: Case) -> list[Finding]:
@@ -69,7 +69,7 @@ def _over_time(case: Case) -> list[Finding]:
         return [_stalled(case, rates, stalls)]
     comb = time_structure.comb(rates)
     if comb is not None and not _own_rhythm(case, comb.period_ns):
-        found = _finding(
+        finding = _finding(
             case,
             COMB,
             say("audit.time_structure.comb.text", period_ns=comb.period_ns),
@@ -78,7 +78,7 @@ def _over_time(case: Case) -> list[Finding]:
             "comb",
         )
         can = beside_others.can_stop(case, comb.period_ns, 0.0)
-        return [beside_others.told(case, found) if can else found]
+        return [beside_others.told(case, finding) if can else finding]
     begin_ns = float(rates.ends_ns[0] - rates.lengths_ns[0]) + timeline.filling_ns(case)
     levels = time_structure.levels(rates.within(begin_ns, math.inf))
     return [] if levels is None else [_levels(case, rates, levels)]
@@ -108,10 +108,10 @@ def _stalled(case: Case, rates: FineRates, stalls: Stalls) -> Finding:
         evidence["period_ns"] = round(stalls.period_ns)
     advice = say("audit.time_structure.stalls.advice")
     confidence = 0.95 if stalls.share > MUCH else 0.85
-    found = _finding(case, confidence, text, evidence, advice, "stalls")
+    finding = _finding(case, confidence, text, evidence, advice, "stalls")
     # Others come and go; they do not come at regular times.
     can = stalls.period_ns is None and beside_others.can_stop(case, stalls.longest_ns, stalls.share)
-    return beside_others.told(case, found) if can else found
+    return beside_others.told(case, finding) if can else finding
 
 
 def _levels(case: Case, rates: FineRates, levels: Levels) -> Finding:
@@ -127,7 +127,7 @@ def _levels(case: Case, rates: FineRates, levels: Levels) -> Finding:
     )
     low = min(one.per_s for one in levels.every)
     high = max(one.per_s for one in levels.every)
-    found = _finding(
+    finding = _finding(
         case,
         0.9 if low < 0.7 * high else 0.75,
         text,
@@ -144,8 +144,8 @@ def _levels(case: Case, rates: FineRates, levels: Levels) -> Finding:
     shortest_ns = min(one.end_ns - one.begin_ns for one in levels.every)
     ordered = levels.shape in IN_ORDER and len(levels.every) >= MANY_LEVELS
     if not ordered and beside_others.can_change(case, low, high, shortest_ns):
-        return beside_others.told(case, found)
-    return replace(found, effect="note") if _settles(levels) else found
+        return beside_others.told(case, finding)
+    return replace(finding, effect="note") if _settles(levels) else finding
 
 
 def _settles(levels: Levels) -> bool:
@@ -181,18 +181,18 @@ def _stands_still(rates: FineRates, period_ns: float) -> bool:
 
 
 def _kinds(case: Case) -> list[Finding]:
-    found = []
+    findings = []
     for op, histogram in case.histograms.items():
-        told = time_structure.modes(histogram)
-        if len(told) > 1 and told[-1].latency_ns - told[0].latency_ns > FAR_NS and not _own(case):
-            made = _of_modes(op, told)
-            apart_ns = told[-1].latency_ns - told[0].latency_ns
-            if _by_waiting(case, op, told):
-                made = replace(made, effect="note")
+        modes = time_structure.modes(histogram)
+        if len(modes) > 1 and modes[-1].latency_ns - modes[0].latency_ns > FAR_NS and not _own(case):
+            finding = _of_modes(op, modes)
+            apart_ns = modes[-1].latency_ns - modes[0].latency_ns
+            if _by_waiting(case, op, modes):
+                finding = replace(finding, effect="note")
             elif beside_others.can_stop(case, apart_ns, 0.0):
-                made = beside_others.told(case, made)
-            found.append(made)
-    return found
+                finding = beside_others.told(case, finding)
+            findings.append(finding)
+    return findings
 
 
 def _by_waiting(case: Case, op: Op, told: Sequence[Mode]) -> bool:

@@ -33,8 +33,8 @@ def _judge(case: Case) -> Answer:
     ios = case.total.operations
     if ios is None and case.seconds is None:
         return cannot_tell("audit.too_few_samples.amount")
-    found = [_few(case), _brief(case.seconds), _wide(case)]
-    worst = sorted((one for one in found if one is not None), key=lambda one: SEVERITY.index(one.effect))
+    findings = [_few(case), _brief(case.seconds), _wide(case)]
+    worst = sorted((one for one in findings if one is not None), key=lambda one: SEVERITY.index(one.effect))
     return (*worst[:1], *_percentiles(case)) or Clear()
 
 

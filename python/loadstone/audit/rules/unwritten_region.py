@@ -22,9 +22,9 @@ MOSTLY: Final = 0.5
 def _judge(case: Case) -> Answer:
     if not case_queries.does(case, "read") or case_queries.virtual(case) or case_queries.in_memory(case):
         return NotMine()
-    found = tuple(finding for target in case.targets if (finding := _target(case, target)) is not None)
-    if found:
-        return found
+    findings = tuple(finding for target in case.targets if (finding := _target(case, target)) is not None)
+    if findings:
+        return findings
     unknown = [target.path for target in case.targets if _is_open(case, target)]
     if unknown or not case.targets:
         return cannot_tell(
@@ -59,13 +59,13 @@ def _target(case: Case, target: TargetState) -> Finding | None:
     unwritten_bytes = part.least_bytes if arrived is None else part.most_bytes
     share = unwritten_bytes / part.used_bytes
     numbers = {"unwritten_bytes": unwritten_bytes, "size_bytes": part.used_bytes}
-    told: dict[str, str | float] = {**numbers, "target": target.path, "unwritten_share": share}
+    values: dict[str, str | float] = {**numbers, "target": target.path, "unwritten_share": share}
     return Finding(
         effect="not_valid",
         confidence=0.97 if arrived is not None else (0.9 if share > MOSTLY else 0.7),
-        text=say("audit.unwritten_region.unseen.text", **told)
+        text=say("audit.unwritten_region.unseen.text", **values)
         if arrived is None
-        else say("audit.unwritten_region.seen.text", **told, arrived_share=min(arrived, 1.0)),
+        else say("audit.unwritten_region.seen.text", **values, arrived_share=min(arrived, 1.0)),
         evidence=reached_storage.evidence(case, "read") | numbers,
         advice=say("audit.unwritten_region.seen.advice"),
         layer="unwritten space",

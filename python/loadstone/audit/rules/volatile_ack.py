@@ -105,8 +105,8 @@ def _caches(case: Case) -> dict[str, str] | None:
     """Return the cache mode of each carrier, None when one does not tell."""
     devices: dict[str, Any] = (case.environment or {}).get("devices", {})
     names = [name.partition(".")[2] for target in case.targets for name in target.carriers]
-    told = {name: devices.get(name, {}).get("queue", {}).get("write_cache") for name in names}
-    return told if told and all(told.values()) else None
+    cache_modes = {name: devices.get(name, {}).get("queue", {}).get("write_cache") for name in names}
+    return cache_modes if cache_modes and all(cache_modes.values()) else None
 
 
 RULE: Final = Rule(

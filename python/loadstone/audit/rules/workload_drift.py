@@ -27,13 +27,13 @@ def _judge(case: Case) -> Answer:
     known = [(job, done) for job in case.jobs if (done := _done(case, job))]
     if not known:
         return cannot_tell("audit.workload_drift.request")
-    found = tuple(
+    findings = tuple(
         finding
         for job, done in known
         for finding in (_mix(job, done), _size(job, done, _unfinished(case, job), case.source))
         if finding is not None
     )
-    return found or Clear()
+    return findings or Clear()
 
 
 def _done(case: Case, job: JobRequest) -> dict[Op, OpMeasurement]:
@@ -74,14 +74,14 @@ def _unfinished(case: Case, job: JobRequest) -> int:
 def _size(job: JobRequest, done: dict[Op, OpMeasurement], unfinished: int, source: Source) -> Finding | None:
     for op, sizes in (("read", job.read_block_bytes), ("write", job.write_block_bytes)):
         one = done.get("read" if op == "read" else "write")
-        asked = case_queries.mean_bytes(sizes)
-        if asked is None or one is None or not one.operations or one.bytes is None:
+        block_bytes = case_queries.mean_bytes(sizes)
+        if block_bytes is None or one is None or not one.operations or one.bytes is None:
             continue
         got = one.bytes / one.operations
-        spread = math.sqrt(sum(share * (size - asked) ** 2 for size, share in sizes.items()))
+        spread = math.sqrt(sum(share * (size - block_bytes) ** 2 for size, share in sizes.items()))
         chance = CHANCE * spread / math.sqrt(one.operations)
-        missing = asked * min(1.0, unfinished / one.operations) if got < asked else 0.0
-        if abs(got - asked) > SIZE * asked + chance + missing:
+        missing = block_bytes * min(1.0, unfinished / one.operations) if got < block_bytes else 0.0
+        if abs(got - block_bytes) > SIZE * block_bytes + chance + missing:
             # A load of one size has no other mean: its bytes and its I/Os are not of one time.
             message = "size" if len(sizes) > 1 or source == "bundle" else "counts"
             return Finding(
@@ -92,9 +92,9 @@ def _size(job: JobRequest, done: dict[Op, OpMeasurement], unfinished: int, sourc
                     job=job.job,
                     op=op,
                     mean_bytes=got,
-                    asked_bytes=asked,
+                    asked_bytes=block_bytes,
                 ),
-                evidence={f"asked_{op}_bytes_per_io": asked, f"{op}_bytes_per_io": round(got, 1)},
+                evidence={f"asked_{op}_bytes_per_io": block_bytes, f"{op}_bytes_per_io": round(got, 1)},
                 advice=say(f"audit.workload_drift.{message}.advice"),
                 job=job.job,
             )

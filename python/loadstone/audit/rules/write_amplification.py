@@ -33,19 +33,19 @@ def _judge(case: Case) -> Answer:
 
 
 def _host(case: Case, host: Watched) -> Answer:
-    asked = watched_hosts.asked(case, host, "write")
-    if asked is None or asked.bytes < LEAST_BYTES:
+    requested = watched_hosts.asked(case, host, "write")
+    if requested is None or requested.bytes < LEAST_BYTES:
         return NotMine()
     all_moved = host.moved("write_bytes")
     if all_moved is None:
         return cannot_tell("audit.write_amplification.disks", host=host.name)
     if host.seconds < LEAST_S:
         return cannot_tell("audit.write_amplification.short", host=host.name, seen_s=host.seconds)
-    if all_moved < MORE * asked.bytes:
+    if all_moved < MORE * requested.bytes:
         return Clear()
     disks = watched_hosts.in_step(case, host, "write")
     moved = 0.0 if disks is None else host.moved("write_bytes", disks) or 0.0
-    factor, others = moved / asked.bytes, all_moved - moved
+    factor, others = moved / requested.bytes, all_moved - moved
     if disks is None or factor < MORE:
         return _others(host, others)
     writes = host.moved("writes", disks)
@@ -58,15 +58,15 @@ def _host(case: Case, host: Watched) -> Answer:
                 host=host.name,
                 factor_count=factor,
                 disks_bytes=moved,
-                asked_bytes=asked.bytes,
+                asked_bytes=requested.bytes,
             ),
             evidence={
                 "factor": float(f"{factor:.3g}"),
-                "asked_bytes": asked.bytes,
+                "asked_bytes": requested.bytes,
                 "disks_bytes": moved,
                 **(
-                    {"disks_writes_per_write": float(f"{writes / asked.ios:.3g}")}
-                    if writes and asked.ios
+                    {"disks_writes_per_write": float(f"{writes / requested.ios:.3g}")}
+                    if writes and requested.ios
                     else {}
                 ),
                 "disks": ", ".join(_busiest(host, disks)),
