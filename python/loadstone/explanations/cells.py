@@ -142,10 +142,10 @@ def predicted(explanation: str, regime: str, reading: str) -> Prediction:
 
 def likelihoods(cells: Cells, reading: str, values: Floats, error: float, weights: Weights) -> Floats:
     """Return the density of readings under each explanation in its regime: a row for each of them."""
-    told, anything = densities(cells, reading, values, error)
+    explained, anything = densities(cells, reading, values, error)
     unlike = cells.unlike(reading, weights)[:, None]
-    made: Floats = (1 - unlike) * told + unlike * anything[None, :]
-    return made
+    mixture: Floats = (1 - unlike) * explained + unlike * anything[None, :]
+    return mixture
 
 
 def densities(cells: Cells, reading: str, values: Floats, error: float) -> tuple[Floats, Floats]:
@@ -153,12 +153,12 @@ def densities(cells: Cells, reading: str, values: Floats, error: float) -> tuple
     mean, deviation = READINGS[reading].anything
     own = math.hypot(error, LEAST_ERROR)
     anything = _density(values, mean, math.hypot(deviation, error))
-    found = cells.predicted(reading)
-    spread = np.hypot(found.deviations, own)
-    off = (values - found.means[..., None]) / spread[..., None]
-    heights = found.weights / (spread * math.sqrt(2 * math.pi))
+    expected = cells.predicted(reading)
+    spread = np.hypot(expected.deviations, own)
+    off = (values - expected.means[..., None]) / spread[..., None]
+    heights = expected.weights / (spread * math.sqrt(2 * math.pi))
     each = (heights[..., None] * np.exp(-(off**2) / 2)).sum(axis=1)
-    return each[found.places], anything
+    return each[expected.places], anything
 
 
 def _density(values: Floats, mean: float, deviation: float) -> Floats:

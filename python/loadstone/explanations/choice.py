@@ -56,8 +56,8 @@ class Worth:
 
 def worth(known: Chances, candidates: Sequence[Candidate]) -> list[Worth]:
     """Return the candidates with what each would tell, the best per second first."""
-    made = [Worth(one, expected_bits(known, one.readings)) for one in candidates]
-    return sorted(made, key=lambda one: -one.per_second)
+    worths = [Worth(one, expected_bits(known, one.readings)) for one in candidates]
+    return sorted(worths, key=lambda one: -one.per_second)
 
 
 def entropy_bits(chances: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -76,8 +76,8 @@ def expected_bits(known: Chances, readings: Sequence[str]) -> float:
     logs = np.tile(np.log(np.maximum(chances, 1e-300)), (DRAWS, 1))
     for name in readings:
         values = _draw(cells, truth, name, chance)
-        told = likelihoods(cells, name, values, TYPICAL_ERROR, FITTED.weights)
-        logs += FITTED.weights.dependence * np.log(np.maximum(told.T, 1e-300))
+        densities = likelihoods(cells, name, values, TYPICAL_ERROR, FITTED.weights)
+        logs += FITTED.weights.dependence * np.log(np.maximum(densities.T, 1e-300))
     shares = np.exp(logs - logs.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
     before = float(entropy_bits(chances @ to_rows))
@@ -89,15 +89,15 @@ def _draw(
 ) -> NDArray[np.float64]:
     """Draw a reading under each of these hypotheses."""
     unlike = cells.unlike(reading, FITTED.weights)[truth]
-    found = cells.predicted(reading)
+    expected = cells.predicted(reading)
     # As `Generator.choice` draws: it takes ten times as long, for a choice of two or three.
-    upto = [np.cumsum([part[0] for part in parts]) for parts in found.predictions]
+    upto = [np.cumsum([part[0] for part in parts]) for parts in expected.predictions]
     shares = [(one / one[-1]).tolist() for one in upto]
     values = np.empty(len(truth))
-    for at, place in enumerate(found.places[truth]):
+    for at, place in enumerate(expected.places[truth]):
         if chance.random() < unlike[at]:
             mean, deviation = READINGS[reading].anything
         else:
-            _, mean, deviation = found.predictions[place][bisect_right(shares[place], chance.random())]
+            _, mean, deviation = expected.predictions[place][bisect_right(shares[place], chance.random())]
         values[at] = chance.normal(mean, math.hypot(deviation, TYPICAL_ERROR))
     return values

@@ -86,8 +86,8 @@ def open_questions(job: JobFacts, probed: Probed | None) -> dict[str, float]:
         return name in readings and readings[name].error <= SETTLES
 
     open_ones = [one for one in QUESTIONS if not settled(one.settled_by)]
-    told = {one.says: float(one.part(job, readings)) for one in open_ones}
-    return {says: part for says, part in told.items() if part > 0}
+    parts = {one.says: float(one.part(job, readings)) for one in open_ones}
+    return {says: part for says, part in parts.items() if part > 0}
 
 
 def open_part(job: JobFacts, probed: Probed | None) -> float:

@@ -100,11 +100,11 @@ def scaled(weighed: Sequence[Weighed], measures: float) -> list[Weighed]:
     if not 0 < before < 1:
         return list(weighed)
     factors = {True: measures / before, False: (1 - measures) / (1 - before)}
-    made = [
+    explanations = [
         replace(one, probability=one.probability * factors[one.explanation.effect == "measures"])
         for one in weighed
     ]
-    return sorted(made, key=lambda one: -one.probability)
+    return sorted(explanations, key=lambda one: -one.probability)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +153,8 @@ def hypotheses(
     logs = np.log(cells.odds) + of_rows[cells.rows]
     for one in readings:
         if one.name in READINGS:
-            told = likelihoods(cells, one.name, np.array([one.value]), one.error, weights)[:, 0]
-            logs += weights.dependence * np.log(told)
+            densities = likelihoods(cells, one.name, np.array([one.value]), one.error, weights)[:, 0]
+            logs += weights.dependence * np.log(densities)
     return Chances(cells, _normal(logs))
 
 
@@ -180,18 +180,18 @@ def _of_rules(
     checked: frozenset[RuleName],
     weights: Weights,
 ) -> list[_Evidence]:
-    made = []
+    evidence = []
     for rule in dict.fromkeys(name for row in rows for name in row.rules):
         points = np.array([rule in row.rules for row in rows])
         if rule in found:
             odds = min(weights.most_odds, found[rule] / max(1e-6, 1 - found[rule]))
             text = f"{rule} was found with {found[rule]:.0%}"
-            made.append(_Evidence(rule, text, np.where(points, math.log(max(odds, 1.0)), 0.0)))
+            evidence.append(_Evidence(rule, text, np.where(points, math.log(max(odds, 1.0)), 0.0)))
         elif rule in checked:
-            made.append(
+            evidence.append(
                 _Evidence(rule, f"{rule} found nothing", np.where(points, math.log(weights.clear), 0.0))
             )
-    return made
+    return evidence
 
 
 def _of_probes(rows: Sequence[Explanation], probed: Probed | None, weights: Weights) -> list[_Evidence]:
@@ -222,8 +222,8 @@ def _factor(value: float) -> str:
 
 def _log_likelihoods(rows: Sequence[Explanation], reading: ProbeReading, weights: Weights) -> Floats:
     cells = cells_of(rows)
-    told = likelihoods(cells, reading.name, np.array([reading.value]), reading.error, weights)[:, 0]
-    factors: Floats = weights.dependence * np.log(cells.sums(told * cells.odds) / cells.sums(cells.odds))
+    densities = likelihoods(cells, reading.name, np.array([reading.value]), reading.error, weights)[:, 0]
+    factors: Floats = weights.dependence * np.log(cells.sums(densities * cells.odds) / cells.sums(cells.odds))
     return factors
 
 
@@ -236,13 +236,13 @@ def _normal(logs: Floats) -> Floats:
 def _weighed(row: Explanation, index: int, chances: Floats, evidence: Sequence[_Evidence]) -> Weighed:
     others = np.delete(chances, index)
     weights = others / others.sum() if len(others) and others.sum() > 0 else others
-    told: list[tuple[float, _Evidence]] = []
+    contributions: list[tuple[float, _Evidence]] = []
     for one in evidence:
         if len(others):
             rest = float(np.log(max(1e-300, (np.exp(np.delete(one.factors, index)) * weights).sum())))
-            told.append((float(one.factors[index]) - rest, one))
-    for_ = sorted((pair for pair in told if pair[0] > TELLS), key=lambda pair: -pair[0])
-    against = sorted((pair for pair in told if pair[0] < -TELLS), key=lambda pair: pair[0])
+            contributions.append((float(one.factors[index]) - rest, one))
+    for_ = sorted((pair for pair in contributions if pair[0] > TELLS), key=lambda pair: -pair[0])
+    against = sorted((pair for pair in contributions if pair[0] < -TELLS), key=lambda pair: pair[0])
     deciding = for_ if chances[index] >= 0.5 else against
     return Weighed(
         explanation=row,

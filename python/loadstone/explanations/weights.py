@@ -47,8 +47,8 @@ class Logistic(FrozenModel):
 
     def probability(self, features: dict[str, float]) -> float:
         """Return the probability; a feature the fit does not know is a mistake."""
-        told = self.intercept + sum(self.slopes[name] * value for name, value in features.items())
-        return 1 / (1 + math.exp(-max(-30.0, min(30.0, told))))
+        logit = self.intercept + sum(self.slopes[name] * value for name, value in features.items())
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, logit))))
 
 
 class Frequency(FrozenModel):
