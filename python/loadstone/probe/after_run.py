@@ -51,14 +51,14 @@ def after(bundle: Bundle, audited: Audited, wanted: Wanted) -> Probed | None:
     if base is None:
         return None
     verdict = audited.verdict
-    found = session.RuleFindings(
+    rule_findings = session.RuleFindings(
         {cause.rule: cause.confidence for cause in verdict.causes if cause.effect != "note"}, verdict.checked
     )
     with Interrupts() as interrupts:
         return session.probe(
             base,
             wanted.runner(bundle, base),
-            found,
+            rule_findings,
             tell=wanted.tell,
             stopped=lambda: interrupts.asked,
             # Targets of several hosts need not be here.
@@ -95,8 +95,8 @@ def base_from(measurement: Measurement, budget_s: float) -> Base | None:
 
 
 def _taken(bundle: Bundle) -> float | None:
-    found = contention.of_bundle(bundle)
-    return None if found is None else round(found.share, 4)
+    taken = contention.of_bundle(bundle)
+    return None if taken is None else round(taken.share, 4)
 
 
 def _closely(measurement: Measurement, line: MeasuredLine, figures: Figures) -> Figures:
@@ -110,11 +110,11 @@ def on_this_host(bundle: Bundle, consent: Consent, progress: Callable[[], Progre
     """Return who runs probes here; `progress` makes who shows each of them."""
 
     def run(offer: session.Offer, number: int) -> session.Ran:
-        asked, relative = request_of(bundle, offer.probe, number)
+        request, relative = request_of(bundle, offer.probe, number)
         path = bundle.path / relative
         outcome = run_plan(
             offer.plan,
-            asked=asked,
+            asked=request,
             out_dir=path,
             progress=progress(),
             consent=consent,
@@ -127,13 +127,13 @@ def on_this_host(bundle: Bundle, consent: Consent, progress: Callable[[], Progre
 
 def request_of(bundle: Bundle, probe: Probe, number: int) -> tuple[RunRequest, str]:
     """Return what a probe's bundle says was asked for, and its directory in the run's."""
-    asked = RunRequest(
+    request = RunRequest(
         request={**bundle.request, "probe": {"name": probe.name, "asks": probe.asks}},
         inputs={},
         workload_json=made_of_a_plan(probe).model_dump_json(),
         notes=[],
     )
-    return asked, f"{layout.PROBES}/{number:03d}-{probe.name}"
+    return request, f"{layout.PROBES}/{number:03d}-{probe.name}"
 
 
 def made_of_a_plan(probe: Probe) -> Workload:

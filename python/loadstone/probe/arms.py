@@ -92,9 +92,9 @@ def plan_of(base: Base, turns: Turns) -> Plan:
                     }
                 )
             )
-    made = _whole(base, turns, workers, streams)
-    _check_writes(base, made)
-    return made
+    plan = _whole(base, turns, workers, streams)
+    _check_writes(base, plan)
+    return plan
 
 
 def _whole(base: Base, turns: Turns, workers: list[model.Worker], streams: list[Stream]) -> Plan:

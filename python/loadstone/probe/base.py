@@ -92,23 +92,23 @@ class Base:
 
     def size_bytes(self, target: int) -> int:
         """Return the length of a target; of a file that the run made, as it made it."""
-        found = self.plan.targets[target]
+        plan_target = self.plan.targets[target]
         ends = [
             use.offset_bytes + use.length_bytes
             for stream in self.plan.streams
             for use in stream.files
             if use.target == target
         ]
-        return max([found.size_bytes, *ends])
+        return max([plan_target.size_bytes, *ends])
 
     def writable(self) -> dict[int, list[tuple[int, int]]]:
         """Return what the run was allowed to write: of each target, first and last byte of each range."""
-        found: dict[int, list[tuple[int, int]]] = {}
+        ranges: dict[int, list[tuple[int, int]]] = {}
         for stream in self.plan.streams:
             if writes(stream):
                 for use in stream.files:
-                    found.setdefault(use.target, []).append(_range(use))
-        return found
+                    ranges.setdefault(use.target, []).append(_range(use))
+        return ranges
 
     def why_not(self) -> str | None:
         """Say why nothing can be probed here; None when it can."""

@@ -41,8 +41,8 @@ def block_bytes(stream: Stream, size: int) -> Stream:
     def sized(op: OpPattern) -> OpPattern:
         return op.model_copy(update={"sizes": SizesFixed(bytes=size), "align_bytes": size, "stride_bytes": 0})
 
-    made = stream.pattern
-    pattern = made.model_copy(update={"read": sized(made.read), "write": sized(made.write)})
+    original = stream.pattern
+    pattern = original.model_copy(update={"read": sized(original.read), "write": sized(original.write)})
     return stream.model_copy(update={"pattern": pattern})
 
 
@@ -66,14 +66,14 @@ def slice_of(stream: Stream, start: float, share: float, unit: int) -> Stream:
 
 def only_reads(stream: Stream, size: int | None = None) -> Stream:
     """Read at random where it read or wrote, and nothing else."""
-    made = stream.pattern
-    of = made.read if made.read_percent else made.write
+    original = stream.pattern
+    of = original.read if original.read_percent else original.write
     op = of.model_copy(
         update={"random_percent": 100, "random": RandomOrderUniform(repeat=True), "stride_bytes": 0}
     )
     if size is not None:
         op = op.model_copy(update={"sizes": SizesFixed(bytes=size), "align_bytes": size})
-    pattern = made.model_copy(
+    pattern = original.model_copy(
         update={"read": op, "read_percent": 100, "write_percent": 0, "trim_percent": 0, "strided": None}
     )
     return stream.model_copy(update={"pattern": pattern, "flush": _no_flush(stream.flush)})
@@ -91,9 +91,13 @@ def in_order(stream: Stream) -> Stream:
     def ordered(op: OpPattern) -> OpPattern:
         return op.model_copy(update={"random_percent": 0, "stride_bytes": 0, "run_length": 1})
 
-    made = stream.pattern
+    pattern = stream.pattern
     return stream.model_copy(
-        update={"pattern": made.model_copy(update={"read": ordered(made.read), "write": ordered(made.write)})}
+        update={
+            "pattern": pattern.model_copy(
+                update={"read": ordered(pattern.read), "write": ordered(pattern.write)}
+            )
+        }
     )
 
 

@@ -43,12 +43,12 @@ def look(base: Base) -> Tried | None:
         return None
     began, places = time.monotonic(), _places(base)
     try:
-        found = run_in_child(lambda: _looked_at(places, began), doing="looking at what was read")
+        zeros = run_in_child(lambda: _looked_at(places, began), doing="looking at what was read")
     except RunError:
         return None  # The probes will tell of a target that does not answer, or of a host without a process.
-    if len(found) < LEAST:
+    if len(zeros) < LEAST:
         return None
-    return tried(sum(found), len(found), time.monotonic() - began)
+    return tried(sum(zeros), len(zeros), time.monotonic() - began)
 
 
 def tried(zeros: int, blocks: int, seconds: float) -> Tried:

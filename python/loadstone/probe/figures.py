@@ -118,12 +118,12 @@ def of_stages(samples: pl.DataFrame, begins_ns: Mapping[int, int | None]) -> dic
     whole = rows.group_by("stage").agg(*sums(("lat",), "ops"), written)
     lengths, ops = (windows[name].to_numpy().astype(np.float64) for name in ("length_ns", "ops"))
     stages = windows["stage"].to_numpy()
-    found = {
+    stage_figures = {
         int(row["stage"]): _figures(row, ops[mine], lengths[mine] / 1e9)
         for row in whole.iter_rows(named=True)
         for mine in (stages == row["stage"],)
     }
-    return {stage: figures for stage, figures in found.items() if figures is not None}
+    return {stage: figures for stage, figures in stage_figures.items() if figures is not None}
 
 
 def _figures(whole: dict[str, Any], ops: Floats, lengths: Floats) -> Figures | None:
@@ -131,18 +131,18 @@ def _figures(whole: dict[str, Any], ops: Floats, lengths: Floats) -> Figures | N
     latency = summed(whole, "lat")
     if latency.count < LEAST_OPS:
         return None
-    told = ratio(ops, lengths, np.zeros(len(ops), np.int64), "1/s")
+    rate = ratio(ops, lengths, np.zeros(len(ops), np.int64), "1/s")
     seconds = float(lengths.sum())
-    if told is None or seconds <= 0:
+    if rate is None or seconds <= 0:
         return None
     cv = latency.stddev_ns / latency.mean_ns if latency.mean_ns else 0.0
     # A rate of few I/Os is known no better than their latencies let it be.
     least = max(cv, 0.05) / math.sqrt(latency.count)
-    error = told.error / told.value if told.error is not None and told.value else least
+    error = rate.error / rate.value if rate.error is not None and rate.value else least
     full = ops[lengths > 0.8 * lengths.max()]
     window_cv = float(full.std(ddof=1) / full.mean()) if len(full) >= 8 and full.mean() > 0 else None
     return Figures(
-        rate=told.value,
+        rate=rate.value,
         log_error=max(error, 0.3 * least),
         bytes_per_s=whole["bytes"] / seconds,
         mean_ns=latency.mean_ns,

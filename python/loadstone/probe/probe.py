@@ -30,8 +30,8 @@ class Measured:
 
     def arm(self, name: str) -> Arm | None:
         """Return an arm; None when none of its turns measured anything."""
-        found = self.turns.get(name, ())
-        return together(found, fills=self.fills) if found else None
+        turns = self.turns.get(name, ())
+        return together(turns, fills=self.fills) if turns else None
 
     def effect(self, reading: str, of: str, against: str) -> list[ProbeReading]:
         """Return the logarithm of one arm's rate over another's; nothing where either is missing."""

@@ -92,15 +92,15 @@ def offers(base: Base) -> tuple[list[Offer], list[LeftOut]]:
     """Return the probes that can be done, and why the others cannot."""
     if (why := base.why_not()) is not None:
         return [], [LeftOut(name=probe.name, why=why) for probe in PROBES]
-    made: list[Offer] = []
+    offered: list[Offer] = []
     left: list[LeftOut] = []
     for probe in PROBES:
         turns = probe.turns(base)
         if isinstance(turns, str):
             left.append(LeftOut(name=probe.name, why=turns))
         else:
-            made.append(Offer(probe, turns, plan_of(base, turns)))
-    return made, left
+            offered.append(Offer(probe, turns, plan_of(base, turns)))
+    return offered, left
 
 
 def ranked(
@@ -126,11 +126,11 @@ def ranked(
     ]
     if not known.each.size:
         return []
-    told = worth(known, candidates)
+    worths = worth(known, candidates)
     if cause_named(known):
-        return [one for one in told if one.bits >= LEAST_BITS]
+        return [one for one in worths if one.bits >= LEAST_BITS]
     of_the_job = {one.probe.name for one in offered if one.probe.of_the_job}
-    return sorted(told, key=lambda one: one.candidate.name not in of_the_job)
+    return sorted(worths, key=lambda one: one.candidate.name not in of_the_job)
 
 
 def _readings(base: Base, offer: Offer) -> tuple[str, ...]:
@@ -246,10 +246,10 @@ def _tried(base: Base, offer: Offer, ran: Ran, seconds: float) -> Tried:
 def _result(readings: Sequence[ProbeReading], *, unlike_run: bool) -> str:
     if not readings:
         return "it measured too little to tell anything"
-    told = ". ".join(text(one) for one in readings)
+    sentences = ". ".join(text(one) for one in readings)
     if unlike_run and any(one.name in AGAINST_RUN for one in readings):
-        return f"{told}. {say('verdict.probe.unlike')}"
-    return told
+        return f"{sentences}. {say('verdict.probe.unlike')}"
+    return sentences
 
 
 def _drift(turns: Sequence[Figures], *, fills: bool = False) -> list[ProbeReading]:

@@ -58,7 +58,7 @@ def _read(measured: Measured, base: Base) -> list[ProbeReading]:
         return []
     whole = _whole(base)
     scale = math.log(max(2, whole))
-    found = [
+    scaling = [
         ProbeReading(
             name="one.scaling",
             value=(as_run.log_rate - one.log_rate) / scale,
@@ -66,7 +66,7 @@ def _read(measured: Measured, base: Base) -> list[ProbeReading]:
             count=min(as_run.count, one.count),
         )
     ]
-    return found + _evenness(as_run, one) + _knee(measured, base, as_run, one)
+    return scaling + _evenness(as_run, one) + _knee(measured, base, as_run, one)
 
 
 def _knee(measured: Measured, base: Base, as_run: Arm, one: Arm) -> list[ProbeReading]:
@@ -99,14 +99,16 @@ def _knee(measured: Measured, base: Base, as_run: Arm, one: Arm) -> list[ProbeRe
 
 def _evenness(as_run: Arm, one: Arm) -> list[ProbeReading]:
     cv = max(turn.cv for turn in one.turns)
-    told = [
+    windows = [
         (turn.window_cv, turn.window_count, turn.count)
         for turn in as_run.turns
         if turn.window_cv is not None and turn.window_count >= 4
     ]
-    if not told or cv < LEAST_CV or one.count < 30:
+    if not windows or cv < LEAST_CV or one.count < 30:
         return []
-    values = [math.log(max(window_cv, 0.5 / count) * math.sqrt(count) / cv) for window_cv, count, _ in told]
+    values = [
+        math.log(max(window_cv, 0.5 / count) * math.sqrt(count) / cv) for window_cv, count, _ in windows
+    ]
     # The deviation of a deviation of n windows is 1 / sqrt(2 n).
     error = math.hypot(1 / math.sqrt(2 * 14 * len(values)), 0.5 / math.sqrt(one.count))
     return [
@@ -114,7 +116,7 @@ def _evenness(as_run: Arm, one: Arm) -> list[ProbeReading]:
             name="one.evenness",
             value=sum(values) / len(values),
             error=error,
-            count=sum(count for _, _, count in told),
+            count=sum(count for _, _, count in windows),
         )
     ]
 

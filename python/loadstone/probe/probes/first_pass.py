@@ -29,8 +29,8 @@ def _turns(base: Base) -> Turns | str:
     parts = ((0.5, 0.25), (0.75, 0.25)) if base.facts.in_order else ((0.0, 0.5), (0.5, 0.5))
 
     def over(stream: Stream, start: float, share: float) -> Stream:
-        made = changes.only_writes(changes.unpaced(stream))
-        return changes.slice_of(made, start, share, max(4096, base.block_bytes))
+        changed = changes.only_writes(changes.unpaced(stream))
+        return changes.slice_of(changed, start, share, max(4096, base.block_bytes))
 
     def arm(name: str, number: int, length: float) -> ArmPlan:
         start, share = parts[number]

@@ -29,8 +29,8 @@ def _turns(base: Base) -> Turns | str:
 
 
 def _read(measured: Measured, base: Base) -> list[ProbeReading]:
-    told = measured.against_main("generator.null", "null", base.main)
-    return [one.model_copy(update={"value": min(one.value, PLENTY)}) for one in told]
+    readings = measured.against_main("generator.null", "null", base.main)
+    return [one.model_copy(update={"value": min(one.value, PLENTY)}) for one in readings]
 
 
 PROBE = Probe("generator", "the generator without the device", ("generator.null",), _turns, _read)

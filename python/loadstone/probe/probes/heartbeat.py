@@ -35,8 +35,8 @@ def _turns(base: Base) -> Turns | str:
     )
 
     def beat(stream: Stream) -> Stream:
-        made = changes.one_at_a_time(changes.only_reads(stream))
-        return made.model_copy(update={"pace": Pace(read=rate, write=None, trim=None, think=None)})
+        changed = changes.one_at_a_time(changes.only_reads(stream))
+        return changed.model_copy(update={"pace": Pace(read=rate, write=None, trim=None, think=None)})
 
     def alone(stream: Stream) -> bool:
         return stream.name.endswith(first)

@@ -40,8 +40,8 @@ def _turns(base: Base) -> Turns | str:
         return f"its range is shorter than {LEAST_BLOCKS} blocks for each turn"
 
     def turn(stream: Stream, number: int) -> Stream:
-        made = changes.only_reads(stream) if PLACES[number] == "shuffled" else stream
-        return changes.slice_of(made, BEGINS + number * share, share, max(4096, size))
+        ordered = changes.only_reads(stream) if PLACES[number] == "shuffled" else stream
+        return changes.slice_of(ordered, BEGINS + number * share, share, max(4096, size))
 
     order = tuple(
         ArmPlan(name, partial(turn, number=number), share=SHARE) for number, name in enumerate(PLACES)
