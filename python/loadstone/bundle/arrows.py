@@ -67,8 +67,8 @@ def read(path: Path, schema: pl.Schema) -> pl.DataFrame:
 
     Raises `BundleError` when a column of `schema` is missing or has another type.
     """
-    found = list(pieces(path, schema))
-    return pl.concat(found) if found else schema.to_frame()
+    tables = list(pieces(path, schema))
+    return pl.concat(tables) if tables else schema.to_frame()
 
 
 def to_parquet(path: Path, out: Path, schema: pl.Schema) -> None:
@@ -146,9 +146,9 @@ def pieces(path: Path, schema: pl.Schema, say: Callable[[str], None] | None = No
             header = next(messages, None)
             for together in _together(messages):
                 # The schema is there: it comes first.
-                found, unreadable = _salvaged(header or b"", together, schema, path)
+                tables, unreadable = _salvaged(header or b"", together, schema, path)
                 lost += unreadable
-                yield from found
+                yield from tables
         except DamagedError as error:
             if say is not None:
                 say(f"{path.name} is damaged from byte {error}")
@@ -187,15 +187,17 @@ class Follower:
         """Return the rows that came since the last time; none when there are none."""
         if not self._path.exists():
             return self._schema.to_frame()
-        found: list[bytes] = []
+        messages: list[bytes] = []
         # What is damaged is told when the run is over.
         with self._path.open("rb") as file, contextlib.suppress(DamagedError):
-            found.extend(_messages(file, os.fstat(file.fileno()).st_size, self._at))
-        if not self._header and found:
-            self._header = found[0]
-            self._at += len(found.pop(0))
-        self._at += sum(map(len, found))
-        return _table(self._header, found, self._schema, self._path) if found else self._schema.to_frame()
+            messages.extend(_messages(file, os.fstat(file.fileno()).st_size, self._at))
+        if not self._header and messages:
+            self._header = messages[0]
+            self._at += len(messages.pop(0))
+        self._at += sum(map(len, messages))
+        return (
+            _table(self._header, messages, self._schema, self._path) if messages else self._schema.to_frame()
+        )
 
 
 def _salvaged(
@@ -205,11 +207,11 @@ def _salvaged(
     try:
         return [_table(header, messages, schema, path)], 0
     except DamagedError:
-        found = []
+        tables = []
         for message in messages:
             with contextlib.suppress(DamagedError):
-                found.append(_table(header, [message], schema, path))
-        return found, len(messages) - len(found)
+                tables.append(_table(header, [message], schema, path))
+        return tables, len(messages) - len(tables)
 
 
 def _table(header: bytes, messages: list[bytes], schema: pl.Schema, path: Path) -> pl.DataFrame:
@@ -227,12 +229,12 @@ def exactly(table: pl.DataFrame, schema: pl.Schema, path: Path) -> pl.DataFrame:
     """Return the columns of a schema. Raises `BundleError` when one is missing or has another type."""
     there = table.schema
     for name, kind in schema.items():
-        found = there.get(name)
-        if found != kind:
+        column_type = there.get(name)
+        if column_type != kind:
             what = (
                 say("bundle.samples.missing")
-                if found is None
-                else say("bundle.samples.type", found=str(found))
+                if column_type is None
+                else say("bundle.samples.type", found=str(column_type))
             )
             raise make_error(
                 BundleError,

@@ -37,7 +37,9 @@ def sequence(plan: Plan, stream: Stream) -> tuple[object, ...] | None:
 
 def same_sequence(plan: Plan, directory: Path, own: Path) -> list[str]:
     """Return the names of runs in a directory that share a sequence of addresses with a Plan."""
-    mine = {found for stream in plan.streams if (found := sequence(plan, stream)) is not None}
+    mine = {
+        stream_sequence for stream in plan.streams if (stream_sequence := sequence(plan, stream)) is not None
+    }
     if not mine or not directory.is_dir():
         return []
     kept = [path for path in directory.glob(f"*/{layout.PLAN}") if path.parent != own]
@@ -52,4 +54,6 @@ def _sequences(path: Path) -> set[tuple[object, ...]]:
         plan = Plan.model_validate_json(input_file.start(path, MOST_BYTES))
     except (OSError, ValidationError):
         return set()
-    return {found for stream in plan.streams if (found := sequence(plan, stream)) is not None}
+    return {
+        stream_sequence for stream in plan.streams if (stream_sequence := sequence(plan, stream)) is not None
+    }

@@ -34,7 +34,7 @@ def read_lines(
     """
     if not members.exists(path.parent, path.name):
         return []
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     wrong: list[int] = []
     for number, line in enumerate(_whole(path), 1):
         try:
@@ -44,12 +44,12 @@ def read_lines(
         if isinstance(value, dict) and right(value):
             for key in without:
                 value.pop(key, None)
-            found.append(value)
+            objects.append(value)
         else:
             wrong.append(number)
     if wrong and say is not None:
         say(f"{path.name}: {_told(wrong)} cannot be read")
-    return found
+    return objects
 
 
 def _told(wrong: Sequence[int]) -> str:

@@ -84,17 +84,17 @@ def check_directory(directory: Path, name: str) -> None:
     for part in PurePosixPath(name).parts:
         at /= part
         try:
-            found = at.lstat().st_mode
+            mode = at.lstat().st_mode
         except OSError as error:
             if is_shortage(error):
                 raise
             raise make_error(BundleError, "bundle.file.unreadable", path=at, reason=error.strerror) from error
-        if not is_inside(name) or not stat.S_ISDIR(found):
+        if not is_inside(name) or not stat.S_ISDIR(mode):
             raise make_error(
                 BundleError,
                 "bundle.file.no_directory",
                 path=at,
-                found=file_kind.words(found),
+                found=file_kind.words(mode),
                 directory=directory,
             )
 
@@ -106,10 +106,10 @@ def _descriptor(directory: Path, name: str) -> int:
     at = directory
     for part in PurePosixPath(name).parts:
         at /= part
-        found = at.lstat().st_mode
+        mode = at.lstat().st_mode
         wanted = stat.S_ISREG if at == path else stat.S_ISDIR
-        if not wanted(found):
-            raise make_error(BundleError, "bundle.file.other", path=at, found=file_kind.words(found))
+        if not wanted(mode):
+            raise make_error(BundleError, "bundle.file.other", path=at, found=file_kind.words(mode))
     # Without O_NONBLOCK the opening of a pipe that came in between would wait for ever.
     number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(number).st_mode):
@@ -153,19 +153,19 @@ def document(directory: Path, name: str) -> Any:
 
 def table(directory: Path, name: str) -> dict[str, Any]:
     """Return a member that is one JSON object. Raises `BundleError`."""
-    found = document(directory, name)
-    if not isinstance(found, dict):
+    json_object = document(directory, name)
+    if not isinstance(json_object, dict):
         raise make_error(BundleError, "bundle.file.not_object", path=directory / name)
-    return found
+    return json_object
 
 
 def decoded(data: bytes) -> Any:
     """Return what JSON says. Raises `ValueError`; also for numbers that nobody can compute with."""
-    found = from_json(data, allow_inf_nan=False)
-    for value in _numbers(found):
+    json_value = from_json(data, allow_inf_nan=False)
+    for value in _numbers(json_value):
         if not -LARGEST <= value <= LARGEST:
             raise make_error(ValueError, "bundle.file.number")
-    return found
+    return json_value
 
 
 def _numbers(value: Any) -> Iterator[float]:
@@ -185,8 +185,8 @@ def below(directory: Path, most: int) -> Iterator[tuple[str, int]]:
     waiting = [""]
     while waiting:
         inside = waiting.pop()
-        with os.scandir(directory / inside) as found:
-            for entry in found:
+        with os.scandir(directory / inside) as entries:
+            for entry in entries:
                 name = f"{inside}{entry.name}"
                 mode = entry.stat(follow_symlinks=False).st_mode
                 if stat.S_ISDIR(mode):

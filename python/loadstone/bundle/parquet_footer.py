@@ -159,7 +159,7 @@ class _Compact:
             raise make_error(ValueError, "bundle.parquet.too_deep")
         # Written out where a call would do: a table has thousands of these, a study hundreds of tables.
         data, number = self._data, 0
-        found: dict[int, Any] = {}
+        fields: dict[int, Any] = {}
         while head := data[self.at]:
             self.at += 1
             number = number + (head >> 4) if head >> 4 else self._zigzag()
@@ -168,13 +168,13 @@ class _Compact:
                 byte = data[self.at]
                 if byte < 128:
                     self.at += 1
-                    found[number] = (byte >> 1) ^ -(byte & 1)
+                    fields[number] = (byte >> 1) ^ -(byte & 1)
                 else:
-                    found[number] = self._zigzag()
+                    fields[number] = self._zigzag()
             else:
-                found[number] = kind == TRUE if kind in (TRUE, FALSE) else self._value(kind, deep)
+                fields[number] = kind == TRUE if kind in (TRUE, FALSE) else self._value(kind, deep)
         self.at += 1
-        return found
+        return fields
 
     def _value(self, kind: int, deep: int) -> Any:
         if kind == STRUCT:

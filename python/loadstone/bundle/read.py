@@ -194,29 +194,29 @@ class Bundle:
         try:
             if not members.exists(self.path, layout.PROBED):
                 return None
-            found = self._document(layout.PROBED)
+            record = self._document(layout.PROBED)
         except BundleError as error:
             self._fault(error)
             return None
-        return found if isinstance(found, dict) else None
+        return record if isinstance(record, dict) else None
 
     @cached_property
     def inputs(self) -> dict[str, bytes]:
         """Name to content of every file the user gave, byte for byte."""
-        found: dict[str, bytes] = {}
+        contents: dict[str, bytes] = {}
         for name, file in self.manifest.get("inputs", {}).items():
             try:
-                found[name] = members.content(self.path, file)
+                contents[name] = members.content(self.path, file)
             except BundleError as error:
                 self._fault(error)
-        return found
+        return contents
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
         """Every event, oldest first; ticks without their `rows`, which the samples hold in full."""
         plan = self._known_plan
         try:
-            found = read_lines(
+            events = read_lines(
                 self.path / layout.EVENTS,
                 without=("rows",),
                 say=self._say,
@@ -226,11 +226,11 @@ class Bundle:
             self._fault(error)
             return []
         # The engine speaks before it writes samples.
-        if not found and any(
+        if not events and any(
             members.exists(self.path, name) for names in layout.STREAMS.items() for name in names
         ):
             self._say(say("bundle.file.no_events", file=layout.EVENTS))
-        return found
+        return events
 
     def event(self, kind: str) -> dict[str, Any] | None:
         """Return the last event of a type."""
@@ -238,8 +238,8 @@ class Bundle:
 
     def samples(self) -> pl.DataFrame:
         """Return the samples so far, columns as in `layout.SAMPLES`."""
-        found = list(self.sample_pieces())
-        return pl.concat(found) if found else layout.SAMPLES.to_frame()
+        pieces = list(self.sample_pieces())
+        return pl.concat(pieces) if pieces else layout.SAMPLES.to_frame()
 
     def sample_pieces(self, columns: Sequence[str] = tuple(layout.SAMPLES)) -> Iterator[pl.DataFrame]:
         """Yield the samples so far a piece at a time, in memory that does not grow with the run."""
@@ -276,8 +276,8 @@ class Bundle:
         """How many intervals a window of the sums has; None where they are not there, or may not be right."""
         if self.verified is False or not members.exists(self.path, layout.SUMS):
             return None
-        found = [piece["intervals"] for piece in self.sums(["intervals"]) if piece.height]
-        return int(pl.concat(found).min()) if found else None  # type: ignore[arg-type] # a column of numbers
+        intervals = [piece["intervals"] for piece in self.sums(["intervals"]) if piece.height]
+        return int(pl.concat(intervals).min()) if intervals else None  # type: ignore[arg-type] # a column of numbers
 
     def sums(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield what the histograms come to (`bundle.sums`), a piece at a time."""
@@ -296,8 +296,8 @@ class Bundle:
         names = ("ios.arrows", layout.STREAMS["ios.arrows"])
         if not any(members.exists(folder, name) for folder in folders for name in names):
             return None
-        found = [layout.IOS.to_frame(), *self._pieces("ios.arrows", tuple(layout.IOS))]
-        table = pl.concat(found)
+        pieces = [layout.IOS.to_frame(), *self._pieces("ios.arrows", tuple(layout.IOS))]
+        table = pl.concat(pieces)
         right = table.filter(tables.possible_ios(self._known_plan))
         if right.height < table.height:
             self._say(f"{table.height - right.height} rows of the I/Os are not of this run")
@@ -380,13 +380,13 @@ class Bundle:
     def _shaped(self, what: schemas.Loader, name: str) -> Any:
         shape, empty = schemas.SHAPES[what]
         try:
-            found, wrong = schemas.pruned(self._document(name), shape)
+            document, wrong = schemas.pruned(self._document(name), shape)
         except BundleError as error:
             self._fault(error)
             return empty()
         for place in wrong[:MOST_NAMED]:
             self._say(f"{name}: {place} cannot be read")
-        return empty() if found is None else found
+        return empty() if document is None else document
 
     def _document(self, name: str) -> Any:
         return members.document(self.path, name)
@@ -426,12 +426,12 @@ def in_short(altered: Sequence[str]) -> str:
 
 def _manifest(path: Path) -> tuple[dict[str, Any], seal.Manifest]:
     try:
-        found = path.stat().st_mode
+        mode = path.stat().st_mode
     except OSError as error:
         why = say("bundle.directory.not_there") if error.errno == errno.ENOENT else str(error.strerror)
         raise make_error(BundleError, "bundle.directory.unreadable", path=path, reason=why) from error
-    if not stat.S_ISDIR(found):
-        raise make_error(BundleError, "bundle.directory.other", path=path, found=file_kind.words(found))
+    if not stat.S_ISDIR(mode):
+        raise make_error(BundleError, "bundle.directory.other", path=path, found=file_kind.words(mode))
     if not members.exists(path, layout.MANIFEST):
         raise make_error(BundleError, "bundle.directory.no_manifest", path=path, file=layout.MANIFEST)
     where = path / layout.MANIFEST
@@ -447,8 +447,8 @@ def _manifest(path: Path) -> tuple[dict[str, Any], seal.Manifest]:
 
 
 def _of_another_format(path: Path, document: dict[str, Any]) -> BundleError:
-    found, wrote = document["format"], str(document.get("loadstone_version", "?"))
-    text = say("bundle.format.other", path=str(path), found=found, readable=layout.FORMAT)
-    if found > layout.FORMAT:
+    bundle_format, wrote = document["format"], str(document.get("loadstone_version", "?"))
+    text = say("bundle.format.other", path=str(path), found=bundle_format, readable=layout.FORMAT)
+    if bundle_format > layout.FORMAT:
         return BundleError(text, hint=say("bundle.format.newer_hint", version=wrote))
     return BundleError(text, hint=say("bundle.format.older_hint", folder=layout.INPUT, version=wrote))

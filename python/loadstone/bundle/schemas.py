@@ -495,15 +495,15 @@ def _last_first(place: Sequence[int | str]) -> list[tuple[int, str]]:
 
 def _reachable(document: Any, location: Sequence[int | str]) -> tuple[int | str, ...]:
     """Return the part of an error's place that is there: unions add their branch, and a lack its name."""
-    found: list[int | str] = []
+    place: list[int | str] = []
     at = document
     for step in location:
         try:
             at = at[step]
         except (KeyError, IndexError, TypeError):
             break
-        found.append(step)
-    return tuple(found)
+        place.append(step)
+    return tuple(place)
 
 
 def _leave_out(document: Any, place: Sequence[int | str]) -> None:

@@ -103,11 +103,11 @@ def hash_of(directory: Path, name: str) -> tuple[int, str]:
 
 def differences(directory: Path, document: Mapping[str, Any], manifest: Manifest) -> list[str]:
     """Return in words what is not as it was when the bundle was sealed, the manifest first."""
-    found = own_difference(document, layout.MANIFEST, required=True)
-    told = manifest.files or {}
-    for name, said in told.items():
-        found += _of_file(directory, name, said)
-    return found + [f"{name} was added" for name in _added(directory, told)]
+    changes = own_difference(document, layout.MANIFEST, required=True)
+    sealed_files = manifest.files or {}
+    for name, said in sealed_files.items():
+        changes += _of_file(directory, name, said)
+    return changes + [f"{name} was added" for name in _added(directory, sealed_files)]
 
 
 def begun_differences(directory: Path, document: Mapping[str, Any], manifest: Manifest) -> list[str]:
@@ -115,11 +115,11 @@ def begun_differences(directory: Path, document: Mapping[str, Any], manifest: Ma
 
     What is missing may never have been written: its readers tell.
     """
-    found = own_difference(document, layout.MANIFEST, required=False)
+    changes = own_difference(document, layout.MANIFEST, required=False)
     for name, said in manifest.begun.items():
         if members.exists(directory, name):
-            found += _of_file(directory, name, said)
-    return found
+            changes += _of_file(directory, name, said)
+    return changes
 
 
 def sealed(data: bytes) -> dict[str, Any]:
@@ -147,9 +147,9 @@ def _of_file(directory: Path, name: str, said: Sealed) -> Iterator[str]:
         yield f"{name} is missing"
         return
     try:
-        found = (directory / name).lstat()
-        if stat.S_ISREG(found.st_mode) and found.st_size != said.size_bytes:
-            yield f"{name} was altered: it has {found.st_size} bytes, not {said.size_bytes}"
+        status = (directory / name).lstat()
+        if stat.S_ISREG(status.st_mode) and status.st_size != said.size_bytes:
+            yield f"{name} was altered: it has {status.st_size} bytes, not {said.size_bytes}"
         elif hash_of(directory, name)[1] != said.blake3:
             yield f"{name} was altered"
     except BundleError as error:

@@ -151,23 +151,23 @@ def read(path: Path, *, unverified: bool = False) -> StudyRecord:
         raise make_error(BundleError, "bundle.study.none", path=path, file=STUDY)
     document = members.document(path, STUDY)
     try:
-        found = StudyRecord.model_validate(document)
+        record = StudyRecord.model_validate(document)
     except ValidationError as error:
         raise members.malformed(path / STUDY, error) from error
-    if found.format != FORMAT:
-        raise make_error(BundleError, "bundle.study.format", path=path, found=found.format, readable=FORMAT)
-    names = [point.name for point in found.points]
+    if record.format != FORMAT:
+        raise make_error(BundleError, "bundle.study.format", path=path, found=record.format, readable=FORMAT)
+    names = [point.name for point in record.points]
     if len(set(names)) != len(names):
         raise make_error(BundleError, "bundle.study.one_name", path=path / STUDY)
-    outside = [name for name in _places(found) if not members.is_inside(name)]
+    outside = [name for name in _places(record) if not members.is_inside(name)]
     if outside:
         raise make_error(BundleError, "bundle.study.outside", path=path / STUDY, name=repr(outside[0]))
-    altered = _altered(path, found, document)
+    altered = _altered(path, record, document)
     if altered and not unverified:
         raise make_error(BundleError, "bundle.study.changed", path=path, altered=in_short(altered))
-    points = tuple(_as_begun(path, point) for point in found.points)
+    points = tuple(_as_begun(path, point) for point in record.points)
     # The hash is of the file, not of what it says.
-    return found.model_copy(update={"blake3": None, "points": points})
+    return record.model_copy(update={"blake3": None, "points": points})
 
 
 def _as_begun(path: Path, point: Point) -> Point:
@@ -252,10 +252,10 @@ def write_result(path: Path, document: Mapping[str, Any]) -> str:
 def seal_of(path: Path) -> str | None:
     """Return the hash of a bundle's manifest; None where there is none."""
     try:
-        found = members.document(path, layout.MANIFEST).get(seal.DIGEST)
+        digest = members.document(path, layout.MANIFEST).get(seal.DIGEST)
     except (BundleError, AttributeError):
         return None
-    return found if isinstance(found, str) else None
+    return digest if isinstance(digest, str) else None
 
 
 def is_bundle(path: Path) -> bool:

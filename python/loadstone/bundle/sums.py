@@ -43,8 +43,8 @@ SCHEMA: Final = pl.Schema(
 
 def last_of(intervals: pl.Series) -> int:
     """Return the last of some intervals; 0 of none."""
-    found = intervals.max()
-    return found if isinstance(found, int) else 0
+    largest = intervals.max()
+    return largest if isinstance(largest, int) else 0
 
 
 def window_of(last_interval: int) -> int:
@@ -95,11 +95,11 @@ def _rows(samples: Iterator[pl.DataFrame], last_interval: int) -> Iterator[pl.Da
         # What a late worker adds to one of these afterwards is a row of its own.
         over = {key: windows.pop(key) for key in list(windows) if key[0] < now}
         yield from _tables(over, OVER_TIME, every)
-        for latency, found in whole.items():
-            _add(found, piece.with_columns(pl.lit(0, pl.UInt32).alias("interval")), latency)
+        for latency, counts in whole.items():
+            _add(counts, piece.with_columns(pl.lit(0, pl.UInt32).alias("interval")), latency)
     yield from _tables(windows, OVER_TIME, every)
-    for latency, found in whole.items():
-        yield from _tables(found, latency, last_interval + 1)
+    for latency, counts in whole.items():
+        yield from _tables(counts, latency, last_interval + 1)
 
 
 def _add(found: Counts, rows: pl.DataFrame, latency: str) -> None:

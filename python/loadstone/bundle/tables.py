@@ -64,14 +64,14 @@ def pieces(
 
 def whole(directory: Path, name: str, chosen: Callable[[Sequence[str]], list[str]]) -> pl.DataFrame:
     """Return the chosen columns of a sealed table of whole numbers. Raises `BundleError`."""
-    found = list(
+    tables = list(
         _pieces(
             directory,
             name,
             lambda there: [column for column in chosen(there.names()) if there[column] == pl.Int64],
         )
     )
-    return pl.concat(found) if found else pl.DataFrame()
+    return pl.concat(tables) if tables else pl.DataFrame()
 
 
 def _pieces(
@@ -104,8 +104,8 @@ def _checked(file: BinaryIO, path: Path, known: Footers | None) -> parquet_foote
     """Return a footer that was checked, once for each file of those that know theirs."""
     if known is None:
         return _footer(file, path)
-    found = os.fstat(file.fileno())
-    of = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    status = os.fstat(file.fileno())
+    of = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
     if of not in known:
         known[of] = _footer(file, path)
     return known[of]
@@ -195,9 +195,9 @@ def mended(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     histograms whose parts do not fit together.
     """
     wrong = [
-        _wrong(latency, found).alias(latency)
+        _wrong(latency, columns).alias(latency)
         for latency in layout.LATENCIES
-        if (found := [name for name in table.columns if name.startswith(f"{latency}_")])
+        if (columns := [name for name in table.columns if name.startswith(f"{latency}_")])
     ]
     flags = table.select(wrong)
     rows = sum(flags[name].any() for name in flags.columns)
@@ -220,16 +220,16 @@ def _nothing(kind: pl.DataType) -> pl.Expr:
 def _wrong(latency: str, names: Collection[str]) -> pl.Expr:
     sums = [pl.col(name) for name in (f"{latency}_sum_ns", f"{latency}_sumsq_ns2") if name in names]
     limits = [pl.col(name) for name in (f"{latency}_min_ns", f"{latency}_max_ns") if name in names]
-    found = [~(one.is_finite() & (one >= 0) & (one < 1e60)).fill_null(value=False) for one in sums]
-    found += [~(one <= TEN_YEARS_NS).fill_null(value=False) for one in limits]
+    conditions = [~(one.is_finite() & (one >= 0) & (one < 1e60)).fill_null(value=False) for one in sums]
+    conditions += [~(one <= TEN_YEARS_NS).fill_null(value=False) for one in limits]
     bucket, count = pl.col(f"{latency}_bucket"), pl.col(f"{latency}_count")
     if f"{latency}_bucket" in names and f"{latency}_count" in names:
-        found.append((bucket.list.len() != count.list.len()).fill_null(value=True))
+        conditions.append((bucket.list.len() != count.list.len()).fill_null(value=True))
     if f"{latency}_bucket" in names:
-        found.append((bucket.list.max() >= BUCKETS).fill_null(value=False) | _has_null(bucket))
+        conditions.append((bucket.list.max() >= BUCKETS).fill_null(value=False) | _has_null(bucket))
     if f"{latency}_count" in names:
-        found.append(_has_null(count))
-    return pl.any_horizontal(found) if found else pl.lit(value=False)
+        conditions.append(_has_null(count))
+    return pl.any_horizontal(conditions) if conditions else pl.lit(value=False)
 
 
 def _has_null(column: pl.Expr) -> pl.Expr:

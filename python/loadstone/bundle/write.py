@@ -241,23 +241,23 @@ class BundleWriter:
         for stream, table in layout.STREAMS.items():
             source = self._directory / stream
             if source.exists():
-                made = self._directory / f"{table}.part"
+                part = self._directory / f"{table}.part"
                 schema = layout.SCHEMAS[stream]
-                self._disk.make(made, partial(_to_parquet, source, schema))
-                self._disk.replace(made, self._directory / table)
+                self._disk.make(part, partial(_to_parquet, source, schema))
+                self._disk.replace(part, self._directory / table)
                 self._disk.unlink(source)
         lines = self._directory / layout.HOST
         if self._columns:
-            made = self._directory / f"{layout.HOST_TABLE}.part"
-            self._disk.make(made, lambda out: host_to_parquet(lines, out, self._columns))
-            self._disk.replace(made, self._directory / layout.HOST_TABLE)
+            part = self._directory / f"{layout.HOST_TABLE}.part"
+            self._disk.make(part, lambda out: host_to_parquet(lines, out, self._columns))
+            self._disk.replace(part, self._directory / layout.HOST_TABLE)
         self._disk.unlink(lines)
         for name, (_, columns) in self._watched.items():
             sealed, growing = watched_files(name)
             place = self._directory / growing
-            made = self._directory / f"{sealed}.part"
-            self._disk.make(made, partial(_host_table, place, columns))
-            self._disk.replace(made, self._directory / sealed)
+            part = self._directory / f"{sealed}.part"
+            self._disk.make(part, partial(_host_table, place, columns))
+            self._disk.replace(part, self._directory / sealed)
             self._disk.unlink(place)
         self._make_sums(Bundle(self._directory, self._manifest))
 
@@ -265,9 +265,9 @@ class BundleWriter:
         last = bundle.last_interval()
         if sums.window_of(last) == 1:
             return  # They would be the samples again.
-        made = self._directory / f"{layout.SUMS}.part"
-        self._disk.make(made, partial(sums.to_parquet, bundle.sample_pieces, last))
-        self._disk.replace(made, self._directory / layout.SUMS)
+        part = self._directory / f"{layout.SUMS}.part"
+        self._disk.make(part, partial(sums.to_parquet, bundle.sample_pieces, last))
+        self._disk.replace(part, self._directory / layout.SUMS)
 
     def _clear_away(self) -> None:
         """Remove what was begun and not finished."""
@@ -277,14 +277,14 @@ class BundleWriter:
 
     def _hashes(self) -> dict[str, dict[str, Any]]:
         """Size and BLAKE3 of every file but the manifest, each one brought to disk first."""
-        found: dict[str, dict[str, Any]] = {}
+        hashes: dict[str, dict[str, Any]] = {}
         for path in sorted(self._directory.rglob("*")):
             name = path.relative_to(self._directory).as_posix()
             if path.is_file() and name != layout.MANIFEST and name not in seal.REPORTS:
                 self._disk.sync(path)
                 size_bytes, digest = seal.hash_of(self._directory, name)
-                found[name] = {"size_bytes": size_bytes, "blake3": digest}
-        return found
+                hashes[name] = {"size_bytes": size_bytes, "blake3": digest}
+        return hashes
 
 
 def _unwritten(directory: Path, error: OSError | MemoryError) -> BundleError:
