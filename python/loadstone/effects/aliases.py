@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 def aliases_of(one: StudiedMetric, factors: tuple[int, ...], table: Observations) -> list[str]:
     """Return what an effect cannot be told from, by the plan of the experiment and by its runs."""
     name = one.model.design.name(factors)
-    found = [b if a == name else a for a, b in table.aliased if name in (a, b)]
+    aliases = [b if a == name else a for a, b in table.aliased if name in (a, b)]
     for term, others in one.model.design.unknown:
         own = one.model.design.name(term)
-        found += others if own == name else ((own,) if name in others else ())
-    return list(dict.fromkeys(found))
+        aliases += others if own == name else ((own,) if name in others else ())
+    return list(dict.fromkeys(aliases))
 
 
 def aliased(table: Observations, studied: Sequence[StudiedMetric]) -> list[tuple[str, str]]:
     """Return the pairs of effects that cannot be told apart, each once."""
-    found = list(table.aliased)
+    pairs = list(table.aliased)
     for one in studied:
         for term, others in one.model.design.unknown:
-            found += [(other, one.model.design.name(term)) for other in others]
+            pairs += [(other, one.model.design.name(term)) for other in others]
     kept: dict[tuple[str, ...], tuple[str, str]] = {}
-    for pair in found:
+    for pair in pairs:
         kept.setdefault(tuple(sorted(pair)), pair)
     return list(kept.values())

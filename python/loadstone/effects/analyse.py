@@ -95,11 +95,13 @@ def _recommendations(
         models = {one.runs.metric: one.model for one in mine}
         rows = {one.runs.metric: one.runs.rows for one in mine}
         for aim in table.aims:
-            made = recommend(pattern, aim, table.factors, models=models, rows=rows, alpha=alpha)
+            recommendation = recommend(pattern, aim, table.factors, models=models, rows=rows, alpha=alpha)
             of_aim = [one for one in effects if (one.pattern, one.metric) == (pattern, aim.metric)]
             # Not told apart is not the same: only what is shown to be alike does not matter.
             differ = {one.factor for one in of_aim if one.judgement != "alike"}
-            alike = [name for name in made.does_not_matter if name not in differ]
-            made = made.model_copy(update={"does_not_matter": alike})
-            apart = made.change is not None or any(one.judgement in ("better", "worse") for one in of_aim)
-            yield made if apart else without_choice(made)
+            alike = [name for name in recommendation.does_not_matter if name not in differ]
+            recommendation = recommendation.model_copy(update={"does_not_matter": alike})
+            apart = recommendation.change is not None or any(
+                one.judgement in ("better", "worse") for one in of_aim
+            )
+            yield recommendation if apart else without_choice(recommendation)

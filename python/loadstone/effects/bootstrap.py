@@ -46,6 +46,6 @@ def draw(fitted: LinearFit, values: Numbers, chance: np.random.Generator, noisy:
     used = room > NO_ROOM
     enlarged = residuals[used] / np.sqrt(room[used]) / noisy[used]
     drawn = chance.choice(enlarged - enlarged.mean(), size=(len(values), DRAWS)) * noisy[:, None]
-    coefficients, made = huber(fitted.matrix, drawn, noisy)
-    left = made - fitted.matrix @ coefficients
+    coefficients, huber_values = huber(fitted.matrix, drawn, noisy)
+    left = huber_values - fitted.matrix @ coefficients
     return DrawnFits(fitted.solver, coefficients, np.sqrt((left**2).sum(axis=0) / fitted.freedom))

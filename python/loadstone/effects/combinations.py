@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 def cell_values(table: Observations, one: StudiedMetric) -> Iterator[CellValue]:
     """Return the value of each combination that was asked for; why, where there is none."""
-    asked = [row for row in table.rows if row.pattern == one.runs.pattern]
-    for levels in designs.cells(table.factors, asked):
-        mine = [row for row in asked if dict(row.levels) == levels]
+    requested_rows = [row for row in table.rows if row.pattern == one.runs.pattern]
+    for levels in designs.cells(table.factors, requested_rows):
+        mine = [row for row in requested_rows if dict(row.levels) == levels]
         used = [row for row in one.runs.rows if dict(row.levels) == levels]
         contrast = one.model.design.cell(levels) if used else None
         known = known_of(one.model, contrast)
@@ -55,7 +55,7 @@ def level_means(table: Observations, one: StudiedMetric) -> Iterator[LevelMean]:
     groups = [*((name,) for name in names), *combinations(names, 2)]
     for group in groups:
         levels = [next(factor.levels for factor in table.factors if factor.name == name) for name in group]
-        for chosen in (dict(zip(group, found, strict=True)) for found in product(*levels)):
+        for chosen in (dict(zip(group, combination, strict=True)) for combination in product(*levels)):
             used = [
                 row for row in one.runs.rows if all(row.levels[n] == level for n, level in chosen.items())
             ]

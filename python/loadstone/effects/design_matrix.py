@@ -93,8 +93,10 @@ class Design:
         None also where it is another factor's as well, for which the model has no term then.
         """
         row = self._contrast({factor: (level, against)})
-        told = row is not None and self._is_told(0.0, {factor: self._difference(factor, (level, against))})
-        return row if told else None
+        separable = row is not None and self._is_told(
+            0.0, {factor: self._difference(factor, (level, against))}
+        )
+        return row if separable else None
 
     def interaction(
         self, first: int, levels: tuple[str, str], second: int, at: tuple[str, str]
@@ -151,13 +153,13 @@ class Design:
     def departures(self, first: int, second: int) -> list[Numbers]:
         """Return for each combination of two factors the interaction where it alone departs, by 1."""
         sizes = len(self.levels[first]), len(self.levels[second])
-        made = []
+        departures = []
         for place in np.ndindex(*sizes):
             values = np.zeros(sizes)
             values[place] = 1.0
             own = values - values.mean(axis=0) - values.mean(axis=1, keepdims=True) + values.mean()
-            made.append(own[:-1, :-1].ravel())
-        return made
+            departures.append(own[:-1, :-1].ravel())
+        return departures
 
     def _contrast(self, differences: dict[int, tuple[str, str]]) -> Numbers | None:
         ordered = tuple(sorted(differences))
@@ -181,10 +183,10 @@ def codes(count: int) -> Numbers:
 
 
 def _outer(parts: Sequence[Numbers]) -> Numbers:
-    made: Numbers = parts[0]
+    outer: Numbers = parts[0]
     for part in parts[1:]:
-        made = np.asarray(np.outer(made, part).ravel(), dtype=np.float64)
-    return made
+        outer = np.asarray(np.outer(outer, part).ravel(), dtype=np.float64)
+    return outer
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +203,10 @@ class _Factorial:
 
 def build(factors: Sequence[Factor], rows: Sequence[Observation], rarely: Sequence[str] = ()) -> Design:
     """Return the design of these runs; `rarely`: factors that are set once for several runs."""
-    made = _of_runs(factors, rows)
-    return replace(made, plots=_plots(rows, rarely), resting=_resting(made, rows), known=_known(made, rows))
+    design = _of_runs(factors, rows)
+    return replace(
+        design, plots=_plots(rows, rarely), resting=_resting(design, rows), known=_known(design, rows)
+    )
 
 
 def _known(design: Design, rows: Sequence[Observation]) -> Numbers | None:
@@ -260,8 +264,8 @@ def _of_runs(factors: Sequence[Factor], rows: Sequence[Observation]) -> Design:
         else:
             unknown.append((term, _aliases(matrix, added, terms, names)))
     matrix, terms, pooled = _with_error(matrix, terms, rows)
-    made = _Factorial(names, levels, matrix, tuple(terms), tuple(unknown), tuple(pooled))
-    return _with_time(made, rows)
+    factorial = _Factorial(names, levels, matrix, tuple(terms), tuple(unknown), tuple(pooled))
+    return _with_time(factorial, rows)
 
 
 def _most_order(
@@ -336,26 +340,26 @@ def _with_time(levels: _Factorial, rows: Sequence[Observation]) -> Design:
     in_blocks = _in_blocks(matrix, rows)
     blocked = in_blocks.shape[1] > count
     time = line_of(rows)
-    made, line = in_blocks, None
+    full_matrix, line = in_blocks, None
     taken: DriftTaken = "blocks" if blocked else "nothing"
     within, alone = (_inflation(one, time, terms) for one in (in_blocks, matrix))
     worst, worst_alone = (max(one.values(), default=1.0) for one in (within, alone))
     follows = {at for at, factor in within.items() if factor >= FOLLOWS_TIME}
     never: set[int] = set()
     if len(rows) - in_blocks.shape[1] >= FREEDOM_FOR_LINE and worst <= MAX_INFLATION:
-        made, line = np.hstack([in_blocks, time]), in_blocks.shape[1]
+        full_matrix, line = np.hstack([in_blocks, time]), in_blocks.shape[1]
         taken = "blocks_and_line" if blocked else "line"
     elif worst > MAX_INFLATION >= worst_alone and len(rows) - count - 1 >= MIN_FREEDOM:
         # The same order in every block: only from block to block can time be told from the levels.
-        made, line, taken = np.hstack([matrix, time]), count, "line"
+        full_matrix, line, taken = np.hstack([matrix, time]), count, "line"
     else:
         never = {at for at in follows if not blocked or within[at] > MAX_INFLATION}
     return Design(
-        matrix=made,
+        matrix=full_matrix,
         names=names,
         levels=levels.levels,
         terms=terms,
-        nuisance=tuple(range(count, made.shape[1])),
+        nuisance=tuple(range(count, full_matrix.shape[1])),
         line=line,
         taken_out=taken,
         blocks=len({row.block for row in rows}),
@@ -395,7 +399,7 @@ def _inflation(matrix: Numbers, time: Numbers, terms: Sequence[DesignTerm]) -> d
         return dict.fromkeys(mains, float("inf"))
     before = np.linalg.inv(matrix.T @ matrix)
     after = np.linalg.inv(both.T @ both)
-    found = {}
+    inflations = {}
     for factor, term in mains.items():
         columns = list(term.columns)
         coded = codes(len(columns) + 1)
@@ -403,16 +407,16 @@ def _inflation(matrix: Numbers, time: Numbers, terms: Sequence[DesignTerm]) -> d
         variances = [
             np.einsum("ij,jk,ik->i", pairs, one[np.ix_(columns, columns)], pairs) for one in (before, after)
         ]
-        found[factor] = float((variances[1] / variances[0]).max())
-    return found
+        inflations[factor] = float((variances[1] / variances[0]).max())
+    return inflations
 
 
 def cells(factors: Sequence[Factor], rows: Sequence[Observation]) -> list[dict[str, str]]:
     """Return the combinations of an experiment, in the order of the file; only those that were asked for."""
-    asked = {tuple(row.levels[one.name] for one in factors) for row in rows}
+    requested = {tuple(row.levels[one.name] for one in factors) for row in rows}
     every = product(*(one.levels for one in factors))
     return [
         {one.name: level for one, level in zip(factors, combination, strict=True)}
         for combination in every
-        if combination in asked
+        if combination in requested
     ]

@@ -101,18 +101,18 @@ def _resistant(fitted: LinearFit, drawn: Numbers) -> Numbers:
 
 def _of_all(values: Numbers, used: NDArray[np.bool_]) -> Numbers:
     """Return values of the runs that are used, and 1 of the others."""
-    made = np.ones(len(used))
-    made[used] = values
-    return made
+    all_values = np.ones(len(used))
+    all_values[used] = values
+    return all_values
 
 
 def _medians(scaled: Numbers, group: NDArray[np.int64]) -> Numbers:
     """Return for each run the median absolute residual of its level."""
-    sizes, made = np.abs(scaled), np.empty_like(scaled)
+    sizes, medians = np.abs(scaled), np.empty_like(scaled)
     for one in np.unique(group):
         mine = group == one
-        made[:, mine] = np.maximum(np.median(sizes[:, mine], axis=1, keepdims=True), NO_ROOM)
-    return made
+        medians[:, mine] = np.maximum(np.median(sizes[:, mine], axis=1, keepdims=True), NO_ROOM)
+    return medians
 
 
 def _spread(scaled: Numbers, group: NDArray[np.int64]) -> Numbers:

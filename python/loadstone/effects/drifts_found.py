@@ -19,11 +19,11 @@ def drifts_found(studied: Sequence[StudiedMetric], alpha: float) -> list[DriftFo
     ps = tests_together.corrected(
         [made_test(one, one.drift.change.p if one.drift.change else None) for one in studied]
     )
-    found = []
+    drifts = []
     for one, p in zip(studied, ps, strict=True):
         change = one.drift.change
         said = p if not one.runs.again or change is None else change.p
-        found.append(
+        drifts.append(
             DriftFound(
                 pattern=one.runs.pattern,
                 metric=one.runs.metric,
@@ -34,4 +34,4 @@ def drifts_found(studied: Sequence[StudiedMetric], alpha: float) -> list[DriftFo
                 why=one.drift.why,
             )
         )
-    return found
+    return drifts

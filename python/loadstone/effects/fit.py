@@ -162,12 +162,12 @@ def f_beyond(share: float, first: float, second: float, shift: float) -> float:
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if beta_share(second / 2, first / 2, middle) < share else (low, middle)
-    half, found = shift / 2, 0.0
+    half, probability = shift / 2, 0.0
     reach = 10 * math.sqrt(half) + 20
     for step in range(max(0, math.floor(half - reach)), math.ceil(half + reach)):
         weight = math.exp(step * math.log(half) - half - math.lgamma(step + 1)) if half else float(step == 0)
-        found += weight * beta_share(second / 2, first / 2 + step, high)
-    return found
+        probability += weight * beta_share(second / 2, first / 2 + step, high)
+    return probability
 
 
 def huber(matrix: Numbers, values: Numbers, noisy: Numbers | None = None) -> tuple[Numbers, Numbers]:

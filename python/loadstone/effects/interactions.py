@@ -77,8 +77,8 @@ def _why_unknown(one: StudiedMetric, pair: PairContrasts, aliases: Sequence[str]
 
 def _found(pair: PairContrasts, size: float, alpha: float) -> float:
     """Return how often one combination that departs by so much is seen, in the combination hardest to see."""
-    found = [pair.test.found(size * one, alpha) for one in pair.departures] if pair.test else []
-    return min((one for one in found if one is not None), default=0.0)
+    chances = [pair.test.found(size * one, alpha) for one in pair.departures] if pair.test else []
+    return min((one for one in chances if one is not None), default=0.0)
 
 
 def _clearness(known: KnownContrast) -> float:

@@ -63,10 +63,10 @@ def level_effect(
         aliased_with=aliases,
         depends_on=[
             other
-            for found in interactions
-            if found.found and (found.pattern, found.metric) == (runs.pattern, runs.metric)
-            if name in found.factors
-            for other in found.factors
+            for interaction in interactions
+            if interaction.found and (interaction.pattern, interaction.metric) == (runs.pattern, runs.metric)
+            if name in interaction.factors
+            for other in interaction.factors
             if other != name
         ],
         why=_why_unknown(one, main, aliases, table),

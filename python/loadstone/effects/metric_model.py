@@ -112,18 +112,18 @@ def make(
     if fitted.freedom < 1:
         return MetricModel(design, fitted, logs, "none", diagnostics.UNKNOWN, floor, None)
     groups = _groups(design)
-    found = diagnostics.shape(fitted, groups, chance)
-    odd = found.normal_p is not None and found.normal_p < NOT_NORMAL
-    unequal = found.equal_noise_p is not None and found.equal_noise_p < UNEQUAL
-    if odd and found.noisy is not None and fitted.freedom >= BOOTSTRAP_FREEDOM:
-        _, made = fit.huber(design.matrix, logs[:, None], found.noisy)
-        resistant = fit.fit(design.matrix, made[:, 0])
-        drawn = bootstrap.draw(resistant, logs, chance, found.noisy)
+    shape = diagnostics.shape(fitted, groups, chance)
+    odd = shape.normal_p is not None and shape.normal_p < NOT_NORMAL
+    unequal = shape.equal_noise_p is not None and shape.equal_noise_p < UNEQUAL
+    if odd and shape.noisy is not None and fitted.freedom >= BOOTSTRAP_FREEDOM:
+        _, huber_values = fit.huber(design.matrix, logs[:, None], shape.noisy)
+        resistant = fit.fit(design.matrix, huber_values[:, 0])
+        drawn = bootstrap.draw(resistant, logs, chance, shape.noisy)
         return MetricModel(
-            design, resistant, logs, "bootstrap", found, floor, drawn, _noises(resistant, groups)
+            design, resistant, logs, "bootstrap", shape, floor, drawn, _noises(resistant, groups)
         )
     return MetricModel(
-        design, fitted, logs, "welch" if unequal else "t", found, floor, None, _noises(fitted, groups)
+        design, fitted, logs, "welch" if unequal else "t", shape, floor, None, _noises(fitted, groups)
     )
 
 

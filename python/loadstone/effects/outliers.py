@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def outlier_runs(studied: Sequence[StudiedMetric]) -> list[OutlierRun]:
     """Return runs whose residual, without them in the error, is too far (Bonferroni over all runs)."""
-    found = []
+    outliers = []
     own = [one for one in studied if not one.runs.again]
     for one in studied:
         shape, fitted = one.model.shape, one.model.fitted
@@ -30,7 +30,7 @@ def outlier_runs(studied: Sequence[StudiedMetric]) -> list[OutlierRun]:
         least = far_p(one.model, shape.furthest)
         p = min(1.0, least * len(fitted.values) * len(own))
         if p < UNEQUAL:
-            found.append(
+            outliers.append(
                 OutlierRun(
                     pattern=one.runs.pattern,
                     metric=one.runs.metric,
@@ -39,7 +39,7 @@ def outlier_runs(studied: Sequence[StudiedMetric]) -> list[OutlierRun]:
                     p=p,
                 )
             )
-    return found
+    return outliers
 
 
 def far_p(model: MetricModel, at: int) -> float:

@@ -43,16 +43,16 @@ def recommend(
     model = models.get(aim.metric)
     if model is None:
         return _none(pattern, aim, say("effects.choice.none_valid", metric=name_of(aim.metric)))
-    found, why_none = _within_limit(aim, _measured(model, rows[aim.metric]), models, rows)
-    if not found:
+    candidates, why_none = _within_limit(aim, _measured(model, rows[aim.metric]), models, rows)
+    if not candidates:
         return _none(pattern, aim, why_none)
     sign = 1.0 if aim.larger_is_better else -1.0
-    best = max(found, key=lambda one: sign * one.log)
-    good = _as_good(model, best, found, alpha)
+    best = max(candidates, key=lambda one: sign * one.log)
+    good = _as_good(model, best, candidates, alpha)
     start = {one.name: one.levels[0] for one in factors}
     if start in good:
         # Nothing is shown to be better than what was there before: it stays.
-        kept = next(one for one in found if one.levels == start)
+        kept = next(one for one in candidates if one.levels == start)
         good = [best.levels if levels == start else levels for levels in good]
         best = kept
     known = start != best.levels and any(dict(row.levels) == start for row in rows[aim.metric])
@@ -67,7 +67,7 @@ def recommend(
         against=start if known else None,
         change=_between(model, best.levels, start) if known else None,
         as_good=good,
-        does_not_matter=_does_not_matter(factors, best.levels, good, found),
+        does_not_matter=_does_not_matter(factors, best.levels, good, candidates),
         costs=_costs(aim, models, rows, best.levels, start) if known else [],
         why=None,
     )
@@ -115,12 +115,12 @@ def _none(pattern: str, aim: Aim, why: str) -> Recommendation:
 
 
 def _measured(model: MetricModel, rows: Sequence[Observation]) -> list[_Candidate]:
-    found = []
+    candidates = []
     for levels in dict.fromkeys(tuple(row.levels.items()) for row in rows):
         contrast = model.design.cell(dict(levels))
         if contrast is not None:
-            found.append(_Candidate(dict(levels), model.known(contrast).log))
-    return found
+            candidates.append(_Candidate(dict(levels), model.known(contrast).log))
+    return candidates
 
 
 def _keeps(model: MetricModel, levels: Levels, limit: float) -> bool:

@@ -50,8 +50,8 @@ def patterns(table: Observations) -> list[str]:
 def first_metric(table: Observations) -> str | None:
     """Return what the experiment is about: what was asked for first, else a rate, else any."""
     known = {metric for row in table.rows for metric in row.metrics}
-    asked = [*table.metrics[:1], *(one.metric for one in table.aims)]
-    return next((metric for metric in (*asked, *RATES, *METRICS) if metric in known), None)
+    requested = [*table.metrics[:1], *(one.metric for one in table.aims)]
+    return next((metric for metric in (*requested, *RATES, *METRICS) if metric in known), None)
 
 
 def of_each(table: Observations) -> list[MetricRuns]:
@@ -59,7 +59,7 @@ def of_each(table: Observations) -> list[MetricRuns]:
     main = first_metric(table)
     # In the order of time, so that the same runs give the same result however they are listed.
     table = replace(table, rows=tuple(sorted(table.rows, key=lambda row: (row.order, row.run))))
-    made = []
+    metric_runs = []
     for pattern in patterns(table):
         valid = [row for row in table.rows if row.pattern == pattern and row.invalid is None]
         for metric in METRICS:
@@ -67,8 +67,8 @@ def of_each(table: Observations) -> list[MetricRuns]:
             if rows:
                 again = metric in RATES and metric != main and _same_rates(valid)
                 again = again and (main in RATES or metric != RATES[0])
-                made.append(MetricRuns(pattern, metric, rows, metric == main, again))
-    return made
+                metric_runs.append(MetricRuns(pattern, metric, rows, metric == main, again))
+    return metric_runs
 
 
 def _same_rates(rows: list[Observation]) -> bool:

@@ -44,8 +44,8 @@ def explained(model: MetricModel) -> tuple[list[ExplainedPart], float] | None:
 
     def left(columns: Iterable[int]) -> float:
         matrix = design.matrix[:, sorted(columns)]
-        found, *_ = np.linalg.lstsq(matrix, values, rcond=None)
-        return float(((values - matrix @ found) ** 2).sum())
+        coefficients, *_ = np.linalg.lstsq(matrix, values, rcond=None)
+        return float(((values - matrix @ coefficients) ** 2).sum())
 
     def part(factors: tuple[int, ...], columns: tuple[int, ...], base: set[int]) -> ExplainedPart:
         sum_of_squares = max(0.0, left(base - set(columns)) - left(base | set(columns)))
@@ -65,10 +65,10 @@ def explained(model: MetricModel) -> tuple[list[ExplainedPart], float] | None:
 
 def variance_shares(one: StudiedMetric) -> Iterator[VarianceShare]:
     """Return the part of each term, and of what none explains, of a metric of a pattern."""
-    found = explained(one.model)
-    if found is None or one.model.fitted.freedom < 1:
+    explanation = explained(one.model)
+    if explanation is None or one.model.fitted.freedom < 1:
         return
-    parts, rest = found
+    parts, rest = explanation
     for part in parts:
         yield VarianceShare(
             pattern=one.runs.pattern,

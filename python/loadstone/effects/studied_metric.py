@@ -84,17 +84,17 @@ class StudiedMetric:
 def study(table: Observations, runs: MetricRuns, seed: int) -> StudiedMetric:
     """Model one metric of one pattern; the same runs and seed give the same model."""
     factors = table.factors
-    made = designs.build(factors, runs.rows, table.rarely)
+    design = designs.build(factors, runs.rows, table.rarely)
     names = (zlib.crc32(one.encode()) for one in (runs.pattern, runs.metric))
     chance = np.random.default_rng([seed, *names])
     # A percentile is known to within a bucket of its histogram, however alike the runs are.
     floor = BUCKET_ERROR if runs.metric.startswith("lat_p") else 0.0
-    model = metric_model.make(made, runs.values, floor=floor, chance=chance)
+    model = metric_model.make(design, runs.values, floor=floor, chance=chance)
     mains = tuple(
-        MainContrast(at, level, against, known_of(model, made.main(at, level, against) if known else None))
+        MainContrast(at, level, against, known_of(model, design.main(at, level, against) if known else None))
         for at, factor in enumerate(factors)
         for against, level in combinations(factor.levels, 2)
-        for known in [level in made.levels[at] and against in made.levels[at]]
+        for known in [level in design.levels[at] and against in design.levels[at]]
     )
     pairs = tuple(_pair(model, one) for one in combinations(range(len(factors)), 2))
     return StudiedMetric(runs, model, mains, pairs, drifts.drift(model, runs.rows))
@@ -106,23 +106,23 @@ def known_of(model: MetricModel, contrast: Numbers | None) -> KnownContrast | No
 
 
 def _pair(model: MetricModel, factors: tuple[int, int]) -> PairContrasts:
-    made = model.design
+    design = model.design
     first, second = factors
-    term = made.term(first, second)
+    term = design.term(first, second)
     if term is None:
         return PairContrasts(factors, None, (), (), ())
-    ups, acrosses = ([(b, a) for a, b in combinations(made.levels[at], 2)] for at in factors)
-    rows = [(up, across, made.interaction(first, up, second, across)) for up in ups for across in acrosses]
+    ups, acrosses = ([(b, a) for a, b in combinations(design.levels[at], 2)] for at in factors)
+    rows = [(up, across, design.interaction(first, up, second, across)) for up in ups for across in acrosses]
     simple = [
         SimpleContrast(factor, levels, other, at, model.known(row))
         for factor, other, every in ((first, second, ups), (second, first, acrosses))
         for levels in every
-        for at in made.levels[other]
-        if (row := made.simple(factor, levels, other, at)) is not None
+        for at in design.levels[other]
+        if (row := design.simple(factor, levels, other, at)) is not None
     ]
     contrasts = [(up, across, model.known(row)) for up, across, row in rows if row is not None]
     test = model.together(term.columns, [row for *_, row in rows if row is not None])
-    return PairContrasts(factors, test, tuple(made.departures(*factors)), tuple(contrasts), tuple(simple))
+    return PairContrasts(factors, test, tuple(design.departures(*factors)), tuple(contrasts), tuple(simple))
 
 
 def made_test(one: StudiedMetric, p: float | None) -> MadeTest:

@@ -28,15 +28,15 @@ class MadeTest:
 
 def corrected(tests: Sequence[MadeTest]) -> list[float | None]:
     """Return the p-value of each after correction; of what is no test of its own the p-value as it is."""
-    found: list[float | None] = [None] * len(tests)
+    p_values: list[float | None] = [None] * len(tests)
     shares = _shares(tests)
     for first, share in shares.items():
         places = [
             at for at, one in enumerate(tests) if one.first is first and not one.again and one.p is not None
         ]
         for at, p in zip(places, holm([tests[at].p or 0.0 for at in places]), strict=True):
-            found[at] = min(1.0, p / share)
-    return found
+            p_values[at] = min(1.0, p / share)
+    return p_values
 
 
 def strictest(tests: Sequence[MadeTest], alpha: float) -> dict[bool, float]:
