@@ -58,11 +58,11 @@ LEAST_REACH: Final = 0.01
 
 def effects(story: ExperimentStory, *, narrow: bool = False) -> Spec | None:
     """Return every effect on the metric that the experiment is about, with its interval."""
-    found = [one for one in story.effects.effects if one.first and one.change is not None]
-    if len(found) > MAX_EFFECTS:
+    level_effects = [one for one in story.effects.effects if one.first and one.change is not None]
+    if len(level_effects) > MAX_EFFECTS:
         starts = {one.name: one.levels[0] for one in story.effects.factors}
-        found = [one for one in found if one.against == starts[one.factor]]
-    rows = [_effect(story, one) for one in found[: 2 * MAX_EFFECTS]]
+        level_effects = [one for one in level_effects if one.against == starts[one.factor]]
+    rows = [_effect(story, one) for one in level_effects[: 2 * MAX_EFFECTS]]
     if not rows:
         return None
     looks = {words.KINDS[kind]: look for kind, look in LOOKS.items()}
@@ -71,14 +71,14 @@ def effects(story: ExperimentStory, *, narrow: bool = False) -> Spec | None:
 
 
 def _effect(story: ExperimentStory, one: LevelEffect) -> Spec:
-    found = one.change
-    assert found is not None  # noqa: S101 - it was chosen because it is there
+    change = one.change
+    assert change is not None  # noqa: S101 - it was chosen because it is there
     where = f"{one.pattern}: " if len(story.effects.patterns) > 1 else ""
     return {
         "line": f"{where}{one.factor}={one.level} against {one.against}",
-        "at": found.ratio,
-        "low": found.ratio if found.low is None else max(found.low, found.ratio * 1e-3),
-        "high": found.ratio if found.high is None else min(found.high, found.ratio * 1e3),
+        "at": change.ratio,
+        "low": change.ratio if change.low is None else max(change.low, change.ratio * 1e-3),
+        "high": change.ratio if change.high is None else min(change.high, change.ratio * 1e3),
         "kind": words.KINDS[one.judgement],
     }
 
@@ -143,10 +143,10 @@ def _means_of_pairs(
     rows: list[Spec] = []
     for line in levels[lines]:
         for at in levels[across]:
-            found = story.mean(one.pattern, story.metric, {lines: line, across: at})
-            if found is not None:
-                low, high = found.low or found.value, found.high or found.value
-                values = {"v": found.value / size, "low": low / size, "high": high / size}
+            mean = story.mean(one.pattern, story.metric, {lines: line, across: at})
+            if mean is not None:
+                low, high = mean.low or mean.value, mean.high or mean.value
+                values = {"v": mean.value / size, "low": low / size, "high": high / size}
                 rows.append({"line": f"{lines}={line}", "x": at, **values})
     return rows
 
@@ -262,12 +262,12 @@ def shares(story: ExperimentStory) -> Spec | None:
     A bar for each term, not one of all: where levels follow the time, or combinations were not measured
     equally often, shares do not add up to 1.
     """
-    found = [one for one in story.effects.shares if one.metric == story.metric]
-    if not found or not story.effects.factors:
+    metric_shares = [one for one in story.effects.shares if one.metric == story.metric]
+    if not metric_shares or not story.effects.factors:
         return None
     terms = [written(one) for one in tables.terms(story)]
     rows: list[Spec] = [
-        {"pattern": one.pattern, "term": written(one.term), "share": one.eta_squared} for one in found
+        {"pattern": one.pattern, "term": written(one.term), "share": one.eta_squared} for one in metric_shares
     ]
     patterns = _patterns(rows)
     greys = {"order in time": "#b8b8b8", "not explained": "#e2e2e2"}
