@@ -84,8 +84,8 @@ def test_what_only_the_second_host_has_under_a_name_is_refused_there(tmp_path: P
             # Of ext4 nothing is left but a copy of its superblock, 8 MiB into the second device.
             mine.write_bytes(bytes(64 * MIB))
             subprocess.run(["mkfs.ext4", "-q", "-F", "-b", "1024", str(mine)], check=True)
-            with mine.open("r+b") as image:
-                image.write(bytes(8 * MIB))
+            with mine.open("r+b") as opened:
+                opened.write(bytes(8 * MIB))
             (tmp_path / "empty").write_bytes(bytes(64 * MIB))
             for name, image in zip(hosts.names, (tmp_path / "empty", mine), strict=True):
                 device = stack.enter_context(attached(image))
