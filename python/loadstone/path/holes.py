@@ -46,21 +46,21 @@ def below(descriptor: int, size_bytes: int) -> list[Part] | None:
     status = os.fstat(descriptor)
     if not stat.S_ISBLK(status.st_mode) or os.major(status.st_rdev) != _LOOP_MAJOR:
         return None
-    told = bytearray(_INFO_BYTES)
+    loop_info = bytearray(_INFO_BYTES)
     sysfs = Path(f"/sys/dev/block/{_LOOP_MAJOR}:{os.minor(status.st_rdev)}/loop/backing_file")
     try:
-        fcntl.ioctl(descriptor, _GET_STATUS64, told)
-        device, inode, _, offset, _ = struct.unpack_from("=5Q", told)
+        fcntl.ioctl(descriptor, _GET_STATUS64, loop_info)
+        device, inode, _, offset, _ = struct.unpack_from("=5Q", loop_info)
         # What is on its way to the file has to be there before holes are told from data.
         os.fsync(descriptor)
         file = os.open(sysfs.read_text().rstrip("\n"), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:  # A partition of one, or its file has no name any more.
         return None
     try:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode) or (found.st_dev, found.st_ino) != (device, inode):
+        backing = os.fstat(file)
+        if not stat.S_ISREG(backing.st_mode) or (backing.st_dev, backing.st_ino) != (device, inode):
             return None
-        return _shifted(data(file, found.st_size), offset, size_bytes)
+        return _shifted(data(file, backing.st_size), offset, size_bytes)
     finally:
         os.close(file)
 

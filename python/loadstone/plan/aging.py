@@ -51,50 +51,52 @@ def _regions(job: Job, length_bytes: int) -> Regions | None:
 
     Raises InputError for regions that are too many or too small.
     """
-    asked = None if job.blocks is None else job.blocks.addresses.random_distribution[1].aging
-    if job.blocks is None or asked is None:
+    aging = None if job.blocks is None else job.blocks.addresses.random_distribution[1].aging
+    if job.blocks is None or aging is None:
         return None
     block_bytes = _block_bytes(job, job.blocks)
     blocks = length_bytes // block_bytes
-    region_blocks = int(blocks * (1 + asked.over_provisioning)) // asked.regions
-    repeats = region_blocks * asked.regions - blocks
+    region_blocks = int(blocks * (1 + aging.over_provisioning)) // aging.regions
+    repeats = region_blocks * aging.regions - blocks
     where = job.at("addresses.random_distribution")
     if repeats < 0:
         raise make_error(
             InputError,
             "plan.aging.regions",
             where=where,
-            regions=asked.regions,
+            regions=aging.regions,
             blocks=blocks,
-            over=f"{asked.over_provisioning:.0%}",
-            most=max(2, int(blocks * asked.over_provisioning)),
+            over=f"{aging.over_provisioning:.0%}",
+            most=max(2, int(blocks * aging.over_provisioning)),
         )
-    if asked.cache_bytes > region_blocks * block_bytes:
-        most = int(blocks * block_bytes * (1 + asked.over_provisioning)) // asked.cache_bytes
+    if aging.cache_bytes > region_blocks * block_bytes:
+        most = int(blocks * block_bytes * (1 + aging.over_provisioning)) // aging.cache_bytes
         raise InputError(
-            say("plan.aging.region_size", region=region_blocks * block_bytes, cache=asked.cache_bytes),
+            say("plan.aging.region_size", region=region_blocks * block_bytes, cache=aging.cache_bytes),
             where=where,
             hint=say("plan.aging.fewer_regions", most=most) if most > 1 else say("plan.aging.smaller_cache"),
         )
-    return Regions(block_bytes, region_blocks, _again(asked, repeats), at_the_end=asked.cache_bytes > 0)
+    return Regions(block_bytes, region_blocks, _again(aging, repeats), at_the_end=aging.cache_bytes > 0)
 
 
 def order(job: Job, length_bytes: int) -> model.RandomOrderAged | None:
     """Return the order of addresses over a range; None for a job that ages nothing."""
-    found = _regions(job, length_bytes)
+    regions = _regions(job, length_bytes)
     return (
         None
-        if found is None
+        if regions is None
         else model.RandomOrderAged(
-            again_blocks=found.again_blocks, region_blocks=found.region_blocks, at_the_end=found.at_the_end
+            again_blocks=regions.again_blocks,
+            region_blocks=regions.region_blocks,
+            at_the_end=regions.at_the_end,
         )
     )
 
 
 def pass_bytes(job: Job, ranges: list[FileRange]) -> int | None:
     """Return the bytes of one pass over a clone's files; None for a job that ages nothing."""
-    found = _regions(job, ranges[0].length_bytes)
-    if found is None:
+    regions = _regions(job, ranges[0].length_bytes)
+    if regions is None:
         return None
     if len(ranges) != 1:
         raise make_error(
@@ -102,7 +104,7 @@ def pass_bytes(job: Job, ranges: list[FileRange]) -> int | None:
         )
     if job.limits.io_size is not None:
         raise make_error(InputError, "plan.aging.no_effect", where=job.at("limits.io_size"))
-    return found.total_bytes
+    return regions.total_bytes
 
 
 def _block_bytes(job: Job, work: BlockWork) -> int:
@@ -116,9 +118,9 @@ def _block_bytes(job: Job, work: BlockWork) -> int:
         "placement.zone_size_bytes": job.placement.zone_mode != "none"
         and bool(job.placement.zone_size_bytes),
     }
-    found = next((field for field, is_wrong in wrong.items() if is_wrong), None)
-    if found is not None or not isinstance(size, FixedSize):
-        raise make_error(RefusedError, "plan.aging.no_size", where=job.at(found or "sizes.bs"))
+    wrong_field = next((field for field, is_wrong in wrong.items() if is_wrong), None)
+    if wrong_field is not None or not isinstance(size, FixedSize):
+        raise make_error(RefusedError, "plan.aging.no_size", where=job.at(wrong_field or "sizes.bs"))
     return size.bytes
 
 

@@ -73,17 +73,17 @@ class Structure:
 
     def differences(self, other: Structure) -> list[str]:
         """Say in what another structure differs: `width was 4, is 5`."""
-        found = []
+        differences = []
         for name in ("depth", "width", "files"):
             was, now = getattr(self, name), getattr(other, name)
             if was != now:
-                found.append(f"{name} was {was}, is {now}")
+                differences.append(f"{name} was {was}, is {now}")
         if self.everywhere != other.everywhere:
             words = ("bottom", "all")
-            found.append(f"distribution was {words[self.everywhere]}, is {words[other.everywhere]}")
+            differences.append(f"distribution was {words[self.everywhere]}, is {words[other.everywhere]}")
         if (self.sizes, self.around) != (other.sizes, other.around):
-            found.append("the sizes differ")
-        return found
+            differences.append("the sizes differ")
+        return differences
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,8 @@ def forbidden(anchor: str) -> str | None:
 
 def _first_files(directory: Path) -> Iterator[int]:
     """Yield the number of the first file of each directory that has files, the anchor's own last."""
-    with contextlib.suppress(OSError), os.scandir(directory) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
+    with contextlib.suppress(OSError), os.scandir(directory) as listing:
+        entries = sorted(listing, key=lambda entry: entry.name)
         numbers = [int(match[1]) for entry in entries if (match := FILE.fullmatch(entry.name))]
         if numbers:
             yield 0 if 0 in numbers else 1
@@ -185,8 +185,8 @@ def read_mark(path: Path) -> TreeMark:
 def _read_mark(path: Path) -> tuple[Structure | None, int | None]:
     """Read our own mark; what cannot be read says nothing."""
     with contextlib.suppress(OSError, ValueError):
-        told = read_mark(path)
-        return told.structure, told.first_file
+        mark = read_mark(path)
+        return mark.structure, mark.first_file
     return None, None
 
 

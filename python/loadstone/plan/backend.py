@@ -203,16 +203,16 @@ def _of_nodes(job: Job, host: HostFacts) -> tuple[int, ...]:
 
 def _check_memory_policy(job: Job, host: HostFacts) -> None:
     """Refuse a policy that could matter: with one node memory can only come from there."""
-    asked = job.process.numa_memory
-    if asked is None or asked.mode in ("default", "local"):
+    policy = job.process.numa_memory
+    if policy is None or policy.mode in ("default", "local"):
         return
-    if len(host.nodes) > 1 or asked.nodes not in ((0,), "all"):
-        nodes = asked.nodes if asked.nodes == "all" else ", ".join(map(str, asked.nodes)) or "none"
+    if len(host.nodes) > 1 or policy.nodes not in ((0,), "all"):
+        nodes = policy.nodes if policy.nodes == "all" else ", ".join(map(str, policy.nodes)) or "none"
         raise make_error(
             RefusedError,
             "plan.engine.memory_policy",
             where=job.at("process.numa_memory"),
-            mode=asked.mode,
+            mode=policy.mode,
             nodes=nodes,
         )
 

@@ -143,7 +143,7 @@ def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int
     elif verify.is_verified(job):
         checks = verify.verification(job, place.ranges, build.run, build.notes, table=build.keeps_table)
     dedupe_set = stream.dedupe_set(job, seed, REPEATABLE_SEED, place.content_bytes)
-    asked = plan.Stream(
+    clone_stream = plan.Stream(
         name=f"{job.name}.{clone}",
         worker=0,
         files=(),
@@ -169,10 +169,10 @@ def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int
         serialize_overlap=_may_overlap(job, how.iodepth, heads),
     )
     if verify.is_pass(job):
-        asked = verify.pass_over(job, asked, place.ranges)
-    build.clones.append(Clone(job, number, stage, unit, place, how, asked))
+        clone_stream = verify.pass_over(job, clone_stream, place.ranges)
+    build.clones.append(Clone(job, number, stage, unit, place, how, clone_stream))
     if checks and verify.reads_back(job):
-        back = verify.pass_over(job, asked, place.ranges)
+        back = verify.pass_over(job, clone_stream, place.ranges)
         build.clones.append(Clone(job, number + 1, stage + 1, unit, place, how, back))
 
 
@@ -228,20 +228,20 @@ def _in_tree(build: PlanDraft, shared: SharedParts, clone: int) -> Place:
 
 def _on_targets(build: PlanDraft, shared: SharedParts, clone: int, seed: int) -> Place:
     job = shared.job
-    found = files.resolve_files(
+    clone_files = files.resolve_files(
         job, clone, base_directory=build.base, host=build.host, notes=build.notes, seed=seed
     )
-    facts = [part.facts for part in found.ranges]
-    passthrough.check(job, found.ranges, build.notes)
-    backend.check_direct(job, _bounds(shared.does), found.ranges)
+    facts = [part.facts for part in clone_files.ranges]
+    passthrough.check(job, clone_files.ranges, build.notes)
+    backend.check_direct(job, _bounds(shared.does), clone_files.ranges)
     return Place(
-        targets=tuple(build.targets.use(job, part, build.notes) for part in found.ranges),
-        ranges=found.ranges,
+        targets=tuple(build.targets.use(job, part, build.notes) for part in clone_files.ranges),
+        ranges=clone_files.ranges,
         tree=None,
-        once_bytes=found.total_bytes,
-        asked_bytes=found.asked_bytes,
-        content_bytes=found.total_bytes,
-        shortest_bytes=min(part.length_bytes for part in found.ranges),
+        once_bytes=clone_files.total_bytes,
+        asked_bytes=clone_files.asked_bytes,
+        content_bytes=clone_files.total_bytes,
+        shortest_bytes=min(part.length_bytes for part in clone_files.ranges),
         unit_bytes=max(fact.logical_block_bytes for fact in facts),
     )
 

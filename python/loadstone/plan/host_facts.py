@@ -121,17 +121,17 @@ class HostFacts:
 def _look_below(path: str, where: Where | None) -> AnchorFacts:
     place = Path(path)
     try:
-        found = anchors.look(place)
+        tree = anchors.look(place)
         there = next(one for one in (place, *place.parents) if one.exists())
         room = os.statvfs(there)
-        identity = look(place)[1] if found.exists else None
+        identity = look(place)[1] if tree.exists else None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise make_error(
             InputError, "plan.target.unreadable", where=where, path=path, reason=reason
         ) from None
     return AnchorFacts(
-        found,
+        tree,
         identity,
         room.f_bavail * room.f_frsize,
         _free_inodes(room, there),
@@ -168,20 +168,20 @@ def _least_nice() -> int:
 
 def _nodes() -> dict[int, tuple[int, ...]]:
     """Return the CPUs of each NUMA node as the kernel tells them."""
-    found = {}
+    nodes = {}
     for place in sorted(Path("/sys/devices/system/node").glob("node[0-9]*")):
         try:
             parts = [part.split("-") for part in (place / "cpulist").read_text().strip().split(",") if part]
         except OSError:
             continue
         cpus = [cpu for part in parts for cpu in range(int(part[0]), int(part[-1]) + 1)]
-        found[int(place.name.removeprefix("node"))] = tuple(cpus)
-    return found
+        nodes[int(place.name.removeprefix("node"))] = tuple(cpus)
+    return nodes
 
 
 def _look(path: str, where: Where | None, places: _Places) -> TargetFacts:
     try:
-        found, identity = look(path)
+        status, identity = look(path)
     except FileNotFoundError:
         return _missing(path, where, places)
     except (OSError, ValueError) as problem:
@@ -189,20 +189,20 @@ def _look(path: str, where: Where | None, places: _Places) -> TargetFacts:
         raise make_error(
             InputError, "plan.target.unreadable", where=where, path=path, reason=reason
         ) from None
-    if stat.S_ISBLK(found.st_mode):
-        return _block(found.st_rdev, identity)
-    if stat.S_ISCHR(found.st_mode):
-        if nvme.is_generic(found.st_rdev):
+    if stat.S_ISBLK(status.st_mode):
+        return _block(status.st_rdev, identity)
+    if stat.S_ISCHR(status.st_mode):
+        if nvme.is_generic(status.st_rdev):
             return _namespace(path, where, identity)
-        return TargetFacts(TargetKind.CHAR, at_once=found.st_rdev in _AT_ONCE, identity=identity)
-    if not stat.S_ISREG(found.st_mode):
-        if stat.S_ISDIR(found.st_mode):
+        return TargetFacts(TargetKind.CHAR, at_once=status.st_rdev in _AT_ONCE, identity=identity)
+    if not stat.S_ISREG(status.st_mode):
+        if stat.S_ISDIR(status.st_mode):
             raise make_error(InputError, "plan.target.is_directory", where=where, path=path)
         raise make_error(InputError, "plan.target.no_file", where=where, path=path)
     mark = marker.read(Path(path))
     if mark is not None and not mark.laid_out:
         return _missing(path, where, places)
-    return _file(path, found, identity, places)
+    return _file(path, status, identity, places)
 
 
 def _missing(path: str, where: Where | None, places: _Places) -> TargetFacts:
@@ -276,10 +276,10 @@ def namesake_of(block: BlockDevice) -> Namesake | None:
     """Return the node of a block device in /dev; None when it is not that device's."""
     path = Path("/dev") / block.name
     try:
-        found, identity = look(path)
+        status, identity = look(path)
     except OSError:
         return None
-    if not stat.S_ISBLK(found.st_mode) or found.st_rdev != block.number:
+    if not stat.S_ISBLK(status.st_mode) or status.st_rdev != block.number:
         return None
     return Namesake(path=str(path), identity=identity)
 

@@ -44,39 +44,41 @@ def parts(priority: int) -> tuple[int, int, int]:
 
 def of_job(job: Job) -> int:
     """Return the priority of a job's threads; 0: the one the engine was started with."""
-    asked = job.priorities
-    if asked.job_class is None and asked.job_level is None and asked.job_hint is None:
+    priorities = job.priorities
+    if priorities.job_class is None and priorities.job_level is None and priorities.job_hint is None:
         return 0
-    return number(asked.job_class or 0, asked.job_level or 0, asked.job_hint or 0)
+    return number(priorities.job_class or 0, priorities.job_level or 0, priorities.job_hint or 0)
 
 
 def shares(job: Job) -> tuple[PriorityShare, ...]:
     """Return the I/Os of a job that have another priority than the rest."""
-    asked = job.priorities
-    if not asked.of_some:
+    priorities = job.priorities
+    if not priorities.of_some:
         _check_used(job)
         return ()
-    if any(asked.percent) and any(asked.by_size):
+    if any(priorities.percent) and any(priorities.by_size):
         raise make_error(RefusedError, "plan.priority.both", where=job.at("priorities.by_size"))
-    found = [share for op in range(2) for share in _of_direction(job, op)]
-    if not found:
-        field = "percent" if any(asked.percent) else "by_size"
+    all_shares = [share for op in range(2) for share in _of_direction(job, op)]
+    if not all_shares:
+        field = "percent" if any(priorities.percent) else "by_size"
         raise make_error(RefusedError, "plan.priority.no_io", where=job.at(f"priorities.{field}"))
-    return tuple(found)
+    return tuple(all_shares)
 
 
 def _of_direction(job: Job, op: int) -> list[PriorityShare]:
     """Shares of reads (0) or writes (1), those of I/Os that can be."""
-    asked = job.priorities
+    priorities = job.priorities
     if not pattern.shares(job)[op]:
         return []
-    own = number(asked.classes[op] or 0, asked.levels[op] or 0, asked.hints[op] or 0)
-    if asked.percent[op]:
-        return [PriorityShare(op=_OPS[op], block_bytes=None, percent=asked.percent[op] or 0, priority=own)]
+    own = number(priorities.classes[op] or 0, priorities.levels[op] or 0, priorities.hints[op] or 0)
+    if priorities.percent[op]:
+        return [
+            PriorityShare(op=_OPS[op], block_bytes=None, percent=priorities.percent[op] or 0, priority=own)
+        ]
     possible = pattern.sizes(job)[op]
     sums: dict[int, int] = {}
-    made = []
-    for share in asked.by_size[op]:
+    size_shares = []
+    for share in priorities.by_size[op]:
         sums[share.block_bytes] = sums.get(share.block_bytes, 0) + share.percent
         if sums[share.block_bytes] > 100:
             raise make_error(
@@ -88,7 +90,7 @@ def _of_direction(job: Job, op: int) -> list[PriorityShare]:
             )
         if share.percent and _can_be(share.block_bytes, possible):
             priority = own if share.priority is None else number(*share.priority)
-            made.append(
+            size_shares.append(
                 PriorityShare(
                     op=_OPS[op],
                     block_bytes=share.block_bytes,
@@ -96,7 +98,7 @@ def _of_direction(job: Job, op: int) -> list[PriorityShare]:
                     priority=priority,
                 )
             )
-    return made
+    return size_shares
 
 
 def _can_be(block_bytes: int, sizes: BlockSizes) -> bool:

@@ -151,8 +151,8 @@ def _check(job: Job) -> None:
 
 
 def _op(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> model.OpPattern:
-    random, asked = is_random(job), blocks_of(job)
-    addresses = asked.addresses
+    random, work = is_random(job), blocks_of(job)
+    addresses = work.addresses
     align = addresses.blockalign_bytes[i] if random else None
     return model.OpPattern(
         random_percent=int(addresses.percentage_random[i]) if random else 0,
@@ -161,7 +161,7 @@ def _op(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> 
         stride_spread_bytes=0 if random else addresses.stride_spread_bytes,
         run_length=addresses.run_length if random else 1,
         run_identical=addresses.run_identical,
-        sizes=drawn_sizes(block, unaligned=asked.sizes.bs_unaligned),
+        sizes=drawn_sizes(block, unaligned=work.sizes.bs_unaligned),
         align_bytes=align or smallest(block),
     )
 

@@ -66,9 +66,9 @@ def resolve(
         return _resolve(workload, host, options)
 
     def look() -> Resolution:
-        found = _resolve(workload, HostFacts.here(), options)
-        obstacles.check(found.plan)
-        return found
+        resolution = _resolve(workload, HostFacts.here(), options)
+        obstacles.check(resolution.plan)
+        return resolution
 
     return run_in_child(
         look,
@@ -117,9 +117,9 @@ def _stages(jobs: Sequence[Job]) -> Iterator[tuple[int, list[Job]]]:
             together.append([])
         together[-1].append(job)
     stage = 0
-    for found in together:
-        yield stage, found
-        stage += 2 if any(verify.reads_back(job) for job in found) else 1
+    for stage_jobs in together:
+        yield stage, stage_jobs
+        stage += 2 if any(verify.reads_back(job) for job in stage_jobs) else 1
 
 
 def _check_workload(workload: Workload, options: ResolveOptions) -> None:

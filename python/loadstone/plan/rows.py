@@ -32,8 +32,8 @@ def pattern(job: Job, work: RowWork, unit_bytes: int) -> model.Pattern:
     """Resolve the pattern; rows that ask for no alignment get `unit_bytes`."""
     _check(job)
     reads, writes, trims = work.shares
-    made = _rows(work, unit_bytes)
-    ops = [_op(made, index, block) for index, block in enumerate(work.block_sizes)]
+    rows = _rows(work, unit_bytes)
+    ops = [_op(rows, index, block) for index, block in enumerate(work.block_sizes)]
     return model.Pattern(
         read_percent=reads,
         write_percent=writes,
@@ -43,7 +43,7 @@ def pattern(job: Job, work: RowWork, unit_bytes: int) -> model.Pattern:
         write=ops[1],
         trim=ops[2],
         strided=None,
-        rows=made,
+        rows=rows,
     )
 
 

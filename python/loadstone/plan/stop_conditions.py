@@ -37,7 +37,7 @@ def waited_for(job: Job, jobs: Sequence[Job]) -> Job | None:
     named = [other for other in jobs if job.schedule.wait_for in {other.name, other.stem}]
     before = [other for other in named if any(other is one for one in jobs[: _place(job, jobs)])]
     if len(named) != 1 or not before:
-        found = "is not unique" if len(named) > 1 else "stands after it" if named else "is no job"
+        flaw = "is not unique" if len(named) > 1 else "stands after it" if named else "is no job"
         hint = "name one job that is defined before this one"
         raise make_error(
             RefusedError,
@@ -45,7 +45,7 @@ def waited_for(job: Job, jobs: Sequence[Job]) -> Job | None:
             where=where,
             hint=hint,
             name=repr(job.schedule.wait_for),
-            found=found,
+            found=flaw,
         )
     if verify.reads_back(before[0]):
         raise make_error(RefusedError, "plan.stop.own_stage", where=where, name=job.schedule.wait_for)

@@ -130,7 +130,7 @@ def paced_together(streams: Sequence[plan.Stream], total: TotalRate) -> list[pla
     Parts are equal; streams of one flow share theirs by weight, and then need the flow no more.
     Raises RefusedError for a stream that has a rate of its own.
     """
-    made = []
+    paced_streams = []
     shares = parts(streams)
     for position, stream in enumerate(streams):
         if stream.pace.read or stream.pace.write or stream.pace.trim or (stream.tree and stream.tree.rate):
@@ -145,8 +145,8 @@ def paced_together(streams: Sequence[plan.Stream], total: TotalRate) -> list[pla
         else:
             rates = _by_shares(stream.pattern, total, iops)
             update["pace"] = taking_turns(stream.pace.model_copy(update=rates), position, count)
-        made.append(stream.model_copy(update=update))
-    return made
+        paced_streams.append(stream.model_copy(update=update))
+    return paced_streams
 
 
 def _by_shares(of: plan.Pattern, total: TotalRate, iops: float) -> dict[str, Rate | None]:
@@ -242,21 +242,21 @@ def flush(job: Job) -> plan.Flush:
 
 def payload(job: Job) -> Payload:
     """Bytes written; content that all can be compressed away is zeros, and a pattern has no stamp."""
-    asked = job.payload
-    compress = asked.compress.percent if asked.compress else 0
+    requests = job.payload
+    compress = requests.compress.percent if requests.compress else 0
     fill: FillZero | FillPattern | FillRandom = FillRandom()
-    pattern = job.verification.verify_pattern or asked.buffer_pattern
+    pattern = job.verification.verify_pattern or requests.buffer_pattern
     if pattern is not None and not compress:
         fill = FillPattern(bytes=pattern)
-    elif asked.zero_buffers or compress == 100:
+    elif requests.zero_buffers or compress == 100:
         fill = FillZero()
-    made = isinstance(fill, FillRandom)
-    chunks, repeat = (asked.compress, asked.repeat) if made else (None, None)
-    refill = made and asked.refill_buffers
+    is_random = isinstance(fill, FillRandom)
+    chunks, repeat = (requests.compress, requests.repeat) if is_random else (None, None)
+    refill = is_random and requests.refill_buffers
     return Payload(
         fill=fill,
         refill=refill,
-        stamp=made and asked.scramble_buffers and not (refill or chunks or repeat),
+        stamp=is_random and requests.scramble_buffers and not (refill or chunks or repeat),
         compress_percent=chunks.percent if chunks else 0,
         compress_chunk_bytes=chunks.chunk_bytes if chunks else 0,
         dedupe_percent=repeat.percent if repeat else 0,
@@ -377,21 +377,21 @@ def batch(job: Job, iodepth: int, pattern: plan.Pattern, notes: Notes) -> plan.B
     Neighbours that are handed over together are merged, and the device sees fewer and larger I/Os
     than the job asks for: without a batch asked for, no more go at once than the kernel leaves alone.
     """
-    asked = job.engine.batch
+    batch_sizes = job.engine.batch
     if iodepth == 1:
         return None
-    if asked is None:
+    if batch_sizes is None:
         apart = plan.Batch(submit=UNMERGED, complete_min=1, complete_max=iodepth, low=iodepth)
         return apart if job.engine.direct and _makes_neighbours(pattern) else None
-    least = min(asked.complete_min, iodepth)
-    most = min(max(asked.complete_max, least), iodepth)
-    if asked.low is not None and asked.low > iodepth:
+    least = min(batch_sizes.complete_min, iodepth)
+    most = min(max(batch_sizes.complete_max, least), iodepth)
+    if batch_sizes.low is not None and batch_sizes.low > iodepth:
         notes.info(job, "engine.iodepth_low", f"iodepth_low is above iodepth: {iodepth} is used")
     return plan.Batch(
-        submit=min(asked.submit, iodepth),
+        submit=min(batch_sizes.submit, iodepth),
         complete_min=least,
         complete_max=max(most, 1),
-        low=min(asked.low or iodepth, iodepth),
+        low=min(batch_sizes.low or iodepth, iodepth),
     )
 
 

@@ -72,10 +72,10 @@ class Anchor:
 
     def is_whole(self) -> bool:
         """Whether nothing but the tree that is asked for is there, as Loadstone left it."""
-        found = self.facts.found
-        if found.maker != "Loadstone" or found.structure is None or found.is_empty:
+        tree = self.facts.found
+        if tree.maker != "Loadstone" or tree.structure is None or tree.is_empty:
             return False
-        if found.first_file != anchors.NEW_FIRST_FILE or self._differences(found.structure):
+        if tree.first_file != anchors.NEW_FIRST_FILE or self._differences(tree.structure):
             return False
         try:
             return tree_mark.look(Path(self.path)).changed is None
@@ -84,16 +84,16 @@ class Anchor:
 
     def check_structure(self) -> None:
         """Refuse a tree that was made with another structure than is asked for."""
-        found = self.facts.found
-        if found.structure is None or found.is_empty:
+        tree = self.facts.found
+        if tree.structure is None or tree.is_empty:
             return
-        differences = self._differences(found.structure)
+        differences = self._differences(tree.structure)
         if differences:
             raise make_error(
                 InputError,
                 "plan.tree.structure",
                 where=self.job.at("placement.targets"),
-                maker=found.maker,
+                maker=tree.maker,
                 path=self.path,
                 differences=", ".join(differences),
                 clear=self.job.setting("work.clear", "yes"),
@@ -104,10 +104,10 @@ class Anchor:
 
     def check_room(self, job: Job) -> None:
         """Refuse to make a tree that does not fit; what is cleared before gives its room back."""
-        found, shape = self.facts.found, self.shape
-        if not found.is_empty and (not self.clear or found.structure is None):
+        tree, shape = self.facts.found, self.shape
+        if not tree.is_empty and (not self.clear or tree.structure is None):
             return  # Nobody knows what of it is there.
-        freed_bytes = found.structure.expected_bytes if found.structure and not found.is_empty else 0
+        freed_bytes = tree.structure.expected_bytes if tree.structure and not tree.is_empty else 0
         free_bytes, free_files = self.facts.free_bytes, self.facts.free_files
         if free_bytes is not None and shape.expected_bytes > free_bytes + freed_bytes:
             raise make_error(
@@ -120,7 +120,7 @@ class Anchor:
                 option=job.option("work.shape.total_bytes"),
             )
         entries = shape.total_files + shape.directories
-        if free_files is not None and found.is_empty and entries > free_files:
+        if free_files is not None and tree.is_empty and entries > free_files:
             raise make_error(
                 InputError,
                 "plan.tree.no_inodes",

@@ -65,17 +65,17 @@ class Trees:
 
     def to_do(self, jobs: Sequence[Job]) -> tuple[Job, ...]:
         """Return the jobs without those that would remove what is not there, or goes before the run."""
-        found: list[Job] = []
+        kept: list[Job] = []
         walled = False
         for job in jobs:
             walled |= bool(job.schedule.stonewall)
             if job.tree is not None and job.tree.removes and not self._of(job)[0].removed_by_jobs:
                 continue
-            found.append(
+            kept.append(
                 job.changed({"schedule.stonewall": True}) if walled and not job.schedule.stonewall else job
             )
             walled = False
-        return tuple(found)
+        return tuple(kept)
 
     def expect(self, jobs: Sequence[Job]) -> None:
         """Take note of what the jobs of a stage make: they run at the same time, and wait for each other.
@@ -116,7 +116,7 @@ class Trees:
 
     def _of(self, job: Job) -> list[Anchor]:
         """Return the trees a job works in: its own, and the one that files go to."""
-        found = []
+        trees = []
         for target in job.placement.targets:
             path = os.path.normpath(os.path.join(self.base, target.path))  # noqa: PTH118 - symbolic links stay
             known = next((one for one in self._anchors if one.path == path), None)
@@ -131,8 +131,8 @@ class Trees:
                     name=known.job.name,
                     path=path,
                 )
-            found.append(known)
-        return found
+            trees.append(known)
+        return trees
 
     def _new(self, path: str, job: Job) -> Anchor:
         where, work = job.at("placement.targets"), work_of(job)

@@ -37,17 +37,17 @@ def cells(clones: Sequence[Clone]) -> tuple[list[plan.Cell], dict[tuple[int, int
     by_unit: dict[int, set[int]] = {}
     for clone in clones:
         by_unit.setdefault(clone.unit, set()).update(clone.place.targets)
-    made: list[plan.Cell] = []
+    all_cells: list[plan.Cell] = []
     index: dict[tuple[int, int], int] = {}
     for unit, targets in by_unit.items():
         if len(targets) > MAX_CELLS_PER_UNIT:
-            index.update({(unit, target): len(made) for target in targets})
-            made.append(plan.Cell(unit=unit, target=None))
+            index.update({(unit, target): len(all_cells) for target in targets})
+            all_cells.append(plan.Cell(unit=unit, target=None))
             continue
         for target in sorted(targets):
-            index[unit, target] = len(made)
-            made.append(plan.Cell(unit=unit, target=target))
-    return made, index
+            index[unit, target] = len(all_cells)
+            all_cells.append(plan.Cell(unit=unit, target=target))
+    return all_cells, index
 
 
 def workers(
@@ -65,7 +65,7 @@ def workers(
         who = (how.sharing, _is_apart(clone, rate), alone)
         key = (clone.stage, ring, how.cpus, how.nice, io_priority.of_job(clone.job), who)
         groups.setdefault(key, []).append(clone)
-    made: list[plan.Worker] = []
+    threads: list[plan.Worker] = []
     worker_of: dict[int, int] = {}
     for members in groups.values():
         first, how = members[0], members[0].drive
@@ -73,8 +73,8 @@ def workers(
         most = APART if _is_apart(first, rate) else len(how.cpus) or cpus or 1
         count = 1 if together else min(most, len(members))
         for position, clone in enumerate(members):
-            worker_of[clone.number] = len(made) + position % count
-        made += [
+            worker_of[clone.number] = len(threads) + position % count
+        threads += [
             plan.Worker(
                 stage=first.stage,
                 backend=how.backend,
@@ -84,17 +84,17 @@ def workers(
                 force_async=how.force_async,
             )
         ] * count
-    if len(made) > MAX_THREADS:
+    if len(threads) > MAX_THREADS:
         of = clones[0].job
         raise make_error(
             RefusedError,
             "plan.jobs.threads",
             where=of.at("schedule.numjobs"),
-            threads=len(made),
+            threads=len(threads),
             setting=of.setting("engine.ioengine", "io_uring"),
             depth=of.option("engine.iodepth"),
         )
-    return made, worker_of
+    return threads, worker_of
 
 
 def tell_in_step(
@@ -157,11 +157,11 @@ def _placed(clone: Clone, worker: int, cell_of: dict[tuple[int, int], int]) -> p
 
 def _paced(found: list[plan.Stream], stages: list[int], rate: stream.TotalRate) -> list[plan.Stream]:
     """Give the streams of each stage the total rate, in the same order, but none to what only reads back."""
-    made = list(found)
+    all_streams = list(found)
     doing = [index for index, one in enumerate(found) if not reads_back(one)]
     for wanted in {stages[index] for index in doing}:
         together = [index for index in doing if stages[index] == wanted]
         paced = stream.paced_together([found[index] for index in together], rate)
         for index, one in zip(together, paced, strict=True):
-            made[index] = one
-    return made
+            all_streams[index] = one
+    return all_streams

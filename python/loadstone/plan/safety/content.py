@@ -240,8 +240,8 @@ class _Look:
         try:
             block = self.reader.read(offset, length)
         except OSError as error:
-            told = f"it cannot be read at offset {offset} to see what it holds: {error.strerror}"
-            self._found(offset, told)
+            reason = f"it cannot be read at offset {offset} to see what it holds: {error.strerror}"
+            self._found(offset, reason)
             return
         with self._lock:
             self._read_bytes += len(block)

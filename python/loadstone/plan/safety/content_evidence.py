@@ -22,7 +22,7 @@ def evidence(path: Path, tell: Callable[[float], None] | None = None) -> list[st
             return []
         if looked.silent:
             return [str(looked.held)]
-        found = [f"it carries {signature}" for signature in signatures.read(path)]
+        sentences = [f"it carries {signature}" for signature in signatures.read(path)]
     except OSError as error:
         return [f"it cannot be read to see what it holds: {error.strerror}"]
-    return found if looked.held is None else [*found, looked.held]
+    return sentences if looked.held is None else [*sentences, looked.held]

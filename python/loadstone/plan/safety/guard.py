@@ -172,10 +172,10 @@ def examine(
     if reason is not None:
         return TargetFinding(target.path, forbidden=[reason])
     if target.kind is TargetKind.TREE:
-        found = _examine_tree(target.path, pinned or path, host, consent)
+        finding = _examine_tree(target.path, pinned or path, host, consent)
         if target.path in consent.marked_elsewhere:
-            return replace(found, needs_consent=[], unseen=True)
-        return found
+            return replace(finding, needs_consent=[], unseen=True)
+        return finding
     return _examine(target.path, pinned or path, host, consent, content=content)
 
 
@@ -263,42 +263,42 @@ def secured(plan: Plan, consent: Consent, *, content: bool = True) -> Secured:
     host = Snapshot()
     # What is written later is what was looked at, and as it was then.
     before: dict[int, Seen | None] = {}
-    found: list[tuple[int, TargetFinding]] = []
+    findings: list[tuple[int, TargetFinding]] = []
     for index, target in enumerate(plan.targets):
         if not _is_real(target):
             continue
         with held(target.path) as pinned:
             before[index] = None if pinned is None else Seen.of(pinned)
             if index in by_load or layout_changes(target, pinned):
-                found.append((index, examine(target, host, consent, content=content, pinned=pinned)))
-    _refuse_forbidden({one.path: one.forbidden for _, one in found if one.forbidden})
-    _refuse_used({one.path: one.in_use for _, one in found if one.in_use})
-    lost = [one for _, one in found if one.needs_consent]
+                findings.append((index, examine(target, host, consent, content=content, pinned=pinned)))
+    _refuse_forbidden({one.path: one.forbidden for _, one in findings if one.forbidden})
+    _refuse_used({one.path: one.in_use for _, one in findings if one.in_use})
+    lost = [one for _, one in findings if one.needs_consent]
     _refuse_unconsented(
         {one.path: one.needs_consent for one in lost if not consent.given(one.path, one.needs_consent)},
         consent,
     )
     refuse_changed(
         {
-            one.path: told
-            for index, one in found
-            if (told := _changed(before[index], Path(one.path), consent)) is not None
+            one.path: difference
+            for index, one in findings
+            if (difference := _changed(before[index], Path(one.path), consent)) is not None
         }
     )
     # What the planner saw and nobody looked at would be opened unchecked, were it back by then.
     refuse_changed(
         {
             one.path: GONE
-            for index, one in found
+            for index, one in findings
             if before[index] is None and plan.targets[index].identity is not None
         }
     )
-    to_write = frozenset(index for index, _ in found)
+    to_write = frozenset(index for index, _ in findings)
     targets = tuple(
         identified(target, before.get(index), written=index in to_write)
         for index, target in enumerate(plan.targets)
     )
-    own = frozenset(index for index, one in found if one.own)
+    own = frozenset(index for index, one in findings if one.own)
     for index in own:
         target = plan.targets[index]
         if target.kind in (TargetKind.BLOCK, TargetKind.NVME):
@@ -368,13 +368,13 @@ def _examine_file(
         return TargetFinding(name, needs_consent=[say("refusals.target.consented")])
     if not content and (mark is None or mark.laid_out):  # Else it may be cut although it is only read.
         return TargetFinding(name, needs_consent=doubts, unseen=True)
-    found = content_evidence.evidence(path, _telling(consent, name))
-    if found:
+    evidence = content_evidence.evidence(path, _telling(consent, name))
+    if evidence:
         key = "refusals.target.foreign_file" if mark is None else "refusals.target.shared_file"
-        found.insert(0, say(key, size_bytes=status.st_size))
-    if found and flaw is not None:
-        found.insert(1, flaw)
-    return TargetFinding(name, needs_consent=doubts + found)
+        evidence.insert(0, say(key, size_bytes=status.st_size))
+    if evidence and flaw is not None:
+        evidence.insert(1, flaw)
+    return TargetFinding(name, needs_consent=doubts + evidence)
 
 
 def _doubts(path: Path) -> list[str]:
@@ -394,8 +394,8 @@ def _examine_tree(name: str, anchor: Path, host: Snapshot, consent: Consent) -> 
         return [one.replace(str(anchor), name) for one in told]
 
     try:
-        found = look_below(anchor)
-        if not found.exists:
+        tree = look_below(anchor)
+        if not tree.exists:
             return TargetFinding(name, needs_consent=_doubts(anchor))
         walked = tree_mark.look(anchor, known=consent.left.trees)
     except OSError as error:
@@ -404,9 +404,9 @@ def _examine_tree(name: str, anchor: Path, host: Snapshot, consent: Consent) -> 
         return TargetFinding(name, in_use=named(used))
     if walked.unfit:
         return TargetFinding(name, forbidden=named(walked.unfit))
-    if found.is_empty or walked.changed is None:
+    if tree.is_empty or walked.changed is None:
         return TargetFinding(name, needs_consent=_doubts(anchor))
-    key = "refusals.target.tree_files" if found.has_files else "refusals.target.tree_directories"
+    key = "refusals.target.tree_files" if tree.has_files else "refusals.target.tree_directories"
     return TargetFinding(name, needs_consent=named([say(key, change=walked.changed)]))
 
 
@@ -415,11 +415,11 @@ def identified(target: Target, seen: Seen | None, *, written: bool) -> Target:
     if seen is None or not _is_real(target):
         return target
     exclusive = target.exclusive or (written and (seen.is_device or target.kind is TargetKind.NVME))
-    found: dict[str, object] = {"identity": seen.identity, "exclusive": exclusive}
+    update: dict[str, object] = {"identity": seen.identity, "exclusive": exclusive}
     if target.kind is TargetKind.NVME:
         block = nvme.namesake(seen.identity.special)
-        found["namesake"] = None if block is None else namesake_of(block)
-    return target.model_copy(update=found)
+        update["namesake"] = None if block is None else namesake_of(block)
+    return target.model_copy(update=update)
 
 
 def _is_real(target: Target) -> bool:
@@ -430,7 +430,8 @@ def refuse_changed(changed: Mapping[str, str]) -> None:
     """Raise `RefusedError` for paths of which something is told."""
     if changed:
         raise RefusedError(
-            say("refusals.changed.refusal") + _listing({path: [told] for path, told in changed.items()}),
+            say("refusals.changed.refusal")
+            + _listing({path: [difference] for path, difference in changed.items()}),
             hint=say("refusals.changed.hint"),
         )
 

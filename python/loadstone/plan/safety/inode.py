@@ -50,24 +50,24 @@ def _libc() -> ctypes.CDLL:
 
 def generation(descriptor: int) -> int | None:
     """Return the generation of an open file."""
-    told = bytearray(8)
+    buffer = bytearray(8)
     try:
-        fcntl.ioctl(descriptor, _GETVERSION, told)
+        fcntl.ioctl(descriptor, _GETVERSION, buffer)
     except OSError:
         return None
-    return int.from_bytes(told[:4], "little")
+    return int.from_bytes(buffer[:4], "little")
 
 
 def born_ns(descriptor: int) -> int | None:
     """Return when an open file was made."""
-    told = ctypes.create_string_buffer(_STATX_BYTES)
+    buffer = ctypes.create_string_buffer(_STATX_BYTES)
     try:
-        done = _libc().statx(descriptor, b"", _EMPTY_PATH, _BTIME, told)
+        done = _libc().statx(descriptor, b"", _EMPTY_PATH, _BTIME, buffer)
     except AttributeError:  # A C library without it.
         return None
-    if done != 0 or not struct.unpack_from("=I", told, _STATX_MASK_AT)[0] & _BTIME:
+    if done != 0 or not struct.unpack_from("=I", buffer, _STATX_MASK_AT)[0] & _BTIME:
         return None
-    seconds, nanoseconds = struct.unpack_from("=qI", told, _STATX_BTIME_AT)
+    seconds, nanoseconds = struct.unpack_from("=qI", buffer, _STATX_BTIME_AT)
     return int(seconds) * 10**9 + int(nanoseconds)
 
 
@@ -77,16 +77,16 @@ def type_and_numbers(path: str) -> tuple[int, int, int, int] | None:
     Asks no server and no FUSE daemon (AT_STATX_DONT_SYNC), so that one which does not answer holds nobody
     up. None where statx(2) is missing. Raises OSError.
     """
-    told = ctypes.create_string_buffer(_STATX_BYTES)
+    buffer = ctypes.create_string_buffer(_STATX_BYTES)
     try:
-        done = _libc().statx(_AT_FDCWD, os.fsencode(path), _DONT_SYNC, _TYPE_MODE_INODE, told)
+        done = _libc().statx(_AT_FDCWD, os.fsencode(path), _DONT_SYNC, _TYPE_MODE_INODE, buffer)
     except AttributeError:
         return None
     if done != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), path)
-    mode, inode = struct.unpack_from("=H2xQ", told, _STATX_MODE_AT)
-    major, minor, dev_major, dev_minor = struct.unpack_from("=4I", told, _STATX_DEVICES_AT)
+    mode, inode = struct.unpack_from("=H2xQ", buffer, _STATX_MODE_AT)
+    major, minor, dev_major, dev_minor = struct.unpack_from("=4I", buffer, _STATX_DEVICES_AT)
     return mode, os.makedev(dev_major, dev_minor), inode, os.makedev(major, minor)
 
 
@@ -118,8 +118,8 @@ def keeps_ctime(descriptor: int) -> bool:
 
 def file_system_magic(path: str) -> int:
     """Return `f_type` of statfs(2). Raises OSError."""
-    told = ctypes.create_string_buffer(_STATFS_BYTES)
-    if _libc().statfs(os.fsencode(path), told) != 0:
+    buffer = ctypes.create_string_buffer(_STATFS_BYTES)
+    if _libc().statfs(os.fsencode(path), buffer) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), path)
-    return int(struct.unpack_from("@l", told)[0]) & 0xFFFFFFFF
+    return int(struct.unpack_from("@l", buffer)[0]) & 0xFFFFFFFF

@@ -17,19 +17,19 @@ _FILE: Final = re.compile(r"File: (.+?)\s+Size: ")
 
 def exported(config: Path = CONFIG) -> list[tuple[Path, str]]:
     """Return paths that are served, each with a sentence that says by what."""
-    found = []
+    exports = []
     for store in sorted(config.glob("target/core/*/*")):
         if _text(store / "enable") == "1":
             file = _FILE.search(_text(store / "info"))
             path = file[1] if file else _text(store / "udev_path")
-            found.append((path, f"the SCSI target serves it ({store.parent.name}/{store.name})"))
+            exports.append((path, f"the SCSI target serves it ({store.parent.name}/{store.name})"))
     for space in config.glob("nvmet/subsystems/*/namespaces/*"):
         if _text(space / "enable") == "1":
             owner = space.parent.parent.name
-            found.append((_text(space / "device_path"), f"the NVMe target serves it ({owner})"))
+            exports.append((_text(space / "device_path"), f"the NVMe target serves it ({owner})"))
     units = config.glob("usb_gadget/*/functions/mass_storage.*/lun.*")
-    found += [(_text(unit / "file"), "the USB gadget serves it") for unit in units]
-    return [(Path(path), told) for path, told in found if path.startswith("/")]
+    exports += [(_text(unit / "file"), "the USB gadget serves it") for unit in units]
+    return [(Path(path), use) for path, use in exports if path.startswith("/")]
 
 
 def _text(file: Path) -> str:

@@ -110,26 +110,26 @@ _WRITTEN: Final = TypeAdapter(_Written)
 def read(path: Path | int) -> Mark | None:
     """Return the mark of a file, `None` when it has none."""
     try:
-        told = os.getxattr(path, NAME)
+        attribute = os.getxattr(path, NAME)
     except OSError:
         return None
-    return parsed(told)
+    return parsed(attribute)
 
 
 def parsed(told: bytes) -> Mark:
     """Return what an attribute says; anybody may have written it."""
     try:
-        found = _WRITTEN.validate_json(told, strict=True)
+        written = _WRITTEN.validate_json(told, strict=True)
     except ValueError:
         return Mark("unreadable")
-    return Mark("writing" if found.seal is None else "sealed", found.laid_out, found.seal)
+    return Mark("writing" if written.seal is None else "sealed", written.laid_out, written.seal)
 
 
 def write(file: Path | int, mark: Mark) -> bool:
     """Mark a file; whether its file system can."""
-    told = {"format": FORMAT, "laid_out": mark.laid_out, "seal": mark.seal and asdict(mark.seal)}
+    fields = {"format": FORMAT, "laid_out": mark.laid_out, "seal": mark.seal and asdict(mark.seal)}
     try:
-        os.setxattr(file, NAME, json.dumps(told, separators=(",", ":")).encode())
+        os.setxattr(file, NAME, json.dumps(fields, separators=(",", ":")).encode())
     except OSError:
         return False
     return True

@@ -37,17 +37,17 @@ MAX_NAMED: Final = 8
 
 def check(plan: Plan) -> None:
     """Raise `RefusedError` naming each target that the Plan writes and nobody can write."""
-    found = []
+    obstacles = []
     for index in sorted(guard.written(plan)):
         target = plan.targets[index]
         why = obstacle(target)
         line = f"\n  {target.path}: {why[0]}" if why is not None else ""
-        if why is not None and (line, why[1]) not in found:
-            found.append((line, why[1]))
-    if found:
-        more = f"\n  and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
-        lines = "".join(line for line, _ in found[:MAX_NAMED])
-        raise make_error(RefusedError, "plan.held.obstacles", hint=found[0][1], lines=lines, more=more)
+        if why is not None and (line, why[1]) not in obstacles:
+            obstacles.append((line, why[1]))
+    if obstacles:
+        more = f"\n  and {len(obstacles) - MAX_NAMED} more" if len(obstacles) > MAX_NAMED else ""
+        lines = "".join(line for line, _ in obstacles[:MAX_NAMED])
+        raise make_error(RefusedError, "plan.held.obstacles", hint=obstacles[0][1], lines=lines, more=more)
 
 
 def obstacle(target: Target) -> tuple[str, str] | None:
@@ -64,8 +64,8 @@ def obstacle(target: Target) -> tuple[str, str] | None:
     if stat.S_ISBLK(status.st_mode):
         return _read_only_device(status.st_rdev) or _access(path, os.W_OK)
     if stat.S_ISREG(status.st_mode):
-        found = _access(path, os.W_OK) or _flagged(path) or _too_long(target)
-        return found or (_access(path.parent, os.W_OK | os.X_OK) if target.unlink else None)
+        why = _access(path, os.W_OK) or _flagged(path) or _too_long(target)
+        return why or (_access(path.parent, os.W_OK | os.X_OK) if target.unlink else None)
     return _access(path, os.W_OK)
 
 
@@ -84,8 +84,8 @@ def _access(path: Path, how: int) -> tuple[str, str] | None:
 
 def _cannot_make(path: Path) -> tuple[str, str] | None:
     parent = next(place for place in path.parents if place.exists())
-    found = _access(parent, os.W_OK | os.X_OK) if parent.is_dir() else None
-    return None if found is None else (f"it cannot be made in {parent}: {found[0]}", found[1])
+    why = _access(parent, os.W_OK | os.X_OK) if parent.is_dir() else None
+    return None if why is None else (f"it cannot be made in {parent}: {why[0]}", why[1])
 
 
 def _read_only_device(number: int, sys: Path = SYS) -> tuple[str, str] | None:
@@ -136,5 +136,5 @@ def _too_long(target: Target) -> tuple[str, str] | None:
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if limit == resource.RLIM_INFINITY or target.size_bytes <= limit:
         return None
-    found = f"{units.size(target.size_bytes)} of it are used, and files may have {units.size(limit)}"
-    return found, "raise the limit on file sizes: ulimit -f unlimited"
+    reason = f"{units.size(target.size_bytes)} of it are used, and files may have {units.size(limit)}"
+    return reason, "raise the limit on file sizes: ulimit -f unlimited"

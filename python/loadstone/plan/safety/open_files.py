@@ -41,12 +41,12 @@ def key_of(path: Path) -> Key | None:
     Asks the kernel alone: what others have open may lie on a server or daemon that does not answer.
     """
     try:
-        told = inode.type_and_numbers(str(path))
-        if told is None:
+        numbers = inode.type_and_numbers(str(path))
+        if numbers is None:
             return key_of_status(path.stat())
     except OSError:
         return None
-    return _key_of(*told)
+    return _key_of(*numbers)
 
 
 def key_of_status(status: os.stat_result) -> Key | None:
@@ -62,17 +62,17 @@ def _key_of(mode: int, device: int, number: int, itself: int) -> Key | None:
 
 def users(proc: Path = PROC) -> dict[Key, list[str]]:
     """Return for each file or device that others use sentences that say who and how."""
-    found: dict[Key, list[str]] = {}
+    uses: dict[Key, list[str]] = {}
     others = [one for one in proc.iterdir() if one.name.isdecimal() and int(one.name) != os.getpid()]
     for process, mapped in zip(others, _mapped_by(others), strict=True):
         written = _open_for_writing(process)
         for key in written:
-            found.setdefault(key, []).append(f"{name_of(process)} has it open for writing")
+            uses.setdefault(key, []).append(f"{name_of(process)} has it open for writing")
         for key in mapped - written:
-            found.setdefault(key, []).append(f"{name_of(process)} has it mapped for writing")
-    for key, told in [*_locked(proc), *_open_over_nfs(proc)]:
-        found.setdefault(key, []).append(told)
-    return found
+            uses.setdefault(key, []).append(f"{name_of(process)} has it mapped for writing")
+    for key, use in [*_locked(proc), *_open_over_nfs(proc)]:
+        uses.setdefault(key, []).append(use)
+    return uses
 
 
 def ours(proc: Path = PROC) -> set[Key]:
@@ -90,14 +90,14 @@ def name_of(process: Path) -> str:
 
 
 def _open_for_writing(process: Path) -> set[Key]:
-    found: set[Key] = set()
+    keys: set[Key] = set()
     with contextlib.suppress(OSError):
         for link in (process / "fd").iterdir():
             with contextlib.suppress(OSError):
                 key = key_of(link)
-                if key is not None and key not in found and _writable(process / "fdinfo" / link.name):
-                    found.add(key)
-    return found
+                if key is not None and key not in keys and _writable(process / "fdinfo" / link.name):
+                    keys.add(key)
+    return keys
 
 
 def _writable(fdinfo: Path) -> bool:
@@ -116,12 +116,12 @@ def _mapped_by(processes: Sequence[Path]) -> Iterator[set[Key]]:
     for number in range(len(processes)):
         if answers is None:
             answers = _looked_at(processes[number:])
-        found: set[Key] = set()
+        keys: set[Key] = set()
         try:
-            found = answers.get(timeout=PATIENCE_S)
+            keys = answers.get(timeout=PATIENCE_S)
         except queue.Empty:
             answers = None
-        yield found
+        yield keys
 
 
 def _looked_at(processes: Sequence[Path]) -> queue.SimpleQueue[set[Key]]:
@@ -141,14 +141,14 @@ def _looked_at(processes: Sequence[Path]) -> queue.SimpleQueue[set[Key]]:
 
 def _mapped(process: Path) -> set[Key]:
     """Return what is mapped shared and may be written, also after it was closed."""
-    found: set[Key] = set()
+    keys: set[Key] = set()
     with contextlib.suppress(OSError):
         text = (process / "maps").read_text(errors="replace")
         for match in _SHARED.finditer(text):
             # The link knows btrfs' and overlayfs' own device numbers; without privilege the line has to do.
             key = key_of(process / "map_files" / match[1])
-            found.add(key or (os.makedev(int(match[2], 16), int(match[3], 16)), int(match[4])))
-    return found
+            keys.add(key or (os.makedev(int(match[2], 16), int(match[3], 16)), int(match[4])))
+    return keys
 
 
 def _locked(proc: Path) -> list[tuple[Key, str]]:
@@ -157,25 +157,25 @@ def _locked(proc: Path) -> list[tuple[Key, str]]:
         text = (proc / "locks").read_text(errors="replace")
     except OSError:
         return []
-    found = []
+    locks = []
     for match in _LOCK.finditer(text):
         kind, process = match[1], int(match[3])
         if process == os.getpid():
             continue
         who = name_of(proc / str(process)) if process > 0 else "another process"
         what = "a lease on it" if kind in {"LEASE", "DELEG"} else f"it locked ({kind})"
-        found.append((_key(match[4], match[5], match[6]), f"{who} has {what}"))
-    return found
+        locks.append((_key(match[4], match[5], match[6]), f"{who} has {what}"))
+    return locks
 
 
 def _open_over_nfs(proc: Path) -> list[tuple[Key, str]]:
     """Return what clients of this host's NFS server have open for writing."""
-    found: list[tuple[Key, str]] = []
+    uses: list[tuple[Key, str]] = []
     for states in (proc / "fs" / "nfsd" / "clients").glob("*/states"):
         with contextlib.suppress(OSError):
             opened = _NFS_OPEN.finditer(states.read_text(errors="replace"))
-            found += [(_key(*match.groups()), "a client of the NFS server has it open") for match in opened]
-    return found
+            uses += [(_key(*match.groups()), "a client of the NFS server has it open") for match in opened]
+    return uses
 
 
 def _key(major: str, minor: str, inode: str) -> Key:

@@ -118,9 +118,9 @@ class RunTargets:
                 return []
             mark = marker.read(reader.descriptor)
             laid_out = self.laid_out or target.layout is None or (mark is not None and mark.laid_out)
-            made = marker.seal(reader, laid_out=laid_out, digest_until_s=until_s)
-        self.left.files[status.st_dev, status.st_ino] = made
-        return [made]
+            seal = marker.seal(reader, laid_out=laid_out, digest_until_s=until_s)
+        self.left.files[status.st_dev, status.st_ino] = seal
+        return [seal]
 
 
 def hold(plan: Plan, consent: guard.Consent, *, content: bool = True) -> RunTargets:
@@ -132,16 +132,16 @@ def hold(plan: Plan, consent: guard.Consent, *, content: bool = True) -> RunTarg
     plan, own = checked.plan, checked.own
     trees = {tree.target: tree for tree in plan.trees}
     targets = []
-    made: dict[str, Identity] = {}
+    created: dict[str, Identity] = {}
     vouched: dict[int, int] = {}
     for index, target in enumerate(plan.targets):
         if target.kind is TargetKind.TREE:
             marks = target.path not in consent.marked_elsewhere
             if marks and index in own:
                 vouched[index] = sealed_ns(target.path, consent.left.trees) or 0
-            targets.append(_claimed_tree(target, trees[index], made, own=index in own, marks=marks))
+            targets.append(_claimed_tree(target, trees[index], created, own=index in own, marks=marks))
         elif target.kind is TargetKind.FILE:
-            targets.append(_claimed(target, made, own=index in own, written=index in checked.written))
+            targets.append(_claimed(target, created, own=index in own, written=index in checked.written))
         else:
             targets.append(target)
     cleared = frozenset(tree.target for tree in plan.trees if tree.clear)
@@ -276,10 +276,10 @@ def _created(target: Target) -> Identity:
             reason=error.strerror,
         ) from error
     try:
-        made = seen.identity(descriptor)
+        identity = seen.identity(descriptor)
         marker.write(
             descriptor, marker.Mark("writing", laid_out=target.layout is None or not target.layout.write)
         )
     finally:
         os.close(descriptor)
-    return made
+    return identity

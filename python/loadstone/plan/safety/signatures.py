@@ -87,30 +87,30 @@ def read(path: Path) -> list[Signature]:
     Copies of superblocks are looked for where nothing else is known.
     """
     with BlockReader(path) as reader:
-        found = _own(reader)
-        told = _wipefs(path)
-        if not found and not told:
-            found = _copies(reader)
+        signatures = _own(reader)
+        wipefs_signatures = _wipefs(path)
+        if not signatures and not wipefs_signatures:
+            signatures = _copies(reader)
     # Where both know one, the tool's word is finer ("ext4" for "ext2/ext3/ext4").
-    finer = {signature.offset_bytes for signature in told}
-    kept = [signature for signature in found if signature.offset_bytes not in finer]
-    return sorted({*kept, *told})
+    finer = {signature.offset_bytes for signature in wipefs_signatures}
+    kept = [signature for signature in signatures if signature.offset_bytes not in finer]
+    return sorted({*kept, *wipefs_signatures})
 
 
 def _own(reader: BlockReader) -> list[Signature]:
     head = reader.read(0, HEAD_BYTES)
-    found = [
+    signatures = [
         Signature(offset, name)
         for name, offset, magic in FIXED
         if head[offset : offset + len(magic)] == magic
     ]
-    found += [*_mbr(head), *_swap(head), *_lvm(head), *_zfs(reader), *_tail(reader)]
-    return found
+    signatures += [*_mbr(head), *_swap(head), *_lvm(head), *_zfs(reader), *_tail(reader)]
+    return signatures
 
 
 def _copies(reader: BlockReader) -> list[Signature]:
     """Look for copies of superblocks and headers, the first one of each."""
-    found: dict[str, Signature] = {}
+    copies: dict[str, Signature] = {}
     for offset in sorted({*structure_offsets.places(reader.size_bytes), *LUKS_SECOND}):
         start = offset - offset % ALIGN_BYTES
         try:
@@ -120,8 +120,8 @@ def _copies(reader: BlockReader) -> list[Signature]:
         for name, at, magic in COPIES:
             place = offset - start + at
             if block[place : place + len(magic)] == magic:
-                found.setdefault(name, Signature(offset + at, name))
-    return list(found.values())
+                copies.setdefault(name, Signature(offset + at, name))
+    return list(copies.values())
 
 
 def _mbr(head: bytes) -> list[Signature]:
@@ -141,9 +141,9 @@ def _swap(head: bytes) -> list[Signature]:
 def _lvm(head: bytes) -> list[Signature]:
     """Find an LVM2 label, which may stand in any of the first four sectors."""
     starts = (0, 512, 1024, 1536)
-    found = [Signature(at, "LVM2 member") for at in starts if head[at : at + 8] == b"LABELONE"]
+    labels = [Signature(at, "LVM2 member") for at in starts if head[at : at + 8] == b"LABELONE"]
     text = head.find(LVM_TEXT)
-    return found or ([Signature(text, "LVM2 metadata")] if text >= 0 else [])
+    return labels or ([Signature(text, "LVM2 metadata")] if text >= 0 else [])
 
 
 def _zfs(reader: BlockReader) -> list[Signature]:

@@ -28,8 +28,8 @@ ROUND: Final = 64
 
 def places(size_bytes: int) -> list[int]:
     """Return the offsets, ascending, each once."""
-    found = {*_BTRFS, *_OCFS2, *_ext(size_bytes), *_xfs(size_bytes), *_round(size_bytes)}
-    return sorted(offset for offset in found if 0 <= offset < size_bytes)
+    offsets = {*_BTRFS, *_OCFS2, *_ext(size_bytes), *_xfs(size_bytes), *_round(size_bytes)}
+    return sorted(offset for offset in offsets if 0 <= offset < size_bytes)
 
 
 def _ext(size_bytes: int) -> set[int]:
@@ -40,7 +40,7 @@ def _ext(size_bytes: int) -> set[int]:
     the powers of 3, 5 and 7, with sparse_super2 in the first and the last, without either in every
     group, the first among them (Documentation/filesystems/ext4/blockgroup.rst).
     """
-    found = set()
+    offsets = set()
     for bits in range(_SMALLEST_GROUP, size_bytes.bit_length()):
         last = (size_bytes - 1) >> bits
         groups = {1, last, last - 1}
@@ -49,8 +49,8 @@ def _ext(size_bytes: int) -> set[int]:
             while power <= last:
                 groups.add(power)
                 power *= base
-        found |= {group << bits for group in groups if group > 0}
-    return found
+        offsets |= {group << bits for group in groups if group > 0}
+    return offsets
 
 
 def _xfs(size_bytes: int) -> set[int]:
@@ -59,19 +59,19 @@ def _xfs(size_bytes: int) -> set[int]:
     mkfs.xfs makes them equal, the last one shorter (calc_default_ag_geometry): 4 up to 4 TiB, of
     1 TiB each beyond, more on arrays. Of a geometry that was chosen the first groups suffice.
     """
-    found = set()
+    offsets = set()
     for block in _XFS_BLOCKS:
         blocks = size_bytes // block
         for count in _XFS_COUNTS[1:]:
             length = -(-blocks // count) * block
-            found |= {length * group for group in range(1, min(count, _XFS_FIRST))}
-    found |= {_XFS_LARGEST * group for group in range(1, _XFS_FIRST)}
-    return found
+            offsets |= {length * group for group in range(1, min(count, _XFS_FIRST))}
+    offsets |= {_XFS_LARGEST * group for group in range(1, _XFS_FIRST)}
+    return offsets
 
 
 def _round(size_bytes: int) -> set[int]:
     """Return where people put things: powers of two, parts of the whole, partitions beside them."""
-    found = {1 << bits for bits in range(12, size_bytes.bit_length())}
-    found |= {size_bytes * part // ROUND for part in range(ROUND)}
-    found |= {GIB * count for count in range(1, min(ROUND, size_bytes // GIB) + 1)}
-    return found | {offset + MIB for offset in found}
+    offsets = {1 << bits for bits in range(12, size_bytes.bit_length())}
+    offsets |= {size_bytes * part // ROUND for part in range(ROUND)}
+    offsets |= {GIB * count for count in range(1, min(ROUND, size_bytes // GIB) + 1)}
+    return offsets | {offset + MIB for offset in offsets}

@@ -64,11 +64,11 @@ def look(
 
     `known`: marks that this process sealed, by `st_dev` and `st_ino`.
     """
-    found = Walked()
-    found.unfit += [
+    walked = Walked()
+    walked.unfit += [
         f"{point} is mounted below it: a tree stays on one file system" for point in _mounted(anchor)
     ]
-    sealed_ns, found.changed = sealed_until(anchor, known)
+    sealed_ns, walked.changed = sealed_until(anchor, known)
     moved: str | None = None
     top = os.open(anchor, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -87,15 +87,15 @@ def look(
                     entered.append(name)
                     continue
                 path = str(anchor / place / name)
-                _judge(found, path, status, is_directory=is_directory, sealed_ns=sealed_ns)
-                found.files += 1
-                if tell is not None and found.files % _TOLD_FILES == 0:
-                    tell(found.files)
+                _judge(walked, path, status, is_directory=is_directory, sealed_ns=sealed_ns)
+                walked.files += 1
+                if tell is not None and walked.files % _TOLD_FILES == 0:
+                    tell(walked.files)
             directories[:] = entered
     finally:
         os.close(top)
-    found.changed = found.changed or moved
-    return found
+    walked.changed = walked.changed or moved
+    return walked
 
 
 def _came(path: Path | str) -> str:
@@ -125,12 +125,12 @@ def _judge(
 
 def begin(anchor: Path, structure: Structure, first_file: int, *, shared: bool = False) -> None:
     """Mark a tree as one that is being changed. `shared`: not all of it is Loadstone's. Raises OSError."""
-    told = {"format": FORMAT, "first_file": first_file, "structure": asdict(structure), "shared": shared}
+    mark = {"format": FORMAT, "first_file": first_file, "structure": asdict(structure), "shared": shared}
     (anchor / MARK).unlink(missing_ok=True)
     descriptor = os.open(
         anchor / MARK, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
     )
-    _write(descriptor, told)
+    _write(descriptor, mark)
     (anchor / CONTROL_FILE).unlink(missing_ok=True)
 
 
@@ -140,7 +140,7 @@ def seal(anchor: Path, until_ns: int | None = None) -> tuple[int, int]:
     Returns by which numbers this process knows the mark (`known`).
     """
     descriptor = os.open(anchor / MARK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-    told = asdict(read_mark(anchor / MARK))
+    mark = asdict(read_mark(anchor / MARK))
     if until_ns is None:
         # The file system's own clock: nothing a run has done is later than this.
         os.utime(descriptor)
@@ -150,7 +150,7 @@ def seal(anchor: Path, until_ns: int | None = None) -> tuple[int, int]:
         "file_system": os.fstatvfs(descriptor).f_fsid,
         "ctime_ns": status.st_ctime_ns if until_ns is None else until_ns,
     }
-    _write(descriptor, {**told, "sealed": sealed}, mtime_ns=inode.LONG_AGO_NS)
+    _write(descriptor, {**mark, "sealed": sealed}, mtime_ns=inode.LONG_AGO_NS)
     numbers = (status.st_dev, status.st_ino)
     if until_ns is not None:
         return numbers
@@ -182,22 +182,22 @@ def sealed_until(anchor: Path, known: Container[tuple[int, int]] = ()) -> tuple[
     """Return the ctime up to which the mark vouches, or why it does not."""
     path = anchor / MARK
     try:
-        told = read_mark(path)
+        mark = read_mark(path)
         status = path.lstat()
-        if told.foreign is not None:
-            flaw = f"{anchor / told.foreign} came during the run that changed it last, and is not that run's"
-        elif told.sealed is None and told.shared:
+        if mark.foreign is not None:
+            flaw = f"{anchor / mark.foreign} came during the run that changed it last, and is not that run's"
+        elif mark.sealed is None and mark.shared:
             flaw = "a run changed it with consent: what that run did not write is somebody else's"
-        elif told.sealed is None:
+        elif mark.sealed is None:
             flaw = "the run that changed it last did not end: remove the tree, or consent"
-        elif (told.sealed.inode, told.sealed.file_system) != (status.st_ino, os.statvfs(path).f_fsid):
+        elif (mark.sealed.inode, mark.sealed.file_system) != (status.st_ino, os.statvfs(path).f_fsid):
             flaw = "its mark was copied from another tree"
         elif (status.st_dev, status.st_ino) not in known and not _keeps_ctime(path, status):
             flaw = "its file system keeps no time of change but one that programs set"
-        elif told.sealed.ctime_ns > time.time_ns() + _SECOND_NS:
+        elif mark.sealed.ctime_ns > time.time_ns() + _SECOND_NS:
             flaw = "its mark is of the future: the clock was set back"
         else:
-            return told.sealed.ctime_ns, None
+            return mark.sealed.ctime_ns, None
     except FileNotFoundError:
         flaw = "Loadstone left no mark there"
     except (OSError, ValueError):

@@ -36,8 +36,8 @@ def keep(asked: plan.Plan) -> tuple[plan.Plan, str]:
         raise make_error(InputError, "plan.journal.empty")
     sizes = {stream.verify.block_bytes for stream in writers if stream.verify is not None}
     if len(sizes) > 1:
-        told = ", ".join(str(size) for size in sorted(sizes))
-        raise make_error(InputError, "plan.journal.sizes", sizes=told)
+        size_list = ", ".join(str(size) for size in sorted(sizes))
+        raise make_error(InputError, "plan.journal.sizes", sizes=size_list)
     durable, text = _durable(asked, writers)
     kept = plan.Journal(durable=durable, limit_bytes=LIMIT_BYTES)
     return asked.model_copy(update={"journal": kept}), text
