@@ -70,8 +70,8 @@ def _name(section: Section) -> str:
 
 def _words(entries: Sequence[Entry]) -> list[str]:
     # A name among the options would begin another job: a job's is told before, the defaults' is void.
-    told = [entry for entry in entries if entry.name != "name"]
-    named = [(BY_NAME[entry.name].name if entry.name in BY_NAME else entry.name, entry) for entry in told]
+    options = [entry for entry in entries if entry.name != "name"]
+    named = [(BY_NAME[entry.name].name if entry.name in BY_NAME else entry.name, entry) for entry in options]
     named.sort(key=lambda pair: (pair[0] not in _FIRST, pair[0] in _LAST))
     return [_word(name, entry.value) for name, entry in named]
 

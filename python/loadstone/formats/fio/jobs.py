@@ -91,15 +91,15 @@ class JobReader:
             raise make_error(
                 RefusedError, "formats_fio.jobs.no_effect_without_log", where=set_at["logs.issue_time"]
             )
-        made = lowered(fields, set_at, where=section.where, strict=self.strict)
-        self.keep(made.notes)
+        lowering = lowered(fields, set_at, where=section.where, strict=self.strict)
+        self.keep(lowering.notes)
         return Job.of(
             {
-                **made.fields,
+                **lowering.fields,
                 "name": given or section.name,
                 "section": section.name,
                 "where": section.where,
-                "set_at": made.set_at,
+                "set_at": lowering.set_at,
                 "own_options": _as_text(section.entries),
             }
         )

@@ -97,23 +97,23 @@ def lowered(
 
     Raises InputError and RefusedError for options that do not go together.
     """
-    made = Lowering(dict(fields), dict(set_at), where, strict, base)
+    lowering = Lowering(dict(fields), dict(set_at), where, strict, base)
     if base is None or base.blocks is not None:
-        rw = _direction(made)
-        _sizes(made, rw)
-        _addresses(made)
-        _aging(made, rw)
-        _open_files(made, rw)
-        _zones(made)
-    _seeds(made)
-    _recording(made)
-    _engine(made)
-    _batch(made)
-    _priorities(made)
-    _payload(made)
-    _verification(made)
-    _steady_state(made)
-    return made
+        rw = _direction(lowering)
+        _sizes(lowering, rw)
+        _addresses(lowering)
+        _aging(lowering, rw)
+        _open_files(lowering, rw)
+        _zones(lowering)
+    _seeds(lowering)
+    _recording(lowering)
+    _engine(lowering)
+    _batch(lowering)
+    _priorities(lowering)
+    _payload(lowering)
+    _verification(lowering)
+    _steady_state(lowering)
+    return lowering
 
 
 def _direction(made: Lowering) -> str:
@@ -133,30 +133,30 @@ def _sizes(made: Lowering, rw: str) -> None:
     """Of each direction a split goes before a range, and a range before a fixed size."""
     given = {name: made.fields.pop(f"sizes.{name}", _NONE) for name in _SIZES}
     by_order = bool(made.fields.pop("sizes.bs_is_seq_rand", False))
-    asked = [name for name in _SIZES if any(given[name])]
+    options = [name for name in _SIZES if any(given[name])]
     before = made.base.blocks if made.base else None
-    if not asked and not by_order and before:
+    if not options and not by_order and before:
         return
     standing = before.sizes.bs if before else fixed(DEFAULT_BLOCK_BYTES)
-    found: list[BlockSizes] = [
-        next((given[name][i] for name in asked if given[name][i]), standing[i]) for i in range(3)
+    sizes: list[BlockSizes] = [
+        next((given[name][i] for name in options if given[name][i]), standing[i]) for i in range(3)
     ]
     if by_order:
-        found = [found[1] if rw.startswith("rand") else found[0]] * 3
+        sizes = [sizes[1] if rw.startswith("rand") else sizes[0]] * 3
         if any(share not in (None, 100) for share in made.known("addresses.percentage_random", _NONE)):
             raise make_error(
                 RefusedError, "formats_fio.lower.bs_is_seq_rand", where=made.set_at["sizes.bs_is_seq_rand"]
             )
-    for at, better in enumerate(asked):
-        for worse in asked[at + 1 :]:
+    for at, better in enumerate(options):
+        for worse in options[at + 1 :]:
             if made.set_at[f"sizes.{better}"] != made.set_at[f"sizes.{worse}"]:
                 made.note(
                     "trap", f"sizes.{worse}", f"{worse} has no effect where {better} is given, as in fio"
                 )
-    made.fields["sizes.bs"] = tuple(found)
+    made.fields["sizes.bs"] = tuple(sizes)
     made.fields["outputs.bs_is_seq_rand"] = by_order
-    if asked:
-        made.set_at["sizes.bs"] = made.set_at[f"sizes.{asked[0]}"]
+    if options:
+        made.set_at["sizes.bs"] = made.set_at[f"sizes.{options[0]}"]
 
 
 def _addresses(made: Lowering) -> None:
@@ -249,8 +249,8 @@ def _batch(made: Lowering) -> None:
     before = None if made.base is None else made.base.engine.batch
     depth, engine = made.known("engine.iodepth", None) or 1, made.known("engine.ioengine", None)
     if made.base is None and "submit" not in given and depth > 1 and engine in _BATCHING:
-        told = "iodepth_batch is not set: several I/Os go at once, of sequential direct ones two (fio: one)"
-        made.note("info", "engine.iodepth", told)
+        text = "iodepth_batch is not set: several I/Os go at once, of sequential direct ones two (fio: one)"
+        made.note("info", "engine.iodepth", text)
     if given:
         standing = BatchSizes(submit=1, complete_min=1, complete_max=0) if before is None else before
         made.fields["engine.batch"] = standing.model_copy(update=given)
@@ -293,16 +293,16 @@ def _priorities(made: Lowering) -> None:
 def _payload(made: Lowering) -> None:
     """Make compressible and repeated content anew for each write, unless an option says that it is not."""
     before = PayloadRequests() if made.base is None else made.base.payload
-    asked = [name for name in made.fields if name.startswith(("payload.compress_", "payload.dedupe_"))]
-    if not asked:
+    names = [name for name in made.fields if name.startswith(("payload.compress_", "payload.dedupe_"))]
+    if not names:
         return
-    given = {name.removeprefix("payload."): made.fields.pop(name) for name in asked}
+    given = {name.removeprefix("payload."): made.fields.pop(name) for name in names}
     compress, repeat = _compressible(given, before), _repeated(made, given, before)
     made.fields |= {"payload.compress": compress, "payload.repeat": repeat}
     for part, name in (("compress", "compress_percent"), ("repeat", "dedupe_percent")):
         made.set_at[f"payload.{part}"] = made.at(f"payload.{name}")
-    told = made.set_at if made.base is None else {**made.base.set_at, **made.set_at}
-    if "payload.refill_buffers" not in told:
+    set_at = made.set_at if made.base is None else {**made.base.set_at, **made.set_at}
+    if "payload.refill_buffers" not in set_at:
         made.fields["payload.refill_buffers"] = bool(compress or repeat)
 
 
@@ -363,10 +363,10 @@ def _verification(made: Lowering) -> None:
 def _steady_state(made: Lowering) -> None:
     """Leave out a steady state that is never looked for."""
     rule, duration = "steady.rule", "steady.duration_ns"
-    asked = made.known(rule, None) is not None
-    if asked == bool(made.known(duration, None)):
+    has_rule = made.known(rule, None) is not None
+    if has_rule == bool(made.known(duration, None)):
         return
-    name, missing = (rule, "ss_dur") if asked else (duration, "ss")
+    name, missing = (rule, "ss_dur") if has_rule else (duration, "ss")
     if not made.strict:
         raise make_error(
             RefusedError, "formats_fio.lower.no_effect_without", where=made.at(name), missing=missing

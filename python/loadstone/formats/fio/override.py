@@ -45,9 +45,9 @@ def with_options(workload: Workload, options: Mapping[str, str], where: Where) -
     jobs = []
     for job in workload.jobs:
         base = _of_blocks(job, fields, set_at)
-        made = lowered(fields, set_at, where=job.where, base=base)
-        reader.keep(made.notes)
-        jobs.append(base.changed({**made.fields, "set_at": {**job.set_at, **made.set_at}}))
+        lowering = lowered(fields, set_at, where=job.where, base=base)
+        reader.keep(lowering.notes)
+        jobs.append(base.changed({**lowering.fields, "set_at": {**job.set_at, **lowering.set_at}}))
     return workload.model_copy(update={"jobs": tuple(jobs), "notes": (*workload.notes, *reader.notes)})
 
 

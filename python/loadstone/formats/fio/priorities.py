@@ -30,9 +30,9 @@ def _pair(name: str, field: str, low: int, high: int, why: str) -> Option:
         if len(parts) > 2:
             raise reading.error(f"found {len(parts)} values in {value!r}, expected at most read,write")
         before = fields.get(field, (None, None))
-        found = [numbers.integer(part, reading, low, high) if part else None for part in parts]
-        found = found * 2 if len(found) == 1 else found
-        return {field: tuple(old if new is None else new for new, old in zip(found, before, strict=True))}
+        values = [numbers.integer(part, reading, low, high) if part else None for part in parts]
+        values = values * 2 if len(values) == 1 else values
+        return {field: tuple(old if new is None else new for new, old in zip(values, before, strict=True))}
 
     return honoured(name, read, why=why)
 

@@ -174,30 +174,30 @@ def _targets(value: str | None, reading: Reading, before: Mapping[str, Any]) -> 
     names = values.name_list(value or "", reading)
     if "-" in names:
         raise reading.error("'-' is standard input or output", "load tests need a file or a device")
-    found = tuple({"path": name, "written": name} for name in names)
+    targets = tuple({"path": name, "written": name} for name in names)
     earlier = before.get("placement.targets", ())
     if not earlier:
-        return {"placement.targets": found}
+        return {"placement.targets": targets}
     first = ":".join(one["written"] for one in earlier)
     kept = "all are used" if reading.strict else f"only {value} is used"
     reading.note("trap", f"filename={first} was given before, and fio would use its files, too: {kept}")
-    return {"placement.targets": (*earlier, *found) if reading.strict else found}
+    return {"placement.targets": (*earlier, *targets) if reading.strict else targets}
 
 
 def _ignored_errors(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
     parts = (value or "").split(",")
-    found = [values.error_numbers(part, reading) for part in parts[:2]]
+    errors = [values.error_numbers(part, reading) for part in parts[:2]]
     if len(parts) > 2 and parts[2].strip():
         raise reading.error("lists errors of verification", "verification is not supported yet")
     return {
-        "errors.ignore_read_errors": found[0],
-        "errors.ignore_write_errors": found[1] if len(found) > 1 else (),
+        "errors.ignore_read_errors": errors[0],
+        "errors.ignore_write_errors": errors[1] if len(errors) > 1 else (),
     }
 
 
 def _verify_pattern(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
-    found, offsets = values.pattern_with_offsets(value or "", reading)
-    return {"verification.verify_pattern": found, "verification.verify_pattern_offsets": offsets}
+    pattern, offsets = values.pattern_with_offsets(value or "", reading)
+    return {"verification.verify_pattern": pattern, "verification.verify_pattern_offsets": offsets}
 
 
 def _block_size(value: str | None, reading: Reading, fields: Mapping[str, Any]) -> Fields:
@@ -440,10 +440,10 @@ def _memory_policy(text: str, reading: Reading) -> dict[str, object]:
 
 
 def _share_in_time(text: str, reading: Reading) -> float:
-    found = values.real(text.strip().removesuffix("%"), reading)
-    if not 0 < found <= 100:
+    percent = values.real(text.strip().removesuffix("%"), reading)
+    if not 0 < percent <= 100:
         raise reading.error(f"found {text!r}, expected a percentage above 0, at most 100")
-    return found
+    return percent
 
 
 def _microseconds(text: str, reading: Reading) -> int:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def sections(tokens: Sequence[str], parser: Parser) -> list[Section]:
     """Return the sections that `--option[=value]` and `--option value` tokens make."""
-    found: list[Section] = []
+    all_sections: list[Section] = []
     waiting = list(tokens)
     while waiting:
         name, value = _option(waiting)
@@ -29,13 +29,13 @@ def sections(tokens: Sequence[str], parser: Parser) -> list[Section]:
                 raise make_error(
                     InputError, "formats_fio.tokens.needs_value", where=Where(COMMAND_LINE, option="--name")
                 )
-            found.append(Section(value, Where(COMMAND_LINE, option=f"--name={value[:64]}")))
+            all_sections.append(Section(value, Where(COMMAND_LINE, option=f"--name={value[:64]}")))
             continue
-        if not found:
-            found.append(Section("global", Where(COMMAND_LINE)))
+        if not all_sections:
+            all_sections.append(Section("global", Where(COMMAND_LINE)))
         line = name if value is None else f"{name}={value}"
-        found[-1].entries.append(parser.entry(line, Where(COMMAND_LINE)))
-    return found
+        all_sections[-1].entries.append(parser.entry(line, Where(COMMAND_LINE)))
+    return all_sections
 
 
 def _option(waiting: list[str]) -> tuple[str, str | None]:

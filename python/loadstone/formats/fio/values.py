@@ -90,12 +90,12 @@ def block_range(text: str, reading: Reading) -> BlockSizes:
 
 def _as_far_as_fio_reads(part: str, text: str, reading: Reading, wanted: str = "a range") -> str:
     """Cut a size where fio stops reading it: after the first number and unit."""
-    found = re.match(r"[^(/-]+(?=[/-])", part.strip())
-    if found is None:
+    match = re.match(r"[^(/-]+(?=[/-])", part.strip())
+    if match is None:
         return part
-    left_out = part.strip()[found.end() :]
-    reading.note("trap", f"{text!r} is not {wanted}: fio reads {found[0]} and leaves out {left_out}; kept")
-    return found[0]
+    left_out = part.strip()[match.end() :]
+    reading.note("trap", f"{text!r} is not {wanted}: fio reads {match[0]} and leaves out {left_out}; kept")
+    return match[0]
 
 
 def _shares(text: str, reading: Reading, read: Callable[[str, Reading], U]) -> list[tuple[str, U | None]]:
@@ -355,10 +355,10 @@ _PATTERN_PART = re.compile(
 
 def pattern(text: str, reading: Reading) -> tuple[int, ...]:
     """Read a pattern that is the same everywhere. Bytes."""
-    found, offsets = pattern_with_offsets(text, reading)
+    pattern_bytes, offsets = pattern_with_offsets(text, reading)
     if offsets:
         raise reading.error("%o stands for an offset: only a verify_pattern has one", "use verify_pattern")
-    return found
+    return pattern_bytes
 
 
 def pattern_with_offsets(text: str, reading: Reading) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -403,20 +403,20 @@ def _pattern_file(name: str, most_bytes: int, reading: Reading) -> bytes:
     """Return a file, or the start of one that is longer than a pattern may be."""
     most_bytes = max(most_bytes, 0)
     try:
-        found = input_file.start(name, most_bytes + 1)
+        content = input_file.start(name, most_bytes + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise reading.error(f"the pattern's file {name!r} cannot be read: {reason}") from None
-    if len(found) > most_bytes:
+    if len(content) > most_bytes:
         reading.note(
             "trap", f"the pattern's file {name!r} is longer: only {most_bytes:,} bytes of it are used"
         )
-    return found[:most_bytes]
+    return content[:most_bytes]
 
 
 def error_numbers(text: str, reading: Reading) -> tuple[int, ...]:
     """Read `EIO:28`."""
-    found: list[int] = []
+    errnos: list[int] = []
     for part in (p.strip() for p in text.split(":")):
         if not part:
             continue
@@ -425,16 +425,16 @@ def error_numbers(text: str, reading: Reading) -> tuple[int, ...]:
             number = abs(int(part))
         if not isinstance(number, int) or number == 0:
             raise reading.error(f"unknown error {part!r}", nearest(part, tuple(errno.errorcode.values())))
-        found.append(number)
-    return tuple(found)
+        errnos.append(number)
+    return tuple(errnos)
 
 
 def percentiles(text: str, reading: Reading) -> tuple[float, ...]:
     """Read `50:90:99.9`."""
-    found = sorted({_percent(part, reading) for part in text.split(":") if part.strip()})
-    if not 1 <= len(found) <= 20:
-        raise reading.error(f"found {len(found)} percentiles, expected 1 to 20")
-    return tuple(found)
+    percents = sorted({_percent(part, reading) for part in text.split(":") if part.strip()})
+    if not 1 <= len(percents) <= 20:
+        raise reading.error(f"found {len(percents)} percentiles, expected 1 to 20")
+    return tuple(percents)
 
 
 def amount_or_none(text: str, reading: Reading, *, over_is_all: bool = False) -> Amount | None:

@@ -47,10 +47,10 @@ class Pair:
         """Return the value as the whole numbers that `names` lists, separated by blanks or commas."""
         wanted = names.split(", ")
         words = self.value.replace(",", " ").split()
-        found = [number(word) for word in words]
-        if len(words) != len(wanted) or None in found:
+        values = [number(word) for word in words]
+        if len(words) != len(wanted) or None in values:
             raise self.wrong(f"{len(wanted)} whole numbers ({names})")
-        return [one for one in found if one is not None]
+        return [one for one in values if one is not None]
 
     def fields(self) -> list[str]:
         """Return what commas separate; a comma at the end separates nothing."""
@@ -65,13 +65,13 @@ class Pair:
 
     def wrong(self, expected: str, *, hint: str | None = None) -> InputError:
         """Make the error of a value that is not what was expected."""
-        found = f"found {self.value[:_SHOWN]!r}" if self.value else "there is no value"
+        shown = f"found {self.value[:_SHOWN]!r}" if self.value else "there is no value"
         return make_error(
             InputError,
             "formats_iometer.lines.found",
             where=self.where,
             hint=hint,
-            found=found,
+            found=shown,
             expected=expected,
         )
 

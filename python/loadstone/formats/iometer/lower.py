@@ -90,15 +90,15 @@ class _ConfigurationLowering:
         check_mapping(self._asked.mapping, self._managers)
         self._check_workers()
         self._tell_managers()
-        made: list[TestRun] = []
+        test_runs: list[TestRun] = []
         longest = max((len(w.specs) for m in self._managers for w in m.workers), default=0)
         for index in range(longest):
             whole = run_cycle.able(self._managers, index)
             where = self._setup.at("test type", self._file.where)
-            made += [self._run(index, step) for step in run_cycle.steps(self._setup, whole, where)]
-        if not made:
+            test_runs += [self._run(index, step) for step in run_cycle.steps(self._setup, whole, where)]
+        if not test_runs:
             raise make_error(InputError, "formats_iometer.lower.no_work", where=self._file.where)
-        return _named_apart(made)
+        return _named_apart(test_runs)
 
     def _note(self, where: Where | None, text: str, kind: NoteKind) -> None:
         self._notes.setdefault((str(where), text), Note(where=where, text=text, kind=kind))
@@ -182,8 +182,8 @@ class _ConfigurationLowering:
             spec = self._specs[worker.specs[index][0].lower()]
             used[spec.name] = spec
             own = {"worker_id": f"{at + 1}.{number + 1}"}
-            made = self._jobs(self._managers[at], worker, spec, count, step.depth)
-            jobs += [job.changed({"own_options": job.own_options | own}) for job in made]
+            worker_jobs = self._jobs(self._managers[at], worker, spec, count, step.depth)
+            jobs += [job.changed({"own_options": job.own_options | own}) for job in worker_jobs]
         name = " + ".join(used)
         factors: dict[str, str | int] = {"access_specification": name, **step.factors}
         shown = " ".join(f"{factor}={value}" for factor, value in step.factors.items())
@@ -361,12 +361,12 @@ class _ConfigurationLowering:
 
 
 def _range(start_sector: int, max_sectors: int) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if start_sector:
-        found["placement.offset"] = Amount(bytes=start_sector * SECTOR_BYTES)
+        fields["placement.offset"] = Amount(bytes=start_sector * SECTOR_BYTES)
     if max_sectors:
-        found["placement.size"] = Amount(bytes=max_sectors * SECTOR_BYTES)
-    return found
+        fields["placement.size"] = Amount(bytes=max_sectors * SECTOR_BYTES)
+    return fields
 
 
 def _job_name(manager: Manager, worker: IometerWorker, places: list[TargetName], *, alone: bool) -> str:

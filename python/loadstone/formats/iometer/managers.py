@@ -163,12 +163,12 @@ def _only_disks(pair: Pair, inside: str) -> None:
 def _end(lines: IcfLines, wanted: str, inside: str) -> None:
     line = lines.take()
     if line is None or not line.is_key or plain(line.text) != wanted:
-        found = "the end of the file" if line is None else repr(line.text[:60])
+        shown = "the end of the file" if line is None else repr(line.text[:60])
         raise make_error(
             InputError,
             "formats_iometer.managers.found",
             where=lines.where(line),
-            found=found,
+            found=shown,
             inside=inside,
             expected=wanted,
         )

@@ -111,8 +111,10 @@ def _version(lines: IcfLines) -> tuple[str, bool]:
     match = _VERSION.match(line.text) if line else None
     if match is None or line is None:
         # Not quoted: nothing says yet that this is a configuration.
-        found = "something else" if line else "an empty file"
-        raise make_error(InputError, "formats_iometer.read.no_version", where=lines.where(line), found=found)
+        content = "something else" if line else "an empty file"
+        raise make_error(
+            InputError, "formats_iometer.read.no_version", where=lines.where(line), found=content
+        )
     parts = (int(match[1]), int(match[2]), int(match[3]))
     if parts[0] >= _FIRST_DATE:
         return line.text[len("Version") :].strip(), parts >= _NAMED_SINCE

@@ -60,35 +60,37 @@ def steps(setup: Setup, whole: dict[Place, int], where: Where) -> list[CycleStep
         check_cycling(setup.workers, "worker", where)
     if kind in _DEPTHS:
         check_cycling(setup.depth, "queue depth", where)
-    found = _steps(setup, whole) if whole else []
-    if len(found) > MAX_RUNS:
+    cycle_steps = _steps(setup, whole) if whole else []
+    if len(cycle_steps) > MAX_RUNS:
         raise make_error(
             InputError,
             "formats_iometer.run_cycle.too_many_runs",
             where=where,
-            found=len(found),
+            found=len(cycle_steps),
             max_runs=MAX_RUNS,
         )
-    return found
+    return cycle_steps
 
 
 def _steps(setup: Setup, whole: dict[Place, int]) -> list[CycleStep]:
     kind = setup.test_type
-    found = [CycleStep(whole)]
+    cycle_steps = [CycleStep(whole)]
     for name, cycling, choose in (
         ("workers", setup.workers, _workers if kind in _WORKERS else None),
         ("targets", setup.targets, _TARGETS.get(kind)),
     ):
         if choose is not None:
-            found = [
+            cycle_steps = [
                 CycleStep(active, factors={**step.factors, name: count})
-                for step in found
+                for step in cycle_steps
                 for count, active in _growing(cycling, step.active, choose)
             ]
     if kind not in _DEPTHS:
-        return found
+        return cycle_steps
     depths = list(_depths(setup))
-    return [CycleStep(s.active, depth, {**s.factors, "iodepth": depth}) for s in found for depth in depths]
+    return [
+        CycleStep(s.active, depth, {**s.factors, "iodepth": depth}) for s in cycle_steps for depth in depths
+    ]
 
 
 def _values(cycling: Cycling) -> Iterator[int]:

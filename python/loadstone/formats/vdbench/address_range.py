@@ -181,15 +181,19 @@ def _spread(access: Access, length: int, where: Where) -> tuple[Distribution | N
     drawn = access.seek.percent > 0
     hot = drawn and access.workload.hotband is not None
     wanted = {"hotband=": hot, "rhpct= or whpct=": bool(hits), "seekpct=poisson": access.seek.midpoint > 0}
-    asked = [word for word, is_wanted in wanted.items() if is_wanted]
-    if not asked:
+    keywords = [word for word, is_wanted in wanted.items() if is_wanted]
+    if not keywords:
         return None, None
-    if len(asked) > 1 or access.seek.percent != 100:
-        beside = asked[1] if len(asked) > 1 else f"seekpct={access.seek.percent:g}"
+    if len(keywords) > 1 or access.seek.percent != 100:
+        beside = keywords[1] if len(keywords) > 1 else f"seekpct={access.seek.percent:g}"
         at = access.workload.at
         where = at.get("rhpct") or at.get("whpct") or at.get("hotband") or at.get("seekpct") or where
         raise make_error(
-            RefusedError, "formats_vdbench.address_range.together", where=where, asked=asked[0], beside=beside
+            RefusedError,
+            "formats_vdbench.address_range.together",
+            where=where,
+            asked=keywords[0],
+            beside=beside,
         )
     if hot:
         return _hot(length, 0, block_bytes), _hot(length, length // _HOT_SHIFT, block_bytes)

@@ -42,17 +42,17 @@ def fields(general: General, reduction: Reduction, transfers: Sizes, say: Say) -
 
     Raises InputError and RefusedError for what does not go together.
     """
-    made: dict[str, Any] = {}
+    job_fields: dict[str, Any] = {}
     compressed, repeated = _reduced(reduction.compression), _reduced(reduction.dedup)
     if compressed:
-        made["payload.compress"] = {"percent": compressed, "chunk_bytes": _CHUNK_BYTES}
+        job_fields["payload.compress"] = {"percent": compressed, "chunk_bytes": _CHUNK_BYTES}
     if compressed or repeated:
-        made["payload.refill_buffers"] = True
+        job_fields["payload.refill_buffers"] = True
     given = pattern(general, reduction.compression, reduction.dedup)
     if given is not None:
-        made["payload.buffer_pattern"] = given
+        job_fields["payload.buffer_pattern"] = given
     if reduction.dedup <= 1:
-        return made
+        return job_fields
     where = reduction.dedup_at
     if general.verified_at is not None:
         raise make_error(RefusedError, "formats_vdbench.content.dedup_and_validate", where=where)
@@ -61,13 +61,13 @@ def fields(general: General, reduction: Reduction, transfers: Sizes, say: Say) -
     every = [*(size for size, _ in transfers.pairs), transfers.step_bytes]
     whole_units(general, every, f"a transfer of {shown_sizes(transfers)}", "xfersize=")
     if repeated:
-        made["payload.repeat"] = {"percent": repeated, "unit_bytes": general.dedupunit}
+        job_fields["payload.repeat"] = {"percent": repeated, "unit_bytes": general.dedupunit}
     say(
         where,
         f"{repeated}% of what is written repeats something earlier, a dedupunit= at a "
         "time and wherever it goes; vdbench repeats by address",
     )
-    return made
+    return job_fields
 
 
 def whole_units(general: General, sizes: Sequence[int], what: str, keyword: str) -> None:
@@ -108,7 +108,7 @@ def pattern(general: General, ratio: float, dedup: float) -> tuple[int, ...] | N
         if given:
             raise make_error(InputError, "formats_vdbench.content.exclusive", where=where, other=other)
     try:
-        found = input_file.start(general.pattern, MAX_PATTERN_BYTES + 1)
+        content = input_file.start(general.pattern, MAX_PATTERN_BYTES + 1)
     except OSError as error:
         raise make_error(
             InputError,
@@ -117,7 +117,7 @@ def pattern(general: General, ratio: float, dedup: float) -> tuple[int, ...] | N
             pattern=general.pattern,
             reason=error.strerror,
         ) from error
-    if len(found) > MAX_PATTERN_BYTES:
+    if len(content) > MAX_PATTERN_BYTES:
         raise make_error(
             RefusedError,
             "formats_vdbench.content.pattern_large",
@@ -125,14 +125,14 @@ def pattern(general: General, ratio: float, dedup: float) -> tuple[int, ...] | N
             pattern=general.pattern,
             max_pattern=MAX_PATTERN_BYTES,
         )
-    whole = found[: len(found) - len(found) % WORD_BYTES]
+    whole = content[: len(content) - len(content) % WORD_BYTES]
     if not whole:
         raise make_error(
             InputError,
             "formats_vdbench.content.pattern_small",
             where=where,
             pattern=general.pattern,
-            found=len(found),
+            found=len(content),
             word=WORD_BYTES,
         )
     return tuple(whole)

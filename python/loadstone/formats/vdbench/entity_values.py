@@ -82,12 +82,12 @@ ONE_SIZE: Final = Sizes(((4096, 100.0),))
 
 def span(parameter: Parameter) -> Span:
     """Read `range=(low,high)`."""
-    found = numbers(parameter)
-    if len(found) != 2:
+    bounds = numbers(parameter)
+    if len(bounds) != 2:
         raise parameter.error(
-            f"found {len(found)} values, expected where it begins and ends", "write (10,20)"
+            f"found {len(bounds)} values, expected where it begins and ends", "write (10,20)"
         )
-    low, high = found[0].value, found[1].value
+    low, high = bounds[0].value, bounds[1].value
     if not 0 <= low < high:
         raise parameter.error(f"from {low:g} to {high:g}: the second must be larger than the first")
     if low <= 100 and high <= LARGEST_PERCENT and high > 100 and high - low >= 100:
@@ -97,20 +97,20 @@ def span(parameter: Parameter) -> Span:
 
 def flags(parameter: Parameter) -> tuple[str, ...]:
     """Read open flags by name, or their bits as 0x4000."""
-    found: list[str] = []
+    flag_names: list[str] = []
     for text in texts(parameter):
         word = text.lower()
         if word.startswith("0x"):
-            found += _bits(parameter, word)
+            flag_names += _bits(parameter, word)
         elif word in _FLAGS:
-            found.append(word)
+            flag_names.append(word)
         else:
             raise parameter.error(
                 f"found {text[:40]!r}", "valid on Linux are: " + ", ".join(_FLAGS) + ", or bits as 0x4000"
             )
-    if "directio_off" in found and {"directio", "o_direct"} & set(found):
+    if "directio_off" in flag_names and {"directio", "o_direct"} & set(flag_names):
         raise parameter.error("directio_off and directio exclude each other")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(flag_names))
 
 
 def _bits(parameter: Parameter, word: str) -> list[str]:
@@ -118,26 +118,26 @@ def _bits(parameter: Parameter, word: str) -> list[str]:
         left = int(word, 16)
     except ValueError:
         raise parameter.error(f"found {word[:40]!r}, expected bits such as 0x4000") from None
-    found = []
+    flag_names = []
     for bits, name in _HEX_BITS.items():
         if left & bits == bits:
-            found.append(name)
+            flag_names.append(name)
             left &= ~bits
-    if left or not found:
+    if left or not flag_names:
         raise parameter.error(
             f"the bits {left:#x} of {word} are not known",
             "known are 0x4000 (O_DIRECT), 0x1000 (O_DSYNC) and 0x101000 (O_SYNC)",
         )
-    return found
+    return flag_names
 
 
 def sizes(parameter: Parameter) -> Sizes:
     """Read `xfersize=`: one size, `(size,percent,...)` or `(min,max,align)`."""
-    found = [number.value for number in numbers(parameter)]
-    if len(found) == 1:
-        return Sizes(((_bytes(parameter, found[0]), 100.0),))
-    if len(found) == 3:
-        low, high, step = (_bytes(parameter, value) for value in found)
+    values = [number.value for number in numbers(parameter)]
+    if len(values) == 1:
+        return Sizes(((_bytes(parameter, values[0]), 100.0),))
+    if len(values) == 3:
+        low, high, step = (_bytes(parameter, value) for value in values)
         if low >= high:
             raise parameter.error(
                 f"(min,max,align): {low} is not below {high}", "pairs of size and percent need an even count"
@@ -147,11 +147,11 @@ def sizes(parameter: Parameter) -> Sizes:
                 f"(min,max,align) means more than {MAX_STEPS} sizes", "raise the third value"
             )
         return Sizes(((low, 50.0), (high, 50.0)), step_bytes=step)
-    if len(found) % 2:
+    if len(values) % 2:
         raise parameter.error(
-            f"found {len(found)} values, expected pairs of size and percent", "write (4k,60,8k,40)"
+            f"found {len(values)} values, expected pairs of size and percent", "write (4k,60,8k,40)"
         )
-    pairs = [(_bytes(parameter, size), share) for size, share in zip(found[::2], found[1::2], strict=True)]
+    pairs = [(_bytes(parameter, size), share) for size, share in zip(values[::2], values[1::2], strict=True)]
     total = sum(share for _, share in pairs)
     if round(total) != 100 or any(share < 0 for _, share in pairs):
         raise parameter.error(f"the percentages add up to {total:g}, expected 100")
@@ -207,8 +207,8 @@ def _plain_number(parameter: Parameter, word: str) -> float:
 
 def sectors(parameter: Parameter) -> int:
     """Read bytes in whole sectors."""
-    found = numbers(parameter)
-    value = found[0].value if len(found) == 1 else -1.0
+    values = numbers(parameter)
+    value = values[0].value if len(values) == 1 else -1.0
     if value < 0 or value % SECTOR_BYTES:
         raise parameter.error(f"found {parameter.text!r}, expected one multiple of {SECTOR_BYTES} bytes")
     return int(value)
@@ -216,28 +216,28 @@ def sectors(parameter: Parameter) -> int:
 
 def some_sectors(parameter: Parameter) -> int:
     """Read bytes in whole sectors, at least one."""
-    found = sectors(parameter)
-    if not found:
+    size_bytes = sectors(parameter)
+    if not size_bytes:
         raise parameter.error(f"found {parameter.text!r}, expected {SECTOR_BYTES} bytes or a multiple of it")
-    return found
+    return size_bytes
 
 
 def positive(parameter: Parameter) -> float:
     """Read one number above 0."""
-    found = numbers(parameter)
-    if len(found) != 1 or found[0].value <= 0:
+    values = numbers(parameter)
+    if len(values) != 1 or values[0].value <= 0:
         raise parameter.error(f"found {parameter.text!r}, expected one number above 0")
-    return found[0].value
+    return values[0].value
 
 
 def divided(parameter: Parameter) -> int:
     """Read `n`, or `(n,m)` for n divided by m."""
-    found = [number.value for number in numbers(parameter)]
-    if len(found) > 2 or found[0] < 1 or found[-1] < 1:
+    terms = [number.value for number in numbers(parameter)]
+    if len(terms) > 2 or terms[0] < 1 or terms[-1] < 1:
         raise parameter.error(
             f"found {parameter.text!r}, expected a number above 0, or (n,m) for n divided by m"
         )
-    value = int(found[0]) if len(found) == 1 else int(found[0]) // int(found[1])
+    value = int(terms[0]) if len(terms) == 1 else int(terms[0]) // int(terms[1])
     if value < 1:
         raise parameter.error(f"{parameter.text} is less than 1")
     return value
@@ -253,12 +253,12 @@ def threads(parameter: Parameter) -> int:
 
 def start_and_count(parameter: Parameter) -> tuple[int, int]:
     """Read `count=(start,count)`."""
-    found = [number.value for number in numbers(parameter)]
-    if len(found) != 2 or any(value != int(value) or value < 0 for value in found) or not found[1]:
+    values = [number.value for number in numbers(parameter)]
+    if len(values) != 2 or any(value != int(value) or value < 0 for value in values) or not values[1]:
         raise parameter.error(f"found {parameter.text!r}, expected the first number and how many: (1,8)")
-    if found[1] > 10_000:
-        raise parameter.error(f"{found[1]:g} are too many: at most 10000")
-    return int(found[0]), int(found[1])
+    if values[1] > 10_000:
+        raise parameter.error(f"{values[1]:g} are too many: at most 10000")
+    return int(values[0]), int(values[1])
 
 
 def skew_shares(asked: Sequence[float | None], most_off: float, run: str, where: Where) -> list[float]:

@@ -214,9 +214,9 @@ def _formatting(file: ParameterFile, runs: Sequence[ParameterFileRun]) -> list[P
 
 
 def _run(file: ParameterFile, definition: RunDefinition, turn: Turn, times: Times) -> ParameterFileRun:
-    asked = definition.fwdrate if file.on_files else definition.iorate
+    rates = definition.fwdrate if file.on_files else definition.iorate
     looped = turn.values.get(RATE)
-    if not asked:
+    if not rates:
         word = "fwdrate" if file.on_files else RATE
         raise make_error(
             InputError,
@@ -225,7 +225,7 @@ def _run(file: ParameterFile, definition: RunDefinition, turn: Turn, times: Time
             definition=definition.name,
             word=word,
         )
-    rate = looped if isinstance(looped, IoRate) else asked[0]
+    rate = looped if isinstance(looped, IoRate) else rates[0]
     if rate.kind == "number" and rate.value == 0 and not definition.arrivals.variable:
         raise make_error(
             InputError,
@@ -276,8 +276,8 @@ def _each_set(file: ParameterFile) -> Iterator[RunDefinition]:
     """Repeat run definitions with `sd=single`, `sd=range` and `sd=setsofN` over the SDs."""
     names = [storage.name for storage in file.storages]
     for run in file.runs:
-        asked = run.sds[0] if run.sds and len(run.sds) == 1 else ""
-        match = _SETS.match(asked)
+        word = run.sds[0] if run.sds and len(run.sds) == 1 else ""
+        match = _SETS.match(word)
         if match and int(match[1] or 1) == 0:
             raise make_error(InputError, "formats_vdbench.expand.sets_of_none", where=run.at["sds"])
         if match:
@@ -286,7 +286,7 @@ def _each_set(file: ParameterFile) -> Iterator[RunDefinition]:
             for begin in range(0, len(order), size):
                 part = tuple(order[begin : begin + size])
                 yield replace(run, name="_".join((run.name, *part)), sds=part)
-        elif asked == "range":
+        elif word == "range":
             for end in range(1, len(names) + 1):
                 yield replace(run, name=f"{run.name}_{names[0]}-{names[end - 1]}", sds=tuple(names[:end]))
         else:
@@ -377,10 +377,10 @@ def _storages(file: ParameterFile, definition: RunDefinition, workload: Workload
             InputError, "formats_vdbench.expand.no_sd", where=workload.where, workload=workload.name
         )
     known = {storage.name: storage for storage in file.storages}
-    found: list[Storage] = []
+    storages: list[Storage] = []
     for word in words:
         for storage in meant(word, known, "sd", where):
-            if storage in found:
+            if storage in storages:
                 raise make_error(
                     InputError,
                     "formats_vdbench.expand.sd_twice",
@@ -388,8 +388,8 @@ def _storages(file: ParameterFile, definition: RunDefinition, workload: Workload
                     storage=storage.name,
                     workload=workload.name,
                 )
-            found.append(storage)
-    return found
+            storages.append(storage)
+    return storages
 
 
 def _shares(workloads: Sequence[WorkloadDefinition], definition: RunDefinition) -> list[float | None]:

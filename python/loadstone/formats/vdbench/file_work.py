@@ -48,8 +48,8 @@ class FileWork:
 def meant(word: str, known: Mapping[str, Entity], kind: str, where: Where) -> list[Entity]:
     """Return the entities a name means, `*` standing for anything."""
     pattern = re.compile(".*".join(re.escape(part) for part in word.split("*")) + r"\Z")
-    found = [entity for name, entity in known.items() if pattern.match(name)]
-    if not found:
+    entities = [entity for name, entity in known.items() if pattern.match(name)]
+    if not entities:
         raise make_error(
             InputError,
             "formats_vdbench.file_work.unknown",
@@ -58,7 +58,7 @@ def meant(word: str, known: Mapping[str, Entity], kind: str, where: Where) -> li
             found=kind,
             word=word,
         )
-    return found
+    return entities
 
 
 def file_works(file: ParameterFile, definition: RunDefinition, turn: Turn) -> tuple[FileWork, ...]:
@@ -77,7 +77,7 @@ def file_works(file: ParameterFile, definition: RunDefinition, turn: Turn) -> tu
             where=definition.where,
             definition=definition.name,
         )
-    found: list[FileWork] = []
+    works: list[FileWork] = []
     for workload in workloads or [file.default_file_workload]:
         words = definition.fsds if definition.fsds is not None else workload.fsds
         where = definition.at.get("fsds") or workload.at.get("fsds") or workload.where
@@ -86,9 +86,9 @@ def file_works(file: ParameterFile, definition: RunDefinition, turn: Turn) -> tu
                 InputError, "formats_vdbench.file_work.no_fsd", where=workload.where, workload=workload.name
             )
         these = {one.name: one for word in words for one in meant(word, systems, "fsd", where)}
-        found += _on_systems(workload, list(these.values()), definition, turn, systems)
+        works += _on_systems(workload, list(these.values()), definition, turn, systems)
     anchors: dict[str, FileSystem] = {}
-    for work in found:
+    for work in works:
         for system in (work.system, work.goal):
             if system is not None and anchors.setdefault(system.anchor, system) is not system:
                 raise make_error(
@@ -98,7 +98,7 @@ def file_works(file: ParameterFile, definition: RunDefinition, turn: Turn) -> tu
                     anchors=anchors[system.anchor].name,
                     system=system.name,
                 )
-    return tuple(found)
+    return tuple(works)
 
 
 def _on_systems(

@@ -140,7 +140,7 @@ def _job(file: ParameterFile, run: ParameterFileRun, work: FileWork, rate: float
             "as in vdbench",
             "trap",
         )
-    made = {
+    fields = {
         **_common(run, system, workload),
         **_written(file, run, work, reads, note),
         **verified(file, note),
@@ -155,19 +155,19 @@ def _job(file: ParameterFile, run: ParameterFileRun, work: FileWork, rate: float
         **_direction(work, reads),
     }
     if work.goal is not None:
-        made["placement.targets"] = (
-            *made["placement.targets"],
+        fields["placement.targets"] = (
+            *fields["placement.targets"],
             TargetName(path=work.goal.anchor, written=work.goal.anchor),
         )
     if rate is None:
-        del made["pacing.rate_process"]
-    made["own_options"] |= {
+        del fields["pacing.rate_process"]
+    fields["own_options"] |= {
         "operation": "rdpct" if reads is not None else work.operation,
         "threads": str(work.threads),
         **({"rdpct": f"{reads:g}"} if reads is not None else {}),
         **({"skew": f"{work.skew:g}"} if work.skew is not None else {}),
     }
-    return Job.of(made)
+    return Job.of(fields)
 
 
 def _bounded(run: ParameterFileRun, jobs: list[Job], note: Say) -> list[Job]:
@@ -228,7 +228,7 @@ def _reads(run: ParameterFileRun, work: FileWork) -> float | None:
 
 def _direction(work: FileWork, reads: float | None) -> dict[str, Any]:
     way = "write" if work.operation in ("write", "create") else "read"
-    made: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if reads is not None:
         if reads != int(reads):
             raise make_error(
@@ -239,10 +239,10 @@ def _direction(work: FileWork, reads: float | None) -> dict[str, Any]:
             )
         way = "read" if reads == 100 else "write" if reads == 0 else "rw"
         if way == "rw":
-            made["mix.read_percent"] = int(reads)
+            fields["mix.read_percent"] = int(reads)
     if work.workload.fileio[0] == "random" and (reads is not None or work.operation in TRANSFERS):
-        return {**made, "mix.rw": f"rand{way}", "addresses.norandommap": True}
-    return {**made, "mix.rw": way}
+        return {**fields, "mix.rw": f"rand{way}", "addresses.norandommap": True}
+    return {**fields, "mix.rw": way}
 
 
 def sized_transfers(run: ParameterFileRun, workload: FileWorkload) -> dict[str, Any]:
@@ -322,8 +322,8 @@ def _content(
         dedup=general.dedupratio or 1.0,
         dedup_at=general.at.get("dedupratio", system.where),
     )
-    made = content.fields(general, reduction, transfers, note)
-    if "payload.repeat" in made:
+    fields = content.fields(general, reduction, transfers, note)
+    if "payload.repeat" in fields:
         tree = tree_shape.shape(system, run.turn)
         if tree.around:
             raise make_error(
@@ -334,7 +334,7 @@ def _content(
             )
         every = [size for size, _ in tree.sizes]
         content.whole_units(general, every, f"the size of a file of fsd={system.name}", "sizes=")
-    return made
+    return fields
 
 
 def _work(run: ParameterFileRun, work: FileWork, rate: float | None, note: Say) -> dict[str, Any]:
@@ -354,11 +354,11 @@ def _work(run: ParameterFileRun, work: FileWork, rate: float | None, note: Say) 
         raise make_error(InputError, "formats_vdbench.files.sequential_delete", where=where)
     if "delete" in more and not delete:
         note(where, "delete changes nothing: only writes delete a file before", "harmless")
-    made = tree_shape.shape(system, run.turn)
+    shape = tree_shape.shape(system, run.turn)
     on_directories = operation in ("mkdir", "rmdir")
     return {
         "kind": "tree",
-        "shape": made,
+        "shape": shape,
         "operation": operation,
         # Files are selected; directories are taken as they come.
         "select": FileSelection() if on_directories else _select(workload),
@@ -366,7 +366,7 @@ def _work(run: ParameterFileRun, work: FileWork, rate: float | None, note: Say) 
         "delete_before": delete,
         "fill": False,  # Only a format fills what it creates.
         "shared": "shared" in more and operation not in ALONE,
-        "working_set_bytes": 0 if on_directories else _working_set(system, run.turn, made),
+        "working_set_bytes": 0 if on_directories else _working_set(system, run.turn, shape),
         "rate_ops": rate,
         **_stop(workload),
     }
@@ -374,17 +374,17 @@ def _work(run: ParameterFileRun, work: FileWork, rate: float | None, note: Say) 
 
 def _working_set(system: FileSystem, turn: Turn, made: TreeShape) -> int:
     looped = turn.number("wss")
-    asked = int(system.workingsetsize or 0) if looped is None else int(looped)
-    if asked > made.expected_bytes and len(made.sizes) == 1 and not made.around:
+    working_set_bytes = int(system.workingsetsize or 0) if looped is None else int(looped)
+    if working_set_bytes > made.expected_bytes and len(made.sizes) == 1 and not made.around:
         raise make_error(
             InputError,
             "formats_vdbench.files.working_set",
             where=system.at.get("workingsetsize", system.where),
-            asked=shown(asked),
+            asked=shown(working_set_bytes),
             expected=shown(made.expected_bytes),
             system=system.name,
         )
-    return asked
+    return working_set_bytes
 
 
 def _stop(workload: FileWorkload) -> dict[str, int]:
@@ -446,19 +446,19 @@ def _format(file: ParameterFile, run: ParameterFileRun, note: Say) -> list[Job]:
         }
         if "limited" in flags:
             common |= {"limits.runtime_ns": run.times.elapsed * SECOND_NS}
-        made = tree_shape.shape(system, run.turn)
-        for operation, found in zip(stages, jobs, strict=True):
+        shape = tree_shape.shape(system, run.turn)
+        for operation, stage_jobs in zip(stages, jobs, strict=True):
             own = {**common["own_options"], "operation": operation, "threads": str(workload.threads)}
             tree = {
                 "kind": "tree",
-                "shape": made,
+                "shape": shape,
                 "operation": operation,
                 "clear": clean or not restart,
                 # A run that only removes has something to do where there is nothing, too.
                 "removes": operation == "delete" or (operation == "rmdir" and not clean),
             }
             name = f"format.{system.name}.{operation}"
-            found.append(Job.of({**common, "own_options": own, "name": name, "work": tree}))
+            stage_jobs.append(Job.of({**common, "own_options": own, "name": name, "work": tree}))
     for later in jobs[1:]:
         later[0] = later[0].changed({"schedule.stonewall": True})
     return [job for stage in jobs for job in stage]
@@ -467,12 +467,12 @@ def _format(file: ParameterFile, run: ParameterFileRun, note: Say) -> list[Job]:
 def _say_threads(run: ParameterFileRun, note: Say) -> None:
     """Say where threads do not divide over file systems and operations."""
     used: dict[str, int] = {}
-    asked: dict[str, tuple[int, Where]] = {}
+    requested: dict[str, tuple[int, Where]] = {}
     for work in run.file_works:
         used[work.workload.name] = used.get(work.workload.name, 0) + work.threads
         where = work.workload.at.get("threads", work.workload.where)
-        asked[work.workload.name] = (work.asked_threads, where)
-    for name, (wanted, where) in asked.items():
+        requested[work.workload.name] = (work.asked_threads, where)
+    for name, (wanted, where) in requested.items():
         if used[name] != wanted:
             note(
                 where,

@@ -101,15 +101,15 @@ class FileWorkload:
 
 def _sizes(parameter: Parameter) -> tuple[tuple[int, float], ...]:
     """Read `sizes=`; an average is told by a second value of 0."""
-    found = [item.value for item in numbers(parameter)]
-    if any(value < 0 for value in found):
+    values = [item.value for item in numbers(parameter)]
+    if any(value < 0 for value in values):
         raise parameter.error(f"found {parameter.text[:40]!r}, expected sizes")
-    if len(found) == 1:
-        return ((int(found[0]), 100.0),)
-    if len(found) % 2:
-        raise parameter.error(f"found {len(found)} values, expected pairs of size and percent")
-    pairs = tuple((int(size), share) for size, share in zip(found[::2], found[1::2], strict=True))
-    if len(found) == 2 and found[1] == 0:
+    if len(values) == 1:
+        return ((int(values[0]), 100.0),)
+    if len(values) % 2:
+        raise parameter.error(f"found {len(values)} values, expected pairs of size and percent")
+    pairs = tuple((int(size), share) for size, share in zip(values[::2], values[1::2], strict=True))
+    if len(values) == 2 and values[1] == 0:
         return pairs
     total = sum(share for _, share in pairs)
     if int(total) != 100:
@@ -118,8 +118,8 @@ def _sizes(parameter: Parameter) -> tuple[tuple[int, float], ...]:
 
 
 def _bytes(parameter: Parameter) -> int:
-    found = numbers(parameter)
-    if found[0].percent:
+    values = numbers(parameter)
+    if values[0].percent:
         raise parameter.error("a percentage is only for a run definition")
     return entity_values.divided(parameter)
 
@@ -154,39 +154,39 @@ def _fileio(parameter: Parameter) -> tuple[str, ...]:
 
 def _fileselect(parameter: Parameter) -> tuple[str, ...]:
     ways = ("random", "sequential", "seqnz", "sequentialnz", "once", "poisson", "skewed")
-    found = []
+    selection = []
     for word in texts(parameter):
         number_text = word.removeprefix("midpoint=")
         if number_text.replace(".", "", 1).isdigit():
-            found.append(number_text)
+            selection.append(number_text)
         else:
-            found.append(choice(parameter, word, ways))
-    return tuple(found)
+            selection.append(choice(parameter, word, ways))
+    return tuple(selection)
 
 
 def formats(parameter: Parameter) -> tuple[str, ...]:
     """Read `format=` of a run definition; a `no` among others wins."""
     exact = ("restart", "only", "once", "clean", "limited", "complete")
-    found = []
+    words = []
     for word in texts(parameter):
         lower = word.lower()
-        found.append(
+        words.append(
             lower if lower in exact else choice(parameter, lower, ("no", "yes", "directories", *exact))
         )
-    if "no" in found:
+    if "no" in words:
         return ("no",)
-    if "complete" in found and len(found) > 1:
+    if "complete" in words and len(words) > 1:
         raise parameter.error("complete excludes every other format")
-    if "limited" in found and "only" not in found:
+    if "limited" in words and "only" not in words:
         raise parameter.error("limited needs only", "write format=(only,limited)")
-    return tuple(found)
+    return tuple(words)
 
 
 def _files(parameter: Parameter) -> int:
-    found = whole(parameter, least=1)
-    if found > MAX_FILES:
-        raise parameter.error(f"{found} files in one directory are too many: at most {MAX_FILES}")
-    return found
+    count = whole(parameter, least=1)
+    if count > MAX_FILES:
+        raise parameter.error(f"{count} files in one directory are too many: at most {MAX_FILES}")
+    return count
 
 
 def _level(parameter: Parameter) -> int:
@@ -198,18 +198,18 @@ def _width(parameter: Parameter) -> int:
 
 
 def _stopafter(parameter: Parameter) -> Number:
-    found = number(parameter)
-    most = MAX_STOP_PERCENT if found.percent else 2**63
-    if not 1 <= found.value < most or found.value != int(found.value):
+    limit = number(parameter)
+    most = MAX_STOP_PERCENT if limit.percent else 2**63
+    if not 1 <= limit.value < most or limit.value != int(limit.value):
         raise parameter.error(f"found {parameter.text!r}, expected a count or a whole percentage")
-    return found
+    return limit
 
 
 def _transfer_sizes(parameter: Parameter) -> Sizes:
-    found = entity_values.sizes(parameter)
-    if found.step_bytes:
+    sizes = entity_values.sizes(parameter)
+    if sizes.step_bytes:
         raise parameter.error("(min,max,align) is for wd=", "write one size, or (4k,60,8k,40)")
-    return found
+    return sizes
 
 
 FSD: Final = Table(

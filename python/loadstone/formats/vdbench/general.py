@@ -124,15 +124,15 @@ def command(parameter: Parameter) -> str:
 
 
 def _validate(parameter: Parameter) -> tuple[str, ...]:
-    found = tuple(choice(parameter, word, _VALIDATIONS) for word in texts(parameter))
-    return () if "no" in found else found
+    words = tuple(choice(parameter, word, _VALIDATIONS) for word in texts(parameter))
+    return () if "no" in words else words
 
 
 def _journal(parameter: Parameter) -> bool:
-    found = [choice(parameter, word, _JOURNALS) for word in texts(parameter)]
-    if "no" in found:
+    words = [choice(parameter, word, _JOURNALS) for word in texts(parameter)]
+    if "no" in words:
         return False
-    for word in found:
+    for word in words:
         if word == "maponly":
             raise make_error(RefusedError, "formats_vdbench.general.maponly", where=parameter.where)
         if word not in ("yes", "noflush"):
@@ -143,8 +143,8 @@ def _journal(parameter: Parameter) -> bool:
 
 
 def _histogram(parameter: Parameter) -> tuple[str, ...]:
-    found = tuple(word.lower() for word in texts(parameter))
-    bounds = [word for word in found if word not in ("default", "suppress")]
+    words = tuple(word.lower() for word in texts(parameter))
+    bounds = [word for word in words if word not in ("default", "suppress")]
     for word in bounds:
         if not word[:-1].isdigit() or word[-1] not in "ums":
             raise parameter.error(f"found {word[:40]!r}, expected bounds such as 500u, 2m or 1s")
@@ -153,7 +153,7 @@ def _histogram(parameter: Parameter) -> tuple[str, ...]:
     ordered = [bucket_us(word) for word in bounds]
     if ordered != sorted(set(ordered)):
         raise parameter.error("the bounds do not go up")
-    return tuple(word for word in found if word != "default")
+    return tuple(word for word in words if word != "default")
 
 
 def bucket_us(word: str) -> int:

@@ -40,7 +40,7 @@ def mapped(file: ParameterFile, mapping: Mapping[str, str]) -> tuple[ParameterFi
     for an SD whose lun would be that of another host's SD because nobody said what it is here.
     """
     rest: dict[str, str] = {}
-    found: set[str] = set()
+    host_names: set[str] = set()
     for old, new in mapping.items():
         away = [host for host in file.hosts if not host.is_local]
         meant = [host.name for host in away if any(_fits(old, name) for name in _names(host))]
@@ -51,16 +51,16 @@ def mapped(file: ParameterFile, mapping: Mapping[str, str]) -> tuple[ParameterFi
         ]
         if new == HERE and (meant or local):
             # Those that are this machine anyway need nothing.
-            found.update(meant)
+            host_names.update(meant)
         elif meant and "*" not in old and not _is_place(file, old):
             raise make_error(InputError, "formats_vdbench.hosts.only_here", old=old, here=HERE)
         else:
             rest[old] = new
-    if not found:
+    if not host_names:
         return file, rest
-    _check_luns(file, found, rest)
-    hosts = tuple(replace(host, system=HERE) if host.name in found else host for host in file.hosts)
-    text = f"as asked: {_listed(sorted(found))} {'is' if len(found) == 1 else 'are'} this machine"
+    _check_luns(file, host_names, rest)
+    hosts = tuple(replace(host, system=HERE) if host.name in host_names else host for host in file.hosts)
+    text = f"as asked: {_listed(sorted(host_names))} {'is' if len(host_names) == 1 else 'are'} this machine"
     return replace(file, hosts=hosts, notes=(*file.notes, Note(where=None, text=text, kind="changed"))), rest
 
 
@@ -128,26 +128,30 @@ def _on_files(file: ParameterFile, run: ParameterFileRun, job: Job) -> Job:
     works = [work.workload for work in run.file_works if work.system.name == name]
     # A tree is made where it is used.
     mine = users if run.formats is not None or not works else works
-    found = _hosts_of(file, mine)
-    if len(found) == 1:
-        return _with_hosts(file, job, found, {})
+    host_names = _hosts_of(file, mine)
+    if len(host_names) == 1:
+        return _with_hosts(file, job, host_names, {})
     if not system.shared:
         raise make_error(
-            RefusedError, "formats_vdbench.hosts.not_shared", where=system.where, found=len(found), name=name
+            RefusedError,
+            "formats_vdbench.hosts.not_shared",
+            where=system.where,
+            found=len(host_names),
+            name=name,
         )
     _check_shared(job, system)
-    everywhere = found | _hosts_of(file, users)
+    everywhere = host_names | _hosts_of(file, users)
     if job.tree is not None and job.tree.clear:
-        found = {next(host.name for host in file.hosts if host.name in everywhere)}
-    return _with_hosts(file, job, found, {}, idle=everywhere - found)
+        host_names = {next(host.name for host in file.hosts if host.name in everywhere)}
+    return _with_hosts(file, job, host_names, {}, idle=everywhere - host_names)
 
 
 def _hosts_of(file: ParameterFile, workloads: Sequence[FileWorkload]) -> set[str]:
     """Return the hosts of some workloads; of none the file's default ones."""
-    found: set[str] = set()
+    host_names: set[str] = set()
     for one in workloads or [file.default_file_workload]:
-        found |= _hosts(file, one.hosts, one.at.get("hosts", one.where))
-    return found
+        host_names |= _hosts(file, one.hosts, one.at.get("hosts", one.where))
+    return host_names
 
 
 def _check_shared(job: Job, system: FileSystem) -> None:
@@ -207,12 +211,12 @@ def meeting(file: ParameterFile, workload: WorkloadDefinition, storages: Sequenc
     Raises InputError for a host there is not, and for a workload without any SD.
     """
     mine = _hosts(file, workload.hosts, workload.at.get("hosts", workload.where))
-    found = [
+    common = [
         storage
         for storage in storages
         if mine & _hosts(file, storage.hosts, storage.at.get("hosts", storage.where))
     ]
-    if not found:
+    if not common:
         raise make_error(
             InputError,
             "formats_vdbench.hosts.no_sd",
@@ -220,11 +224,11 @@ def meeting(file: ParameterFile, workload: WorkloadDefinition, storages: Sequenc
             workload=workload.name,
             mine=_listed(sorted(mine)),
         )
-    return found
+    return common
 
 
 def _hosts(file: ParameterFile, words: Sequence[str], where: Where) -> set[str]:
-    found: set[str] = set()
+    host_names: set[str] = set()
     known = [host.name for host in file.hosts]
     for word in words:
         # A host with clients= is meant by its own label, too.
@@ -233,8 +237,8 @@ def _hosts(file: ParameterFile, words: Sequence[str], where: Where) -> set[str]:
             raise make_error(
                 InputError, "formats_vdbench.hosts.no_hd", where=where, hint=nearest(word, known), word=word
             )
-        found.update(meant)
-    return found
+        host_names.update(meant)
+    return host_names
 
 
 def _check_luns(file: ParameterFile, found: set[str], mapping: Mapping[str, str]) -> None:

@@ -44,7 +44,7 @@ def join(workload: WorkloadDefinition, storages: Sequence[Storage], turn: Turn, 
 
 def _check(workload: WorkloadDefinition, storages: Sequence[Storage], where: Where) -> None:
     """Refuse what vdbench does not do on joined SDs, or Loadstone."""
-    asked = {
+    keywords = {
         "rhpct=": workload.rhpct,
         "whpct=": workload.whpct,
         "hotband=": workload.hotband,
@@ -54,7 +54,7 @@ def _check(workload: WorkloadDefinition, storages: Sequence[Storage], where: Whe
         "offset=": any(storage.offset for storage in storages),
         "align=": any(storage.align for storage in storages),
     }
-    for word, given in asked.items():
+    for word, given in keywords.items():
         if given:
             raise make_error(
                 RefusedError,

@@ -52,7 +52,7 @@ class LineReader:
 
     def text(self, text: str, name: str, directory: Path | None) -> list[ParameterLine]:
         """Read the text of a file; `directory` None: it is an included one, which includes none."""
-        found: list[ParameterLine] = []
+        lines: list[ParameterLine] = []
         for number, raw in enumerate(text.split("\n"), start=1):
             where = Where(name, number)
             line = self._substituted(raw, where).strip()
@@ -61,14 +61,14 @@ class LineReader:
             if not line or line.startswith(_COMMENTS):
                 continue
             if line.startswith("include="):
-                found += self._included(line.removeprefix("include="), where, directory)
+                lines += self._included(line.removeprefix("include="), where, directory)
             else:
-                found.append(ParameterLine(line, where))
-            if len(found) > MAX_LINES:
+                lines.append(ParameterLine(line, where))
+            if len(lines) > MAX_LINES:
                 raise make_error(
                     InputError, "formats_vdbench.lines.too_many", where=where, max_lines=MAX_LINES
                 )
-        return found
+        return lines
 
     def refuse_unused(self, where: Where) -> None:
         """Refuse a variable that stands nowhere."""
@@ -131,14 +131,14 @@ def repeated(lines: Sequence[ParameterLine], hosts: Sequence[str]) -> list[Param
 
     Entities without stay as they are; a run definition is never repeated.
     """
-    found: list[ParameterLine] = []
+    repeated_lines: list[ParameterLine] = []
     group: list[ParameterLine] = []
     for line in [ParameterLine(line.text.replace("#hosts", str(len(hosts))), line.where) for line in lines]:
         if line.text.startswith(_ENTITY):
-            found += _for_hosts(group, hosts)
+            repeated_lines += _for_hosts(group, hosts)
             group = []
         group.append(line)
-    return found + _for_hosts(group, hosts)
+    return repeated_lines + _for_hosts(group, hosts)
 
 
 def _for_hosts(group: Sequence[ParameterLine], hosts: Sequence[str]) -> list[ParameterLine]:

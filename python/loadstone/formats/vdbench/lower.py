@@ -102,15 +102,15 @@ def facts(run: ParameterFileRun, rate_iops: float | None = None) -> dict[str, st
 
 def workload_facts(work: Work, run: ParameterFileRun) -> dict[str, str]:
     """Return what vdbench says about a workload on an SD."""
-    asked = _asked(work, run)
-    return _own(work, asked, _all_threads(work, run))
+    request = _asked(work, run)
+    return _own(work, request, _all_threads(work, run))
 
 
 def _jobs(making: _Lowering, work: Work, pace: WorkloadPace) -> list[Job]:
     """Return the jobs of a workload on an SD: one, or one for each of its streams."""
     run, workload, storage = making.run, work.workload, work.storage
     _refuse_storage(making, storage)
-    sizes, seek, reads, hits = asked = _asked(work, run)
+    sizes, seek, reads, hits = request = _asked(work, run)
     spot = place(Access(workload, storage, seek, hits, sizes.largest_bytes))
     threads = _all_threads(work, run)
     mine = _threads(making, work, threads)
@@ -119,7 +119,7 @@ def _jobs(making: _Lowering, work: Work, pace: WorkloadPace) -> list[Job]:
         "where": workload.where,
         "set_at": {**_places(work), **_timed_at(run)},
         "vocabulary": OF_SDS,
-        "own_options": _own(work, asked, threads),
+        "own_options": _own(work, request, threads),
         "placement.targets": (TargetName(path=storage.lun, written=storage.lun),),
         "engine.ioengine": "io_uring",
         "engine.iodepth": mine,
@@ -176,7 +176,7 @@ def _refuse_storage(making: _Lowering, storage: Storage) -> None:
 def _places(work: Work) -> dict[str, Where]:
     """Return where the fields of a job were written."""
     workload, storage = work.workload, work.storage
-    found = {
+    places = {
         "placement.targets": storage.at["lun"],
         "placement.size": storage.at.get("size", storage.where),
         "engine.iodepth": storage.at.get("threads", storage.where),
@@ -185,9 +185,9 @@ def _places(work: Work) -> dict[str, Where]:
         "sizes.bs": workload.at.get("xfersize", workload.where),
         "mix.rw": workload.at.get("rdpct", workload.where),
     }
-    return found | {
-        "rows": found["sizes.bs"],
-        "addresses.random_distribution": found["placement.offset"],
+    return places | {
+        "rows": places["sizes.bs"],
+        "addresses.random_distribution": places["placement.offset"],
     }
 
 
@@ -204,12 +204,12 @@ def _timed_at(run: ParameterFileRun) -> dict[str, Where]:
 def _data(file: ParameterFile, run: ParameterFileRun) -> dict[str, str]:
     """Return what reports need of the general section."""
     ratio = run.turn.number("compratio") or file.general.compratio
-    found = {
+    settings = {
         "histogram": ",".join(file.general.histogram),
         "compratio": "" if ratio is None else f"{ratio:g}",
         "dedupratio": "" if file.general.dedupratio is None else f"{file.general.dedupratio:g}",
     }
-    return {word: text for word, text in found.items() if text}
+    return {word: text for word, text in settings.items() if text}
 
 
 _Asked = tuple[Sizes, Seek, float, Hits]
@@ -288,18 +288,18 @@ def _open(making: _Lowering, work: Work) -> dict[str, Any]:
     """Return how the SD is opened."""
     run, workload, storage = making.run.definition, work.workload, work.storage
     flags, where = open_flags.that_hold(run, workload, storage)
-    made = open_flags.fields(flags)
-    if storage.is_raw and not made["engine.direct"]:
-        made["engine.direct"] = True
+    fields = open_flags.fields(flags)
+    if storage.is_raw and not fields["engine.direct"]:
+        fields["engine.direct"] = True
         making.note(where, f"{storage.lun} is opened with O_DIRECT, which vdbench on Linux insists on")
-    if made.get("durability.sync") == "sync":
+    if fields.get("durability.sync") == "sync":
         making.note(where, "O_SYNC is used as asked; vdbench on Linux opens with O_DSYNC", "trap")
     if "fsync" in flags:
-        made["durability.end_fsync"] = True
+        fields["durability.end_fsync"] = True
     if not storage.is_raw and storage.size is not None:
         # A file that is missing or too short is written before the run, as by vdbench's SD_format.
-        made["files.overwrite"] = True
-    return made
+        fields["files.overwrite"] = True
+    return fields
 
 
 def _payload(making: _Lowering, work: Work, sizes: Sizes, reads: float) -> dict[str, Any]:
@@ -324,7 +324,7 @@ def _verified(making: _Lowering, work: Work, reads: float) -> dict[str, Any]:
     if work.storage.offset or work.storage.align:
         raise make_error(InputError, "formats_vdbench.lower.validate_and_offset", where=work.storage.where)
     before, after = "no_preread" not in general.validate, "read_after_write" in general.validate
-    beside = " and ".join(word for word, asked in (("before", before), ("after", after)) if asked)
+    beside = " and ".join(word for word, given in (("before", before), ("after", after)) if given)
     if beside and reads < 100:
         making.note(
             where,
@@ -412,7 +412,7 @@ def _limited(making: _Lowering, jobs: Sequence[Job], limit: MaxData) -> list[Job
     does = {"read": 100.0, "write": 0.0}.get(limit.of)
     sizes = {work.storage.lun: work.storage.size for work in making.run.works}
     many = {lun: sum(job.own_options["lun"] == lun for job in jobs) for lun in sizes}
-    made = []
+    limited_jobs = []
     for job in jobs:
         lun = job.own_options["lun"]
         if does is not None and float(job.own_options["rdpct"]) != does:
@@ -428,10 +428,12 @@ def _limited(making: _Lowering, jobs: Sequence[Job], limit: MaxData) -> list[Job
                 storage=job.own_options["sd"],
             )
         whole = limit.amount * (size or 0) / many[lun] if limit.is_multiple else limit.amount / len(jobs)
-        made.append(job.changed({"limits.time_based": False, "limits.io_size": Amount(bytes=int(whole))}))
+        limited_jobs.append(
+            job.changed({"limits.time_based": False, "limits.io_size": Amount(bytes=int(whole))})
+        )
     several = "; every workload on an SD ends with its own part of it" if len(jobs) > 1 else ""
     making.note(where, f"maxdata= counts from the start of the run, warmup included{several}")
-    return made
+    return limited_jobs
 
 
 def _commands(making: _Lowering, jobs: list[Job], given: Given) -> list[Job]:

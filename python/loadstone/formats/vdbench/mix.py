@@ -57,16 +57,16 @@ def addresses(work: Work, mix: Mix, spot: AddressRange, *, verified: bool) -> di
                 what=what,
             )
         return {"work": RowWork(rows=tuple(_rows(mix, work.storage.align)))}
-    made: dict[str, Any] = sized(mix.sizes)
-    made["mix.rw"] = _direction(mix)
-    if made["mix.rw"].endswith("rw"):
-        made["mix.read_percent"] = int(mix.reads)
+    fields: dict[str, Any] = sized(mix.sizes)
+    fields["mix.rw"] = _direction(mix)
+    if fields["mix.rw"].endswith("rw"):
+        fields["mix.read_percent"] = int(mix.reads)
     if random:
-        made["addresses.norandommap"] = True
-        made["addresses.random_distribution"] = spread
+        fields["addresses.norandommap"] = True
+        fields["addresses.random_distribution"] = spread
         if work.storage.align:
-            made["addresses.blockalign_bytes"] = (work.storage.align,) * 3
-    return made
+            fields["addresses.blockalign_bytes"] = (work.storage.align,) * 3
+    return fields
 
 
 def _direction(mix: Mix) -> str:
@@ -87,19 +87,19 @@ def _each(sizes: Sizes) -> list[tuple[int, float]]:
     """Return every size with its percent."""
     if not sizes.step_bytes:
         return list(sizes.pairs)
-    found = range(sizes.smallest_bytes, sizes.largest_bytes + 1, sizes.step_bytes)
-    return [(size, 100 / len(found)) for size in found]
+    steps = range(sizes.smallest_bytes, sizes.largest_bytes + 1, sizes.step_bytes)
+    return [(size, 100 / len(steps)) for size in steps]
 
 
 def _rows(mix: Mix, align_bytes: int) -> tuple[WorkloadRow, ...]:
     """Return rows; a share with a fraction is two rows, one with all and one with none of it."""
-    made = []
+    rows = []
     for size, percent in _each(mix.sizes):
         for reads, read_part in _parts(mix.reads):
             for random, random_part in _parts(mix.seek.percent):
                 part = percent * read_part * random_part
                 if part:
-                    made.append(
+                    rows.append(
                         WorkloadRow(
                             percent=part,
                             bytes=size,
@@ -108,7 +108,7 @@ def _rows(mix: Mix, align_bytes: int) -> tuple[WorkloadRow, ...]:
                             align_bytes=align_bytes or size if random else SECTOR_BYTES,
                         )
                     )
-    return tuple(made)
+    return tuple(rows)
 
 
 def _parts(percent: float) -> list[tuple[int, float]]:

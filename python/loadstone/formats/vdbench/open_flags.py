@@ -24,11 +24,11 @@ def that_hold(
 
 def fields(flags: set[str]) -> dict[str, Any]:
     """Return the fields of a job that say how its targets are opened."""
-    made: dict[str, Any] = {"engine.direct": bool(flags & {"o_direct", "directio"})}
+    job_fields: dict[str, Any] = {"engine.direct": bool(flags & {"o_direct", "directio"})}
     if flags & {"o_sync", "o_rsync"}:
-        made["durability.sync"] = "sync"
+        job_fields["durability.sync"] = "sync"
     elif "o_dsync" in flags:
-        made["durability.sync"] = "dsync"
+        job_fields["durability.sync"] = "dsync"
     if flags & {"clear_cache", "clearcache"}:
-        made["files.invalidate"] = True
-    return made
+        job_fields["files.invalidate"] = True
+    return job_fields

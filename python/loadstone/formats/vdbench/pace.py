@@ -46,21 +46,21 @@ class WorkloadPace:
 
     def fields(self, reads_percent: float) -> dict[str, Any]:
         """Return the fields of a job with so many reads in a hundred."""
-        made: dict[str, Any] = {}
+        job_fields: dict[str, Any] = {}
         if self.weight is not None:
-            made |= {
+            job_fields |= {
                 "pacing.flow": self.weight,
                 "pacing.flow_id": self.flow,
                 "pacing.flow_ahead": AHEAD,
             }
         if self.iops is not None:
             parts = (self.iops * reads_percent / 100, self.iops * (100 - reads_percent) / 100)
-            made |= {
+            job_fields |= {
                 "pacing.rate_iops": (parts[0] or None, parts[1] or None, None),
                 "pacing.rate_process": self.process,
                 "pacing.rate_profile": self.profile,
             }
-        return made
+        return job_fields
 
 
 def paces(
@@ -80,7 +80,7 @@ def paces(
     rest = max(0.0, total - fixed)
     free = [index for index, work in enumerate(run.works) if not work.workload.iorate]
     shares = _shares(run, free, observed)
-    made = []
+    workload_paces = []
     for index, work in enumerate(run.works):
         own = work.workload.iorate
         iops = _own(run, index) if own else rest * shares[index]
@@ -91,8 +91,8 @@ def paces(
                 where=definition.at.get(RATE, definition.where),
                 workload=work.workload.name,
             )
-        made.append(WorkloadPace(iops, process=process, profile=() if own else profile))
-    return made
+        workload_paces.append(WorkloadPace(iops, process=process, profile=() if own else profile))
+    return workload_paces
 
 
 def _own(run: ParameterFileRun, index: int) -> float:
@@ -125,17 +125,17 @@ def _workloads(run: ParameterFileRun, indexes: Sequence[int]) -> int:
 
 def _unpaced(run: ParameterFileRun) -> list[WorkloadPace]:
     """Return paces of a run as fast as it goes: shares are held where any was asked for."""
-    asked = any(work.workload.skew for work in run.works)
+    has_skew = any(work.workload.skew for work in run.works)
     weights = in_whole_numbers([work.share or 1.0 for work in run.works])
-    made = []
+    workload_paces = []
     for index, work in enumerate(run.works):
         if work.workload.iorate:
-            made.append(WorkloadPace(_own(run, index), process=_process(run.definition)))
-        elif asked and len(run.works) > 1:
-            made.append(WorkloadPace(weight=weights[index]))
+            workload_paces.append(WorkloadPace(_own(run, index), process=_process(run.definition)))
+        elif has_skew and len(run.works) > 1:
+            workload_paces.append(WorkloadPace(weight=weights[index]))
         else:
-            made.append(_beside(run, index))
-    return made
+            workload_paces.append(_beside(run, index))
+    return workload_paces
 
 
 def _beside(run: ParameterFileRun, index: int) -> WorkloadPace:
@@ -180,10 +180,10 @@ def _variable(run: ParameterFileRun) -> tuple[float, tuple[tuple[int, float], ..
     """Return the highest of the rates, and the steps between them until the run ends."""
     definition = run.definition
     where = definition.at.get(RATE, definition.where)
-    found = definition.iorate
-    if len(found) % 2 or any(rate.kind != "number" for rate in found):
+    rates = definition.iorate
+    if len(rates) % 2 or any(rate.kind != "number" for rate in rates):
         raise make_error(InputError, "formats_vdbench.pace.no_pairs", where=where)
-    pairs = [(rate.value, int(time.value)) for rate, time in zip(found[::2], found[1::2], strict=True)]
+    pairs = [(rate.value, int(time.value)) for rate, time in zip(rates[::2], rates[1::2], strict=True)]
     highest = max(rate for rate, _ in pairs)
     length_s = run.times.ramp + run.times.measured
     if highest <= 0 or any(time < 1 for _, time in pairs):

@@ -300,27 +300,27 @@ class _Sections:
                 )
         close = nearest(word, [row.name for row in here.table.rows if not row.refused], limit=0)
         for one in homes:
-            found = one.table.find(word)
-            if close is None and found is not None and found.name == word:
+            keyword = one.table.find(word)
+            if close is None and keyword is not None and keyword.name == word:
                 close = f"{word}= belongs to {one.title}; {_ORDER}"
         shown = quote.UNSHOWN if parameter.where.option is None else repr(word)
         return parameter.error(f"{shown} is no keyword of a {here.table.what}", close)
 
     def all_hosts(self) -> list[LoadHost]:
         """Return the hosts, `clients=` unfolded; this machine when none is given."""
-        found: list[LoadHost] = []
+        load_hosts: list[LoadHost] = []
         for label, where, draft in self.drafts["hd"]:
             host = LoadHost(label, where, draft.at, **_fields(draft))
             many = host.clients > 1
             names = [f"{label}_cl{number}" if many else label for number in range(host.clients)]
-            found += [replace(host, name=one, clients=1) for one in names]
+            load_hosts += [replace(host, name=one, clients=1) for one in names]
         where = Where("the default")
-        return found or [LoadHost(LOCALHOST, where, {})]
+        return load_hosts or [LoadHost(LOCALHOST, where, {})]
 
     def finish(self, file_name: str, sources: dict[str, bytes]) -> ParameterFile:
         """Make entities of the drafts. Raises InputError for what is missing or given twice."""
         nowhere = Where(next(iter(sources), "<text>"))
-        runs = [_run(*made) for made in self.drafts["rd"]]
+        runs = [_run(*draft) for draft in self.drafts["rd"]]
         if not runs:
             raise make_error(InputError, "formats_vdbench.read.no_run", where=nowhere)
         storages = [Storage(n, w, d.at, **_fields(d)) for n, w, d in self.drafts["sd"]]

@@ -132,22 +132,22 @@ def _rate(parameter: Parameter, number: Number) -> IoRate:
 
 
 def _points(parameter: Parameter) -> tuple[float, ...]:
-    found = [int(number.value) for number in numbers(parameter)]
-    if any(not 0 < value <= 10_000 for value in found):
+    percents = [int(number.value) for number in numbers(parameter)]
+    if any(not 0 < value <= 10_000 for value in percents):
         raise parameter.error("a point of the curve is a percentage above 0")
-    if len(set(found)) != len(found):
+    if len(set(percents)) != len(percents):
         raise parameter.error("a point of the curve is given twice")
-    return tuple(float(value) for value in found)
+    return tuple(float(value) for value in percents)
 
 
 def _arrivals(parameter: Parameter) -> Arrivals:
     kind, variable, spike = "exponential", False, False
     for word in texts(parameter):
-        found = choice(parameter, word, (*PROCESSES, "variable", "spike"))
-        if found in PROCESSES:
-            kind = found
+        arrival = choice(parameter, word, (*PROCESSES, "variable", "spike"))
+        if arrival in PROCESSES:
+            kind = arrival
         else:
-            variable, spike = True, spike or found == "spike"
+            variable, spike = True, spike or arrival == "spike"
     return Arrivals(kind, variable, spike)
 
 
@@ -175,44 +175,44 @@ def _seeks(parameter: Parameter) -> tuple[LoopValue, ...]:
 
 
 def _transfer_sizes(parameter: Parameter) -> tuple[LoopValue, ...]:
-    found = numbers(parameter)
-    for one in found:
+    sizes = numbers(parameter)
+    for one in sizes:
         if one.value <= 0 or one.value % entity_values.SECTOR_BYTES or one.percent or one.value >= 2**31:
             raise parameter.error(
                 f"{one.value:g} bytes is no transfer size:"
                 f" expected multiples of {entity_values.SECTOR_BYTES}",
                 "here a list is a loop over sizes; a distribution of sizes stands in wd=",
             )
-    return found
+    return sizes
 
 
 def _counts(parameter: Parameter) -> tuple[LoopValue, ...]:
-    found = tuple(Number(float(int(one.value))) for one in numbers(parameter))
-    if any(not 0 <= one.value < 2**31 for one in found):
+    counts = tuple(Number(float(int(one.value))) for one in numbers(parameter))
+    if any(not 0 <= one.value < 2**31 for one in counts):
         raise parameter.error(f"found {parameter.text[:40]!r}, expected counts")
-    return found
+    return counts
 
 
 def _threads(parameter: Parameter) -> tuple[LoopValue, ...]:
-    found = _counts(parameter)
-    if any(isinstance(one, Number) and one.value > entity_values.MAX_THREADS for one in found):
+    counts = _counts(parameter)
+    if any(isinstance(one, Number) and one.value > entity_values.MAX_THREADS for one in counts):
         raise parameter.error(f"more than {entity_values.MAX_THREADS} threads are too many")
     # A count of 0 is raised to 1, as vdbench does.
-    return tuple(Number(max(1.0, one.value)) for one in found if isinstance(one, Number))
+    return tuple(Number(max(1.0, one.value)) for one in counts if isinstance(one, Number))
 
 
 def _areas(parameter: Parameter) -> tuple[LoopValue, ...]:
-    found = numbers(parameter)
-    if any(one.value < 0 for one in found):
+    areas = numbers(parameter)
+    if any(one.value < 0 for one in areas):
         raise parameter.error(f"found {parameter.text[:40]!r}, expected sizes")
-    return found
+    return areas
 
 
 def _ratios(parameter: Parameter) -> tuple[LoopValue, ...]:
-    found = numbers(parameter)
-    if any(not 1 <= one.value <= 25 for one in found):
+    ratios = numbers(parameter)
+    if any(not 1 <= one.value <= 25 for one in ratios):
         raise parameter.error(f"found {parameter.text[:40]!r}, expected ratios between 1 and 25 (n:1)")
-    return found
+    return ratios
 
 
 def _percents_as_ratios(parameter: Parameter) -> tuple[LoopValue, ...]:

@@ -94,10 +94,10 @@ def here(storage: Storage) -> tuple[Storage, Note | None]:
 
 
 def _size(parameter: Parameter) -> int:
-    found = entity_values.divided(parameter)
-    if found < entity_values.SECTOR_BYTES:
-        raise parameter.error(f"{found} bytes are less than a sector")
-    return found
+    size_bytes = entity_values.divided(parameter)
+    if size_bytes < entity_values.SECTOR_BYTES:
+        raise parameter.error(f"{size_bytes} bytes are less than a sector")
+    return size_bytes
 
 
 SD: Final = Table(

@@ -59,23 +59,23 @@ def numbers(parameter: Parameter, *, minutes: bool = False) -> tuple[Number, ...
     pieces = list(parameter.pieces)
     if len(pieces) == 3 and pieces[2].lower() == "d" and DASH not in pieces:
         pieces.insert(1, DASH)  # (64,1,d) is (64-1,d)
-    found: list[Number] = []
+    all_numbers: list[Number] = []
     at = 0
     while at < len(pieces):
         if pieces[at] != DASH:
-            found.append(_number(parameter, pieces[at], minutes=minutes))
+            all_numbers.append(_number(parameter, pieces[at], minutes=minutes))
             at += 1
             continue
-        if not found or at + 1 == len(pieces) or pieces[at + 1] == DASH:
+        if not all_numbers or at + 1 == len(pieces) or pieces[at + 1] == DASH:
             raise parameter.error(
                 "found '-' without a number on both sides", hint="a negative number stands alone"
             )
         if at + 2 == len(pieces) or pieces[at + 2] == DASH:
             raise parameter.error("the range has no step", hint="write (1-10,1), or (1-64,d) to double")
         end = _number(parameter, pieces[at + 1], minutes=minutes)
-        found += _unfolded(parameter, found[-1], end, pieces[at + 2], minutes=minutes)
+        all_numbers += _unfolded(parameter, all_numbers[-1], end, pieces[at + 2], minutes=minutes)
         at += 3
-    return tuple(found)
+    return tuple(all_numbers)
 
 
 def _unfolded(parameter: Parameter, begin: Number, end: Number, step: str, *, minutes: bool) -> list[Number]:
@@ -113,12 +113,12 @@ def number(parameter: Parameter) -> Number:
 
 def seconds(parameter: Parameter) -> int:
     """Read whole seconds; `m` stands for minutes."""
-    found = _one(parameter, numbers(parameter, minutes=True))
-    if found.percent or found.value < 0:
+    duration = _one(parameter, numbers(parameter, minutes=True))
+    if duration.percent or duration.value < 0:
         raise parameter.error(f"found {parameter.text!r}, expected seconds such as 60, 5m or 1h")
-    if found.value > MAX_S:
+    if duration.value > MAX_S:
         raise parameter.error(f"found {parameter.text!r}, expected at most {MAX_S} seconds")
-    return int(found.value)
+    return int(duration.value)
 
 
 def _one(parameter: Parameter, found: Sequence[Number]) -> Number:
@@ -129,18 +129,18 @@ def _one(parameter: Parameter, found: Sequence[Number]) -> Number:
 
 def whole(parameter: Parameter, *, least: int = 0, most: int = 2**31 - 1) -> int:
     """Read one whole number, not a percentage."""
-    found = number(parameter)
-    if found.percent or not least <= found.value <= most or found.value != int(found.value):
+    amount = number(parameter)
+    if amount.percent or not least <= amount.value <= most or amount.value != int(amount.value):
         raise parameter.error(f"found {parameter.text!r}, expected a whole number from {least} to {most}")
-    return int(found.value)
+    return int(amount.value)
 
 
 def percent(parameter: Parameter) -> float:
     """Read a share of 100, written with or without a percent sign."""
-    found = number(parameter).value
-    if not 0 <= found <= 100:
+    share = number(parameter).value
+    if not 0 <= share <= 100:
         raise parameter.error(f"found {parameter.text!r}, expected a percentage between 0 and 100")
-    return found
+    return share
 
 
 def name(parameter: Parameter) -> str:
@@ -154,17 +154,17 @@ def names(parameter: Parameter) -> tuple[str, ...]:
     """Read names, ranges such as (sd1-sd9) unfolded; `*` stays."""
     if not parameter.listed:
         return (parameter.text,)
-    found: list[str] = []
+    all_names: list[str] = []
     pieces = list(parameter.pieces)
     while pieces:
         piece = pieces.pop(0)
         if piece != DASH:
-            found.append(piece)
+            all_names.append(piece)
             continue
-        if not found or not pieces or pieces[0] == DASH:
+        if not all_names or not pieces or pieces[0] == DASH:
             raise parameter.error("found '-' without a name on both sides", hint='names with "-" need quotes')
-        found += _between(parameter, found[-1], pieces.pop(0))
-    return tuple(found)
+        all_names += _between(parameter, all_names[-1], pieces.pop(0))
+    return tuple(all_names)
 
 
 def _between(parameter: Parameter, first: str, last: str) -> list[str]:
@@ -191,10 +191,10 @@ def texts(parameter: Parameter) -> tuple[str, ...]:
 
 def yes(parameter: Parameter) -> bool:
     """Read yes or no, of which the first letter counts."""
-    found = name(parameter).lower()
-    if not found.startswith(("y", "n")):
-        raise parameter.error(f"found {found!r}, expected yes or no")
-    return found.startswith("y")
+    answer = name(parameter).lower()
+    if not answer.startswith(("y", "n")):
+        raise parameter.error(f"found {answer!r}, expected yes or no")
+    return answer.startswith("y")
 
 
 def choice(parameter: Parameter, text: str, valid: Sequence[str]) -> str:

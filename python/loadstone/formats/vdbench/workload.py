@@ -60,10 +60,10 @@ def _skew(parameter: Parameter) -> float | None:
 
 
 def _stride(parameter: Parameter) -> tuple[int, int]:
-    found = [number.value for number in numbers(parameter)]
-    if len(found) != 2 or not 0 <= found[0] <= found[1]:
+    bounds = [number.value for number in numbers(parameter)]
+    if len(bounds) != 2 or not 0 <= bounds[0] <= bounds[1]:
         raise parameter.error(f"found {parameter.text!r}, expected (min,max) in bytes")
-    return int(found[0]), int(found[1])
+    return int(bounds[0]), int(bounds[1])
 
 
 def _streams(parameter: Parameter) -> int:
