@@ -104,16 +104,16 @@ class BlockDevice:
         """
         if not self.sys.is_relative_to(SYS):
             return None
-        told = bytearray(_LOOP_INFO64_BYTES)
+        loop_info = bytearray(_LOOP_INFO64_BYTES)
         with contextlib.suppress(OSError):
             node = os.open(f"/dev/{self.name}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
                 if os.fstat(node).st_rdev != self.number:
                     return None
-                fcntl.ioctl(node, _LOOP_GET_STATUS64, told)
+                fcntl.ioctl(node, _LOOP_GET_STATUS64, loop_info)
             finally:
                 os.close(node)
-            device, inode, special = struct.unpack_from("QQQ", told)
+            device, inode, special = struct.unpack_from("QQQ", loop_info)
             # Of a file older kernels say the same device twice, newer ones no second.
             return (device, inode) if special in (0, device) else (0, special)
         return None
@@ -128,17 +128,17 @@ class BlockDevice:
 
 def loops(sys: Path = SYS) -> list[BlockDevice]:
     """Loop devices that are set up."""
-    found = [BlockDevice.of_name(entry.name, sys) for entry in sorted((sys / "block").glob("loop*"))]
-    return [device for device in found if device is not None and device.backing_file() is not None]
+    devices = [BlockDevice.of_name(entry.name, sys) for entry in sorted((sys / "block").glob("loop*"))]
+    return [device for device in devices if device is not None and device.backing_file() is not None]
 
 
 def above(device: BlockDevice) -> list[BlockDevice]:
     """Everything that stands on `device`: its partitions and holders, and theirs."""
-    found: dict[str, BlockDevice] = {}
+    devices: dict[str, BlockDevice] = {}
     waiting = [*device.partitions(), *device.holders()]
     while waiting:
         one = waiting.pop(0)
-        if one.name not in found:
-            found[one.name] = one
+        if one.name not in devices:
+            devices[one.name] = one
             waiting += [*one.partitions(), *one.holders()]
-    return list(found.values())
+    return list(devices.values())

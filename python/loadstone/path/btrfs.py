@@ -41,8 +41,8 @@ def of_device(device: BlockDevice, sys: Path = SYS) -> Btrfs | None:
     for directory in sorted((sys / "fs" / "btrfs").glob("*-*-*-*-*")):
         names = sorted(link.name for link in (directory / "devices").glob("*"))
         if device.name in names:
-            found = [BlockDevice.of_name(name, sys) for name in names]
-            members = tuple(member for member in found if member is not None)
+            devices = [BlockDevice.of_name(name, sys) for name in names]
+            members = tuple(member for member in devices if member is not None)
             label = directory / "label"
             name = label.read_text(errors="replace").strip() if label.exists() else ""
             return Btrfs(directory.name, name, members, _profiles(directory), _missing(directory))
@@ -72,20 +72,20 @@ def compression(path: str, options: str) -> str | None:
 
 
 def _missing(directory: Path) -> int:
-    told = (file.read_text().strip() for file in (directory / "devinfo").glob("*/missing"))
-    return sum(one == "1" for one in told)
+    flags = (file.read_text().strip() for file in (directory / "devinfo").glob("*/missing"))
+    return sum(one == "1" for one in flags)
 
 
 def _profiles(directory: Path) -> dict[str, tuple[str, ...]]:
     """Return the layouts of each kind of content; a balance that was broken off leaves two."""
-    found: dict[str, tuple[str, ...]] = {}
+    profiles: dict[str, tuple[str, ...]] = {}
     for kind in ("data", "metadata", "system"):
         place = directory / "allocation" / kind
         # Every profile is a directory; everything else there is a number in a file.
         names = tuple(sorted(entry.name for entry in place.glob("*") if entry.is_dir()))
         if names:
-            found[kind] = names
-    return found
+            profiles[kind] = names
+    return profiles
 
 
 def _flags(path: str) -> int | None:

@@ -78,8 +78,8 @@ def text(path: Path) -> str | None:
 
 def number(path: Path) -> int | None:
     """Return a file that holds one decimal number."""
-    found = text(path)
+    content = text(path)
     try:
-        return None if found is None else int(found)
+        return None if content is None else int(content)
     except ValueError:
         return None

@@ -142,12 +142,12 @@ def parse_link(text: str) -> Ceiling | None:
     match = _COUNT.fullmatch(text)
     count = int(match[1] or 1) if match else 1
     for form in FORMS if match and count > 0 else ():
-        found = re.fullmatch(form.pattern, match[2], re.IGNORECASE) if match else None
-        if found is not None:
-            mtu = found.groupdict().get("mtu")
+        form_match = re.fullmatch(form.pattern, match[2], re.IGNORECASE) if match else None
+        if form_match is not None:
+            mtu = form_match.groupdict().get("mtu")
             if mtu is not None and not 576 <= int(mtu) <= 65535:
                 return None
-            return form.made(found, count)
+            return form.made(form_match, count)
     return None
 
 

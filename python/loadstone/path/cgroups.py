@@ -69,24 +69,24 @@ def directories(controller: str, pid: int | str = "self", proc: Path = PROC) -> 
         if not wanted or (controller and controller not in mount.super_options.split(",")):
             continue
         inside = _inside(group, mount.root)
-        found = [(group, Path(mount.point) / inside)]
+        groups = [(group, Path(mount.point) / inside)]
         if not controller:
             above = PurePosixPath(group).parents
-            found += [
+            groups += [
                 (str(one), Path(mount.point) / _inside(str(one), mount.root))
                 for one in above
                 if mount.root == "/" or str(one).startswith(mount.root)
             ]
-        return found
+        return groups
     return []
 
 
 def io_groups(pid: int | str = "self", proc: Path = PROC) -> list[IoGroup]:
     """Return the groups whose limits on I/O hold for a process, and version 1's root group."""
-    found = [IoGroup(name, directory, 1, own=True) for name, directory in directories("blkio", pid, proc)]
-    if found and found[0].name != "/":
-        found += [IoGroup("/", mount, 1, own=False) for mount in _roots(proc)]
-    return found + [IoGroup(name, directory, 2, own=True) for name, directory in directories("", pid, proc)]
+    groups = [IoGroup(name, directory, 1, own=True) for name, directory in directories("blkio", pid, proc)]
+    if groups and groups[0].name != "/":
+        groups += [IoGroup("/", mount, 1, own=False) for mount in _roots(proc)]
+    return groups + [IoGroup(name, directory, 2, own=True) for name, directory in directories("", pid, proc)]
 
 
 def io_limits(groups: Iterable[IoGroup]) -> list[IoLimit]:

@@ -173,13 +173,13 @@ def _let_go(keep: int) -> None:
 
 def _pickled(answer: tuple[str, Any]) -> bytes:
     try:
-        told = pickle.dumps(answer)
+        pickled = pickle.dumps(answer)
         if answer[0] == "raised":
-            pickle.loads(told)  # noqa: S301 # our own: an error may be taken apart and not put together
+            pickle.loads(pickled)  # noqa: S301 # our own: an error may be taken apart and not put together
     except Exception as error:  # noqa: BLE001 # what cannot travel is told in words
         what = answer[1] if answer[0] == "raised" else error
         return pickle.dumps(("raised", RunError(f"{type(what).__name__}: {what}")))
-    return told
+    return pickled
 
 
 class _Child:

@@ -107,8 +107,8 @@ class _Walk:
         if path.is_file() and mount is not None and mount.kind in (*nfs.KINDS, *NETWORK):
             # How it lies on the server's disks is not the client's to know.
             facts = {"size_bytes": path.stat().st_size}
-        elif path.is_file() and (found := allocation(name)) is not None:
-            facts = {**asdict(found), "complete": found.complete}
+        elif path.is_file() and (file_allocation := allocation(name)) is not None:
+            facts = {**asdict(file_allocation), "complete": file_allocation.complete}
         if mount is not None and mount.kind == "overlay" and path.is_file():
             facts["copied_up"] = _copied_up(path, mount)
         return self.build.add(name, "file", facts, below=below)
@@ -177,9 +177,9 @@ class _Walk:
 
     def _overlay(self, mount: Mount) -> list[str]:
         upper = nfs.options(mount).get("upperdir")
-        found = mount_of(Path(upper), self.build.proc) if upper and Path(upper).exists() else None
-        if upper is not None and found is not None and found.point != mount.point:
-            return [self.file_system(found, Path(upper))]
+        upper_mount = mount_of(Path(upper), self.build.proc) if upper and Path(upper).exists() else None
+        if upper is not None and upper_mount is not None and upper_mount.point != mount.point:
+            return [self.file_system(upper_mount, Path(upper))]
         self.build.gap(f"what the overlay on {mount.point} stands on: its upper directory is not to be seen")
         return []
 
@@ -226,8 +226,8 @@ class _Walk:
         entry = self._throttle(device, limits) if limits else device.name
         if not self.build.begin(device.name):
             return entry
-        kind, told, below = self._kind(device)
-        facts: _Facts = {"size_bytes": device.size_bytes, **told}
+        kind, kind_facts, below = self._kind(device)
+        facts: _Facts = {"size_bytes": device.size_bytes, **kind_facts}
         if kind != "partition":
             facts |= _queue(device)
         if kind == "loop" or "virtio" in str(device.sys.resolve()):
@@ -328,8 +328,8 @@ def _copied_up(path: Path, mount: Mount) -> bool | None:
 
 def _queue(device: BlockDevice) -> _Facts:
     facts: _Facts = {name: device.attribute(f"queue/{name}") for name in QUEUE}
-    for name, told in QUEUE_BYTES.items():
-        facts[told] = _int(device.attribute(f"queue/{name}"))
+    for name, fact in QUEUE_BYTES.items():
+        facts[fact] = _int(device.attribute(f"queue/{name}"))
     largest = _int(device.attribute("queue/max_sectors_kb"))
     facts["largest_io_bytes"] = largest * 1024 if largest else None
     facts["nr_requests"] = _int(device.attribute("queue/nr_requests"))

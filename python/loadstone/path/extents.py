@@ -102,8 +102,8 @@ def _by_fiemap(descriptor: int, size: int, allocated: int) -> Allocation:
 
 def _extents(descriptor: int, size: int) -> Iterator[tuple[int, int, int]]:
     """Yield start, length and flags of the extents below `size`, ascending, at most `MAX_EXTENTS`."""
-    at = told = 0
-    while at < size and told < MAX_EXTENTS:
+    at = count = 0
+    while at < size and count < MAX_EXTENTS:
         request = bytearray(HEADER.size + EXTENTS_PER_CALL * EXTENT.size)
         HEADER.pack_into(request, 0, at, size - at, 0, 0, EXTENTS_PER_CALL, 0)
         fcntl.ioctl(descriptor, FS_IOC_FIEMAP, request)
@@ -113,7 +113,7 @@ def _extents(descriptor: int, size: int) -> Iterator[tuple[int, int, int]]:
             if start >= size:
                 return
             yield start, length, flags
-            told += 1
+            count += 1
             at = start + length
             if flags & LAST:
                 return

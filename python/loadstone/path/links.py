@@ -52,10 +52,10 @@ def under_disk(build: Builder, disk: BlockDevice) -> list[str]:  # noqa: PLR0911
     if (virtio := _part(parts, r"virtio\d+")) is not None:
         build.gap(f"what the hypervisor has behind {disk.name} ({virtio}): a guest cannot see it")
         return [build.add(virtio, "adapter", {"driver": "virtio_blk"}, below=pcie(build, disk.sys))]
-    found = pcie(build, disk.sys)
-    if not found:
+    buses = pcie(build, disk.sys)
+    if not buses:
         build.gap(f"what {disk.name} is connected by: the kernel names no bus for it")
-    return found
+    return buses
 
 
 def pcie(build: Builder, place: Path) -> list[str]:

@@ -69,17 +69,17 @@ def counts(proc: Path = PROC) -> dict[str, MountCounts]:
         lines = (proc / "self" / "mountstats").read_text(errors="surrogateescape").splitlines()
     except OSError:
         return {}
-    found: dict[str, MountCounts] = {}
+    mount_counts: dict[str, MountCounts] = {}
     here: MountCounts | None = None
     for line in lines:
         match = re.match(r"device (\S+) mounted on (\S+) with fstype (\S+)(.*)", line)
         if match:
             here = None
             if match[3] in KINDS and "statvers=1" in match[4]:
-                here = found.setdefault(unescape(match[2]), MountCounts())
+                here = mount_counts.setdefault(unescape(match[2]), MountCounts())
         elif here is not None:
             _add(here, line.strip())
-    return found
+    return mount_counts
 
 
 def _add(here: MountCounts, line: str) -> None:

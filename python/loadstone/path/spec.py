@@ -149,8 +149,8 @@ class Spec(FrozenModel):
     @property
     def small_block_bytes(self) -> int:
         """Up to which size of an I/O the figures in IOPS hold."""
-        told = [one.block for one in (self.drive, self.array) if one.read_iops or one.write_iops]
-        return min(told, default=quantity.block_bytes(SMALL))
+        block_sizes = [one.block for one in (self.drive, self.array) if one.read_iops or one.write_iops]
+        return min(block_sizes, default=quantity.block_bytes(SMALL))
 
     def layer(self) -> Layer:
         """Return it all as the lowest layer of a data path."""

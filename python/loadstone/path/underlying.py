@@ -25,15 +25,15 @@ def carriers(path: Path, sys: Path = SYS, proc: Path = PROC) -> list[BlockDevice
         return []
     if status.st_rdev and path.is_block_device():
         return _known([BlockDevice.of_number(status.st_rdev, sys)])
-    found = BlockDevice.of_number(status.st_dev, sys)
-    if found is not None:
-        return [found]
+    device = BlockDevice.of_number(status.st_dev, sys)
+    if device is not None:
+        return [device]
     return _sources_of_mount(path, sys, proc)
 
 
 def below(device: BlockDevice, sys: Path = SYS, proc: Path = PROC) -> list[BlockDevice]:
     """Everything `device` stands on: its disk, its slaves, a loop's backing devices, and theirs."""
-    found: dict[str, BlockDevice] = {}
+    devices: dict[str, BlockDevice] = {}
     waiting = [device]
     while waiting:
         one = waiting.pop(0)
@@ -42,10 +42,10 @@ def below(device: BlockDevice, sys: Path = SYS, proc: Path = PROC) -> list[Block
         if backing is not None:
             under += carriers(Path(backing), sys, proc)
         for next_one in under:
-            if next_one.name not in found and next_one.name != device.name:
-                found[next_one.name] = next_one
+            if next_one.name not in devices and next_one.name != device.name:
+                devices[next_one.name] = next_one
                 waiting.append(next_one)
-    return list(found.values())
+    return list(devices.values())
 
 
 def under_path(path: Path) -> list[BlockDevice]:
