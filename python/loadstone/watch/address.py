@@ -80,21 +80,21 @@ def addresses(
         raise make_error(
             InputError, "watch.address.interval", where=_at("--watch-interval"), interval=digits(interval_s)
         )
-    told = _secrets(secrets) if secrets is not None else {}
+    host_secrets = _secrets(secrets) if secrets is not None else {}
     names = [word.partition("=")[0] for word in words]
-    for name in told:
+    for name in host_secrets:
         if name not in names:
             raise make_error(
                 InputError, "watch.address.secret_of_nobody", where=_at(SECRETS), secrets=secrets, name=name,
                 known=", ".join(names),
             )  # fmt: skip
-    found: dict[str, WatchedAddress] = {}
+    watched: dict[str, WatchedAddress] = {}
     for word in words:
-        one = _address(word, told, interval_s, environment)
-        if one.name in found:
+        one = _address(word, host_secrets, interval_s, environment)
+        if one.name in watched:
             raise make_error(InputError, "watch.address.twice", where=_at(), name=one.name)
-        found[one.name] = one
-    return tuple(found.values())
+        watched[one.name] = one
+    return tuple(watched.values())
 
 
 def _address(
@@ -122,8 +122,8 @@ def _parsed(name: str, url: str) -> WatchedAddress:
     parts = urlsplit(url)
     kind = KINDS.get(parts.scheme)
     if kind is None:
-        found = f"the scheme {parts.scheme!r}" if parts.scheme else f"{_harmless(url)!r}"
-        raise make_error(InputError, "watch.address.scheme", where=_at(), name=name, found=found, shape=SHAPE)
+        shown = f"the scheme {parts.scheme!r}" if parts.scheme else f"{_harmless(url)!r}"
+        raise make_error(InputError, "watch.address.scheme", where=_at(), name=name, found=shown, shape=SHAPE)
     try:
         host, port = parts.hostname or "", parts.port
     except ValueError as error:

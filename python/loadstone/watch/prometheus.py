@@ -122,8 +122,8 @@ class Prometheus:
         rows = _rows(text)
         if not any(name == "node_cpu_seconds_total" for name, _, _ in rows):
             names = sorted({name for name, _, _ in rows})
-            found = f"{len(names)} others such as {names[0]}" if names else "none"
-            raise make_error(LASTING, "watch.prometheus.not_exporter", found=found)
+            others = f"{len(names)} others such as {names[0]}" if names else "none"
+            raise make_error(LASTING, "watch.prometheus.not_exporter", found=others)
         return facts(rows)
 
     def read(self) -> HostReading:
@@ -209,8 +209,8 @@ def _unreachable(error: Exception, scheme: str) -> WatchError:
         return make_error(WatchError, "watch.prometheus.silent")
     if isinstance(error, OSError) and error.errno is not None and error.errno < 0:
         return make_error(LASTING, "watch.hosts.unknown_name")
-    told = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-    return make_error(WatchError, "watch.prometheus.unreachable", reason=told)
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+    return make_error(WatchError, "watch.prometheus.unreachable", reason=reason)
 
 
 def _rows(text: str) -> list[Row]:
@@ -235,10 +235,10 @@ def _clock(rows: Iterable[Row], date: str | None) -> WallClock | None:
     if date is None:
         return None
     try:
-        told = email.utils.parsedate_to_datetime(date)
+        server_time = email.utils.parsedate_to_datetime(date)
     except ValueError:
         return None
-    return WallClock(round(told.timestamp()) * 10**9, 10**9)
+    return WallClock(round(server_time.timestamp()) * 10**9, 10**9)
 
 
 def counters(rows: Sequence[Row]) -> Counters:

@@ -256,9 +256,9 @@ def _line_at(data: bytes, mark: bytes, start: int) -> int | None:
 def _clock(lines: list[str]) -> WallClock | None:
     for line in lines:
         if line.startswith("@@clock "):
-            told = line.partition(" ")[2].strip()
-            exact = NANOSECONDS.match(told)
-            seconds = whole(exact[1] if exact else told.partition(".")[0])
+            text = line.partition(" ")[2].strip()
+            exact = NANOSECONDS.match(text)
+            seconds = whole(exact[1] if exact else text.partition(".")[0])
             if seconds is None:
                 return None
             return WallClock(seconds * 10**9 + (int(exact[2]) if exact else 0), 0 if exact else 10**9)
@@ -271,9 +271,9 @@ def _times(lines: list[str]) -> int | None:
         at = lines.index("@@times")
     except ValueError:
         return None
-    found = [TIMES.findall(line) for line in lines[at + 1 : at + 3]]
-    told = [(whole(minutes) or 0) * 60 + float(seconds) for line in found for minutes, seconds in line]
-    return round(sum(told) * 1e9) if len(told) == 4 and sum(told) < 1e9 else None
+    matches = [TIMES.findall(line) for line in lines[at + 1 : at + 3]]
+    cpu_times = [(whole(minutes) or 0) * 60 + float(seconds) for line in matches for minutes, seconds in line]
+    return round(sum(cpu_times) * 1e9) if len(cpu_times) == 4 and sum(cpu_times) < 1e9 else None
 
 
 def _ended(process: subprocess.Popen[bytes]) -> int:

@@ -105,8 +105,8 @@ class Snmp:
         self._loop = asyncio.new_event_loop()
         self._ask = self._run(_agent(self._address, self._timeout_s))
         self._before, self._changed_ns, self._reads = {}, {}, 0
-        told = self._get(list(SYSTEM.values()))
-        known = {name: told.get(oid) for name, oid in SYSTEM.items()}
+        answers = self._get(list(SYSTEM.values()))
+        known = {name: answers.get(oid) for name, oid in SYSTEM.items()}
         self._names = {"net": self._texts(NET_NAME), "disk": self._texts(DISK_NAME)}
         speeds = self._table([NET_SPEED]).get(NET_SPEED, {})
         if not self._get([*CPU]) and not self._table([LOADED]).get(LOADED):
@@ -242,37 +242,37 @@ class _Agent:
     async def get(self, oids: Sequence[str]) -> dict[str, Any]:
         """Return what there is of single objects."""
         api = self._api
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for at in range(0, len(oids), ROWS):
-            asked = [api.ObjectType(api.ObjectIdentity(oid)) for oid in oids[at : at + ROWS]]
+            objects = [api.ObjectType(api.ObjectIdentity(oid)) for oid in oids[at : at + ROWS]]
             answer = await api.get_cmd(
-                self._engine, self._access, self._transport, api.ContextData(), *asked, lookupMib=False
+                self._engine, self._access, self._transport, api.ContextData(), *objects, lookupMib=False
             )
-            found |= dict(self._bindings(answer))
-        return found
+            values |= dict(self._bindings(answer))
+        return values
 
     async def table(self, columns: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Return columns as index to value, several columns with each request."""
         api = self._api
-        found: dict[str, dict[str, Any]] = {column: {} for column in columns}
+        cells: dict[str, dict[str, Any]] = {column: {} for column in columns}
         at = dict(zip(columns, columns, strict=True))
         while at:
-            asked = [api.ObjectType(api.ObjectIdentity(oid)) for oid in at.values()]
+            objects = [api.ObjectType(api.ObjectIdentity(oid)) for oid in at.values()]
             rows = max(1, 2 * ROWS // len(at))
             context = api.ContextData()
             answer = await api.bulk_cmd(
-                self._engine, self._access, self._transport, context, 0, rows, *asked, lookupMib=False
+                self._engine, self._access, self._transport, context, 0, rows, *objects, lookupMib=False
             )
             going = dict.fromkeys(at, "")
             for oid, value in self._bindings(answer):
                 column = next((one for one in at if oid.startswith(f"{one}.")), None)
-                if column is not None and len(found[column]) < MOST_ROWS:
+                if column is not None and len(cells[column]) < MOST_ROWS:
                     index = oid[len(column) + 1 :]
-                    if index not in found[column]:
+                    if index not in cells[column]:
                         going[column] = oid
-                        found[column][index] = value
+                        cells[column][index] = value
             at = {column: oid for column, oid in going.items() if oid}
-        return found
+        return cells
 
     def _bindings(self, answer: Any) -> Iterable[tuple[str, Any]]:
         failed, status, _, bindings = answer
@@ -319,15 +319,18 @@ def _access(api: Any, address: WatchedAddress) -> Any:
         "aes192": api.USM_PRIV_CFB192_AES,
         "aes256": api.USM_PRIV_CFB256_AES,
     }
-    told: dict[str, Any] = {}
+    credentials: dict[str, Any] = {}
     if secrets.auth_password:
-        told = {
+        credentials = {
             "authKey": secrets.auth_password,
             "authProtocol": protocols[secrets.authentication or "sha256"],
         }
     if secrets.privacy_password:
-        told |= {"privKey": secrets.privacy_password, "privProtocol": ciphers[secrets.privacy or "aes"]}
-    return api.UsmUserData(secrets.user, **told)
+        credentials |= {
+            "privKey": secrets.privacy_password,
+            "privProtocol": ciphers[secrets.privacy or "aes"],
+        }
+    return api.UsmUserData(secrets.user, **credentials)
 
 
 def _fault(said: str, silent: WatchError) -> WatchError:
@@ -358,9 +361,9 @@ def _date(value: Any) -> WallClock | None:
     year, month, day, hour, minute, second, tenths, sign, hours, minutes = struct.unpack(">HBBBBBBcBB", data)
     zone = timedelta(hours=hours, minutes=minutes)
     try:
-        told = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=UTC)
-        told += zone if sign == b"-" else -zone
+        moment = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=UTC)
+        moment += zone if sign == b"-" else -zone
     except (ValueError, OverflowError):
         return None
     # Most agents leave the tenths at zero.
-    return WallClock(round(told.timestamp()) * 10**9 + tenths * 10**8, 10**8 if tenths else 10**9)
+    return WallClock(round(moment.timestamp()) * 10**9 + tenths * 10**8, 10**8 if tenths else 10**9)

@@ -52,7 +52,7 @@ class Watching:
         cls, addresses: Sequence[WatchedAddress], make: Callable[[WatchedAddress], HostSource] = source
     ) -> Watching:
         """Reach all of them at the same time. Raises `RunError` for one that cannot be reached."""
-        made = cls([Watcher(one, make(one)) for one in addresses])
+        watching = cls([Watcher(one, make(one)) for one in addresses])
         failed: dict[str, WatchError] = {}
 
         def reach(watcher: Watcher) -> None:
@@ -63,19 +63,19 @@ class Watching:
             except Exception as error:  # noqa: BLE001 - a library's own: it is told below as what it is
                 failed[watcher.address.name] = WatchError(f"{type(error).__name__}: {error}"[:200])
 
-        threads = [threading.Thread(target=reach, args=(one,), daemon=True) for one in made._watchers]
+        threads = [threading.Thread(target=reach, args=(one,), daemon=True) for one in watching._watchers]
         for thread in threads:
             thread.start()
-        for thread, watcher in zip(threads, made._watchers, strict=True):
+        for thread, watcher in zip(threads, watching._watchers, strict=True):
             thread.join(CONNECT_S)
             if thread.is_alive():
                 failed[watcher.address.name] = make_error(
                     WatchError, "watch.hosts.silent", timeout=f"{CONNECT_S:.0f}"
                 )
-        for watcher in made._watchers:
+        for watcher in watching._watchers:
             error = failed.get(watcher.address.name)
             if error is not None:
-                made.close()
+                watching.close()
                 raise RunError(
                     say(
                         "watch.hosts.cannot",
@@ -86,7 +86,7 @@ class Watching:
                     where=Where("command line", option="--watch"),
                     hint=error.hint,
                 )
-        return made
+        return watching
 
     def begin(self, origin_ns: int, write: Callable[[str, dict[str, int]], None]) -> Iterator[dict[str, Any]]:
         """Start, and yield an event for each host with what does not change."""
