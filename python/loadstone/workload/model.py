@@ -105,19 +105,19 @@ class Job(FrozenModel):
 
         Those of a mix, of sizes and of addresses are its blocks', or those of the tree in `work`.
         """
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for field, value in values.items():
             *parts, last = field.split(".")
-            inner = found
+            inner = fields
             for part in parts:
                 inner = inner.setdefault(part, {})
             inner[last] = value
-        blocks = {part: found.pop(part) for part in _OF_BLOCKS if part in found}
-        if "work" not in found:
-            found["work"] = {"kind": "blocks", **blocks}
+        blocks = {part: fields.pop(part) for part in _OF_BLOCKS if part in fields}
+        if "work" not in fields:
+            fields["work"] = {"kind": "blocks", **blocks}
         elif blocks:
-            found["work"] = {**found["work"], "transfers": blocks}
-        return cls(**found)
+            fields["work"] = {**fields["work"], "transfers": blocks}
+        return cls(**fields)
 
     def changed(self, values: Mapping[str, Any]) -> Job:
         """Return the job with other values, by the names of their fields (`limits.runtime_ns`)."""
@@ -150,8 +150,8 @@ class Job(FrozenModel):
     def option(self, field: str) -> str:
         """Name a field as the job's language does, as it was written, or else as it is called here."""
         written = self.set_at.get(field)
-        told = self.vocabulary.get(field) or (written.option if written is not None else None)
-        return told or field.rpartition(".")[2].removesuffix("_ns").removesuffix("_bytes")
+        name = self.vocabulary.get(field) or (written.option if written is not None else None)
+        return name or field.rpartition(".")[2].removesuffix("_ns").removesuffix("_bytes")
 
     def setting(self, field: str, value: str | int) -> str:
         """Write a field with a value as the job's language does."""
@@ -280,5 +280,5 @@ def _changed(model: _Model, values: Mapping[str, Any]) -> _Model:
             inner.setdefault(part, {})[rest] = value
         else:
             own[part] = value
-    own |= {part: _changed(getattr(model, part), found) for part, found in inner.items()}
+    own |= {part: _changed(getattr(model, part), changes) for part, changes in inner.items()}
     return type(model).model_validate(dict(model) | own)

@@ -42,11 +42,11 @@ def spread(workload: Workload, hosts: Mapping[str, Sequence[str]], where: Where)
     and `where` does not, or the other way round, and RefusedError for a host without a part. A host
     that is idle in all jobs is left out.
     """
-    found: dict[str, list[Job]] = {name: [] for name in hosts}
+    host_jobs: dict[str, list[Job]] = {name: [] for name in hosts}
     idle: set[str] = set()
     for job in workload.jobs:
         if not job.hosts:
-            for jobs in found.values():
+            for jobs in host_jobs.values():
                 jobs.append(job)
             continue
         names = [_meant(place, hosts, where) for place in job.hosts]
@@ -56,9 +56,9 @@ def spread(workload: Workload, hosts: Mapping[str, Sequence[str]], where: Where)
             files = HostFiles(index=host, count=len(names))
             part = _part(job, job.hosts[host], at, len(working), files)
             if part is not None:
-                found[names[host]].append(part)
+                host_jobs[names[host]].append(part)
     named = {name for job in workload.jobs for place in job.hosts for name in place.names}
-    for name, jobs in found.items():
+    for name, jobs in host_jobs.items():
         if jobs or name in idle:
             continue
         if not named.intersection(hosts[name]):
@@ -70,7 +70,9 @@ def spread(workload: Workload, hosts: Mapping[str, Sequence[str]], where: Where)
             where=workload.jobs[0].at("engine.iodepth"),
             hint=say("hosts.file.no_part_hint"),
         )
-    return {name: workload.model_copy(update={"jobs": tuple(jobs)}) for name, jobs in found.items() if jobs}
+    return {
+        name: workload.model_copy(update={"jobs": tuple(jobs)}) for name, jobs in host_jobs.items() if jobs
+    }
 
 
 def _meant(place: HostPlace, hosts: Mapping[str, Sequence[str]], where: Where) -> str:
