@@ -44,8 +44,8 @@ class Cgroup:
             for line in lines:
                 name, _, value = line.partition(" ")
                 if name in CPU_STAT:
-                    told, factor = CPU_STAT[name]
-                    key = f"cgroup.cpu.{told}"
+                    counter, factor = CPU_STAT[name]
+                    key = f"cgroup.cpu.{counter}"
                     counters.growing[key] = counters.growing.get(key, 0) + int(value) * factor
         for limit in cgroups.io_limits(self._io):
             device = self._devices.get(limit.device)

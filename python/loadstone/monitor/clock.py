@@ -42,10 +42,10 @@ class Clock:
 
     def _ahead(self, clock: int) -> int:
         """Return how far a clock is ahead of CLOCK_MONOTONIC, from the closest of a few readings."""
-        found: list[tuple[int, int]] = []
+        readings: list[tuple[int, int]] = []
         for _ in range(ATTEMPTS):
             before = self._read_ns(time.CLOCK_MONOTONIC)
             there = self._read_ns(clock)
             after = self._read_ns(time.CLOCK_MONOTONIC)
-            found.append((after - before, there - (before + after) // 2))
-        return min(found)[1]
+            readings.append((after - before, there - (before + after) // 2))
+        return min(readings)[1]

@@ -44,12 +44,12 @@ def _add(counters: Counters, prefix: str, mount: nfs.MountCounts) -> None:
         f"{prefix}.retransmits": sum(op.transmissions - op.calls for op in mount.ops.values()),
         f"{prefix}.timeouts": sum(op.timeouts for op in mount.ops.values()),
     }
-    for name, told in (("READ", "read"), ("WRITE", "write"), ("COMMIT", "commit")):
+    for name, operation in (("READ", "read"), ("WRITE", "write"), ("COMMIT", "commit")):
         op = mount.ops.get(name)
         if op is not None:
             counters.growing |= {
-                f"{prefix}.{told}s": op.calls,
-                f"{prefix}.{told}_queue_ns": op.queue_ns,
-                f"{prefix}.{told}_rtt_ns": op.rtt_ns,
-                f"{prefix}.{told}_execute_ns": op.execute_ns,
+                f"{prefix}.{operation}s": op.calls,
+                f"{prefix}.{operation}_queue_ns": op.queue_ns,
+                f"{prefix}.{operation}_rtt_ns": op.rtt_ns,
+                f"{prefix}.{operation}_execute_ns": op.execute_ns,
             }

@@ -127,8 +127,8 @@ class Sampler:
             self._sample()
         if self._served is not None:
             self._served.close()
-        told = {"cpu_ns": self._cpu_ns, "rows": self._rows, "by_collector": self._cost_ns}
-        return told | {"failed": self._failed} if self._failed else told
+        cost = {"cpu_ns": self._cpu_ns, "rows": self._rows, "by_collector": self._cost_ns}
+        return cost | {"failed": self._failed} if self._failed else cost
 
     def _loop(self) -> None:
         look_in_s = math.inf if self._served is None else 0.0
@@ -191,11 +191,11 @@ class Sampler:
 
 def devices_under(paths: Iterable[str]) -> list[BlockDevice]:
     """Block devices under any of the paths, each once, nearest first."""
-    found: dict[str, BlockDevice] = {}
+    devices: dict[str, BlockDevice] = {}
     for path in paths:
         for device in under_path(Path(path)):
-            found.setdefault(device.name, device)
-    return list(found.values())
+            devices.setdefault(device.name, device)
+    return list(devices.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,9 +166,9 @@ class Served:
 
 def _pair() -> tuple[Tracepoint, Tracepoint]:
     for begin, end in PAIRS:
-        found = Tracepoint.find(begin, FIELDS), Tracepoint.find(end, FIELDS)
-        if found[0] is not None and found[1] is not None:
-            return found[0], found[1]
+        pair = Tracepoint.find(begin, FIELDS), Tracepoint.find(end, FIELDS)
+        if pair[0] is not None and pair[1] is not None:
+            return pair[0], pair[1]
     if not any((place / "events").is_dir() for place in TRACING):
         raise FileNotFoundError(
             ENOENT, "tracefs is not mounted (mount -t tracefs tracefs /sys/kernel/tracing)"

@@ -24,8 +24,8 @@ def states(plan: Plan, when: Literal["begin", "end"]) -> list[dict[str, Any]]:
     files = [(at, one.path) for at, one in enumerate(plan.targets) if one.kind is TargetKind.FILE]
     events: list[dict[str, Any]] = []
     for at, path in files[:MAX_TARGETS]:
-        found = allocation(path)
-        if found is not None:
-            known = {name: value for name, value in asdict(found).items() if value is not None}
+        file_allocation = allocation(path)
+        if file_allocation is not None:
+            known = {name: value for name, value in asdict(file_allocation).items() if value is not None}
             events.append({"type": "target_state", "when": when, "target": at, **known})
     return events

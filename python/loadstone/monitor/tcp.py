@@ -39,7 +39,7 @@ class Tcp:
             for names, values in zip(lines[::2], lines[1::2], strict=False):
                 protocol = names.partition(":")[0]
                 for name, value in zip(names.split()[1:], values.split()[1:], strict=False):
-                    told = GROWING.get((file, protocol, name))
-                    if told is not None:
-                        counters.growing[f"tcp.{told}"] = int(value)
+                    counter = GROWING.get((file, protocol, name))
+                    if counter is not None:
+                        counters.growing[f"tcp.{counter}"] = int(value)
         return counters

@@ -155,12 +155,12 @@ class Recorder:
 
     def take(self) -> tuple[list[TracedEvent], int]:
         """Return the samples since the last time, in order of time, and how many were dropped."""
-        found: list[TracedEvent] = []
+        samples: list[TracedEvent] = []
         lost = 0
         for ring in self._rings:
-            lost += self._read(ring.take(), found)
-        found.sort(key=_TIME)
-        return found, lost
+            lost += self._read(ring.take(), samples)
+        samples.sort(key=_TIME)
+        return samples, lost
 
     def _read(self, data: bytes, events: list[TracedEvent]) -> int:
         """Add the samples of one buffer; return how many were dropped."""

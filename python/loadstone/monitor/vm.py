@@ -38,6 +38,6 @@ class Vm:
         for line in self._source.read_text().splitlines():
             name, _, value = line.partition(" ")
             if name in GROWING:
-                told, factor = GROWING[name]
-                counters.growing[f"vm.{told}"] = int(value) * factor
+                counter, factor = GROWING[name]
+                counters.growing[f"vm.{counter}"] = int(value) * factor
         return counters
