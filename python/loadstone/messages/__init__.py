@@ -130,8 +130,8 @@ def _room(room: str) -> dict[str, str]:
 
 
 def _flat(table: dict[str, Any], prefix: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for name, value in table.items():
         key = f"{prefix}.{name}"
-        found |= _flat(value, key) if isinstance(value, dict) else {key: value}
-    return found
+        texts |= _flat(value, key) if isinstance(value, dict) else {key: value}
+    return texts
