@@ -39,16 +39,16 @@ def elsewhere(part: str, proc: Path = PROC) -> list[int]:
 
     A namespace that is made copies all mounts, and keeps its own of them when they end here.
     """
-    found: dict[Path, int] = {}
+    processes: dict[Path, int] = {}
     for process in sorted(proc.glob("[0-9]*"), key=lambda one: int(one.name)):
         with contextlib.suppress(OSError):
             space = (process / "ns" / "mnt").readlink()
-            if space in found or space == (proc / "self" / "ns" / "mnt").readlink():
+            if space in processes or space == (proc / "self" / "ns" / "mnt").readlink():
                 continue
             lines = (process / "mountinfo").read_text(errors="surrogateescape").splitlines()
             if any(part in line.split(" ", 5)[4] for line in lines):
-                found[space] = int(process.name)
-    return list(found.values())
+                processes[space] = int(process.name)
+    return list(processes.values())
 
 
 @lru_cache(maxsize=2)

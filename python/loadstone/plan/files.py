@@ -85,10 +85,10 @@ def names(job: Job, clone: int, base_directory: str, host: HostFacts, notes: Not
 def names_as_given(job: Job, clone: int) -> list[str]:
     """Names of a clone's files as the job gives them; what is relative stays so."""
     place = _directory(job, clone)
-    found = [target.path for target in job.placement.targets] or [
+    file_names = [target.path for target in job.placement.targets] or [
         _format(job, clone, number) for number in range(job.placement.nrfiles or 1)
     ]
-    return [os.path.join(place, name) for name in found]  # noqa: PTH118 - text, as open(2) gets it
+    return [os.path.join(place, name) for name in file_names]  # noqa: PTH118 - text, as open(2) gets it
 
 
 def _directory(job: Job, clone: int) -> str:
@@ -152,11 +152,13 @@ def _check_directory(job: Job, named: str) -> None:
 def _bytes_of_pass(job: Job, ranges: list[FileRange]) -> int:
     """Return how many bytes one pass over the ranges moves. Refuses ranges without room for a block."""
     total = sum(part.length_bytes for part in ranges)
-    asked = job.placement.size.bytes if job.placement.size and job.placement.size.bytes else 0
+    requested_bytes = job.placement.size.bytes if job.placement.size and job.placement.size.bytes else 0
     smallest = min_block(job)
-    if _has_zones(job) and not asked:
-        asked = sum(_percent_of(job, part.length_bytes, part.offset_bytes, smallest) for part in ranges)
-    size = min(asked, total) if asked else total
+    if _has_zones(job) and not requested_bytes:
+        requested_bytes = sum(
+            _percent_of(job, part.length_bytes, part.offset_bytes, smallest) for part in ranges
+        )
+    size = min(requested_bytes, total) if requested_bytes else total
     if size < max(smallest, 1) or total == 0:
         raise make_error(
             InputError,
@@ -250,12 +252,12 @@ def _walked_bytes(job: Job, ranges: list[FileRange]) -> int:
         return _UNKNOWN
     hole, zones = job.blocks.addresses.stride_bytes, strided_zones(job)
     if zones is not None:
-        found = [_zoned_bytes(part, zones, block) for part in ranges]
+        part_bytes = [_zoned_bytes(part, zones, block) for part in ranges]
     elif hole > 0:
-        found = [_holed_bytes(part, hole, block) for part in ranges]
+        part_bytes = [_holed_bytes(part, hole, block) for part in ranges]
     else:
         return _UNKNOWN
-    return min(_UNKNOWN, sum(found))
+    return min(_UNKNOWN, sum(part_bytes))
 
 
 def _holed_bytes(part: FileRange, hole: int, block: int) -> int:

@@ -49,9 +49,9 @@ class Snapshot:
     @cached_property
     def mounted_devices(self) -> list[tuple[int, Mount]]:
         """Device numbers that are mounted: by `st_dev`, and by source for those that differ (btrfs)."""
-        found = [(mount.device, mount) for mount in self.mounts]
+        devices = [(mount.device, mount) for mount in self.mounts]
         named = [(_rdev(mount.source), mount) for mount in self.mounts if mount.source.startswith("/dev/")]
-        return found + [(number, mount) for number, mount in named if number and number != mount.device]
+        return devices + [(number, mount) for number, mount in named if number and number != mount.device]
 
     @cached_property
     def swaps(self) -> list[tuple[Key, str]]:
@@ -71,28 +71,28 @@ class Snapshot:
     @cached_property
     def users(self) -> dict[Key, list[str]]:
         """What other processes have open for writing, mapped or locked, and what the kernel serves."""
-        found = open_files.users()
-        for path, told in exported():
+        uses = open_files.users()
+        for path, use in exported():
             if (key := key_of(path)) is not None:
-                found.setdefault(key, []).append(told)
-        return found
+                uses.setdefault(key, []).append(use)
+        return uses
 
     @cached_property
     def servers(self) -> dict[str, set[int] | None]:
         """Processes that serve mounts, as `open_files` names them, and which they serve."""
-        found = user_space_mounts.servers()
-        return {open_files.name_of(open_files.PROC / number): served for number, served in found.items()}
+        serving = user_space_mounts.servers()
+        return {open_files.name_of(open_files.PROC / number): served for number, served in serving.items()}
 
     @cached_property
     def file_uses(self) -> dict[Key, list[str]]:
         """All uses of files and devices that are not mounts, holders or claims."""
-        found = {key: list(told) for key, told in self.users.items()}
+        uses = {key: list(key_uses) for key, key_uses in self.users.items()}
         for key, loop in self.loops:
             if key is not None:
-                found.setdefault(key, []).insert(0, f"{_BACKS}{loop.name}")
+                uses.setdefault(key, []).insert(0, f"{_BACKS}{loop.name}")
         for key, name in self.swaps:
-            found.setdefault(key, []).append(f"it is used as swap ({name})")
-        return found
+            uses.setdefault(key, []).append(f"it is used as swap ({name})")
+        return uses
 
 
 def device_uses(path: Path, host: Snapshot) -> list[str]:
@@ -103,10 +103,10 @@ def device_uses(path: Path, host: Snapshot) -> list[str]:
         evidence = host.users.get((0, number), [])
     else:
         family = [device, *above(device), *_same_backing(device, host)]
-        evidence = [told for one in family for told in _member_uses(one, host)]
+        evidence = [use for one in family for use in _member_uses(one, host)]
         evidence += _uses_under_device(device, host)
         # A mount in another mount namespace is in no table of ours.
-        evidence = evidence or [told for one in family[1:] for told in _claimed(one.node, one)]
+        evidence = evidence or [use for one in family[1:] for use in _claimed(one.node, one)]
     return list(dict.fromkeys(evidence)) or _claimed(path)
 
 
@@ -116,7 +116,7 @@ def _uses_under_device(device: BlockDevice, host: Snapshot) -> list[str]:
     Of a member of device mapper or md other parts may belong to others; a disk, and what a loop device
     stands on, is used as one.
     """
-    found: list[str] = []
+    uses: list[str] = []
     waiting = [device]
     while waiting:
         one = waiting.pop(0)
@@ -125,46 +125,46 @@ def _uses_under_device(device: BlockDevice, host: Snapshot) -> list[str]:
             lower = [one.disk(), *_same_backing(one.disk(), host)]
             waiting.append(one.disk())
         elif backing is not None and backing[0]:
-            told = [said for said in host.file_uses.get(backing, []) if not said.startswith(_BACKS)]
-            found += [f"the file behind {one.name}: {said}" for said in told]
+            backing_uses = [use for use in host.file_uses.get(backing, []) if not use.startswith(_BACKS)]
+            uses += [f"the file behind {one.name}: {use}" for use in backing_uses]
             lower = []
         elif backing is not None and (under := BlockDevice.of_number(backing[1], host.sys)) is not None:
             lower = [under, *above(under), *_same_backing(under, host)]
             waiting.append(under)
         else:
             lower = []
-        found += [told for other in lower for told in _member_uses(other, host, one)]
+        uses += [use for other in lower for use in _member_uses(other, host, one)]
         if lower and lower[0] != one.disk():
             # Not of a disk: the kernel says so of one whose other partitions are in use.
-            found = found or [told for other in lower for told in _claimed(other.node, other)]
-        found += [told for other in one.slaves() for told in _own_uses(other, host)]
+            uses = uses or [use for other in lower for use in _claimed(other.node, other)]
+        uses += [use for other in one.slaves() for use in _own_uses(other, host)]
         waiting += one.slaves()
-    return found
+    return uses
 
 
 def file_uses(path: Path, host: Snapshot) -> list[str]:
     """Evidence that somebody uses the regular file at `path`, by whatever name."""
-    found = _uses_by_this_name(path, host)
+    uses = _uses_by_this_name(path, host)
     below = user_space_mounts.names_below(path)
     for lower in below.names:
-        found += [f"below its mount, as {lower}: {told}" for told in _uses_below(lower, below.mounts, host)]
-    return found
+        uses += [f"below its mount, as {lower}: {use}" for use in _uses_below(lower, below.mounts, host)]
+    return uses
 
 
 def _uses_by_this_name(path: Path, host: Snapshot) -> list[str]:
-    found = [told for key in keys(path, host) for told in host.file_uses.get(key, [])]
-    if not any("swap" in told for told in found) and _is_swapped_to(path, host):
-        found.append("it is used as swap")
-    if not found and is_open_for_writing(path) and key_of(path) not in open_files.ours():
-        found.append("a process outside /proc has it open for writing")
-    return list(dict.fromkeys(found))
+    uses = [use for key in keys(path, host) for use in host.file_uses.get(key, [])]
+    if not any("swap" in use for use in uses) and _is_swapped_to(path, host):
+        uses.append("it is used as swap")
+    if not uses and is_open_for_writing(path) and key_of(path) not in open_files.ours():
+        uses.append("a process outside /proc has it open for writing")
+    return list(dict.fromkeys(uses))
 
 
 def _uses_below(lower: Path, mounts: frozenset[int], host: Snapshot) -> list[str]:
     """Return uses of a file below mounts; what their servers have open was opened above, perhaps by us."""
-    found = [told for key in keys(lower, host) for told in host.file_uses.get(key, [])]
+    uses = [use for key in keys(lower, host) for use in host.file_uses.get(key, [])]
     theirs = tuple(name for name, served in host.servers.items() if served is None or served & mounts)
-    return [told for told in found if not told.startswith(theirs)]
+    return [use for use in uses if not use.startswith(theirs)]
 
 
 def is_open_for_writing(path: Path) -> bool:
@@ -200,21 +200,21 @@ def tree_uses(anchor: Path, host: Snapshot, most: int = 20) -> list[str]:
     By inode, so that a file that was linked into the tree is found. Does not enter other file systems.
     """
     used = {inode for device, inode in host.file_uses if device}
-    found: list[str] = []
+    evidence: list[str] = []
     below = user_space_mounts.names_below(anchor)
     places: list[tuple[Path, Callable[[Path], list[str]]]]
     places = [(anchor, lambda path: _uses_by_this_name(path, host))]
     places += [(one, lambda path: _uses_below(path, below.mounts, host)) for one in below.names]
     for place, uses in places:
         waiting = [str(place)]
-        while waiting and len(found) < most:
+        while waiting and len(evidence) < most:
             with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
                     elif entry.inode() in used and entry.is_file(follow_symlinks=False):
-                        found += [f"{entry.path}: {told}" for told in uses(Path(entry.path))]
-    return found[:most]
+                        evidence += [f"{entry.path}: {use}" for use in uses(Path(entry.path))]
+    return evidence[:most]
 
 
 def keys(path: Path, host: Snapshot) -> list[Key]:
@@ -226,16 +226,16 @@ def keys(path: Path, host: Snapshot) -> list[Key]:
     key = open_files.key_of_status(status)
     if key is None:
         return []
-    found = [key]
+    all_keys = [key]
     mount = mount_of(path)
     if mount is not None:
         # Where a file system has several devices, as subvolumes of btrfs, locks know the first.
-        found.append((mount.device, status.st_ino))
+        all_keys.append((mount.device, status.st_ino))
     real = os.path.realpath(path)
     for overlay in (one for one in host.mounts if one.kind == "overlay"):
         beside = (key_of(Path(other)) for other in _through(overlay, real))
-        found += [one for one in beside if one is not None]
-    return list(dict.fromkeys(found))
+        all_keys += [one for one in beside if one is not None]
+    return list(dict.fromkeys(all_keys))
 
 
 def _through(overlay: Mount, real: str) -> list[str]:
@@ -279,7 +279,7 @@ def _own_uses(device: BlockDevice, host: Snapshot) -> list[str]:
     evidence = [f"{name} is mounted at {mount.point} ({mount.kind})" for mount in mounted]
     evidence += [f"{name} is used as swap" for key, _ in host.swaps if key == (0, number)]
     evidence += [f"{name} belongs to the mounted btrfs {volume}" for volume in _btrfs(device, host.sys)]
-    return evidence + [f"{name}: {told}" for told in host.users.get((0, number), [])]
+    return evidence + [f"{name}: {use}" for use in host.users.get((0, number), [])]
 
 
 def _btrfs(device: BlockDevice, sys: Path) -> list[str]:

@@ -37,28 +37,28 @@ class NamesBelow(NamedTuple):
 
 def names_below(path: Path) -> NamesBelow:
     """Return the names of a file or directory below its mount, and below theirs."""
-    found: list[Path] = []
+    names: list[Path] = []
     passed: set[int] = set()
     waiting = [os.path.realpath(path)]
-    while waiting and len(found) < MOST:
+    while waiting and len(names) < MOST:
         name = waiting.pop()
         mount = mount_of(Path(name))
         if mount is None or not (mount.kind == "fuse" or mount.kind.startswith("fuse.")):
             continue
         passed.add(mount.device)
         for lower in _shown_by(mount, name):
-            if os.path.lexists(lower) and Path(lower) not in found:
-                found.append(Path(lower))
+            if os.path.lexists(lower) and Path(lower) not in names:
+                names.append(Path(lower))
                 waiting.append(os.path.realpath(lower))
-    return NamesBelow(found, frozenset(passed))
+    return NamesBelow(names, frozenset(passed))
 
 
 def _shown_by(mount: Mount, name: str) -> list[str]:
     # Another mount over it passes the question on.
     with contextlib.suppress(OSError):
         if mount.kind == MERGERFS:
-            told = os.getxattr(name, ALL_NAMES).split(b"\0")
-            return [os.fsdecode(one) for one in told if one]
+            all_names = os.getxattr(name, ALL_NAMES).split(b"\0")
+            return [os.fsdecode(one) for one in all_names if one]
     rest = mount.root.rstrip("/") + name[len(mount.point.rstrip("/")) :]
     return [place.rstrip("/") + rest for place in mount.source.split(":") if place.startswith("/")]
 
@@ -68,16 +68,16 @@ def servers(proc: Path = PROC) -> dict[str, set[int] | None]:
 
     None where the kernel does not tell which.
     """
-    found: dict[str, set[int] | None] = {}
+    mounts_of: dict[str, set[int] | None] = {}
     for process in (one for one in proc.iterdir() if one.name.isdecimal()):
         with contextlib.suppress(OSError):
             for link in (process / "fd").iterdir():
                 if str(link.readlink()) != DEVICE:
                     continue
-                told = CONNECTION.search((process / "fdinfo" / link.name).read_text())
-                served = found.setdefault(process.name, set())
-                if told is None or served is None:
-                    found[process.name] = None
+                connection = CONNECTION.search((process / "fdinfo" / link.name).read_text())
+                served = mounts_of.setdefault(process.name, set())
+                if connection is None or served is None:
+                    mounts_of[process.name] = None
                 else:
-                    served.add(int(told[1]))
-    return found
+                    served.add(int(connection[1]))
+    return mounts_of
