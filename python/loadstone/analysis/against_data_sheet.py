@@ -50,8 +50,8 @@ class SpecRow:
 
 def spec_of(measurement: Measurement) -> Spec | None:
     """Return the data sheet that a run was given."""
-    told = measurement.bundle.environment.get("spec")
-    return None if told is None else Spec.model_validate(told)
+    sheet = measurement.bundle.environment.get("spec")
+    return None if sheet is None else Spec.model_validate(sheet)
 
 
 def rows(measurement: Measurement, stages: list[Total]) -> list[SpecRow]:
@@ -68,13 +68,13 @@ def nearest(found: Sequence[SpecRow]) -> Estimate | None:
 
 def best(runs: Iterable[tuple[str, Sequence[SpecRow]]]) -> list[tuple[str, SpecRow]]:
     """Return for each figure the run that came nearest to it, by the run's name."""
-    found: dict[tuple[str, ...], tuple[str, SpecRow]] = {}
+    best_rows: dict[tuple[str, ...], tuple[str, SpecRow]] = {}
     for run, every in runs:
         for row in every:
             key = (row.name, row.op, row.quantity, row.kind, row.source)
-            if key not in found or row.share > found[key][1].share:
-                found[key] = (run, row)
-    return list(found.values())
+            if key not in best_rows or row.share > best_rows[key][1].share:
+                best_rows[key] = (run, row)
+    return list(best_rows.values())
 
 
 def _of_stage(spec: Spec, measurement: Measurement, total: Total) -> Iterator[SpecRow]:
@@ -86,7 +86,7 @@ def _of_stage(spec: Spec, measurement: Measurement, total: Total) -> Iterator[Sp
     if not moved or total.data is None:
         return
     patterns = {op: _patterns(plan, total, op) for op in moved}
-    every = [pattern for found in patterns.values() for pattern in found]
+    every = [pattern for op_patterns in patterns.values() for pattern in op_patterns]
     whole: Literal["read", "write", "mixed"] = "mixed" if len(moved) > 1 else next(iter(moved))
     if all(one.random_percent == 100 and _largest(one) <= spec.small_block_bytes for one in every):
         share = moved["read"].operations / total.data.operations if "read" in moved else 0.0

@@ -57,9 +57,9 @@ def contention(rows: pl.DataFrame | None, cpus: int | None) -> Contention | None
 def of_bundle(bundle: Bundle) -> Contention | None:
     """Return it over a whole run; of several hosts that of the one with most of it."""
     parts = [bundle] if bundle.hosts is None else [bundle.of_host(one) for one in bundle.hosts.hosts]
-    found = [
+    contentions = [
         contention(one.host(), one.environment.get("host", {}).get("cpu", {}).get("online"))
         for one in parts
         if one is not None
     ]
-    return max((one for one in found if one is not None), key=lambda one: one.share, default=None)
+    return max((one for one in contentions if one is not None), key=lambda one: one.share, default=None)

@@ -50,11 +50,11 @@ class EngineCpu:
 def of_stages(measurement: Measurement, stages: Iterable[int]) -> EngineCpu | None:
     """Return the engine's CPU time in these stages; `None` when it told none."""
     chosen = set(stages)
-    told = _told(measurement)
+    cpu_times = _told(measurement)
     rows = measurement.samples
-    if told is None or rows.height == 0:
+    if cpu_times is None or rows.height == 0:
         return None
-    times, user, system = told
+    times, user, system = cpu_times
     everything = chosen >= set(rows["stage"].unique())
     rows = rows.filter(rows["stage"].is_in(chosen))
     if everything:
@@ -74,11 +74,11 @@ def per_interval(measurement: Measurement, stages: Sequence[int]) -> tuple[Estim
 
     From the engine's account at each tick, against the I/Os of all jobs until then, ramps left out.
     """
-    told = _told(measurement)
+    cpu_times = _told(measurement)
     rows = measurement.samples.filter(pl.col("stage").is_in(stages) & ~pl.col("ramp"))
-    if told is None or rows.height == 0:
+    if cpu_times is None or rows.height == 0:
         return None, None
-    times, user, system = told
+    times, user, system = cpu_times
     # Late rows of an interval come in a tick of their own: an interval is what its bounds say.
     sums = added_up(rows, ("stage",), over="interval")
     starts, ends = (sums[name].to_numpy().astype(np.float64) for name in ("start_ns", "end_ns"))

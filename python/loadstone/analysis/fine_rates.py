@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 def of_stage(measurement: Measurement, line: MeasuredLine, bounds_ns: tuple[int, int]) -> FineRates | None:
     """Return the samples of a stage within bounds, without the engine's own stops; None without any."""
     stages = measurement.stages_of(line)
-    told = [
+    events = [
         event
         for event in measurement.bundle.events
         if event.get("type") == "fine_samples" and event.get("stage") in stages
     ]
-    if not told:
+    if not events:
         return None
-    lengths = [np.asarray(event["lengths_us"], np.float64) * 1e3 for event in told]
-    ends = [event["start_ns"] + np.cumsum(part) for event, part in zip(told, lengths, strict=True)]
-    ops = [np.asarray(event["ops"], np.float64) for event in told]
+    lengths = [np.asarray(event["lengths_us"], np.float64) * 1e3 for event in events]
+    ends = [event["start_ns"] + np.cumsum(part) for event, part in zip(events, lengths, strict=True)]
+    ops = [np.asarray(event["ops"], np.float64) for event in events]
     whole = FineRates(np.concatenate(ends), np.concatenate(lengths), np.concatenate(ops))
     kept = whole.within(*bounds_ns)
     for first, last in measurement.stops.left_out:

@@ -114,9 +114,9 @@ class Measurement:
         Sorted by key. One pass over the histograms of this latency, or none: windows that are some of
         the last ones together are added up. Only what is not empty is kept.
         """
-        asked = (by, latency, ramp)
-        if self._windows is None or self._windows[0] != asked or every % self._windows[1]:
-            self._windows = (asked, every, self._read_windows(by, latency, every, ramp=ramp))
+        selection = (by, latency, ramp)
+        if self._windows is None or self._windows[0] != selection or every % self._windows[1]:
+            self._windows = (selection, every, self._read_windows(by, latency, every, ramp=ramp))
         _, finer, known = self._windows
         if every == finer:
             return known
@@ -130,15 +130,17 @@ class Measurement:
     ) -> dict[tuple[int, int, int, int], tuple[NDArray[np.int64], NDArray[np.int64]]]:
         keys = ("key", "op", "stage", "window")
         columns = ["cell", "op", "stage", "interval", "ramp", f"{latency}_bucket", f"{latency}_count"]
-        found: dict[tuple[int, int, int, int], list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = {}
+        histogram_parts: dict[
+            tuple[int, int, int, int], list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+        ] = {}
         summed = latency == OVER_TIME and self._sums_window is not None and every % self._sums_window == 0
         for read in (self.bundle.sums if summed else self.pieces)(columns):
             piece = read if ramp else read.filter(~pl.col("ramp"))
             rows = self._keyed(piece, by).with_columns((pl.col("interval") // every).alias("window"))
             rows = rows.drop_nulls(keys)
             for (key, op, stage, window), buckets, counts in grouped(rows, latency, keys):
-                found.setdefault((key, op, stage, window), []).append((buckets, counts))
-        return {name: _one(parts) for name, parts in sorted(found.items())}
+                histogram_parts.setdefault((key, op, stage, window), []).append((buckets, counts))
+        return {name: _one(parts) for name, parts in sorted(histogram_parts.items())}
 
     def histograms(self, latency: str) -> dict[tuple[int, ...], Histogram]:
         """Return the measured histogram of each (cell, op) that has samples of this latency.
@@ -163,10 +165,10 @@ class Measurement:
         if self._sums_window is None:
             return self._added_up()
         sums: dict[str, dict[tuple[int, ...], Histogram]] = {latency: {} for latency in LATENCIES}
-        for latency, found in sums.items():
+        for latency, histograms in sums.items():
             columns = ("cell", "op", "ramp", f"{latency}_bucket", f"{latency}_count")
             for piece in self.bundle.sums(columns):
-                add_histograms(found, piece.filter(~pl.col("ramp")), latency, OF_CELL)
+                add_histograms(histograms, piece.filter(~pl.col("ramp")), latency, OF_CELL)
         numbers = [*layout.NUMBERS, *layout.COUNTED]
         empty = pl.DataFrame(schema={**layout.SAMPLES, **layout.COUNTED}).select(numbers)
         return pl.concat([empty, *self.pieces(numbers)]), sums
@@ -184,8 +186,8 @@ class Measurement:
             # A copy: columns that are kept as they are would keep the whole piece in memory.
             tables.append(numbers[np.arange(numbers.height)])
             measured = piece.filter(~pl.col("ramp"))
-            for latency, found in sums.items():
-                add_histograms(found, measured, latency, OF_CELL)
+            for latency, histograms in sums.items():
+                add_histograms(histograms, measured, latency, OF_CELL)
         return pl.concat(tables), sums
 
     def _keyed(self, table: pl.DataFrame, by: By) -> pl.DataFrame:
@@ -236,14 +238,14 @@ class Measurement:
 
         A stream that did not tell its end (the run was killed) ends with its last sample.
         """
-        told = {int(e["stream"]): e for e in self.bundle.events if e.get("type") == "stream_end"}
+        end_events = {int(e["stream"]): e for e in self.bundle.events if e.get("type") == "stream_end"}
         seen = {
             cell: (start, end)
             for cell, start, end in self.samples.group_by("cell")
             .agg(pl.col("start_ns").min(), pl.col("end_ns").max())
             .iter_rows()
         }
-        return [self._span(index, told.get(index), seen) for index in range(len(self.plan.streams))]
+        return [self._span(index, end_events.get(index), seen) for index in range(len(self.plan.streams))]
 
     def _span(
         self, index: int, told: dict[str, object] | None, seen: dict[int, tuple[int, int]]
@@ -255,10 +257,10 @@ class Measurement:
             start, end = int(str(told["started_ns"])), int(str(told["ended_ns"]))
             ramp_end = int(str(told.get("ramp_end_ns") or start))
         else:
-            found = [seen[cell] for cell in cells_of(stream) if cell in seen]
-            if not found:
+            sample_spans = [seen[cell] for cell in cells_of(stream) if cell in seen]
+            if not sample_spans:
                 return 0, 0, 0
-            start, end = min(one[0] for one in found), max(one[1] for one in found)
+            start, end = min(one[0] for one in sample_spans), max(one[1] for one in sample_spans)
             start = min(start + stream.limits.start_delay_ns, end)
             ramp_end = start + stream.limits.ramp_ns
         ramp_end = max(ramp_end, self.settled.from_ns)

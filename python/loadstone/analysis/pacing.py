@@ -78,7 +78,7 @@ def _row(measurement: Measurement, total: Total, op: OpName) -> Pacing | None:
         return None
     by_ops = isinstance(paced[0][1].amount, RateAmountOps)
     left_out = measurement.stops.left_out
-    asked = sum(_asked(rate, streams[i], measurement.spans[i], left_out) for i, rate in paced)
+    requested_amount = sum(_asked(rate, streams[i], measurement.spans[i], left_out) for i, rate in paced)
     stats = total.ops.get(op)
     achieved = float((stats.operations + stats.errors) if by_ops else stats.bytes) if stats else 0.0
     seconds = total.measured_ns / 1e9
@@ -88,9 +88,11 @@ def _row(measurement: Measurement, total: Total, op: OpName) -> Pacing | None:
         op=op,
         unit="ops" if by_ops else "bytes",
         process=paced[0][1].process.value,
-        asked_per_s=asked / seconds,
+        asked_per_s=requested_amount / seconds,
         achieved_per_s=achieved / seconds,
-        held=_held(asked, achieved, paced[0][1], stats, len(paced), share=_share(streams[paced[0][0]], op)),
+        held=_held(
+            requested_amount, achieved, paced[0][1], stats, len(paced), share=_share(streams[paced[0][0]], op)
+        ),
         wait=stats.latencies.get("wait") if stats else None,
     )
 
@@ -104,8 +106,8 @@ def _does(stream: Stream, op: str) -> bool:
 def _rate(stream: Stream, op: str) -> Rate | None:
     """Return the rate of one operation; reads and writes in a tree share one by their shares."""
     if stream.tree is None:
-        found: Rate | None = getattr(stream.pace, op, None)
-        return found if op in _STREAMED else None
+        op_rate: Rate | None = getattr(stream.pace, op, None)
+        return op_rate if op in _STREAMED else None
     rate = stream.tree.rate
     if rate is None or op not in asked_operations(stream) or not isinstance(rate.amount, RateAmountOps):
         return None

@@ -112,12 +112,12 @@ def paths(measurement: Measurement) -> list[Paths]:
     All layers of one are told over the same time, the targets too: the seconds of the monitors that
     lie in the measured time of the phase.
     """
-    told = measurement.bundle.environment.get("paths")
-    if not told:
+    documents = measurement.bundle.environment.get("paths")
+    if not documents:
         return []
-    found = [DataPath.model_validate(one) for one in told]
-    made = [_phase(measurement, line, found) for line in measurement.lines("stage")]
-    known = [one for one in made if one is not None]
+    data_paths = [DataPath.model_validate(one) for one in documents]
+    phases = [_phase(measurement, line, data_paths) for line in measurement.lines("stage")]
+    known = [one for one in phases if one is not None]
     return known if len(known) > 1 else [replace(one, phase="") for one in known]
 
 
@@ -265,12 +265,12 @@ def _above(
     parts = [known.get(upper.name) for upper in layers if layer.name in upper.below]
     if not parts or None in parts:
         return None
-    told = [part for part in parts if part is not None]
-    counts = [[part.read_iops for part in told], [part.write_iops for part in told]]
+    traffic = [part for part in parts if part is not None]
+    counts = [[part.read_iops for part in traffic], [part.write_iops for part in traffic]]
     reads, writes = (None if None in one else sum(x for x in one if x is not None) for one in counts)
     return LayerTraffic(
-        sum(part.read_bytes_per_s for part in told),
-        sum(part.write_bytes_per_s for part in told),
+        sum(part.read_bytes_per_s for part in traffic),
+        sum(part.write_bytes_per_s for part in traffic),
         reads,
         writes,
     )

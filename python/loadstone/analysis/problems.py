@@ -32,7 +32,7 @@ class Problem:
 
 def problems(bundle: Bundle) -> list[Problem]:
     """Return the problems in the order they were first met."""
-    found: dict[tuple[object, ...], Problem] = {}
+    by_identity: dict[tuple[object, ...], Problem] = {}
     for event in bundle.events:
         problem = _of_io(bundle, event) or _of_run(bundle, event)
         if problem is None:
@@ -40,11 +40,11 @@ def problems(bundle: Bundle) -> list[Problem]:
         one_place = problem.kind in {"io_error", "short", "hung", "damage"}
         text = "" if one_place else problem.message
         identity = (problem.kind, problem.target, problem.op, problem.errno, text)
-        if identity in found:
-            found[identity].count += 1
+        if identity in by_identity:
+            by_identity[identity].count += 1
         else:
-            found[identity] = problem
-    return [*(Problem("bundle", what) for what in _of_bundle(bundle)), *found.values()]
+            by_identity[identity] = problem
+    return [*(Problem("bundle", what) for what in _of_bundle(bundle)), *by_identity.values()]
 
 
 def _of_bundle(bundle: Bundle) -> list[str]:
@@ -55,28 +55,28 @@ def _of_bundle(bundle: Bundle) -> list[str]:
 
 
 def _of_run(bundle: Bundle, event: dict[str, Any]) -> Problem | None:
-    found: Problem | None = None
+    problem: Problem | None = None
     match event.get("type"):
         case "stream_end" if event.get("reason") == "rate_minimum":
             name = bundle.plan.streams[int(event["stream"])].name
             text = f"{name}: fell below the rate it must keep"
-            found = Problem("rate_minimum", text, t_ns=event.get("t_ns"))
+            problem = Problem("rate_minimum", text, t_ns=event.get("t_ns"))
         case "stream_end" if event.get("reason") == "latency":
             name = bundle.plan.streams[int(event["stream"])].name
             text = f"{name}: an I/O took longer than it may"
-            found = Problem("latency", text, t_ns=event.get("t_ns"))
+            problem = Problem("latency", text, t_ns=event.get("t_ns"))
         case "fatal":
             hint = f" ({event['hint']})" if event.get("hint") else ""
-            found = Problem("fatal", f"{event.get('message')}{hint}")
+            problem = Problem("fatal", f"{event.get('message')}{hint}")
         case "kill":
-            found = Problem("engine", str(event.get("why")))
+            problem = Problem("engine", str(event.get("why")))
         case "silent":
-            found = Problem("engine", str(event.get("text")))
+            problem = Problem("engine", str(event.get("text")))
         case "uncaught":
-            found = Problem("program", str(event.get("text")))
+            problem = Problem("program", str(event.get("text")))
         case "talk":
-            found = Problem("engine", f"the engine said: {event.get('text')}")
-    return found
+            problem = Problem("engine", f"the engine said: {event.get('text')}")
+    return problem
 
 
 def _of_io(bundle: Bundle, event: dict[str, Any]) -> Problem | None:

@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 
 def requested(plan: Plan, cells: Collection[int] | None = None) -> dict[int, frozenset[int]]:
     """Return the operations that count of each cell, by their numbers; of some cells, or of all."""
-    found: dict[int, frozenset[int]] = {}
+    ops_by_cell: dict[int, frozenset[int]] = {}
     everything = frozenset(range(len(OPS))) - {OPS.index("sync")}
     for stream in plan.streams:
         wanted = frozenset(OPS.index(op) for op in asked_operations(stream))
         for cell in cells_of(stream):
             if cells is None or cell in cells:
-                found[cell] = found.get(cell, frozenset()) | (wanted if stream.tree else everything)
-    return found
+                ops_by_cell[cell] = ops_by_cell.get(cell, frozenset()) | (
+                    wanted if stream.tree else everything
+                )
+    return ops_by_cell
 
 
 def is_requested(plan: Plan) -> pl.Expr:

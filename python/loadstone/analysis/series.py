@@ -60,9 +60,9 @@ def series(
         return shaped.select(_empty(percentiles).columns)
     histograms = measurement.windows(by, latency, every)
     names_of = windows.select("key", "op", "stage", "window").iter_rows()
-    found = [_percentiles(histograms.get(name), percentiles) for name in names_of]
+    percentile_rows = [_percentiles(histograms.get(name), percentiles) for name in names_of]
     columns = [
-        pl.Series(percentile_column(percent), [one[index] for one in found], pl.Int64)
+        pl.Series(percentile_column(percent), [one[index] for one in percentile_rows], pl.Int64)
         for index, percent in enumerate(percentiles)
     ]
     return shaped.with_columns(columns).select(_empty(percentiles).columns)

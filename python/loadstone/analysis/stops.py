@@ -73,19 +73,19 @@ def stops(bundle: Bundle) -> Stops:
 
 
 def _times(bundle: Bundle) -> list[tuple[int, int]]:
-    told = [event for event in bundle.events if event.get("type") == "stopped"]
-    return [(int(one["t_ns"]) - int(one["stopped_ns"]), int(one["t_ns"])) for one in told]
+    stop_events = [event for event in bundle.events if event.get("type") == "stopped"]
+    return [(int(one["t_ns"]) - int(one["stopped_ns"]), int(one["t_ns"])) for one in stop_events]
 
 
 def merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return spans apart and ascending."""
-    found: list[tuple[int, int]] = []
+    merged_spans: list[tuple[int, int]] = []
     for begin, end in sorted(spans):
-        if found and begin <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], end))
+        if merged_spans and begin <= merged_spans[-1][1]:
+            merged_spans[-1] = (merged_spans[-1][0], max(merged_spans[-1][1], end))
         else:
-            found.append((begin, end))
-    return found
+            merged_spans.append((begin, end))
+    return merged_spans
 
 
 def without(spans: list[tuple[int, int]], left_out: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:

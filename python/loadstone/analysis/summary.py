@@ -96,10 +96,10 @@ class Summary:
     def by_host(self) -> dict[str, Summary]:
         """Each host of a run on several, added up for itself; one whose bundle did not come is not there."""
         record = self.bundle.hosts
-        found = {
+        bundles = {
             part.name: self.bundle.of_host(part) for part in (record.hosts if record is not None else ())
         }
-        return {name: summarise(bundle) for name, bundle in found.items() if bundle is not None}
+        return {name: summarise(bundle) for name, bundle in bundles.items() if bundle is not None}
 
     @cached_property
     def hosts(self) -> list[shape.ResultHost]:
@@ -178,8 +178,8 @@ class Summary:
             said.append(RunNote("changed", self.measurement.settled.text, None))
         if self.measurement.stops.text is not None:
             said.append(RunNote("changed", self.measurement.stops.text, None))
-        if (told := self.bundle.unsealed) is not None:
-            said.append(RunNote("info", told, None))
+        if (unsealed := self.bundle.unsealed) is not None:
+            said.append(RunNote("info", unsealed, None))
         return list(dict.fromkeys(said))
 
     @property
@@ -196,9 +196,9 @@ class Summary:
     @property
     def exit_code(self) -> int | None:
         """Return what the program ended with, or what follows from the status of an old bundle."""
-        told = self.bundle.manifest.get("exit_code")
-        if isinstance(told, int):
-            return told
+        code = self.bundle.manifest.get("exit_code")
+        if isinstance(code, int):
+            return code
         went_wrong = any(problem.kind not in ("engine", "program", "bundle") for problem in self.problems)
         codes = {
             "complete": exitcodes.FAILED if went_wrong else exitcodes.DONE,
@@ -217,24 +217,26 @@ class Summary:
     def cpu_of(self, total: Total) -> tuple[cpu.EngineCpu, bool] | None:
         """Return the CPU of the stages a line ran in, and whether others ran in them too."""
         stages = self.measurement.stages_of(total.line)
-        found = cpu.of_stages(self.measurement, stages)
-        if found is None:
+        engine_cpu = cpu.of_stages(self.measurement, stages)
+        if engine_cpu is None:
             return None
         plan = self.measurement.plan
         beside = {
             index for index, stream in enumerate(plan.streams) if plan.workers[stream.worker].stage in stages
         }
-        return found, bool(beside - set(total.line.streams))
+        return engine_cpu, bool(beside - set(total.line.streams))
 
     def backends_of(self, total: Total) -> list[str]:
         """Return what really did the line's I/O, as told at the end, or as planned."""
-        told = {
+        backends = {
             int(event["stream"]): str(event["backend"])
             for event in self.bundle.events
             if event.get("type") == "stream_end" and event.get("backend")
         }
         plan = self.measurement.plan
-        names = [told.get(i, plan.workers[plan.streams[i].worker].backend.type) for i in total.line.streams]
+        names = [
+            backends.get(i, plan.workers[plan.streams[i].worker].backend.type) for i in total.line.streams
+        ]
         return list(dict.fromkeys(names))
 
     def document(self, audited: Audited | None = None) -> dict[str, Any]:
@@ -324,25 +326,25 @@ class Summary:
         return plan.units[plan.cells[min(total.line.cells)].unit].group
 
     def _tool(self) -> shape.ResultTool:
-        made = self.tool
+        cost = self.tool
         return shape.ResultTool(
             stages=[
                 shape.ResultStage(stage=s.stage, ceiling_iops=s.ceiling_iops, iops=s.iops, share=s.share)
-                for s in made.stages
+                for s in cost.stages
             ],
-            share_of_ceiling=made.nearest.share if made.nearest else None,
-            user_ns_per_io_null=made.user_ns_per_io_null,
-            system_ns_per_io_null=made.system_ns_per_io_null,
-            monitor_cpu_share=made.monitor_cpu_share,
-            monitors=made.monitors,
-            skipped=made.skipped,
+            share_of_ceiling=cost.nearest.share if cost.nearest else None,
+            user_ns_per_io_null=cost.user_ns_per_io_null,
+            system_ns_per_io_null=cost.system_ns_per_io_null,
+            monitor_cpu_share=cost.monitor_cpu_share,
+            monitors=cost.monitors,
+            skipped=cost.skipped,
         )
 
     def _cpu(self, total: Total) -> shape.ResultCpu | None:
-        found = self.cpu_of(total)
-        if found is None:
+        line_cpu = self.cpu_of(total)
+        if line_cpu is None:
             return None
-        used, shared = found
+        used, shared = line_cpu
         return shape.ResultCpu(
             user_ns_per_io=used.user_ns_per_io,
             system_ns_per_io=used.system_ns_per_io,

@@ -72,18 +72,18 @@ def percentile_intervals(
     the shares 1.96 e lower and higher (Heidelberger and Lewis, Quantile Estimation in Dependent
     Sequences, Operations Research 32, 1984).
     """
-    found = {percent: histogram.percentile(percent) for percent in percents}
-    known = [(percent, value) for percent, value in found.items() if value is not None]
+    percentiles = {percent: histogram.percentile(percent) for percent in percents}
+    known = [(percent, value) for percent, value in percentiles.items() if value is not None]
     shares = beyond(measurement, [value for _, value in known])
-    made: dict[float, tuple[int, int] | None] = dict.fromkeys(percents)
+    intervals: dict[float, tuple[int, int] | None] = dict.fromkeys(percents)
     for (percent, value), share in zip(known, shares, strict=True):
         if share is not None and share.error is not None:
             wide = 100 * Z_95 * share.error
-            made[percent] = (
+            intervals[percent] = (
                 _quantile(histogram, percent - wide, value),
                 _quantile(histogram, percent + wide, value),
             )
-    return made
+    return intervals
 
 
 def _quantile(histogram: Histogram, percent: float, instead: int) -> int:

@@ -108,7 +108,7 @@ def stalls(rates: FineRates, p90_ns: float, depth: float) -> Stalls | None:
     per_ns = min(per_ns, 3 * float(rates.ops.sum() / rates.lengths_ns.sum()))
     chance_ns = math.log(max(rates.ops.sum(), 2) / CHANCE) / per_ns
     least_ns = max(SHORTEST_STALL_NS, LONGER_THAN_USUAL * p90_ns / max(1.0, min(depth, 2.0)), chance_ns)
-    found: list[Stall] = []
+    long_gaps: list[Stall] = []
     begin: float | None = None
     starts = rates.ends_ns - rates.lengths_ns
     # What still ends in the first moments of a stall was on its way: a tenth of the rate is none.
@@ -122,14 +122,14 @@ def stalls(rates: FineRates, p90_ns: float, depth: float) -> Stalls | None:
         if begin is not None and (not still or over):
             end = float(rates.ends_ns[index] if still else starts[index])
             if end - begin >= least_ns:
-                found.append(Stall(begin, end))
+                long_gaps.append(Stall(begin, end))
             begin = None
-    if not found:
+    if not long_gaps:
         return None
     return Stalls(
-        tuple(found),
-        _period(found),
-        sum(one.length_ns for one in found) / float(rates.lengths_ns.sum()),
+        tuple(long_gaps),
+        _period(long_gaps),
+        sum(one.length_ns for one in long_gaps) / float(rates.lengths_ns.sum()),
     )
 
 
@@ -215,8 +215,8 @@ def levels(rates: FineRates) -> Levels | None:
         Level(float(starts[first]), float(ends[last - 1]), float(values[first:last].mean()) * 1e9)
         for first, last in itertools.pairwise(edges)
     )
-    told = [one.per_s for one in every]
-    if max(told) - min(told) < LEAST_CHANGE * float(np.mean(values)) * 1e9:
+    level_rates = [one.per_s for one in every]
+    if max(level_rates) - min(level_rates) < LEAST_CHANGE * float(np.mean(values)) * 1e9:
         return None
     return Levels(every, _shape(every, values))
 
@@ -245,7 +245,7 @@ def _long_run_deviation(values: Floats) -> float:
     Differences do not see a slow change of level; the largest of several block lengths is taken,
     because noise that hangs together over time has a larger one in longer blocks.
     """
-    found = []
+    deviations = []
     for length in (1, 2, 4, 8):
         count = len(values) // length
         if count < 10:
@@ -253,8 +253,8 @@ def _long_run_deviation(values: Floats) -> float:
         blocks = values[: count * length].reshape(count, length).mean(axis=1)
         apart = np.abs(np.diff(blocks))
         # The median of the differences of normal values, to their deviation; steps are few.
-        found.append(float(np.median(apart)) / 0.6745 / math.sqrt(2) * math.sqrt(length))
-    return max(found, default=0.0)
+        deviations.append(float(np.median(apart)) / 0.6745 / math.sqrt(2) * math.sqrt(length))
+    return max(deviations, default=0.0)
 
 
 def _cuts(values: Floats, sigma: float, begin: int, end: int, left: int) -> list[int]:
@@ -313,12 +313,12 @@ def modes(histogram: Histogram, *, least_share: float = 0.05, least_ratio: float
     smooth = np.convolve(counts, [0.25, 0.5, 0.25], mode="same")
     centres = (edges[:-1] + edges[1:]) / 2
     parts = _valleys(smooth, least_share * whole, math.log(least_ratio), centres)
-    found = []
+    peaks = []
     for first, last in parts:
         mass = float(counts[first:last].sum())
         mean = float((counts[first:last] * centres[first:last]).sum() / max(mass, 1))
-        found.append(Mode(math.exp(mean), mass / whole))
-    return tuple(found) if len(found) > 1 else ()
+        peaks.append(Mode(math.exp(mean), mass / whole))
+    return tuple(peaks) if len(peaks) > 1 else ()
 
 
 def _valleys(smooth: Floats, least: float, apart: float, centres: Floats) -> list[tuple[int, int]]:

@@ -52,19 +52,21 @@ class ToolCost:
 
 def tool(measurement: Measurement, stages: list[Total]) -> ToolCost:
     """Return the cost of a run; `stages` are its totals by stage."""
-    told: dict[str, Any] = measurement.bundle.event("calibration") or {"skipped": "none was made"}
-    ops = int(told.get("ops") or 0)
+    calibration: dict[str, Any] = measurement.bundle.event("calibration") or {"skipped": "none was made"}
+    ops = int(calibration.get("ops") or 0)
     reached = {int(total.line.name.removeprefix("stage ")): total for total in stages}
-    made = [
+    headrooms = [
         StageHeadroom(int(one["stage"]), float(one["ceiling_iops"]), _iops(reached.get(int(one["stage"]))))
-        for one in told.get("stages", ())
+        for one in calibration.get("stages", ())
     ]
-    disturbed = [stage for stage in made if (stage.share or 0.0) > 1]
-    skipped = told.get("skipped") or ("other work disturbed it: the run did more" if disturbed else None)
+    disturbed = [stage for stage in headrooms if (stage.share or 0.0) > 1]
+    skipped = calibration.get("skipped") or (
+        "other work disturbed it: the run did more" if disturbed else None
+    )
     return ToolCost(
-        stages=[stage for stage in made if stage not in disturbed],
-        user_ns_per_io_null=told["cpu_user_ns"] / ops if ops else None,
-        system_ns_per_io_null=told["cpu_system_ns"] / ops if ops else None,
+        stages=[stage for stage in headrooms if stage not in disturbed],
+        user_ns_per_io_null=calibration["cpu_user_ns"] / ops if ops else None,
+        system_ns_per_io_null=calibration["cpu_system_ns"] / ops if ops else None,
         monitor_cpu_share=_monitors(measurement),
         monitors=_by_monitor(measurement),
         skipped=skipped,
@@ -86,6 +88,6 @@ def _monitors(measurement: Measurement) -> float | None:
 
 def _by_monitor(measurement: Measurement) -> dict[str, float]:
     cost = measurement.bundle.event("monitor_cost") or {}
-    told: dict[str, int] = cost.get("by_collector", {}) if measurement.ended_ns else {}
-    shares = {name: cpu_ns / measurement.ended_ns for name, cpu_ns in told.items()}
+    by_collector: dict[str, int] = cost.get("by_collector", {}) if measurement.ended_ns else {}
+    shares = {name: cpu_ns / measurement.ended_ns for name, cpu_ns in by_collector.items()}
     return dict(sorted(shares.items(), key=lambda one: -one[1]))

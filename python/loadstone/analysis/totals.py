@@ -78,32 +78,32 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
     whole = {
         (row["key"], row["op"]): row for row in added_up(rows, ("key", "op"), LATENCIES).iter_rows(named=True)
     }
-    asked = is_requested(measurement.plan)
+    requested_rows = is_requested(measurement.plan)
     moved: dict[int, list[int]] = {}
     # Lazily: rows have many columns, and two are wanted.
-    pairs = rows.lazy().filter(asked).select("key", "op").unique().sort("key", "op").collect()
+    pairs = rows.lazy().filter(requested_rows).select("key", "op").unique().sort("key", "op").collect()
     for key, op in pairs.iter_rows():
         moved.setdefault(key, []).append(op)
     histograms = {latency: _histograms(measurement, by, latency) for latency in LATENCIES}
     parts: dict[int, dict[int, pl.DataFrame]] = {}
     for key, part in intervals.partition_by("key", "op", as_dict=True, maintain_order=True).items():
         parts.setdefault(int(str(key[0])), {})[int(str(key[1]))] = part
-    made: list[Total] = []
+    all_totals: list[Total] = []
     for line in measurement.lines(by):
         mine = parts.get(line.key, {})
-        found: dict[int, OpTotals] = {}
+        op_totals: dict[int, OpTotals] = {}
         for op, part in mine.items():
             pair = (line.key, op)
             known = {kind: counts[pair] for kind, counts in histograms.items() if pair in counts}
-            found[op] = _stats(measurement, line, part, known, whole[pair])
+            op_totals[op] = _stats(measurement, line, part, known, whole[pair])
         ops: dict[str, OpTotals] = {
-            OPS[op]: stats for op, stats in found.items() if stats.operations + stats.errors
+            OPS[op]: stats for op, stats in op_totals.items() if stats.operations + stats.errors
         }
         moving = moved.get(line.key, [])
         alone = len(moving) == 1 and not measurement.plan.trees
-        data = found[moving[0]] if alone else None
+        data = op_totals[moving[0]] if alone else None
         if moving and not alone:
-            counted = rows.filter(asked & (pl.col("key") == line.key))
+            counted = rows.filter(requested_rows & (pl.col("key") == line.key))
             together = added_up(counted, ("key",), more=OF_INTERVALS, over="interval")
             wanted = requested(measurement.plan, line.cells)
             added = {kind: _added(measurement, kind, wanted) for kind in LATENCIES}
@@ -111,8 +111,8 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
             of_all = counted.select(sums(LATENCIES)).row(0, named=True)
             data = _stats(measurement, line, together, known, of_all)
         names = tuple(name for name in ops if OPS.index(name) in moving)
-        made.append(Total(line, measurement.measured_ns(line), data, ops, names))
-    return made
+        all_totals.append(Total(line, measurement.measured_ns(line), data, ops, names))
+    return all_totals
 
 
 def _added(measurement: Measurement, latency: str, wanted: dict[int, frozenset[int]]) -> Histogram | None:
@@ -125,12 +125,12 @@ def _added(measurement: Measurement, latency: str, wanted: dict[int, frozenset[i
 def _histograms(measurement: Measurement, by: By, latency: str) -> dict[tuple[int, int], Histogram]:
     """Histogram of each (key, op); without entry when there are no samples."""
     key_of = {cell: line.key for line in measurement.lines(by) for cell in line.cells}
-    found: dict[tuple[int, int], Histogram] = {}
+    histograms: dict[tuple[int, int], Histogram] = {}
     for (cell, op), histogram in measurement.histograms(latency).items():
         if cell in key_of:
             pair = (key_of[cell], op)
-            found[pair] = found[pair] + histogram if pair in found else histogram
-    return found
+            histograms[pair] = histograms[pair] + histogram if pair in histograms else histogram
+    return histograms
 
 
 def _stats(

@@ -85,8 +85,8 @@ class WatchedHost:
     @property
     def gaps(self) -> Sequence[Mapping[str, Any]]:
         """Times without rows, and why."""
-        found: Sequence[Mapping[str, Any]] = (self.account or {}).get("gaps", ())
-        return found
+        gaps: Sequence[Mapping[str, Any]] = (self.account or {}).get("gaps", ())
+        return gaps
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +113,9 @@ class Track:
     def mean(self) -> Estimate:
         """Over all rows, weighed by their time."""
         strata = np.zeros(len(self.numerators), dtype=np.int64)
-        found = ratio(self.numerators, self.denominators, strata, self.unit)
-        assert found is not None  # noqa: S101 - a track has rows, and their time is above zero
-        return found
+        estimate = ratio(self.numerators, self.denominators, strata, self.unit)
+        assert estimate is not None  # noqa: S101 - a track has rows, and their time is above zero
+        return estimate
 
     @property
     def most(self) -> float:
@@ -125,7 +125,7 @@ class Track:
 
 def hosts(bundle: Bundle) -> list[WatchedHost]:
     """Return every host that was watched, in the order it was given."""
-    told = {str(one["name"]): one for one in bundle.events if one.get("type") == "watch"}
+    watches = {str(one["name"]): one for one in bundle.events if one.get("type") == "watch"}
     ends = {str(one["name"]): one for one in bundle.events if one.get("type") == "watch_end"}
     return [
         WatchedHost(
@@ -137,7 +137,7 @@ def hosts(bundle: Bundle) -> list[WatchedHost]:
             bundle.watched(name),
             ends.get(name),
         )
-        for name, one in told.items()
+        for name, one in watches.items()
     ]
 
 
@@ -153,8 +153,15 @@ def tracks(rows: pl.DataFrame, facts: Mapping[str, Any]) -> list[Track]:
         return []
     # The look that ends a run may follow the one before at once: its rates are the timer's, not the host's.
     of = _Columns(rows.filter(pl.col("dt_ns") >= SLIVER * pl.col("dt_ns").median()))
-    found = [*_cpu(of), *_group(of, facts), *_disks(of, facts), *_net(of, facts), *_memory(of), *_others(of)]
-    return [one for one in found if one is not None]
+    all_tracks = [
+        *_cpu(of),
+        *_group(of, facts),
+        *_disks(of, facts),
+        *_net(of, facts),
+        *_memory(of),
+        *_others(of),
+    ]
+    return [one for one in all_tracks if one is not None]
 
 
 class _Columns:
@@ -308,18 +315,18 @@ def _group(of: _Columns, facts: Mapping[str, Any]) -> Iterator[Track | None]:
 
 def lowest_disks(names: Sequence[str], facts: Mapping[str, Any]) -> list[str]:
     """Return the disks below which there are no others, so that a byte counts once for each copy."""
-    told: Mapping[str, Mapping[str, Any]] = facts.get("disks") or {}
+    disks: Mapping[str, Mapping[str, Any]] = facts.get("disks") or {}
     says = "boot_id" in facts  # Linux' own shell, which was asked what lies below each device.
-    found = []
+    lowest = []
     for name in names:
-        above = bool(told.get(name, {}).get("over")) if says else name.startswith(OVER_OTHERS)
+        above = bool(disks.get(name, {}).get("over")) if says else name.startswith(OVER_OTHERS)
         # A partition is part of a disk that is told, too.
         part = any(pattern.sub("", name) in names for pattern in PARTS if pattern.search(name))
         if not above and not part and not name.startswith((*MEMORY_DISKS, "zd")):
-            found.append(name)
-    others = [name for name in found if not name.startswith("loop")]
+            lowest.append(name)
+    others = [name for name in lowest if not name.startswith("loop")]
     # Where nobody says what a loop device lies on, it is taken to lie on the disks beside it.
-    return found if says or not others else others
+    return lowest if says or not others else others
 
 
 def _disks(of: _Columns, facts: Mapping[str, Any]) -> Iterator[Track | None]:
@@ -370,9 +377,9 @@ def _those_that_did_most(of: _Columns, group: str, names: Sequence[str]) -> list
 
 def link_bits_per_s(facts: Mapping[str, Any], name: str) -> int | None:
     """Return what an interface carries: what its queue lets through, or else the link's rate."""
-    told = (facts.get("links") or {}).get(name, {})
-    found = [int(one) for one in (told.get("shaped_bits_per_s"), told.get("bits_per_s")) if one]
-    return min(found) if found else None
+    link = (facts.get("links") or {}).get(name, {})
+    rates = [int(one) for one in (link.get("shaped_bits_per_s"), link.get("bits_per_s")) if one]
+    return min(rates) if rates else None
 
 
 def _net(of: _Columns, facts: Mapping[str, Any]) -> Iterator[Track | None]:

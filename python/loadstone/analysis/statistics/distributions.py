@@ -44,18 +44,18 @@ def t_quantile(share: float, freedom: float) -> float:
     """Return the value that Student's t is below with probability `share`, which is 0.5 to 1."""
     if freedom > NEARLY_NORMAL:
         return NORMAL.inv_cdf(share)
-    found = 0.0
-    while t_upper(2 * found + 1, freedom) > 1 - share:
-        found = 2 * found + 1
+    quantile = 0.0
+    while t_upper(2 * quantile + 1, freedom) > 1 - share:
+        quantile = 2 * quantile + 1
     # Above zero the upper share falls ever more slowly: Newton's steps end short of the value, never beyond.
     log_density = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - math.log(freedom * math.pi) / 2
     for _ in range(MOST_STEPS):
-        density = math.exp(log_density - (freedom + 1) / 2 * math.log1p(found * found / freedom))
-        step = (t_upper(found, freedom) - (1 - share)) / density
-        found += step
-        if abs(step) <= PRECISION * found:
+        density = math.exp(log_density - (freedom + 1) / 2 * math.log1p(quantile * quantile / freedom))
+        step = (t_upper(quantile, freedom) - (1 - share)) / density
+        quantile += step
+        if abs(step) <= PRECISION * quantile:
             break
-    return found
+    return quantile
 
 
 def chi_square_upper(value: float, freedom: int) -> float:

@@ -165,11 +165,11 @@ def percentile_errors(
     drawn_times = np.bincount(places, minlength=REPLICATES * count).reshape(REPLICATES, count)
     weights = drawn_times.astype(np.float64)
     upto = np.cumsum(windows, axis=1)
-    found = {}
+    errors = {}
     for percent in known:
         reached = values[first_reaching(weights, upto, percent / 100)]
-        found[percent] = math.hypot(float(np.log(reached).std(ddof=1)), BUCKET_ERROR)
-    return found
+        errors[percent] = math.hypot(float(np.log(reached).std(ddof=1)), BUCKET_ERROR)
+    return errors
 
 
 def first_reaching(

@@ -132,9 +132,9 @@ def _correction(series: NDArray[np.float64]) -> float:
     if whole <= 0:
         return 1.0
     lags = np.arange(1, count)
-    found = np.array([float(deviations[:-lag] @ deviations[lag:]) / whole for lag in lags])
+    autocorrelations = np.array([float(deviations[:-lag] @ deviations[lag:]) / whole for lag in lags])
     chance = NORMAL.inv_cdf(1 - LAG_LEVEL / 2) / math.sqrt(count)
-    kept = np.where(np.abs(found) > chance, found, 0.0)
+    kept = np.where(np.abs(autocorrelations) > chance, autocorrelations, 0.0)
     # Only up to the first lag that may be chance: later ones are mostly noise.
     ends = np.flatnonzero(kept == 0)
     if len(ends):

@@ -101,8 +101,8 @@ def name_of(run: RunFigures) -> str:
 
 def curve(runs: Sequence[RunFigures], name: str = "", slo: Slo | None = None) -> Curve:
     """Return the curve of runs that differ in their rate only."""
-    found = loads(runs, slo)
-    rungs = tuple(load for load in found if load.percent is not None)
+    points = loads(runs, slo)
+    rungs = tuple(load for load in points if load.percent is not None)
     # What the audit calls not valid is shown and nothing is concluded from it.
     sound = [load for load in loads([run for run in runs if run.valid], slo) if load.percent is not None]
     places = [
@@ -111,7 +111,7 @@ def curve(runs: Sequence[RunFigures], name: str = "", slo: Slo | None = None) ->
     ]
     return Curve(
         name=name,
-        maximum=next((load for load in found if load.percent is None), None),
+        maximum=next((load for load in points if load.percent is None), None),
         loads=rungs,
         knee=knee(places),
         limit=None if slo is None else limit(sound, slo),
@@ -123,8 +123,8 @@ def loads(runs: Sequence[RunFigures], slo: Slo | None = None) -> list[LoadPoint]
     groups: dict[float | None, list[tuple[int, RunFigures]]] = {}
     for order, run in enumerate(runs):
         groups.setdefault(percent_of(run), []).append((order, run))
-    made = [load for percent, group in groups.items() if (load := _load(percent, group, slo)) is not None]
-    return sorted(made, key=lambda load: -1.0 if load.percent is None else load.percent)
+    points = [load for percent, group in groups.items() if (load := _load(percent, group, slo)) is not None]
+    return sorted(points, key=lambda load: -1.0 if load.percent is None else load.percent)
 
 
 def percent_of(run: RunFigures) -> float | None:
@@ -152,19 +152,19 @@ def _load(
     percent: float | None, group: Sequence[tuple[int, RunFigures]], slo: Slo | None
 ) -> LoadPoint | None:
     measured = [(order, run, run.whole) for order, run in group if run.whole is not None]
-    found = pooled([whole for _, _, whole in measured])
-    if found is None:
+    figures = pooled([whole for _, _, whole in measured])
+    if figures is None:
         return None
     keeps = beyond = None
     if slo is not None and percent is not None:
         values = [None if run.summary is None else slo.value(run.summary) for _, run, _ in measured]
         keeps = decide(slo, values)
-        if keeps and found.held is False:
+        if keeps and figures.held is False:
             # A rate that is not held is not a load the limit could hold at, however fast the rest was.
             keeps = False
         elif slo.percent is not None and keeps is not None:
             beyond = sum(value.value for value in values if value is not None) / len(values)
-    alike = {field.name: getattr(found, field.name) for field in fields(Pooled)}
+    alike = {field.name: getattr(figures, field.name) for field in fields(Pooled)}
     valid = any(run.valid for _, run, _ in measured)
     order = measured[0][0]
     return LoadPoint(**alike, percent=percent, order=order, keeps=keeps, beyond=beyond, valid=valid)

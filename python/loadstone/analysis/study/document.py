@@ -261,7 +261,9 @@ def _line(line: LineFigures) -> StudyLine:
         iops=value(line.iops),
         bandwidth_bytes_per_s=value(line.bandwidth),
         latency_mean_ns=value(line.mean_ns),
-        latency_percentiles_ns={f"{percent:g}": found for percent, found in line.percentiles_ns.items()},
+        latency_percentiles_ns={
+            f"{percent:g}": latency_ns for percent, latency_ns in line.percentiles_ns.items()
+        },
         latency_max_ns=line.max_ns,
         asked_iops=line.asked_iops,
         held=line.held,
@@ -269,12 +271,12 @@ def _line(line: LineFigures) -> StudyLine:
 
 
 def _repeated_runs(runs: Sequence[Numbers]) -> list[StudyRepeatedRun] | None:
-    found = repeats.by_run(runs)
-    made = [
+    lines_by_run = repeats.by_run(runs)
+    repeated_runs = [
         StudyRepeatedRun(name=name, lines=[_repeated_line(line) for line in its])
-        for name, its in found.items()
+        for name, its in lines_by_run.items()
     ]
-    return made or None
+    return repeated_runs or None
 
 
 def _repeated_line(line: repeats.RepeatedLine) -> StudyRepeatedLine:
@@ -284,7 +286,7 @@ def _repeated_line(line: repeats.RepeatedLine) -> StudyRepeatedLine:
         iops=_repeated(line.iops),
         bandwidth_bytes_per_s=_repeated(line.bandwidth),
         latency_mean_ns=_repeated(line.mean_ns),
-        latency_percentiles_ns={f"{p:g}": _repeated(found) for p, found in line.percentiles_ns.items()},
+        latency_percentiles_ns={f"{p:g}": _repeated(latency) for p, latency in line.percentiles_ns.items()},
     )
 
 
@@ -308,7 +310,7 @@ def _curve(found: curve.Curve) -> StudyCurve:
     return StudyCurve(
         name=found.name,
         maximum=_load(found.maximum),
-        loads=[made for load in found.loads if (made := _load(load)) is not None],
+        loads=[point for load in found.loads if (point := _load(load)) is not None],
         knee=None
         if knee is None
         else StudyKnee(
@@ -334,8 +336,8 @@ def _load(load: curve.LoadPoint | None) -> StudyLoad | None:
         iops=_known(load.iops),
         bandwidth_bytes_per_s=_known(load.bandwidth),
         latency_mean_ns=_known(load.mean_ns),
-        latency_percentiles_ns={f"{p:g}": found for p, found in load.percentiles_ns.items()},
-        latency_intervals_ns={f"{p:g}": found for p, found in load.intervals_ns.items()},
+        latency_percentiles_ns={f"{p:g}": latency_ns for p, latency_ns in load.percentiles_ns.items()},
+        latency_intervals_ns={f"{p:g}": interval_ns for p, interval_ns in load.intervals_ns.items()},
         runs=load.runs,
         order=load.order,
         held=load.held,

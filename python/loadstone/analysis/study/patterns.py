@@ -74,14 +74,14 @@ def _of_runs(name: str, runs: Sequence[RunFigures]) -> list[StudyPattern]:
 
 
 def _pattern(name: str, job: str, op: str, runs: Sequence[RunFigures]) -> StudyPattern:
-    found = [(run, line) for run in runs if (line := _line(run, job, op)) is not None]
+    run_lines = [(run, line) for run in runs if (line := _line(run, job, op)) is not None]
     return StudyPattern(
         run=name,
         job=job,
         op=op,
         runs=tuple(runs),
-        measured=pooled([line for _, line in found]),
-        sound=pooled([line for _, line in found if line.valid]),
+        measured=pooled([line for _, line in run_lines]),
+        sound=pooled([line for _, line in run_lines if line.valid]),
     )
 
 

@@ -81,8 +81,8 @@ def _together(estimates: Sequence[Estimate | None], unit: str) -> Estimate:
     between = None
     if count > 1:
         between = math.sqrt(sum((one.value - mean) ** 2 for one in known) / (count - 1) / count)
-    told = [error for error in (within, between) if error is not None]
-    return Estimate(mean, max(told) if told else None, count, unit)
+    known_errors = [error for error in (within, between) if error is not None]
+    return Estimate(mean, max(known_errors) if known_errors else None, count, unit)
 
 
 def _interval(percent: float, value: int | None, runs: Sequence[LineFigures]) -> tuple[int, int] | None:

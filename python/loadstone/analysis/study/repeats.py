@@ -84,19 +84,19 @@ def repeated(values: Sequence[float], errors: Sequence[float | None], unit: str)
     count = len(values)
     if not count:
         return None
-    found = np.asarray(values, np.float64)
-    mean = float(found.mean())
-    error = float(found.std(ddof=1)) / math.sqrt(count) if count > 1 else None
+    sample = np.asarray(values, np.float64)
+    mean = float(sample.mean())
+    error = float(sample.std(ddof=1)) / math.sqrt(count) if count > 1 else None
     known = [one for one in errors if one is not None]
     whole = np.asarray(known, np.float64) if len(known) == count else None
     return RepeatedValue(
         values=tuple(float(value) for value in values),
         mean=Estimate(mean, error, count, unit),
         half_width=None if error is None else t_quantile((1 + LEVEL) / 2, count - 1) * error,
-        low=float(found.min()),
-        high=float(found.max()),
+        low=float(sample.min()),
+        high=float(sample.max()),
         within_error=None if whole is None else float(np.sqrt((whole**2).mean())),
-        chance_p=None if whole is None or count < 2 or not (whole > 0).all() else _chance(found, whole),
+        chance_p=None if whole is None or count < 2 or not (whole > 0).all() else _chance(sample, whole),
     )
 
 
@@ -106,13 +106,13 @@ def lines(runs: Sequence[RunFigures]) -> list[RepeatedLine]:
     if not measured:
         return []
     names = list(dict.fromkeys((line.job, line.op) for run in measured for line in run.lines))
-    made = [
+    repeated_lines = [
         _line([line for run in measured for line in run.lines if (line.job, line.op) == n]) for n in names
     ]
     wholes = [run.whole for run in measured if run.whole is not None]
     if len(names) > 1 and wholes:
-        made.append(_line(wholes))
-    return made
+        repeated_lines.append(_line(wholes))
+    return repeated_lines
 
 
 def again(name: str, number: int) -> str:
@@ -127,8 +127,8 @@ def by_run(runs: Sequence[RunFigures]) -> dict[str, list[RepeatedLine]]:
         number = run.point.factors.get(REPEAT)
         if number is not None:
             passes.setdefault(run.point.name.removesuffix(f" {REPEAT} {number}"), []).append(run)
-    found = {name: lines(them) for name, them in passes.items() if len(them) > 1}
-    return {name: its for name, its in found.items() if its}
+    lines_by_run = {name: lines(them) for name, them in passes.items() if len(them) > 1}
+    return {name: its for name, its in lines_by_run.items() if its}
 
 
 def narrow(runs: Sequence[RunFigures], share: float) -> bool:
@@ -136,9 +136,9 @@ def narrow(runs: Sequence[RunFigures], share: float) -> bool:
 
     A run of several jobs at the same time counts as a whole.
     """
-    found = lines(runs)
-    whole = [line for line in found if line.job == WHOLE]
-    rates = [line.rate for line in whole or [line for line in found if line.op != "sync"]]
+    repeated_lines = lines(runs)
+    whole = [line for line in repeated_lines if line.job == WHOLE]
+    rates = [line.rate for line in whole or [line for line in repeated_lines if line.op != "sync"]]
     shares = [None if rate is None else rate.half_width_share for rate in rates]
     return bool(shares) and all(one is not None and one <= share for one in shares)
 

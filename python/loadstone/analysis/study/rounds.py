@@ -60,7 +60,7 @@ def rounds(runs: Sequence[RunFigures], settings: Mapping[str, Any]) -> Rounds | 
         number = run.point.factors.get(FACTOR)
         if isinstance(number, int):
             parts.setdefault(run.point.name.removeprefix(f"round-{number} "), []).append(run)
-    cells = tuple(_cell(name, found, quantity) for name, found in parts.items())
+    cells = tuple(_cell(name, round_runs, quantity) for name, round_runs in parts.items())
     tracked = next((cell for cell in cells if cell.name == said["tracks"] and cell.values), None)
     if tracked is None:
         return None

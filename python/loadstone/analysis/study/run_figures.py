@@ -125,26 +125,26 @@ def run(point: Point, summary: Summary | None) -> RunFigures:
 
 def runs(opened: Opened) -> list[RunFigures]:
     """Add up all runs of a study."""
-    found = [(point, opened.bundles.get(point.name)) for point in opened.study.points]
-    return [run(point, None if bundle is None else summarise(bundle)) for point, bundle in found]
+    run_bundles = [(point, opened.bundles.get(point.name)) for point in opened.study.points]
+    return [run(point, None if bundle is None else summarise(bundle)) for point, bundle in run_bundles]
 
 
 def _verdicts(point: Point, summary: Summary) -> dict[int, Kind | None]:
     """Return the verdict on each job, by its line: that of its phase, as the run's result has it."""
     jobs, stages = summary.totals("job"), summary.totals("stage")
-    found: dict[int, Kind | None] = dict.fromkeys((job.line.key for job in jobs), point.verdict)
+    verdicts: dict[int, Kind | None] = dict.fromkeys((job.line.key for job in jobs), point.verdict)
     if point.verdict is None or len(stages) < 2:
-        return found
+        return verdicts
     try:
-        told = members.document(summary.bundle.path, layout.RESULT)
-        kinds = [KINDS[one["verdict"]["kind"]] for one in told["phases"]]
+        document = members.document(summary.bundle.path, layout.RESULT)
+        kinds = [KINDS[one["verdict"]["kind"]] for one in document["phases"]]
     except (BundleError, LookupError, TypeError, ValueError):
-        return found  # A run that was killed has no result: all of it is what its study says.
+        return verdicts  # A run that was killed has no result: all of it is what its study says.
     if len(kinds) == len(stages):
         for stage, kind in zip(stages, kinds, strict=True):
             mine = (job for job in jobs if set(job.line.streams) <= set(stage.line.streams))
-            found |= dict.fromkeys((job.line.key for job in mine), kind)
-    return found
+            verdicts |= dict.fromkeys((job.line.key for job in mine), kind)
+    return verdicts
 
 
 def _whole(point: Point, summary: Summary) -> LineFigures | None:
@@ -154,15 +154,15 @@ def _whole(point: Point, summary: Summary) -> LineFigures | None:
     ops = total.requested
     lat = total.data.latencies.get("lat")
     intervals = percentile_intervals(summary.measurement, lat.histogram, PERCENTILES) if lat else {}
-    asked = [row for row in summary.pacing if row.unit == "ops"]
+    op_pacing = [row for row in summary.pacing if row.unit == "ops"]
     # Jobs without a rate beside paced ones: nothing asked for the whole.
-    paced = {row.job_key for row in asked} == {job.line.key for job in summary.totals("job")}
+    paced = {row.job_key for row in op_pacing} == {job.line.key for job in summary.totals("job")}
     return _measured(
         WHOLE,
         ops[0] if len(ops) == 1 else ALL_OPS,
         total.data,
-        sum(row.asked_per_s for row in asked) if paced else None,
-        held=all(row.held for row in asked) if paced else None,
+        sum(row.asked_per_s for row in op_pacing) if paced else None,
+        held=all(row.held for row in op_pacing) if paced else None,
         intervals_ns=intervals,
         sheet_share=nearest(summary.spec),
         verdict=point.verdict,
@@ -170,13 +170,13 @@ def _whole(point: Point, summary: Summary) -> LineFigures | None:
 
 
 def _lines(point: Point, summary: Summary) -> list[LineFigures]:
-    made = []
+    figures = []
     verdicts = _verdicts(point, summary)
     for total in summary.totals("job"):
         for op, stats in total.ops.items():
             row = next((r for r in summary.pacing if r.job_key == total.line.key and r.op == op), None)
             ops = row if row is not None and row.unit == "ops" else None
-            made.append(
+            figures.append(
                 _measured(
                     total.line.name,
                     op,
@@ -186,7 +186,7 @@ def _lines(point: Point, summary: Summary) -> list[LineFigures]:
                     verdict=verdicts[total.line.key],
                 )
             )
-    return made
+    return figures
 
 
 def _measured(

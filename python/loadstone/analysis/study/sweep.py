@@ -110,8 +110,10 @@ def sweep(runs: Sequence[RunFigures], settings: Mapping[str, Any]) -> Sweep:
         if run.whole is not None:
             groups[values].append((run.whole, run.valid))
     cells = tuple(
-        SweepCell(values, pooled([one for one, _ in found]), pooled([one for one, valid in found if valid]))
-        for values, found in groups.items()
+        SweepCell(
+            values, pooled([one for one, _ in measured]), pooled([one for one, valid in measured if valid])
+        )
+        for values, measured in groups.items()
     )
     return Sweep(axes, cells, tuple(_advice(axes, cells, float(settings["gain_share"]))))
 
@@ -128,11 +130,11 @@ def _advice(axes: Sequence[Axis], cells: Sequence[SweepCell], gain_share: float)
             continue
         others = tuple((axis.name, cell.values[i]) for i, axis in enumerate(axes) if i != along)
         lines.setdefault(others, []).append((float(value), cell.sound))
-    made = [
+    operating_points = [
         recommend(name, others, sorted(line, key=lambda one: one[0]), gain_share)
         for others, line in lines.items()
     ]
-    return [one for one in made if one is not None]
+    return [one for one in operating_points if one is not None]
 
 
 def recommend(
@@ -148,14 +150,14 @@ def recommend(
     """
     if len(line) < 2:
         return None
-    best = max(found.rate.value for _, found in line)
-    for index, (value, found) in enumerate(line[:-1]):
-        gains = [_gain((value, found), later) for later in line[index + 1 :]]
+    best = max(figures.rate.value for _, figures in line)
+    for index, (value, figures) in enumerate(line[:-1]):
+        gains = [_gain((value, figures), later) for later in line[index + 1 :]]
         gain, error = max(gains, key=lambda one: one[0])
         if gain < gain_share:
             whole = int(value) if value.is_integer() else value
-            share = found.rate.value / best
-            return OperatingPoint(axis, others, whole, found, share, gain, gain + Z_95 * error < gain_share)
+            share = figures.rate.value / best
+            return OperatingPoint(axis, others, whole, figures, share, gain, gain + Z_95 * error < gain_share)
     gain, error = _gain(line[-2], line[-1])
     last = line[-1][1]
     return OperatingPoint(

@@ -33,13 +33,16 @@ class SweepStep:
 
 def steps(sweep: Sweep) -> list[SweepStep]:
     """Return every step whose two ends were repeated."""
-    made = []
+    repeated_steps = []
     for fixed, low, high, before, after in _pairs(sweep):
-        found = contrast(_sample(before), _sample(after))
-        if found is not None and found.p is not None:
-            made.append(SweepStep(fixed, low, high, found))
-    corrected = holm([one.change.p or 0.0 for one in made])
-    return [replace(one, change=replace(one.change, p=p)) for one, p in zip(made, corrected, strict=True)]
+        change = contrast(_sample(before), _sample(after))
+        if change is not None and change.p is not None:
+            repeated_steps.append(SweepStep(fixed, low, high, change))
+    corrected = holm([one.change.p or 0.0 for one in repeated_steps])
+    return [
+        replace(one, change=replace(one.change, p=p))
+        for one, p in zip(repeated_steps, corrected, strict=True)
+    ]
 
 
 def _pairs(sweep: Sweep) -> Iterator[tuple[tuple[Factor, ...], Factor, Factor, Pooled, Pooled]]:
