@@ -81,8 +81,8 @@ class Audit:
 
     def document(self) -> dict[str, Any]:
         """Return the document of `loadstone audit --json`."""
-        found: dict[str, Any] = json.loads(document(self._every, self._passed).model_dump_json())
-        return found
+        json_document: dict[str, Any] = json.loads(document(self._every, self._passed).model_dump_json())
+        return json_document
 
     def markdown(self) -> str:
         """Return the verdicts as tables in Markdown."""
@@ -139,11 +139,11 @@ def audit_results(
     every: list[AuditedResults] = []
     passed: list[PassedOver] = []
     for path in paths:
-        for found in _found(path, looked, alone=len(paths) == 1):
-            if isinstance(found, PassedOver):
-                passed.append(found)
+        for candidate in _found(path, looked, alone=len(paths) == 1):
+            if isinstance(candidate, PassedOver):
+                passed.append(candidate)
                 continue
-            name, read = found
+            name, read = candidate
             cases = read.cases if sheet is None else tuple(with_spec(case, sheet) for case in read.cases)
             every.append(audited(str(name), replace(read, cases=cases)))
     if not every:

@@ -126,9 +126,9 @@ class Comparison:
         """Return the document of `loadstone compare --json`; with `gated` it has the gate's answer."""
         from loadstone.report.comparison import document
 
-        found = self.decide(detect=detect, tolerance=tolerance) if gated else None
+        gate = self.decide(detect=detect, tolerance=tolerance) if gated else None
         powers = self.powers(detect=detect, tolerance=tolerance)
-        return document.document(self.made, powers, detect, found)
+        return document.document(self.made, powers, detect, gate)
 
     def markdown(self) -> str:
         """Return the comparison as tables in Markdown."""
@@ -160,28 +160,35 @@ class Comparison:
 
     def decide(self, *, detect: float = DETECT, tolerance: float = 0.0) -> gates.Gate:
         """Return what the gate says, with its reasons."""
-        made = self.made
+        comparison = self.made
         known = self.powers(detect=detect, tolerance=tolerance)
         return gates.gate(
-            made.effects, made.sides, known, detect=detect, tolerance=tolerance, alone=made.alone
+            comparison.effects,
+            comparison.sides,
+            known,
+            detect=detect,
+            tolerance=tolerance,
+            alone=comparison.alone,
         )
 
     def gate_sentences(self, *, detect: float = DETECT, tolerance: float = 0.0) -> list[str]:
         """Return what the gate says, in sentences: why it passes or not, and what it could have seen."""
         from loadstone.report.comparison import words
 
-        found = self.decide(detect=detect, tolerance=tolerance)
-        return words.gate(found, self.powers(detect=detect, tolerance=tolerance))
+        gate = self.decide(detect=detect, tolerance=tolerance)
+        return words.gate(gate, self.powers(detect=detect, tolerance=tolerance))
 
     def powers(self, *, detect: float = DETECT, tolerance: float = 0.0) -> list[Power]:
         """Return the chance of finding a regression of this size, pattern by pattern."""
-        made = self.made
-        return gates.powers(made.effects, made.sides, detect=detect, alpha=made.alpha, tolerance=tolerance)
+        comparison = self.made
+        return gates.powers(
+            comparison.effects, comparison.sides, detect=detect, alpha=comparison.alpha, tolerance=tolerance
+        )
 
     def _rows(self) -> Iterator[dict[str, str | float | None]]:
         for row in self.made.rows:
             for name, cell in zip(self.names, row.cells, strict=True):
-                found = cell.contrast
+                contrast = cell.contrast
                 yield {
                     "part": row.thing,
                     "job": row.job,
@@ -191,10 +198,10 @@ class Comparison:
                     "result": name,
                     "value": cell.sample.value if cell.sample else None,
                     "error": cell.sample.error if cell.sample else None,
-                    "change": found.change if found else None,
-                    "change_low": found.low if found else None,
-                    "change_high": found.high if found else None,
-                    "p": found.p if found else None,
+                    "change": contrast.change if contrast else None,
+                    "change_low": contrast.low if contrast else None,
+                    "change_high": contrast.high if contrast else None,
+                    "p": contrast.p if contrast else None,
                     "judgement": cell.judgement,
                 }
 

@@ -46,8 +46,8 @@ def list_runs(directory: Path | str) -> pl.DataFrame:
         raise make_error(InputError, "api.listing.no_directory", path=place) from error
     except OSError as error:
         raise make_error(InputError, "api.listing.unreadable", path=place, reason=error.strerror) from error
-    found = [row for path in inside if file_kind.is_directory(path) and (row := _row(path)) is not None]
-    table = pl.DataFrame(found, schema=pl.Schema(RUNS), orient="row")
+    rows = [row for path in inside if file_kind.is_directory(path) and (row := _row(path)) is not None]
+    table = pl.DataFrame(rows, schema=pl.Schema(RUNS), orient="row")
     return table.sort("started", "path", descending=[True, False], nulls_last=True)
 
 

@@ -208,12 +208,12 @@ def study_maker(
             where=on.caller.at("hosts"),
             hint=say("hosts.command.hand_over_hint"),
         )
-    asked = prepared.asked
+    study_request = prepared.asked
     return _maker(
         on,
         prepared.changes_of,
-        asked.request,
-        asked.inputs,
+        study_request.request,
+        study_request.inputs,
         prepared.check,
         calibration=calibration,
         say_to=say_to,
@@ -241,19 +241,19 @@ def experiment_maker(
 
 def _refuse_machine(prepared: PreparedExperiment) -> None:
     """Refuse an experiment that sets something of a machine: it would be set here, where no load is."""
-    found = [one.control for one in prepared.whole.settings]
-    found += [one.name for one in prepared.factors if one.what == "cache_share" and one.of is None]
+    controls = [one.control for one in prepared.whole.settings]
+    controls += [one.name for one in prepared.factors if one.what == "cache_share" and one.of is None]
     for run in prepared.document.runs:
-        asked = prepared.asked(run)
-        found += [one.control for one in asked.settings]
-        found += ["layout"] if asked.layout is not None else []
+        conditions = prepared.asked(run)
+        controls += [one.control for one in conditions.settings]
+        controls += ["layout"] if conditions.layout is not None else []
         # That of a server is dropped over there, whoever loads it.
-        found += ["page cache"] if any(one.host is None for one in asked.drops) else []
-        found += ["allocation"] if asked.allocation is not None else []
-        found += ["group"] if asked.group is not None else []
-    if found:
+        controls += ["page cache"] if any(one.host is None for one in conditions.drops) else []
+        controls += ["allocation"] if conditions.allocation is not None else []
+        controls += ["group"] if conditions.group is not None else []
+    if controls:
         raise RefusedError(
-            say("hosts.command.machine", names=", ".join(dict.fromkeys(found))),
+            say("hosts.command.machine", names=", ".join(dict.fromkeys(controls))),
             where=Where(str(prepared.path)),
             hint=say("hosts.command.machine_hint"),
         )

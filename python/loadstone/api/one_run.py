@@ -125,5 +125,5 @@ def request_of(
     front_end: str, options: dict[str, Any], first: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return `request.json`; `first` is that of the run it goes back to."""
-    told = {"argv": sys.argv, "cwd": str(Path.cwd()), "front_end": front_end, "options": options}
-    return told if first is None else told | {"first_request": first}
+    document = {"argv": sys.argv, "cwd": str(Path.cwd()), "front_end": front_end, "options": options}
+    return document if first is None else document | {"first_request": first}

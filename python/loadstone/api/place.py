@@ -15,8 +15,8 @@ RUNS: Final = Path("loadstone-runs")
 def default_directory(name: str) -> Path:
     """Return a new directory under ./loadstone-runs, named after the time and the job."""
     stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{file_name.safe(name, most_bytes=64, keep='-_.')}"
-    found, number = RUNS / stem, 1
-    while os.path.lexists(found):
+    directory, number = RUNS / stem, 1
+    while os.path.lexists(directory):
         number += 1
-        found = RUNS / f"{stem}-{number}"
-    return found
+        directory = RUNS / f"{stem}-{number}"
+    return directory

@@ -74,13 +74,13 @@ class PlannedJob:
     def written_targets(self) -> list[str]:
         """Paths of the targets it would write."""
         plan = self.resolved.plan
-        found = {
+        paths = {
             plan.targets[index].path: None
             for stream in plan.streams
             if "write" in asked_operations(stream)
             for index in targets_of(plan, stream)
         }
-        return list(found)
+        return list(paths)
 
     @property
     def lines(self) -> list[str]:
@@ -129,7 +129,7 @@ class PlannedRuns:
         """Runs that would be refused, and targets that would not be written, or only with consent."""
         if self.found.refused:
             return [Obstacle(name, why) for name, why in self.found.refused.items()]
-        made: list[Obstacle] = []
+        obstacles: list[Obstacle] = []
         prepared = False
         looked_at: set[str] = set()
         for wanted in self.found.made().known():
@@ -139,12 +139,12 @@ class PlannedRuns:
                 plan = resolution(wanted.workload, changes).plan
             except (InputError, RefusedError) as error:
                 if not prepared:  # What an earlier run makes is not there yet.
-                    made.append(Obstacle(wanted.name, str(error)))
+                    obstacles.append(Obstacle(wanted.name, str(error)))
             else:
                 prepared = prepared or changes_trees(plan)
-                made += _of_targets(plan, looked_at)
+                obstacles += _of_targets(plan, looked_at)
             prepared = prepared or wanted.role == "prepare"
-        return made
+        return obstacles
 
     def document(self) -> dict[str, Any]:
         """Return the runs with their values, as `loadstone plan --json` prints them."""
@@ -167,16 +167,16 @@ def plan_runs(job: Path | str, *more: Path | str, **changes: Unpack[JobArguments
     `more` are job files that go on with the first, or are runs of their own. Raises `InputError` or
     `RefusedError` for what cannot be read or would not be done.
     """
-    found = planned(job_of(job), JobChanges.of(changes), [job_of(one) for one in more])
-    if isinstance(found, PlannedJob):
+    plan = planned(job_of(job), JobChanges.of(changes), [job_of(one) for one in more])
+    if isinstance(plan, PlannedJob):
         raise make_error(InputError, "api.plan.one_run", job=job)
-    return found
+    return plan
 
 
 def planned(job: Job, changes: JobChanges, more: Sequence[Job] = ()) -> PlannedJob | PlannedRuns:
     """Plan a job, or several runs. Raises `InputError` or `RefusedError`."""
-    if (found := run_list.read(job, changes, more)) is not None:
-        return PlannedRuns(found, changes)
+    if (runs := run_list.read(job, changes, more)) is not None:
+        return PlannedRuns(runs, changes)
     return planned_job(job, changes)
 
 
@@ -187,9 +187,9 @@ def planned_job(job: Job, changes: JobChanges) -> PlannedJob:
 
 def asked_for(job: Job, changes: JobChanges) -> Workload:
     """Read what is one run, and change it. Raises `InputError` or `RefusedError`."""
-    asked = workload(job, changes)
-    commands.check(asked)
-    return asked
+    job_workload = workload(job, changes)
+    commands.check(job_workload)
+    return job_workload
 
 
 def planned_workload(asked: Workload, changes: JobChanges) -> PlannedJob:
@@ -205,12 +205,12 @@ def _of_targets(plan: Plan, looked_at: set[str]) -> list[Obstacle]:
     def look() -> list[tuple[str, list[str], list[str]]]:
         host = Snapshot()
         wanted = [plan.targets[index] for index in sorted(guard.written(plan))]
-        found = [guard.examine(target, host) for target in wanted if target.path not in looked_at]
-        return [(one.path, one.refused, one.needs_consent) for one in found]
+        findings = [guard.examine(target, host) for target in wanted if target.path not in looked_at]
+        return [(one.path, one.refused, one.needs_consent) for one in findings]
 
-    made: list[Obstacle] = []
+    obstacles: list[Obstacle] = []
     for path, refused, doubts in run_in_child(look, doing="looking at the targets"):
         looked_at.add(path)
-        made += [Obstacle(path, why) for why in refused]
-        made += [Obstacle(path, why, needs_consent=True) for why in doubts if not refused]
-    return made
+        obstacles += [Obstacle(path, why) for why in refused]
+        obstacles += [Obstacle(path, why, needs_consent=True) for why in doubts if not refused]
+    return obstacles

@@ -73,12 +73,12 @@ class ProbedFigures(SealedFigures):
         """Probe, keep what was measured, and compute `result.json`."""
         from loadstone.probe.after_run import Wanted, after
 
-        told = super().document(bundle)
+        result = super().document(bundle)
         if bundle.status != "complete" or self.audited is None:
-            return told
+            return result
         probed = after(bundle, self.audited, Wanted(self.budget_s, self.runner, self.tell))
         if probed is None:
-            return told
+            return result
         if not any(one.seconds for one in probed.tried):
             self.tell(f"no probe was done: {probed.left_out[-1].why if probed.left_out else probed.ended}")
         Disk().put(bundle.path / layout.PROBED, probed.model_dump_json(indent=2).encode() + b"\n")

@@ -79,8 +79,8 @@ def _results(path: Path, output: Path | None, *, unverified: bool) -> WrittenRep
     from loadstone.comparison.side import side
     from loadstone.report import results
 
-    found = side(path, unverified=unverified)
+    one_side = side(path, unverified=unverified)
     where = output or Path(f"{path.resolve().stem}-{results.REPORT}")
     check(where)
-    results.write(found, where)
-    return WrittenReport(where, tuple(found.doubts), found.not_read)
+    results.write(one_side, where)
+    return WrittenReport(where, tuple(one_side.doubts), one_side.not_read)

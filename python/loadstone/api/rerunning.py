@@ -82,7 +82,7 @@ def rerun_bundle(
     request["options"]["probe"] = None if figures is None else figures.budget_s
     if on is not None:
         request["options"] |= on.document()
-    asked = RunRequest(
+    new_request = RunRequest(
         request=request,
         inputs=dict(old.inputs),
         workload_json=old.workload.model_dump_json(),
@@ -92,11 +92,11 @@ def rerun_bundle(
     )
     if old.hosts is not None:
         PYTHON.refuse("a run on hosts that is run again", probe=figures)
-        return rerun_on_hosts(on, old, asked, settings)
+        return rerun_on_hosts(on, old, new_request, settings)
     if on is not None:
         on.refuse("a run of one host that is run again")
     check_consent(consent, [old.plan])
-    return run_once(forget_identities(old.plan), asked, settings, figures)
+    return run_once(forget_identities(old.plan), new_request, settings, figures)
 
 
 def is_study(path: Path) -> bool:

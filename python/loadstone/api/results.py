@@ -282,7 +282,7 @@ def _rows(total: Total) -> Iterator[dict[str, Any]]:
 
 
 def _figures(stats: OpTotals) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "operations": stats.operations,
         "bytes": stats.bytes,
         "errors": stats.errors,
@@ -293,7 +293,7 @@ def _figures(stats: OpTotals) -> dict[str, Any]:
     }
     latency = stats.latencies.get("lat")
     if latency is not None:
-        found |= {
+        figures |= {
             "mean_ns": latency.mean_ns,
             "mean_ns_error": latency.mean_error_ns,
             "stddev_ns": latency.stddev_ns,
@@ -301,4 +301,4 @@ def _figures(stats: OpTotals) -> dict[str, Any]:
             "max_ns": latency.max_ns,
             **{name: latency.percentile(percent) for percent, name in _PERCENTILES.items()},
         }
-    return found
+    return figures

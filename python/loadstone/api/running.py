@@ -58,12 +58,12 @@ def run(
     Raises `InputError`, `RefusedError` or `BundleError` before anything runs. A run that fails
     raises `RunError`, or with `check=False` is returned with its `error`.
     """
-    asked, on = JobChanges.of(changes), given_hosts(hosts, divide=divide)
+    job_changes, on = JobChanges.of(changes), given_hosts(hosts, divide=divide)
     seconds = None if probe is None else budget_s(probe, PYTHON.at("probe"))
     consent = consent_of(accept_data_loss)
     options = {
         "job": str(job),
-        **asked.document(),
+        **job_changes.document(),
         "i_accept_data_loss": sorted(consent.paths),
         "probe": probe,
         "watch": [one for one in watch if isinstance(one, str)],
@@ -71,7 +71,7 @@ def run(
     }
     request = request_of("python", options)
     sheet = data_sheet.read(None if spec is None else Path(spec))
-    wanted = asked_for(job_of(job), asked)
+    wanted = asked_for(job_of(job), job_changes)
     settings = HowRun(
         Path(out) if out is not None else default_directory(wanted.name),
         consent,
@@ -81,8 +81,8 @@ def run(
     )
     if on is not None:
         whole = run_request(wanted, (), request, sheet, watched(watch))
-        return run_job_on_hosts(on, wanted, asked, settings, whole, probe_s=seconds)
-    planned = planned_workload(wanted, asked)
+        return run_job_on_hosts(on, wanted, job_changes, settings, whole, probe_s=seconds)
+    planned = planned_workload(wanted, job_changes)
     figures = None if seconds is None else ProbedFigures(seconds, on_this_host(consent))
     return run_planned(planned, settings, request, sheet=sheet, watch=watched(watch), figures=figures)
 
@@ -97,9 +97,9 @@ def run_planned(
     figures: ProbedFigures | None,
 ) -> Result:
     """Run what was planned, between the commands and on the scheduler that its jobs ask for."""
-    asked, plan = planned.asked, planned.resolved.plan
-    wanted = run_request(asked, planned.resolved.notes, request, sheet, watch)
+    job_workload, plan = planned.asked, planned.resolved.plan
+    wanted = run_request(job_workload, planned.resolved.notes, request, sheet, watch)
     check_consent(settings.consent, [plan])
     BundleWriter.check(settings.out)
-    with commands.around(asked, settings.say), schedulers.as_asked(asked, plan, settings.say):
+    with commands.around(job_workload, settings.say), schedulers.as_asked(job_workload, plan, settings.say):
         return run_once(plan, wanted, settings, figures)

@@ -77,15 +77,15 @@ def run_all(
     """
     seconds = None if probe is None else budget_s(probe, PYTHON.at("probe"))
     changes = _changes(given)
-    found = run_list.read(job_of(job), changes, [job_of(one) for one in more], shuffle)
-    if found is None:
+    runs = run_list.read(job_of(job), changes, [job_of(one) for one in more], shuffle)
+    if runs is None:
         raise make_error(InputError, "api.study.one_run", job=job)
     request = _request(
         given, changes, job=str(job), more=[str(one) for one in more], repeat=repeat, probe=probe
     )
     output = None if vdbench_output is None else Path(vdbench_output)
     prepared = prepare_list(
-        found, changes, repeat=repeat, vdbench_output=output, sheet=_sheet(given), request=request
+        runs, changes, repeat=repeat, vdbench_output=output, sheet=_sheet(given), request=request
     )
     if seconds is None:
         return _done(prepared, given)

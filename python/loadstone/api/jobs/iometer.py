@@ -39,13 +39,13 @@ def read(job: Job, changes: JobChanges) -> RunList:
     configuration = iometer.read_icf(content, name)
     runtime_s = seconds(changes.runtime, changes, "runtime")
     ramp_s = seconds(changes.warmup, changes, "warmup")
-    asked = iometer.CommandLineChanges(
+    overrides = iometer.CommandLineChanges(
         mapping=dict(changes.targets_instead),
         targets=list(changes.targets),
         runtime_ns=None if runtime_s is None else runtime_s * _SECOND_NS,
         ramp_ns=None if ramp_s is None else ramp_s * _SECOND_NS,
     )
-    runs = _kept(iometer.runs(configuration, asked), changes)
+    runs = _kept(iometer.runs(configuration, overrides), changes)
     nexts = [Next(run.name, sized(run.workload, changes), factors={**run.factors}) for run in runs]
     return RunList(
         language=Language.IOMETER,
@@ -59,10 +59,10 @@ def read(job: Job, changes: JobChanges) -> RunList:
 
 
 def _content(job: Job, changes: JobChanges) -> tuple[bytes, str]:
-    found = source(job, changes)
-    if isinstance(found, JobText):
-        return found.content, found.name
-    return input_file.read(found, "job file", where=changes.caller.at()), str(found)
+    job_source = source(job, changes)
+    if isinstance(job_source, JobText):
+        return job_source.content, job_source.name
+    return input_file.read(job_source, "job file", where=changes.caller.at()), str(job_source)
 
 
 def _kept(runs: Sequence[TestRun], changes: JobChanges) -> list[TestRun]:

@@ -131,10 +131,10 @@ class JobChanges:
         if unknown := given.keys() - JobArguments.__optional_keys__:
             raise TypeError(f"unexpected keyword arguments: {', '.join(sorted(unknown))}")
         parameters = {name: str(value) for name, value in given.get("parameters", {}).items()}
-        made: dict[str, Any] = {**given, "parameters": parameters}
+        arguments: dict[str, Any] = {**given, "parameters": parameters}
         for name in ("targets", "sections"):
-            made[name] = tuple(str(one) for one in made.get(name, ()))
-        return cls(**made)
+            arguments[name] = tuple(str(one) for one in arguments.get(name, ()))
+        return cls(**arguments)
 
     def document(self) -> dict[str, Any]:
         """Return what was given, as `request.json` keeps it."""

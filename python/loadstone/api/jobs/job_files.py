@@ -37,10 +37,10 @@ SUFFIXES: Final = (".fio", ".job", ".ini", ".vdb", ".parm", ".vdbench", ".icf")
 
 def files_of(jobs: Sequence[Job], changes: JobChanges) -> list[Job]:
     """Put the job files of a directory in its place, in the order of their names."""
-    found: list[Job] = []
+    files: list[Job] = []
     for job in jobs:
         if not _is_directory(job):
-            found.append(job)
+            files.append(job)
             continue
         inside = sorted(
             one for one in Path(str(job)).iterdir() if one.is_file() and one.suffix.lower() in SUFFIXES
@@ -53,8 +53,8 @@ def files_of(jobs: Sequence[Job], changes: JobChanges) -> list[Job]:
                 path=str(job),
                 endings=", ".join(SUFFIXES),
             )
-        found += [str(one) for one in inside]
-    return found
+        files += [str(one) for one in inside]
+    return files
 
 
 def _is_directory(job: Job) -> bool:
@@ -78,8 +78,8 @@ def apart(jobs: Sequence[Job], changes: JobChanges) -> bool:
 
 
 def _has_sections(job: Job, changes: JobChanges) -> bool:
-    found = source(job, changes)
-    text = found.content if isinstance(found, JobText) else input_file.read(found, "job file")
+    job_source = source(job, changes)
+    text = job_source.content if isinstance(job_source, JobText) else input_file.read(job_source, "job file")
     return any(line.lstrip().startswith(b"[") for line in text.splitlines())
 
 
@@ -99,13 +99,13 @@ def read(
     names = _names(words)
     lists: dict[str, RunList] = {}
     singles: dict[str, Workload] = {}
-    for name, found in zip(
+    for name, work in zip(
         names, _of_each(given, lambda job: one(job) or workload(job, changes)), strict=True
     ):
-        if isinstance(found, RunList):
-            lists[name] = found
+        if isinstance(work, RunList):
+            lists[name] = work
         else:
-            singles[name] = found.model_copy(update={"name": name})
+            singles[name] = work.model_copy(update={"name": name})
 
     def parts() -> Controller:
         return ListController(
@@ -126,23 +126,23 @@ def read(
         inputs=_inputs(lists, singles),
         notes=_notes(lists, singles),
         settings={"files": words, "shuffle": shuffle},
-        refused={f"{name} {run}": why for name, found in lists.items() for run, why in found.refused.items()},
-        once=next((f"{name}: {found.once}" for name, found in lists.items() if found.once), ""),
-        journal=any(found.journal for found in lists.values()),
+        refused={f"{name} {run}": why for name, runs in lists.items() for run, why in runs.refused.items()},
+        once=next((f"{name}: {runs.once}" for name, runs in lists.items() if runs.once), ""),
+        journal=any(runs.journal for runs in lists.values()),
     )
 
 
 def _of_each(jobs: Sequence[Job], read_one: Callable[[Job], T]) -> list[T]:
     """Return what is read of each file. Raises what is wrong with any of them, together."""
-    made: list[T] = []
+    contents: list[T] = []
     wrong: list[LoadstoneError] = []
     for job in jobs:
         try:
-            made.append(read_one(job))
+            contents.append(read_one(job))
         except (InputError, RefusedError) as error:
             wrong.append(error)
     raise_all(wrong)
-    return made
+    return contents
 
 
 def _with_file(name: str, wanted: Next) -> Next:
@@ -157,11 +157,11 @@ def _names(words: Sequence[str]) -> list[str]:
         Path(word).name if stems.count(stem) > 1 else stem for word, stem in zip(words, stems, strict=True)
     ]
     seen: dict[str, int] = {}
-    made = []
+    unique_names = []
     for name in names:
         seen[name] = seen.get(name, 0) + 1
-        made.append(f"{name} {seen[name]}" if names.count(name) > 1 else name)
-    return made
+        unique_names.append(f"{name} {seen[name]}" if names.count(name) > 1 else name)
+    return unique_names
 
 
 def _title(words: Sequence[str], given: Sequence[str]) -> str:
@@ -173,14 +173,14 @@ def _title(words: Sequence[str], given: Sequence[str]) -> str:
 
 
 def _listing(names: Sequence[str], words: Sequence[str], lists: dict[str, RunList]) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for name, word in zip(names, words, strict=True):
         runs = lists[name].listing if name in lists else [{"name": name}]
         for run in runs:
             own = str(run["name"])
             full = f"{name} {own}" if name in lists else own
-            made.append({**run, "number": len(made) + 1, "name": full, "file": word})
-    return made
+            rows.append({**run, "number": len(rows) + 1, "name": full, "file": word})
+    return rows
 
 
 def _lines(name: str, word: str, lists: dict[str, RunList]) -> list[str]:
@@ -190,12 +190,12 @@ def _lines(name: str, word: str, lists: dict[str, RunList]) -> list[str]:
 
 
 def _inputs(lists: dict[str, RunList], singles: dict[str, Workload]) -> dict[str, bytes]:
-    every = [found.inputs for found in lists.values()] + [one.sources for one in singles.values()]
+    every = [runs.inputs for runs in lists.values()] + [one.sources for one in singles.values()]
     return {name: content for inputs in every for name, content in inputs.items()}
 
 
 def _notes(lists: dict[str, RunList], singles: dict[str, Workload]) -> list[Note]:
     """Return what was said of any file, each thing once."""
-    every = [*(note for found in lists.values() for note in found.notes)]
+    every = [*(note for runs in lists.values() for note in runs.notes)]
     every += [note for one in singles.values() for note in one.notes]
     return list(dict.fromkeys(every))

@@ -94,11 +94,11 @@ def _length(length_ns: int | None) -> str:
 
 def stages_of_cells(plan: Plan) -> list[set[int]]:
     """Return the stages in which the samples of each cell are counted."""
-    found: list[set[int]] = [set() for _ in plan.cells]
+    stages: list[set[int]] = [set() for _ in plan.cells]
     for stream in plan.streams:
         for cell in cells_of(stream):
-            found[cell].add(plan.workers[stream.worker].stage)
-    return found
+            stages[cell].add(plan.workers[stream.worker].stage)
+    return stages
 
 
 def stage_lengths_ns(plan: Plan) -> list[int | None]:

@@ -214,11 +214,11 @@ def stage_names(plan: Plan) -> list[str]:
         names.setdefault(plan.workers[stream.worker].stage, {})[
             stream.name.rpartition(".")[0] or stream.name
         ] = None
-    made = []
+    titles = []
     for stage in sorted(names):
         first, *others = names[stage]
-        made.append(f"{first} and {len(others)} more" if others else first)
-    return made
+        titles.append(f"{first} and {len(others)} more" if others else first)
+    return titles
 
 
 def _merge(total: ProgressRow, row: ProgressRow) -> None:

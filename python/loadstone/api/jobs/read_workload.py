@@ -131,10 +131,10 @@ def rate_process(changes: JobChanges, unless_given: RateProcess) -> RateProcess:
 
 
 def _per_second(given: str | float, where: Where) -> float:
-    found = float(size(given, Reading(where, kb_base=1000))) if isinstance(given, str) else float(given)
-    if not 0 < found < float("inf"):
+    rate = float(size(given, Reading(where, kb_base=1000))) if isinstance(given, str) else float(given)
+    if not 0 < rate < float("inf"):
         raise make_error(InputError, "api.amount.rate", where=where, found=str(given))
-    return found
+    return rate
 
 
 def _profile(text: str, where: Where) -> tuple[tuple[int, float], ...]:
@@ -161,11 +161,11 @@ def language_of(job: Job, changes: JobChanges) -> Language | None:
         return None
     if changes.language is not None:
         return _language(changes.language, changes)
-    found = source(job, changes)
-    if isinstance(found, JobText):
-        return recognise(found.content, found.name)
+    job_source = source(job, changes)
+    if isinstance(job_source, JobText):
+        return recognise(job_source.content, job_source.name)
     try:
-        return recognise(input_file.read(found, "job file"), found.name)
+        return recognise(input_file.read(job_source, "job file"), job_source.name)
     except InputError:
         return Language.FIO  # Its reader says why it cannot be read.
 
@@ -204,10 +204,10 @@ def seconds(given: str | float | None, changes: JobChanges, name: str) -> int | 
     if given is None:
         return None
     with changes.caller.given(name) as where:
-        found = nanoseconds(given, where)
-        if found % SECOND_NS:
+        duration_ns = nanoseconds(given, where)
+        if duration_ns % SECOND_NS:
             raise make_error(InputError, "api.amount.whole_seconds", where=where, found=str(given))
-        return found // SECOND_NS
+        return duration_ns // SECOND_NS
 
 
 def _read(job: Job, changes: JobChanges) -> Workload:
@@ -223,8 +223,12 @@ def _read(job: Job, changes: JobChanges) -> Workload:
             return _sections(catalogue.load(name).workload(changes.parameters), changes)
     if changes.parameters:
         raise make_error(InputError, "api.job.no_parameters", where=caller.at("parameters"), job=str(job))
-    found = source(job, changes)
-    given = TextSource(found.content, name=found.name) if isinstance(found, JobText) else FileSource(found)
+    job_source = source(job, changes)
+    given = (
+        TextSource(job_source.content, name=job_source.name)
+        if isinstance(job_source, JobText)
+        else FileSource(job_source)
+    )
     return read_jobfiles(
         [given], sections=list(changes.sections), options=ReadOptions(allow_exec=changes.allow_exec)
     )

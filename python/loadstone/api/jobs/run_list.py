@@ -74,8 +74,8 @@ def read(
     `more`: files that go on with it, or are runs of their own; `shuffle`: draws their order.
     """
     if job_files.apart([job, *more], changes):
-        found = job_files.read([job, *more], changes, lambda one: _of_file(one, changes), shuffle)
-        return _with_journal(found, changes)
+        runs = job_files.read([job, *more], changes, lambda one: _of_file(one, changes), shuffle)
+        return _with_journal(runs, changes)
     changes.caller.refuse("runs of one job file", shuffle=shuffle)
     return _of_file(job, changes, more)
 
@@ -92,8 +92,8 @@ def _of_file(job: Job, changes: JobChanges, more: Sequence[Job] = ()) -> RunList
         changes.refuse(("interval", "warmup"), "a fio job file or a named workload")
         return None
     reader = importlib.import_module(module)
-    found: RunList = reader.read(job, changes, more) if more else reader.read(job, changes)
-    return _with_journal(found, changes)
+    runs: RunList = reader.read(job, changes, more) if more else reader.read(job, changes)
+    return _with_journal(runs, changes)
 
 
 def _with_journal(run_list: RunList, changes: JobChanges) -> RunList:

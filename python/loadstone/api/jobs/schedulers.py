@@ -39,12 +39,12 @@ def as_asked(workload: Workload, plan: Plan, say: Callable[[str], None]) -> Iter
                 if changes is None or controls.named("io_scheduler").read(disk) is None:
                     continue
                 try:
-                    made = changes.set("io_scheduler", disk, str(job.process.ioscheduler))
+                    applied = changes.set("io_scheduler", disk, str(job.process.ioscheduler))
                 except LoadstoneError as error:
                     raise type(error)(
                         error.message, where=job.at("process.ioscheduler"), hint=error.hint
                     ) from None
-                for change in made:
+                for change in applied:
                     now = f"{change.setting}: {change.after} instead of {change.before}"
                     say(f"{now}, until the run is over")
         yield
@@ -59,9 +59,9 @@ def refuse(workload: Workload) -> None:
 
 def _disks(plan: Plan) -> list[str]:
     """Return the kernel names of the disks nearest under a run's targets."""
-    found = []
+    disks = []
     for target in plan.targets:
         path = Path(target.path)
         under = under_path(path if path.exists() else path.absolute().parent) if target.path else ()
-        found += [device.disk().name for device in under[:1]]
-    return list(dict.fromkeys(found))
+        disks += [device.disk().name for device in under[:1]]
+    return list(dict.fromkeys(disks))

@@ -84,7 +84,7 @@ def _size_bytes(lun: str) -> int | None:
 
 def _refused(file: ParameterFile, runs: Sequence[ParameterFileRun], *, allow_exec: bool) -> dict[str, str]:
     """Return the runs that are understood and will not be done, and why."""
-    found: dict[str, str] = {}
+    refusals: dict[str, str] = {}
     for run in runs:
         try:
             if (place := vdbench.host_away(file)) is not None:
@@ -92,8 +92,8 @@ def _refused(file: ParameterFile, runs: Sequence[ParameterFileRun], *, allow_exe
             # Any rate will do where it follows from a run before.
             vdbench.lower(file, run, vdbench.Given(rate_iops=1000.0, allow_exec=allow_exec))
         except RefusedError as error:
-            found[run.title] = f"{error}: {error.hint}" if error.hint else str(error)
-    return found
+            refusals[run.title] = f"{error}: {error.hint}" if error.hint else str(error)
+    return refusals
 
 
 def single(job: Job, changes: JobChanges) -> Workload:
@@ -123,8 +123,10 @@ def single(job: Job, changes: JobChanges) -> Workload:
 def _file(jobs: Sequence[Job], changes: JobChanges) -> ParameterFile:
     """Read files as one, with hosts and luns as they are replaced and sizes as they are here."""
     sources = [
-        vdbench.ParameterText(found.content, found.name) if isinstance(found, JobText) else found
-        for found in (source(job, changes) for job in jobs)
+        vdbench.ParameterText(job_source.content, job_source.name)
+        if isinstance(job_source, JobText)
+        else job_source
+        for job_source in (source(job, changes) for job in jobs)
     ]
     file = vdbench.read(sources, variables=dict(changes.parameters))
     if mapping := dict(changes.targets_instead):
@@ -152,12 +154,12 @@ def _chosen(runs: list[ParameterFileRun], changes: JobChanges) -> list[Parameter
 
 
 def _listed(number: int, run: ParameterFileRun) -> dict[str, Any]:
-    made: dict[str, Any] = {"number": number, "name": run.title, **vdbench.facts(run)}
+    row: dict[str, Any] = {"number": number, "name": run.title, **vdbench.facts(run)}
     for word in ("elapsed", "warmup", "interval"):
-        made[f"{word}_s"] = int(made.pop(word))
-    made["pause_s"] = run.times.pause
-    made["values"] = {loop: _plain(value) for loop, value in run.turn.values.items()}
-    made["workloads"] = [
+        row[f"{word}_s"] = int(row.pop(word))
+    row["pause_s"] = run.times.pause
+    row["values"] = {loop: _plain(value) for loop, value in run.turn.values.items()}
+    row["workloads"] = [
         {
             word: value if word in _NAMES else _typed(value)
             for word, value in vdbench.workload_facts(work, run).items()
@@ -165,9 +167,9 @@ def _listed(number: int, run: ParameterFileRun) -> dict[str, Any]:
         for work in run.works
     ]
     if run.file_works:
-        made["format"] = None if run.formats is None else list(run.formats)
-        made["file_workloads"] = [_file_work(work, run) for work in run.file_works]
-    return made
+        row["format"] = None if run.formats is None else list(run.formats)
+        row["file_workloads"] = [_file_work(work, run) for work in run.file_works]
+    return row
 
 
 def _file_work(work: FileWork, run: ParameterFileRun) -> dict[str, Any]:

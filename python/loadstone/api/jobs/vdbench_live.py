@@ -60,9 +60,9 @@ class IntervalLines:
         self._asked_ops = asked_of(plan, self._facts)
         interval_s = int(self._facts["interval"])
         # A run that ends by its data may have fewer.
-        asked = (int(self._facts["elapsed"]) + int(self._facts["warmup"])) // interval_s
+        intervals = (int(self._facts["elapsed"]) + int(self._facts["warmup"])) // interval_s
         on_files = self._asked_ops is not None
-        self._windows = LiveSamples(bundle, interval_s * SECOND_NS, asked, on_files=on_files)
+        self._windows = LiveSamples(bundle, interval_s * SECOND_NS, intervals, on_files=on_files)
         self._grace_ns = plan.interval_ns
         self._say(f"{_clock()} {run_line(self._facts)}")
 

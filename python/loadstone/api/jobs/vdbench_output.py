@@ -90,9 +90,9 @@ class Output:
     def close(self, study: Path) -> None:
         """Make the pages what an export writes."""
         try:
-            found = pages.of(open_runs(study), self._out.name, LAYOUT)
-            if found is not None:
-                self._directory.settle(found.all)
+            output_pages = pages.of(open_runs(study), self._out.name, LAYOUT)
+            if output_pages is not None:
+                self._directory.settle(output_pages.all)
         except LoadstoneError as error:
             self._say(f"{error}; `loadstone export {study} vdbench DIR` writes the pages elsewhere")
 

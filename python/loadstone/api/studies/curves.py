@@ -55,9 +55,9 @@ def prepare_curve(
         check_one_stage(plan, wanted.workload)
 
     def resolve(wanted: Next) -> Resolution:
-        found = resolution_at(wanted.workload, changes, wanted.rate)
-        check(found.plan, wanted)
-        return found
+        resolved = resolution_at(wanted.workload, changes, wanted.rate)
+        check(resolved.plan, wanted)
+        return resolved
 
     decided = {
         "points": ADAPTIVE if options.percents is None else list(options.percents),
@@ -127,7 +127,7 @@ def percents(text: str | None, caller: Caller) -> tuple[float, ...] | None:
     if text.strip() == ADAPTIVE:
         return None
     where = caller.at("points")
-    found: list[float] = []
+    points: list[float] = []
     for word in text.split(","):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%?\s*", word)
         if match is None or not 0 < float(match[1]) <= MAX_PERCENT:
@@ -139,10 +139,10 @@ def percents(text: str | None, caller: Caller) -> tuple[float, ...] | None:
                 most=f"{MAX_PERCENT:g}",
                 adaptive=ADAPTIVE,
             )
-        if float(match[1]) in found:
+        if float(match[1]) in points:
             raise make_error(InputError, "api.curve.twice", where=where, point=word.strip())
-        found.append(float(match[1]))
-    return tuple(found)
+        points.append(float(match[1]))
+    return tuple(points)
 
 
 def limit(text: str | None, caller: Caller) -> Slo | None:

@@ -87,12 +87,14 @@ class PreparedStudy:
         from loadstone.probe.forecast import forecast
 
         measured = [one for one in self.controller.known() if one.role != "prepare"]
-        told = {one.name: forecast(self.resolve(one).plan, one.workload.jobs, seconds) for one in measured}
+        forecasts = {
+            one.name: forecast(self.resolve(one).plan, one.workload.jobs, seconds) for one in measured
+        }
         return {
             "format": 1,
             "kind": "probes_of_runs",
             "budget_s": seconds,
-            "runs": [{"name": name, **one} for name, one in told.items()],
+            "runs": [{"name": name, **one} for name, one in forecasts.items()],
         }
 
 

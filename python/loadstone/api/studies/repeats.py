@@ -37,8 +37,10 @@ def prepare_repeats(
 ) -> PreparedStudy:
     """Prepare a job that is repeated; `here`: on this host, which is looked at."""
     most, precise = times(repeat, changes.caller), precision(until, changes.caller)
-    asked = asked_for(job, changes)
-    controller = RepeatController(Next(asked.name, asked, rate=total_rate(changes)), most=most, until=precise)
+    job_workload = asked_for(job, changes)
+    controller = RepeatController(
+        Next(job_workload.name, job_workload, rate=total_rate(changes)), most=most, until=precise
+    )
 
     def resolve(wanted: Next) -> Resolution:
         return resolution(wanted.workload, changes)
@@ -52,16 +54,16 @@ def prepare_repeats(
         controller,
         StudyRequest(
             kind="repeat",
-            name=asked.name,
+            name=job_workload.name,
             front_end="run",
             request=request,
-            inputs={**asked.sources, **sheet.inputs},
+            inputs={**job_workload.sources, **sheet.inputs},
             settings={
                 "repeats": most,
                 "until_share": precise.share if precise else None,
                 "budget_s": precise.budget_s if precise else None,
             },
-            notes=notes_of(asked, first),
+            notes=notes_of(job_workload, first),
             spec=sheet.spec,
         ),
         resolve,

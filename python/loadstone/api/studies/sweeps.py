@@ -62,9 +62,9 @@ def prepare_sweep(
         factors.check(plan, wanted.workload, depth if isinstance(depth, int) else None)
 
     def resolve(wanted: Next) -> Resolution:
-        found = resolution(wanted.workload, changes)
-        check(found.plan, wanted)
-        return found
+        resolved = resolution(wanted.workload, changes)
+        check(resolved.plan, wanted)
+        return resolved
 
     first = resolve(controller.known()[0]) if here else None
     return PreparedStudy(
