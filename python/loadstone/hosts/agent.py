@@ -130,8 +130,8 @@ class Agent:
                 self._out.put("free")
             case "identify":
                 paths = [str(path) for path in order["paths"]]
-                found = run_in_child(lambda: {path: behind(path) for path in paths}, doing="looking")
-                self._out.put("identified", targets=found)
+                targets = run_in_child(lambda: {path: behind(path) for path in paths}, doing="looking")
+                self._out.put("identified", targets=targets)
             case other:
                 unknown = say("hosts.agent.no_order", order=repr(other))
                 self._out.put("refused", of=other, error=unknown, hint=None, code=2)
@@ -152,7 +152,7 @@ class Agent:
         self._name = str(order["name"])
         self._directory = Path(str(order["directory"]))
         self._lost_after_s = float(order["lost_after_s"])
-        told = {
+        hello = {
             "version": __version__,
             "host_name": os.uname().nodename,
             "kernel": os.uname().release,
@@ -164,11 +164,11 @@ class Agent:
         }
         if order["version"] != __version__:
             # It is told, too, so that the coordinator can name both.
-            self._out.put("hello", **told)
+            self._out.put("hello", **hello)
             return
         if self._held is None:
             self._held = occupancy.occupy(str(order["holder"]), str(order["by"]))
-        self._out.put("hello", **told)
+        self._out.put("hello", **hello)
 
     def _check(self, order: Mapping[str, Any]) -> None:
         # From JSON: a Plan takes nothing else for what it is.
@@ -440,8 +440,8 @@ def main() -> int:
     os.dup2(2, 1)
     with contextlib.suppress(OSError):
         os.close(null)
-    told = os.environ.pop(WANTED_BY, "")
-    return Agent(source, sink, wanted_by=[int(told)] if told else ()).run()
+    descriptor = os.environ.pop(WANTED_BY, "")
+    return Agent(source, sink, wanted_by=[int(descriptor)] if descriptor else ()).run()
 
 
 if __name__ == "__main__":

@@ -75,10 +75,10 @@ def clocks(link: Link, *, pings: int = PINGS, ask_s: float = ASK_S) -> Clocks:
     monotonic, wall = [], []
     for _ in range(pings):
         asked_ns, asked_wall_ns = time.monotonic_ns(), time.time_ns()
-        told = link.ask({"do": "ping"}, ask_s)
+        reply = link.ask({"do": "ping"}, ask_s)
         heard_ns, heard_wall_ns = time.monotonic_ns(), time.time_ns()
-        monotonic.append(Exchange(asked_ns, int(told["monotonic_ns"]), heard_ns))
-        wall.append(Exchange(asked_wall_ns, int(told["unix_ns"]), heard_wall_ns))
+        monotonic.append(Exchange(asked_ns, int(reply["monotonic_ns"]), heard_ns))
+        wall.append(Exchange(asked_wall_ns, int(reply["unix_ns"]), heard_wall_ns))
     first, second = offset(monotonic), offset(wall)
     if first is None or second is None:
         raise RunError(f"{link.name}: " + say("hosts.bundle.clock"))
@@ -143,10 +143,10 @@ class Waiting:
             self._changed.wait_for(
                 lambda: self._answers[number] is not None or self._broken is not None, timeout_s
             )
-            found = self._answers.pop(number)
-        if found is None:
+            reply = self._answers.pop(number)
+        if reply is None:
             raise RunError(f"{name}: {self._broken or say('hosts.asked.silent', waited_s=float(timeout_s))}")
-        return found
+        return reply
 
 
 class PipeLink:

@@ -73,7 +73,7 @@ class Authority:
 
         now = datetime.datetime.now(datetime.UTC)
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name[:MOST_NAME])])
-        made = (
+        builder = (
             x509.CertificateBuilder()
             .subject_name(subject)
             .issuer_name(self._name)
@@ -87,7 +87,7 @@ class Authority:
             )
             .add_extension(x509.SubjectAlternativeName([x509.DNSName(_dns(name))]), critical=False)
         )
-        return made.sign(self._key, hashes.SHA256())
+        return builder.sign(self._key, hashes.SHA256())
 
 
 def write(directory: Path, names: Sequence[str]) -> list[Path]:
@@ -108,7 +108,7 @@ def write(directory: Path, names: Sequence[str]) -> list[Path]:
         )
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     authority = Authority()
-    made = []
+    files = []
     for name in (COORDINATOR, *names):
         one = authority.issue(name)
         for suffix, text in (("pem", one.certificate), ("key", one.key)):
@@ -116,12 +116,12 @@ def write(directory: Path, names: Sequence[str]) -> list[Path]:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "w") as file:
                 file.write(text)
-            made.append(path)
+            files.append(path)
         ca = directory / f"{AUTHORITY}.pem"
         if not ca.exists():
             ca.write_text(one.authority)
-            made.insert(0, ca)
-    return made
+            files.insert(0, ca)
+    return files
 
 
 def names_told(peer: Mapping[str, Any] | None) -> list[str]:
@@ -167,35 +167,35 @@ def _check(directory: Path, names: Sequence[str], credentials: Credentials) -> N
     from cryptography import exceptions, x509  # noqa: PLC0415 # an extra
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 # an extra
 
-    found = {}
+    certificates = {}
     for file, text in ((f"{AUTHORITY}.pem", credentials.authority), (f"{name}.pem", credentials.certificate)):
         try:
-            found[file] = x509.load_pem_x509_certificate(text.encode())
+            certificates[file] = x509.load_pem_x509_certificate(text.encode())
         except ValueError as error:
             raise _unusable(directory / file, say("hosts.certificates.not_one")) from error
     now = datetime.datetime.now(datetime.UTC)
-    for file, one in found.items():
+    for file, one in certificates.items():
         if not one.not_valid_before_utc <= now <= one.not_valid_after_utc:
             days = [f"{at:%Y-%m-%d}" for at in (one.not_valid_before_utc, one.not_valid_after_utc)]
-            told = say("hosts.certificates.days", since=days[0], until=days[1])
-            raise _unusable(directory / file, told)
-    authority, own = found.values()
+            reason = say("hosts.certificates.days", since=days[0], until=days[1])
+            raise _unusable(directory / file, reason)
+    authority, own = certificates.values()
     try:
         own.verify_directly_issued_by(authority)
     except (ValueError, TypeError, exceptions.InvalidSignature) as error:
-        told = say("hosts.certificates.authority", path=str(directory / f"{AUTHORITY}.pem"))
-        raise _unusable(directory / f"{name}.pem", told) from error
+        reason = say("hosts.certificates.authority", path=str(directory / f"{AUTHORITY}.pem"))
+        raise _unusable(directory / f"{name}.pem", reason) from error
     common = own.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
     if not is_of(told_names := [str(one.value) for one in common], names):
-        told = say("hosts.certificates.other", names=", ".join(told_names) or "nobody", name=name)
-        raise _unusable(directory / f"{name}.pem", told)
+        reason = say("hosts.certificates.other", names=", ".join(told_names) or "nobody", name=name)
+        raise _unusable(directory / f"{name}.pem", reason)
     try:
         matches = load_pem_private_key(credentials.key.encode(), None).public_key() == own.public_key()
     except (ValueError, TypeError, exceptions.UnsupportedAlgorithm):
         matches = False
     if not matches:
-        told = say("hosts.certificates.key", path=str(directory / f"{name}.pem"))
-        raise _unusable(directory / f"{name}.key", told)
+        reason = say("hosts.certificates.key", path=str(directory / f"{name}.pem"))
+        raise _unusable(directory / f"{name}.key", reason)
 
 
 def _dns(name: str) -> str:

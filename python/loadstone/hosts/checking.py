@@ -66,10 +66,10 @@ class _Asked(AskedHost):
 
 def check_hosts(hosts: HostsFile, reached: Reached, targets: Sequence[str]) -> list[HostFinding]:
     """Ask every host at the same time; return what was found, host by host."""
-    asked = {name: _Asked(name, reached) for name in hosts.names}
-    at_once([partial(_ask, one, hosts, list(targets)) for one in asked.values()])
-    _compare(list(asked.values()), targets)
-    return [finding for one in asked.values() for finding in one.findings]
+    checked_hosts = {name: _Asked(name, reached) for name in hosts.names}
+    at_once([partial(_ask, one, hosts, list(targets)) for one in checked_hosts.values()])
+    _compare(list(checked_hosts.values()), targets)
+    return [finding for one in checked_hosts.values() for finding in one.findings]
 
 
 def _ask(one: _Asked, hosts: HostsFile, targets: list[str]) -> None:
@@ -79,13 +79,13 @@ def _ask(one: _Asked, hosts: HostsFile, targets: list[str]) -> None:
         number = f"check-{os.getpid()}"
         order = greeting(hosts, one.name, run=number, holder=number)
         one.link.tell({**order, "lost_after_s": hosts.run.lost_after_s + LOOK_S})
-        told = one.told = one.answer("hello", hosts.run.connect_s)
-        one.tell("reachable", "ok", f"{told['host_name']}, kernel {told['kernel']}, {told['cpus']} CPUs")
-        if told["version"] != __version__:
-            found = f"loadstone {told['version']}; here is {__version__}"
-            one.tell("version", "fail", found, "loadstone hosts install HOSTS")
+        hello = one.told = one.answer("hello", hosts.run.connect_s)
+        one.tell("reachable", "ok", f"{hello['host_name']}, kernel {hello['kernel']}, {hello['cpus']} CPUs")
+        if hello["version"] != __version__:
+            difference = f"loadstone {hello['version']}; here is {__version__}"
+            one.tell("version", "fail", difference, "loadstone hosts install HOSTS")
             return
-        one.tell("version", "ok", f"loadstone {told['version']}")
+        one.tell("version", "ok", f"loadstone {hello['version']}")
         _tell_clocks(one, clocks(one.link))
         one.link.tell({"do": "doctor"})
         for check in one.answer("doctor", LOOK_S)["checks"]:
@@ -133,8 +133,8 @@ def _compare(every: list[_Asked], targets: Sequence[str]) -> None:
     for at, one in enumerate(every):
         for other in every[:at]:
             if is_one_machine(one.told, other.told):
-                found = say("hosts.machine.same", other=other.name)
-                one.tell("machine", "warn", found, say("hosts.machine.same_hint"))
+                text = say("hosts.machine.same", other=other.name)
+                one.tell("machine", "warn", text, say("hosts.machine.same_hint"))
     for path in targets:
         by_identity: dict[str, list[str]] = {}
         for one in every:

@@ -225,8 +225,8 @@ class _HostsRun:
     def _on_hello(self, name: str, state: HostState, message: dict[str, Any]) -> None:
         state.told = message
         if message["version"] != __version__:
-            found = say("hosts.version.refusal", there=str(message["version"]), here=__version__)
-            self._lose(name, found, say("hosts.version.hint"))
+            refusal = say("hosts.version.refusal", there=str(message["version"]), here=__version__)
+            self._lose(name, refusal, say("hosts.version.hint"))
             return
         for other, one in self._hosts.items():
             # Agents that are started here on purpose share this machine.
@@ -306,8 +306,8 @@ class _HostsRun:
         def compare() -> None:
             try:
                 # Who may be silent for longer may take as long to tell its time.
-                found = clocks(link, ask_s=max(ASK_S, self._file.run.lost_after_s))
-                self._hear(name, {"type": "clocked", "after": after, "clocks": found})
+                host_clocks = clocks(link, ask_s=max(ASK_S, self._file.run.lost_after_s))
+                self._hear(name, {"type": "clocked", "after": after, "clocks": host_clocks})
             except LoadstoneError as error:
                 self._hear(name, {"type": "lost", "why": error.message.removeprefix(f"{name}: ")})
             except (ValueError, LookupError, TypeError) as error:
@@ -340,15 +340,15 @@ class _HostsRun:
         if self._bundle is None or not began:
             return
         generators = {str(state.told.get("boot_id")) for state in self._hosts.values()}
-        for told in self._watched.begin(min(began.values()), self._bundle.watched, generators):
-            self._bundle.event(told)
+        for event in self._watched.begin(min(began.values()), self._bundle.watched, generators):
+            self._bundle.event(event)
 
     def _tell_watched(self, *, show: bool) -> None:
         """Tell what became of the watched hosts; their figures are only shown."""
-        for told in self._watched.events():
+        for event in self._watched.events():
             if self._bundle is not None:
-                self._bundle.event(told)
-            self._show(told)
+                self._bundle.event(event)
+            self._show(event)
         for line in self._watched.lines() if show else ():
             self._show({"type": "watched", "text": line})
 
@@ -486,8 +486,8 @@ class _HostsRun:
         known = HostsRunKnown(self._hosts, self._phases, self._file, self._number, out, self._refusal)
         if bundle is None:
             raise known.why_not()
-        for told in self._watched.account():
-            bundle.event(told)
+        for event in self._watched.account():
+            bundle.event(event)
         parts = known.parts(bundle.merged.parts)
         ending = known.ending(parts)
         try:

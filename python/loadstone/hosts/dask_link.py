@@ -122,10 +122,10 @@ class ControlPlane:
     async def call(self, name: str, function: Any, *arguments: Any) -> Any:
         """Run a coroutine function of our agent on a host's worker, outside of any task."""
         address = self.addresses[name]
-        found = await self._client.run(
+        replies = await self._client.run(
             function, self.dask.plugin_of(self._run), *arguments, workers=[address], on_error="return"
         )
-        answer = found.get(address)
+        answer = replies.get(address)
         if isinstance(answer, BaseException):
             raise answer
         return answer
@@ -202,17 +202,17 @@ class ControlPlane:
         entry = next(one for one in self.hosts.host if one.name == name)
         until_s = time.monotonic() + FIND_SHARE * self.hosts.run.connect_s
         while True:
-            told = await self._client.scheduler.identity(n_workers=-1)
-            workers = self._workers = told["workers"]
-            for address, told in workers.items():
-                if str(told.get("name")) == name or told.get("host") == entry.reached_by:
+            identity = await self._client.scheduler.identity(n_workers=-1)
+            workers = self._workers = identity["workers"]
+            for address, identity in workers.items():
+                if str(identity.get("name")) == name or identity.get("host") == entry.reached_by:
                     shown = await self._client.run_on_scheduler(self.dask.shown_by, address)
                     self._take(name, address, shown)
                     return
             if time.monotonic() > until_s:
                 break
             await asyncio.sleep(FIND_EVERY_S)
-        names = ", ".join(sorted(str(told.get("name")) for told in workers.values()))
+        names = ", ".join(sorted(str(identity.get("name")) for identity in workers.values()))
         self._heard[name]({"type": "lost", "why": say("hosts.ended.no_worker", names=names or "none")})
 
     async def _look_and_take(self, name: str, address: str) -> None:
@@ -233,28 +233,28 @@ class ControlPlane:
         self._heard[name]({"type": "up"})
 
     async def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
-        told = event[1]
-        if told.get("run") != self._run:
+        payload = event[1]
+        if payload.get("run") != self._run:
             return
-        heard = self._heard.get(self._host_of(told["host"]))
+        heard = self._heard.get(self._host_of(payload["host"]))
         if heard is not None:
-            heard(told["message"])
+            heard(payload["message"])
 
     def _host_of(self, worker: Any) -> str:
         """Return the host that a worker's name is of."""
         if str(worker) in self._heard:
             return str(worker)
-        address = next((at for at, told in self._workers.items() if told.get("name") == worker), None)
+        address = next((at for at, identity in self._workers.items() if identity.get("name") == worker), None)
         return next((name for name, at in self.addresses.items() if at == address), str(worker))
 
     async def _hear_of_workers(self, event: tuple[float, dict[str, Any]]) -> None:
-        told = event[1]
-        address = str(told.get("worker"))
-        if told.get("action") == "add-worker" and self._scheduler is not None:
+        change = event[1]
+        address = str(change.get("worker"))
+        if change.get("action") == "add-worker" and self._scheduler is not None:
             worker = self._scheduler.workers.get(address)
             if worker is not None and str(worker.name) in self._heard:
                 self.begin(self._look_and_take(str(worker.name), address))
-        elif told.get("action") == "remove-worker":
+        elif change.get("action") == "remove-worker":
             name = next((name for name, at in self.addresses.items() if at == address), None)
             if name is not None:
                 self._heard[name]({"type": "lost", "why": say("hosts.ended.connection")})
@@ -308,10 +308,10 @@ class DaskLink:
         number = self._waiting.number()
         call = self._plane.call(self.name, self._plane.dask.exchange, {**order, "id": number}, timeout_s)
         try:
-            found: dict[str, Any] = self._plane.wait(call, timeout_s + 1)
+            reply: dict[str, Any] = self._plane.wait(call, timeout_s + 1)
         except Exception as error:
             raise RunError(f"{self.name}: {_broken(error)}") from error
-        return found
+        return reply
 
     def close(self) -> None:
         """Let go of it, once it has its orders: the worker ends with its ssh, and the agent with it."""

@@ -59,12 +59,12 @@ class NamedSecurity(distributed.Security):
 
     def get_connection_args(self, role: str) -> dict[str, Any]:
         """Return what a connection is opened with."""
-        found: dict[str, Any] = super().get_connection_args(role)  # type: ignore[no-untyped-call]
+        arguments: dict[str, Any] = super().get_connection_args(role)  # type: ignore[no-untyped-call]
         # A scheduler connects to workers that have registered: those were looked at then.
-        if role in ("client", "worker") and found.get("ssl_context") is not None:
-            found["ssl_context"].check_hostname = True
-            found["server_hostname"] = COORDINATOR
-        return found
+        if role in ("client", "worker") and arguments.get("ssl_context") is not None:
+            arguments["ssl_context"].check_hostname = True
+            arguments["server_hostname"] = COORDINATOR
+        return arguments
 
 
 async def shown_by(address: str, dask_scheduler: Any) -> list[str] | None:
@@ -135,7 +135,7 @@ class HostAgent(WorkerPlugin):
             stdout=asyncio.subprocess.PIPE,
             limit=LINE_BYTES,
             # While this process is stopped, only the engine can see that the coordinator is gone.
-            pass_fds=[int(told)] if (told := os.environ.get(WANTED_BY)) else (),
+            pass_fds=[int(descriptor)] if (descriptor := os.environ.get(WANTED_BY)) else (),
         )
         self._reading = asyncio.create_task(self._read())
 
@@ -196,8 +196,8 @@ class HostAgent(WorkerPlugin):
             if waiting is not None and not waiting.done():
                 waiting.set_result(message)
             else:
-                told = {"run": self._run, "host": self._worker.name, "message": message}
-                self._worker.log_event(TOPIC, told)
+                envelope = {"run": self._run, "host": self._worker.name, "message": message}
+                self._worker.log_event(TOPIC, envelope)
 
 
 async def tell(plugin: str, order: dict[str, Any], *, dask_worker: Any) -> bool:
@@ -210,8 +210,8 @@ async def exchange(
     plugin: str, order: dict[str, Any], timeout_s: float, *, dask_worker: Any
 ) -> dict[str, Any]:
     """Ask an agent of a worker."""
-    found: dict[str, Any] = await dask_worker.plugins[plugin].exchange(order, timeout_s)
-    return found
+    reply: dict[str, Any] = await dask_worker.plugins[plugin].exchange(order, timeout_s)
+    return reply
 
 
 def main() -> int:

@@ -56,9 +56,11 @@ class HostsRunKnown:
             if self.phases.stopping == "user":
                 raise KeyboardInterrupt
             return RunError(say("hosts.not_begun.refusal"), hint=say("hosts.not_begun.hint"))
-        lines = [f"{name}: {told['error']}" for name, told in gone.items()]
-        hints = [str(told["hint"]) for told in gone.values() if told.get("hint")] or [say("hosts.ended.look")]
-        usage = all(told.get("code") == exitcodes.USAGE for told in gone.values())
+        lines = [f"{name}: {refusal['error']}" for name, refusal in gone.items()]
+        hints = [str(refusal["hint"]) for refusal in gone.values() if refusal.get("hint")] or [
+            say("hosts.ended.look")
+        ]
+        usage = all(refusal.get("code") == exitcodes.USAGE for refusal in gone.values())
         first = say("hosts.not_begun.hosts", failed=len(gone), hosts=len(self.hosts))
         kind = RefusedError if usage else RunError
         return kind("\n  ".join([first, *lines]), hint="; ".join(dict.fromkeys(hints)) or None)
@@ -77,10 +79,10 @@ class HostsRunKnown:
         state, phase = self.hosts[name], self.phases.hosts[name]
         there = state.has_bundle and (self.out / FOLDER / name / "manifest.json").is_file()
         lost = phase.phase is HostPhase.GONE
-        told = (state.refused or {}).get("error", phase.why) if lost else error_of(state.ended or {})
+        reason = (state.refused or {}).get("error", phase.why) if lost else error_of(state.ended or {})
         # Where nothing was left to be brought, none is over there either.
         left = "" if there or state.has_bundle else self._left_there(name, state)
-        wrong = f"{told or say('hosts.ended.no_bundle')}{left}" if told or left else None
+        wrong = f"{reason or say('hosts.ended.no_bundle')}{left}" if reason or left else None
         known, seconds = state.clocks, len(state.cpu_s)
         return part.model_copy(
             update={
@@ -116,10 +118,10 @@ class HostsRunKnown:
                 return HostsEnding("failed", exitcodes.FAILED, late)
             return HostsEnding("interrupted", exitcodes.INTERRUPTED, None)
         ended = [self.hosts[part.name].ended or {} for part in parts]
-        told = next((one["error"] for one in ended if one.get("error")), None)
-        if told is not None:
-            error = RunError(str(told["error"]), hint=told.get("hint"))
-            return HostsEnding("failed", int(told["code"]), error)
+        failure = next((one["error"] for one in ended if one.get("error")), None)
+        if failure is not None:
+            error = RunError(str(failure["error"]), hint=failure.get("hint"))
+            return HostsEnding("failed", int(failure["code"]), error)
         codes = [int(one.get("exit_code") or 0) for one in ended]
         return HostsEnding("complete", next((code for code in codes if code), exitcodes.DONE), None)
 
@@ -128,8 +130,8 @@ class HostsRunKnown:
         whole = ", ".join(part.name for part in parts if part.bundle is not None)
         kept = say("hosts.ended.figures_of", names=whole) if whole else say("hosts.ended.none_came")
         first = say("hosts.ended.failed", failed=len(wrong), hosts=len(parts), kept=kept)
-        told = [(self.hosts[part.name].ended or {}).get("error") or {} for part in wrong]
-        hints = [str(one["hint"]) for one in told if one.get("hint")]
+        errors = [(self.hosts[part.name].ended or {}).get("error") or {} for part in wrong]
+        hints = [str(one["hint"]) for one in errors if one.get("hint")]
         if any(part.status == "lost" for part in wrong) or not hints:
             hints.append(say("hosts.ended.lost_hint"))
         return RunError("\n  ".join([first, *lines]), hint="; ".join(dict.fromkeys(hints)))

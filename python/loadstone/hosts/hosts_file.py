@@ -144,9 +144,9 @@ class RunSettings(FrozenModel):
         return self
 
     def _refuse(self, why: str, keys: tuple[str, ...], *, if_: bool) -> None:
-        found = next((key for key in keys if if_ and key in self.model_fields_set), None)
-        if found is not None:
-            raise ValueError(say(f"hosts.file.no_effect.{why}", key=found))
+        given_key = next((key for key in keys if if_ and key in self.model_fields_set), None)
+        if given_key is not None:
+            raise ValueError(say(f"hosts.file.no_effect.{why}", key=given_key))
 
 
 class HostsFile(FrozenModel):
@@ -209,7 +209,7 @@ def _client_file(path: Path) -> list[str]:
         lines = input_file.read(path, "list of hosts").decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise InputError(say("hosts.clients.unreadable"), where=Where(str(path))) from error
-    found = []
+    addresses = []
     for number, line in enumerate(lines, start=1):
         text = line.partition("#")[0].strip()
         if not text:
@@ -219,12 +219,12 @@ def _client_file(path: Path) -> list[str]:
             raise InputError(say("hosts.clients.socket"), where=Where(str(path), number))
         name = rest if kind in {"ip", "ip4", "ip6"} and colon else text
         host = name.partition(",")[0].strip()
-        found.append(f"[{host}]" if kind == "ip6" and colon else host)
+        addresses.append(f"[{host}]" if kind == "ip6" and colon else host)
         if any(character.isspace() for character in host):
             raise InputError(say("hosts.clients.words", text=text), where=Where(str(path), number))
-    if not found:
+    if not addresses:
         raise InputError(say("hosts.clients.empty"), where=Where(str(path)))
-    return found
+    return addresses
 
 
 def _named(names: list[str], where: Where) -> HostsFile:
@@ -262,7 +262,7 @@ def read_hosts_file(path: Path) -> HostsFile:
     """Read `hosts.toml`. Raises `InputError` with line, key, what was found and what is near."""
     try:
         content = toml_text.decoded(input_file.read(path, "list of hosts"))
-        found = HostsFile.model_validate(toml_text.parsed(content))
+        hosts_file = HostsFile.model_validate(toml_text.parsed(content))
     except UnicodeDecodeError as error:
         raise InputError(say("hosts.file.binary"), where=Where(str(path))) from error
     except toml_text.TomlError as error:
@@ -271,13 +271,13 @@ def read_hosts_file(path: Path) -> HostsFile:
         ) from error
     except ValidationError as error:
         raise _explained(path, content, error) from error
-    if not found.host:
+    if not hosts_file.host:
         raise InputError(
             say("hosts.clients.empty"), where=Where(str(path)), hint=say("hosts.file.empty_hint")
         )
-    _check_shared(path, content, found)
-    _check_effects(path, content, found)
-    return found
+    _check_shared(path, content, hosts_file)
+    _check_effects(path, content, hosts_file)
+    return hosts_file
 
 
 def _check_effects(path: Path, content: str, hosts_file: HostsFile) -> None:
@@ -304,8 +304,8 @@ def _check_shared(path: Path, content: str, hosts_file: HostsFile) -> None:
             raise InputError(say("hosts.file.shared_twice", name=repr(shared.name)), where=where)
         for place in shared.targets.items():
             if place in known:
-                told = say("hosts.file.shared_path_twice", place=":".join(place), name=repr(known[place]))
-                raise InputError(told, where=where)
+                reason = say("hosts.file.shared_path_twice", place=":".join(place), name=repr(known[place]))
+                raise InputError(reason, where=where)
             known[place] = shared.name
         for name in shared.targets:
             if name not in hosts_file.names:

@@ -26,14 +26,14 @@ _EMPTY: Final = re.compile(r"^(?:(?:eui|nguid|uuid|wwn|naa)[.:-]?)?[0.\-:]*$", r
 def identity(path: str, *, sys: Path = Path("/sys")) -> str | None:
     """Return what stands behind a path, in words that do not depend on the host; None: nobody can tell."""
     try:
-        found = os.stat(path)  # noqa: PTH116 # a device's path is followed as the engine follows it
+        status = os.stat(path)  # noqa: PTH116 # a device's path is followed as the engine follows it
     except OSError:
         return None
-    if stat.S_ISBLK(found.st_mode):
-        return _of_device(found.st_rdev, sys)
-    if stat.S_ISCHR(found.st_mode):
+    if stat.S_ISBLK(status.st_mode):
+        return _of_device(status.st_rdev, sys)
+    if stat.S_ISCHR(status.st_mode):
         return None
-    return _of_file(path, found)
+    return _of_file(path, status)
 
 
 def _of_device(number: int, sys: Path) -> str | None:
@@ -46,9 +46,9 @@ def _of_device(number: int, sys: Path) -> str | None:
         start = _text(at / "start")
         part, at = f" from sector {start}", at.resolve().parent
     for name in ("nguid", "wwid", "device/wwid", "uuid", "eui", "device/vpd_pg83_naa"):
-        told = _text(at / name)
-        if told and not _EMPTY.match(told) and "nvme.0000" not in told:
-            return f"{told}{part}"
+        identifier = _text(at / name)
+        if identifier and not _EMPTY.match(identifier) and "nvme.0000" not in identifier:
+            return f"{identifier}{part}"
     uuid = _text(at / "dm" / "uuid")
     if uuid and uuid.startswith("mpath-"):
         return f"{uuid.removeprefix('mpath-')}{part}"

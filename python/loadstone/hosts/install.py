@@ -103,8 +103,8 @@ def _hash(data: bytes) -> str:
 
 def engine_needs() -> tuple[int, int]:
     """Return the version of the C library that the engine needs, (0, 0) where it needs none."""
-    found = {(int(one[1]), int(one[2])) for one in _NEEDS.finditer(engine_to_send().read_bytes())}
-    return max(found, default=(0, 0))
+    versions = {(int(one[1]), int(one[2])) for one in _NEEDS.finditer(engine_to_send().read_bytes())}
+    return max(versions, default=(0, 0))
 
 
 def install(host: HostEntry, *, extra: str, wheels: Path | None = None) -> Iterator[str]:
@@ -138,7 +138,7 @@ def install(host: HostEntry, *, extra: str, wheels: Path | None = None) -> Itera
             hint=None if wheels is not None else say("hosts.install.wheels_hint"),
         )
         # Both programs must run before they take the place of others.
-        found = _there(
+        version = _there(
             host,
             f"{new}/bin/loadstone-engine probe > /dev/null && {new}/bin/loadstone --version",
             timeout_s=LOOK_S,
@@ -149,19 +149,19 @@ def install(host: HostEntry, *, extra: str, wheels: Path | None = None) -> Itera
         with contextlib.suppress(RunError):
             _there(host, f"rm -rf {incoming} {new}", timeout_s=LOOK_S)
         raise
-    yield f"installed {found} in ~/{PLACE}/venv"
+    yield f"installed {version} in ~/{PLACE}/venv"
     yield f'set program = ["{PLACE}/venv/bin/loadstone"] for it in the hosts file'
 
 
 def _looked_at(host: HostEntry, needs: tuple[int, int]) -> dict[str, str]:
     """Return what a host has; raise `RunError` where that is not enough."""
-    told = dict(
+    facts = dict(
         line.split(maxsplit=1) for line in _there(host, LOOK, timeout_s=LOOK_S).splitlines() if " " in line
     )
-    if told.get("machine") != MACHINE:
-        found = told.get("machine", "not told")
-        raise RunError(f"{host.name}: " + say("hosts.install.machine", found=found, needed=MACHINE))
-    python = told.get("python", "")
+    if facts.get("machine") != MACHINE:
+        actual = facts.get("machine", "not told")
+        raise RunError(f"{host.name}: " + say("hosts.install.machine", found=actual, needed=MACHINE))
+    python = facts.get("python", "")
     if _version(python) < PYTHON:
         raise RunError(
             f"{host.name}: "
@@ -171,13 +171,13 @@ def _looked_at(host: HostEntry, needs: tuple[int, int]) -> dict[str, str]:
                 needed=f"{PYTHON[0]}.{PYTHON[1]}",
             )
         )
-    if any(needs) and _version(told.get("glibc", "")) < needs:
-        found = told.get("glibc", "not glibc")
+    if any(needs) and _version(facts.get("glibc", "")) < needs:
+        actual = facts.get("glibc", "not glibc")
         raise RunError(
-            f"{host.name}: " + say("hosts.install.library", found=found, needed=f"{needs[0]}.{needs[1]}"),
+            f"{host.name}: " + say("hosts.install.library", found=actual, needed=f"{needs[0]}.{needs[1]}"),
             hint=say("hosts.install.library_hint"),
         )
-    return told
+    return facts
 
 
 def _version(text: str) -> tuple[int, ...]:
@@ -208,6 +208,6 @@ def _there(
         raise RunError(f"{host.name}: {why_gone(done.returncode, said, ssh=True)}")
     if done.returncode:
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [""]
-        told = say("hosts.install.failed", code=done.returncode, said=last[0][:300])
-        raise RunError(f"{host.name}: {told}", hint=hint)
+        reason = say("hosts.install.failed", code=done.returncode, said=last[0][:300])
+        raise RunError(f"{host.name}: {reason}", hint=hint)
     return done.stdout.decode(errors="replace")

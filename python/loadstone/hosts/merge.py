@@ -128,8 +128,8 @@ def check_alike(plans: Mapping[str, Plan]) -> None:
     """Refuse Plans whose intervals differ: their samples could not be put together."""
     lengths = {host: plan.interval_ns for host, plan in plans.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{host}: {length / 1e9:g} s" for host, length in lengths.items())
-        raise InputError(say("hosts.intervals.refusal", lengths=told), hint=say("hosts.intervals.hint"))
+        intervals = ", ".join(f"{host}: {length / 1e9:g} s" for host, length in lengths.items())
+        raise InputError(say("hosts.intervals.refusal", lengths=intervals), hint=say("hosts.intervals.hint"))
 
 
 def _target(
@@ -195,19 +195,19 @@ def with_hosts_in_names(merged: MergedPlan) -> Plan:
 
 def shifted_event(event: Mapping[str, Any], part: HostPart) -> dict[str, Any]:
     """Return a host's event with the run's clock and numbers, and the host's name."""
-    told = dict(event)
-    if isinstance(told.get("t_ns"), int):
-        told["t_ns"] = max(0, told["t_ns"] + part.shift_ns)
+    shifted = dict(event)
+    if isinstance(shifted.get("t_ns"), int):
+        shifted["t_ns"] = max(0, shifted["t_ns"] + part.shift_ns)
     for key, first in (("stream", part.first_stream), ("worker", part.first_worker)):
-        if isinstance(told.get(key), int):
-            told[key] += first
+        if isinstance(shifted.get(key), int):
+            shifted[key] += first
     for key in ("target", "found_target"):
-        if isinstance(told.get(key), int) and told[key] < len(part.targets):
-            told[key] = part.targets[told[key]]
+        if isinstance(shifted.get(key), int) and shifted[key] < len(part.targets):
+            shifted[key] = part.targets[shifted[key]]
     for key in ("text", "message"):
-        if isinstance(told.get(key), str):
-            told[key] = f"{part.name}: {told[key]}"
-    return {**told, "host": part.name}
+        if isinstance(shifted.get(key), str):
+            shifted[key] = f"{part.name}: {shifted[key]}"
+    return {**shifted, "host": part.name}
 
 
 def merged_events(
@@ -215,40 +215,40 @@ def merged_events(
 ) -> list[dict[str, Any]]:
     """Return the events of a run on hosts from those of each."""
     every = [(part, bundle.events) for part, bundle in bundles]
-    found: list[dict[str, Any]] = []
+    merged: list[dict[str, Any]] = []
     starts = [event for _, events in every for event in events if event.get("type") == "start"]
     calibration = _calibration([_last(events, "calibration") for _, events in every])
     if calibration is not None:
-        found.append(calibration)
+        merged.append(calibration)
     if starts and origin_unix_ns is not None:
         startup_ns = max(int(event.get("startup_ns", 0)) for event in starts)
-        found.append({"type": "start", "unix_ns": origin_unix_ns, "startup_ns": startup_ns})
-    found += _stages(every)
-    found += _ticks(every)
-    found += [
+        merged.append({"type": "start", "unix_ns": origin_unix_ns, "startup_ns": startup_ns})
+    merged += _stages(every)
+    merged += _ticks(every)
+    merged += [
         shifted_event(event, part)
         for part, events in every
         for event in events
         if event.get("type") not in OWN
     ]
     if any(event.get("type") == "stop" for _, events in every for event in events):
-        found.append({"type": "stop"})
+        merged.append({"type": "stop"})
     ends = [(part, event) for part, events in every if (event := _last(events, "end")) is not None]
     if ends:
-        found.append(_end(ends))
+        merged.append(_end(ends))
     codes = [
         event.get("code") for _, events in every for event in events if event.get("type") == "engine_exit"
     ]
     if codes and all(isinstance(code, int) for code in codes):
-        found.append({"type": "engine_exit", "code": next((code for code in codes if code), 0)})
+        merged.append({"type": "engine_exit", "code": next((code for code in codes if code), 0)})
     elif codes:
-        found.append({"type": "engine_exit"})
-    return found
+        merged.append({"type": "engine_exit"})
+    return merged
 
 
 def _last(events: Iterable[dict[str, Any]], kind: str) -> dict[str, Any] | None:
-    found = [event for event in events if event.get("type") == kind]
-    return found[-1] if found else None
+    matching = [event for event in events if event.get("type") == kind]
+    return matching[-1] if matching else None
 
 
 def _stages(every: Sequence[tuple[HostPart, list[dict[str, Any]]]]) -> list[dict[str, Any]]:
@@ -346,7 +346,7 @@ def merged_environment(
         if key not in {"host_name", "uptime_s", "load_average"}
         and all(one.get(key) == value for one in hosts.values())
     }
-    told: dict[str, Any] = {
+    environment: dict[str, Any] = {
         "host": {"host_name": f"{len(parts)} hosts: {', '.join(named[:MOST_NAMED])}{more}", **alike},
         "hosts": hosts,
         "targets": [],
@@ -358,17 +358,17 @@ def merged_environment(
         for target in one.get("targets", ()):
             own = f"{name}:{target.get('path')}"
             shown = own if own in paths else target.get("path")
-            told["targets"].append(
+            environment["targets"].append(
                 {**target, "path": shown, "devices": [f"{name}:{each}" for each in target.get("devices", ())]}
             )
-        told["devices"] |= {f"{name}:{key}": value for key, value in one.get("devices", {}).items()}
+        environment["devices"] |= {f"{name}:{key}": value for key, value in one.get("devices", {}).items()}
         for path in one.get("paths") or ():
             own = f"{name}:{path.get('target')}"
-            told["paths"].append({**path, "target": own if own in paths else path.get("target")})
+            environment["paths"].append({**path, "target": own if own in paths else path.get("target")})
     if spec is not None:
-        told["spec"] = spec.model_dump(mode="json", exclude_none=True)
-        told["paths"] = [
+        environment["spec"] = spec.model_dump(mode="json", exclude_none=True)
+        environment["paths"] = [
             spec.under(DataPath.model_validate(path)).model_dump(mode="json", exclude_defaults=True)
-            for path in told["paths"]
+            for path in environment["paths"]
         ]
-    return told
+    return environment

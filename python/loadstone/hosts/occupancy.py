@@ -62,8 +62,8 @@ def occupy(run: str, by: str) -> Occupancy:
         path = directory / f"{os.getpid()}-{run}.json"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        told = {"run": run, "by": by, "pid": os.getpid(), "since_s": time.time(), "network": _network()}
-        os.write(descriptor, json.dumps(told).encode())
+        record = {"run": run, "by": by, "pid": os.getpid(), "since_s": time.time(), "network": _network()}
+        os.write(descriptor, json.dumps(record).encode())
     return Occupancy(path, descriptor)
 
 
@@ -95,9 +95,9 @@ def _others(directory: Path) -> Iterator[dict[str, Any]]:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             with contextlib.suppress(OSError, ValueError):
-                found = json.loads(path.read_text())
-                if isinstance(found, dict):
-                    yield found
+                record = json.loads(path.read_text())
+                if isinstance(record, dict):
+                    yield record
         else:
             with contextlib.suppress(OSError):
                 path.unlink()

@@ -45,7 +45,7 @@ def on_hosts(
             raise RefusedError(say("hosts.probing.no_hosts"))
 
         def run(offer: Offer, number: int) -> Ran:
-            asked, relative = after_run.request_of(bundle, offer.probe, number)
+            probe_request, relative = after_run.request_of(bundle, offer.probe, number)
             works = {
                 part.name: HostWork(
                     workload=after_run.made_of_a_plan(offer.probe),
@@ -60,7 +60,7 @@ def on_hosts(
                 agents.link,
                 dataclasses.replace(
                     request,
-                    asked=asked,
+                    asked=probe_request,
                     out_dir=bundle.path / relative,
                     consent=_consent(request.consent, record),
                     lost_before=agents.renew(),
@@ -86,17 +86,17 @@ def _consent(given: Consent, record: HostsRecord) -> Consent:
 def _plan_of(part: HostPart, bundle: Bundle, base: Base, offer: Offer) -> Plan:
     """Return a host's part of a probe's Plan. Raises `RefusedError` where it has none in some turn."""
     mine = _part_of(base, part)
-    made = plan_of(mine, offer.turns)
-    stages = {made.workers[stream.worker].stage for stream in made.streams}
+    plan = plan_of(mine, offer.turns)
+    stages = {plan.workers[stream.worker].stage for stream in plan.streams}
     if len(stages) < len(offer.turns.order):
         # It would be in its last turn while the others are in their first.
         raise RefusedError(say("hosts.probing.idle", name=part.name))
     own = Bundle.open(bundle.path / str(part.bundle), unverified=True).plan
     number_there = {number: at for at, number in reversed(list(enumerate(part.targets)))}
-    return made.model_copy(
+    return plan.model_copy(
         update={
             "targets": tuple(
-                made.targets[number].model_copy(update={"path": own.targets[at].path})
+                plan.targets[number].model_copy(update={"path": own.targets[at].path})
                 for at, number in enumerate(part.targets)
             ),
             "streams": tuple(
@@ -108,7 +108,7 @@ def _plan_of(part: HostPart, bundle: Bundle, base: Base, offer: Offer) -> Plan:
                         )
                     }
                 )
-                for stream in made.streams
+                for stream in plan.streams
             ),
         }
     )

@@ -76,12 +76,12 @@ class RunsOnHosts:
         works = [(wanted, self.works(wanted)) for wanted in known]
         names = list(dict.fromkeys(name for _, each in works for name in each))
         looked = {name: _Looked() for name in names}
-        asked = {name: AskedHost(name, self.agents.link) for name in names}
+        asked_hosts = {name: AskedHost(name, self.agents.link) for name in names}
         at_once(
             [
                 partial(
                     self._look,
-                    asked[name],
+                    asked_hosts[name],
                     [(one, each[name]) for one, each in works if name in each],
                     looked[name],
                 )
@@ -128,10 +128,10 @@ class RunsOnHosts:
             host.link.open()
             host.answer("up", self.hosts.run.connect_s)
             host.link.tell(greeting(self.hosts, host.name, run=self.holder, holder=self.holder))
-            told = host.answer("hello", self.hosts.run.connect_s)
-            if told["version"] != __version__:
-                found = say("hosts.version.refusal", there=str(told["version"]), here=__version__)
-                raise RunError(found, hint=say("hosts.version.hint"))
+            hello = host.answer("hello", self.hosts.run.connect_s)
+            if hello["version"] != __version__:
+                reason = say("hosts.version.refusal", there=str(hello["version"]), here=__version__)
+                raise RunError(reason, hint=say("hosts.version.hint"))
             self._look_at_all(host, works, looked)
         except LoadstoneError as error:
             looked.error = error

@@ -29,7 +29,7 @@ def look_at(plan: Plan, consent: guard.Consent) -> list[SeenTarget]:
     for index, target in enumerate(plan.targets):
         if target.kind is TargetKind.VIRTUAL:
             continue
-        found = guard.examine(target, host, consent) if index in written else None
+        finding = guard.examine(target, host, consent) if index in written else None
         seen.append(
             SeenTarget(
                 path=target.path,
@@ -37,9 +37,9 @@ def look_at(plan: Plan, consent: guard.Consent) -> list[SeenTarget]:
                 written=index in written,
                 size_bytes=target.size_bytes,
                 kind=str(target.kind.value),
-                forbidden=tuple(found.forbidden) if found else (),
-                in_use=tuple(found.in_use) if found else (),
-                needs_consent=tuple(found.needs_consent) if found else (),
+                forbidden=tuple(finding.forbidden) if finding else (),
+                in_use=tuple(finding.in_use) if finding else (),
+                needs_consent=tuple(finding.needs_consent) if finding else (),
                 laid_out_by_run=guard.layout_changes(target),
                 is_part=index in parts,
             )
@@ -53,13 +53,13 @@ def behind(path: str) -> dict[str, Any]:
         mode = Path(path).stat().st_mode
     except OSError as error:
         return {"missing": error.strerror or str(error), "identity": None}
-    found = discover(path)
-    limits = [one for layer in found.layers for one in layer.ceilings if one.quantity == "bytes_per_s"]
+    data_path = discover(path)
+    limits = [one for layer in data_path.layers for one in layer.ceilings if one.quantity == "bytes_per_s"]
     lowest = min(limits, key=lambda one: one.per_s, default=None)
     uses = in_use.device_uses if stat.S_ISBLK(mode) else in_use.file_uses
     return {
         "identity": identity(path),
-        "layers": [layer.name for layer in found.layers],
+        "layers": [layer.name for layer in data_path.layers],
         "ceiling": None if lowest is None else f"{units.bandwidth_decimal(lowest.per_s)} ({lowest.source})",
         "in_use": uses(Path(path), Snapshot()),
     }

@@ -37,13 +37,13 @@ class MergedTicks:
             # Late: its rows count all the same.
             return [self._tick({name: [event]})]
         self._waiting.setdefault(interval, {}).setdefault(name, []).append(event)
-        found = []
+        ticks = []
         for one in sorted(self._waiting):
             whole = self._speaking <= self._waiting[one].keys()
             if whole or interval - one >= PATIENCE:
-                found.append(self._tick(self._waiting.pop(one)))
+                ticks.append(self._tick(self._waiting.pop(one)))
                 self._shown = one
-        return found
+        return ticks
 
     def ended(self, name: str) -> None:
         """Wait for this host no more."""
@@ -51,10 +51,12 @@ class MergedTicks:
 
     def _tick(self, events: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
         rows = []
-        for name, told in events.items():
+        for name, host_events in events.items():
             first = self._parts[name].first_cell
-            rows += [{**row, "cell": row["cell"] + first} for event in told for row in event.get("rows", ())]
-        every = [event for told in events.values() for event in told]
+            rows += [
+                {**row, "cell": row["cell"] + first} for event in host_events for row in event.get("rows", ())
+            ]
+        every = [event for host_events in events.values() for event in host_events]
         return {
             "type": "tick",
             "t_ns": max(int(event["t_ns"]) for event in every),

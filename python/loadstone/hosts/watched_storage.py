@@ -36,12 +36,12 @@ class WatchedStorage:
         if self._began or not self._asked:
             return []
         self._began = True
-        told = list(self._watching.begin(origin_ns, write))
-        for one in told:
+        events = list(self._watching.begin(origin_ns, write))
+        for one in events:
             boot = one["facts"].get("boot_id")
             if boot is not None:
                 one["facts"]["same_host"] = boot in generators
-        return told
+        return events
 
     def events(self) -> list[dict[str, Any]]:
         """Return what happened since the last time."""
