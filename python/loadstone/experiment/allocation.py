@@ -65,15 +65,15 @@ def prepare(plan: Plan, state: str, consent: guard.Consent, give_up: Callable[[]
     host = Snapshot()
     for target in plan.targets:
         with held(target.path) as looked_at:
-            found = guard.examine(target, host, consent, pinned=looked_at)
-            if found.refused:
+            finding = guard.examine(target, host, consent, pinned=looked_at)
+            if finding.refused:
                 raise RefusedError(
-                    f"{say('refusals.in_use.refusal')}: {target.path}: {'; '.join(found.refused)}",
+                    f"{say('refusals.in_use.refusal')}: {target.path}: {'; '.join(finding.refused)}",
                     hint=say("refusals.in_use.hint"),
                 )
-            if found.needs_consent and not consent.given(target.path, found.needs_consent):
+            if finding.needs_consent and not consent.given(target.path, finding.needs_consent):
                 raise RefusedError(
-                    f"{say('refusals.consent.refusal')}: {target.path}: {'; '.join(found.needs_consent)}",
+                    f"{say('refusals.consent.refusal')}: {target.path}: {'; '.join(finding.needs_consent)}",
                     hint=say("experiment.allocation.consent_hint", path=target.path),
                 )
             try:

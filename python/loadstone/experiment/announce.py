@@ -66,26 +66,26 @@ class Announcement:
     def document(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         prepared = self.prepared
-        told = prepared.document
+        document = prepared.document
         return {
             "format": FORMAT,
-            "title": told.title,
-            "question": told.question,
-            "design": told.design,
-            "combinations": told.combinations,
-            "full_combinations": told.full_combinations,
-            "aliased": [list(pair) for pair in told.aliased],
-            "blocks": told.blocks,
-            "order": told.order,
-            "seed": told.seed,
-            "rarely": list(told.rarely),
-            "factors": [one.model_dump(mode="json") for one in told.factors],
-            "patterns": [one.model_dump(mode="json") for one in told.patterns],
-            "metrics": list(told.metrics),
-            "aims": [one.model_dump(mode="json") for one in told.aims],
+            "title": document.title,
+            "question": document.question,
+            "design": document.design,
+            "combinations": document.combinations,
+            "full_combinations": document.full_combinations,
+            "aliased": [list(pair) for pair in document.aliased],
+            "blocks": document.blocks,
+            "order": document.order,
+            "seed": document.seed,
+            "rarely": list(document.rarely),
+            "factors": [one.model_dump(mode="json") for one in document.factors],
+            "patterns": [one.model_dump(mode="json") for one in document.patterns],
+            "metrics": list(document.metrics),
+            "aims": [one.model_dump(mode="json") for one in document.aims],
             "runs": [
                 {"name": run.name, "block": run.block, "pattern": run.pattern, "levels": run.levels}
-                for run in told.runs
+                for run in document.runs
             ],
             "time_s": prepared.length_s,
             "laid_out_bytes": self.laid_out_bytes,
@@ -95,7 +95,7 @@ class Announcement:
             "machine": self.changes,
             "layouts": self.layouts,
             "needs_consent": self.consent,
-            "cannot_be_set": [one.model_dump(mode="json") for one in told.unset_levels],
+            "cannot_be_set": [one.model_dump(mode="json") for one in document.unset_levels],
             "over_budget": self.over_budget,
             "smallest_seen": [
                 {"scatter": scatter, "difference": difference} for scatter, difference in self.seen.items()
@@ -115,9 +115,9 @@ def _announced(prepared: PreparedExperiment) -> Announcement:
     changed: dict[str, None] = {}
     for one in prepared.known:
         try:
-            found = prepared.resolve(one)
-            plans[one.name] = found.plan
-            changed |= {note.text: None for note in found.notes if note.kind in ("changed", "trap")}
+            resolved = prepared.resolve(one)
+            plans[one.name] = resolved.plan
+            changed |= {note.text: None for note in resolved.notes if note.kind in ("changed", "trap")}
         except (InputError, RefusedError) as error:
             raise_all(
                 type(mistake)(
@@ -182,8 +182,8 @@ def _that_fit(prepared: PreparedExperiment, budget_s: float) -> str:
     """Say how many runs fit, and whether that is one of each combination."""
     ends = accumulate(prepared.lengths_s or ())
     count, block = sum(end <= budget_s for end in ends), len(prepared.nexts) // prepared.document.blocks
-    told = f"about {count} of {len(prepared.nexts)} runs fit"
-    return told if count >= block else f"{told}, and a block is {block}: some combinations have no data"
+    text = f"about {count} of {len(prepared.nexts)} runs fit"
+    return text if count >= block else f"{text}, and a block is {block}: some combinations have no data"
 
 
 def _refuse_without_effect(
@@ -297,13 +297,15 @@ def _changes(prepared: PreparedExperiment) -> Iterator[dict[str, str]]:
             "for": "all runs",
         }
     for run in prepared.document.runs:
-        asked = prepared.asked(run)
-        found = [(one.control, one.subject, one.value) for one in asked.settings]
-        found += [("command", pair.name, f"{pair.do}; afterwards: {pair.undo}") for pair in asked.commands]
-        found += [("page_cache", drop.host or "", str(drop)) for drop in asked.drops]
-        found += [("allocation", "its targets", asked.allocation)] if asked.allocation else []
-        found += [("cgroup", "the run", own_group.in_words(asked.group))] if asked.group else []
-        for control, subject, value in found:
+        conditions = prepared.asked(run)
+        changes = [(one.control, one.subject, one.value) for one in conditions.settings]
+        changes += [
+            ("command", pair.name, f"{pair.do}; afterwards: {pair.undo}") for pair in conditions.commands
+        ]
+        changes += [("page_cache", drop.host or "", str(drop)) for drop in conditions.drops]
+        changes += [("allocation", "its targets", conditions.allocation)] if conditions.allocation else []
+        changes += [("cgroup", "the run", own_group.in_words(conditions.group))] if conditions.group else []
+        for control, subject, value in changes:
             if (control, subject, value) not in seen:
                 seen.add((control, subject, value))
                 yield {"control": control, "subject": subject, "value": value, "for": "some runs"}
@@ -325,15 +327,15 @@ def _layouts(prepared: PreparedExperiment) -> Iterator[dict[str, Any]]:
 def _consent(prepared: PreparedExperiment) -> Iterator[dict[str, str]]:
     for device in layout_devices(prepared):
         try:
-            found = device_evidence(device, guard.NONE)
+            finding = device_evidence(device, guard.NONE)
         except LoadstoneError as error:
             yield {"device": device, "found": error.message, "consent": "refused"}
             continue
-        if found.refused or found.needs_consent:
+        if finding.refused or finding.needs_consent:
             yield {
                 "device": device,
-                "found": "; ".join(found.refused or found.needs_consent),
-                "consent": "refused" if found.refused else "needed",
+                "found": "; ".join(finding.refused or finding.needs_consent),
+                "consent": "refused" if finding.refused else "needed",
             }
 
 

@@ -35,12 +35,12 @@ def things(paths: Iterable[str]) -> list[Setting]:
     A device takes with it what it stands on: a partition its disk, a loop device its file. So two that
     share a disk are one claim: what one of them does, the other would measure.
     """
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for path in dict.fromkeys(map(os.path.realpath, paths)):
-        found[path] = None
+        names[path] = None
         with contextlib.suppress(OSError):  # What is not there yet has a name only.
-            found |= dict.fromkeys(_identities(Path(path).stat()))
-    return [Setting("", one) for one in found]
+            names |= dict.fromkeys(_identities(Path(path).stat()))
+    return [Setting("", one) for one in names]
 
 
 def _identities(status: os.stat_result) -> Iterator[str]:
@@ -71,23 +71,23 @@ def _file(device: int, inode: int) -> str:
 
 def settings(prepared: PreparedExperiment, controls: Controls) -> list[Setting]:
     """Return every setting that some run makes, with those that the kernel resets with it."""
-    found: dict[Setting, None] = {}
+    claims: dict[Setting, None] = {}
     for control, subject in _asked(prepared):
         if VOLUME in subject:
             continue  # It comes with the layout, whose devices are claimed.
         # What means nothing here is refused by the run that sets it, with the reason.
-        found |= dict.fromkeys((*controls.meant(control, subject), *controls.reset_by(control, subject)))
+        claims |= dict.fromkeys((*controls.meant(control, subject), *controls.reset_by(control, subject)))
     drops = (drop for run in prepared.document.runs for drop in prepared.asked(run).drops)
-    return list(found | dict.fromkeys(Setting("page_cache", drop.host or "") for drop in drops))
+    return list(claims | dict.fromkeys(Setting("page_cache", drop.host or "") for drop in drops))
 
 
 def _asked(prepared: PreparedExperiment) -> Iterator[tuple[str, str]]:
     for one in prepared.whole.settings:
         yield one.control, one.subject
     for run in prepared.document.runs:
-        asked = prepared.asked(run)
-        yield from ((one.control, one.subject) for one in asked.settings)
-        yield from (("command", pair.name) for pair in asked.commands)
+        conditions = prepared.asked(run)
+        yield from ((one.control, one.subject) for one in conditions.settings)
+        yield from (("command", pair.name) for pair in conditions.commands)
 
 
 def targets(prepared: PreparedExperiment, resolve: Callable[[Next], Resolution]) -> Sequence[str]:

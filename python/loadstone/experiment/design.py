@@ -94,12 +94,12 @@ def aliases(rows: Sequence[Row], levels: Sequence[int], names: Sequence[str]) ->
                 columns = [a * b for a in first.T for b in second.T]
                 effects.append(((one, two), np.array(columns).T))
     centred = [(which, _centred(columns)) for which, columns in effects]
-    found = []
+    pairs = []
     for at, (one_name, first) in enumerate(centred):
         for two_name, second in centred[at + 1 :]:
             if _shares_a_contrast(first, second):
-                found.append((_named(one_name, names), _named(two_name, names)))
-    return tuple(found)
+                pairs.append((_named(one_name, names), _named(two_name, names)))
+    return tuple(pairs)
 
 
 def _named(which: tuple[int, ...], names: Sequence[str]) -> str:
@@ -108,10 +108,10 @@ def _named(which: tuple[int, ...], names: Sequence[str]) -> str:
 
 def _contrasts(column: NDArray[np.int_], count: int) -> NDArray[np.float64]:
     """Return the columns of a factor: each level but the last against the last, summing to nothing."""
-    made = np.zeros((len(column), count - 1))
+    contrasts = np.zeros((len(column), count - 1))
     for level in range(count - 1):
-        made[:, level] = (column == level).astype(float) - (column == count - 1).astype(float)
-    return made
+        contrasts[:, level] = (column == level).astype(float) - (column == count - 1).astype(float)
+    return contrasts
 
 
 def _centred(columns: NDArray[np.float64]) -> NDArray[np.float64]:

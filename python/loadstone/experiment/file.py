@@ -146,24 +146,24 @@ class ExperimentFactor(FrozenModel):
 
     def level(self, name: str) -> ExperimentLevel:
         """Return a level by its name."""
-        found = next(one for one in self.levels if level_name(one) == name)
-        if isinstance(found, ExperimentLevel):
-            return found
+        level = next(one for one in self.levels if level_name(one) == name)
+        if isinstance(level, ExperimentLevel):
+            return level
         # A path or a list of CPUs is called as it is, however a name of one's own has to look.
-        return ExperimentLevel.model_construct(name=name, value=found)
+        return ExperimentLevel.model_construct(name=name, value=level)
 
     @model_validator(mode="after")
     def _is_one_kind(self) -> Self:
-        told = [one for one in ("option", "parameter", "control") if getattr(self, one) is not None]
-        if len(told) > 1:
-            raise make_error(ValueError, "experiment.factor.several", found=" and ".join(told))
-        if not told and self.kind is None:
+        kinds = [one for one in ("option", "parameter", "control") if getattr(self, one) is not None]
+        if len(kinds) > 1:
+            raise make_error(ValueError, "experiment.factor.several", found=" and ".join(kinds))
+        if not kinds and self.kind is None:
             raise make_error(ValueError, "experiment.factor.nothing")
-        if self.kind is not None and told and told != [self.kind]:
+        if self.kind is not None and kinds and kinds != [self.kind]:
             raise make_error(
-                ValueError, "experiment.factor.kind_and_other", what=repr(self.kind), other=told[0]
+                ValueError, "experiment.factor.kind_and_other", what=repr(self.kind), other=kinds[0]
             )
-        if self.kind in ("option", "parameter", "control") and not told:
+        if self.kind in ("option", "parameter", "control") and not kinds:
             raise make_error(ValueError, "experiment.factor.unnamed", found=repr(self.kind), what=self.kind)
         return self
 

@@ -45,15 +45,15 @@ def workload_of(
     """
     where = Where(str(file), option=f"patterns.{pattern.name}")
     try:
-        found = _read(pattern, file, where, parameters=parameters, targets=targets, allow_exec=allow_exec)
+        workload = _read(pattern, file, where, parameters=parameters, targets=targets, allow_exec=allow_exec)
         if pattern.job is not None or pattern.workload is not None:
             options = {key: level_name(value) for key, value in pattern.options.items()}
-            found = with_options(found, options, where)
-        told = found.notes
+            workload = with_options(workload, options, where)
+        notes = workload.notes
         if targets:
-            found = found.with_targets(targets)
+            workload = workload.with_targets(targets)
         # What the experiment's own file asks for needs no note that it was asked for.
-        return _for_all(found, whole).model_copy(update={"notes": told})
+        return _for_all(workload, whole).model_copy(update={"notes": notes})
     except LoadstoneError as error:
         raise error.elsewhere(lambda known: known or where) from error
 

@@ -90,8 +90,8 @@ def _invalid(figures: RunFigures, studied: Sequence[str]) -> str | None:
     if figures.summary is None:
         return why
     try:
-        told = members.table(figures.summary.bundle.path, layout.RESULT).get("verdict") or {}
-        causes = [cause for cause in told.get("causes", []) if cause.get("effect") == "not_valid"]
+        verdict = members.table(figures.summary.bundle.path, layout.RESULT).get("verdict") or {}
+        causes = [cause for cause in verdict.get("causes", []) if cause.get("effect") == "not_valid"]
         others = [cause for cause in causes if cause.get("rule") not in studied]
     except (BundleError, AttributeError, TypeError):
         return why  # What a damaged result says of its verdict excuses nothing.
@@ -106,14 +106,14 @@ def metrics(figures: RunFigures) -> dict[str, float]:
     if whole is None:
         return {}
     percentiles = {name: whole.percentiles_ns.get(percent) for name, percent in _PERCENTILES.items()}
-    found: dict[str, float | None] = {
+    values: dict[str, float | None] = {
         "iops": None if whole.iops is None else whole.iops.value,
         "bandwidth_bytes_per_s": None if whole.bandwidth is None else whole.bandwidth.value,
         "lat_mean_ns": None if whole.mean_ns is None else whole.mean_ns.value,
         **percentiles,
         "cpu_ns_per_io": _cpu_ns_per_io(figures),
     }
-    return {name: float(value) for name, value in found.items() if value is not None}
+    return {name: float(value) for name, value in values.items() if value is not None}
 
 
 _PERCENTILES = {"lat_p50_ns": 50.0, "lat_p99_ns": 99.0, "lat_p999_ns": 99.9}

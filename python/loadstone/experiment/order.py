@@ -32,19 +32,19 @@ def ordered(
 ) -> list[PlannedRun]:
     """Return all runs; `rarely`: the numbers of factors whose levels stay, `seed` None: as given."""
     draw = None if seed is None else random.Random(seed)  # noqa: S311 - an order that anybody may draw again
-    made: list[PlannedRun] = []
+    planned_runs: list[PlannedRun] = []
     for block in range(blocks):
         runs = [PlannedRun(block, row, pattern) for row in rows for pattern in range(patterns)]
         groups: dict[tuple[int, ...], list[PlannedRun]] = {}
         for run in runs:
             groups.setdefault(tuple(run.row[factor] for factor in rarely), []).append(run)
         for key in _drawn(list(groups), draw):
-            made += _drawn(groups[key], draw)
-    return made
+            planned_runs += _drawn(groups[key], draw)
+    return planned_runs
 
 
 def _drawn(items: Iterable[T], draw: random.Random | None) -> list[T]:
-    found = list(items)
+    drawn = list(items)
     if draw is not None:
-        draw.shuffle(found)
-    return found
+        draw.shuffle(drawn)
+    return drawn

@@ -93,10 +93,10 @@ class PreparedExperiment:
     @cached_property
     def sources(self) -> dict[str, bytes]:
         """Return every file that was read, the experiment's first."""
-        found = {str(self.path): self.content}
+        contents = {str(self.path): self.content}
         for one in self.nexts:
-            found |= {name: data for name, data in one.workload.sources.items() if name not in found}
-        return found
+            contents |= {name: data for name, data in one.workload.sources.items() if name not in contents}
+        return contents
 
     @property
     def notes(self) -> list[Note]:
@@ -284,15 +284,15 @@ def _control(name: str, where: Where) -> Control:
 
 def _unset(whole: ExperimentFile, where: _Located) -> list[UnsetLevel]:
     """Return every level that cannot be set on this host, and why."""
-    found = []
+    unset = []
     for at, factor in enumerate(whole.factors):
         named = where.at("factors", at, "control")
         control = None if factor.control is None else _control(factor.control, named)
         for name in factor.level_names:
             why = _why_not(whole, factor, name, control)
             if why is not None:
-                found.append(UnsetLevel(factor=factor.name, level=name, why=why))
-    return found
+                unset.append(UnsetLevel(factor=factor.name, level=name, why=why))
+    return unset
 
 
 def _why_not(
@@ -400,7 +400,7 @@ class _Maker:
                 places = [
                     text.replace(mark, one) for text in places for one in (put if mark in text else [""])
                 ]
-        found = loads.workload_of(
+        workload = loads.workload_of(
             own,
             whole,
             self._path,
@@ -409,7 +409,7 @@ class _Maker:
             allow_exec=self._options.allow_exec,
         )
         return levels.changed(
-            found, whole, self._path, levels=chosen, pattern=pattern, memory_bytes=self._memory
+            workload, whole, self._path, levels=chosen, pattern=pattern, memory_bytes=self._memory
         )
 
 

@@ -138,19 +138,19 @@ def _filled(value: Any, values: Mapping[str, Any], used: set[str], place: _KeyPl
     if isinstance(value, dict):
         return {key: _filled(one, values, used, place.below(key)) for key, one in value.items()}
     if isinstance(value, list):
-        made = [_filled(one, values, used, place.below(at)) for at, one in enumerate(value)]
+        filled = [_filled(one, values, used, place.below(at)) for at, one in enumerate(value)]
         # A list in a list: `targets = ["$disks"]` has all of them.
-        return [one for item, was in zip(made, value, strict=True) for one in _spread(item, was)]
+        return [one for item, was in zip(filled, value, strict=True) for one in _spread(item, was)]
     if not isinstance(value, str) or "$" not in value:
         return value
 
     def one(match: re.Match[str]) -> str:
-        found = _value(match, values, used, place)
-        if isinstance(found, list):
+        parameter = _value(match, values, used, place)
+        if isinstance(parameter, list):
             raise make_error(
                 InputError, "experiment.parameters.list", where=place.where(), name=match[1] or match[2]
             )
-        return str(found)
+        return str(parameter)
 
     whole = _REFERENCE.fullmatch(value)
     return _value(whole, values, used, place) if whole else _REFERENCE.sub(one, value)
@@ -243,10 +243,10 @@ def line_given(where: Where | None, path: Path, content: bytes, whole: Experimen
 
 def _key(loc: Sequence[str | int]) -> str:
     """Return a place as people write it: `factors[2].levels`."""
-    made = ""
+    key = ""
     for part in loc:
-        made += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if made else part
-    return made
+        key += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if key else part
+    return key
 
 
 def line_of(text: str, loc: Sequence[str | int]) -> int | None:
@@ -265,13 +265,13 @@ def line_of(text: str, loc: Sequence[str | int]) -> int | None:
                 here = (names[0], counts[names[0]], *names[1:])
             else:
                 here = names
-            found = here
+            place = here
         elif key := re.match(r"\s*[\"']?([\w-]+)[\"']?\s*(?:\.|=)", line):
-            found = (*here, key[1])
+            place = (*here, key[1])
         else:
             continue
         # A list of tables that is no key has its first table's line.
-        same = tuple(loc[: len(found)]) == found or (header and found[:-1] == tuple(loc))
-        if same and (best is None or len(found) > best[0]):
-            best = (len(found), number)
+        same = tuple(loc[: len(place)]) == place or (header and place[:-1] == tuple(loc))
+        if same and (best is None or len(place) > best[0]):
+            best = (len(place), number)
     return None if best is None else best[1]

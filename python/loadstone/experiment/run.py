@@ -216,18 +216,18 @@ def _settings(options: ReadOptionsOfExperiment) -> dict[str, Any]:
 def _renamed(points: Sequence[Point]) -> tuple[Point, ...]:
     """Give runs that did not complete a name of their own: that run is still to be done."""
     names = {point.name for point in points}
-    made = []
+    renamed = []
     for point in points:
         if point.status == "complete":
-            made.append(point)
+            renamed.append(point)
             continue
         stem = point.name.partition(" (attempt ")[0]
         number = 1
         while f"{stem} (attempt {number})" in names and f"{stem} (attempt {number})" != point.name:
             number += 1
         names.add(f"{stem} (attempt {number})")
-        made.append(point.model_copy(update={"name": f"{stem} (attempt {number})"}))
-    return tuple(made)
+        renamed.append(point.model_copy(update={"name": f"{stem} (attempt {number})"}))
+    return tuple(renamed)
 
 
 def _done(path: Path, point: Point) -> Done:
@@ -251,10 +251,10 @@ def _check_devices(prepared: PreparedExperiment, consent: guard.Consent) -> guar
 def _seen(devices: Sequence[str]) -> dict[str, SeenDevice]:
     if not devices:
         return {}
-    found: dict[str, SeenDevice] = run_in_child(
+    seen_devices: dict[str, SeenDevice] = run_in_child(
         lambda: {one: SeenDevice.of(one) for one in devices}, doing="looking at the devices of the layouts"
     )
-    return found
+    return seen_devices
 
 
 def _of_runs(prepared: PreparedExperiment, consent: guard.Consent, devices: set[str]) -> guard.Consent:
@@ -295,11 +295,11 @@ def device_evidence(device: str, consent: guard.Consent) -> guard.TargetFinding:
 
 
 def _look(devices: Sequence[str], consent: guard.Consent) -> None:
-    found = [device_evidence(device, consent) for device in devices]
-    if used := {one.path: one.refused for one in found if one.refused}:
+    findings = [device_evidence(device, consent) for device in devices]
+    if used := {one.path: one.refused for one in findings if one.refused}:
         words = "; ".join(f"{path}: {', '.join(why)}" for path, why in used.items())
         raise RefusedError(f"{say('refusals.in_use.refusal')}: {words}", hint=say("refusals.in_use.hint"))
-    lost = [one for one in found if one.needs_consent and not consent.given(one.path, one.needs_consent)]
+    lost = [one for one in findings if one.needs_consent and not consent.given(one.path, one.needs_consent)]
     if lost:
         words = "; ".join(f"{one.path}: {', '.join(one.needs_consent)}" for one in lost)
         remedy = consent.remedy([one.path for one in lost])
@@ -344,16 +344,20 @@ class _Session:
     def around(self, wanted: Next) -> Iterator[None]:
         """Set the machine for a run, and put it back after it."""
         run = self._prepared.runs[wanted.name]
-        asked = self._prepared.asked(run)
+        conditions = self._prepared.asked(run)
         self._record(wanted.name, started=datetime.now(UTC).isoformat(timespec="milliseconds"), settings=())
         if not self._begun:
             self._begin()
-        prepares = None if asked.allocation is None else lambda: self._prepare(wanted, asked.allocation or "")
+        prepares = (
+            None
+            if conditions.allocation is None
+            else lambda: self._prepare(wanted, conditions.allocation or "")
+        )
 
         def record(settings: Sequence[MachineSetting]) -> None:
             self._record(wanted.name, settings=tuple(settings))
 
-        with self.machine.around(asked, prepares, record), self._means.around(wanted):
+        with self.machine.around(conditions, prepares, record), self._means.around(wanted):
             yield
 
     def claim(self) -> None:
