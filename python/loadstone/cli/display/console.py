@@ -48,8 +48,8 @@ def notes(found: Iterable[Note]) -> None:
     rank = {"changed": 0, "trap": 1, "info": 2, "harmless": 3}
     out = console()
     for note, others in once(sorted(found, key=lambda note: rank[note.kind])):
-        told = f"{note.kind}: {place(note.where, others)}{note.text}"
-        out.print(told, markup=False, style="dim" if rank[note.kind] > 1 else None)
+        line = f"{note.kind}: {place(note.where, others)}{note.text}"
+        out.print(line, markup=False, style="dim" if rank[note.kind] > 1 else None)
 
 
 def doubts(found: Iterable[str]) -> None:

@@ -133,15 +133,15 @@ class FioArguments:
 
 def parse(words: Sequence[str]) -> FioArguments:
     """Read a command line. Raises InputError and RefusedError as fio ends with code 1."""
-    asked = FioArguments()
+    arguments = FioArguments()
     waiting = list(words)
-    while waiting and asked.question is None:
+    while waiting and arguments.question is None:
         word = waiting.pop(0)
         if word == "--":
-            asked.job_files += waiting
+            arguments.job_files += waiting
             break
         if not word.startswith("-") or word == "-":
-            asked.job_files.append(word)
+            arguments.job_files.append(word)
             continue
         name, takes, text = _taken_apart(word)
         if takes == REQUIRED and text is None:
@@ -155,10 +155,10 @@ def parse(words: Sequence[str]) -> FioArguments:
                 InputError, "cli.fio.argument_given", where=Where(COMMAND_LINE, option=f"--{name}")
             )
         if name in OWN_OPTIONS:
-            _own(asked, name, text)
+            _own(arguments, name, text)
         else:
-            asked.job_tokens.append(f"--{name}" if text is None else f"--{name}={text}")
-    return asked
+            arguments.job_tokens.append(f"--{name}" if text is None else f"--{name}={text}")
+    return arguments
 
 
 def _taken_apart(word: str) -> tuple[str, int, str | None]:

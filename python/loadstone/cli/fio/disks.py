@@ -79,14 +79,14 @@ def _asked(plan: Plan) -> list[BlockDevice]:
 
 
 def _devices(plan: Plan) -> list[BlockDevice]:
-    found = []
+    disks = []
     for target in plan.targets:
         if target.kind in {TargetKind.FILE, TargetKind.BLOCK}:
             path = Path(target.path)
             carried_by = under_path(path if path.exists() else path.absolute().parent)
             if carried_by:
-                found.append(carried_by[0].disk())
-    return found
+                disks.append(carried_by[0].disk())
+    return disks
 
 
 def _parts(device: BlockDevice) -> list[BlockDevice]:

@@ -133,12 +133,12 @@ class Eta:
         for unit in ("bytes", "ops"):
             of_unit = [rate for rate in rates if rate.amount.unit == unit]
             least = int(sum(rate.minimum for rate in of_unit))
-            asked = int(sum(rate.amount.per_second for rate in of_unit))
+            requested = int(sum(rate.amount.per_second for rate in of_unit))
             if of_unit and unit == "bytes":
-                low, high = (scaled(one, _DIGITS, binary=True, unit="B/s") for one in (least, asked))
+                low, high = (scaled(one, _DIGITS, binary=True, unit="B/s") for one in (least, requested))
                 return f", {low}-{high}"
             if of_unit:
-                return f", {least}-{asked} IOPS"
+                return f", {least}-{requested} IOPS"
         return ""
 
     def _states(self) -> str:

@@ -36,22 +36,22 @@ ALLOW_EXEC: Final = "LOADSTONE_ALLOW_EXEC"
 def main(argv: Sequence[str]) -> int:
     """Run fio's command line (without the program's name) and return fio's exit code."""
     try:
-        asked = fio_args.parse(argv)
-        if asked.question is not None:
-            return _answer(*asked.question)
-        if not asked.job_tokens and not asked.job_files:
-            return _nothing_to_do(asked)
-        given = sources(asked)
-        workload = read(asked, given)
-        if "parse" in asked.debug:
+        arguments = fio_args.parse(argv)
+        if arguments.question is not None:
+            return _answer(*arguments.question)
+        if not arguments.job_tokens and not arguments.job_files:
+            return _nothing_to_do(arguments)
+        given = sources(arguments)
+        workload = read(arguments, given)
+        if "parse" in arguments.debug:
             sys.stdout.writelines(parsed_lines(workload))
-        if asked.dry:
-            if asked.show_command:
-                _show_command(asked, given)
+        if arguments.dry:
+            if arguments.show_command:
+                _show_command(arguments, given)
             return DONE
         from loadstone.cli.fio import run as fio_run
 
-        return fio_run.run(asked, workload, argv)
+        return fio_run.run(arguments, workload, argv)
     except LoadstoneError as error:
         say(error)
         return FAILED
@@ -111,13 +111,13 @@ def sources(asked: FioArguments) -> list[Source]:
     tokens = tuple(asked.job_tokens)
     if asked.dry and tokens and not asked.job_files and not any(t.startswith("--name") for t in tokens):
         tokens += ("--name=parsed",)  # fio checks options without a job when it is only to parse
-    found: list[Source] = [TokenSource(tokens)] if tokens else []
+    job_sources: list[Source] = [TokenSource(tokens)] if tokens else []
     for name in asked.job_files:
         if name == STDIN:
-            found.append(TextSource(sys.stdin.buffer.read(), "<stdin>"))
+            job_sources.append(TextSource(sys.stdin.buffer.read(), "<stdin>"))
         else:
-            found.append(FileSource(Path(name)))
-    return found
+            job_sources.append(FileSource(Path(name)))
+    return job_sources
 
 
 def parsed_lines(workload: Workload) -> list[str]:

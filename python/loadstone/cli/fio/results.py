@@ -148,8 +148,10 @@ class FioResults:
             iolog.write(source, ios, Path())
         if self._asked.bandwidth_log:
             logs.write_aggregate(source, Path())
-        told = any(line.error for line in report.lines)
-        return max(sum(line.failed_clones for line in report.lines), int(error is not None and not told))
+        is_reported = any(line.error for line in report.lines)
+        return max(
+            sum(line.failed_clones for line in report.lines), int(error is not None and not is_reported)
+        )
 
     def _source(self, path: Path) -> Source:
         from loadstone.bundle.read import Bundle
@@ -173,20 +175,20 @@ class FioResults:
     def _print(self, report: Report) -> None:
         from loadstone.report.fio import document, normal, terse
 
-        asked = self._asked
+        arguments = self._asked
         text = ""
-        if "terse" in asked.formats:
-            text += "".join(line + "\n" for line in terse.lines(report, asked.terse_version))
-        if "json" in asked.formats:
-            text += document.text(document.document(report, plus="json+" in asked.formats))
-        if "normal" in asked.formats:
+        if "terse" in arguments.formats:
+            text += "".join(line + "\n" for line in terse.lines(report, arguments.terse_version))
+        if "json" in arguments.formats:
+            text += document.text(document.document(report, plus="json+" in arguments.formats))
+        if "normal" in arguments.formats:
             text += normal.text(report)
         try:
             self._out.write(text)
             self._out.flush()
         except (LoadstoneError, OSError):
             # The bundle is temporary: what the file does not take would be lost.
-            if asked.output is not None:
+            if arguments.output is not None:
                 with contextlib.suppress(OSError):
                     sys.stdout.write(text)
                     sys.stdout.flush()

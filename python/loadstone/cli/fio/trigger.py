@@ -47,8 +47,8 @@ class Trigger:
         if self._file is None:
             return False
         try:
-            found = self._file.lstat()
-            if stat.S_ISREG(found.st_mode) and found.st_size == 0:
+            status = self._file.lstat()
+            if stat.S_ISREG(status.st_mode) and status.st_size == 0:
                 self._file.unlink()
             else:
                 sys.stderr.write(f"fio: {self._file} is not empty, so it is not removed\n")

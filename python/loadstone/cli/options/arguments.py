@@ -142,7 +142,7 @@ def _standard_input() -> JobText:
 
 def pairs(words: list[str], option: str, shape: str) -> dict[str, str]:
     """Split words at their first `=`; raise `InputError` for one without, or a name given twice."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     where = Where(COMMAND_LINE, option=option)
     for word in words:
         name, equals, value = word.partition("=")
@@ -150,7 +150,7 @@ def pairs(words: list[str], option: str, shape: str) -> dict[str, str]:
             raise make_error(
                 InputError, "cli.option.pair", where=where, found=repr(word), shape=shape, option=option
             )
-        if name in found:
+        if name in values:
             raise make_error(InputError, "cli.option.name_twice", where=where, name=name)
-        found[name] = value
-    return found
+        values[name] = value
+    return values

@@ -39,8 +39,8 @@ def jobs_and_files(context: CompletionContext) -> dict[str, str]:
 
 def parameters(context: CompletionContext) -> dict[str, str]:
     """Return the parameters of the workload that was named, as NAME=."""
-    found = _content(_job(context)).get("parameters", {})
-    return {f"{name}=": str(row["meaning"]) for name, row in found.items()}
+    rows = _content(_job(context)).get("parameters", {})
+    return {f"{name}=": str(row["meaning"]) for name, row in rows.items()}
 
 
 def sections(context: CompletionContext) -> list[str]:

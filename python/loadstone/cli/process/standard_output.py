@@ -140,8 +140,8 @@ class StandardError:
 
 def standard_error() -> StandardError:
     """Return the one that stands for `sys.stderr`, or a new one where none does."""
-    found = unfiltered(sys.stderr)
-    return found if isinstance(found, StandardError) else StandardError(found)
+    stream = unfiltered(sys.stderr)
+    return stream if isinstance(stream, StandardError) else StandardError(stream)
 
 
 def guarded(*, closed: bool) -> StandardOutput:

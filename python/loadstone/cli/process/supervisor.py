@@ -47,7 +47,7 @@ def run(work: Callable[[], int]) -> int:
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, WAITED_FOR)
     crash_note.share()
     parent = os.getpid()
-    told, tell = os.pipe2(os.O_CLOEXEC)
+    read_end, write_end = os.pipe2(os.O_CLOEXEC)
     try:
         pid = os.fork()
     except OSError:
@@ -57,13 +57,13 @@ def run(work: Callable[[], int]) -> int:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(exitcodes.FAILED)
-        os.close(tell)
+        os.close(write_end)
         with contextlib.suppress(RuntimeError):  # Where there may be no thread, it is killed and no more.
-            threading.Thread(target=_let_go, args=(told,), name="let go", daemon=True).start()
+            threading.Thread(target=_let_go, args=(read_end,), name="let go", daemon=True).start()
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return _work(work)
-    os.close(told)
-    code = _Waiting(pid, tell).to_the_end()
+    os.close(read_end)
+    code = _Waiting(pid, write_end).to_the_end()
     # Nothing of the worker's is ours to flush or to take down.
     os._exit(code)
 
@@ -118,11 +118,11 @@ class _Waiting:
     def to_the_end(self) -> int:
         deaths = Deaths.now()
         while True:
-            found = signal.sigtimedwait(WAITED_FOR, TICK_ASKED_S if self.requests else TICK_S)
+            received = signal.sigtimedwait(WAITED_FOR, TICK_ASKED_S if self.requests else TICK_S)
             # After a stop and SIGCONT Python may return a number that nobody sent.
-            if found is not None and found.si_signo in FORWARDED:
-                self._pass_on(signal.Signals(found.si_signo), found.si_code)
-            elif found is not None and found.si_signo == signal.SIGTSTP:
+            if received is not None and received.si_signo in FORWARDED:
+                self._pass_on(signal.Signals(received.si_signo), received.si_code)
+            elif received is not None and received.si_signo == signal.SIGTSTP:
                 self._stop()
             ended, status = os.waitpid(self.pid, os.WNOHANG)
             if ended:

@@ -45,22 +45,22 @@ def tell_bounds(planned: PlannedJob, seconds: float) -> None:
 
 def dry_run(planned: PlannedJob, seconds: float, *, as_json: bool) -> int:
     """Print what probes would be done after a run of this job; nothing runs."""
-    told = planned.probes(seconds)
+    probes = planned.probes(seconds)
     if as_json:
-        sys.stdout.write(json.dumps(told, indent=2) + "\n")
+        sys.stdout.write(json.dumps(probes, indent=2) + "\n")
         return 0
     sys.stdout.write(f"probes after the run: at most {seconds:g} s, the most telling per second first\n")
-    _write(told)
+    _write(probes)
     return 0
 
 
 def dry_runs(prepared: PreparedStudy, seconds: float, *, as_json: bool) -> int:
     """Print the same of each run of a study; nothing runs."""
-    told = prepared.probes(seconds)
+    probes = prepared.probes(seconds)
     if as_json:
-        sys.stdout.write(json.dumps(told, indent=2) + "\n")
+        sys.stdout.write(json.dumps(probes, indent=2) + "\n")
         return 0
-    for one in told["runs"]:
+    for one in probes["runs"]:
         sys.stdout.write(
             f"probes after {one['name']}: at most {seconds:g} s, the most telling per second first\n"
         )

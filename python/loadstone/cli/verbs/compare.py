@@ -81,8 +81,8 @@ def compare(
         raise
     size = looked_for if looked_for is not None else max(comparing.DETECT, 2 * allowed)
     if json:
-        told = compared.document(detect=size, tolerance=allowed, gated=gate)
-        sys.stdout.write(encoder.dumps(told, indent=2) + "\n")
+        document = compared.document(detect=size, tolerance=allowed, gated=gate)
+        sys.stdout.write(encoder.dumps(document, indent=2) + "\n")
     elif markdown:
         sys.stdout.write(compared.markdown())
     else:

@@ -22,11 +22,11 @@ def doctor(*, json: bool = False) -> int:
     json
         Print one JSON document instead of a table.
     """
-    found = [check.document() for check in loadstone.check_host()]
+    rows = [check.document() for check in loadstone.check_host()]
     if json:
-        sys.stdout.write(json_format.dumps({"checks": found}, indent=2) + "\n")
+        sys.stdout.write(json_format.dumps({"checks": rows}, indent=2) + "\n")
     else:
         from loadstone.cli.display import checks
 
-        checks.show(found, "state", "name", "found", "remedy")
-    return exitcodes.FAILED if any(one["state"] == "fail" for one in found) else exitcodes.DONE
+        checks.show(rows, "state", "name", "found", "remedy")
+    return exitcodes.FAILED if any(one["state"] == "fail" for one in rows) else exitcodes.DONE

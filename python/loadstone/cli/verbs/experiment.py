@@ -152,8 +152,8 @@ def _tell(ended: Experiment, run_options: RunOptions) -> int:
     _print(ended, json=run_options.json)
     code = _tell_end(ended, run_options)
     if ended.unread:
-        told = f"left out of these figures, because they cannot be read: {', '.join(ended.unread)}"
-        console.say(f"{told}\n  loadstone audit BUNDLE names what is damaged")
+        unread = f"left out of these figures, because they cannot be read: {', '.join(ended.unread)}"
+        console.say(f"{unread}\n  loadstone audit BUNDLE names what is damaged")
         code = code or exitcodes.FAILED
     if not ended.has_figures or (run_options.report and not run_summary.reported(ended.report)):
         code = code or exitcodes.FAILED
@@ -186,15 +186,15 @@ def _report(path: Path, run_options: RunOptions, files: list[Path]) -> int:
 
     for file in files:
         check_report(file)
-    found = loadstone.open_experiment(path)
-    _print(found, json=run_options.json)
-    if not found.has_figures:
+    opened = loadstone.open_experiment(path)
+    _print(opened, json=run_options.json)
+    if not opened.has_figures:
         return exitcodes.FAILED
     if files:
         for file in files:
-            console.say(f"report: {found.report(file)}")
+            console.say(f"report: {opened.report(file)}")
     elif run_options.report:
-        console.say(f"report: {found.report()}")
+        console.say(f"report: {opened.report()}")
     return exitcodes.DONE
 
 

@@ -70,30 +70,30 @@ def hosts(
 def _check(hosts: str, targets: tuple[str, ...], *, as_json: bool) -> int:
     from loadstone.api.readying_hosts import check_hosts
 
-    found = [one.document() for one in check_hosts(hosts, targets)]
+    rows = [one.document() for one in check_hosts(hosts, targets)]
     if as_json:
-        sys.stdout.write(json_format.dumps({"checks": found}, indent=2) + "\n")
+        sys.stdout.write(json_format.dumps({"checks": rows}, indent=2) + "\n")
     else:
         from loadstone.cli.display import checks
 
-        checks.show(found, "host", "state", "name", "found", "remedy")
-    return exitcodes.FAILED if any(one["state"] == "fail" for one in found) else exitcodes.DONE
+        checks.show(rows, "host", "state", "name", "found", "remedy")
+    return exitcodes.FAILED if any(one["state"] == "fail" for one in rows) else exitcodes.DONE
 
 
 def _install(hosts: str, wheels: Path | None, *, as_json: bool) -> int:
     from loadstone.api.readying_hosts import install_on_hosts
 
-    told: dict[str, list[str]] = {}
+    steps: dict[str, list[str]] = {}
     failed: set[str] = set()
     for host, step in install_on_hosts(hosts, wheels=wheels):
-        told.setdefault(host, []).append(str(step))
+        steps.setdefault(host, []).append(str(step))
         if isinstance(step, str):
             console.say(f"{host}: {step}")
             continue
         failed.add(host)
         console.say(str(step) if step.hint is None else f"{step} ({step.hint})")
     if as_json:
-        rows = [{"name": name, "did": lines, "failed": name in failed} for name, lines in told.items()]
+        rows = [{"name": name, "did": lines, "failed": name in failed} for name, lines in steps.items()]
         sys.stdout.write(json_format.dumps({"hosts": rows}, indent=2) + "\n")
     return exitcodes.FAILED if failed else exitcodes.DONE
 
@@ -101,12 +101,12 @@ def _install(hosts: str, wheels: Path | None, *, as_json: bool) -> int:
 def _certificates(hosts: str, directory: Path | None, *, as_json: bool) -> int:
     from loadstone.api.readying_hosts import certificate_days, write_certificates
 
-    made = write_certificates(hosts, directory)
+    paths = write_certificates(hosts, directory)
     if as_json:
-        sys.stdout.write(json_format.dumps({"files": [str(path) for path in made]}, indent=2) + "\n")
+        sys.stdout.write(json_format.dumps({"files": [str(path) for path in paths]}, indent=2) + "\n")
     else:
-        for path in made:
+        for path in paths:
             sys.stdout.write(f"{path}\n")
-        console.say(f'set certificates = "{made[0].parent.resolve()}" under [run] of the hosts file')
+        console.say(f'set certificates = "{paths[0].parent.resolve()}" under [run] of the hosts file')
         console.say(f"they are valid for {certificate_days()} days; the authority's own key is not kept")
     return exitcodes.DONE

@@ -66,5 +66,5 @@ def probe(
     }
     load = LoadOptions()
     options |= {**asdict(load), **options, "size": size, "budget": budget}
-    asked = AskedRun(asked_for, load.changes(), options, DataSheet(), budget, dry_run)
-    return once(asked, run_options)
+    run_request = AskedRun(asked_for, load.changes(), options, DataSheet(), budget, dry_run)
+    return once(run_request, run_options)

@@ -66,19 +66,19 @@ def run(
         raise make_error(InputError, "cli.run.dry_run", where=Where(COMMAND_LINE, option="--dry-run"))
     options = {"job": job, **({"more": list(more)} if more else {}), **asdict(load)}
     changes, named, sheet = load.changes(), job_of(job), data_sheet.read(spec)
-    if (found := run_list.read(named, changes, [job_of(one) for one in more], shuffle)) is not None:
+    if (runs := run_list.read(named, changes, [job_of(one) for one in more], shuffle)) is not None:
         SHELL.refuse("several runs", until=until)
         if on_hosts:
             SHELL.refuse("several runs on hosts", probe=probe)
         output = None if vdbench_output is None else str(vdbench_output)
         options |= {"repeat": repeat, "shuffle": shuffle, "vdbench_output": output, "probe": probe}
         listed = prepare_list(
-            found,
+            runs,
             changes,
             repeat=repeat,
             vdbench_output=vdbench_output,
             sheet=sheet,
-            request=request_of(str(found.language), options),
+            request=request_of(str(runs.language), options),
             say=console.say,
         )
         if dry_run and seconds is not None:
@@ -97,5 +97,5 @@ def run(
             here=run_options.hosts is None,
         )
         return study.execute(repeated, run_options)
-    asked = AskedRun(asked_for(named, changes), changes, options, sheet, probe, dry_run)
-    return once(asked, run_options)
+    run_request = AskedRun(asked_for(named, changes), changes, options, sheet, probe, dry_run)
+    return once(run_request, run_options)

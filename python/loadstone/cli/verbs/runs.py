@@ -33,15 +33,15 @@ def runs(directory: Path = PLACE, /, *, json: Annotated[bool, Flag] = False) -> 
     """
     from loadstone.screen import Screen
 
-    found = loadstone.list_runs(directory)
+    table = loadstone.list_runs(directory)
     if json:
-        rows = found.with_columns(found["started"].dt.strftime("%Y-%m-%dT%H:%M:%SZ")).to_dicts()
+        rows = table.with_columns(table["started"].dt.strftime("%Y-%m-%dT%H:%M:%SZ")).to_dicts()
         sys.stdout.write(json_format.dumps(rows, indent=2) + "\n")
         return exitcodes.DONE
-    if found.height == 0:
+    if table.height == 0:
         Screen(stderr=True).print(f"no runs in {directory}", markup=False)
         return exitcodes.DONE
-    lines = [HEADINGS, *(_cells(row) for row in found.to_dicts())]
+    lines = [HEADINGS, *(_cells(row) for row in table.to_dicts())]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for cells in lines:
         line = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
