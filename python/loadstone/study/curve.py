@@ -111,11 +111,11 @@ class CurveController:
 
     def _rung(self, done: Sequence[Done]) -> Next | None:
         """Return the next run of the open loop; None too when there is no maximum to take shares of."""
-        found = loads([one.run for one in done], self._options.slo)
-        maximum = next((load.iops.value for load in found if load.percent is None), None)
+        points = loads([one.run for one in done], self._options.slo)
+        maximum = next((load.iops.value for load in points if load.percent is None), None)
         if not maximum:
             return None
-        rungs = [load for load in found if load.percent is not None]
+        rungs = [load for load in points if load.percent is not None]
         ran = [percent for one in done if (percent := percent_of(one.run)) is not None]
         searched = [percent_of(one.run) for one in done if one.point.factors.get(PURPOSE) == "search"]
         for purpose, percent in (
@@ -125,9 +125,9 @@ class CurveController:
             ("search", self._search(rungs, ran) if len(searched) < MAX_SEARCH else None),
         ):
             if percent is not None:
-                made = self._named(f"{percent:g}%", purpose, percent, ran.count(percent) + 1)
+                next_run = self._named(f"{percent:g}%", purpose, percent, ran.count(percent) + 1)
                 rate = TotalRate(iops=maximum * percent / 100, process=self._options.process)
-                return replace(made, rate=rate)
+                return replace(next_run, rate=rate)
         return None
 
     def _ladder(self, ran: Sequence[float]) -> float | None:
@@ -172,7 +172,7 @@ class CurveController:
         """
         if self._options.repeat is not None:
             return None
-        found = [
+        noisy = [
             (load.mean_ns.error / load.mean_ns.value, load.percent)
             for load in rungs
             if load.percent is not None
@@ -182,7 +182,7 @@ class CurveController:
             and load.mean_ns.error > NOISE * load.mean_ns.value
             and ran.count(load.percent) < MAX_RUNS
         ]
-        return max(found)[1] if found else None
+        return max(noisy)[1] if noisy else None
 
     def _search(self, rungs: Sequence[LoadPoint], ran: Sequence[float]) -> float | None:
         """Return a load between the highest that keeps the limit and the lowest that breaks it."""

@@ -39,17 +39,17 @@ class _Kind:
 
 def values(name: Name, text: str, where: Where) -> tuple[int, ...]:
     """Read the values of a factor, in the order written; the end of a range is always among them."""
-    found: list[int] = []
+    numbers: list[int] = []
     for word in text.split(","):
-        found += _range(name, word.strip(), where) if ".." in word else [_number(name, word.strip(), where)]
-    for value in found:
-        if found.count(value) > 1:
+        numbers += _range(name, word.strip(), where) if ".." in word else [_number(name, word.strip(), where)]
+    for value in numbers:
+        if numbers.count(value) > 1:
             raise InputError(
                 say("study.values.twice", value=value), where=where, hint=say("study.values.twice_hint")
             )
-    if len(found) > MAX_VALUES:
-        raise InputError(say("study.values.many", found=len(found), limit=MAX_VALUES), where=where)
-    return tuple(found)
+    if len(numbers) > MAX_VALUES:
+        raise InputError(say("study.values.many", found=len(numbers), limit=MAX_VALUES), where=where)
+    return tuple(numbers)
 
 
 def apply(workload: Workload, name: Name, value: int) -> Workload:
@@ -89,12 +89,12 @@ def _range(name: Name, word: str, where: Where) -> list[int]:
         raise InputError(
             say("study.values.zero", word=repr(word)), where=where, hint=say("study.values.zero_hint")
         )
-    found = [low]
-    while (following := found[-1] * by if kind == "x" else found[-1] + by) < high and len(
-        found
+    numbers = [low]
+    while (following := numbers[-1] * by if kind == "x" else numbers[-1] + by) < high and len(
+        numbers
     ) <= MAX_VALUES:
-        found.append(following)
-    return [*found, high]
+        numbers.append(following)
+    return [*numbers, high]
 
 
 def _number(name: Name, word: str, where: Where) -> int:
@@ -134,8 +134,8 @@ def _bs(job: Job, value: int) -> Job:
 
 
 def _read(job: Job, value: int) -> Job:
-    asked = _blocks(job, "mix.rw", "one read share").mix.rw
-    if "trim" in asked:
+    requested_rw = _blocks(job, "mix.rw", "one read share").mix.rw
+    if "trim" in requested_rw:
         raise RefusedError(
             say("study.factor.trims", job=job.name),
             where=job.at("mix.rw"),
@@ -146,7 +146,7 @@ def _read(job: Job, value: int) -> Job:
             ),
         )
     pure = {100: ("read", "randread"), 0: ("write", "randwrite")}.get(value)
-    rw = (pure or ("rw", "randrw"))[asked.startswith("rand")]
+    rw = (pure or ("rw", "randrw"))[requested_rw.startswith("rand")]
     return job.changed({"mix.rw": rw, "mix.read_percent": value})
 
 

@@ -74,11 +74,11 @@ class RoundsController:
         values = self._series(done)
         # Backwards from the last, so that the newest round is always looked at.
         compared = values[:: -self._every][:ROUNDS][::-1]
-        found = steady(compared) if len(values) == number else None
-        if found is not None and found.steady:
+        window = steady(compared) if len(values) == number else None
+        if window is not None and window.steady:
             return (
                 f"steady after {number} rounds: over the last {ROUNDS} compared the range is "
-                f"{100 * found.range_share:.1f} % and the slope {100 * found.slope_share:.1f} % of the mean"
+                f"{100 * window.range_share:.1f} % and the slope {100 * window.slope_share:.1f} % of the mean"
             )
         if number >= self._most:
             return f"not steady after {number} rounds, the most there are: no result in SNIA's sense"
@@ -87,8 +87,8 @@ class RoundsController:
     def _series(self, done: Sequence[Done]) -> list[float]:
         """Return what the tracked cell measured in each round, oldest first."""
         tracked = done[len(self._prepare) + self._tracked :: len(self._cells)]
-        found = [getattr(one.run.whole, self._quantity) if one.run.whole else None for one in tracked]
-        return [one.value for one in found if one is not None]
+        estimates = [getattr(one.run.whole, self._quantity) if one.run.whole else None for one in tracked]
+        return [one.value for one in estimates if one is not None]
 
     def _cell(self, number: int, at: int) -> Next:
         cell = self._cells[at]

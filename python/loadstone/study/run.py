@@ -341,10 +341,10 @@ class _Runner:
         assert failed is not None  # noqa: S101 - there is an outcome or an error
         self._error = failed
         # Of a study that was checked and begun: refused is what stopped a run, not what was asked.
-        made: dict[str, Any] = {"status": "failed", "exit_code": exitcodes.FAILED, "error": str(failed)}
+        update: dict[str, Any] = {"status": "failed", "exit_code": exitcodes.FAILED, "error": str(failed)}
         if not on_disk.is_bundle(path):
-            made["bundle"] = None
-        return begun.model_copy(update=made), figures.summary
+            update["bundle"] = None
+        return begun.model_copy(update=update), figures.summary
 
     def _made(self, begun: Point, outcome: Outcome, figures: SealedFigures) -> Point:
         """Return the point of a run that has a bundle."""

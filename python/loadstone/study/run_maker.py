@@ -112,8 +112,8 @@ class RunsHere:
                     continue
                 for one in each(error):
                     said = one.message if len(known) == 1 else f"run {wanted.name}: {one.message}"
-                    told = type(one)(said, where=one.where, hint=one.hint)
-                    wrong.setdefault((one.message, one.where), told)
+                    mistake = type(one)(said, where=one.where, hint=one.hint)
+                    wrong.setdefault((one.message, one.where), mistake)
                 continue
             prepared = prepared or wanted.role == "prepare" or changes_trees(resolved.plan)
             clock.planned(wanted, resolved.duration_ns)
@@ -142,11 +142,11 @@ class RunsHere:
             calibration=self._calibrations.get(alike, self._calibration),
         )
         self._blocks.after(plan, step.out_dir)
-        made = step.figures.summary
-        if self._calibration and made is not None:
-            told = made.bundle.event("calibration")
-            if told is not None and "skipped" not in told:
-                self._calibrations.setdefault(alike, {**told, "taken_over_from": step.out_dir.name})
+        summary = step.figures.summary
+        if self._calibration and summary is not None:
+            calibration = summary.bundle.event("calibration")
+            if calibration is not None and "skipped" not in calibration:
+                self._calibrations.setdefault(alike, {**calibration, "taken_over_from": step.out_dir.name})
         return outcome
 
 

@@ -23,29 +23,29 @@ def stages(workload: Workload) -> list[tuple[str, Workload]]:
         if job.schedule.stonewall or not groups:
             groups.append([])
         groups[-1].append(job)
-    made: list[tuple[str, Workload]] = []
+    named_stages: list[tuple[str, Workload]] = []
     for jobs in groups:
         base = "+".join(dict.fromkeys(job.name for job in jobs))
         name, number = base, 1
-        while any(name == other for other, _ in made):
+        while any(name == other for other, _ in named_stages):
             number += 1
             name = f"{base}-{number}"
         alone = (jobs[0].changed({"schedule.stonewall": None}), *jobs[1:])
-        made.append((name, workload.model_copy(update={"jobs": alone})))
-    return made
+        named_stages.append((name, workload.model_copy(update={"jobs": alone})))
+    return named_stages
 
 
 def refuse_own_rates(workload: Workload) -> None:
     """Refuse jobs with a rate of their own, where the study sets the rates. Raises RefusedError."""
     for job in workload.jobs:
-        asked = {"pacing.rate_iops": job.pacing.rate_iops, "pacing.rate_bytes": job.pacing.rate_bytes}
+        rates = {"pacing.rate_iops": job.pacing.rate_iops, "pacing.rate_bytes": job.pacing.rate_bytes}
         if job.tree is not None:
-            asked["work.rate_ops"] = (job.tree.rate_ops, None, None)
-        if (found := next((name for name, values in asked.items() if any(values)), None)) is not None:
+            rates["work.rate_ops"] = (job.tree.rate_ops, None, None)
+        if (setting := next((name for name, values in rates.items() if any(values)), None)) is not None:
             raise RefusedError(
                 say("study.own_rate", job=job.name),
-                where=job.at(found),
-                hint=say("study.own_rate_hint", rate=job.option(found)),
+                where=job.at(setting),
+                hint=say("study.own_rate_hint", rate=job.option(setting)),
             )
 
 

@@ -38,8 +38,8 @@ class SweepController:
             for stage, work in parts:
                 for chosen in itertools.product(*(values for _, values in axes)):
                     names = [name for name, _ in axes]
-                    made = _run(work, dict(zip(names, chosen, strict=True)), again)
-                    self._runs.append(replace(_of_stage(made, stage) if len(parts) > 1 else made, rate=rate))
+                    run = _run(work, dict(zip(names, chosen, strict=True)), again)
+                    self._runs.append(replace(_of_stage(run, stage) if len(parts) > 1 else run, rate=rate))
 
     def next(self, done: Sequence[Done]) -> Next | None:
         """Return the next combination."""

@@ -103,8 +103,8 @@ class ParameterFileController:
         if run.point is None:
             iops = before[-1][1].iops if before else None
             return None if not iops else replace(self._given, rate_iops=rounded(iops, run.rate.value))
-        curve = [(asked, ended) for asked, ended in before if _same_curve(asked, run)]
-        tops = [index for index, (asked, _) in enumerate(curve) if asked.point is None]
+        curve = [(earlier, ended) for earlier, ended in before if _same_curve(earlier, run)]
+        tops = [index for index, (earlier, _) in enumerate(curve) if earlier.point is None]
         if not tops:
             return None
         (_, maximum), *points = curve[tops[-1] :]
@@ -165,26 +165,26 @@ def _observed(run: ParameterFileRun, summary: Summary | None) -> tuple[float, ..
     counts: dict[str, int] = {}
     for total in summary.totals("job"):
         counts[total.line.name] = total.data.operations if total.data is not None else 0
-    found = []
+    operations = []
     for work in run.works:
         name = f"{work.workload.name}.{work.storage.name}"
         streams = (counts.get(f"{name}.{number + 1}", 0) for number in range(work.workload.streams))
-        found.append(float(counts.get(name, 0) + sum(streams)))
-    return tuple(found)
+        operations.append(float(counts.get(name, 0) + sum(streams)))
+    return tuple(operations)
 
 
 def _factors(run: ParameterFileRun, given: Given) -> dict[str, Factor]:
-    found: dict[str, Factor] = {}
+    factors: dict[str, Factor] = {}
     for loop, value in run.turn.values.items():
         name = _FACTORS.get(loop, loop)
         if isinstance(value, Number):
-            found[name] = int(value.value) if value.value == int(value.value) else value.value
+            factors[name] = int(value.value) if value.value == int(value.value) else value.value
         elif isinstance(value, IoRate):
-            found[name] = value.value if value.kind == "number" else str(value)
+            factors[name] = value.value if value.kind == "number" else str(value)
         else:
-            found[name] = value
+            factors[name] = value
     if run.rate.kind == "curve" or run.point is not None:
         # The maximum is a point of its curve too, the one without a rate.
-        found[RATE] = run.point
-        found[RATE_IOPS] = None if run.point is None else given.rate_iops
-    return found
+        factors[RATE] = run.point
+        factors[RATE_IOPS] = None if run.point is None else given.rate_iops
+    return factors

@@ -42,22 +42,22 @@ class KnownBlocks:
         block_bytes = _block_bytes(plan)
         pairs: dict[Path, list[EarlierTarget]] = {self._first: []}
         for here, target in enumerate(plan.targets):
-            told = self._of.get(target.path)
-            if told is not None and told.block_bytes == block_bytes:
-                pairs.setdefault(told.path, []).append(EarlierTarget(there=told.number, here=here))
-        earlier = tuple(Earlier(path=str(path), targets=tuple(found)) for path, found in pairs.items())
+            place = self._of.get(target.path)
+            if place is not None and place.block_bytes == block_bytes:
+                pairs.setdefault(place.path, []).append(EarlierTarget(there=place.number, here=here))
+        earlier = tuple(Earlier(path=str(path), targets=tuple(targets)) for path, targets in pairs.items())
         return plan.model_copy(update={"earlier": earlier})
 
     def after(self, plan: Plan, bundle: Path) -> None:
         """Take note of what a run told. Of the targets of one that told nothing nothing is known."""
         path = (bundle / layout.KNOWN_BLOCKS).absolute()
-        told = plan.hand_over and path.is_file()
+        has_blocks = plan.hand_over and path.is_file()
         for number, target in enumerate(plan.targets):
-            if told:
+            if has_blocks:
                 self._of[target.path] = _StatePlace(path, number, _block_bytes(plan))
             elif not target.read_only:
                 self._of.pop(target.path, None)
-        if told and self._first is None:
+        if has_blocks and self._first is None:
             self._first = path
 
 
