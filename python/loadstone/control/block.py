@@ -89,8 +89,8 @@ class SchedulerTunable(_QueueFile):
 
     def subjects(self) -> list[str]:
         """Return every tunable of every disk."""
-        found = sorted((self.root / "block").glob("*/queue/iosched/*"))
-        return [f"{path.parents[2].name}/{path.name}" for path in found]
+        tunables = sorted((self.root / "block").glob("*/queue/iosched/*"))
+        return [f"{path.parents[2].name}/{path.name}" for path in tunables]
 
     def resolve(self, asked: str) -> list[str]:
         """Return the tunable meant."""

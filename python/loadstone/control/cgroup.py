@@ -94,6 +94,6 @@ class CgroupLimit(Control):
 
 def _parts(subject: str) -> tuple[Path, str]:
     """Return the file and the device's number, if there is one."""
-    if found := re.fullmatch(r"(.+) (\d+:\d+)", subject):
-        return Path(found[1]), found[2]
+    if match := re.fullmatch(r"(.+) (\d+:\d+)", subject):
+        return Path(match[1]), match[2]
     return Path(subject), ""

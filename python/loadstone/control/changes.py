@@ -321,8 +321,8 @@ def _put_back(
         # What was written down may be damaged; the others are put back all the same.
         words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         outcome, why = ChangeOutcome.FAILED, words
-    before, asked = in_words(shown, change.before), in_words(shown, change.asked)
-    done = Restored(change.setting, before, asked, outcome, why)
+    before, requested = in_words(shown, change.before), in_words(shown, change.asked)
+    done = Restored(change.setting, before, requested, outcome, why)
     if done.is_well:
         record.over(change)
     return done

@@ -57,12 +57,12 @@ class OwnGroup(Control):
         folders = [folder for folder in self._roots().values() if (folder / subject).is_dir()]
         if not folders:
             return NONE
-        made: dict[str, str] = {}
+        limits: dict[str, str] = {}
         for root in dict.fromkeys(folders):
             for file in sorted((root / subject).glob("*.*")):
-                if file.name.partition(".")[0] in CONTROLLERS and (found := text(file)) is not None:
-                    made[file.name] = found
-        return json.dumps(made)
+                if file.name.partition(".")[0] in CONTROLLERS and (limit := text(file)) is not None:
+                    limits[file.name] = limit
+        return json.dumps(limits)
 
     def write(self, subject: str, value: str) -> None:
         """Make the group and go there, or leave it and remove it."""

@@ -95,18 +95,18 @@ def order_text(action: str, order: LayoutOrder) -> str:
 def read_order(value: str) -> tuple[str, LayoutOrder]:
     """Read what the journal keeps. Raises RefusedError for what is no order."""
     try:
-        found = _Kept.model_validate_json(value)
+        kept = _Kept.model_validate_json(value)
     except ValidationError as error:
         raise make_error(RefusedError, "control.layout.no_order") from error
-    return found.action, found.order
+    return kept.action, kept.order
 
 
 def identity_of(device: str) -> str:
     """Return a number that no other disk gets, with the boot it holds for; empty where there is none."""
     name = os.path.realpath(device).removeprefix("/dev/")
     for disk in (Path("/sys/class/block") / name, Path("/sys/class/block") / name / ".."):
-        if found := text(disk / "diskseq"):
-            return f"{text(BOOT_ID)}:{name}:{found}"
+        if sequence := text(disk / "diskseq"):
+            return f"{text(BOOT_ID)}:{name}:{sequence}"
     return ""
 
 
@@ -282,10 +282,10 @@ def _is_there(step: TakeDown, ours: frozenset[str]) -> bool:
 
 def _is_ours(device: str, order: LayoutOrder) -> bool:
     """Return whether a device carries something of our name, or what we had begun to make there."""
-    found = _carried(device)
-    if any(order.label in (one.label or "") for one in found):
+    signatures = _carried(device)
+    if any(order.label in (one.label or "") for one in signatures):
         return True
-    if not any(one.type == "LVM2_member" for one in found):
+    if not any(one.type == "LVM2_member" for one in signatures):
         return False
     group = _call(("pvs", "--noheadings", "-o", "vg_name", device))
     if group.returncode != 0 or group.stdout.strip():

@@ -157,13 +157,13 @@ def _logical_volume(order: LayoutOrder, number: int) -> Iterator[Build]:
     shape += ("--mirrors", "1") if what.raid in ("1", "10") else ()
     shape += ("--stripesize", f"{what.chunk_kib}k") if what.chunk_kib and data else ()
     free = f"{what.size_percent}%FREE"
-    made = ("lvcreate", "--yes", "--wipesignatures", "y")
+    command = ("lvcreate", "--yes", "--wipesignatures", "y")
     if not what.thin:
-        yield Build((*made, *shape, "--extents", free, "--name", "volume", name))
+        yield Build((*command, *shape, "--extents", free, "--name", "volume", name))
         return
     # A thin pool keeps its metadata beside its data: some room is left for that.
     pool = f"{min(what.size_percent, 90)}%FREE"
-    yield Build((*made, *shape, "--extents", pool, "--name", "pool", name))
+    yield Build((*command, *shape, "--extents", pool, "--name", "pool", name))
     yield Build(("lvconvert", "--yes", "--type", "thin-pool", f"{name}/pool"))
     yield Build(("sh", "-c", _thin_volume(name)))
 
@@ -198,5 +198,5 @@ def _file_system(order: LayoutOrder, number: int) -> Iterator[Build]:
             (f"mkfs.{kind}", *FORCE[kind], "-L", order.label, *what.mkfs_options, order.block_device(number))
         )
     options = ("-o", ",".join(what.mount_options)) if what.mount_options else ()
-    told = ("-t", what.filesystem_type) if what.filesystem_type else ()
-    yield Build(("mount", *told, *options, order.block_device(number), volume), makes=volume)
+    type_option = ("-t", what.filesystem_type) if what.filesystem_type else ()
+    yield Build(("mount", *type_option, *options, order.block_device(number), volume), makes=volume)
