@@ -67,16 +67,16 @@ def find_static() -> Path | None:
     places = [Path(override)] if override else [find().with_name(f"{NAME}-static")]
     if not override and (root / "Cargo.toml").is_file():
         places.append(root / "target" / STATIC_TARGET / "release" / NAME)
-    found = next((place for place in places if _runs(place)), None)
-    if found is None:
+    engine = next((place for place in places if _runs(place)), None)
+    if engine is None:
         if override:
             raise make_error(
                 EngineError, "engine.binary.static_override", variable=STATIC_OVERRIDE, path=override
             )
         return None
-    if _schema(found) != _schema(find()):
-        raise make_error(EngineError, "engine.binary.other_version", static=found, engine=find())
-    return found
+    if _schema(engine) != _schema(find()):
+        raise make_error(EngineError, "engine.binary.other_version", static=engine, engine=find())
+    return engine
 
 
 def not_started(program: Path | str, error: OSError) -> EngineError:

@@ -161,8 +161,12 @@ def _result(plan: Plan, events: list[dict[str, Any]]) -> dict[str, Any]:
     for stage in sorted({worker.stage for worker in plan.workers}):
         mine = [i for i, stream in enumerate(plan.streams) if plan.workers[stream.worker].stage == stage]
         ops = sum(counted.get(cell, 0) for cell in {cell for i in mine for cell in cells_of(plan.streams[i])})
-        told = [ends[i] for i in mine if i in ends]
-        length_ns = max(e["ended_ns"] for e in told) - min(e["ramp_end_ns"] for e in told) if told else 0
+        stream_ends = [ends[i] for i in mine if i in ends]
+        length_ns = (
+            max(e["ended_ns"] for e in stream_ends) - min(e["ramp_end_ns"] for e in stream_ends)
+            if stream_ends
+            else 0
+        )
         if length_ns > 0 and ops:
             rate = ops * 1e9 / length_ns
             stages.append({"stage": stage, "ceiling_iops": rate, "ops": ops, "measured_ns": length_ns})

@@ -36,7 +36,7 @@ def memory_bytes(plan: Plan) -> int:
         raise make_error(
             EngineError, "engine.check.code", code=done.returncode, reason=done.stderr.decode().strip()
         )
-    told = json.loads(done.stdout)
+    reply = json.loads(done.stdout)
     if done.returncode == REFUSED:
-        raise InputError(told["message"], hint=told["hint"] or None)
-    return int(told["memory_bytes"])
+        raise InputError(reply["message"], hint=reply["hint"] or None)
+    return int(reply["memory_bytes"])

@@ -175,11 +175,11 @@ class RunState:
             return None
         if self._error is not None:
             return RunEnding("failed", self._error.exit_code, self._error)
-        found = self._ledger.verdict(code, killed=self._killed, how=how)
-        if found.error is None and self._clocks is not None and not self._ledger.stopped:
+        ending = self._ledger.verdict(code, killed=self._killed, how=how)
+        if ending.error is None and self._clocks is not None and not self._ledger.stopped:
             error = EngineError(self._clocks)
             return RunEnding("failed", error.exit_code, error)
-        return found
+        return ending
 
     def _compare_clocks(self, engine_s: float, now_s: float) -> None:
         """Hold the time the engine says it ran against what passed here since before it was started.

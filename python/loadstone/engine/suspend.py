@@ -37,8 +37,8 @@ class Pauses:
 
     def taken_s(self) -> float:
         """Return for how long all was stopped since this was asked last."""
-        found, self._paused_s = self._paused_s, 0.0
-        return found
+        paused_s, self._paused_s = self._paused_s, 0.0
+        return paused_s
 
     def _caught(self, _number: int, _frame: FrameType | None) -> None:
         began_s = time.monotonic()
