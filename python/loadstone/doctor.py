@@ -79,21 +79,24 @@ def _left_changed() -> list[Check]:
     except LoadstoneError as error:
         return [Check(name, "unknown", error.message, error.hint or "")]
     damaged = [one for record in records for one in changes.damage_of(record)]
-    found = [Check(name, "warn", one.what, DAMAGE_REMEDY) for one in damaged]
+    checks = [Check(name, "warn", one.what, DAMAGE_REMEDY) for one in damaged]
     settings = [str(change.setting) for record in records for change in record.open_changes()]
     if settings:
-        told = f"by a run that was killed: {', '.join(settings)}"
-        found.append(Check(name, "warn", told, "loadstone restore"))
-    return found
+        finding = f"by a run that was killed: {', '.join(settings)}"
+        checks.append(Check(name, "warn", finding, "loadstone restore"))
+    return checks
 
 
 def _engine() -> list[Check]:
     try:
         program = binary.find()
-        told = process.probe(program=program)
+        engine_facts = process.probe(program=program)
     except EngineError as error:
         return [Check("engine", "fail", error.message, error.hint or "run `make build`")]
-    return [Check("engine", "ok", f"{program} {told.get('engine_version', '')}".strip()), *_io_uring(told)]
+    return [
+        Check("engine", "ok", f"{program} {engine_facts.get('engine_version', '')}".strip()),
+        *_io_uring(engine_facts),
+    ]
 
 
 def _io_uring(told: Mapping[str, Any]) -> list[Check]:
@@ -123,9 +126,9 @@ def _io_uring_switch() -> list[Check]:
 def _permissions() -> list[Check]:
     if os.geteuid() == 0:
         return [Check("permissions", "ok", "root: block devices can be opened")]
-    found = "not root: block devices may refuse to open, files work"
+    finding = "not root: block devices may refuse to open, files work"
     remedy = "run as root, or add your user to the group of the devices"
-    return [Check("permissions", "warn", found, remedy)]
+    return [Check("permissions", "warn", finding, remedy)]
 
 
 def _memlock() -> list[Check]:
@@ -134,8 +137,8 @@ def _memlock() -> list[Check]:
         return [Check("locked memory", "ok", "not limited for this process")]
     if soft >= MEMLOCK_WANTED_BYTES:
         return [Check("locked memory", "ok", units.size(soft))]
-    found = f"{units.size(soft)}: registered buffers are given up beyond that"
-    return [Check("locked memory", "warn", found, "ulimit -l unlimited, or memlock in limits.conf")]
+    finding = f"{units.size(soft)}: registered buffers are given up beyond that"
+    return [Check("locked memory", "warn", finding, "ulimit -l unlimited, or memlock in limits.conf")]
 
 
 def _open_files() -> list[Check]:
@@ -171,8 +174,8 @@ def _governor(cpu: Mapping[str, Any]) -> list[Check]:
         return [Check("CPU governor", "unknown", "this host does not let it be seen (often so in a guest)")]
     if governors == ["performance"]:
         return [Check("CPU governor", "ok", "performance")]
-    found = ", ".join(governors) + ": latency at low load measures the clock ramping up"
-    return [Check("CPU governor", "warn", found, "cpupower frequency-set -g performance")]
+    finding = ", ".join(governors) + ": latency at low load measures the clock ramping up"
+    return [Check("CPU governor", "warn", finding, "cpupower frequency-set -g performance")]
 
 
 def _clock(clock: Mapping[str, Any]) -> list[Check]:
@@ -183,8 +186,10 @@ def _clock(clock: Mapping[str, Any]) -> list[Check]:
         return [Check("clock", "ok", source)]
     if source in GUEST_CLOCKS:
         return [Check("clock", "ok", f"{source} (a guest's clock, read without a system call)")]
-    found = f"{source}: reading the time is slow, and every I/O reads it"
-    return [Check("clock", "fail", found, "boot with tsc=reliable if the machine's TSC is, or another host")]
+    finding = f"{source}: reading the time is slow, and every I/O reads it"
+    return [
+        Check("clock", "fail", finding, "boot with tsc=reliable if the machine's TSC is, or another host")
+    ]
 
 
 def _load(host: Mapping[str, Any]) -> list[Check]:
@@ -194,8 +199,8 @@ def _load(host: Mapping[str, Any]) -> list[Check]:
     one, cpus = float(average.split()[0]), host["cpu"]["usable"]
     if one < cpus / 2:
         return [Check("other load", "ok", f"load average {one} on {cpus} CPUs")]
-    found = f"load average {one} on {cpus} CPUs: something else is running"
-    return [Check("other load", "warn", found, "wait for it to end, or stop it")]
+    finding = f"load average {one} on {cpus} CPUs: something else is running"
+    return [Check("other load", "warn", finding, "wait for it to end, or stop it")]
 
 
 def _swap(memory: Mapping[str, Any]) -> list[Check]:
@@ -228,16 +233,16 @@ def _throttles(cgroup: Mapping[str, str]) -> list[Check]:
 def _guest(virtualisation: Mapping[str, Any]) -> list[Check]:
     if not virtualisation.get("hypervisor"):
         return [Check("virtualisation", "ok", "none seen")]
-    found = "a virtual machine: other guests and the host's caches are part of what is measured"
-    return [Check("virtualisation", "warn", found, "watch steal time in the report; measure on bare metal")]
+    finding = "a virtual machine: other guests and the host's caches are part of what is measured"
+    return [Check("virtualisation", "warn", finding, "watch steal time in the report; measure on bare metal")]
 
 
 def _disk(directory: Path) -> list[Check]:
     free = shutil.disk_usage(directory).free
     if free >= DISK_WANTED_BYTES:
         return [Check("space for bundles", "ok", f"{units.size(free)} free in {directory}")]
-    found = f"{units.size(free)} free in {directory}"
-    return [Check("space for bundles", "warn", found, "free some space, or use --out")]
+    finding = f"{units.size(free)} free in {directory}"
+    return [Check("space for bundles", "warn", finding, "free some space, or use --out")]
 
 
 def _capable(number: int) -> bool:

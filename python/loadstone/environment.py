@@ -53,17 +53,17 @@ def describe(plan: Plan, spec: Spec | None = None) -> dict[str, Any]:
     real = [target.path for target in plan.targets if target.kind.value != "virtual"]
     targets = [facts.target(path) for path in real]
     names = dict.fromkeys(name for target in targets for name in target.get("devices", []))
-    found = {name: BlockDevice.of_name(name) for name in names}
-    devices = {name: facts.device(device) for name, device in found.items() if device is not None}
+    block_devices = {name: BlockDevice.of_name(name) for name in names}
+    devices = {name: facts.device(device) for name, device in block_devices.items() if device is not None}
     paths = [_path(path) for path in real[:MAX_PATHS]]
     if len(real) > MAX_PATHS:
         more = f"the layers under {len(real) - MAX_PATHS} more targets: the first {MAX_PATHS} are followed"
         paths[0] = paths[0].model_copy(update={"gaps": (*paths[0].gaps, more)})
-    told = {"host": host(), "targets": targets, "devices": devices}
+    document = {"host": host(), "targets": targets, "devices": devices}
     if spec is not None:
         paths = [spec.under(path) for path in paths]
-        told["spec"] = spec.model_dump(mode="json", exclude_none=True)
-    return told | {"paths": [path.model_dump(mode="json", exclude_defaults=True) for path in paths]}
+        document["spec"] = spec.model_dump(mode="json", exclude_none=True)
+    return document | {"paths": [path.model_dump(mode="json", exclude_defaults=True) for path in paths]}
 
 
 def _path(target: str) -> DataPath:
@@ -77,7 +77,7 @@ def _path(target: str) -> DataPath:
 def host() -> dict[str, Any]:
     """Facts about this host that hold for any run on it."""
     uname = platform.uname()
-    told: dict[str, Any] = {
+    host_facts: dict[str, Any] = {
         "loadstone_version": __version__,
         "python_version": platform.python_version(),
         "host_name": uname.node,
@@ -96,14 +96,14 @@ def host() -> dict[str, Any]:
         "virtualisation": virtualisation(),
         "cgroup": cgroup_limits(),
     }
-    return {key: value for key, value in told.items() if value not in (None, {}, [])}
+    return {key: value for key, value in host_facts.items() if value not in (None, {}, [])}
 
 
 def cpu() -> dict[str, Any]:
     """Model, counts, frequency policy and mitigations."""
     info = text("/proc/cpuinfo") or ""
     model = re.search(r"^(?:model name|Processor|cpu model)\s*:\s*(.+)$", info, re.MULTILINE)
-    told: dict[str, Any] = {
+    cpu_facts: dict[str, Any] = {
         "model": model.group(1) if model else None,
         "online": os.cpu_count(),
         "usable": len(os.sched_getaffinity(0)),
@@ -118,7 +118,7 @@ def cpu() -> dict[str, Any]:
         "idle_driver": text(CPU / "cpuidle" / "current_driver"),
         "mitigations": _mitigations(),
     }
-    return {key: value for key, value in told.items() if value not in (None, [], {})}
+    return {key: value for key, value in cpu_facts.items() if value not in (None, [], {})}
 
 
 def turbo() -> bool | None:
@@ -133,10 +133,12 @@ def memory() -> dict[str, Any]:
     """Sizes and the settings that change how I/O behaves."""
     sizes = dict(re.findall(r"^(\w+):\s+(\d+) kB$", text("/proc/meminfo") or "", re.MULTILINE))
     kept = {"MemTotal": "total_bytes", "MemAvailable": "available_bytes", "SwapTotal": "swap_bytes"}
-    told: dict[str, Any] = {name: int(sizes[key]) * 1024 for key, name in kept.items() if key in sizes}
+    memory_facts: dict[str, Any] = {
+        name: int(sizes[key]) * 1024 for key, name in kept.items() if key in sizes
+    }
     pages = re.search(r"^HugePages_Total:\s+(\d+)$", text("/proc/meminfo") or "", re.MULTILINE)
-    told["huge_pages"] = int(pages.group(1)) if pages else None
-    told["transparent_huge_pages"] = chosen(text("/sys/kernel/mm/transparent_hugepage/enabled"))
+    memory_facts["huge_pages"] = int(pages.group(1)) if pages else None
+    memory_facts["transparent_huge_pages"] = chosen(text("/sys/kernel/mm/transparent_hugepage/enabled"))
     for name in (
         "dirty_ratio",
         "dirty_background_ratio",
@@ -144,26 +146,26 @@ def memory() -> dict[str, Any]:
         "dirty_background_bytes",
         "swappiness",
     ):
-        told[f"vm_{name}"] = text(f"/proc/sys/vm/{name}")
-    return {key: value for key, value in told.items() if value is not None}
+        memory_facts[f"vm_{name}"] = text(f"/proc/sys/vm/{name}")
+    return {key: value for key, value in memory_facts.items() if value is not None}
 
 
 def virtualisation() -> dict[str, Any]:
     """Tell what the firmware and the CPU flags say about being a guest."""
     info = text("/proc/cpuinfo") or ""
-    told = {
+    signs = {
         "hypervisor": "hypervisor" in info,
         "type": text("/sys/hypervisor/type"),
         "vendor": text(DMI / "sys_vendor"),
         "product": text(DMI / "product_name"),
         "container": Path("/.dockerenv").exists() or Path("/run/.containerenv").exists(),
     }
-    return {key: value for key, value in told.items() if value is not None}
+    return {key: value for key, value in signs.items() if value is not None}
 
 
 def cgroup_limits() -> dict[str, str]:
     """Limits of this process's control groups that are set, `<group>/<file>` to value."""
-    told: dict[str, str] = {}
+    limits: dict[str, str] = {}
     for line in (text("/proc/self/cgroup") or "").splitlines():
         _, controllers, group = line.split(":", 2)
         base = Path("/sys/fs/cgroup") / (controllers or "")
@@ -171,8 +173,8 @@ def cgroup_limits() -> dict[str, str]:
         for name in CGROUP_FILES:
             value = text(directory / name)
             if value and not _unlimited(value):
-                told[f"{controllers}:{group}/{name}".lstrip(":")] = value
-    return told
+                limits[f"{controllers}:{group}/{name}".lstrip(":")] = value
+    return limits
 
 
 def text(path: str | Path) -> str | None:
@@ -213,8 +215,8 @@ def _threads_per_core() -> int | None:
 
 
 def _mitigations() -> dict[str, str]:
-    found = {entry.name: text(entry) or "" for entry in sorted((CPU / "vulnerabilities").glob("*"))}
-    return {name: state for name, state in found.items() if state != "Not affected"}
+    states = {entry.name: text(entry) or "" for entry in sorted((CPU / "vulnerabilities").glob("*"))}
+    return {name: state for name, state in states.items() if state != "Not affected"}
 
 
 def _os_name() -> str | None:

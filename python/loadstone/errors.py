@@ -87,11 +87,11 @@ def each(error: LoadstoneError) -> tuple[LoadstoneError, ...]:
 
 def told(error: LoadstoneError) -> tuple[LoadstoneError, ...]:
     """Return what a screen has room for of an error's mistakes, and how many more there are."""
-    found = each(error)
-    if len(found) <= MOST_TOLD:
-        return found
-    left_out = f"{len(found) - MOST_TOLD} more mistakes are not listed"
-    return (*found[:MOST_TOLD], InputError(left_out, hint="mend those above, and try again"))
+    mistakes = each(error)
+    if len(mistakes) <= MOST_TOLD:
+        return mistakes
+    left_out = f"{len(mistakes) - MOST_TOLD} more mistakes are not listed"
+    return (*mistakes[:MOST_TOLD], InputError(left_out, hint="mend those above, and try again"))
 
 
 def raise_all(errors: Iterable[LoadstoneError]) -> None:
@@ -99,10 +99,10 @@ def raise_all(errors: Iterable[LoadstoneError]) -> None:
 
     What is wrong in one place, and was met by several ways, counts once.
     """
-    found = list({(str(one), one.hint): one for error in errors for one in each(error)}.values())
-    if len(found) > 1:
-        raise SeveralMistakesError(found)
-    for error in found:
+    mistakes = list({(str(one), one.hint): one for error in errors for one in each(error)}.values())
+    if len(mistakes) > 1:
+        raise SeveralMistakesError(mistakes)
+    for error in mistakes:
         raise error
 
 

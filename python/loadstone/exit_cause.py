@@ -30,16 +30,16 @@ class Deaths:
     @classmethod
     def now(cls, proc: Path = PROC, cgroups: Path = CGROUPS) -> Deaths:
         """Read the counts of the host and of this process's control groups."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for group, places in _groups(proc, cgroups):
             for place in places:
                 count = _number(place, "oom_kill")
                 if count is not None:
-                    found[group] = count
+                    counts[group] = count
         count = _number(proc / "vmstat", "oom_kill")
         if count is not None:
-            found["host"] = count
-        return cls(found, _at_limit(proc, cgroups))
+            counts["host"] = count
+        return cls(counts, _at_limit(proc, cgroups))
 
     def since(self, before: Deaths) -> str | None:
         """Return who had no memory left: `host`, or the control group that was at its limit.
@@ -60,7 +60,7 @@ def _grown(now: Mapping[str, int], before: Mapping[str, int]) -> list[str]:
 
 def _at_limit(proc: Path, cgroups: Path) -> dict[str, int]:
     """Read what groups of version 2 count for themselves alone, the innermost first."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for group, places in _groups(proc, cgroups):
         for place in places:
             inside = Path(group)
@@ -68,9 +68,9 @@ def _at_limit(proc: Path, cgroups: Path) -> dict[str, int]:
             while inside != inside.parent:
                 count = _number(directory / "memory.events.local", "oom")
                 if count is not None:
-                    found[str(inside)] = count
+                    counts[str(inside)] = count
                 inside, directory = inside.parent, directory.parent
-    return found
+    return counts
 
 
 def _groups(proc: Path, cgroups: Path) -> list[tuple[str, list[Path]]]:
@@ -78,17 +78,17 @@ def _groups(proc: Path, cgroups: Path) -> list[tuple[str, list[Path]]]:
         lines = (proc / "self" / "cgroup").read_text(errors="replace").splitlines()
     except OSError:
         return []
-    found = []
+    groups = []
     for line in lines:
         _, controllers, group = line.split(":", 2)
         inside = group.lstrip("/")
         if not controllers:
-            found.append(
+            groups.append(
                 (group, [cgroups / inside / "memory.events", cgroups / "unified" / inside / "memory.events"])
             )
         elif "memory" in controllers.split(","):
-            found.append((group, [cgroups / "memory" / inside / "memory.oom_control"]))
-    return found
+            groups.append((group, [cgroups / "memory" / inside / "memory.oom_control"]))
+    return groups
 
 
 def _number(path: Path, name: str) -> int | None:

@@ -89,8 +89,8 @@ class Helpers:
             ) from error
         if not done:
             raise answer
-        found: T = answer
-        return found
+        result: T = answer
+        return result
 
     def _start(self) -> subprocess.Popen[bytes]:
         with self._starting:
@@ -121,8 +121,8 @@ def serve() -> None:
 
 def _answer(work: Callable[..., object], words: tuple[Any, ...], answers: BufferedWriter) -> None:
     try:
-        told = pickle.dumps((True, work(*words)))
+        pickled = pickle.dumps((True, work(*words)))
     except Exception as error:  # noqa: BLE001 # whatever it is, it is the asker's
-        told = pickle.dumps((False, error))
-    answers.write(told)
+        pickled = pickle.dumps((False, error))
+    answers.write(pickled)
     answers.flush()

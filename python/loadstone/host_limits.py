@@ -98,8 +98,10 @@ def no_ring() -> HostLimit | None:
         return None
     number = ctypes.get_errno()
     why, remedy = _why_no_ring(number)
-    found = f"io_uring cannot be used ({why}): jobs that ask for it run on libaio, at depth 1 on system calls"
-    return HostLimit("io_uring", found, remedy)
+    finding = (
+        f"io_uring cannot be used ({why}): jobs that ask for it run on libaio, at depth 1 on system calls"
+    )
+    return HostLimit("io_uring", finding, remedy)
 
 
 def _why_no_ring(number: int) -> tuple[str, str]:
@@ -127,5 +129,5 @@ def _why_no_ring(number: int) -> tuple[str, str]:
 
 def of_run(*, rings: bool) -> list[HostLimit]:
     """Return what holds up a run here; `rings`: it asks for io_uring."""
-    found = [real_time(), no_ring() if rings else None]
-    return [one for one in found if one is not None]
+    limits = [real_time(), no_ring() if rings else None]
+    return [one for one in limits if one is not None]

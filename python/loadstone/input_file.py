@@ -54,11 +54,11 @@ class OpenInput:
         """Return what is left, or the first of it. Raises OSError, also when nothing comes for too long."""
         # A file without a size is empty, or the kernel's: /proc/kmsg waits, and what is read there is gone.
         left = most_bytes if self._is_pipe or self.status.st_size else 0
-        found = []
+        pieces = []
         while left and (piece := self._piece(min(left, _PIECE_BYTES))):
-            found.append(piece)
+            pieces.append(piece)
             left -= len(piece)
-        return b"".join(found)
+        return b"".join(pieces)
 
     def _piece(self, most_bytes: int) -> bytes:
         waiting = select.poll()

@@ -28,10 +28,10 @@ Note = TypeVar("Note", bound=Noted)
 
 def once(notes: Iterable[Note]) -> list[tuple[Note, int]]:
     """Return the first of the notes that say the same, with the number of the others; the order stays."""
-    found: dict[tuple[str, str], list[Note]] = {}
+    groups: dict[tuple[str, str], list[Note]] = {}
     for note in notes:
-        found.setdefault((note.kind, note.text), []).append(note)
-    return [(alike[0], len(alike) - 1) for alike in found.values()]
+        groups.setdefault((note.kind, note.text), []).append(note)
+    return [(alike[0], len(alike) - 1) for alike in groups.values()]
 
 
 def place(where: object, others: int) -> str:

@@ -322,8 +322,8 @@ class GrowingFile:
 def settled(file: GrowingFile) -> Iterator[IO[bytes]]:
     """Make a growing file what is written here: add to what begins so, write anew what does not."""
     with contextlib.ExitStack() as stack, _told(file.path):
-        made = stack.enter_context(io.BufferedWriter(_Settling(file, stack), _PIECE_BYTES))
-        yield made
+        writer = stack.enter_context(io.BufferedWriter(_Settling(file, stack), _PIECE_BYTES))
+        yield writer
 
 
 class _Settling(io.RawIOBase):

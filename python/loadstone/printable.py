@@ -54,7 +54,7 @@ def markdown(text: str) -> str:
 
 def fenced(text: str) -> str:
     """Return a block of a text as it is in Markdown, which nothing in it ends."""
-    longest = max((len(found) for found in re.findall("`+", text)), default=0)
+    longest = max((len(backticks) for backticks in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{printable(text).rstrip()}\n{fence}"
 
@@ -96,8 +96,8 @@ class _Printable:
 
 def unfiltered(stream: TextIO) -> TextIO:
     """Return the stream behind, for a line that is drawn over and over."""
-    found: TextIO = getattr(stream, "rich_proxied_file", stream)
-    return found
+    beneath: TextIO = getattr(stream, "rich_proxied_file", stream)
+    return beneath
 
 
 @contextlib.contextmanager

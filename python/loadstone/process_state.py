@@ -87,14 +87,14 @@ def progress(pid: int) -> tuple[str, ...]:
 
 def forks(pid: int) -> list[int]:
     """Return the children of a process that run the same program: it does what may hang in such ones."""
-    found: list[int] = []
+    children: list[int] = []
     with contextlib.suppress(OSError):
         program = Path(f"/proc/{pid}/exe").readlink()
-        for told in Path(f"/proc/{pid}/task").glob("*/children"):
-            for child in map(int, told.read_text().split()):
+        for listing in Path(f"/proc/{pid}/task").glob("*/children"):
+            for child in map(int, listing.read_text().split()):
                 with contextlib.suppress(OSError):
-                    found += [child] if Path(f"/proc/{child}/exe").readlink() == program else []
-    return found
+                    children += [child] if Path(f"/proc/{child}/exe").readlink() == program else []
+    return children
 
 
 def waited_for(pid: int) -> str:
@@ -104,8 +104,8 @@ def waited_for(pid: int) -> str:
     """
     known = _CALLS.get(platform.machine())
     with contextlib.suppress(OSError):
-        for told in Path(f"/proc/{pid}/task").glob("*/syscall"):
-            number, *words = told.read_text().split()
+        for call_file in Path(f"/proc/{pid}/task").glob("*/syscall"):
+            number, *words = call_file.read_text().split()
             if known is None or not number.isdecimal():
                 continue
             arguments = [int(word, 16) for word in words]
@@ -122,8 +122,8 @@ def _text_at(pid: int, address: int) -> str:
     """Return a name in the memory of a process; the kernel reads on over the end of a page."""
     with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
         memory.seek(address)
-        found = memory.read(_NAME_BYTES)
-    return found.partition(b"\0")[0].decode(errors="replace")
+        content = memory.read(_NAME_BYTES)
+    return content.partition(b"\0")[0].decode(errors="replace")
 
 
 def _fields(stat: Path) -> list[str]:

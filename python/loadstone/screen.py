@@ -22,10 +22,10 @@ class Screen(Console):
     @property
     def file(self) -> IO[str]:
         """The stream itself, through every layer: a live display puts one of its own over ours."""
-        found = super().file
-        while (beneath := getattr(found, "rich_proxied_file", None)) is not None:
-            found = beneath
-        return found
+        stream = super().file
+        while (beneath := getattr(stream, "rich_proxied_file", None)) is not None:
+            stream = beneath
+        return stream
 
     @file.setter
     def file(self, new_file: IO[str]) -> None:

@@ -271,8 +271,8 @@ def _looked_around(
         same = earlier_runs.same_sequence(plan, out_dir.absolute().parent, out_dir.absolute())
         return {**environment.describe(plan, request.spec), "same_sequence": same}, Under.of(plan)
 
-    found: tuple[dict[str, Any], Under] = means.look(look, doing=_looking(plan))
-    return found
+    surroundings: tuple[dict[str, Any], Under] = means.look(look, doing=_looking(plan))
+    return surroundings
 
 
 def _rings(plan: Plan) -> bool:
@@ -308,10 +308,10 @@ def _ended(
 
 def unsealed(directory: Path, measured: Sequence[str], *errors: LoadstoneError | None) -> Outcome:
     """Say why there is no complete bundle, what else went wrong, and what was measured."""
-    told = list(dict.fromkeys(error for error in errors if error is not None))
+    known_errors = list(dict.fromkeys(error for error in errors if error is not None))
     figures = ["measured until then:", *measured] if measured else ["nothing was measured"]
-    lines = [*(str(error) for error in told), *figures]
-    hint = next((error.hint for error in told if error.hint), None)
+    lines = [*(str(error) for error in known_errors), *figures]
+    hint = next((error.hint for error in known_errors if error.hint), None)
     failure = RunError("\n  ".join(lines), hint=hint)
     return Outcome(directory, "failed", failure.exit_code, failure)
 
@@ -363,7 +363,7 @@ class _Run:
 
     def go(self, calibrated: dict[str, Any] | None) -> RunEnding | None:
         """Run the engine to its end; `None` when the user insisted on leaving at once."""
-        before, code, told = Deaths.now(), None, uncaught.so_far()
+        before, code, uncaught_count = Deaths.now(), None, uncaught.so_far()
         try:
             if calibrated is not None:
                 self._tell(calibrated)
@@ -373,7 +373,7 @@ class _Run:
             self._do(self._state.failed(error, self._means.monotonic()))
         if code is not None or self._engine is None:
             self._sealing.seal(self._state.trees_left, self._is_insisted_on)
-        for text in uncaught.since(told):
+        for text in uncaught.since(uncaught_count):
             self._tell({"type": "uncaught", "text": text})
         self._tell({"type": "engine_exit"} if code is None else {"type": "engine_exit", "code": code})
         cpu_s = 0.0 if self._engine is None else self._engine.cpu_s
@@ -454,8 +454,8 @@ class _Run:
 
     def _tell_watched(self, *, show: bool) -> None:
         """Tell what became of the watched hosts; their figures are only shown."""
-        for told in self._watching.events():
-            self._tell(told)
+        for event in self._watching.events():
+            self._tell(event)
         if show and self._progress is not None:
             for line in self._watching.lines():
                 self._progress.event({"type": "watched", "text": line})
@@ -495,8 +495,8 @@ class _Run:
                 self._plan, self._engine.pid, origin_ns, self._write_host, self._under
             )
             self._sampler.start()
-            for told in self._watching.begin(origin_ns, self._write_watched):
-                self._write(self._writer.event, told)
+            for event in self._watching.begin(origin_ns, self._write_watched):
+                self._write(self._writer.event, event)
 
         def look() -> list[dict[str, Any]]:
             self._sealing.held.prepared()
@@ -509,8 +509,8 @@ class _Run:
         if self._sampler is None:
             return
         cost = self._sampler.stop()
-        for told in self._watching.end():
-            self._write(self._writer.event, told)
+        for event in self._watching.end():
+            self._write(self._writer.event, event)
         if self._host_error is not None:
             self._give_up(self._host_error)
         self._write(self._writer.event, {"type": "monitor_cost", **cost})

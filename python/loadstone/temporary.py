@@ -34,11 +34,11 @@ def directory() -> Iterator[Path]:
     place = Path(tempfile.gettempdir())
     remove_abandoned(place)
     with _unwinding():
-        made, lock = _made(place)
+        folder, lock = _made(place)
         try:
-            yield made / INSIDE
+            yield folder / INSIDE
         finally:
-            shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
 
 
@@ -49,15 +49,15 @@ def holds(path: Path) -> bool:
 
 def _made(place: Path) -> tuple[Path, int]:
     while True:
-        made = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
-        lock = os.open(made / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            (made / INSIDE).mkdir(mode=0o700)
+            (folder / INSIDE).mkdir(mode=0o700)
         except FileNotFoundError:
             os.close(lock)  # Somebody took it for abandoned just before it was locked.
         else:
-            return made, lock
+            return folder, lock
 
 
 def remove_abandoned(place: Path) -> None:

@@ -61,7 +61,7 @@ def decoded(raw: bytes) -> str:
 def parsed(text: str) -> dict[str, Any]:
     """Return the tables of a text. Raises `TomlError`."""
     try:
-        found = tomllib.loads(text)
+        tables = tomllib.loads(text)
     except RecursionError:
         raise TomlError(f"it is nested deeper than {DEEPEST} levels") from None
     except ValueError as error:
@@ -74,9 +74,9 @@ def parsed(text: str) -> dict[str, Any]:
         reason = re.sub(r"\('(.+?)',?\)", lambda names: "[" + names[1].replace("', '", ".") + "]", at[1])
         said = f"{reason[:1].lower()}{reason[1:]} at {at[3] or 'the end of the file'}"
         raise TomlError(said, int(at[2]) if at[2] else None) from error
-    if _deeper(found):
+    if _deeper(tables):
         raise TomlError(f"it is nested deeper than {DEEPEST} levels")
-    return found
+    return tables
 
 
 def _deeper(document: dict[str, Any]) -> bool:
@@ -95,24 +95,24 @@ def _deeper(document: dict[str, Any]) -> bool:
 
 def wrong_value(error: ErrorDetails) -> str:
     """Say what a key takes, and what was found there, in TOML's words."""
-    kind, told = str(error["type"]).replace("model_type", "dict_type"), error.get("ctx", {})
+    kind, context = str(error["type"]).replace("model_type", "dict_type"), error.get("ctx", {})
     kind = kind.replace("bool_parsing", "bool_type")
     if kind == "too_short":
-        return say("toml.expected.too_short", least=told["min_length"], found=told["actual_length"])
+        return say("toml.expected.too_short", least=context["min_length"], found=context["actual_length"])
     if kind in ("tuple_type", "list_type") and isinstance(error.get("input"), dict):
         return say("toml.expected.tables", name=str(error["loc"][-1]))
     if kind == "literal_error":
-        message = say("toml.expected.literal_error", choices=told["expected"])
+        message = say("toml.expected.literal_error", choices=context["expected"])
     elif kind in BOUNDS:
-        message = say(f"toml.expected.{kind}", bound=f"{told[BOUNDS[kind]]:.15g}")
+        message = say(f"toml.expected.{kind}", bound=f"{context[BOUNDS[kind]]:.15g}")
     elif kind in IN_TOML:
         message = say(f"toml.expected.{kind}")
     else:
         message = str(error["msg"]).removeprefix("Value error, ")
     given = error.get("input")
     shown = isinstance(given, (str, int, float)) and repr(given)[:40] not in message
-    found = str(given).lower() if isinstance(given, bool) else repr(given)[:80]
-    return message + (say("toml.expected.found", found=found) if shown else "")
+    input_text = str(given).lower() if isinstance(given, bool) else repr(given)[:80]
+    return message + (say("toml.expected.found", found=input_text) if shown else "")
 
 
 def near_choice(error: ErrorDetails) -> str | None:

@@ -150,10 +150,10 @@ def _written(estimate: Estimated | None, steps_of: str, *, error: bool) -> str:
     value = estimate.value / scale
     if not estimate.error:
         return digits(value) + unit
-    text, told = _to_the_error(value, estimate.error / scale)
+    text, error_text = _to_the_error(value, estimate.error / scale)
     # A prefix alone stands at both numbers; a unit after both.
     own = unit if steps_of == "count" else ""
-    return f"{text}{own}{THIN}±{THIN}{told}{unit}" if error else f"{text}{unit}"
+    return f"{text}{own}{THIN}±{THIN}{error_text}{unit}" if error else f"{text}{unit}"
 
 
 def _to_the_error(value: float, error: float) -> tuple[str, str]:
@@ -164,6 +164,6 @@ def _to_the_error(value: float, error: float) -> tuple[str, str]:
     # Of the larger of the two, so that a value near zero is not written to the last atom.
     most = MAX_DIGITS - 1 - math.floor(math.log10(max(abs(value), error)))
     places = min(places, most)
-    text, told = (f"{round(one, places):.{max(0, places)}f}" for one in (value, error))
+    text, error_text = (f"{round(one, places):.{max(0, places)}f}" for one in (value, error))
     small = 10.0**-places
-    return text, f"<{small:.{max(0, places)}f}" if error < small / 2 else told
+    return text, f"<{small:.{max(0, places)}f}" if error < small / 2 else error_text
