@@ -1,4 +1,4 @@
-"""Names in code: one name for one thing."""
+"""Names in code: one name for one thing, and a noun for what a variable holds."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ ROOT: Final = Path(__file__).parents[1]
 TREES: Final = ("python", "tests", "bench", "lab")
 FORCED: Final[dict[str, str]] = {}
 """Class names that two modules have to share, each with its reason."""
+SAYS_NOTHING: Final = {"found", "made", "told", "asked"}
+"""A variable with such a name was each time something else: a bundle, lines, a count of bytes."""
+FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def defined(root: Path, trees: Sequence[str] = ("",)) -> dict[str, list[str]]:
@@ -36,3 +39,27 @@ def test_a_second_class_of_the_same_name_is_seen(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("class Line:\n    pass\n")
     (tmp_path / "b.py").write_text("def f():\n    class Line:\n        pass\n")
     assert defined(tmp_path)["Line"] == ["a.py", "b.py"]
+
+
+def says_nothing(text: str) -> list[int]:
+    """Return the lines where a function first stores something under such a name that is no parameter."""
+    lines = []
+    for function in (node for node in ast.walk(ast.parse(text)) if isinstance(node, FUNCTIONS)):
+        inside = list(ast.walk(function))
+        parameters = {node.arg for node in inside if isinstance(node, ast.arg)}
+        stored = [node for node in inside if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+        lines += [node.lineno for node in stored if node.id in SAYS_NOTHING - parameters]
+    return lines
+
+
+def test_variables_of_the_product_say_what_they_hold() -> None:
+    vague = {
+        file.relative_to(ROOT).as_posix(): lines
+        for file in sorted((ROOT / "python" / "loadstone").rglob("*.py"))
+        if (lines := says_nothing(file.read_text()))
+    }
+    assert vague == {}
+
+
+def test_a_variable_that_says_nothing_is_seen() -> None:
+    assert says_nothing("def f(found):\n    found = [told for told in found]\n    return found\n") == [2]

@@ -87,11 +87,11 @@ def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> S
         causes = [[*one[:2], "note"] if one[:2] in PLATEAUS else one for one in causes]
     if sure >= EVEN:
         causes = [[*one[:2], "note"] if one[0] == "probes" else one for one in causes]
-    return _said(row, causes, fitted, AfterProbes(tuple(weighed), sure, pointed.explanation.name))
+    return _said(row, causes, fitted, ProbedBelief(tuple(weighed), sure, pointed.explanation.name))
 
 
 @dataclass(frozen=True)
-class AfterProbes:
+class ProbedBelief:
     """The explanations, how probable the storage is with all of them, and what probes alone point at."""
 
     weighed: tuple[Weighed, ...]
@@ -107,7 +107,7 @@ def _turned_out(fitted: Fitted, rule: str, sure: float, effect: str) -> float:
     return float(fitted.findings.get(belief.finding_key(rule, effect, sure), sure))
 
 
-def _said(row: Row, causes: list[list[Any]], fitted: Fitted, after: AfterProbes | None = None) -> Said:
+def _said(row: Row, causes: list[list[Any]], fitted: Fitted, after: ProbedBelief | None = None) -> Said:
     causes.sort(key=lambda one: (4 if one[1] < CREDIBLE else ORDER.index(one[2]), -one[1]))
     rests = [one for one in causes if one[2] != "note" and one[1] >= CREDIBLE]
     names = [after.pointed if rule == "probes" and after else rule for rule, _, _ in rests]

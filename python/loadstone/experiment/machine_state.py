@@ -98,8 +98,8 @@ class Machine:
         """Set what is for all runs."""
         for one in self._ordered(self._constant()[0]):
             self._count_fill(one.control, one.subject, one.value)
-            made = self._for_all().set(one.control, one.subject, one.value)
-            self.for_all += [_record(change) for change in made]
+            changes = self._for_all().set(one.control, one.subject, one.value)
+            self.for_all += [_record(change) for change in changes]
 
     def end(self) -> None:
         """Put back what is left: the layout, then what is for all runs."""
@@ -118,20 +118,20 @@ class Machine:
         """Set what a run asks for, and put it back after it. `prepare` brings its targets into a state."""
         self._stand(asked.layout)
         changes = self._changes()
-        made: list[MachineSetting] = []
+        settings: list[MachineSetting] = []
         try:
-            self._set(changes, asked, made)
+            self._set(changes, asked, settings)
             if prepare is not None:
                 prepare()
-                made.append(_done("allocation", "", asked.allocation or ""))
+                settings.append(_done("allocation", "", asked.allocation or ""))
             with contextlib.ExitStack() as drops:
                 for drop in asked.drops:
                     drops.enter_context(_dropping(drop))
-                    made.append(_dropped(drop))
-                record(made)
+                    settings.append(_dropped(drop))
+                record(settings)
                 yield
         finally:
-            record(self._put_back(changes, made))
+            record(self._put_back(changes, settings))
 
     def volumes(self, layout: str) -> list[str]:
         """Return where the volumes of a layout are, or will be."""
@@ -147,8 +147,8 @@ class Machine:
         for setting in wanted:
             subject = self._in_layout(setting.subject, asked.layout)
             self._count_fill(setting.control, subject, setting.value)
-            found = changes.set(setting.control, subject, setting.value)
-            made += [_record(one) for one in found] or [
+            applied = changes.set(setting.control, subject, setting.value)
+            made += [_record(one) for one in applied] or [
                 MachineSetting(
                     control=setting.control,
                     subject=subject,
@@ -283,10 +283,12 @@ class Machine:
         restored = {(one.setting.control, _name(one)): one for one in changes.put_back()}
         done: list[MachineSetting] = []
         for one in settings:
-            found = restored.pop((one.control, one.subject), None)
+            restoration = restored.pop((one.control, one.subject), None)
             # What has no part in these changes keeps what was said of it.
-            told = {} if found is None else {"outcome": found.outcome.value, "why": found.why}
-            done.append(one.model_copy(update=told))
+            changed = (
+                {} if restoration is None else {"outcome": restoration.outcome.value, "why": restoration.why}
+            )
+            done.append(one.model_copy(update=changed))
         # What was begun and refused has no record of its own yet.
         done += [
             MachineSetting(

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 def execute(
-    prepared: PreparedStudy, run_options: RunOptions, probe_s: float | None = None, told: Sequence[str] = ()
+    prepared: PreparedStudy, run_options: RunOptions, probe_s: float | None = None, notes: Sequence[str] = ()
 ) -> int:
     """Run a study, print its result and return the exit code.
 
-    `probe_s`: for the probes after each run. `told`: what else belongs before the first run.
+    `probe_s`: for the probes after each run. `notes`: what else belongs before the first run.
     """
     if probe_s is not None:
-        told = [say("cli.probing.each_run", most_s=probe_s), *told]
+        notes = [say("cli.probing.each_run", most_s=probe_s), *notes]
     known = prepared.controller.known()
     calibration = run_options.calibration
     agreed = consent(run_options.i_accept_data_loss)
@@ -59,7 +59,7 @@ def execute(
             ),
             maker=maker,
             say=console.say,
-            checked=partial(_tell_before, prepared, told, json=run_options.json),
+            checked=partial(_tell_before, prepared, notes, json=run_options.json),
             figures=None
             if probe_s is None
             else partial(probing.figures, probe_s, agreed, progress=run_options.progress),
@@ -68,9 +68,9 @@ def execute(
     return _tell(EndedStudy(outcome), run_options)
 
 
-def _tell_before(prepared: PreparedStudy, told: Sequence[str], *, json: bool) -> None:
+def _tell_before(prepared: PreparedStudy, notes: Sequence[str], *, json: bool) -> None:
     """Say what belongs before the first run, when none is refused: a refusal stands alone."""
-    for line in told:
+    for line in notes:
         console.say(line)
     console.notes(prepared.notes)
     if prepared.first is not None and json:

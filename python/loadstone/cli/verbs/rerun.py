@@ -77,11 +77,11 @@ def _study(path: Path, run_options: RunOptions, *, unverified: bool) -> int:
     from loadstone.cli.running.consent import consent
 
     prepared, old = prepare_again(path, consent(run_options.i_accept_data_loss), unverified=unverified)
-    told = []
+    notes = []
     if old.left_out:
-        told.append(f"{path} ended before {old.left_out} of its runs began; the others are run again")
+        notes.append(f"{path} ended before {old.left_out} of its runs began; the others are run again")
     if old.commands:
-        told.append("the commands of the job file are not run again")
+        notes.append("the commands of the job file are not run again")
     if old.doubt is not None:
         console.doubts([f"the Plan is of a bundle that is {old.doubt}"])
-    return study.execute(prepared, run_options, told=told)
+    return study.execute(prepared, run_options, notes=notes)

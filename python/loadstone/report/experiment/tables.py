@@ -308,11 +308,11 @@ def _share(of: float) -> str:
 
 def drifts(story: ExperimentStory) -> list[str]:
     """Say for each pattern whether the metric drifted; what is the same of several, once."""
-    found: dict[str, list[str]] = {}
+    patterns_by_drift: dict[str, list[str]] = {}
     for one in story.effects.drift:
         if one.metric == story.metric:
-            found.setdefault(words.drift(one), []).append(one.pattern)
-    return [f"{', '.join(patterns)}: {said}." for said, patterns in found.items()]
+            patterns_by_drift.setdefault(words.drift(one), []).append(one.pattern)
+    return [f"{', '.join(patterns)}: {said}." for said, patterns in patterns_by_drift.items()]
 
 
 def outliers(story: ExperimentStory) -> list[str]:
