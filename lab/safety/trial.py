@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from tests.support.started import StartedProgram
 
-from loadstone.path import holes
+from loadstone import holes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

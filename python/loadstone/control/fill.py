@@ -15,11 +15,11 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from loadstone import holes
 from loadstone.control.control_kind import Control
 from loadstone.control.file_system_name import label, stable_name
 from loadstone.errors import RefusedError
 from loadstone.messages import make_error, say
-from loadstone.path import holes
 
 FILE: Final = ".loadstone-fill"
 NONE: Final = "as is"

@@ -20,8 +20,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from loadstone import uncaught
-from loadstone.path import holes
+from loadstone import holes, uncaught
 from loadstone.plan.safety import sampling, structure_offsets
 from loadstone.plan.safety.sampling import BLOCK_BYTES, Space
 
