@@ -87,8 +87,8 @@ def test_what_only_the_second_host_has_under_a_name_is_refused_there(tmp_path: P
             with mine.open("r+b") as opened:
                 opened.write(bytes(8 * MIB))
             (tmp_path / "empty").write_bytes(bytes(64 * MIB))
-            for name, image in zip(hosts.names, (tmp_path / "empty", mine), strict=True):
-                device = stack.enter_context(attached(image))
+            for name, backing in zip(hosts.names, (tmp_path / "empty", mine), strict=True):
+                device = stack.enter_context(attached(backing))
                 hosts.inside(name, "ln", "-s", device, file)
         else:
             mine.write_bytes(archive())
