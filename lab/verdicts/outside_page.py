@@ -112,8 +112,9 @@ def beside_all(staged: Sequence[Line]) -> str:
     """Say of how many of these runs findings may be true of the host, and what that rests on."""
     busy = sum(one["busy"] for one in staged)
     return (
-        f"In {busy} of {len(staged)} runs others used {100 * BUSY:.0f} % of the CPUs or more before they "
-        f"began, or the hypervisor was seen to take {100 * STOLEN:.0f} % or more during them. "
+        f"{busy} of {len(staged)} runs were not alone: others used {100 * BUSY:.0f} % of the CPUs or more "
+        f"before they began. The hypervisor counts, too, where it was seen to take {100 * STOLEN:.0f} % or "
+        "more during them. "
         f"{taken_by_others(staged)}"
     ).rstrip()
 

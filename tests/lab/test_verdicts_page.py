@@ -81,7 +81,7 @@ def test_a_page_says_when_findings_may_be_true_of_the_host() -> None:
     lines = [line("measures_storage") | {"taken": taken} for taken in (0.1, None, 0.5)]
     lines[1]["busy"] = False
     told = beside_all(lines)
-    assert told.startswith("In 2 of 3 runs others used 50 % of the CPUs or more before they began, or the ")
+    assert told.startswith("2 of 3 runs were not alone: others used 50 % of the CPUs or more before they")
     assert "take 2 % or more during them. Those could take 10 % to 50 % of a rate, 30 % in" in told
     assert beside_all(lines[1:2]).endswith("during them.")
     assert "others used. Those could take" in "\n".join(page.honest_lines(lines))
