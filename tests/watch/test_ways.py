@@ -178,6 +178,7 @@ class Flaky:
     def __init__(self) -> None:
         self.looks = 0
         self.connects = 0
+        self.seen_ns: list[int] = []
 
     def connect(self) -> dict[str, Any]:
         self.connects += 1
@@ -190,10 +191,25 @@ class Flaky:
         if self.looks == 3:
             raise WatchError("it did not answer for 5 s")
         now_ns = time.monotonic_ns()
+        self.seen_ns.append(now_ns)
         return HostReading(now_ns, now_ns, Counters({"disk.a.reads": 100 * self.looks}, {}))
 
     def close(self) -> int:
         return 7
+
+
+class Hanging(Flaky):
+    """A host that does not answer at its third look, and lets it wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.over = threading.Event()
+
+    def read(self) -> HostReading:
+        if self.looks == 2:
+            self.over.wait(60)
+            raise WatchError("it did not answer for 60 s")
+        return super().read()
 
 
 def test_a_host_that_goes_away_is_a_gap_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +218,8 @@ def test_a_host_that_goes_away_is_a_gap_and_comes_back(monkeypatch: pytest.Monke
     source, rows, told = Flaky(), [], []  # type: ignore[var-annotated]
     watcher = Watcher(fast, source)
     watcher.connect()
-    watcher.start(time.monotonic_ns(), rows.append, told.append)
+    origin_ns = time.monotonic_ns()
+    watcher.start(origin_ns, rows.append, told.append)
     until = time.monotonic() + 20
     while len(rows) < 4 and time.monotonic() < until:
         time.sleep(0.01)
@@ -210,11 +227,30 @@ def test_a_host_that_goes_away_is_a_gap_and_comes_back(monkeypatch: pytest.Monke
     assert [one["type"] for one in told] == ["watch_lost", "watch_back"]
     assert told[0]["text"] == "it did not answer for 5 s"
     assert len(account["gaps"]) == 1
+    # A host of which a link was cut at 8 s was told to be unwatched from 12 s on, when ssh gave up.
+    assert account["gaps"][0]["from_ns"] == source.seen_ns[1] - origin_ns
     assert account["gaps"][0]["to_ns"] > account["gaps"][0]["from_ns"]
     assert source.connects == 3
     # Each row is of one look to the next, and none reaches over the gap.
     assert {row["disk.a.reads"] for row in rows} == {100}
     assert account["rows"] == len(rows)
+
+
+def test_a_host_that_hangs_at_the_end_was_watched_until_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was told not to have been watched from 0 s on, beside its rows."""
+    monkeypatch.setattr("loadstone.watch.watcher.STOP_S", 0.05)
+    source, rows = Hanging(), []  # type: ignore[var-annotated]
+    watcher = Watcher(WatchedAddress("nas", "ssh", "ssh://nas", interval_s=0.02), source)
+    watcher.connect()
+    origin_ns = time.monotonic_ns()
+    watcher.start(origin_ns, rows.append, lambda _: None)
+    until = time.monotonic() + 20
+    while not rows and time.monotonic() < until:
+        time.sleep(0.01)
+    (gap,) = watcher.stop()["gaps"]
+    source.over.set()
+    assert rows
+    assert gap == {"from_ns": source.seen_ns[1] - origin_ns, "why": "the last look took more than 0 s"}
 
 
 @pytest.fixture

@@ -159,6 +159,9 @@ class Watcher:
         self._there_ns = 0
         self._there_before_ns = 0
         self._began_ns = 0
+        self._origin_ns = 0
+        self._seen_ns = 0
+        """Until when it was seen, from the run's origin on: a loss is noticed later."""
         self.latest: tuple[int, dict[str, int]] | None = None
         """The last row and when it came, for who wants to show it."""
         self._told_left_out = False
@@ -174,7 +177,7 @@ class Watcher:
         self, origin_ns: int, write: Callable[[dict[str, int]], None], tell: Callable[[dict[str, Any]], None]
     ) -> None:
         """Begin to look, at once and then at every interval; `write` takes rows, `tell` events."""
-        self._began_ns = time.monotonic_ns()
+        self._began_ns, self._origin_ns = time.monotonic_ns(), origin_ns
         self._thread = threading.Thread(
             target=self._loop, args=(origin_ns, write, tell), name=f"watch {self.address.name}", daemon=True
         )
@@ -193,8 +196,10 @@ class Watcher:
         self._done.set()
         if self._thread is not None:
             self._thread.join(STOP_S)
-            if self._thread.is_alive():
-                self._gaps.append({"from_ns": 0, "why": f"the last look took more than {STOP_S:.0f} s"})
+            if self._thread.is_alive() and all("to_ns" in gap for gap in self._gaps):
+                self._gaps.append(
+                    {"from_ns": self._seen_ns, "why": f"the last look took more than {STOP_S:.0f} s"}
+                )
         else:
             self._source.close()
         seconds = max(time.monotonic_ns() - self._began_ns, 1) if self._began_ns else 1
@@ -279,6 +284,7 @@ class Watcher:
     ) -> None:
         self._clock.heard(reading)
         self._errors_ns.append(reading.error_ns)
+        self._seen_ns = max(0, reading.middle_ns - self._origin_ns)
         if reading.there_cpu_ns is not None:
             self._there_ns += max(0, reading.there_cpu_ns - self._there_before_ns)
             self._there_before_ns = reading.there_cpu_ns
@@ -302,7 +308,7 @@ class Watcher:
         self.lost = error.message
         if lost_ns is not None:
             return lost_ns
-        self._gaps.append({"from_ns": max(0, now_ns), "why": error.message})
+        self._gaps.append({"from_ns": self._seen_ns, "why": error.message})
         tell({"type": "watch_lost", "name": self.address.name, "t_ns": max(0, now_ns), "text": error.message})
         return now_ns
 
