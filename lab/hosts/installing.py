@@ -69,7 +69,7 @@ def _no_python(home: Home) -> None:
 
 
 def _old_python(home: Home) -> None:
-    home.program("python3", 'case "$*" in *version_info*) echo 3 9;; *) exit 1;; esac')
+    home.program("python3", 'case "$*" in *version_info*) echo python 3.9;; *) exit 1;; esac')
 
 
 def _no_venv(home: Home) -> None:
