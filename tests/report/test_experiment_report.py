@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 from rich.console import Console
 
-from loadstone import output
+from loadstone import output, units
 from loadstone.bundle.experiment import (
     DesignFactor,
     DesignPattern,
@@ -304,3 +304,11 @@ def test_the_name_of_an_outlier_is_drawn_where_there_is_room_for_it(planted: Exp
     names = [layer for layer in spec["layer"] if layer["mark"].get("type") == "text"]
     assert [one["mark"]["align"] for one in names] == ["right", "left"]
     assert all(one["mark"]["limit"] <= spec["width"] for one in names)
+
+
+@pytest.mark.parametrize(
+    ("share", "told"), [(0.05, "5 %"), (0.14, "14 %"), (1.0, "-50 % or +100 %"), (1.63, "-62 % or +163 %")]
+)
+def test_a_large_difference_that_would_have_been_seen_is_told_both_ways(share: float, told: str) -> None:
+    """A factor that halved the rate was said not to be told apart, and 163 % would have been seen."""
+    assert words.either_way(share).replace(units.THIN, " ") == told

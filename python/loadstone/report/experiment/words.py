@@ -41,6 +41,8 @@ OUTCOMES: Final = {
     "failed": "NOT PUT BACK", "not put back": "NOT PUT BACK", "kept": "kept for the next run",
     "none": "nothing to put back",
 }  # fmt: skip
+ONE_NUMBER: Final = 0.15
+"""Up to such a difference as much up is about as much down."""
 MOST_FACTORS: Final = 3
 MOST_LEVELS: Final = 3
 """Beside the one that differs most."""
@@ -94,6 +96,14 @@ def told(one: LevelEffect | None) -> str:
     if one is None or one.change is None:
         return "not compared"
     return f"{change(one.change)} {MARKS[one.judgement]}".rstrip()
+
+
+def either_way(share: float) -> str:
+    """Write a difference; of a large one how far it is down, too: half is as far away as twice."""
+    if share < ONE_NUMBER:
+        return percent(share)
+    down, up = units.change(-share / (1 + share), 0), units.change(share, 0)
+    return f"{down}{units.THIN}% or {up}{units.THIN}%"
 
 
 def _mixed(one: LevelEffect) -> list[str]:
@@ -158,7 +168,7 @@ def _of_factor(story: ExperimentStory, factor: str, effects: Sequence[LevelEffec
         return f"{factor}: no data"
     seen = [one.smallest_seen for one in known if one.judgement == "open"]
     sizes = [one for one in seen if one is not None]
-    could = f" (a difference of {percent(max(sizes))} would have been seen)" if sizes == seen else ""
+    could = f" (a difference of {either_way(max(sizes))} would have been seen)" if sizes == seen else ""
     return f"{factor} is not told apart from chance{could}"
 
 
@@ -277,7 +287,7 @@ def pair_of_factors(one: Interaction) -> str:
     names = " and ".join(one.factors)
     if one.found is not False or one.smallest_seen is None:
         return names
-    return f"{names} (one combination off by {percent(one.smallest_seen)} would have been seen)"
+    return f"{names} (one combination off by {either_way(one.smallest_seen)} would have been seen)"
 
 
 def interaction(one: Interaction) -> str:
@@ -297,8 +307,9 @@ def open_points(effects: Effects) -> list[str]:
     for one in effects.effects:
         if one.judgement != "open" or not one.first:
             continue
-        least, margin = percent(one.smallest_seen), percent(effects.margin)
-        seen = "" if one.smallest_seen is None else f"; a difference of {least} would have been seen"
+        margin = percent(effects.margin)
+        least = None if one.smallest_seen is None else either_way(one.smallest_seen)
+        seen = "" if least is None else f"; a difference of {least} would have been seen"
         repeats = f"{one.more_repeats} more repeat{'' if one.more_repeats == 1 else 's'}"
         more = "more than a thousand repeats" if one.more_repeats is None else repeats
         corrected = " after correction for several tests" if _excludes_none(one) else ""
