@@ -128,6 +128,8 @@ def test_a_job_of_a_named_workload_runs_alone(tmp_path: Path, capsys: pytest.Cap
         ),
         (["workloads", "four"], "`loadstone workloads` lists them"),
         (["verify", "/nothing"], "/nothing: not a bundle"),
+        # `Unused Tokens: ['j.fio']` was said, in the parser's words.
+        (["hosts", "check", "h1", "j.fio"], "`loadstone hosts` takes no more words, found 'j.fio'"),
         (["export", "csv", "/nothing"], "comes before the format: loadstone export BUNDLE csv"),
     ],
 )

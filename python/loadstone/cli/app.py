@@ -9,10 +9,11 @@ from inspect import signature
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, get_args
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 from loadstone import exitcodes
 from loadstone.errors import InputError, Where
+from loadstone.messages import say
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
@@ -102,7 +103,11 @@ def run(words: Sequence[str]) -> int:
     try:
         result = app(list(words))
     except CycloptsError as error:
-        raise InputError(str(error), where=Where("command line"), hint=_hint(words)) from error
+        said = str(error)
+        if isinstance(error, UnusedCliTokensError):
+            more = ", ".join(map(repr, error.unused_tokens or ()))
+            said = say("cli.option.too_many", verb=words[0], more=more)
+        raise InputError(said, where=Where("command line"), hint=_hint(words)) from error
     return result if isinstance(result, int) else exitcodes.DONE
 
 
