@@ -64,24 +64,24 @@ def main() -> int:
     parser.add_argument("--only", default="null,zero")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    asked = argparse.Namespace(rounds=1, seconds=given.seconds, patience=0)
+    settings = argparse.Namespace(rounds=1, seconds=given.seconds, patience=0)
     drawn = random.Random(given.seed)
-    found: dict[tuple[str, bool], list[float]] = {}
+    ratios: dict[tuple[str, bool], list[float]] = {}
     for _ in range(given.rounds):
         rounds = [(name, beside) for name in given.only.split(",") for beside in (False, True)]
         for name, beside in drawn.sample(rounds, len(rounds)):
             case = next(one for one in cases.CASES if one.name == name)
             few = dataclasses.replace(case, programs=(cases.TUNED, cases.PRODUCT))
             with an_agent() if beside else contextlib.nullcontext():
-                medians, _ = compare.compare(few, "", asked)
+                medians, _ = compare.compare(few, "", settings)
             ours, theirs = medians[cases.PRODUCT], medians[cases.TUNED]
             ratio = theirs.total_ns / ours.total_ns
             if not math.isfinite(ratio):
                 print(f"{name}: left out a round that other work disturbed", file=sys.stderr)
                 continue
-            found.setdefault((name, beside), []).append(ratio)
+            ratios.setdefault((name, beside), []).append(ratio)
     for name in given.only.split(","):
-        alone, with_one = found.get((name, False)), found.get((name, True))
+        alone, with_one = ratios.get((name, False)), ratios.get((name, True))
         if not alone or not with_one:
             print(f"{name}: no data: other work disturbed every round")
             continue

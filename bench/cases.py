@@ -120,16 +120,16 @@ CASES = (
 def targets(folder: str | None) -> Iterator[dict[str, str]]:
     """Yield a path for each kind of made target; one that cannot be made here is left out."""
     with contextlib.ExitStack() as stack:
-        made = {}
+        paths = {}
         directory = Path(stack.enter_context(measure.scratch(folder=folder)))
-        made["file"] = str(directory / "data")
+        paths["file"] = str(directory / "data")
         write(directory / "data", FILE_BYTES)
         if reason := unavailable() or (None if SHM.is_dir() else f"there is no {SHM}"):
             print(f"no loop device: {reason}", file=sys.stderr)
         else:
             memory = Path(stack.enter_context(measure.scratch(folder=str(SHM))))
-            made["loop"] = stack.enter_context(loop_devices(memory, 1, LOOP_BYTES))[0]
-        yield made
+            paths["loop"] = stack.enter_context(loop_devices(memory, 1, LOOP_BYTES))[0]
+        yield paths
 
 
 def write(path: Path, size_bytes: int) -> None:

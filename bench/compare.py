@@ -114,15 +114,15 @@ def goals_table(results: dict[str, Medians]) -> str:
     rows = []
     for case in CASES:
         for goal in case.goals if case.name in results else ():
-            found = ratio(goal, results[case.name])
+            measured = ratio(goal, results[case.name])
             sign = "≤" if goal.what == "lat" else "≥"
-            verdict = "no data" if math.isnan(found) else "yes" if met(goal, found) else "**no**"
+            verdict = "no data" if math.isnan(measured) else "yes" if met(goal, measured) else "**no**"
             rows.append(
                 [
                     case.name,
                     words[goal.what].format(goal.against),
                     f"{sign} {goal.asked:g}",
-                    f"{found:.2f}",
+                    f"{measured:.2f}",
                     verdict,
                 ]
             )
@@ -175,14 +175,14 @@ def main() -> None:
     measure.tidy_when_stopped()
     results: dict[str, Medians] = {}
     commands: dict[str, dict[str, str]] = {}
-    with cases.targets(options.folder) as made:
+    with cases.targets(options.folder) as paths:
         for case in CASES:
-            if case.name not in options.only or (case.needs and case.needs not in made):
+            if case.name not in options.only or (case.needs and case.needs not in paths):
                 continue
             if case.together and (reason := cannot_move_workers()):
                 print(f"{case.name}: left out: {reason}", file=sys.stderr)
                 continue
-            results[case.name], commands[case.name] = compare(case, made.get(case.needs, ""), options)
+            results[case.name], commands[case.name] = compare(case, paths.get(case.needs, ""), options)
     where = f"{time.strftime('%Y-%m-%d')}, Linux {platform.release()}, {'; '.join(programs.versions())}"
     print(f"{where}; medians of {options.rounds} rounds of {options.seconds:g} s\n")
     print(costs_table(results), goals_table(results), sep="\n\n")

@@ -150,12 +150,12 @@ def main() -> None:
     options = arguments()
     measure.tidy_when_stopped()
     rows: list[list[str]] = []
-    with cases.targets(options.folder) as made:
+    with cases.targets(options.folder) as paths:
         for target in options.only:
             needs = TARGETS[target]["filename"].strip("{}")
-            if needs in made:
+            if needs in paths:
                 for depth in options.depths:
-                    rows += row(target, depth, made[needs], options)
+                    rows += row(target, depth, paths[needs], options)
     where = f"{time.strftime('%Y-%m-%d')}, Linux {platform.release()}, {'; '.join(programs.versions())}"
     print(f"{where}; medians of {options.rounds} rounds of {options.seconds:g} s\n")
     print(markdown(HEAD, rows))

@@ -37,14 +37,16 @@ def texts(reference: str, folder: str) -> list[str]:
     listed = subprocess.run(
         ["git", "ls-tree", "-r", "--name-only", reference, folder], capture_output=True, text=True, check=True
     )
-    found = []
+    shown_texts = []
     for name in (one for one in listed.stdout.split() if one.endswith((".py", ".html"))):
         code = subprocess.run(
             ["git", "show", f"{reference}:{name}"], capture_output=True, text=True, check=True
         )
         if name.endswith(".py"):
-            found += [(name, text) for node in ast.walk(ast.parse(code.stdout)) if (text := shown(node))]
-    return [text for _, text in found]
+            shown_texts += [
+                (name, text) for node in ast.walk(ast.parse(code.stdout)) if (text := shown(node))
+            ]
+    return [text for _, text in shown_texts]
 
 
 def shown(node: ast.AST) -> str | None:

@@ -133,8 +133,8 @@ def _engine(file: Path, folder: Path, kind: str) -> list[str]:
     plan = folder / "plan.json"
     # As a session writes it; `loadstone plan` prints it for people, twice as long. On /dev/zero
     # it is kept on the ring: otherwise there would be no depth to see.
-    made = programs.plan(file, *(["--keep-ioengine"] if kind == "zero" else []))
-    plan.write_text(json.dumps(json.loads(made), separators=(",", ":")))
+    document = programs.plan(file, *(["--keep-ioengine"] if kind == "zero" else []))
+    plan.write_text(json.dumps(json.loads(document), separators=(",", ":")))
     return [str(find()), "run", str(plan), "--out", str(folder / "scale.out")]
 
 
@@ -158,8 +158,8 @@ def places(kind: str, count: int) -> Iterator[list[str]]:
 
 def shapes() -> list[Shape]:
     """The sweep."""
-    found = [Shape("zero", n, 1, total // n) for total in OUTSTANDING for n in TARGETS]
-    return [shape for shape in found if shape.iodepth <= MOST_DEPTH]
+    candidates = [Shape("zero", n, 1, total // n) for total in OUTSTANDING for n in TARGETS]
+    return [shape for shape in candidates if shape.iodepth <= MOST_DEPTH]
 
 
 def published() -> list[Shape]:

@@ -77,11 +77,11 @@ class VirtualSeconds:
 
     def stop(self) -> dict[str, Any]:
         """Write a row for each second of the virtual clock."""
-        told = self._sampler.stop()
+        cost = self._sampler.stop()
         for second in range(self._seconds if self._read else 0):
             like = self._read[second % len(self._read)]
             self._write(like | {"t_ns": (second + 1) * SECOND_NS, "dt_ns": SECOND_NS})
-        return told
+        return cost
 
 
 def length_s(plan: Plan) -> float:
@@ -100,14 +100,14 @@ def run(path: Path, options: Sequence[str], jobs: Sequence[str], seed: int, inte
     device = steady_device(6_000_000, seed=seed, servers=96, write_ns=9_000_000, service="exponential")
     backend = BackendSim(device=device)
     workers = tuple(worker.model_copy(update={"backend": backend}) for worker in plan.workers)
-    asked = RunRequest(
+    request = RunRequest(
         request={"argv": ["loadstone", "run", "sizes.fio"], "cwd": "/", "front_end": "run", "options": {}},
         inputs={"sizes.fio": text.encode()},
         workload_json=workload.model_dump_json(),
         notes=[],
     )
-    made = plan.model_copy(update={"workers": workers})
-    outcome = run_plan(made, asked=asked, out_dir=path, means=Means(sampler=VirtualSeconds))  # type: ignore[arg-type] # it stands in
+    simulated_plan = plan.model_copy(update={"workers": workers})
+    outcome = run_plan(simulated_plan, asked=request, out_dir=path, means=Means(sampler=VirtualSeconds))  # type: ignore[arg-type] # it stands in
     if outcome.error is not None:
         raise outcome.error
 
@@ -220,12 +220,12 @@ def study(path: Path, seed: int, runs: int) -> None:
 
 def measured(what: str, command: Sequence[str]) -> str:
     """Run a command and return its row of the table."""
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", MEASURE, *command], check=True, capture_output=True, text=True
     )
-    code, wall_s, cpu_s, rss_kib = told.stdout.split()
+    code, wall_s, cpu_s, rss_kib = process.stdout.split()
     if code != "0":
-        sys.stderr.write(told.stderr)
+        sys.stderr.write(process.stderr)
     size = f"{int(rss_kib) / 1024:.0f} MiB"
     return f"| {what} | {float(wall_s):.1f} s | {float(cpu_s):.1f} s | {size} | {code} |"
 
@@ -239,13 +239,13 @@ def main() -> int:
     options = parser.parse_args()
     place: Path = options.directory
     place.mkdir(parents=True, exist_ok=True)
-    made: list[tuple[str, Callable[[Path], None]]] = [
+    makers: list[tuple[str, Callable[[Path], None]]] = [
         ("short", lambda path: many_jobs(path, 30, SECOND_NS // 2)),
         ("hour", lambda path: hour(path, options.hour)),
         ("before", lambda path: study(path, 1, options.runs)),
         ("after", lambda path: study(path, 1001, options.runs)),
     ]
-    for name, make in made:
+    for name, make in makers:
         if not (place / name).exists():
             began = time.monotonic()
             make(place / name)

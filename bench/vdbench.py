@@ -69,8 +69,8 @@ def once(name: str, words: list[str], folder: Path, job: str) -> measure.Measure
 
 def ratio(ours: float, theirs: float) -> str:
     """Return ours over theirs, or that there is nothing to divide."""
-    found = ours / theirs if theirs else math.nan
-    return "no data" if math.isnan(found) else f"{found:.2f}"
+    quotient = ours / theirs if theirs else math.nan
+    return "no data" if math.isnan(quotient) else f"{quotient:.2f}"
 
 
 def main() -> int:
@@ -84,9 +84,9 @@ def main() -> int:
     options = parser.parse_args()
     sides = {"vdbench": [str(options.vdbench.resolve())], "loadstone run": LOADSTONE}
     rows = []
-    with targets(options.folder) as made, measure.scratch() as scratch:
+    with targets(options.folder) as paths, measure.scratch() as scratch:
         for mode in options.only.split(","):
-            if (target := made.get(MODES[mode][0])) is None:
+            if (target := paths.get(MODES[mode][0])) is None:
                 continue
             short: dict[str, list[measure.MeasuredRun]] = {name: [] for name in sides}
             long: dict[str, list[measure.MeasuredRun]] = {name: [] for name in sides}
