@@ -57,10 +57,10 @@ def main() -> int:
         return 2
     wrong = 0
     for name in options.only or ATTACKS:
-        found = attack(name, options.seed)
-        wrong += found is not None
+        mistake = attack(name, options.seed)
+        wrong += mistake is not None
         print(
-            f"{name} (seed {options.seed}): {'as it should be' if found is None else 'WRONG: ' + found}",
+            f"{name} (seed {options.seed}): {'as it should be' if mistake is None else 'WRONG: ' + mistake}",
             flush=True,
         )
     tried = len(options.only or ATTACKS)

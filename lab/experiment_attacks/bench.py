@@ -142,10 +142,10 @@ class AttackBench:
     def resumed(self, out: Path, *words: str) -> EndedVerb:
         """Go on with an experiment that was killed, with consent to lose what its last run left."""
         ran = self.ran("resume", out, *words)
-        asked = re.findall(r"--i-accept-data-loss \S+", ran.err)
+        consents = re.findall(r"--i-accept-data-loss \S+", ran.err)
         return (
-            self.ran("resume", out, *words, *(word for one in asked for word in one.split()))
-            if asked
+            self.ran("resume", out, *words, *(word for one in consents for word in one.split()))
+            if consents
             else ran
         )
 

@@ -23,9 +23,9 @@ def misspelt(bench: AttackBench) -> None:
     )
     path = bench.file(bench.text().replace(right, wrong, 1))
     for action in ("plan", "run"):
-        found = bench.ran(action, path).ends(2).says(rf"did you mean '?{near}|{near}")
+        refusal = bench.ran(action, path).ends(2).says(rf"did you mean '?{near}|{near}")
         if wrong != "rate_iopps":
-            found.says(line_of(path, wrong))
+            refusal.says(line_of(path, wrong))
 
 
 def wrong_value(bench: AttackBench) -> None:

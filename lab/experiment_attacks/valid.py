@@ -114,9 +114,9 @@ def once(bench: AttackBench) -> None:
     # Direct, or nothing of it may have reached the disk when it ends, and no run is valid.
     load = LOAD.replace("bs =", "direct = 1, bs =")
     path = bench.file(bench.text(target=str(target), load=load).replace("repeats = 2", "repeats = 1"))
-    found = bench.ran("run", path).ends(0)
-    if "chance cannot be ruled out" not in found.out + found.err:
-        raise WrongError(f"does not say that nothing is known: {found.out[-800:]}")
+    ended = bench.ran("run", path).ends(0)
+    if "chance cannot be ruled out" not in ended.out + ended.err:
+        raise WrongError(f"does not say that nothing is known: {ended.out[-800:]}")
 
 
 def aliased(bench: AttackBench) -> None:
@@ -134,9 +134,9 @@ def aliased(bench: AttackBench) -> None:
         for action in ("plan", "run"):
             bench.ran(action, path).ends(2).says("budget")
         return
-    found = bench.ran("plan", path).ends(0)
-    if "cannot be told from" not in found.out:
-        raise WrongError(f"does not say what is aliased: {found.out[-800:]}")
+    ended = bench.ran("plan", path).ends(0)
+    if "cannot be told from" not in ended.out:
+        raise WrongError(f"does not say what is aliased: {ended.out[-800:]}")
 
 
 ATTACKS: Final = (
