@@ -56,10 +56,18 @@ def main() -> int:
     for kind in trial.KINDS:
         one = trial.loadstone(kind, SIZE_BYTES, SHARE)
         beside = str(trial.fio(kind, SIZE_BYTES, SHARE)[1]) if shutil.which("fio") else "–"
-        found = sum(one.found.values())
+        detected = sum(one.found.values())
         named = one.found[kind]
-        invented = len(set(one.told) - one.damaged) + max(0, found - len(one.damaged))
-        cells = [kind.replace("_", " "), len(one.injected), len(one.damaged), found, named, invented, beside]
+        invented = len(set(one.told) - one.damaged) + max(0, detected - len(one.damaged))
+        cells = [
+            kind.replace("_", " "),
+            len(one.injected),
+            len(one.damaged),
+            detected,
+            named,
+            invented,
+            beside,
+        ]
         rows.append(f"| {' | '.join(str(cell) for cell in cells)} |\n")
         sys.stderr.write(rows[-1])
         sound = sound and right(one)

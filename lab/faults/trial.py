@@ -59,8 +59,8 @@ class Faulty(Stage):
         """A loop device over the plugin's disk, seen through FUSE."""
         size = int(str(options["size"]))
         socket, file = self.folder / "nbd.sock", self.folder / "nbd.file"
-        told = [f"{name}={value}" for name, value in options.items()]
-        self._program("nbdkit", "-f", "-U", socket, "python", PLUGIN, *told)
+        arguments = [f"{name}={value}" for name, value in options.items()]
+        self._program("nbdkit", "-f", "-U", socket, "python", PLUGIN, *arguments)
         until(socket.exists, "nbdkit's socket")
         file.touch()
         self._program("nbdfuse", file, f"nbd+unix:///?socket={socket}")
@@ -90,10 +90,10 @@ def loadstone(kind: str, size_bytes: int, share: float) -> DamageTrial:
         events = bundle / "events.jsonl"
         if not events.exists():
             raise RuntimeError(done.stderr)
-        told = [json.loads(line) for line in events.read_text().splitlines()]
-        found = next(event["found"] for event in told if event["type"] == "verified")
-        places = {event["offset"]: event["kind"] for event in told if event["type"] == "damage"}
-        return DamageTrial(kind, _log(log), found, places, done.returncode)
+        records = [json.loads(line) for line in events.read_text().splitlines()]
+        counts = next(event["found"] for event in records if event["type"] == "verified")
+        places = {event["offset"]: event["kind"] for event in records if event["type"] == "damage"}
+        return DamageTrial(kind, _log(log), counts, places, done.returncode)
 
 
 def fio(kind: str, size_bytes: int, share: float) -> tuple[int, int]:
