@@ -104,12 +104,12 @@ def hold(name: str, text: str, place: Path, *, fio: str) -> FioFileRow:
     real, ours = done["fio"], done["ours"]
     taken = (bool(real.document), bool(ours.document))
     timed = bool(_TIMED.search(text))
-    told = compare.differences(real, ours, timed=timed, text=text)
+    differences = compare.differences(real, ours, timed=timed, text=text)
     shapes = compare.shapes(real, ours) if all(taken) else []
     why = "" if all(taken) else f"fio: {_first(real)} | ours: {_first(ours)}"
-    if not told:
+    if not differences:
         shutil.rmtree(place / name, ignore_errors=True)
-    return FioFileRow(name, taken, tuple(told), tuple(shapes), why)
+    return FioFileRow(name, taken, tuple(differences), tuple(shapes), why)
 
 
 def _first(done: compare.FioResult) -> str:
@@ -119,20 +119,20 @@ def _first(done: compare.FioResult) -> str:
 
 def table(rows: list[FioFileRow]) -> str:
     """Return what was found, as Markdown."""
-    made = ["| file | fio takes | ours takes | what differs | outputs |", "|---|---|---|---|---|"]
+    lines = ["| file | fio takes | ours takes | what differs | outputs |", "|---|---|---|---|---|"]
     for row in rows:
         said = "; ".join(text for text in (*row.told, row.why) if text)
         cells = [*("yes" if one else "no" for one in row.taken), said, "; ".join(row.shapes)]
-        made.append(f"| {row.name} | " + " | ".join(cell.replace("|", "/") for cell in cells) + " |")
+        lines.append(f"| {row.name} | " + " | ".join(cell.replace("|", "/") for cell in cells) + " |")
     both = [row for row in rows if all(row.taken)]
-    made += [
+    lines += [
         "",
         f"Files: {len(rows)}; fio takes {sum(row.taken[0] for row in rows)}, "
         f"ours {sum(row.taken[1] for row in rows)}, both {len(both)}; "
         f"of these the same {sum(not row.told for row in both)}, "
         f"with outputs of one shape {sum(not row.shapes for row in both)}.",
     ]
-    return "\n".join(made) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def main() -> int:
@@ -148,22 +148,22 @@ def main() -> int:
     )
     parser.add_argument("--table", type=Path)
     parser.add_argument("files", type=Path, nargs="*")
-    asked = parser.parse_args()
-    place = asked.place.resolve()
-    if asked.files:
-        jobs = [(file.name, cut.cut(file.read_text(errors="replace"))) for file in asked.files]
+    options = parser.parse_args()
+    place = options.place.resolve()
+    if options.files:
+        jobs = [(file.name, cut.cut(file.read_text(errors="replace"))) for file in options.files]
     else:
-        numbers = range(asked.first, asked.first + asked.count)
-        jobs = [(f"{asked.seed}-{at:03d}", draw.drawn(asked.seed, at, asked.about)) for at in numbers]
+        numbers = range(options.first, options.first + options.count)
+        jobs = [(f"{options.seed}-{at:03d}", draw.drawn(options.seed, at, options.about)) for at in numbers]
     rows = []
     for name, text in jobs:
-        rows.append(hold(name, text, place, fio=asked.fio))
+        rows.append(hold(name, text, place, fio=options.fio))
         row = rows[-1]
         print(f"{name} {row.taken} {row.told} {row.shapes} {row.why}", file=sys.stderr, flush=True)
-    if asked.table is None:
+    if options.table is None:
         sys.stdout.write(table(rows))
     else:
-        asked.table.write_text(table(rows))
+        options.table.write_text(table(rows))
     return 0
 
 

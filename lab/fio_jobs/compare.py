@@ -118,15 +118,15 @@ def read(directory: Path, code: int, said: str) -> FioResult:
 
 def differences(real: FioResult, ours: FioResult, *, timed: bool, text: str) -> list[str]:
     """Return what differs, in words. `timed`: the clock ends it; `text` is the job file."""
-    told: list[str] = []
+    mismatches: list[str] = []
     if real.code != ours.code:
-        told.append(f"exit {real.code}, ours {ours.code}: {_why(ours if ours.code else real)}")
+        mismatches.append(f"exit {real.code}, ours {ours.code}: {_why(ours if ours.code else real)}")
     if not (real.document and ours.document):
-        return told
+        return mismatches
     left, right = real.jobs, ours.jobs
     if [job.get("jobname") for job in left] != [job.get("jobname") for job in right]:
-        told.append(f"{len(left)} jobs, ours {len(right)}")
-        return told
+        mismatches.append(f"{len(left)} jobs, ours {len(right)}")
+        return mismatches
     drawn = any(len(set(log.size)) > 1 for log in real.logs.values())
     largest = max((size for log in real.logs.values() for size in log.size), default=0)
     mixed = any(sum(count > 0 for count in _numbers(job, "io_bytes")) > 1 for job in left)
@@ -134,42 +134,42 @@ def differences(real: FioResult, ours: FioResult, *, timed: bool, text: str) -> 
     if mixed and _VERIFIED.search(text):
         slack += largest * 4 * math.isqrt(max((len(log.size) for log in real.logs.values()), default=0))
     for one, other in zip(left, right, strict=True):
-        found = _job(one, other, timed=timed, slack=slack, flushes=not _OTHER_FLUSHES.search(text))
-        told += [f"{one['jobname']}: {said}" for said in found]
+        of_job = _job(one, other, timed=timed, slack=slack, flushes=not _OTHER_FLUSHES.search(text))
+        mismatches += [f"{one['jobname']}: {said}" for said in of_job]
     if any(job["error"] for job in left):
-        return told  # How far it got before the error is not for comparing.
+        return mismatches  # How far it got before the error is not for comparing.
     if not timed and real.files != ours.files:
         apart = sorted(set(real.files.items()) ^ set(ours.files.items()))
-        told.append(f"files: {apart[:4]}")
+        mismatches.append(f"files: {apart[:4]}")
     if len(real.logs) != len(ours.logs):
-        told.append(f"{len(real.logs)} logs, ours {len(ours.logs)}")
-        return told
+        mismatches.append(f"{len(real.logs)} logs, ours {len(ours.logs)}")
+        return mismatches
     clones = "numjobs" in text
     logs = [_in_order(done.logs) if clones else list(done.logs.values()) for done in (real, ours)]
     for real_log, our_log in zip(*logs, strict=True):
-        told += _log(real_log, our_log, timed=timed, text=text)
-    return told
+        mismatches += _log(real_log, our_log, timed=timed, text=text)
+    return mismatches
 
 
 def shapes(real: FioResult, ours: FioResult) -> list[str]:
     """Return how outputs differ in keys, fields and lines."""
-    told = []
+    mismatches = []
     theirs, mine = _keys(real.document), _keys(ours.document)
     if missing := sorted(theirs - mine):
-        told.append(f"json lacks {missing[:5]}")
+        mismatches.append(f"json lacks {missing[:5]}")
     if more := sorted(key for key in mine - theirs if not _OURS.fullmatch(key)):
-        told.append(f"json has more {more[:5]}")
+        mismatches.append(f"json has more {more[:5]}")
     fields = [sorted(line.count(";") for line in done.terse) for done in (real, ours)]
     if fields[0] != fields[1]:
-        told.append(f"terse fields {fields[0][:4]}, ours {fields[1][:4]}")
+        mismatches.append(f"terse fields {fields[0][:4]}, ours {fields[1][:4]}")
     lines = [{_skeleton(line) for line in done.human} for done in (real, ours)]
     lacking, extra = (
         [line for line in sorted(some) if line and not _CHANCE.search(line)]
         for some in (lines[0] - lines[1], lines[1] - lines[0])
     )
     if lacking or extra:
-        told.append(f"normal lacks {lacking[:4]}, has {extra[:4]}")
-    return told
+        mismatches.append(f"normal lacks {lacking[:4]}, has {extra[:4]}")
+    return mismatches
 
 
 def _keys(value: Any, at: str = "") -> set[str]:
@@ -201,23 +201,23 @@ def _why(done: FioResult) -> str:
 
 
 def _job(real: dict[str, Any], ours: dict[str, Any], *, timed: bool, slack: int, flushes: bool) -> list[str]:
-    told = []
+    mismatches = []
     if real["error"] != ours["error"]:
-        told.append(f"error {real['error']}, ours {ours['error']}")
+        mismatches.append(f"error {real['error']}, ours {ours['error']}")
     counts = [_numbers(job, "total_ios") for job in (real, ours)]
     moved = [sum(_numbers(job, "io_bytes")) for job in (real, ours)]
     for op, a, b in zip(_COUNTED, *counts, strict=True):
         if bool(a) != bool(b):
-            told.append(f"{a} {op}s, ours {b}")
+            mismatches.append(f"{a} {op}s, ours {b}")
     if timed or real["error"]:
-        return told
+        return mismatches
     if abs(moved[0] - moved[1]) > slack:
-        told.append(f"{moved[0]} bytes in {sum(counts[0])}, ours {moved[1]} in {sum(counts[1])}")
+        mismatches.append(f"{moved[0]} bytes in {sum(counts[0])}, ours {moved[1]} in {sum(counts[1])}")
     synced = [job.get("sync", {}).get("total_ios", 0) for job in (real, ours)]
     mixed = sum(count > 0 for count in counts[0]) > 1
     if flushes and not mixed and synced[0] != synced[1] and not slack:
-        told.append(f"{synced[0]} flushes, ours {synced[1]}")
-    return told
+        mismatches.append(f"{synced[0]} flushes, ours {synced[1]}")
+    return mismatches
 
 
 def _numbers(job: dict[str, Any], name: str) -> list[int]:
@@ -236,11 +236,11 @@ def _log(real: Log, ours: Log, *, timed: bool, text: str) -> list[str]:
     if not few:
         same = len(real.size) == len(ours.size)
         return [] if same else [f"{len(real.size)} lines, ours {len(ours.size)}"]
-    told = _shares("direction", real.direction, ours.direction) + _shares("size", real.size, ours.size)
+    mismatches = _shares("direction", real.direction, ours.direction) + _shares("size", real.size, ours.size)
     drawn, again = len(set(real.size)) > 1, len(set(real.offset)) < len(real.offset)
     units = [math.gcd(*log.offset) for log in (real, ours)]
     if units[0] != units[1] and few > _ENOUGH and not drawn:
-        told.append(f"offsets are multiples of {units[0]}, ours of {units[1]}")
+        mismatches.append(f"offsets are multiples of {units[0]}, ours of {units[1]}")
     begins = [min(log.offset) for log in (real, ours)]
     ends = [max(map(sum, zip(log.offset, log.size, strict=True))) for log in (real, ours)]
     runs = [log.share_in_sequence() for log in (real, ours)]
@@ -250,31 +250,31 @@ def _log(real: Log, ours: Log, *, timed: bool, text: str) -> list[str]:
     noise = (0.5 if drawn else 0.08) * touched[0] + (3 * math.sqrt(touched[0]) if again else 0)
     if not _DRAWN_FILES.search(text):
         if abs(ends[0] - ends[1]) > slack or abs(begins[0] - begins[1]) > slack:
-            told.append(f"range {begins[0]}-{ends[0]}, ours {begins[1]}-{ends[1]}")
+            mismatches.append(f"range {begins[0]}-{ends[0]}, ours {begins[1]}-{ends[1]}")
         if not timed and abs(touched[0] - touched[1]) > noise:
-            told.append(f"{touched[0]} offsets touched, ours {touched[1]}")
+            mismatches.append(f"{touched[0]} offsets touched, ours {touched[1]}")
     if not timed and not drawn and not _DRAWN_PLACES.search(text) and len(set(real.direction)) == 1:
         theirs, mine = (Counter(zip(log.offset, log.size, strict=True)) for log in (real, ours))
         if apart := sorted(((theirs - mine) + (mine - theirs)).elements()):
-            told.append(f"{len(apart)} places apart, as {apart[0]}")
+            mismatches.append(f"{len(apart)} places apart, as {apart[0]}")
     # With a depth the order of completion is the device's.
     if "iodepth" not in text and abs(runs[0] - runs[1]) > 0.1 + 2 / math.sqrt(few):
-        told.append(f"{runs[0]:.2f} in sequence, ours {runs[1]:.2f}")
+        mismatches.append(f"{runs[0]:.2f} in sequence, ours {runs[1]:.2f}")
     if _PLACED.search(text) and few > _ENOUGH:
         bins = [[begin * _BINS // max(1, ends[0]) for begin in log.offset] for log in (real, ours)]
-        told += _shares("sixteenth", bins[0], bins[1])
-    return told
+        mismatches += _shares("sixteenth", bins[0], bins[1])
+    return mismatches
 
 
 def _shares(what: str, theirs: tuple[int, ...] | list[int], ours: tuple[int, ...] | list[int]) -> list[str]:
     """Say which values' shares lie further apart than two samples of one chance do."""
     left, right = Counter(theirs), Counter(ours)
     n, m = left.total(), right.total()
-    told = []
+    mismatches = []
     for value in sorted(left.keys() | right.keys()):
         a, b = left[value] / n, right[value] / m
         pooled = (left[value] + right[value]) / (n + m)
         error = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
         if abs(a - b) > SIGMAS * error + 2 / min(n, m):
-            told.append(f"{what} {value}: {a:.3f}, ours {b:.3f}")
-    return told[:4]
+            mismatches.append(f"{what} {value}: {a:.3f}, ours {b:.3f}")
+    return mismatches[:4]

@@ -58,17 +58,17 @@ def _variable(name: str) -> str:
 
 def cut(text: str) -> str:
     """Return a job file that does the same on little: all sizes are divided by one number."""
-    found = [match for line in text.splitlines() if (match := _LINE.match(line))]
-    sizes = [_bytes(one) for match in found if match[2].lower() in _SIZES for one in match[4].split(",")]
+    settings = [match for line in text.splitlines() if (match := _LINE.match(line))]
+    sizes = [_bytes(one) for match in settings if match[2].lower() in _SIZES for one in match[4].split(",")]
     by = max(1.0, max(sizes, default=0.0) / MOST_BYTES)
     return "\n".join(_line(line, by) for line in text.splitlines()) + "\n"
 
 
 def _line(line: str, by: float) -> str:
-    found = _LINE.match(line)
-    if found is None or line.lstrip().startswith(("#", ";", "[")):
+    setting = _LINE.match(line)
+    if setting is None or line.lstrip().startswith(("#", ";", "[")):
         return line
-    before, name, between, value, after = found.groups()
+    before, name, between, value, after = setting.groups()
     return f"{before}{name}{between}{_value(name.lower(), value, by)}{after}"
 
 

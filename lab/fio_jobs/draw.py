@@ -349,14 +349,14 @@ def _about_places(rng: random.Random) -> str:
 
 def _some(rng: random.Random, count: int, before: list[str] | None = None, of: str = "all") -> list[str]:
     """Return kinds that go together, and with those before them."""
-    found: list[str] = []
+    kinds: list[str] = []
     exclude = _EXCLUDE_PLACES if of == "places" else _EXCLUDE
     for kind in rng.sample(sorted(ABOUT[of]), len(ABOUT[of])):
-        there = {*found, *(before or ())}
+        there = {*kinds, *(before or ())}
         if (
-            len(found) < count
+            len(kinds) < count
             and kind not in there
             and not any(kind in some and some & there for some in exclude)
         ):
-            found.append(kind)
-    return found
+            kinds.append(kind)
+    return kinds
