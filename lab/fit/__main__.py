@@ -35,7 +35,7 @@ def fitted() -> Fitted:
     sample = model.sample(every)
     weights = model.rounded(model.fit_weights(sample))
     probed, limited = model.fit_probed(model.believed_lines(sample, weights))
-    made = Fitted(
+    fit = Fitted(
         format=1,
         source=_source(every, hashed),
         calibrated_on=_source(later, later_hashed),
@@ -48,7 +48,7 @@ def fitted() -> Fitted:
         open_frequency=AS_TOLD,
         limited=limited,
     )
-    return made.model_copy(update=model.fit_frequencies(model.sample(later, alone=True), made))
+    return fit.model_copy(update=model.fit_frequencies(model.sample(later, alone=True), fit))
 
 
 def _source(every: Sequence[Row], hashed: str) -> FittedOn:
@@ -77,16 +77,16 @@ def main() -> int:
     options.add_argument(
         "--calibrate-on", type=Path, nargs="+", default=[], help="situations to keep and calibrate on"
     )
-    asked = options.parse_args()
-    if asked.collected:
-        lines.keep(row for path in asked.collected for row in rows.read(path))
-    if asked.calibrate_on:
-        later = (row for path in asked.calibrate_on for row in rows.read(path))
+    arguments = options.parse_args()
+    if arguments.collected:
+        lines.keep(row for path in arguments.collected for row in rows.read(path))
+    if arguments.calibrate_on:
+        later = (row for path in arguments.calibrate_on for row in rows.read(path))
         lines.keep(later, lines.CALIBRATION, several=True)
-    made = fitted()
+    fit = fitted()
     target = Path(str(resources.files("loadstone.explanations").joinpath(FILE)))
-    target.write_text(json.dumps(made.model_dump(mode="json"), indent=2) + "\n")
-    sys.stdout.write(f"fitted on {made.source.situations} situations: {target}\n")
+    target.write_text(json.dumps(fit.model_dump(mode="json"), indent=2) + "\n")
+    sys.stdout.write(f"fitted on {fit.source.situations} situations: {target}\n")
     return 0
 
 

@@ -67,12 +67,12 @@ def of(row: Row, *, probed: bool = True, removed: bool = False) -> Evidence:
     def of_cells(value: dict[str, float]) -> Floats:
         return np.array([value[one.name] for one in cells.every], np.float64)
 
-    found = {
+    finding_logs = {
         one.name: tuple(math.log(max(1.0, seen.found[rule] / max(1e-6, 1 - seen.found[rule])))
                         for rule in one.rules if rule in seen.found)
         for one in every
     }  # fmt: skip
-    most = max((len(one) for one in found.values()), default=0)
+    most = max((len(one) for one in finding_logs.values()), default=0)
     return Evidence(
         odds=np.log(cells.odds),
         measures=of_cells({one.name: float(BY_NAME[one.name].effect == "measures") for one in every}),
@@ -85,7 +85,9 @@ def of(row: Row, *, probed: bool = True, removed: bool = False) -> Evidence:
         if parts
         else np.zeros((len(cells.every), 0)),
         anything=np.array([part[1][0] for part in parts]),
-        found=np.array([[*found[one.name], *[0.0] * (most - len(found[one.name]))] for one in cells.every]),
+        found=np.array(
+            [[*finding_logs[one.name], *[0.0] * (most - len(finding_logs[one.name]))] for one in cells.every]
+        ),
         clear=of_cells(
             {one.name: float(sum(rule in checked - set(seen.found) for rule in one.rules)) for one in every}
         ),
@@ -139,8 +141,8 @@ class EvidenceTable:
             + self.clear * math.log(weights.clear)
         )
         logs -= logs.max(axis=1, keepdims=True)
-        found: Floats = logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
-        return found
+        normalised: Floats = logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
+        return normalised
 
     def _told(self, weights: Weights) -> Floats:
         """Return what all readings of a situation say together of each of its explanations.
@@ -172,29 +174,29 @@ class EvidenceTable:
         part = strange / (strange + (1 - share) * self.told)
         chances = np.exp(self.logs(weights)) * self.right * (1 - self.unknown)
         chances /= np.maximum(chances.sum(axis=1, keepdims=True), 1e-300)
-        found = (part * chances[:, :, None]).sum(axis=1) * self.used
+        surprising = (part * chances[:, :, None]).sum(axis=1) * self.used
         whole = self.used * (chances.sum(axis=1, keepdims=True) > 0)
         return {
-            name: (float(found[self.names == at].sum()), float(whole[self.names == at].sum()))
+            name: (float(surprising[self.names == at].sum()), float(whole[self.names == at].sum()))
             for at, name in enumerate(READING_NAMES)
         }
 
     def right_logs(self, weights: Weights) -> Floats:
         """Return the logarithm of the chance that is given to what is right, of each situation."""
         chances = np.exp(self.logs(weights)) * self.right
-        told: Floats = np.log(np.maximum(chances.sum(axis=1), 1e-9))
-        return told
+        logs: Floats = np.log(np.maximum(chances.sum(axis=1), 1e-9))
+        return logs
 
     def limited(self, weights: Weights) -> Floats:
         """Return the part of that in which nothing of the storage is idle."""
         chances = np.exp(self.logs(weights)) * self.measures
-        told: Floats = (chances * self.at_a_limit).sum(axis=1) / np.maximum(chances.sum(axis=1), 1e-300)
-        return told
+        share: Floats = (chances * self.at_a_limit).sum(axis=1) / np.maximum(chances.sum(axis=1), 1e-300)
+        return share
 
     def measuring(self, weights: Weights) -> Floats:
         """Return the chance that it measures the storage, of each situation."""
-        told: Floats = (np.exp(self.logs(weights)) * self.measures).sum(axis=1)
-        return told
+        chances: Floats = (np.exp(self.logs(weights)) * self.measures).sum(axis=1)
+        return chances
 
 
 def table(every: Sequence[Evidence]) -> EvidenceTable:
@@ -204,29 +206,29 @@ def table(every: Sequence[Evidence]) -> EvidenceTable:
     rules = max(1, *(one.found.shape[1] if one.found.ndim == 2 else 0 for one in every))
 
     def flat(name: str, fill: float = 0.0) -> Floats:
-        made = np.full((len(every), cells), fill)
+        array = np.full((len(every), cells), fill)
         for at, one in enumerate(every):
             value = getattr(one, name)
-            made[at, : len(value)] = value
-        return made
+            array[at, : len(value)] = value
+        return array
 
     def wide(name: str) -> Floats:
-        made = np.ones((len(every), readings))
+        array = np.ones((len(every), readings))
         for at, one in enumerate(every):
             value = getattr(one, name)
-            made[at, : len(value)] = value
-        return made
+            array[at, : len(value)] = value
+        return array
 
-    told = np.ones((len(every), cells, readings))
+    likelihoods = np.ones((len(every), cells, readings))
     names = np.zeros((len(every), readings), np.intp)
-    found = np.zeros((len(every), cells, rules))
+    finding_logs = np.zeros((len(every), cells, rules))
     used = np.zeros((len(every), readings))
     for at, one in enumerate(every):
-        told[at, : one.told.shape[0], : one.told.shape[1]] = one.told
+        likelihoods[at, : one.told.shape[0], : one.told.shape[1]] = one.told
         used[at, : one.told.shape[1]] = 1.0
         names[at, : len(one.names)] = [READING_NAMES.index(name) for name in one.names]
         if one.found.size:
-            found[at, : one.found.shape[0], : one.found.shape[1]] = one.found
+            finding_logs[at, : one.found.shape[0], : one.found.shape[1]] = one.found
     return EvidenceTable(
         odds=flat("odds", -1e9),
         measures=flat("measures"),
@@ -235,9 +237,9 @@ def table(every: Sequence[Evidence]) -> EvidenceTable:
         at_a_limit=flat("at_a_limit"),
         right=flat("right"),
         names=names,
-        told=told,
+        told=likelihoods,
         anything=wide("anything"),
         used=used,
-        found=found,
+        found=finding_logs,
         clear=flat("clear"),
     )

@@ -157,8 +157,8 @@ def fit_weights(
             return -float((listed.right_logs(tried) * weigh).sum()) - UNKNOWN_WEIGHT / 2 * unknown
 
         steps = {"maxiter": 60 if start is None else NEAR, "eps": 1e-4, "ftol": 1e-7}
-        found = minimize(loss, _point(weights), method="L-BFGS-B", options=steps)
-        weights = _weights(found.x, known)
+        optimum = minimize(loss, _point(weights), method="L-BFGS-B", options=steps)
+        weights = _weights(optimum.x, known)
         seen = listed.surprised(weights)
         whole = sum(count for _, count in seen.values())
         usual = min(MOST_SURPRISE, max(LEAST_SURPRISE, sum(strange for strange, _ in seen.values()) / whole))
@@ -174,9 +174,9 @@ def fit_weights(
 
 def rounded(weights: Weights) -> Weights:
     """Return weights as they are written: to three digits."""
-    told = weights.model_dump()
-    plain = {name: float(f"{value:.3g}") for name, value in told.items() if name != "surprises"}
-    return Weights.model_validate({**told, **plain})
+    fields = weights.model_dump()
+    plain = {name: float(f"{value:.3g}") for name, value in fields.items() if name != "surprises"}
+    return Weights.model_validate({**fields, **plain})
 
 
 def _weights(point: Floats, surprises: dict[str, float]) -> Weights:
@@ -189,12 +189,12 @@ def _weights(point: Floats, surprises: dict[str, float]) -> Weights:
 
 
 def _point(weights: Weights) -> Floats:
-    told = []
+    logits = []
     for name, (low, high) in BOUNDS.items():
         share = (math.log(getattr(weights, name)) - math.log(low)) / (math.log(high) - math.log(low))
         share = min(max(share, 1e-3), 1 - 1e-3)
-        told.append(math.log(share / (1 - share)))
-    return np.array(told)
+        logits.append(math.log(share / (1 - share)))
+    return np.array(logits)
 
 
 def undecided(row: Row) -> bool:
@@ -219,19 +219,19 @@ def _tried(row: Row, *, without: bool = False) -> TriedReadings:
 
 def fit_findings(rows: Sequence[Row], leave: Callable[[Row], bool] | None = None) -> dict[str, float]:
     """Return how often findings of each sort were right: of few, near to how sure their rule makes them."""
-    told: dict[str, list[float]] = {}
+    tallies: dict[str, list[float]] = {}
     counts = frequencies(rows, leave)
     for row in rows:
         if leave is not None and leave(row):
             continue
         kind = lines.kind_row(row)
         for rule, sure, effect in lines.findings(row["plain"]):
-            found = told.setdefault(finding_key(rule, effect, sure), [sure, 0.0, 0.0])
-            found[1] += counts[kind.name] * (rule in kind.rules)
-            found[2] += counts[kind.name]
+            tally = tallies.setdefault(finding_key(rule, effect, sure), [sure, 0.0, 0.0])
+            tally[1] += counts[kind.name] * (rule in kind.rules)
+            tally[2] += counts[kind.name]
     return {
         key: round(min(MOST, (right + LIKE * sure) / (whole + LIKE)), 2)
-        for key, (sure, right, whole) in sorted(told.items())
+        for key, (sure, right, whole) in sorted(tallies.items())
     }
 
 
@@ -296,7 +296,7 @@ def believed_lines(
     )
     used = [at for at, row in enumerate(of.rows) if undecided(row) and not (leave is not None and leave(row))]
     lies = [at for at in used if of.rows[at].get("tried_without") and not thought_of]
-    told = [
+    feature_rows = [
         row_features(of.rows[at]) | given(float(measures[at][0]), float(measures[at][1]), tried[at])
         for measures, tried, several in ((listed, of.tried, used), (removed, of.tried_removed, lies))
         for at in several
@@ -306,7 +306,7 @@ def believed_lines(
     counts += [UNKNOWN_PART * of_kind[of.rows[at]["kind"]] for at in lies]
     honest = (lines.kind_row(of.rows[at]).honest for at in (*used, *lies))
     listed_too = (*(True for _ in used), *(False for _ in lies))
-    return BelievedLines(tuple(told), tuple(honest), tuple(counts), listed_too)
+    return BelievedLines(tuple(feature_rows), tuple(honest), tuple(counts), listed_too)
 
 
 def fit_probed(of: BelievedLines) -> tuple[Logistic, float]:
@@ -336,14 +336,14 @@ def fit_frequencies(
     Of numbers with an open question of their own.
     """
     used = believed_lines(of, fitted.weights, leave, thought_of=True)
-    told = np.array([cautious(one, fitted) for one in used.told])
+    beliefs = np.array([cautious(one, fitted) for one in used.told])
     truth = np.array(used.honest, np.float64)
     is_open = np.array([one["open"] >= MOSTLY for one in used.told])
-    made = {}
+    curves = {}
     for name, mine in (("frequency", ~is_open), ("open_frequency", is_open)):
-        order = np.argsort(told[mine], kind="stable")
-        made[name] = isotonic(told[mine][order], truth[mine][order])
-    return made
+        order = np.argsort(beliefs[mine], kind="stable")
+        curves[name] = isotonic(beliefs[mine][order], truth[mine][order])
+    return curves
 
 
 @dataclass(frozen=True)
@@ -414,6 +414,6 @@ def regression(
         at = point[0] + values @ point[1:]
         return float((each * (np.logaddexp(0, at) - truth * at)).sum() + RIDGE / 2 * (point[1:] ** 2).sum())
 
-    found = minimize(loss, np.zeros(1 + len(names)), method="L-BFGS-B", bounds=bounds)
-    told_slopes = {name: round(float(at), 4) for name, at in zip(names, found.x[1:], strict=True)}
-    return Logistic(intercept=round(float(found.x[0]), 4), slopes=told_slopes)
+    optimum = minimize(loss, np.zeros(1 + len(names)), method="L-BFGS-B", bounds=bounds)
+    told_slopes = {name: round(float(at), 4) for name, at in zip(names, optimum.x[1:], strict=True)}
+    return Logistic(intercept=round(float(optimum.x[0]), 4), slopes=told_slopes)

@@ -36,20 +36,24 @@ class FitsWithout:
 
 def left_out(kept: Path | None = None) -> FitsWithout:
     """Return all of them; `kept`: where those of the present weights stand, or are kept now."""
-    told = kept.read_text().splitlines() if kept is not None and kept.exists() else []
-    known = [json.loads(line) for line in told if line.endswith("}")]
-    made = {(one["of"], one["name"]): one["fitted"] for one in known if one["weights"] == weights_digest()}
-    found: dict[tuple[str, str], Fitted] = {at: Fitted.model_validate(fitted) for at, fitted in made.items()}
-    missing = [at for at in _every() if at not in found]
+    kept_lines = kept.read_text().splitlines() if kept is not None and kept.exists() else []
+    known = [json.loads(line) for line in kept_lines if line.endswith("}")]
+    documents = {
+        (one["of"], one["name"]): one["fitted"] for one in known if one["weights"] == weights_digest()
+    }
+    fits: dict[tuple[str, str], Fitted] = {
+        at: Fitted.model_validate(fitted) for at, fitted in documents.items()
+    }
+    missing = [at for at in _every() if at not in fits]
     for at, fitted in _fits(missing) if missing else ():
-        found[at] = fitted
+        fits[at] = fitted
         if kept is not None:
             line = {"weights": weights_digest(), "of": at[0], "name": at[1]}
             with kept.open("a") as file:
                 file.write(json.dumps({**line, "fitted": fitted.model_dump(mode="json")}) + "\n")
     return FitsWithout(
-        {name: one for (of, name), one in found.items() if of == "kind"},
-        {name: one for (of, name), one in found.items() if of == "family"},
+        {name: one for (of, name), one in fits.items() if of == "kind"},
+        {name: one for (of, name), one in fits.items() if of == "family"},
     )
 
 
@@ -81,7 +85,7 @@ def _without(
     of_device = any(leave(row) for row in sample.rows)
     weights = model.rounded(model.fit_weights(sample, leave, whole.weights)) if of_device else whole.weights
     probed, limited = model.fit_probed(model.believed_lines(sample, weights, leave))
-    made = whole.model_copy(
+    fit = whole.model_copy(
         update={
             "weights": weights,
             "findings": model.fit_findings(every, leave),
@@ -91,7 +95,7 @@ def _without(
             "limited": limited,
         }
     )
-    return made.model_copy(update=model.fit_frequencies(later, made, leave))
+    return fit.model_copy(update=model.fit_frequencies(later, fit, leave))
 
 
 if __name__ == "__main__":
