@@ -43,7 +43,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     known = _rows(PAGE)
     every = [(fault, way) for way in EVERY_WAY for fault in FAULTS if way in fault.transports]
-    asked = [
+    pending = [
         (fault, way)
         for fault, way in every
         if given.only in fault.name
@@ -52,15 +52,15 @@ def main() -> int:
     ]
     wrong = 0
     with NamespaceHosts(2) as hosts:
-        for fault, way in asked:
+        for fault, way in pending:
             row, right = staged(fault, hosts, way)
             wrong += not right
             print(row, flush=True)
             known[fault.name, way] = row
             there = [known[one.name, by] for one, by in every if (one.name, by) in known]
-            told = f"{len(there)} of {len(every)} rows were staged."
-            PAGE.write_text(HEAD + "\n".join(there) + f"\n\n{told}\n")
-    print(f"{len(asked)} rows, {wrong} not as they should be")
+            coverage = f"{len(there)} of {len(every)} rows were staged."
+            PAGE.write_text(HEAD + "\n".join(there) + f"\n\n{coverage}\n")
+    print(f"{len(pending)} rows, {wrong} not as they should be")
     return 1 if wrong else 0
 
 

@@ -159,10 +159,10 @@ def main() -> int:
                 for name in hosts.names:
                     hosts.sweep(name)
     wrong = sum(bool(one["wrong"]) for one in known.values())
-    told = f"{len(known)} draws, {wrong} not as they should be"
-    print(told)
+    summary = f"{len(known)} draws, {wrong} not as they should be"
+    print(summary)
     if given.write:
-        PAGE.write_text(HEAD + "\n".join(_row(known[seed]) for seed in sorted(known)) + f"\n\n{told}.\n")
+        PAGE.write_text(HEAD + "\n".join(_row(known[seed]) for seed in sorted(known)) + f"\n\n{summary}.\n")
     return 1 if wrong else 0
 
 
@@ -189,8 +189,8 @@ def _row(line: dict[str, object]) -> str:
 def attacked(draw: Draw, hosts: NamespaceHosts) -> Struck:
     """Strike one command, and look at everything it may leave."""
     struck = Struck(draw)
-    with tempfile.TemporaryDirectory(prefix="loadstone-hosts-attack-") as made:
-        place = Path(made)
+    with tempfile.TemporaryDirectory(prefix="loadstone-hosts-attack-") as directory:
+        place = Path(directory)
         own, small = place / "tmp", place / "small"
         for path in (own, small, place / "shim"):
             path.mkdir()
@@ -253,37 +253,37 @@ def _strike_one(struck: Struck, hosts: NamespaceHosts, place: Path) -> None:
 
 
 def _wrong(draw: Draw, trial: HostsTrial, gone_s: float | None) -> list[str]:
-    found = []
+    mistakes = []
     if "Traceback" in trial.said:
-        found.append("it told a traceback: " + trial.said[-300:])
+        mistakes.append("it told a traceback: " + trial.said[-300:])
     if draw.fault == COORDINATOR and (gone_s is None or gone_s > ENGINES_GONE_S):
-        found.append("engines gone " + ("never" if gone_s is None else f"after {gone_s:.2f} s"))
+        mistakes.append("engines gone " + ("never" if gone_s is None else f"after {gone_s:.2f} s"))
     if trial.code not in {0, 1, 2, 130} and (draw.fault, trial.code) != (COORDINATOR, -signal.SIGKILL):
-        found.append(f"code {trial.code}: {trial.said[-200:]}")
+        mistakes.append(f"code {trial.code}: {trial.said[-200:]}")
     struck = trial.hosts.names if draw.fault.startswith("all") else [draw.host]
     if trial.code == 1 and ("hint:" not in trial.said or not any(name in trial.said for name in struck)):
-        found.append("host or remedy is not named")
-    return found
+        mistakes.append("host or remedy is not named")
+    return mistakes
 
 
 def _left(draw: Draw, trial: HostsTrial, place: Path) -> list[str]:
     """Say what stayed: processes, mounts, temporary files, records of who uses a host."""
-    found = [trial.back()] if "LEFT" in trial.back() else []
+    leftovers = [trial.back()] if "LEFT" in trial.back() else []
     mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
     ours = {str(place / "small")}
-    found += [f"mount {one} is left" for one in mounts if one.startswith(str(place)) and one not in ours]
+    leftovers += [f"mount {one} is left" for one in mounts if one.startswith(str(place)) and one not in ours]
     if "killed" in draw.fault:
         # Who is killed removes nothing; the next program does.
         temporary.remove_abandoned(place / "tmp")
     files = sorted(path.name for path in (place / "tmp").iterdir())
-    found += [f"temporary: {', '.join(files)[:120]}"] if files else []
+    leftovers += [f"temporary: {', '.join(files)[:120]}"] if files else []
     spaces = {
         f"net:[{Path(f'/run/netns/{trial.hosts.space(name)}').stat().st_ino}]" for name in trial.hosts.names
     }
-    found += [
+    leftovers += [
         f"{path} is held" for path in Path("/tmp/loadstone-agents").glob("*.json") if _held(path, spaces)
     ]
-    return found
+    return leftovers
 
 
 def _held(path: Path, spaces: set[str]) -> bool:
@@ -304,8 +304,8 @@ def _kept_of(trial: HostsTrial) -> str:
     if not study.exists():
         return trial.kept()
     record = json.loads(study.read_text())
-    told = [str(point["status"]) for point in record["points"]]
-    runs = ", ".join(f"{told.count(one)} {one}" for one in dict.fromkeys(told))
+    statuses = [str(point["status"]) for point in record["points"]]
+    runs = ", ".join(f"{statuses.count(one)} {one}" for one in dict.fromkeys(statuses))
     return f"study {record['status']}, runs: {runs or 'none'}"
 
 
@@ -337,8 +337,8 @@ def _struck(draw: Draw, trial: HostsTrial) -> list[int] | None:
         "coordinator": trial.coordinator,
         "Ctrl-C": lambda: trial.coordinator()[:1],
     }
-    found = processes.get(draw.fault.removesuffix(" killed").removesuffix(" frozen"))
-    return None if found is None else found()
+    listing = processes.get(draw.fault.removesuffix(" killed").removesuffix(" frozen"))
+    return None if listing is None else listing()
 
 
 def _strike(draw: Draw, trial: HostsTrial, frozen: list[int]) -> Callable[[], None]:
@@ -380,7 +380,7 @@ def _signal(pid: int, number: int) -> None:
 
 def _ssh_of(trial: HostsTrial, address: str) -> list[int]:
     """Processes of ssh to an address that this trial's coordinator started."""
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
@@ -392,8 +392,8 @@ def _ssh_of(trial: HostsTrial, address: str) -> list[int]:
                 continue
             key = str(trial.hosts.directory).encode()
             if words[0] == b"ssh" and address.encode() in words and any(key in word for word in words):
-                found.append(int(entry.name))
-    return found
+                pids.append(int(entry.name))
+    return pids
 
 
 def _unreadable(trial: HostsTrial) -> list[str]:

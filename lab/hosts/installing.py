@@ -134,10 +134,10 @@ def _installed(name: str, said: str, hosts: NamespaceHosts, home: Home, wheels: 
         run='transport = "pipe"', hosts={"h1": f'program = ["{PLACE}/venv/bin/loadstone"]'}
     )
     done = _loadstone("hosts", "install", str(toml), "--wheels", str(wheels))
-    told = (done.stdout + done.stderr).strip()
-    print(f"{name}: code {done.returncode}\n  " + "\n  ".join(told.splitlines()))
+    reply = (done.stdout + done.stderr).strip()
+    print(f"{name}: code {done.returncode}\n  " + "\n  ".join(reply.splitlines()))
     if said:
-        right = done.returncode != 0 and said in told
+        right = done.returncode != 0 and said in reply
     else:
         job = home.path / "job.fio"
         job.write_text(JOB)

@@ -114,8 +114,8 @@ def main() -> int:
         print(f"not run: {why}")
         return 0
     pages, wrong = [HEAD], 0
-    with NamespaceHosts(4) as hosts, tempfile.TemporaryDirectory(prefix="loadstonejobfiles") as made:
-        directory = Path(made)
+    with NamespaceHosts(4) as hosts, tempfile.TemporaryDirectory(prefix="loadstonejobfiles") as place:
+        directory = Path(place)
         for name in ("one", "two", "alone", "shared"):
             (directory / name).write_bytes(os.urandom(4 << 20))
         (directory / "tree_of_all").mkdir()
@@ -166,11 +166,11 @@ def _run(directory: Path, file: str, title: str, addresses: dict[str, str]) -> t
     lines += ["| run | host | jobs | I/Os |", "|---|---|---|---|"]
     right = bool(runs)
     for run in runs:
-        told = json.loads((run / "result.json").read_text())
-        total = told["total"]["operations"]
-        sum_ = sum(host["ops"] for host in told["hosts"])
+        document = json.loads((run / "result.json").read_text())
+        total = document["total"]["operations"]
+        sum_ = sum(host["ops"] for host in document["hosts"])
         right = right and total == sum_ > 0
-        for host in told["hosts"]:
+        for host in document["hosts"]:
             plan = json.loads((run / "hosts" / host["name"] / "plan.json").read_text())
             jobs = ", ".join(dict.fromkeys(unit["name"] for unit in plan["units"]))
             jobs = jobs.replace(str(directory), "DIR")

@@ -104,7 +104,7 @@ class NamespaceHosts:
     def agents(self, name: str) -> list[int]:
         """Processes of agents on a host."""
         space = Path(f"/run/netns/{self.space(name)}").stat().st_ino
-        found = []
+        pids = []
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
                 if not entry.name.isdecimal() or (entry / "ns" / "net").stat().st_ino != space:
@@ -114,30 +114,30 @@ class NamespaceHosts:
                 is_worker = b"worker" in words and b"loadstone" in words
                 is_agent = b"agent" in words or is_worker or b"loadstone.hosts.agent" in words
                 if is_agent and b"python" in words[0]:
-                    found.append(int(entry.name))
-        return found
+                    pids.append(int(entry.name))
+        return pids
 
     def engines(self, name: str) -> list[int]:
         """Processes of engines on a host."""
         space = Path(f"/run/netns/{self.space(name)}").stat().st_ino
-        found = []
+        pids = []
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
                 if not entry.name.isdecimal() or (entry / "ns" / "net").stat().st_ino != space:
                     continue
                 if (entry / "comm").read_text().startswith("loadstone-eng"):
-                    found.append(int(entry.name))
-        return found
+                    pids.append(int(entry.name))
+        return pids
 
     def processes(self, name: str) -> list[int]:
         """All processes of a host, its ssh server among them."""
         space = Path(f"/run/netns/{self.space(name)}").stat().st_ino
-        found = []
+        pids = []
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
                 if entry.name.isdecimal() and (entry / "ns" / "net").stat().st_ino == space:
-                    found.append(int(entry.name))
-        return found
+                    pids.append(int(entry.name))
+        return pids
 
     def sweep(self, name: str) -> None:
         """Remove what a trial left on a host: processes, and bundles that were not collected."""

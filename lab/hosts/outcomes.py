@@ -21,10 +21,10 @@ ROOM_S = 4.0
 
 def clock_is_told(trial: HostsTrial) -> bool:
     """Whether the watched host's clock is said to be three seconds ahead, within its error."""
-    told = next(
+    words = next(
         (note for note in trial.notes if note.startswith("clock of nas")), "0 0 0 0 0 0 0 0 9"
     ).split()
-    return complete(trial) and abs(float(told[5]) - 3) <= float(told[8]) + 0.1
+    return complete(trial) and abs(float(words[5]) - 3) <= float(words[8]) + 0.1
 
 
 def wrote_no_more(trial: HostsTrial) -> bool:

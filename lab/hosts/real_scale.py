@@ -106,16 +106,16 @@ def measured(count: int, seconds: int, transport: str) -> dict[str, Any]:
     """Run on so many hosts for so many seconds."""
     with (
         NamespaceHosts(count, name="hostsscale") as hosts,
-        tempfile.TemporaryDirectory(prefix="loadstone-hosts-scale-") as made,
+        tempfile.TemporaryDirectory(prefix="loadstone-hosts-scale-") as directory,
     ):
         # Their interpreters start on two CPUs; a host that is late is not lost.
         settings = f'transport = "{transport}"\nconnect_s = 3000\nlost_after_s = 300\nlead_s = 20'
         file = read_hosts_file(hosts.hosts_toml(run=settings))
-        asked = read_jobfiles([TextSource(JOB, name="scale.fio")])
+        workload = read_jobfiles([TextSource(JOB, name="scale.fio")])
         seen = CountingDisplay(hosts, seconds)
         request = HostsRequest(
-            asked=RunRequest(request={}, inputs={}, workload_json=asked.model_dump_json(), notes=[]),
-            out_dir=Path(made) / "out",
+            asked=RunRequest(request={}, inputs={}, workload_json=workload.model_dump_json(), notes=[]),
+            out_dir=Path(directory) / "out",
             consent=Consent(),
             holder=new_number(),
             progress=seen,
@@ -123,7 +123,7 @@ def measured(count: int, seconds: int, transport: str) -> dict[str, Any]:
         )
         began_s = time.monotonic()
         with KeptAgents(file) as agents:
-            todo = works_of_hosts(asked, JobChanges(), file, {}, {}, rate=None, calibration=False)
+            todo = works_of_hosts(workload, JobChanges(), file, {}, {}, rate=None, calibration=False)
             outcome = run_on_hosts(todo, file, agents.link, request, result=SealedFigures().document)
         whole_s = time.monotonic() - began_s
         return {

@@ -44,10 +44,10 @@ def main() -> int:
 
 
 def one_plan() -> Plan:
-    made = plans.plan(
+    document = plans.plan(
         [plans.target("/dev/null", "char")], [plans.stream()], [plans.worker(plans.NULL)], interval_ns=10**9
     )
-    return Plan.model_validate_json(json.dumps(made))
+    return Plan.model_validate_json(json.dumps(document))
 
 
 def live(count: int, seconds: int = 120) -> dict[str, float]:
@@ -89,11 +89,11 @@ def simulated(count: int) -> dict[str, Any]:
     names = [f"h{number}" for number in range(count)]
     phases = Phases(names, 0.0, "stop", PhaseLimits())
     began_s = time.process_time()
-    told: list[Do] = []
+    actions: list[Do] = []
 
     def do(doing: list[Do]) -> None:
         for one in doing:
-            told.append(one)
+            actions.append(one)
             if isinstance(one, Decide):
                 do(phases.decided(1.0, go=True))
 
@@ -113,8 +113,8 @@ def simulated(count: int) -> dict[str, Any]:
         do(phases.passed(5.0 + step / 100))
     look_s = (time.process_time() - began_s) / 50
     do(phases.lost(names[0], "staged", 6.0))
-    stops = sum(isinstance(one, Ask) and one.what == "stop" for one in told)
-    starts = sum(isinstance(one, SetStart) for one in told)
+    stops = sum(isinstance(one, Ask) and one.what == "stop" for one in actions)
+    starts = sum(isinstance(one, SetStart) for one in actions)
     return {
         "hosts": count,
         "through_all_phases_s": round(through_s, 3),
@@ -179,9 +179,9 @@ def merge(count: int, seconds: int) -> dict[str, Any]:
             writer.event(event)
         told_s = time.monotonic() - began_s
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        made = summarise(Bundle(root / "run", {"status": "complete"}))
-        data = made.total.data
-        hosts = made.totals("host")
+        summary = summarise(Bundle(root / "run", {"status": "complete"}))
+        data = summary.total.data
+        hosts = summary.totals("host")
         whole_s = time.monotonic() - began_s
         operations = 0 if data is None else data.operations
         writer.close()

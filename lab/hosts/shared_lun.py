@@ -149,7 +149,7 @@ def wrong(lun: SharedLun) -> list[str]:
     """Try it in all ways; return what is not as it should be."""
     consent = [f"--i-accept-data-loss={name}:{device}" for name, device in lun.devices.items()]
     before = lun.image.read_bytes()
-    found = []
+    mistakes = []
     for words, named in (
         (consent, "--divide"),
         (["--divide"], consent[0].partition("=")[2]),
@@ -158,9 +158,9 @@ def wrong(lun: SharedLun) -> list[str]:
         tried = lun.attempt(*words)
         print(f"{' '.join(words)}: code {tried.code}: {tried.said.strip()}", flush=True)
         if tried.code != 2 or named not in tried.said or any(tried.written.values()):
-            found.append(f"{words}: code {tried.code}, {tried.written}: {tried.said}")
+            mistakes.append(f"{words}: code {tried.code}, {tried.written}: {tried.said}")
     if lun.image.read_bytes() != before:
-        found.append("a run that was refused changed the LUN")
+        mistakes.append("a run that was refused changed the LUN")
     tried = lun.attempt("--divide", *consent)
     spans = {
         name: (len(parts), min(low for low, _ in parts), max(high for _, high in parts))
@@ -171,18 +171,18 @@ def wrong(lun: SharedLun) -> list[str]:
         f"--divide with consent: code {tried.code}: writes, first and last byte by host: {spans}", flush=True
     )
     if tried.code or len(spans) < len(lun.devices):
-        found.append(f"code {tried.code}, {spans}: {tried.said}")
+        mistakes.append(f"code {tried.code}, {spans}: {tried.said}")
     borders = sorted(span[1:] for span in spans.values())
     if any(high > low for (_, high), (low, _) in itertools.pairwise(borders)):
-        found.append(f"the hosts wrote over each other: {spans}")
+        mistakes.append(f"the hosts wrote over each other: {spans}")
     after = lun.image.read_bytes()
     changed = [at for at in range(0, SIZE_BYTES, 4096) if after[at : at + 4096] != before[at : at + 4096]]
     logged = {at for parts in tried.written.values() for low, high in parts for at in range(low, high, 4096)}
     if not changed or set(changed) - logged:
-        found.append(
+        mistakes.append(
             f"{len(changed)} blocks changed, of which {len(set(changed) - logged)} are not in the log"
         )
-    return found
+    return mistakes
 
 
 def main() -> int:
@@ -191,13 +191,13 @@ def main() -> int:
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with (
-        tempfile.TemporaryDirectory(prefix="loadstone-hosts-lun-") as made,
+        tempfile.TemporaryDirectory(prefix="loadstone-hosts-lun-") as directory,
         NamespaceHosts(2, name="hostslun") as hosts,
-        SharedLun(hosts, Path(made)) as lun,
+        SharedLun(hosts, Path(directory)) as lun,
     ):
-        found = wrong(lun)
-    print("\n".join(found) or "as it should")
-    return 1 if found else 0
+        mistakes = wrong(lun)
+    print("\n".join(mistakes) or "as it should")
+    return 1 if mistakes else 0
 
 
 if __name__ == "__main__":

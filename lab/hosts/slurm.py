@@ -141,8 +141,8 @@ def run_by_srun(slurm: Slurm, place: Path) -> dict[str, Any]:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{done.stderr}\n{slurm.said()[-3000:]}")
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
 
 
 def main() -> int:
@@ -153,11 +153,11 @@ def main() -> int:
     with (
         NamespaceHosts(2, name="hostsslurm") as hosts,
         Slurm(hosts) as slurm,
-        tempfile.TemporaryDirectory() as made,
+        tempfile.TemporaryDirectory() as directory,
     ):
-        told = run_by_srun(slurm, Path(made))
-    ops = {host["name"]: host["ops"] for host in told["hosts"]}
-    print(f"{told['total']['operations']} I/Os of {ops}")
+        document = run_by_srun(slurm, Path(directory))
+    ops = {host["name"]: host["ops"] for host in document["hosts"]}
+    print(f"{document['total']['operations']} I/Os of {ops}")
     return 0 if ops == dict.fromkeys(ops, OPERATIONS) and len(ops) == 2 else 1
 
 

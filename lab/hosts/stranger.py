@@ -32,15 +32,15 @@ def endless() -> None:
 def liar() -> None:
     """A greeting of this version, clocks that go backwards, and a Plan that is none."""
     say(type="up")
-    told = 2**62
+    clock_ns = 2**62
     for line in sys.stdin:
         order = json.loads(line)
-        told -= 10**9
+        clock_ns -= 10**9
         match order["do"]:
             case "hello":
                 say(type="hello", version=__version__, host_name="liar", cpus=-1)
             case "ping":
-                say(type="pong", id=order["id"], monotonic_ns=told, unix_ns=-told)
+                say(type="pong", id=order["id"], monotonic_ns=clock_ns, unix_ns=-clock_ns)
             case "check":
                 say(type="checked", targets=[{"path": "/"}], plan="{}", notes=[], doctor=[])
 

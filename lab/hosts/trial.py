@@ -78,8 +78,8 @@ class HostsTrial:
         path.write_text(job.format(file=data, seconds=seconds))
         way = f'transport = "{self.transport}"' if self.standing is None else self.standing.settings
         toml = self.hosts.hosts_toml(run=f"{way}\n{run}", hosts=hosts)
-        asked = [*verb, *([] if verb[0] == "experiment" else [str(path)])]
-        words = [sys.executable, "-m", "loadstone", *asked, "--hosts", str(toml)]
+        verb_words = [*verb, *([] if verb[0] == "experiment" else [str(path)])]
+        words = [sys.executable, "-m", "loadstone", *verb_words, "--hosts", str(toml)]
         words += ["--out", str(self.out), "--no-report", "--no-calibration", *more]
         self.process = subprocess.Popen(
             words,
@@ -182,11 +182,13 @@ class HostsTrial:
             return there or "nothing was begun"
         if not list((self.out / "hosts").glob("*/manifest.json")) and there:
             return f"partial, without figures; {there}"
-        made = summarise(Bundle.open(self.out))
-        hosts = [part.name for part in (made.bundle.hosts.hosts if made.bundle.hosts else ()) if part.bundle]
-        data = made.total.data
+        summary = summarise(Bundle.open(self.out))
+        hosts = [
+            part.name for part in (summary.bundle.hosts.hosts if summary.bundle.hosts else ()) if part.bundle
+        ]
+        data = summary.total.data
         ops = 0 if data is None else data.operations
-        return f"{made.status}: {ops} I/Os of {', '.join(hosts) or 'no host'}"
+        return f"{summary.status}: {ops} I/Os of {', '.join(hosts) or 'no host'}"
 
     def back(self) -> str:
         """Say what is left on the hosts."""

@@ -40,8 +40,8 @@ def watched_clock_off(trial: HostsTrial) -> None:
     trial.finish()
     result = trial.out / "result.json"
     if result.exists():
-        told = json.loads(result.read_text())["watched"]["nas"]
-        off_s, error_s = told["clock_offset_s"], told["clock_error_s"]
+        watched = json.loads(result.read_text())["watched"]["nas"]
+        off_s, error_s = watched["clock_offset_s"], watched["clock_error_s"]
         trial.notes.append(f"clock of nas off by {off_s:.2f} s ± {error_s:.2f} s")
 
 
