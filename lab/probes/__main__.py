@@ -76,45 +76,45 @@ def main() -> int:
     options.add_argument("--left-out", type=Path, help="file that keeps the fits without a kind or a family")
     options.add_argument("--run-by", default=COMMAND, help="what was run, as the pages say it")
     options.add_argument("--check", action="store_true", help="end with 1 where something is far off")
-    asked = options.parse_args()
-    ranges = [tuple(int(word) for word in one.split(":")) for one in asked.seeds]
-    told = (row for path in asked.more for row in rows.read(path))
-    every = [row for row in told if any(first <= row["seed"] <= last for first, last in ranges)]
+    arguments = options.parse_args()
+    ranges = [tuple(int(word) for word in one.split(":")) for one in arguments.seeds]
+    given_rows = (row for path in arguments.more for row in rows.read(path))
+    every = [row for row in given_rows if any(first <= row["seed"] <= last for first, last in ranges)]
     if not every:
         for first, last in ranges:
             for row in rows.collect(
-                first, last, asked.keep, asked.each, bundles=asked.bundles, kinds=asked.kinds
+                first, last, arguments.keep, arguments.each, bundles=arguments.bundles, kinds=arguments.kinds
             ):
                 every.append(row)
                 sys.stderr.write(f"{row['seed']} {row['kind']} {row.get('failed', '')}\n")
     failed = sum("failed" in row for row in every)
     used = [row for row in every if "failed" not in row and rows.counts(row)]
-    left_out = without.FitsWithout() if asked.whole else without.left_out(asked.left_out)
+    left_out = without.FitsWithout() if arguments.whole else without.left_out(arguments.left_out)
     scored = tables.score(used, FITTED, left_out.kinds, left_out.families)
-    earlier = [row for path in asked.looked_at for row in rows.read(path)]
+    earlier = [row for path in arguments.looked_at for row in rows.read(path)]
     looked_at = [row for row in earlier if "failed" not in row and rows.counts(row)]
     drawn = page.DrawnSituations(
-        asked.run_by,
+        arguments.run_by,
         sum(last - first + 1 for first, last in ranges),
         len(every),
         failed,
         REAL,
         tables.score(looked_at, FITTED, left_out.kinds, left_out.families),
     )
-    if "probes" in asked.write:
+    if "probes" in arguments.write:
         (DOCS / "probes-tried.md").write_text(page.probes(scored, FITTED, drawn))
-    if "verdicts" in asked.write:
+    if "verdicts" in arguments.write:
         real = page.RealLines(
-            *(rows.read(path) if path else [] for path in (asked.real, asked.honest)),
-            [row for path in asked.outside for row in rows.read(path)],
+            *(rows.read(path) if path else [] for path in (arguments.real, arguments.honest)),
+            [row for path in arguments.outside for row in rows.read(path)],
         )
-        costs = cost.read(asked.cost) if asked.cost else []
+        costs = cost.read(arguments.cost) if arguments.cost else []
         (DOCS / "verdicts.md").write_text(page.verdicts(scored, FITTED, drawn, real, costs))
     sys.stdout.write("\n".join([*tables.summary(scored), "", *tables.by_kind(scored), ""]))
-    found = wrong(scored) if asked.check else []
-    for text in found:
+    mistakes = wrong(scored) if arguments.check else []
+    for text in mistakes:
         sys.stderr.write(f"{text}\n")
-    return 1 if found else 0
+    return 1 if mistakes else 0
 
 
 if __name__ == "__main__":

@@ -34,16 +34,16 @@ def kind_of(seed: int) -> SituationKind:
 def healthy(kind: SituationKind, seed: int) -> Situation:
     """Draw the device and the job, without a cause."""
     chance = random.Random(f"{kind.name}-{seed}")
-    made = bare(kind.name, seed, chance, kind.direction)
-    made.truth = frozenset(kind.truth)
+    situation = bare(kind.name, seed, chance, kind.direction)
+    situation.truth = frozenset(kind.truth)
     if kind.shape is not None:
-        kind.shape(made, chance)
-    return made
+        kind.shape(situation, chance)
+    return situation
 
 
 def drawn(kind: SituationKind, seed: int, without: Healthy) -> Situation:
     """Draw the same with its cause in it."""
-    made = healthy(kind, seed)
+    situation = healthy(kind, seed)
     if kind.cause is not None:
-        kind.cause(made, random.Random(f"cause-{kind.name}-{seed}"), without)
-    return made
+        kind.cause(situation, random.Random(f"cause-{kind.name}-{seed}"), without)
+    return situation

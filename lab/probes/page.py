@@ -288,8 +288,8 @@ def _real(every: Sequence[dict[str, Any]], drawn: DrawnSituations) -> Iterator[s
     )
     for name in dict.fromkeys(row["kind"] for row in staged):
         mine = [row for row in staged if row["kind"] == name]
-        found = Counter(rule for row in mine for rule, _ in row["findings"])
-        most = ", ".join(f"`{rule}` {count}" for rule, count in found.most_common(2)) or "nothing"
+        rule_counts = Counter(rule for row in mine for rule, _ in row["findings"])
+        most = ", ".join(f"`{rule}` {count}" for rule, count in rule_counts.most_common(2)) or "nothing"
         expected = mine[0]["expected"]
         yield (
             f"| {name.replace('_', ' ')} | {f'`{expected}`' if expected else 'honest'} | {len(mine)} | "
@@ -337,17 +337,17 @@ def honest_lines(every: Sequence[dict[str, Any]]) -> Iterator[str]:
         sure = sum(row["confidence"] >= judged.BELIEVED for row in measures)
         share = tables.share(accused, len(mine))
         yield f"| {name} | {len(mine)} | {share} | {len(measures)} | {sure} | {len(own)} |"
-    told = [
+    accused_rows = [
         row for row in staged if row["verdict"] != "measures_storage" and not own_settings(row, row["also"])
     ]
-    if told:
+    if accused_rows:
         yield ""
         yield (
             "Accused:\n\n- "
             + ";\n- ".join(
                 f"{row['kind'].replace('_', ' ')} (seed {row['seed']}): {row['verdict'].replace('_', ' ')}, "
                 + ", ".join(f"`{rule}` {sure:.0%}" for rule, sure in row["findings"])
-                for row in told
+                for row in accused_rows
             )
             + "."
         )

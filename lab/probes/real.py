@@ -72,11 +72,11 @@ def main() -> int:
         except (MissingPartError, RuntimeError) as error:
             sys.stdout.write(f"| {name} | {truth} | not staged: {error} | |\n")
             continue
-        found = verdict["explanations"][:3]
-        told = ", ".join(f"{one['name']} {one['probability']:.0%}" for one in found)
+        explanations = verdict["explanations"][:3]
+        likely = ", ".join(f"{one['name']} {one['probability']:.0%}" for one in explanations)
         probes = ", ".join(one["name"] for one in verdict["probes"])
         decided = verdict["causes"][0]["rule"] if verdict["causes"] else "–"
-        sys.stdout.write(f"| {name} | {truth} | {told} | {probes} | {verdict['kind']} ({decided}) |\n")
+        sys.stdout.write(f"| {name} | {truth} | {likely} | {probes} | {verdict['kind']} ({decided}) |\n")
         sys.stdout.flush()
     return 0
 

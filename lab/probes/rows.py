@@ -52,8 +52,8 @@ class Weighable:
 
     def chances(self, without: frozenset[str] = frozenset()) -> dict[str, float]:
         """Weigh, some explanations left out of the list."""
-        told = weigh(self.facts, self.probed, self.found, self.checked, without=without)
-        return {one.explanation.name: one.probability for one in told}
+        weights = weigh(self.facts, self.probed, self.found, self.checked, without=without)
+        return {one.explanation.name: one.probability for one in weights}
 
 
 def row_of(seed: int, each: int = 1, bundles: Path | None = None) -> Row:
@@ -165,7 +165,7 @@ def beside_others(row: Row) -> Row:
         beside = tuple(one.model_copy(update={"taken": taken}) for one in alone.tried)
         probed = alone.model_copy(update={"tried": beside}).beside_others(taken)
         every = [
-            one.model_copy(update={"readings": tuple(disturbed(told) for told in one.readings)})
+            one.model_copy(update={"readings": tuple(disturbed(undisturbed) for undisturbed in one.readings)})
             for one in probed.tried
         ]
         return probed.model_copy(update={"tried": tuple(every)}).model_dump(mode="json")

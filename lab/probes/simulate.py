@@ -70,13 +70,13 @@ def plan_of(situation: Situation, state: str | None, interval_ns: int | None = N
     """Return the Plan of the run; its samples are as long as the product chooses, or this long."""
     here = HostFacts.here()
     one = replace(here, cpus=here.cpus[:1])
-    made = resolve(workload_of(situation), host=one, options=ResolveOptions(interval_ns=interval_ns)).plan
+    resolved = resolve(workload_of(situation), host=one, options=ResolveOptions(interval_ns=interval_ns)).plan
     backend = BackendSim(device=device(situation, state))
-    return made.model_copy(
+    return resolved.model_copy(
         update={
-            "workers": tuple(worker.model_copy(update={"backend": backend}) for worker in made.workers),
+            "workers": tuple(worker.model_copy(update={"backend": backend}) for worker in resolved.workers),
             "targets": tuple(
-                target.model_copy(update={"size_bytes": situation.size_bytes}) for target in made.targets
+                target.model_copy(update={"size_bytes": situation.size_bytes}) for target in resolved.targets
             ),
         }
     )
@@ -89,9 +89,9 @@ def engine(plan: Plan, directory: Path) -> list[dict[str, Any]]:
     words = [str(find()), "run", str(file), "--out", str(directory)]
     with Popen(words, stdin=PIPE, stdout=PIPE, stderr=STDOUT) as process:
         # Its standard input stays open: the end of that would be an order to stop.
-        told = process.stdout.read() if process.stdout else b""
+        lines = process.stdout.read() if process.stdout else b""
     # Virtual time has hundreds of ticks, and nobody looks at one.
-    events = [json.loads(line) for line in told.splitlines() if b'"type":"tick"' not in line]
+    events = [json.loads(line) for line in lines.splitlines() if b'"type":"tick"' not in line]
     if any(event.get("type") == "fatal" for event in events):
         raise RuntimeError(f"the engine: {events}")
     if not (directory / "samples.arrows").exists():
@@ -108,10 +108,10 @@ def run(plan: Plan) -> pl.DataFrame:
 
 def figures(plan: Plan) -> Figures:
     """Run a Plan of one stage and add it up."""
-    found = of_stage(run(plan), 0, issuing_ns(plan, 0))
-    if found is None:
+    measured = of_stage(run(plan), 0, issuing_ns(plan, 0))
+    if measured is None:
         raise RuntimeError("nothing was measured")
-    return found
+    return measured
 
 
 def attempt(name: str, seed: int, *, probing: bool = True, keep: Path | None = None) -> StagedSituation:
@@ -142,17 +142,17 @@ def attempt(name: str, seed: int, *, probing: bool = True, keep: Path | None = N
             raise RuntimeError("nothing was measured")
         base = replace(base, plan=plan)
         change = watched.log_ratio(base.main.rate, before.rate)
-        made = StagedSituation(situation, kind, change, case, base, answered(case))
+        staged = StagedSituation(situation, kind, change, case, base, answered(case))
         if not probing:
-            return made
+            return staged
         after = _remembered(Path(state))
-        plain = judge_case(case, made.rules)
+        plain = judge_case(case, staged.rules)
         seen = contents_of(situation)
-        made = replace(made, probed=_probed(base, plain, seen))
+        staged = replace(staged, probed=_probed(base, plain, seen))
         if kind.honest or not kind.in_device:
-            return made
+            return staged
         _restore(Path(state), after)
-        return replace(made, probed_without=_probed(base, plain, seen, frozenset(kind.truth)))
+        return replace(staged, probed_without=_probed(base, plain, seen, frozenset(kind.truth)))
 
 
 def _remembered(state: Path) -> dict[Path, bytes]:

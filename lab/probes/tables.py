@@ -57,21 +57,21 @@ Fits = dict[str, "Fitted"]
 
 def score(every: Iterable[Row], whole: Fitted, by_kind: Fits, by_family: Fits) -> list[ScoredLine]:
     """Say of every line what is said of it; `by_kind` and `by_family`: fits made without them."""
-    made = []
+    scored = []
     for row in every:
         kind = rows.kind_row(row)
         plain = judged.untried(row, whole)
         if not row["tried"]:
-            made.append(ScoredLine(row, plain))
+            scored.append(ScoredLine(row, plain))
             continue
         truth = frozenset(kind.truth)
         probed = judged.probed(row, whole)
         if kind.honest:
-            made.append(ScoredLine(row, plain, probed))
+            scored.append(ScoredLine(row, plain, probed))
             continue
         without, outside = by_kind.get(kind.name), by_family.get(kind.family)
         gone = without or outside or whole
-        made.append(
+        scored.append(
             ScoredLine(
                 row,
                 plain,
@@ -81,7 +81,7 @@ def score(every: Iterable[Row], whole: Fitted, by_kind: Fits, by_family: Fits) -
                 judged.probed(row, gone, truth) if row.get("tried_without") else None,
             )
         )
-    return made
+    return scored
 
 
 def _cells(*values: object) -> str:
@@ -204,10 +204,10 @@ def by_kind(every: Sequence[ScoredLine]) -> list[str]:
         )
         left: list[object] = []
         for part in ("kind_out", "family_out"):
-            told = [(one, getattr(one, part)) for one in tried if getattr(one, part) is not None]
+            fits = [(one, getattr(one, part)) for one in tried if getattr(one, part) is not None]
             left += (
-                [sum(one.right_first(fit) for one, fit in told), sum(fit.believed for _, fit in told)]
-                if told
+                [sum(one.right_first(fit) for one, fit in fits), sum(fit.believed for _, fit in fits)]
+                if fits
                 else ["–", "–"]
             )
         gone = [one.removed for one in tried if one.removed is not None]
@@ -258,16 +258,16 @@ def bins(told: Sequence[Told]) -> list[list[Told]]:
     for one in told:
         levels[round(one[0], 2)].append(one)
     least = max(20, len(told) // BINS)
-    made: list[list[Told]] = []
+    parts: list[list[Told]] = []
     for level in sorted(levels):
-        if made and len(made[-1]) < least:
-            made[-1] += levels[level]
+        if parts and len(parts[-1]) < least:
+            parts[-1] += levels[level]
         else:
-            made.append(levels[level])
-    if len(made) > 1 and len(made[-1]) < least:
-        last = made.pop()
-        made[-1] += last
-    return made
+            parts.append(levels[level])
+    if len(parts) > 1 and len(parts[-1]) < least:
+        last = parts.pop()
+        parts[-1] += last
+    return parts
 
 
 def brier(told: Sequence[Told]) -> str:
@@ -294,8 +294,8 @@ def brier(told: Sequence[Told]) -> str:
 
 def measuring(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | None]) -> list[Told]:
     """Return every 'measures the storage' with its confidence, and whether it does."""
-    found = [(pick(one), one.honest) for one in every]
-    return [(said.confidence, honest) for said, honest in found if said is not None and said.measures]
+    answers = [(pick(one), one.honest) for one in every]
+    return [(said.confidence, honest) for said, honest in answers if said is not None and said.measures]
 
 
 def believing(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | None]) -> list[Told]:
@@ -303,17 +303,17 @@ def believing(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | N
 
     A number that is rightly said to be limited by the job's own settings is left out: it is neither.
     """
-    found = [(one, said) for one in every if (said := pick(one)) is not None]
+    answers = [(one, said) for one in every if (said := pick(one)) is not None]
     return [
         (said.belief, one.honest)
-        for one, said in found
+        for one, said in answers
         if not (one.honest and said.kind == "limited" and not judged.accused(one.row, said))
     ]
 
 
 def first_named(every: Sequence[ScoredLine]) -> list[Told]:
     """Return the probability of the most probable explanation after probes, and whether it is right."""
-    made = []
+    pairs = []
     for one in every:
         if one.probed is None or not rows.kind_row(one.row).in_device:
             continue
@@ -322,8 +322,8 @@ def first_named(every: Sequence[ScoredLine]) -> list[Told]:
         if BY_NAME[name].effect == "measures":
             sure = sum(c for other, c in one.probed.chances.items() if BY_NAME[other].effect == "measures")
             true = one.honest
-        made.append((min(1.0, sure), true))
-    return made
+        pairs.append((min(1.0, sure), true))
+    return pairs
 
 
 def findings(every: Sequence[ScoredLine]) -> list[Told]:
@@ -337,20 +337,20 @@ def each_rule(every: Sequence[ScoredLine]) -> list[str]:
         "rule", "findings", "right", "lies that would be said to measure the storage",
         "no longer named first", "honest runs no longer accused",
     )  # fmt: skip
-    told: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0, 0])
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0, 0])
     for one in every:
         for name, _ in one.untried.findings:
-            told[name][0] += 1
-            told[name][1] += name in judged.right(one.row)
+            counts[name][0] += 1
+            counts[name][1] += name in judged.right(one.row)
         for name, (kind, first) in one.row["without_rule"].items():
-            found = told[name]
+            numbers_of_rule = counts[name]
             if one.honest:
                 right = kind == "measures_storage" or (kind == "limited" and first in judged.right(one.row))
-                found[4] += judged.accused(one.row, one.untried) and right
+                numbers_of_rule[4] += judged.accused(one.row, one.untried) and right
             else:
-                found[2] += not one.untried.measures and kind == "measures_storage"
-                found[3] += one.right_first(one.untried) and first not in judged.right(one.row)
-    for name, numbers in sorted(told.items(), key=lambda pair: -pair[1][3]):
+                numbers_of_rule[2] += not one.untried.measures and kind == "measures_storage"
+                numbers_of_rule[3] += one.right_first(one.untried) and first not in judged.right(one.row)
+    for name, numbers in sorted(counts.items(), key=lambda pair: -pair[1][3]):
         if numbers[0]:
             out.append(_cells(f"`{name}`", *numbers))
     return out

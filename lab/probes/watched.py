@@ -54,11 +54,11 @@ def bundle(
     )
     shutil.copyfile(ran / "samples.arrows", out / "samples.arrows")
     samples = pl.read_ipc_stream(out / "samples.arrows", columns=COLUMNS)
-    told = {"start", "stream_end", "end", "io_error", "errors", "fine_samples"}
+    kept_types = {"start", "stream_end", "end", "io_error", "errors", "fine_samples"}
     for event in events:
         if event.get("type") == "start":
             writer.event({"type": "hello", "engine_version": "0.1.0", "pid": 4242, "memory_bytes": 8 << 20})
-        if event.get("type") in told:
+        if event.get("type") in kept_types:
             writer.event(event)
     for row in _rows(situation, samples, names):
         writer.host(row)
