@@ -98,21 +98,21 @@ def _at(offset: int, data: Callable[[Random], bytes]) -> Callable[[Path, Random]
 
 
 def _tar(draw: Random) -> bytes:
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w") as archive:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
         for number in range(20):
             data = words(draw, draw.randrange(1, 40000))
             info = tarfile.TarInfo(f"notes/{number}.txt")
             info.size = len(data)
             archive.addfile(info, io.BytesIO(data))
-    return made.getvalue()
+    return stream.getvalue()
 
 
 def _zip(draw: Random) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("notes.txt", words(draw, 100000))
-    return made.getvalue()
+    return stream.getvalue()
 
 
 def _png(draw: Random) -> bytes:
@@ -129,27 +129,27 @@ def _mp4(draw: Random) -> bytes:
 
 def _pages(draw: Random) -> bytes:
     """Database pages: a small header, rows from the end, room between."""
-    made = b""
+    content = b""
     for number in range(64):
         rows = draw.randbytes(draw.randrange(100, 3000))
-        made += (
+        content += (
             struct.pack("<QHHHH", number, 1, 24, 8192 - len(rows), 0).ljust(8192 - len(rows), b"\0") + rows
         )
-    return made
+    return content
 
 
 def _sqlite(path: Path, draw: Random) -> None:
-    made = path.with_name("made.sqlite")
-    with sqlite3.connect(made) as database:
+    file = path.with_name("made.sqlite")
+    with sqlite3.connect(file) as database:
         database.execute("create table t (a integer, b blob)")
         database.executemany("insert into t values (?, ?)", ((n, draw.randbytes(90)) for n in range(2000)))
     database.close()
-    put(path, (0, made.read_bytes()))
-    made.unlink()
+    put(path, (0, file.read_bytes()))
+    file.unlink()
 
 
 def _encrypted(path: Path, draw: Random) -> None:
-    plain, made = path.with_name("made.plain"), path.with_name("made.enc")
+    plain, encrypted = path.with_name("made.plain"), path.with_name("made.enc")
     plain.write_bytes(words(draw, 300000))
     call(
         "openssl",
@@ -163,18 +163,18 @@ def _encrypted(path: Path, draw: Random) -> None:
         "-in",
         plain,
         "-out",
-        made,
+        encrypted,
     )
-    put(path, (0, made.read_bytes()))
+    put(path, (0, encrypted.read_bytes()))
     plain.unlink()
-    made.unlink()
+    encrypted.unlink()
 
 
 def _qcow2(path: Path, _: Random) -> None:
-    made = path.with_name("made.qcow2")
-    call("qemu-img", "create", "-q", "-f", "qcow2", made, "1G")
-    put(path, (0, made.read_bytes()))
-    made.unlink()
+    image = path.with_name("made.qcow2")
+    call("qemu-img", "create", "-q", "-f", "qcow2", image, "1G")
+    put(path, (0, image.read_bytes()))
+    image.unlink()
 
 
 def _every(step: int) -> Callable[[Path, Random], None]:

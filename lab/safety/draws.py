@@ -33,17 +33,17 @@ FIRST_SEED: Final = 40_000
 
 
 def _sparse(draw: Random, length: int) -> bytes:
-    made = bytearray(length)
+    sparse = bytearray(length)
     for _ in range(3):
-        made[draw.randrange(length)] = draw.randrange(1, 256)
-    return bytes(made)
+        sparse[draw.randrange(length)] = draw.randrange(1, 256)
+    return bytes(sparse)
 
 
 def _pages(draw: Random, length: int) -> bytes:
-    made = bytearray(length)
+    pages = bytearray(length)
     for at in range(0, length, 8192):
-        made[at : at + 8] = draw.randbytes(8)[: length - at]
-    return bytes(made)
+        pages[at : at + 8] = draw.randbytes(8)[: length - at]
+    return bytes(pages)
 
 
 def _log(draw: Random, length: int) -> bytes:
@@ -55,8 +55,8 @@ def _log(draw: Random, length: int) -> bytes:
 def _sound(draw: Random, length: int) -> bytes:
     """Quiet sound of 16 bits: most samples are close to zero."""
     step = draw.uniform(0.01, 0.1)
-    made = [int(3 * math.sin(at * step)) for at in range(min(length, BLOCK_BYTES) // 2 + 1)]
-    return (struct.pack(f"<{len(made)}h", *made) * (length // len(made) + 1))[:length]
+    samples = [int(3 * math.sin(at * step)) for at in range(min(length, BLOCK_BYTES) // 2 + 1)]
+    return (struct.pack(f"<{len(samples)}h", *samples) * (length // len(samples) + 1))[:length]
 
 
 def _black_image(draw: Random, length: int) -> bytes:

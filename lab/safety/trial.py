@@ -165,8 +165,8 @@ def evidence(said: str, path: str) -> str:
     reason = next((one for one in reasons if one.startswith("it carries")), None)
     reason = reason or next((one for one in reasons if not one.startswith("it exists, holds")), "")
     if not reason:  # An output has no list of reasons.
-        told = re.search(r"^\w+: (.*?)(?:\nhint: |\Z)", said, re.MULTILINE | re.DOTALL)
-        reason = " ".join((told[1] if told else said).split()).replace(path, "it")
+        message = re.search(r"^\w+: (.*?)(?:\nhint: |\Z)", said, re.MULTILINE | re.DOTALL)
+        reason = " ".join((message[1] if message else said).split()).replace(path, "it")
     reason = re.sub(
         r"/dev/shm/\S*/|/dev/loop\d+|loop\d+", lambda found: "" if "/shm" in found[0] else "loop", reason
     )

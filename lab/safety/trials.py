@@ -310,8 +310,12 @@ def _made(stage: Stage, _: contextlib.ExitStack) -> Path:
 def _changed(change: Callable[[Path], object]) -> Callable[[Stage, contextlib.ExitStack], Path]:
     def place(stage: Stage, stack: contextlib.ExitStack) -> Path:
         path = _made(stage, stack)
-        found = change(path)
-        return found if isinstance(found, Path) and found.exists() and change is _renamed else path
+        changed_path = change(path)
+        return (
+            changed_path
+            if isinstance(changed_path, Path) and changed_path.exists() and change is _renamed
+            else path
+        )
 
     return place
 
@@ -596,11 +600,11 @@ def listed() -> list[tuple[str, str, str]]:
 
 def rows(number: int) -> list[TrialRow]:
     """Try one of the cases, and tell of each line when it is there."""
-    found = []
+    trial_rows = []
     for row in tried(cases()[number]):
         sys.stderr.write(row.line())
-        found.append(row)
-    return found
+        trial_rows.append(row)
+    return trial_rows
 
 
 def tried(case: SafetyCase) -> Iterator[TrialRow]:
