@@ -40,8 +40,8 @@ class VdbenchFileRow:
     @property
     def cells(self) -> tuple[list[str], ...]:
         """Differences by what they are about."""
-        found = self.found
-        return found.lists, found.files, found.headers, found.columns, found.mixes
+        difference = self.found
+        return difference.lists, difference.files, difference.headers, difference.columns, difference.mixes
 
     @property
     def is_same(self) -> bool:
@@ -136,12 +136,14 @@ def emptied(place: Path, file: Path) -> None:
 
 def table(rows: list[VdbenchFileRow]) -> str:
     """Return what was found, as Markdown."""
-    made = ["| file | kind | apart | runs | same | what differs | known |", "|---|---|---|--:|---|---|---|"]
+    lines = ["| file | kind | apart | runs | same | what differs | known |", "|---|---|---|--:|---|---|---|"]
     for row in rows:
-        told = "; ".join(text for cell in row.cells for text in cell[:3]).replace("|", "/")
+        differences = "; ".join(text for cell in row.cells for text in cell[:3]).replace("|", "/")
         known = "; ".join(row.found.known).replace("|", "/")
         apart, same = "yes" if row.apart else "", "yes" if row.is_same else "no"
-        made.append(f"| {row.name} | {row.kind} | {apart} | {row.listed} | {same} | {told} | {known} |")
+        lines.append(
+            f"| {row.name} | {row.kind} | {apart} | {row.listed} | {same} | {differences} | {known} |"
+        )
     for what, some in (
         ("tuned by", [r for r in rows if not r.apart]),
         ("apart", [r for r in rows if r.apart]),
@@ -151,8 +153,8 @@ def table(rows: list[VdbenchFileRow]) -> str:
         counts = ", ".join(f"{name} {count}" for name, count in zip(names, same or (0,) * 5, strict=True))
         runs = sum(row.listed for row in some)
         whole = sum(row.is_same for row in some)
-        made += ["", f"Files {what}: {len(some)} with {runs} runs; the same: {counts}, in all {whole}."]
-    return "\n".join(made) + "\n"
+        lines += ["", f"Files {what}: {len(some)} with {runs} runs; the same: {counts}, in all {whole}."]
+    return "\n".join(lines) + "\n"
 
 
 def main() -> int:
@@ -166,30 +168,30 @@ def main() -> int:
     parser.add_argument("--list-only", action="store_true", help="run nothing")
     parser.add_argument("--table", type=Path)
     parser.add_argument("files", type=Path, nargs="*")
-    asked = parser.parse_args()
-    vdbench, place = asked.vdbench.resolve(), asked.place.resolve()
+    options = parser.parse_args()
+    vdbench, place = options.vdbench.resolve(), options.place.resolve()
     place.mkdir(parents=True, exist_ok=True)
     rows: list[VdbenchFileRow] = []
-    for drawn in draw.drawn(asked.seed, asked.count, f"{place}/data"):
-        if asked.only and drawn.apart != (asked.only == "apart"):
+    for drawn in draw.drawn(options.seed, options.count, f"{place}/data"):
+        if options.only and drawn.apart != (options.only == "apart"):
             continue
-        file, found = place / f"{drawn.name}.parm", compare.VdbenchDifference()
+        file, difference = place / f"{drawn.name}.parm", compare.VdbenchDifference()
         file.write_text(drawn.text)
         emptied(place, file)
-        count = listed(vdbench, file, place, found)
-        ran = not asked.list_only and run(vdbench, file, place, found)
-        rows.append(VdbenchFileRow(drawn.name, drawn.kind, drawn.apart, count, ran, found))
+        count = listed(vdbench, file, place, difference)
+        ran = not options.list_only and run(vdbench, file, place, difference)
+        rows.append(VdbenchFileRow(drawn.name, drawn.kind, drawn.apart, count, ran, difference))
         print(f"{drawn.name} {drawn.kind}: {rows[-1].cells}", file=sys.stderr, flush=True)
-    for file in asked.files:
-        found = compare.VdbenchDifference()
-        count = listed(vdbench, file.resolve(), place, found)
-        rows.append(VdbenchFileRow(file.name, "given", False, count, False, found))
+    for file in options.files:
+        difference = compare.VdbenchDifference()
+        count = listed(vdbench, file.resolve(), place, difference)
+        rows.append(VdbenchFileRow(file.name, "given", False, count, False, difference))
         print(f"{file.name}: {rows[-1].cells}", file=sys.stderr, flush=True)
     text = table(rows)
-    if asked.table is None:
+    if options.table is None:
         sys.stdout.write(text)
     else:
-        asked.table.write_text(text)
+        options.table.write_text(text)
     return 0
 
 

@@ -85,8 +85,8 @@ def _flat(lines: list[str]) -> tuple[list[str], list[dict[str, str]]]:
     if at is None:
         return [], []
     columns = lines[at].split()
-    found = (line.split() for line in lines[at + 1 :] if line and not line.startswith(("*", "<")))
-    return columns, [dict(zip(columns, row, strict=True)) for row in found if len(row) == len(columns)]
+    rows = (line.split() for line in lines[at + 1 :] if line and not line.startswith(("*", "<")))
+    return columns, [dict(zip(columns, row, strict=True)) for row in rows if len(row) == len(columns)]
 
 
 def differences(
@@ -115,8 +115,8 @@ def differences(
         found.mixes += [f"{left['Run']}: {text}" for text in _mix(left, right, seconds)]
         if left["Interval"] != right["Interval"] and not left["Run"].startswith("format_for"):
             nothing = (left["Interval"], right["Interval"]) == (_NOTHING, "avg_1-1")
-            told = f"{left['Run']}: {left['Interval']}, ours {right['Interval']}"
-            (found.known if nothing else found.mixes).append(told)
+            mismatch = f"{left['Run']}: {left['Interval']}, ours {right['Interval']}"
+            (found.known if nothing else found.mixes).append(mismatch)
 
 
 def _headers(
@@ -145,27 +145,27 @@ def _mix(real: dict[str, str], ours: dict[str, str], seconds: float) -> list[str
         if files
         else ("rate", "read%", "", "bytes/io", "reqrate")
     )
-    rate, reads, writes, size, asked = ([_number(row, word) for row in (real, ours)] for word in words)
-    rates, wanted = rate, asked
+    rate, reads, writes, size, requested = ([_number(row, word) for row in (real, ours)] for word in words)
+    rates, wanted = rate, requested
     if any(value is None for value in rates):
         return []
     counts = [max(1.0, (value or 0.0) * seconds) for value in rates]
     noise = _SIGMAS * math.sqrt(sum(1 / count for count in counts))
-    told = []
+    mismatches = []
     if wanted[0] != wanted[1] and not real["Run"].endswith("%)"):
-        told.append(f"asked for {wanted[0]}, ours {wanted[1]}")
+        mismatches.append(f"asked for {wanted[0]}, ours {wanted[1]}")
     paced = (wanted[0] or 0) < 900_000 and not real["Run"].endswith("%)")
     if paced and _apart(rates, 0.1 + noise):
-        told.append(f"{rates[0]:.0f}/s, ours {rates[1]:.0f}/s")
+        mismatches.append(f"{rates[0]:.0f}/s, ours {rates[1]:.0f}/s")
     shares = reads
     if files:
         sums = [(read or 0) + (write or 0) for read, write in zip(shares, writes, strict=True)]
         shares = [100 * (one or 0) / whole if whole else 0.0 for one, whole in zip(shares, sums, strict=True)]
     if abs((shares[0] or 0) - (shares[1] or 0)) > 1 + 50 * noise:
-        told.append(f"{shares[0]:.0f} % reads, ours {shares[1]:.0f} %")
+        mismatches.append(f"{shares[0]:.0f} % reads, ours {shares[1]:.0f} %")
     if _apart(size, 0.02 + noise):
-        told.append(f"{size[0]:.0f} bytes, ours {size[1]:.0f}")
-    return told
+        mismatches.append(f"{size[0]:.0f} bytes, ours {size[1]:.0f}")
+    return mismatches
 
 
 def _apart(values: list[float | None], share: float) -> bool:

@@ -169,13 +169,13 @@ _FILES: Final[dict[str, Callable[[_Files], str]]] = {
 def drawn(seed: int, count: int, place: str) -> list[DrawnParameterFile]:
     """Return files; every kind comes before one comes again, a third of each round is apart."""
     kinds = [(kind, False) for kind in _RAW] + [(kind, True) for kind in _FILES]
-    made: list[DrawnParameterFile] = []
-    while len(made) < count:
-        number = len(made)
+    files: list[DrawnParameterFile] = []
+    while len(files) < count:
+        number = len(files)
         kind, on_files = kinds[number % len(kinds)]
         rng = random.Random(f"{seed} {number}")
         here = f"{place}/{number:03d}"
         text = _FILES[kind](_Files(rng, here)) if on_files else _RAW[kind](_Raw(rng, here))
         apart = kind in APART or rng.random() < 1 / 4
-        made.append(DrawnParameterFile(f"{number:03d}", kind, on_files, apart, text))
-    return made
+        files.append(DrawnParameterFile(f"{number:03d}", kind, on_files, apart, text))
+    return files
