@@ -87,19 +87,21 @@ def anew(
         if bundle is not None and bundle.exists():
             if known is not None and not known["absent"]:
                 busy, beside = known["busy"], known.get("spinning", 0)
-                told = score_bundle(one, bundle, busy=busy)
-                return line(seed, told, beside, _alone(one, bundle, probe, busy=busy)) | _taken(bundle)
+                kept_score = score_bundle(one, bundle, busy=busy)
+                return line(seed, kept_score, beside, _alone(one, bundle, probe, busy=busy)) | _taken(bundle)
             shutil.rmtree(bundle)
-        made = score(one, bundle, spinning=beside, options=options)
-        return line(seed, made, beside, _alone(one, bundle, probe, busy=made.busy)) | _taken(bundle)
+        fresh_score = score(one, bundle, spinning=beside, options=options)
+        return line(seed, fresh_score, beside, _alone(one, bundle, probe, busy=fresh_score.busy)) | _taken(
+            bundle
+        )
     except RuntimeError as error:
         return {"seed": seed, "rules": rules_digest(), "kind": one.name, "absent": str(error)}
 
 
 def _taken(bundle: Path | None) -> dict[str, Any]:
     """Return what others on the CPUs could take of a rate while it ran."""
-    found = contention.of_bundle(Bundle.open(bundle)) if bundle is not None and bundle.exists() else None
-    return {"taken": None if found is None else round(found.share, 3)}
+    taken = contention.of_bundle(Bundle.open(bundle)) if bundle is not None and bundle.exists() else None
+    return {"taken": None if taken is None else round(taken.share, 3)}
 
 
 def _alone(one: Scenario, bundle: Path | None, probe: str | None, *, busy: bool) -> ScoredScenario | None:
@@ -123,14 +125,14 @@ def main() -> int:
     options.add_argument("--outside", action="store_true", help="the kinds of lab.verdicts.outside")
     options.add_argument("--again", action="store_true", help="the kinds of lab.verdicts.outside_again")
     options.add_argument("--probe", help="budget of probes after each run, like 10s")
-    asked = options.parse_args()
+    arguments = options.parse_args()
     absent = missing()
     if absent is not None:
         sys.stderr.write(f"cannot stage anything: {absent}\n")
         return 2
-    known = {row["seed"]: row for row in read(asked.keep)}
-    first, last = (int(word) for word in asked.seeds.split(":"))
-    for folder in (asked.keep.parent, *([asked.bundles] if asked.bundles else [])):
+    known = {row["seed"]: row for row in read(arguments.keep)}
+    first, last = (int(word) for word in arguments.seeds.split(":"))
+    for folder in (arguments.keep.parent, *([arguments.bundles] if arguments.bundles else [])):
         folder.mkdir(parents=True, exist_ok=True)
     for seed in range(first, last + 1):
         before = known.get(seed)
@@ -139,13 +141,13 @@ def main() -> int:
         row = anew(
             seed,
             before,
-            asked.bundles,
-            honest_only=asked.honest,
-            alone=asked.alone,
-            among=outside_again.AGAIN if asked.again else outside.OUTSIDE if asked.outside else (),
-            probe=asked.probe,
+            arguments.bundles,
+            honest_only=arguments.honest,
+            alone=arguments.alone,
+            among=outside_again.AGAIN if arguments.again else outside.OUTSIDE if arguments.outside else (),
+            probe=arguments.probe,
         )
-        with asked.keep.open("a") as file:
+        with arguments.keep.open("a") as file:
             file.write(json.dumps(row) + "\n")
         sys.stderr.write(f"{seed} {row['kind']}: {row.get('verdict')} {row.get('findings')}\n")
     return 0

@@ -80,9 +80,9 @@ def main() -> int:
     """Measure, and keep."""
     options = argparse.ArgumentParser(prog="python -m lab.verdicts.cost", description=__doc__)
     options.add_argument("--keep", type=Path, required=True)
-    asked = options.parse_args()
-    found = [measured(name, job) for name, job in JOBS.items()]
-    asked.keep.write_text("".join(json.dumps(asdict(one)) + "\n" for one in found))
+    arguments = options.parse_args()
+    costs = [measured(name, job) for name, job in JOBS.items()]
+    arguments.keep.write_text("".join(json.dumps(asdict(one)) + "\n" for one in costs))
     return 0
 
 

@@ -36,8 +36,8 @@ def kind(
 
 def array(stage: Stage, **parts: float) -> str:
     """A disk that is an array by parameters."""
-    made = Array(**parts)  # type: ignore[arg-type]  # the fields of it are numbers, whole or not
-    return stage.plugin(program(made), made.mib)
+    parameters = Array(**parts)  # type: ignore[arg-type]  # the fields of it are numbers, whole or not
+    return stage.plugin(program(parameters), parameters.mib)
 
 
 def between(chance: random.Random, low: float, high: float) -> float:

@@ -107,16 +107,16 @@ def score(
 
 def score_bundle(scenario: Scenario, bundle: Path, *, busy: bool, probes: bool = True) -> ScoredScenario:
     """Judge the bundle of a scenario, or what would have been said without the probes after its run."""
-    found = cases(summarise(Bundle.open(bundle)))
-    known = found if probes else [replace(one, probed=None) for one in found]
+    phases = cases(summarise(Bundle.open(bundle)))
+    known = phases if probes else [replace(one, probed=None) for one in phases]
     return ScoredScenario(scenario, judge(known).verdict, busy)
 
 
 def calibration(every: Iterable[ScoredScenario]) -> list[tuple[float, float, int, int]]:
     """Return for each band of confidence how many findings were right, and how many there were."""
-    told = [(one.right(cause), cause.confidence) for one in every for cause in one.findings]
+    findings = [(one.right(cause), cause.confidence) for one in every for cause in one.findings]
     rows = []
     for low, high in BANDS:
-        band = [right for right, confidence in told if right is not None and low <= confidence < high]
+        band = [right for right, confidence in findings if right is not None and low <= confidence < high]
         rows.append((low, min(high, 1.0), sum(band), len(band)))
     return rows
