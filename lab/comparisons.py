@@ -134,11 +134,11 @@ def phase(
     assert iops is not None
     assert mean is not None
     tail = mean.value * 3 * np.exp(chance.normal(0, 0.03))
-    found = {IOPS: sample(iops), MEAN: sample(mean), P99: Sample(tail, 0.03 * tail, length - 1.0)}
+    samples = {IOPS: sample(iops), MEAN: sample(mean), P99: Sample(tail, 0.03 * tail, length - 1.0)}
     return ComparedPhase(
         run=run, path=Path(run), name=pattern, pattern=pattern, verdict=_verdict(valid=valid),
         case=Case(name=pattern, source="bundle", jobs=(JobRequest(job="a"),), total=OpMeasurement(), ops={}),
-        number=1, values={metric: value for metric, value in found.items() if value is not None},
+        number=1, values={metric: value for metric, value in samples.items() if value is not None},
     )  # fmt: skip
 
 
@@ -166,23 +166,27 @@ def pair(
     """Draw a pair, compare it, and say what was found; what of its kind is None is drawn."""
     chance = np.random.default_rng(seed)
     slower = float(chance.choice(DIFFERENCES)) if difference is None else difference
-    asked, any_ = kind or PairKind(), drawn(chance)
-    known = PairKind(*(b if a is None else a for a, b in zip(astuple(asked), astuple(any_), strict=True)))
+    fixed, any_ = kind or PairKind(), drawn(chance)
+    known = PairKind(*(b if a is None else a for a, b in zip(astuple(fixed), astuple(any_), strict=True)))
     broken = bool(chance.random() < 0.15) if invalid is None else invalid
     everywhere = bool(chance.random() < 0.5)
-    found: tuple[list[ComparedPhase], list[ComparedPhase]] = ([], [])
+    phases_of_sides: tuple[list[ComparedPhase], list[ComparedPhase]] = ([], [])
     for number, pattern in enumerate(PATTERNS):
-        made = device(chance, known)
-        for side, phases in enumerate(found):
+        drawn_device = device(chance, known)
+        for side, phases in enumerate(phases_of_sides):
             here = 1 - slower if side and (everywhere or number == 0) else 1.0
             for run in range((known.repeats or (1, 1))[side]):
                 valid = not (broken and side and number == 0 and run == 0)
                 length = (known.lengths or (120, 120))[side]
                 level = here if valid else 3 * here
                 phases.append(
-                    phase(chance, made, level, pattern, run=f"{side}{run}", valid=valid, length=length)
+                    phase(
+                        chance, drawn_device, level, pattern, run=f"{side}{run}", valid=valid, length=length
+                    )
                 )
-    sides = [Side(name, Path(name), tuple(phases)) for name, phases in zip("ab", found, strict=True)]
+    sides = [
+        Side(name, Path(name), tuple(phases)) for name, phases in zip("ab", phases_of_sides, strict=True)
+    ]
     rows, _ = pairing.rows(sides)
     return judged(
         matrix.effects(rows), sides, difference=slower, everywhere=everywhere, kind=known, invalid=broken
@@ -222,19 +226,19 @@ def judged(
 def kinds() -> dict[str, PairKind]:
     """Return the kinds of pairs that are held against each other without a difference, by their names."""
     steady = PairKind(lengths=(120, 120), drift=False, outliers=False)
-    found = {
+    by_name = {
         f"{a} and {b} runs" if (a, b) != (1, 1) else "1 run each": replace(steady, repeats=(a, b))
         for a, b in dict.fromkeys(REPEATS)
     }
     for a, b in ((20, 20), (20, 400), (400, 40)):
         named = f"1 run each of {a / 2:.0f} s and {b / 2:.0f} s"
-        found[named] = replace(steady, repeats=(1, 1), lengths=(a, b))
+        by_name[named] = replace(steady, repeats=(1, 1), lengths=(a, b))
     for drift, outliers, word in ((True, False, "drift"), (False, True, "outliers"), (True, True, "both")):
         for runs in ((1, 1), (3, 3), (1, 3)):
-            found[f"{word}, {runs[0]} and {runs[1]} runs"] = replace(
+            by_name[f"{word}, {runs[0]} and {runs[1]} runs"] = replace(
                 steady, repeats=runs, drift=drift, outliers=outliers
             )
-    return found
+    return by_name
 
 
 def table(
@@ -376,12 +380,12 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
-    found = [pair(options.seed * 1_000_000 + at) for at in range(options.pairs)]
+    outcomes = [pair(options.seed * 1_000_000 + at) for at in range(options.pairs)]
     more = [
         pair(options.seed * 1_000_000 + 200_000 + at, invalid=False, difference=DETECT)
         for at in range(options.pairs)
     ]
-    sys.stdout.write(table(found, alike(options.seed), options.seed, more))
+    sys.stdout.write(table(outcomes, alike(options.seed), options.seed, more))
     return 0
 
 

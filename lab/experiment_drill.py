@@ -138,28 +138,28 @@ class DrillBench:
 
     def snapshot(self) -> dict[str, str]:
         """Read everything that an experiment changes here."""
-        found = {"parameter": Path(f"/proc/sys/{self.parameter.replace('.', '/')}").read_text().strip()}
+        states = {"parameter": Path(f"/proc/sys/{self.parameter.replace('.', '/')}").read_text().strip()}
         for device in self.devices:
             name = Path(device).name
             queue = Path(f"/sys/block/{name}/queue")
             for file in QUEUE:
-                found[f"{name} {file}"] = (queue / file).read_text().strip()
+                states[f"{name} {file}"] = (queue / file).read_text().strip()
             blkid = subprocess.run(["blkid", "-p", device], capture_output=True, text=True, check=False)
-            found[f"{name} signature"] = blkid.stdout.strip()
+            states[f"{name} signature"] = blkid.stdout.strip()
         mounts = Path("/proc/self/mounts").read_text().splitlines()
-        found["mounts"] = "\n".join(sorted(line for line in mounts if self._is_ours(line)))
-        found["files"] = " ".join(sorted(path.name for path in Path(self.volume).iterdir()))
-        found["groups"] = " ".join(sorted(str(path) for path in self._left_groups()))
-        found["journals"] = " ".join(sorted(path.name for path in self._journals()))
-        return found
+        states["mounts"] = "\n".join(sorted(line for line in mounts if self._is_ours(line)))
+        states["files"] = " ".join(sorted(path.name for path in Path(self.volume).iterdir()))
+        states["groups"] = " ".join(sorted(str(path) for path in self._left_groups()))
+        states["journals"] = " ".join(sorted(path.name for path in self._journals()))
+        return states
 
     def _is_ours(self, line: str) -> bool:
         return self.volume in line or line.split(maxsplit=1)[0] in self.devices
 
     def _left_groups(self) -> list[Path]:
         """Return groups of processes that are gone: others may have an experiment of their own."""
-        found = Path("/sys/fs/cgroup").glob("*/ls????????-*")
-        return [path for path in found if not _lives(path.name.partition("-")[2])]
+        groups = Path("/sys/fs/cgroup").glob("*/ls????????-*")
+        return [path for path in groups if not _lives(path.name.partition("-")[2])]
 
     def _journals(self) -> list[Path]:
         return sorted((self.state / "changes").glob("*.jsonl"))
@@ -245,24 +245,24 @@ def _chosen(line: str) -> str:
 
 def bench(stage: Stage, parameter: str) -> DrillBench:
     """Make the devices, and a file system beside them."""
-    made = DrillBench(stage, stage.folder, parameter=parameter)
+    drill_bench = DrillBench(stage, stage.folder, parameter=parameter)
     for _ in range(DEVICES):
         backing = stage.backing(300, written=False)
         # A number that nobody gets who asks for the first free one: it is detached for a moment.
-        device = f"/dev/loop{FIRST_LOOP + os.getpid() % 10000 * DEVICES + len(made.devices)}"
+        device = f"/dev/loop{FIRST_LOOP + os.getpid() % 10000 * DEVICES + len(drill_bench.devices)}"
         call("losetup", "--direct-io=on", device, backing)
         stage._stack.callback(call, "losetup", "-d", device)
-        made.backings.append(backing)
-        made.devices.append(device)
+        drill_bench.backings.append(backing)
+        drill_bench.devices.append(device)
     device = stage.loop(128, written=False)
     call("mkfs.ext4", "-q", device)
     folder = stage.folder / "volume"
     folder.mkdir()
     call("mount", device, folder)
     stage._stack.callback(call, "umount", folder)
-    made.volume, made.volume_device = str(folder), device
-    made.before = made.snapshot()
-    return made
+    drill_bench.volume, drill_bench.volume_device = str(folder), device
+    drill_bench.before = drill_bench.snapshot()
+    return drill_bench
 
 
 def everything_but_load(prepared: PreparedExperiment, state: Path) -> None:
@@ -348,44 +348,48 @@ def drill(points: int, wholes: int, seed: int, parameter: str) -> dict[str, Any]
     """Do all points; return what was found."""
     draw = random.Random(seed)
     wrong: list[dict[str, Any]] = []
-    killed = lost = unmounted = told = 0
+    killed = lost = unmounted = warned = 0
     with Stage() as stage:
-        made = bench(stage, parameter)
-        prepared = prepare(made.file(), ReadOptionsOfExperiment())
+        drill_bench = bench(stage, parameter)
+        prepared = prepare(drill_bench.file(), ReadOptionsOfExperiment())
         began = time.monotonic()
-        everything_but_load(prepared, made.state)
+        everything_but_load(prepared, drill_bench.state)
         length_s = time.monotonic() - began
-        if (now := made.snapshot()) != made.before:
-            print(json.dumps(_difference(made.before, now), indent=1), file=sys.stderr, flush=True)
-            return {"points": 0, "wrong": [{"undisturbed": _difference(made.before, now)}]}
+        if (now := drill_bench.snapshot()) != drill_bench.before:
+            print(json.dumps(_difference(drill_bench.before, now), indent=1), file=sys.stderr, flush=True)
+            return {"points": 0, "wrong": [{"undisturbed": _difference(drill_bench.before, now)}]}
         for number in range(points + wholes):
             is_whole = number >= points
             after_s = draw.uniform(2.0, 25.0) if is_whole else draw.uniform(0.0, length_s * 1.05)
-            prepared = prepare(made.file(), ReadOptionsOfExperiment())
-            alive = whole(made, after_s, number) if is_whole else in_child(made, prepared, after_s)
-            labels = made.labels()
+            prepared = prepare(drill_bench.file(), ReadOptionsOfExperiment())
+            alive = (
+                whole(drill_bench, after_s, number) if is_whole else in_child(drill_bench, prepared, after_s)
+            )
+            labels = drill_bench.labels()
             power = draw.random() < 0.2
             without = power and draw.random() < 0.5
             if power:
-                made.lose_power(without_volume=without)
-            said = restore(made.state, draw)
+                drill_bench.lose_power(without_volume=without)
+            said = restore(drill_bench.state, draw)
             unseen = ""
             if without:
                 unseen = (
-                    "" if not made.mount_volume() or said else "a fill on a file system that was not mounted"
+                    ""
+                    if not drill_bench.mount_volume() or said
+                    else "a fill on a file system that was not mounted"
                 )
-                told += bool(said)
-                said = restore(made.state, draw)
-            now = made.snapshot()
+                warned += bool(said)
+                said = restore(drill_bench.state, draw)
+            now = drill_bench.snapshot()
             killed, lost, unmounted = killed + alive, lost + power, unmounted + without
-            left = made.left_in_run(labels)
-            if now != made.before or said or left or unseen:
-                difference = _difference(made.before, now) | {"left_in_run": left, "unseen": unseen}
+            left = drill_bench.left_in_run(labels)
+            if now != drill_bench.before or said or left or unseen:
+                difference = _difference(drill_bench.before, now) | {"left_in_run": left, "unseen": unseen}
                 wrong.append({"point": number, "after_s": after_s, "power": power, "said": said} | difference)
                 print(json.dumps(wrong[-1], indent=1), file=sys.stderr, flush=True)
                 break
             if is_whole:
-                shutil.rmtree(made.folder / f"out{number}", ignore_errors=True)
+                shutil.rmtree(drill_bench.folder / f"out{number}", ignore_errors=True)
             if number % 10 == 9:
                 print(f"{number + 1} points, {killed} killed, {lost} lost power", file=sys.stderr, flush=True)
     return {
@@ -393,7 +397,7 @@ def drill(points: int, wholes: int, seed: int, parameter: str) -> dict[str, Any]
         "killed": killed,
         "lost_power": lost,
         "came_up_without_the_filled_file_system": unmounted,
-        "of_those_told_that_a_fill_is_out_of_reach": told,
+        "of_those_told_that_a_fill_is_out_of_reach": warned,
         "seed": seed,
         "wrong": wrong,
     }
@@ -414,9 +418,9 @@ def main() -> int:
     if reason := missing():
         print(f"cannot run here: {reason}", file=sys.stderr)
         return 2
-    found = drill(options.points, options.whole, options.seed, options.parameter)
-    print(json.dumps(found, indent=2))
-    return 1 if found["wrong"] else 0
+    summary = drill(options.points, options.whole, options.seed, options.parameter)
+    print(json.dumps(summary, indent=2))
+    return 1 if summary["wrong"] else 0
 
 
 if __name__ == "__main__":

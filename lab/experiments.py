@@ -114,7 +114,7 @@ def errors(
     def swing() -> float:
         return float(chance.uniform(0.05, 0.3) * chance.choice([-1, 1]))
 
-    made: dict[str, Callable[[], np.ndarray]] = {
+    draws: dict[str, Callable[[], np.ndarray]] = {
         "normal": lambda: normal,
         "skewed": lambda: skewed,
         "drift": lambda: normal + drift,
@@ -138,7 +138,7 @@ def errors(
         "a warm-up": lambda: normal + swing() * np.exp(-(at + 0.5) * chance.uniform(4, 15)),
         "very heavy tails": lambda: noise / 2 * chance.standard_t(1.5, count),
     } | dict.fromkeys(GAPS, lambda: normal)
-    return made[kind]()
+    return draws[kind]()
 
 
 def draw(kind: str, chance: np.random.Generator) -> PlantedStudy:
@@ -178,12 +178,12 @@ def draw(kind: str, chance: np.random.Generator) -> PlantedStudy:
 def _measured(kind: str, chance: np.random.Generator, levels: np.ndarray, blocks: np.ndarray) -> np.ndarray:
     """Draw which runs came to their end."""
     count = len(blocks)
-    made: dict[str, Callable[[], np.ndarray]] = {
+    draws: dict[str, Callable[[], np.ndarray]] = {
         "a block missing": lambda: blocks != chance.integers(blocks.max() + 1),
         "runs missing": lambda: chance.random(count) > 0.15,
         "a level that fails": lambda: (levels != levels.max()) | (chance.random(count) > 0.4),
     }
-    return made[kind]() if kind in made else np.ones(count, dtype=bool)
+    return draws[kind]() if kind in draws else np.ones(count, dtype=bool)
 
 
 def _ordered(
@@ -223,15 +223,15 @@ def outcome(kind: str, made: PlantedStudy, seed: int, metrics: Sequence[str] = (
     # The study is asked for its chance to find a change as large as a planted one: the effect, or in every
     # second study that has one the interaction.
     asks_pair = bool(made.interaction) and seed % 2 == 1
-    asked = made.interaction if asks_pair else abs(real)
-    said = analyse(made.table, seed=seed, margin=math.expm1(asked) or MARGIN)
+    effect = made.interaction if asks_pair else abs(real)
+    said = analyse(made.table, seed=seed, margin=math.expm1(effect) or MARGIN)
     first = [one for one in said.effects if one.metric == metrics[0]]
     main = next(one for one in first if (one.factor, one.level, one.against) == (PLANTED, "2", "1"))
     others = [one for one in said.effects if one is not main]
     nulls = [one for one in said.effects if truth(made, one.factor, one.level, one.against) == 0]
     pairs = [one for one in said.interactions if set(one.factors) != {"a", "b"} or made.interaction == 0]
     assert main.change is not None
-    found = main.judgement in ("better", "worse")
+    detected = main.judgement in ("better", "worse")
     raw = [one.change.raw_p for one in nulls if one.change is not None and one.change.raw_p is not None]
     raw += [one.raw_p for one in pairs if one.raw_p is not None]
     planted = next(
@@ -248,8 +248,8 @@ def outcome(kind: str, made: PlantedStudy, seed: int, metrics: Sequence[str] = (
         method=main.method,
         covered=covers(main, sign * real),
         width=math.log((main.change.high or math.inf) / (main.change.low or 1)),
-        found=found,
-        wrong_way=found and real != 0 and (main.change.ratio > 1) != (sign * real > 0),
+        found=detected,
+        wrong_way=detected and real != 0 and (main.change.ratio > 1) != (sign * real > 0),
         stated=None if asks_pair or not real else main.power or 0.0,
         interaction_stated=planted.power or 0.0 if asks_pair else None,
         interaction_contrasts=math.prod(len(one.levels) - 1 for one in made.table.factors[:2]),
@@ -292,7 +292,7 @@ def share_of_several(parts: Sequence[tuple[int, int]]) -> str:
 
 def lines(found: Sequence[StudyFindings], kinds: Sequence[str]) -> list[str]:
     """Return the rows of the table of kinds."""
-    made = []
+    table_rows = []
     for kind in kinds:
         mine = [one for one in found if one.kind == kind]
         if not mine:
@@ -311,8 +311,8 @@ def lines(found: Sequence[StudyFindings], kinds: Sequence[str]) -> list[str]:
             f"{sum(one.outliers > 0 for one in mine)}",
             f"{100 * (methods['bootstrap'] + methods['welch']) / len(mine):.0f} %",
         ]
-        made.append(f"| {' | '.join(cells)} |")
-    return made
+        table_rows.append(f"| {' | '.join(cells)} |")
+    return table_rows
 
 
 HEAD: Final = (
@@ -327,7 +327,7 @@ def page(found: Sequence[StudyFindings], command: str) -> str:
     tuned = [one for one in found if one.kind in TUNED]
     held = [one for one in found if one.kind in HELD_OUT]
     untried = [one for one in found if one.kind in UNTRIED]
-    told = [
+    page_lines = [
         "# How often the analysis of an experiment is right",
         "",
         f"`{command}` drew {len(found)} experiments from seeds and analysed each as `loadstone experiment report` does. "
@@ -388,7 +388,7 @@ def page(found: Sequence[StudyFindings], command: str) -> str:
         "|---:|---:|---:|---:|---:|",
         *_repeats(found),
     ]
-    return "\n".join(told) + "\n"
+    return "\n".join(page_lines) + "\n"
 
 
 def interaction_power_section(found: Sequence[StudyFindings]) -> list[str]:
@@ -406,7 +406,7 @@ def interaction_power_section(found: Sequence[StudyFindings]) -> list[str]:
 
 
 def _interactions(tuned: Sequence[StudyFindings], held: Sequence[StudyFindings]) -> list[str]:
-    made = []
+    table_rows = []
     for size in sorted({one.interaction for one in (*tuned, *held)}):
         for low, high in ((0.0, 0.015), (0.015, 1.0)):
             cells = [
@@ -415,12 +415,12 @@ def _interactions(tuned: Sequence[StudyFindings], held: Sequence[StudyFindings])
                 for mine in [[one for one in every if one.interaction == size and low < one.noise <= high]]
             ]
             noise = "0.5 to 1 %" if high < 1 else "2 to 4 %"
-            made.append(f"| {100 * math.expm1(size):.0f} % | {noise} | {' | '.join(cells)} |")
-    return made
+            table_rows.append(f"| {100 * math.expm1(size):.0f} % | {noise} | {' | '.join(cells)} |")
+    return table_rows
 
 
 def _powers(tuned: Sequence[StudyFindings], held: Sequence[StudyFindings]) -> list[str]:
-    made = []
+    table_rows = []
     for low, high in STATED:
         cells = []
         for every in (tuned, held):
@@ -428,19 +428,19 @@ def _powers(tuned: Sequence[StudyFindings], held: Sequence[StudyFindings]) -> li
                 one for one in every if one.effect > 0 and one.stated is not None and low <= one.stated < high
             ]
             cells += _stated_and_found([(one.stated or 0.0, one.found) for one in mine])
-        made.append(f"| {100 * low:.0f} to {min(100, 100 * high):.0f} % | {' | '.join(cells)} |")
-    return made
+        table_rows.append(f"| {100 * low:.0f} to {min(100, 100 * high):.0f} % | {' | '.join(cells)} |")
+    return table_rows
 
 
 def _stated_and_found(studies: Sequence[tuple[float, bool]]) -> list[str]:
     """Return their number, the chance as stated on average, and how many found what was planted."""
     on_average = f"{100 * float(np.mean([stated for stated, _ in studies])):.0f} %" if studies else "–"
-    return [str(len(studies)), on_average, share(sum(found for _, found in studies), len(studies))]
+    return [str(len(studies)), on_average, share(sum(detected for _, detected in studies), len(studies))]
 
 
 def interaction_powers(found: Sequence[StudyFindings]) -> list[str]:
     """Return the rows of the chance to find an interaction, with one contrast and with several."""
-    made = []
+    table_rows = []
     for low, high in STATED:
         cells = []
         for single in (True, False):
@@ -450,12 +450,12 @@ def interaction_powers(found: Sequence[StudyFindings]) -> list[str]:
                 if one.interaction_stated is not None and (one.interaction_contrasts == 1) is single
             ]
             cells += _stated_and_found([pair for pair in mine if low <= pair[0] < high])
-        made.append(f"| {100 * low:.0f} to {min(100, 100 * high):.0f} % | {' | '.join(cells)} |")
-    return made
+        table_rows.append(f"| {100 * low:.0f} to {min(100, 100 * high):.0f} % | {' | '.join(cells)} |")
+    return table_rows
 
 
 def _repeats(found: Sequence[StudyFindings]) -> list[str]:
-    made = []
+    table_rows = []
     for count in sorted({one.repeats for one in found}):
         mine = [one for one in found if one.repeats == count]
         width = float(np.median([one.width for one in mine]))
@@ -464,8 +464,8 @@ def _repeats(found: Sequence[StudyFindings]) -> list[str]:
             f"{100 * math.expm1(width):.1f} %",
             share(sum(one.family_false for one in mine), len(mine)),
         )
-        made.append(f"| {count} | {len(mine)} | {' | '.join(cells)} |")
-    return made
+        table_rows.append(f"| {count} | {len(mine)} | {' | '.join(cells)} |")
+    return table_rows
 
 
 @dataclass(frozen=True)
@@ -487,7 +487,7 @@ class DrawnStudies:
         kept = [StudyFindings(**json.loads(line)) for line in lines]
         known = {(one.kind, one.seed): one for one in kept}
         left = {kind: [seed for seed in self.seeds if (kind, seed) not in known] for kind in self.kinds}
-        asked = [
+        batches = [
             (self.judge, kind, seeds)
             for at in range(0, len(self.seeds), self.together)
             for kind, every in left.items()
@@ -498,9 +498,9 @@ class DrawnStudies:
             contextlib.redirect_stdout(sys.stderr),
             (keep or Path(os.devnull)).open("a") as file,
         ):
-            for found in pool.imap_unordered(_judged, asked):
-                known |= {(one.kind, one.seed): one for one in found}
-                file.writelines(f"{json.dumps(asdict(one))}\n" for one in found)
+            for judged in pool.imap_unordered(_judged, batches):
+                known |= {(one.kind, one.seed): one for one in judged}
+                file.writelines(f"{json.dumps(asdict(one))}\n" for one in judged)
                 file.flush()
         return [known[kind, seed] for kind in self.kinds for seed in self.seeds]
 
@@ -530,9 +530,9 @@ def main() -> int:
     options = options_of(__doc__, KINDS).parse_args()
     seeds = range(options.seed * 1_000_000, options.seed * 1_000_000 + options.studies)
     drawn = DrawnStudies(judge, tuple(options.kinds.split(",")), seeds, TOGETHER)
-    found = drawn.outcomes(options.keep, options.jobs)
+    findings = drawn.outcomes(options.keep, options.jobs)
     command = f"python -m lab.experiments --studies {options.studies} --seed {options.seed}"
-    sys.stdout.write(page(found, command))
+    sys.stdout.write(page(findings, command))
     return 0
 
 

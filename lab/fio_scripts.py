@@ -85,8 +85,8 @@ def main() -> int:
     parser.add_argument("--only", default="", help="scripts, with commas between")
     parser.add_argument("--seconds", type=int, default=3600, help="most time for a script")
     parser.add_argument("--keep", type=Path, help="a folder for what the scripts print and make")
-    asked = parser.parse_args()
-    wanted = [name for name in asked.only.split(",") if name] or list(SCRIPTS)
+    options = parser.parse_args()
+    wanted = [name for name in options.only.split(",") if name] or list(SCRIPTS)
     failed = []
     sys.stdout.write("| script | fio | here |\n|---|---|---|\n")
     with tempfile.TemporaryDirectory(prefix="loadstone-scripts-") as place:
@@ -94,14 +94,14 @@ def main() -> int:
         here.write_text(_WRAPPER.format(python=sys.executable))
         here.chmod(0o755)
         for name in wanted:
-            script = (asked.source / "t" / name).absolute()
+            script = (options.source / "t" / name).absolute()
             if not script.exists():
                 continue
             cells = []
-            for who, fio in (("fio", asked.fio.absolute()), ("here", here)):
-                folder = (asked.keep or Path(place)).absolute() / f"{script.stem}-{who}"
+            for who, fio in (("fio", options.fio.absolute()), ("here", here)):
+                folder = (options.keep or Path(place)).absolute() / f"{script.stem}-{who}"
                 folder.mkdir(parents=True)
-                outcome = _run(script, fio, folder, asked.seconds)
+                outcome = _run(script, fio, folder, options.seconds)
                 cells.append(str(outcome))
                 failed += [f"- `{name}`, {who}: {line}" for line in outcome.failed]
             sys.stdout.write(f"| `{name}` | {' | '.join(cells)} |\n")
@@ -138,11 +138,11 @@ def _run(script: Path, fio: Path, folder: Path, most_s: int) -> ScriptOutcome:
 
 def told(text: str, code: int) -> ScriptOutcome:
     """Read what a script prints of its tests: a line each, or at least counts at its end."""
-    found = re.findall(r"^\**Test (.+?) (PASSED|FAILED|SKIPPED)\b(.*)$", text, re.MULTILINE | re.IGNORECASE)
-    if not found:
-        found = [("", word, rest) for word, rest in re.findall(r"^(PASSED|FAILED) (.+)$", text, re.MULTILINE)]
-    if found:
-        by_word = [(name, word.upper(), rest.strip(" :*,")) for name, word, rest in found]
+    tests = re.findall(r"^\**Test (.+?) (PASSED|FAILED|SKIPPED)\b(.*)$", text, re.MULTILINE | re.IGNORECASE)
+    if not tests:
+        tests = [("", word, rest) for word, rest in re.findall(r"^(PASSED|FAILED) (.+)$", text, re.MULTILINE)]
+    if tests:
+        by_word = [(name, word.upper(), rest.strip(" :*,")) for name, word, rest in tests]
         return ScriptOutcome(
             sum(word == "PASSED" for _, word, _ in by_word),
             sum(word == "SKIPPED" for _, word, _ in by_word),

@@ -100,19 +100,19 @@ def _modules(kernel: Path, names: Sequence[str]) -> dict[str, Path]:
     """Return modules, each behind those it needs."""
     place = kernel.parents[1] / "lib" / "modules"
     every = {path.name.partition(".")[0].replace("-", "_"): path for path in place.rglob("*.ko")}
-    found: list[Path] = []
+    modules: list[Path] = []
 
     def need(name: str) -> None:
         path = every[name.replace("-", "_")]
-        told = path.read_bytes().partition(b"depends=")[2].partition(b"\0")[0].decode()
-        for other in filter(None, told.split(",")):
+        depends = path.read_bytes().partition(b"depends=")[2].partition(b"\0")[0].decode()
+        for other in filter(None, depends.split(",")):
             need(other)
-        if path not in found:
-            found.append(path)
+        if path not in modules:
+            modules.append(path)
 
     for name in names:
         need(name)
-    return {f"mods/{number:03}.ko": path for number, path in enumerate(found)}
+    return {f"mods/{number:03}.ko": path for number, path in enumerate(modules)}
 
 
 def _tail(folder: Path) -> str:
@@ -125,10 +125,10 @@ def _tail(folder: Path) -> str:
 
 def _kernel() -> Path:
     """Return the newest kernel that apt knows; downloaded once."""
-    found = re.findall(r"Depends: (linux-image-\S+)", _output("apt-cache", "depends", KERNEL))
-    if not found:
+    packages = re.findall(r"Depends: (linux-image-\S+)", _output("apt-cache", "depends", KERNEL))
+    if not packages:
         raise MissingPartError(f"apt knows no {KERNEL}: run apt-get update")
-    return next((_unpacked(found[0]) / "boot").glob("vmlinuz-*"))
+    return next((_unpacked(packages[0]) / "boot").glob("vmlinuz-*"))
 
 
 def _shell() -> Path:
@@ -162,11 +162,11 @@ def _loaded(programs: Mapping[str, Path]) -> dict[str, Path]:
 
 def libraries(programs: Iterable[Path]) -> dict[str, Path]:
     """Return the libraries that programs load, by their places."""
-    found: dict[str, Path] = {}
+    by_place: dict[str, Path] = {}
     for program in programs:
         for library in re.findall(r"(?:=> |^\s+)(/\S+) \(0x", _output("ldd", str(program)), re.MULTILINE):
-            found[library.lstrip("/")] = Path(library)
-    return found
+            by_place[library.lstrip("/")] = Path(library)
+    return by_place
 
 
 def _copy(source: Path, place: Path) -> None:

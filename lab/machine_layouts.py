@@ -239,29 +239,29 @@ def standing() -> str:
     """What stands, as the kernel and lvm(8) tell it."""
     arrays = sorted(Path("/sys/block").glob("md*/md"))
     # One that was stopped may keep its node a moment, without a level.
-    found = [
+    layers = [
         f"md:{level} {(array / 'raid_disks').read_text().strip()}"
         for array in arrays
         if (level := (array / "level").read_text().strip())
     ]
     # A line for each segment: a linear volume has one on each device.
     segments = {tuple(line.split()) for line in call(*LVS).splitlines()}
-    found += sorted(f"lvm:{one[-1]}" for one in segments)
+    layers += sorted(f"lvm:{one[-1]}" for one in segments)
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, _, kind, options, *_ = line.split()
         if kind == "nfs4":
             wanted = (
                 ["vers=4.2"] if "vers=4.2" in options else ["vers=4.1", "rsize=8192", "wsize=8192", "sync"]
             )
-            found.append(" ".join([kind, *(one for one in wanted if one in options.split(","))]))
-    return " ".join(found)
+            layers.append(" ".join([kind, *(one for one in wanted if one in options.split(","))]))
+    return " ".join(layers)
 
 
 def snapshot(folder: Path) -> dict[str, str]:
     """Read everything that an experiment changes here."""
     mounts = Path("/proc/self/mounts").read_text().splitlines()
-    found = {device: call("wipefs", "--json", device) for device in DEVICES}
-    return found | {
+    signatures = {device: call("wipefs", "--json", device) for device in DEVICES}
+    return signatures | {
         "standing": standing(),
         "groups": call("vgs", "--noheadings", "-o", "vg_name"),
         "physical volumes": call("pvs", "--noheadings", "-o", "pv_name"),
@@ -287,10 +287,10 @@ def everything_but_load(prepared: PreparedExperiment, state: Path, look: Any = N
     try:
         machine_here.begin()
         for run in prepared.document.runs:
-            asked = prepared.asked(run)
-            with machine_here.around(asked, None, records.extend):
+            wanted_state = prepared.asked(run)
+            with machine_here.around(wanted_state, None, records.extend):
                 if look is not None:
-                    look(asked, machine_here)
+                    look(wanted_state, machine_here)
     finally:
         machine_here.end()
     if machine_here.still_changed:
@@ -314,9 +314,9 @@ def build_each(folder: Path) -> list[str]:
                 target = Path(volume) / "written" if Path(volume).is_dir() else Path(volume)
                 call("dd", "if=/dev/zero", f"of={target}", "bs=64k", "count=8", "conv=fsync,notrunc")
         for one in asked.settings:
-            told = SETTINGS[one.control][0].read_text().strip()
-            if one.value not in ("as is", told):
-                wrong.append(f"{one.control} is {told}, asked was {one.value}")
+            current = SETTINGS[one.control][0].read_text().strip()
+            if one.value not in ("as is", current):
+                wrong.append(f"{one.control} is {current}, asked was {one.value}")
 
     names = layout_names()
     for pair in zip(names[0::2], names[1::2], strict=True):
@@ -414,7 +414,7 @@ def main() -> int:
     os.environ["LD_LIBRARY_PATH"] = ":".join(sorted(libraries))
     programs = {f"usr/sbin/{name}": there[name] for name in TOOLS}
     programs |= {f"sbin/{name}": there[name] for name in TOOLS if name.startswith("mount.")}
-    programs |= {f"usr/sbin/{name}": Path(found) for name in ON_THE_WAY if (found := shutil.which(name))}
+    programs |= {f"usr/sbin/{name}": Path(answer) for name in ON_THE_WAY if (answer := shutil.which(name))}
     programs |= {f"usr/sbin/{name}": programs["usr/sbin/lvm"] for name in LVM if "usr/sbin/lvm" in programs}
     programs |= {"usr/bin/loadstone-engine": find(), "usr/bin/python3": Path(sys.executable).resolve()}
     programs |= {f"libs/{name}": path for name, path in there.items() if ".so" in name}
@@ -431,25 +431,25 @@ def main() -> int:
             memory_mib=6144, cpus="4,sockets=2,cores=1,threads=2", patience_s=PATIENCE_S,
         )  # fmt: skip
     print(said)
-    found = said.rpartition("@@@ ")[2].strip()
-    return 1 if not found.startswith("[]") else 0
+    answer = said.rpartition("@@@ ")[2].strip()
+    return 1 if not answer.startswith("[]") else 0
 
 
 def trees() -> dict[str, Path]:
     """Return Python, its packages and this project, each below its place in the machine."""
     library = Path(sysconfig.get_paths()["stdlib"])
     packages = Path(sysconfig.get_paths()["purelib"])
-    found = {
+    by_place = {
         f"python/lib/{library.name}/{one.name}": one
         for one in library.iterdir()
         if one.name not in ("test", "site-packages", "idlelib") and not one.name.startswith("config-")
     }
-    found |= {
+    by_place |= {
         f"site/{one.name}": one
         for one in packages.iterdir()
         if one.name not in LEFT_OUT and "mypyc" not in one.name
     }
-    return found | {"lab/python": ROOT / "python", "lab/lab": ROOT / "lab"}
+    return by_place | {"lab/python": ROOT / "python", "lab/lab": ROOT / "lab"}
 
 
 if __name__ == "__main__":

@@ -55,12 +55,12 @@ class NvmeCase:
 
 def facts(number: int, **claims: Any) -> dict[str, TargetFacts]:
     """Both devices of a namespace, as they are in the machine."""
-    told = {"size_bytes": SIZE_BYTES, "logical_block_bytes": BLOCK_BYTES[number]} | claims
+    fields = {"size_bytes": SIZE_BYTES, "logical_block_bytes": BLOCK_BYTES[number]} | claims
     block = f"/dev/nvme0n{number}"
     namesake = Namesake(path=block, identity=None)
     return {
-        block: TargetFacts(TargetKind.BLOCK, **told),
-        f"/dev/ng0n{number}": TargetFacts(TargetKind.NVME, namesake=namesake, **told),
+        block: TargetFacts(TargetKind.BLOCK, **fields),
+        f"/dev/ng0n{number}": TargetFacts(TargetKind.NVME, namesake=namesake, **fields),
     }
 
 
@@ -71,10 +71,10 @@ def plan(case: NvmeCase) -> str:
     host = HostFacts(cpus=(0, 1), memory_bytes=1 << 30, known=known)
     text = "[global]\ndirect=1\nbs=4k\nsize=4m\niodepth=8\nthread=1\n" + case.jobs
     source = TextSource(text, case.name, Path("/"))
-    made = resolve(read_jobfiles([source], options=ReadOptions(environment={})), host=host).plan
+    resolved = resolve(read_jobfiles([source], options=ReadOptions(environment={})), host=host).plan
     # Whoever plans on the machine itself has this from the safety check.
-    targets = tuple(one.model_copy(update={"exclusive": not one.read_only}) for one in made.targets)
-    return made.model_copy(update={"targets": targets}).model_dump_json()
+    targets = tuple(one.model_copy(update={"exclusive": not one.read_only}) for one in resolved.targets)
+    return resolved.model_copy(update={"targets": targets}).model_dump_json()
 
 
 # Judges
@@ -265,9 +265,9 @@ def told(said: str) -> dict[str, list[str]]:
 
 def links_wrong(lines: list[str]) -> str | None:
     """Whether the devices of each namespace are linked as `path/nvme.py` has it."""
-    found = {words[0]: words[1:] for words in (line.split() for line in lines)}
+    links = {words[0]: words[1:] for words in (line.split() for line in lines)}
     for number in BLOCK_BYTES:
-        generic, block = found.get(f"ng0n{number}"), found.get(f"nvme0n{number}")
+        generic, block = links.get(f"ng0n{number}"), links.get(f"nvme0n{number}")
         if (
             generic is None
             or block is None

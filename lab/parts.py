@@ -172,8 +172,8 @@ class Stage:
     def _server(self, backing: Path, options: Sequence[str], filters: Sequence[str]) -> Path:
         socket = self.folder / f"{backing.name}.sock"
         chosen = [f"--filter={name}" for name in filters]
-        told = [option.format(folder=self.folder) for option in options]
-        self.server = self._program("nbdkit", "-f", "-U", socket, *chosen, "file", backing, *told)
+        arguments = [option.format(folder=self.folder) for option in options]
+        self.server = self._program("nbdkit", "-f", "-U", socket, *chosen, "file", backing, *arguments)
         until(socket.exists, "nbdkit's socket")
         return socket
 
@@ -198,8 +198,8 @@ class Stage:
         work, point = upper.parent / f"{upper.name}.work", self.folder / "mount-overlay"
         for folder in (upper, work, point):
             folder.mkdir(exist_ok=True)
-        told = f"lowerdir={lower},upperdir={upper},workdir={work}"
-        call("mount", "-t", "overlay", "-o", told, "overlay", point)
+        options = f"lowerdir={lower},upperdir={upper},workdir={work}"
+        call("mount", "-t", "overlay", "-o", options, "overlay", point)
         self._stack.callback(call, "umount", point)
         return point
 

@@ -114,8 +114,8 @@ def _rates() -> Iterator[Plateau]:
         (80, 0.1, "rw=randwrite; bs=16k; iodepth=1"),
         (80, 0.1, "rw=read; bs=64k; iodepth=1"),
     ):
-        told = (f"rate={mbit}M", f"burstiness={burst_s:g}")
-        yield Plateau(f"nbdkit rate, {mbit} Mbit/s, bucket {burst_s:g} s", _served(*told), work)
+        arguments = (f"rate={mbit}M", f"burstiness={burst_s:g}")
+        yield Plateau(f"nbdkit rate, {mbit} Mbit/s, bucket {burst_s:g} s", _served(*arguments), work)
     for length, work in (("1ms", reads(1, "16k")), ("5ms", reads(4, "16k"))):
         over = ("rate=32M", "burstiness=0.1", f"rdelay={length}")
         yield Plateau(f"nbdkit rate, 32 Mbit/s, over a disk of {length}", _served(*over), work)
@@ -217,10 +217,10 @@ def measured(plateau: Plateau) -> Case:
 
 def row(plateau: Plateau, case: Case) -> str:
     """Return the signs of a run, and what the rule says of it, as a row of a table."""
-    found, total = rate_variation.evenness(case), case.total
+    evenness, total = rate_variation.evenness(case), case.total
     rates = (units.count(total.iops.value) if total.iops else units.NONE, units.bandwidth(_bandwidth(case)))
-    dispersion = units.digits(found.dispersion) if found else units.NONE
-    scatter = f"{100 * found.scatter:.0f} %" if found else units.NONE
+    dispersion = units.digits(evenness.dispersion) if evenness else units.NONE
+    scatter = f"{100 * evenness.scatter:.0f} %" if evenness else units.NONE
     cells = (plateau.name, f"`{plateau.work}`", *rates, scatter, dispersion, _said(case))
     return f"| {' | '.join(cells)} |"
 

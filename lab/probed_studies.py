@@ -90,8 +90,8 @@ def _run(stage: Stage, words: tuple[str | Path, ...], targets: list[Path], probe
 
 def verdicts(bundle: Path) -> tuple[Verdict, Verdict]:
     """Return what would be said of a run without its probes, and what is said with them."""
-    found = cases(summarise(Bundle.open(bundle)))
-    return judge([replace(one, probed=None) for one in found]).verdict, judge(found).verdict
+    phases = cases(summarise(Bundle.open(bundle)))
+    return judge([replace(one, probed=None) for one in phases]).verdict, judge(phases).verdict
 
 
 def _told(said: Verdict) -> str:
@@ -103,7 +103,7 @@ def main() -> int:
     """Run, and print a row for each."""
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     options.add_argument("--probe", default="10s", help="budget of the probes after each run")
-    asked = options.parse_args()
+    arguments = options.parse_args()
     if reason := missing():
         sys.stderr.write(f"cannot run here: {reason}\n")
         return 2
@@ -112,7 +112,7 @@ def main() -> int:
     for study, runs in STUDIES.items():
         try:
             with Stage() as stage:
-                for name, bundle in runs(stage, asked.probe):
+                for name, bundle in runs(stage, arguments.probe):
                     plain, probed = verdicts(bundle)
                     likely = ", ".join(f"{one.name} {one.probability:.0%}" for one in probed.explanations[:2])
                     out.write(f"| {study} | {name} | {_told(plain)} | {_told(probed)} | {likely} |\n")

@@ -44,15 +44,15 @@ def look(root: Path, agreed: frozenset[str], rule: str | None, seen: PublishedRe
             if one.broken:
                 seen.unread.append(f"{one.path.relative_to(root)}: {one.why}")
             continue
-        path, found = one
+        path, result = one
         place = str(path.relative_to(root))
-        seen.results[found.format] += 1
-        for case in found.cases:
+        seen.results[result.format] += 1
+        for case in result.cases:
             verdict = judge_case(case)
-            seen.verdicts[found.format, verdict.kind] += 1
+            seen.verdicts[result.format, verdict.kind] += 1
             if verdict.kind == "not_valid":
-                told = f"{place}: {case.name}: {_line(verdict.causes[0])}"
-                (seen.agreed if place in agreed else seen.false).append(told)
+                verdict_line = f"{place}: {case.name}: {_line(verdict.causes[0])}"
+                (seen.agreed if place in agreed else seen.false).append(verdict_line)
             seen.asked += [
                 f"{place}: {case.name}: {_line(one)}" for one in verdict.causes if one.rule == rule
             ]
@@ -69,13 +69,13 @@ def report(seen: PublishedResults) -> str:
         kinds = {kind: count for (of, kind), count in sorted(seen.verdicts.items()) if of == tool}
         counts = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in kinds.items())
         lines.append(f"{tool}: {results} results, {sum(kinds.values())} phases: {counts}")
-    for name, found in (
+    for name, entries in (
         ("false 'not valid'", seen.false),
         ("agreed 'not valid'", seen.agreed),
         ("not read", seen.unread),
         ("asked for", seen.asked),
     ):
-        lines += [f"{name}: {len(found)}", *(f"  {one}" for one in found)]
+        lines += [f"{name}: {len(entries)}", *(f"  {one}" for one in entries)]
     return "\n".join(lines) + "\n"
 
 
@@ -85,12 +85,12 @@ def main() -> int:
     parser.add_argument("roots", type=Path, nargs="+", metavar="DIR")
     parser.add_argument("--agreed", type=Path, help="results that are known not to be valid, and why")
     parser.add_argument("--rule", help="list what this rule found, too")
-    asked = parser.parse_args()
-    lines = asked.agreed.read_text().splitlines() if asked.agreed else []
+    options = parser.parse_args()
+    lines = options.agreed.read_text().splitlines() if options.agreed else []
     agreed = frozenset(line.partition("\t")[0] for line in lines)
     seen = PublishedResults()
-    for root in asked.roots:
-        look(root, agreed, asked.rule, seen)
+    for root in options.roots:
+        look(root, agreed, options.rule, seen)
     sys.stdout.write(report(seen))
     return 1 if seen.false or any(BROKEN in line for line in seen.unread) else 0
 

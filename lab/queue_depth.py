@@ -46,8 +46,8 @@ def table(document: dict[str, Any]) -> Iterator[str]:
     rates: dict[tuple[str, int], list[str]] = {}
     for run in document["runs"]:
         at, total = run["factors"], run["total"]
-        found = total and total["iops"]
-        rates.setdefault((at["stage"], at["iodepth"]), []).append(units.count(found and found["value"]))
+        iops = total and total["iops"]
+        rates.setdefault((at["stage"], at["iodepth"]), []).append(units.count(iops and iops["value"]))
     patterns = list(dict.fromkeys(stage for stage, _ in rates))
     yield f"| depth | {' | '.join(patterns)} |"
     yield f"|--:{'|--:' * len(patterns)}|"

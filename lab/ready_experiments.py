@@ -239,9 +239,9 @@ def upgrade(stage: Stage, out: Path) -> Iterator[Truth]:
         "-o",
         page.with_suffix(".pdf"),
     )
-    found = loadstone.compare(before, after).frame().filter(pl.col("metric") == "IOPS")
+    iops_rows = loadstone.compare(before, after).frame().filter(pl.col("metric") == "IOPS")
     for one in patterns:
-        rows = found.filter(
+        rows = iops_rows.filter(
             pl.col("part").str.contains(one["name"]) | pl.col("job").str.contains(one["name"])
         )
         change = rows.filter((pl.col("metric") == "IOPS") & pl.col("change").is_not_null())["change"]

@@ -82,24 +82,24 @@ def judged(pairs: Sequence[PublishedPair]) -> list[tuple[PublishedPair, str, str
         at = [
             n
             for n, one in enumerate(pairs)
-            if one.study == study and (found := known[n]) and found.p is not None
+            if one.study == study and (difference := known[n]) and difference.p is not None
         ]
         corrected |= dict(zip(at, holm([known[n].p or 0.0 for n in at]), strict=True))  # type: ignore[union-attr]
-    made = []
+    verdicts = []
     for n, one in enumerate(pairs):
-        found = known[n]
-        assert found is not None
-        large = found.change >= 3
-        change = f"{1 + found.change:.3g}×" if large else f"{100 * found.change:+.3g} %"
-        if found.low is None or found.high is None:
-            made.append((one, change, _alone(found.change)))
+        difference = known[n]
+        assert difference is not None
+        large = difference.change >= 3
+        change = f"{1 + difference.change:.3g}×" if large else f"{100 * difference.change:+.3g} %"
+        if difference.low is None or difference.high is None:
+            verdicts.append((one, change, _alone(difference.change)))
             continue
-        ends = (found.low, found.high)
+        ends = (difference.low, difference.high)
         low, high = (f"{1 + end:.3g}" if large else f"{100 * end:+.3g}" for end in ends)
         change += f" ({low} to {high})"
         verdict = "**real**" if corrected[n] < ALPHA else f"**not told apart**: {_seen(sides[n])}"
-        made.append((one, change, f"{verdict} (p {corrected[n]:.2g})"))
-    return made
+        verdicts.append((one, change, f"{verdict} (p {corrected[n]:.2g})"))
+    return verdicts
 
 
 def _sides(one: PublishedPair, pairs: Sequence[PublishedPair]) -> tuple[Sample, Sample]:
@@ -171,9 +171,9 @@ def figure(values: Sequence[float], unit: str) -> str:
 
 def page(pairs: Sequence[PublishedPair]) -> str:
     """Return the page."""
-    told, beside = judged(pairs), notes()
+    judgements, beside = judged(pairs), notes()
     counts = {
-        word: sum(verdict.startswith(f"**{word}") for *_, verdict in told)
+        word: sum(verdict.startswith(f"**{word}") for *_, verdict in judgements)
         for word in ("real", "not told apart", "cannot be known")
     }
     lines = [
@@ -185,7 +185,7 @@ def page(pairs: Sequence[PublishedPair]) -> str:
         "",
         "    python -m lab.seed_differences > docs/seeds-differences.md",
         "",
-        f"Of {len(told)} differences {counts['real']} are real, {counts['not told apart']} are not told apart from chance, and "
+        f"Of {len(judgements)} differences {counts['real']} are real, {counts['not told apart']} are not told apart from chance, and "
         f"{counts['cannot be known']} cannot be known, because nothing was repeated.",
         "",
         "*Real*: told apart at 5 % by Welch's test on logarithms, after Holm's correction within the study. A difference that is "
@@ -204,7 +204,7 @@ def page(pairs: Sequence[PublishedPair]) -> str:
             "| what | from | to | change (95 % interval) | is it real? | caution |",
             "|---|---|---|---:|---|---|",
         ]
-        for one, change, verdict in told:
+        for one, change, verdict in judgements:
             if one.study == study:
                 a, b = (
                     f"{name}: {figure(values, one.unit)}"

@@ -119,7 +119,7 @@ def draw(seed: int) -> PlannedPair:
         drift=bool(chance.random() < 0.4),
         outliers=bool(chance.random() < 0.4),
     )
-    made = []
+    phases = []
     for number, pattern in enumerate(PATTERNS):
         service_ns = SERVERS * 1e9 / float(10 ** chance.uniform(2.5, 3.3))
         # Where no run is repeated nobody can tell how runs differ, so they do not.
@@ -131,13 +131,13 @@ def draw(seed: int) -> PlannedPair:
                 valid = not (invalid and side == 1 and number == 0 and run == 0)
                 takes = service_ns * float(np.exp(chance.normal(0, between)))
                 takes /= 1 - slower if side and (everywhere or number == 0) else 1
-                made.append(
+                phases.append(
                     PlannedPhase(
                         f"{side}-{run}-{number}", side, run, pattern, (kind.lengths or ())[side],
                         takes if valid else takes / FASTER, drift, stalled, valid,
                     )
                 )  # fmt: skip
-    return PlannedPair(seed, slower, bool(everywhere), kind, bool(invalid), tuple(made))
+    return PlannedPair(seed, slower, bool(everywhere), kind, bool(invalid), tuple(phases))
 
 
 def _device(one: PlannedPhase, seed: int) -> SimDevice:
@@ -211,31 +211,31 @@ def measure(pairs: Sequence[PlannedPair], folder: Path) -> dict[tuple[int, str],
     every = sorted(((pair, one) for pair in pairs for one in pair.phases), key=lambda it: _stage(it[1]))
     text = _text(every)
     plan, workload_json = _planned(every, text)
-    asked = RunRequest(
+    request = RunRequest(
         request={"argv": [], "cwd": "/", "front_end": "run", "options": {}},
         inputs={"pairs.fio": text.encode()},
         workload_json=workload_json,
         notes=[],
     )
     with contextlib.redirect_stdout(sys.stderr):
-        outcome = run_plan(plan, asked=asked, out_dir=folder / "bundle", calibration=False)
-    made = summarise(Bundle.open(outcome.bundle_path))
-    _, tails = measured_values.tails(made)
-    stages = [(case, judge_case(case)) for case in cases(made)]
+        outcome = run_plan(plan, asked=request, out_dir=folder / "bundle", calibration=False)
+    summary = summarise(Bundle.open(outcome.bundle_path))
+    _, tails = measured_values.tails(summary)
+    stages = [(case, judge_case(case)) for case in cases(summary)]
     judged_as = {job.job: (case, verdict) for case, verdict in stages for job in case.jobs}
     known = {f"{pair.seed}-{one.name}": (pair, one) for pair, one in every}
-    found = {}
-    for total in made.totals("job"):
+    by_phase = {}
+    for total in summary.totals("job"):
         pair, one = known[total.line.name]
         case, verdict = judged_as[total.line.name]
         # A percentile's error comes from within a run where it has no repeat.
         alone = sum(it.valid and it.pattern == one.pattern and it.side == one.side for it in pair.phases) == 1
         errors = {total.line.key: next(iter(tails[total.line.key, op] for op in total.ops))} if alone else {}
-        found[pair.seed, one.name] = ComparedPhase(
+        by_phase[pair.seed, one.name] = ComparedPhase(
             run=f"{one.side}-{one.run}", path=folder, name=one.name, pattern=one.pattern, verdict=verdict,
             case=_own(case, total.line.name), number=1, values=measured_values.of_stage(total, errors),
         )  # fmt: skip
-    return found
+    return by_phase
 
 
 def _own(case: Case, job: str) -> Case:
@@ -253,18 +253,18 @@ def judge(seeds: Sequence[int]) -> list[dict[str, Any]]:
 
 
 def _compared(pair: PlannedPair, measured: Mapping[tuple[int, str], ComparedPhase]) -> dict[str, Any]:
-    found = [(one, measured[pair.seed, one.name]) for one in pair.phases]
-    made = beside(
+    phases = [(one, measured[pair.seed, one.name]) for one in pair.phases]
+    comparison = beside(
         tuple(
-            Side(name, Path(name), tuple(phase for one, phase in found if one.side == at))
+            Side(name, Path(name), tuple(phase for one, phase in phases if one.side == at))
             for at, name in enumerate("ab")
         )
     )
     outcome = judged(
-        made.effects, made.sides, difference=pair.difference, everywhere=pair.everywhere,
-        kind=pair.kind, invalid=pair.invalid, alone=made.alone,
+        comparison.effects, comparison.sides, difference=pair.difference, everywhere=pair.everywhere,
+        kind=pair.kind, invalid=pair.invalid, alone=comparison.alone,
     )  # fmt: skip
-    wrong = [f"{phase.name}: {phase.why}" for one, phase in found if one.valid != phase.valid]
+    wrong = [f"{phase.name}: {phase.why}" for one, phase in phases if one.valid != phase.valid]
     return {"seed": pair.seed, **asdict(outcome), "wrong_verdicts": wrong}
 
 
@@ -285,17 +285,17 @@ def alike_lines(found: Sequence[PairOutcome]) -> list[str]:
 
 def page(kept: Sequence[dict[str, Any]], command: str) -> str:
     """Return the page."""
-    found = [_outcome(one) for one in kept]
-    invalid = [one for one in found if one.invalid]
+    outcomes = [_outcome(one) for one in kept]
+    invalid = [one for one in outcomes if one.invalid]
     misjudged = sum(bool(one["wrong_verdicts"]) for one in kept)
     return (
         "\n".join(
             [
                 "# How often a comparison is right",
                 "",
-                f"`{command}` measured {len(found)} pairs of results with the engine, on simulated devices whose clock is virtual. Each pair has three patterns, and one to five runs of 10 s to 200 s on each side. The sides may differ in the number and the length of their runs. Service times are exponential. Some pairs have drift, stalls, runs that differ, or a phase that is three times as fast because its I/Os fail. The second side is slower by a known share, in seven of ten pairs in one pattern alone. ± is the binomial standard error.",
+                f"`{command}` measured {len(outcomes)} pairs of results with the engine, on simulated devices whose clock is virtual. Each pair has three patterns, and one to five runs of 10 s to 200 s on each side. The sides may differ in the number and the length of their runs. Service times are exponential. Some pairs have drift, stalls, runs that differ, or a phase that is three times as fast because its I/Os fail. The second side is slower by a known share, in seven of ten pairs in one pattern alone. ± is the binomial standard error.",
                 "",
-                *difference_lines(found),
+                *difference_lines(outcomes),
                 "",
                 f"*Not told apart*: no row differs, and a regression of {100 * DETECT:.0f} % would have been seen. *Cannot say*: no row differs, and it would not have been seen, or a side is not valid. A pair may have a row that is better and one that is worse.",
                 "",
@@ -303,7 +303,7 @@ def page(kept: Sequence[dict[str, Any]], command: str) -> str:
                 "",
                 "Valid pairs. Promised is that chance calls any row better in at most 2.5 % of the comparisons, and worse in as many.",
                 "",
-                *alike_lines(found),
+                *alike_lines(outcomes),
                 "",
                 "## Sides that are not valid",
                 "",
@@ -313,7 +313,7 @@ def page(kept: Sequence[dict[str, Any]], command: str) -> str:
                 "",
                 f"Valid pairs of which one pattern alone is slower by {100 * DETECT:.0f} %. The table has the stated chance to find that, and how often it was found. The stated chance is of one regression alone; of several at once one is found more often.",
                 "",
-                *power_lines(calibration(found)),
+                *power_lines(calibration(outcomes)),
                 "",
                 "Neighbouring intervals of these devices depend on each other by drift and stalls alone. [compare-series.md](compare-series.md) has series with correlated noise, and 400 pairs of every kind.",
             ]
@@ -341,14 +341,14 @@ def main() -> int:
     options = parser.parse_args()
     keep: Path = options.keep
     lines = keep.read_text().splitlines() if keep.exists() else []
-    known = {told["seed"]: told for told in map(json.loads, lines)}
+    known = {record["seed"]: record for record in map(json.loads, lines)}
     seeds = [options.seed * 1_000_000 + at for at in range(options.pairs)]
     open_ = [seed for seed in seeds if seed not in known]
     with keep.open("a") as file:
         for at in range(0, len(open_), TOGETHER):
-            for told in judge(open_[at : at + TOGETHER]):
-                known[told["seed"]] = told
-                file.write(json.dumps(told) + "\n")
+            for record in judge(open_[at : at + TOGETHER]):
+                known[record["seed"]] = record
+                file.write(json.dumps(record) + "\n")
             file.flush()
     command = f"python -m lab.simulated_comparisons --pairs {options.pairs} --seed {options.seed} --keep FILE"
     sys.stdout.write(page([known[seed] for seed in seeds], command))

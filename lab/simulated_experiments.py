@@ -155,14 +155,14 @@ def measure(drawn: Sequence[DrawnExperiment], bundle: Path) -> list[list[RunFigu
         for one, at, _ in runs
     )
     streams = tuple(stream.model_copy(update={"worker": at}) for at, stream in enumerate(plan.streams))
-    asked = RunRequest(
+    request = RunRequest(
         request={"argv": [], "cwd": "/", "front_end": "run", "options": {}},
         inputs={},
         workload_json=workload.model_dump_json(),
         notes=[],
     )
     changed = plan.model_copy(update={"workers": workers, "streams": streams})
-    outcome = run_plan(changed, asked=asked, out_dir=bundle, calibration=False)
+    outcome = run_plan(changed, asked=request, out_dir=bundle, calibration=False)
     assert outcome.error is None, outcome.error
     summary = summarise(Bundle.open(outcome.bundle_path))
     lines = {line.job: line for line in figures_of(Point(name="planted"), summary).lines}
@@ -187,13 +187,13 @@ def device(service_ns: int, seed: int, number: int) -> SimDevice:
 
 def judge(kind: str, seeds: Sequence[int]) -> list[StudyFindings]:
     """Simulate experiments, analyse each, and hold what was said against what was planted."""
-    made = simulate(kind, seeds)
-    return [experiments.outcome(kind, one, seed, METRICS) for one, seed in zip(made, seeds, strict=True)]
+    studies = simulate(kind, seeds)
+    return [experiments.outcome(kind, one, seed, METRICS) for one, seed in zip(studies, seeds, strict=True)]
 
 
 def _powers(found: Sequence[StudyFindings]) -> list[str]:
     """Compare the stated chance with what was found, by what was planted and not by what was stated."""
-    made = []
+    table_rows = []
     for effect in sorted({one.effect for one in found} - {0.0}):
         for low, high, name in ((0.0, 0.015, "0.5 to 1 %"), (0.015, 1.0, "2 to 4 %")):
             mine = [
@@ -204,27 +204,27 @@ def _powers(found: Sequence[StudyFindings]) -> list[str]:
             if mine:
                 stated = float(np.mean([one.stated or 0.0 for one in mine]))
                 cells = (f"{100 * math.expm1(effect):.0f} %", name, str(len(mine)), f"{100 * stated:.1f} %")
-                made.append(
+                table_rows.append(
                     f"| {' | '.join(cells)} | {experiments.share(sum(one.found for one in mine), len(mine))} |"
                 )
     every = [one for one in found if one.effect > 0 and one.interaction == 0]
     if every:
         stated = 100 * float(np.mean([one.stated or 0.0 for one in every]))
-        made.append(
+        table_rows.append(
             f"| any | any | {len(every)} | {stated:.1f} % | {experiments.share(sum(one.found for one in every), len(every))} |"
         )
-    return made
+    return table_rows
 
 
 def _interactions(found: Sequence[StudyFindings]) -> list[str]:
-    made = []
+    table_rows = []
     for size in sorted({one.interaction for one in found}):
         for low, high, name in ((0.0, 0.015, "0.5 to 1 %"), (0.015, 1.0, "2 to 4 %")):
             mine = [one for one in found if one.interaction == size and low < one.noise <= high]
-            made.append(
+            table_rows.append(
                 f"| {100 * math.expm1(size):.0f} % | {name} | {experiments.share(sum(one.interaction_found for one in mine), len(mine))} |"
             )
-    return made
+    return table_rows
 
 
 def page(found: Sequence[StudyFindings], command: str) -> str:
@@ -273,9 +273,9 @@ def main() -> int:
     options = experiments.options_of(__doc__, KINDS).parse_args()
     seeds = range(options.seed * 1_000_000, options.seed * 1_000_000 + options.studies)
     drawn = experiments.DrawnStudies(judge, tuple(options.kinds.split(",")), seeds, TOGETHER)
-    found = drawn.outcomes(options.keep, options.jobs)
+    findings = drawn.outcomes(options.keep, options.jobs)
     command = f'python -m lab.simulated_experiments --studies {options.studies} --seed {options.seed} --kinds "{options.kinds}"'
-    sys.stdout.write(page(found, command))
+    sys.stdout.write(page(findings, command))
     return 0
 
 

@@ -103,19 +103,19 @@ def main() -> int:
     if reason := missing():
         print(f"cannot run here: {reason}", file=sys.stderr)
         return 2
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    studies_by_layout: dict[tuple[str, str], dict[str, Any]] = {}
     for layout in LAYOUTS:
         with Stage() as stage:
             files = volumes(stage, layout)
             for load in loads:
                 study = options.out / load / layout.name
-                found[load, layout.name] = measure(stage, load, files, options, study)
+                studies_by_layout[load, layout.name] = measure(stage, load, files, options, study)
                 print(f"{layout.name}, {load}: {study}", file=sys.stderr, flush=True)
     for load in loads:
         studies = [options.out / load / layout.name for layout in LAYOUTS]
         with Stage() as stage:
             stage.loadstone("report", *studies, "--output", options.out / f"{load}.svg")
-    print("\n".join(tables(found, loads)))
+    print("\n".join(tables(studies_by_layout, loads)))
     return 0
 
 
@@ -135,8 +135,8 @@ def _maximum(load: str, curve: dict[str, Any]) -> str:
     rate, steps = most["iops"], "count"
     if "64k" in load:
         rate, steps = most["bandwidth_bytes_per_s"], "binary"
-    found = Estimate(rate["value"], rate["error"], count=0, unit="")
-    return f"{units.with_error(found, steps)}, {units.duration(most['latency_mean_ns']['value'])}"
+    estimate = Estimate(rate["value"], rate["error"], count=0, unit="")
+    return f"{units.with_error(estimate, steps)}, {units.duration(most['latency_mean_ns']['value'])}"
 
 
 def _shares(found: Mapping[tuple[str, str], dict[str, Any]], load: str) -> list[str]:

@@ -209,14 +209,14 @@ def listens(port: int) -> bool:
 
 def job(device: str, runtime_s: int, **options: object) -> str:
     """A job file with one job."""
-    told = {
+    settings = {
         "filename": device,
         "ioengine": "io_uring",
         "direct": 1,
         "time_based": 1,
         "runtime": runtime_s,
     } | options
-    return "[load]\n" + "".join(f"{name}={value}\n" for name, value in told.items())
+    return "[load]\n" + "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,15 +330,17 @@ def staged(
 
 def wrong(case: WatchCase, result: dict[str, Any]) -> list[str]:
     """Return what the verdict of a case says and must not, or does not say and must."""
-    found = {cause["rule"]: cause["effect"] for cause in result["verdict"]["causes"] if cause["rule"] in OWN}
+    effects = {
+        cause["rule"]: cause["effect"] for cause in result["verdict"]["causes"] if cause["rule"] in OWN
+    }
     problems = [
-        f"{rule} must be {effect}, and is {found.get(rule, 'not found')}"
+        f"{rule} must be {effect}, and is {effects.get(rule, 'not found')}"
         for rule, effect in case.expected.items()
-        if found.get(rule) != effect
+        if effects.get(rule) != effect
     ]
     problems += [
         f"{rule} is {effect}, and must not be"
-        for rule, effect in found.items()
+        for rule, effect in effects.items()
         if rule in DECIDING and effect == "limited" and rule not in case.expected
     ]
     return problems
@@ -379,18 +381,18 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=15, help="length of each run")
     parser.add_argument("--rate", default="1gbit", help="of the link, as tc takes it")
     parser.add_argument("--keep", type=Path, help="directory for the bundles and their reports")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     absent = why_missing()
     if absent is not None:
         print(f"nothing is staged: {absent}")
         return 1
     failed = 0
     for case in CASES:
-        if not asked.all and case.name not in asked.cases:
+        if not options.all and case.name not in options.cases:
             continue
         began_s = time.monotonic()
         try:
-            result, problems = staged(case, asked.seconds, asked.keep, asked.rate)
+            result, problems = staged(case, options.seconds, options.keep, options.rate)
         except MissingPartError as error:
             print(f"{case.name}: left out: {error}")
             continue

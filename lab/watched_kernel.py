@@ -86,7 +86,7 @@ def wrong() -> list[str]:
     def grown(key: str) -> int:
         return second.growing.get(key, 0) - first.growing.get(key, 0)
 
-    told = {
+    ranges = {
         "nfsd.threads": (second.levels.get("nfsd.threads"), 4, 4),
         "nfsd.write_bytes": (grown("nfsd.write_bytes"), 2 << 20, 2 << 20),
         "nfsd.read_bytes": (grown("nfsd.read_bytes"), 2 << 20, 2 << 20),
@@ -102,9 +102,9 @@ def wrong() -> list[str]:
     }  # fmt: skip
     over = {name: disk.get("over") for name, disk in linux.facts(before)["disks"].items() if disk.get("over")}
     problems = [
-        f"{name} is {found}, and must be {least} to {most}"
-        for name, (found, least, most) in told.items()
-        if found is None or not least <= found <= most
+        f"{name} is {reading}, and must be {least} to {most}"
+        for name, (reading, least, most) in ranges.items()
+        if reading is None or not least <= reading <= most
     ]
     expected = {"md0": ["loop0", "loop1"], "dm-0": ["loop2", "loop3", "loop4"]}
     return problems + ([] if over == expected else [f"below devices it found {over}"])
