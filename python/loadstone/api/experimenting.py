@@ -207,9 +207,9 @@ def plan_experiment(
     `parameters` are those of the file. `leave_out_unset` goes on without the levels that cannot be set here,
     `allow_exec` permits commands of factors and job files. Raises `InputError` or `RefusedError`.
     """
-    given = {name: str(value) for name, value in (parameters or {}).items()}
+    parameter_texts = {name: str(value) for name, value in (parameters or {}).items()}
     at = PYTHON.at("parameters")
-    return planned(Path(file), given, at, leave_out_unset=leave_out_unset, allow_exec=allow_exec)
+    return planned(Path(file), parameter_texts, at, leave_out_unset=leave_out_unset, allow_exec=allow_exec)
 
 
 def planned(

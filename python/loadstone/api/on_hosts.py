@@ -146,10 +146,10 @@ def rerun_on_hosts(on: GivenHosts | None, old: Bundle, asked: RunRequest, settin
     asked = dataclasses.replace(asked, inputs={**asked.inputs, **on.inputs()})
     works = {}
     for part in parts:
-        mine = type(old).open(old.path / str(part.bundle), unverified=True)
+        host_bundle = type(old).open(old.path / str(part.bundle), unverified=True)
         works[part.name] = HostWork(
-            workload=mine.workload,
-            plan=forget_identities(mine.plan),
+            workload=host_bundle.workload,
+            plan=forget_identities(host_bundle.plan),
             inputs=_texts(asked.inputs),
             request=asked.request,
             calibration=settings.calibration,

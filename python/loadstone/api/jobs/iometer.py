@@ -103,15 +103,15 @@ def _rows(job: WorkloadJob) -> tuple[WorkloadRow, ...]:
 
 
 def _worker(job: WorkloadJob) -> dict[str, Any]:
-    said = job.own_options
+    options = job.own_options
     return {
-        "manager": said["manager"],
-        "worker": said["worker"],
+        "manager": options["manager"],
+        "worker": options["worker"],
         "targets": [target.path for target in job.placement.targets],
-        "access_specification": said["access_specification"],
-        "outstanding_ios": int(said["outstanding_ios"]),
-        "starting_sector": int(said["starting_sector"]),
-        "maximum_size_sectors": int(said["maximum_size"]),
+        "access_specification": options["access_specification"],
+        "outstanding_ios": int(options["outstanding_ios"]),
+        "starting_sector": int(options["starting_sector"]),
+        "maximum_size_sectors": int(options["maximum_size"]),
         "rows": [row.model_dump(mode="json") for row in _rows(job)],
         "delay_ms": (job.pacing.thinktime_ns or 0) / 1e6,
     }

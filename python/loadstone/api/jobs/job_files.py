@@ -92,15 +92,15 @@ def read(
     """Read all files. `one` reads a file of several runs, and says None of what is a single run."""
     from loadstone.api.jobs.run_list import RunList
 
-    given = files_of(jobs, changes)
+    job_files = files_of(jobs, changes)
     if shuffle is not None:
-        random.Random(shuffle).shuffle(given)  # noqa: S311 - an order, no secret
-    words = [str(job) for job in given]
+        random.Random(shuffle).shuffle(job_files)  # noqa: S311 - an order, no secret
+    words = [str(job) for job in job_files]
     names = _names(words)
     lists: dict[str, RunList] = {}
     singles: dict[str, Workload] = {}
     for name, work in zip(
-        names, _of_each(given, lambda job: one(job) or workload(job, changes)), strict=True
+        names, _of_each(job_files, lambda job: one(job) or workload(job, changes)), strict=True
     ):
         if isinstance(work, RunList):
             lists[name] = work
@@ -156,11 +156,11 @@ def _names(words: Sequence[str]) -> list[str]:
     names = [
         Path(word).name if stems.count(stem) > 1 else stem for word, stem in zip(words, stems, strict=True)
     ]
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     unique_names = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        unique_names.append(f"{name} {seen[name]}" if names.count(name) > 1 else name)
+        counts[name] = counts.get(name, 0) + 1
+        unique_names.append(f"{name} {counts[name]}" if names.count(name) > 1 else name)
     return unique_names
 
 

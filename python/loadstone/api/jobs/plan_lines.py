@@ -29,11 +29,11 @@ def lines(plan: Plan) -> Iterator[str]:
         yield f"and {len(plan.targets) - 4 * MAX_TARGETS} more targets"
     lengths = stage_lengths_ns(plan)
     for stage, length_ns in enumerate(lengths):
-        mine = [one for one in plan.streams if plan.workers[one.worker].stage == stage]
+        phase_streams = [one for one in plan.streams if plan.workers[one.worker].stage == stage]
         if len(lengths) > 1:
             yield f"phase {stage + 1} of {len(lengths)}, {_length(length_ns)}"
         jobs: dict[str, list[Stream]] = {}
-        for stream in mine:
+        for stream in phase_streams:
             jobs.setdefault(stream.name.rpartition(".")[0] or stream.name, []).append(stream)
         for name, streams in jobs.items():
             begin = "  " if len(lengths) > 1 else ""
@@ -44,7 +44,7 @@ def lines(plan: Plan) -> Iterator[str]:
 
 def _job(plan: Plan, streams: Sequence[Stream]) -> str:
     first = streams[0]
-    what = _pattern(first) if first.tree is None else str(first.tree.operation.type)
+    operation = _pattern(first) if first.tree is None else str(first.tree.operation.type)
     depth = f"iodepth {first.iodepth}"
     clones = f"{len(streams)} clones" if len(streams) > 1 else ""
     used = dict.fromkeys(plan.targets[at].path for stream in streams for at in targets_of(plan, stream))
@@ -54,7 +54,7 @@ def _job(plan: Plan, streams: Sequence[Stream]) -> str:
     rate = "at a fixed rate" if any((first.pace.read, first.pace.write, first.pace.trim)) else ""
     backend = plan.workers[first.worker].backend.type
     ramp = f"ramp {units.seconds(first.limits.ramp_ns / 1e9)}" if first.limits.ramp_ns else ""
-    return ", ".join(part for part in (what, depth, clones, rate, backend, ramp, where) if part)
+    return ", ".join(part for part in (operation, depth, clones, rate, backend, ramp, where) if part)
 
 
 def _pattern(stream: Stream) -> str:

@@ -193,15 +193,15 @@ class ProgressTable:
         self._now_ns = event["t_ns"]
         self._errors += sum(line["errors"] for line in event["rows"])
         # The last I/Os of a phase may be told after it has ended.
-        here = [line for line in event["rows"] if self._stage in self._stages_of[line["cell"]]]
-        counted = [line for line in here if not line["ramp"] and line["op"] != "sync"]
+        phase_rows = [line for line in event["rows"] if self._stage in self._stages_of[line["cell"]]]
+        counted = [line for line in phase_rows if not line["ramp"] and line["op"] != "sync"]
         if counted:
             phase = self._phase
             phase.began_ns = before_ns if phase.began_ns is None else phase.began_ns
             phase.ended_ns = self._now_ns
             phase.ops += sum(line["ops"] for line in counted)
             phase.bytes += sum(line["bytes"] for line in counted)
-        for line in here:
+        for line in phase_rows:
             cell, op = line["cell"], line["op"]
             key = (self._jobs[cell], op)
             self._rows.setdefault(key, ProgressRow(*key)).add((cell, op), line)

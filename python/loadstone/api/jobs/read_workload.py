@@ -44,18 +44,18 @@ def workload(job: Job, changes: JobChanges) -> Workload:
 
 def changed(found: Workload, changes: JobChanges, *, runtime: bool = True) -> Workload:
     """Return a Workload with the changes; without `runtime` not how long it takes."""
-    given = changes.caller.given
+    argument = changes.caller.given
     if changes.targets_instead:
-        with given("targets_instead"):
+        with argument("targets_instead"):
             found = found.map_targets(dict(changes.targets_instead))
     if changes.targets:
-        with given("targets") as where:
+        with argument("targets") as where:
             found = found.with_targets(list(changes.targets))
             jobs = [job.changed({"set_at": {**job.set_at, "placement.targets": where}}) for job in found.jobs]
             found = found.model_copy(update={"jobs": tuple(jobs)})
     found = sized(found, changes)
     if runtime and changes.runtime is not None:
-        with given("runtime") as where:
+        with argument("runtime") as where:
             found = found.with_runtime(nanoseconds(changes.runtime, where))
     return found
 
@@ -224,13 +224,13 @@ def _read(job: Job, changes: JobChanges) -> Workload:
     if changes.parameters:
         raise make_error(InputError, "api.job.no_parameters", where=caller.at("parameters"), job=str(job))
     job_source = source(job, changes)
-    given = (
+    jobfile = (
         TextSource(job_source.content, name=job_source.name)
         if isinstance(job_source, JobText)
         else FileSource(job_source)
     )
     return read_jobfiles(
-        [given], sections=list(changes.sections), options=ReadOptions(allow_exec=changes.allow_exec)
+        [jobfile], sections=list(changes.sections), options=ReadOptions(allow_exec=changes.allow_exec)
     )
 
 

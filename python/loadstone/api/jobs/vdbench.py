@@ -48,7 +48,7 @@ def read(job: Job, changes: JobChanges, more: Sequence[Job] = ()) -> RunList:
         warmup=seconds(changes.warmup, changes, "warmup"),
     )
     runs = _chosen(vdbench.expand(file, overrides), changes)
-    said = [vdbench.facts(run) for run in runs]
+    run_facts = [vdbench.facts(run) for run in runs]
     refused = _refused(file, runs, allow_exec=changes.allow_exec)
     return RunList(
         language=Language.VDBENCH,
@@ -58,7 +58,7 @@ def read(job: Job, changes: JobChanges, more: Sequence[Job] = ()) -> RunList:
             {**_listed(number, run), "refused": refused.get(run.title)}
             for number, run in enumerate(runs, start=1)
         ],
-        lines=[run_line(facts, "Simulating") for facts in said],
+        lines=[run_line(facts, "Simulating") for facts in run_facts],
         inputs=dict(file.sources),
         notes=list(file.notes),
         refused=refused,
@@ -70,8 +70,8 @@ def read(job: Job, changes: JobChanges, more: Sequence[Job] = ()) -> RunList:
 
 def _lowered(file: ParameterFile, runs: Sequence[ParameterFileRun], *, allow_exec: bool) -> list[Workload]:
     """Return what every run does; any rate will do where it follows from a run before."""
-    given = vdbench.Given(rate_iops=1000.0, allow_exec=allow_exec)
-    return [vdbench.lower(file, run, given) for run in runs]
+    assumptions = vdbench.Given(rate_iops=1000.0, allow_exec=allow_exec)
+    return [vdbench.lower(file, run, assumptions) for run in runs]
 
 
 def _size_bytes(lun: str) -> int | None:
