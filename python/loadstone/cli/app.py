@@ -114,7 +114,7 @@ def run(words: Sequence[str]) -> int:
 def _hint(words: Sequence[str]) -> str:
     from loadstone.api.export_formats import Kind
 
-    verb, *given = words
-    if verb == "export" and given and given[0] in get_args(Kind):
-        return f"the directory comes before the format: loadstone export BUNDLE {given[0]}"
+    verb, *arguments = words
+    if verb == "export" and arguments and arguments[0] in get_args(Kind):
+        return f"the directory comes before the format: loadstone export BUNDLE {arguments[0]}"
     return f"see `loadstone {verb} --help`" if verb in VERBS else "see `loadstone --help`"

@@ -135,10 +135,14 @@ class LiveProgress:
 
     def _picture(self, board: ProgressTable) -> RenderableType:
         height = self._console.height
-        said = self._console.render_lines(Text("\n").join(map(Text.from_ansi, self._error.recent)), pad=False)
-        below = self._below(board, room=height - min(len(said), height // MAX_SAID))
+        message_lines = self._console.render_lines(
+            Text("\n").join(map(Text.from_ansi, self._error.recent)), pad=False
+        )
+        below = self._below(board, room=height - min(len(message_lines), height // MAX_SAID))
         left = height - len(self._console.render_lines(below, pad=False))
-        return Group(*(Segments([*line, Segment.line()]) for line in said[-left:] if left > 0), below)
+        return Group(
+            *(Segments([*line, Segment.line()]) for line in message_lines[-left:] if left > 0), below
+        )
 
     def _below(self, board: ProgressTable, room: int) -> RenderableType:
         """Return what changes, in so many lines."""
@@ -179,24 +183,24 @@ def bar_of(share: float, width: int) -> str:
 
 def drawn(rows: list[tuple[tuple[str, ...], str]], width: int) -> Table:
     """Return the table in a width: columns go whole, and the last to shrink is the job's name."""
-    kept = list(range(len(HEADINGS)))
+    columns = list(range(len(HEADINGS)))
     for spare in (None, *SPARE):
         if spare is not None:
-            kept.remove(HEADINGS.index(spare))
+            columns.remove(HEADINGS.index(spare))
         widths = [
-            max(cell_len(text) for text in (HEADINGS[at], *(row[at] for row, _ in rows))) for at in kept
+            max(cell_len(text) for text in (HEADINGS[at], *(row[at] for row, _ in rows))) for at in columns
         ]
-        if min(widths[0], MIN_NAME) + sum(widths[1:]) + 2 * (len(kept) - 1) <= width:
+        if min(widths[0], MIN_NAME) + sum(widths[1:]) + 2 * (len(columns) - 1) <= width:
             break
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    room = max(MIN_NAME, width - sum(widths[1:]) - 2 * (len(kept) - 1))
-    for place, at in enumerate(kept):
+    room = max(MIN_NAME, width - sum(widths[1:]) - 2 * (len(columns) - 1))
+    for place, at in enumerate(columns):
         most = min(widths[0], room) if place == 0 else widths[place]
         table.add_column(
             HEADINGS[at], justify="left" if at < 2 else "right", no_wrap=True, overflow="ellipsis", width=most
         )
     for row, style in rows:
-        name, *others = (row[at] for at in kept)
+        name, *others = (row[at] for at in columns)
         table.add_row(_shortened(name, min(widths[0], room)), *others, style=style)
     return table
 

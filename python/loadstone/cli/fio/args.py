@@ -163,13 +163,13 @@ def parse(words: Sequence[str]) -> FioArguments:
 
 def _taken_apart(word: str) -> tuple[str, int, str | None]:
     """Return the name of the option a word gives, whether it takes a value, and the value in the word."""
-    given, equals, value = word.lstrip("-").partition("=")
+    option, equals, value = word.lstrip("-").partition("=")
     if not word.startswith("--") and word[1] in LETTERS:
         name = LETTERS[word[1]]
         # As in getopt: one letter is that letter, more are a long name where one begins so.
-        if len(word) == 2 or (OWN_OPTIONS[name] != NONE and not _begins(given)):
+        if len(word) == 2 or (OWN_OPTIONS[name] != NONE and not _begins(option)):
             return name, OWN_OPTIONS[name], word[2:] or None
-    name, takes = _resolve(word, given)
+    name, takes = _resolve(word, option)
     return name, takes, value if equals else None
 
 

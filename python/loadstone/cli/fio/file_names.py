@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def by_path(workload: Workload) -> Mapping[str, str]:
     """Return names as the jobs have them, by their paths."""
     clones = ((job, clone) for job in workload.jobs for clone in range(job.schedule.numjobs or 1))
-    given = (name for job, clone in clones for name in names_as_given(job, clone))
-    return {os.path.abspath(name): name for name in given}  # noqa: PTH100 - text, as the Plan has it
+    names = (name for job, clone in clones for name in names_as_given(job, clone))
+    return {os.path.abspath(name): name for name in names}  # noqa: PTH100 - text, as the Plan has it
 
 
 def as_given(text: str, names: Mapping[str, str]) -> str:

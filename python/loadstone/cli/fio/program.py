@@ -41,13 +41,13 @@ def main(argv: Sequence[str]) -> int:
             return _answer(*arguments.question)
         if not arguments.job_tokens and not arguments.job_files:
             return _nothing_to_do(arguments)
-        given = sources(arguments)
-        workload = read(arguments, given)
+        job_sources = sources(arguments)
+        workload = read(arguments, job_sources)
         if "parse" in arguments.debug:
             sys.stdout.writelines(parsed_lines(workload))
         if arguments.dry:
             if arguments.show_command:
-                _show_command(arguments, given)
+                _show_command(arguments, job_sources)
             return DONE
         from loadstone.cli.fio import run as fio_run
 
@@ -127,12 +127,12 @@ def parsed_lines(workload: Workload) -> list[str]:
         if rule is None:
             continue
         if rule.percent:
-            what = f"threshold to {rule.limit:f}%"
+            threshold = f"threshold to {rule.limit:f}%"
         elif rule.metric == "iops":
-            what = f"IOPS threshold to {rule.limit:f}"
+            threshold = f"IOPS threshold to {rule.limit:f}"
         else:
-            what = f"{rule.metric.upper()} threshold to {rule.limit:.0f}"
-        rows.append(f"parse    set steady state {what}\n")
+            threshold = f"{rule.metric.upper()} threshold to {rule.limit:.0f}"
+        rows.append(f"parse    set steady state {threshold}\n")
     return rows
 
 

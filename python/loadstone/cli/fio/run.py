@@ -139,8 +139,10 @@ def _consent() -> Consent:
 
 
 def _remedy(paths: Sequence[str]) -> str:
-    said = f"set {ACCEPT}={':'.join(paths)}"
-    return f"{said}, or {OVERWRITE}=1 for all files" if any(Path(one).is_file() for one in paths) else said
+    setting = f"set {ACCEPT}={':'.join(paths)}"
+    return (
+        f"{setting}, or {OVERWRITE}=1 for all files" if any(Path(one).is_file() for one in paths) else setting
+    )
 
 
 def _options(asked: FioArguments, workload: Workload) -> ResolveOptions:
@@ -165,9 +167,9 @@ def _layout(version: str) -> HeaderLayout:
 def _refuse_changes(uses: Sequence[TargetUse]) -> None:
     """Refuse, for --readonly, what changes a file without being a write of a job."""
     for use in uses:
-        what = "removed" if use.unlinks else "extended" if use.exists else "made"
+        change = "removed" if use.unlinks else "extended" if use.exists else "made"
         raise RefusedError(
-            messages.say("cli.fio.read_only", path=use.path, change=what),
+            messages.say("cli.fio.read_only", path=use.path, change=change),
             where=use.jobs[0][1],
             hint=messages.say("cli.fio.remove_unlink") if use.unlinks else messages.say("cli.fio.no_more"),
         )
@@ -264,11 +266,11 @@ class _Watch:
     def _error(self, event: Mapping[str, Any]) -> None:
         target = self._target(event)
         number = int(event.get("errno") or 0)
-        what = os.strerror(number) if number else "short or hung I/O"
+        reason = os.strerror(number) if number else "short or hung I/O"
         names = ("read", "write", "trim", "sync")
         op = event["op"] if isinstance(event["op"], str) else names[int(event["op"])]
         sys.stderr.write(
-            f"fio: io_u error on file {target}: {what}: {op} offset={event.get('offset')},"
+            f"fio: io_u error on file {target}: {reason}: {op} offset={event.get('offset')},"
             f" buflen={event.get('bytes')}\n"
         )
         sys.stderr.flush()

@@ -118,10 +118,10 @@ class StandardError:
 
     def release(self) -> None:
         """Write what was kept."""
-        held, self._held = self._held or [], None
+        lines, self._held = self._held or [], None
         crash_note.owe("")
         with contextlib.suppress(OSError):
-            self.beneath.writelines(held)
+            self.beneath.writelines(lines)
             self.beneath.flush()
 
     def writelines(self, lines: Iterable[str]) -> None:

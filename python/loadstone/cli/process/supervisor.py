@@ -225,10 +225,10 @@ def _why(number: int, *, counted: bool) -> str:
 def _say(text: str) -> None:
     """Write to standard error, with the figures of the run; whoever closed it does not want them."""
     figures = crash_note.read()
-    said = f"loadstone: {text}\n" + (f"{figures}\n" if figures else "")
+    message = f"loadstone: {text}\n" + (f"{figures}\n" if figures else "")
     if crash_note.settings_are_changed():
-        said += "loadstone: settings of this machine are still changed: run loadstone restore\n"
-    _write(said)
+        message += "loadstone: settings of this machine are still changed: run loadstone restore\n"
+    _write(message)
 
 
 def _write(said: str) -> None:

@@ -140,10 +140,10 @@ def _how(asked: AskedRun, run_options: RunOptions, tell_before: Callable[[], Non
 
 
 def _request(asked: AskedRun, run_options: RunOptions, more: dict[str, Any]) -> dict[str, Any]:
-    given = {
+    run_arguments = {
         "probe": asked.probe,
         "i_accept_data_loss": list(run_options.i_accept_data_loss),
         "json": run_options.json,
         "watch": list(run_options.watch),
     }
-    return request_of("run", asked.options | given | more)
+    return request_of("run", asked.options | run_arguments | more)

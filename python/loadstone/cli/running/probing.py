@@ -39,8 +39,8 @@ def figures(seconds: float, agreed: Consent, *, progress: bool) -> ProbedFigures
 def tell_bounds(planned: PlannedJob, seconds: float) -> None:
     """Say before a run what its probes may take and write."""
     written = planned.written_targets
-    what = "read only" if not written else f"write only where the run does ({', '.join(written)})"
-    console.say(f"probes after the run: at most {units.seconds(seconds)}; they {what}")
+    restriction = "read only" if not written else f"write only where the run does ({', '.join(written)})"
+    console.say(f"probes after the run: at most {units.seconds(seconds)}; they {restriction}")
 
 
 def dry_run(planned: PlannedJob, seconds: float, *, as_json: bool) -> int:

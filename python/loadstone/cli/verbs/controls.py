@@ -32,6 +32,6 @@ def controls(*, json: Annotated[bool, Flag] = False) -> int:
             takes = f"   takes {', '.join(row['takes'])}" if row["takes"] else ""
             sys.stdout.write(f"  {row['subject'] or 'this host'}: {row['value']}{takes}\n")
         if not document["subjects"]:
-            here = "you name it" if document["named_by_user"] else "not on this host"
-            sys.stdout.write(f"  {here}\n")
+            availability = "you name it" if document["named_by_user"] else "not on this host"
+            sys.stdout.write(f"  {availability}\n")
     return exitcodes.DONE

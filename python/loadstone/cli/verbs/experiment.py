@@ -56,7 +56,7 @@ def experiment(
     """
     from loadstone.api import experimenting
 
-    given = pairs(set or [], "--set", "NAME=VALUE")
+    parameters = pairs(set or [], "--set", "NAME=VALUE")
     if action == "report":
         _refuse_given("report", set=set, leave_out_unset=leave_out_unset, allow_exec=allow_exec)
         return _report(path, run_options, output or [])
@@ -67,7 +67,9 @@ def experiment(
         )
         return _run(_rest(path, run_options, allow_exec=allow_exec), run_options)
     at = SHELL.at("parameters")
-    planned = experimenting.planned(path, given, at, leave_out_unset=leave_out_unset, allow_exec=allow_exec)
+    planned = experimenting.planned(
+        path, parameters, at, leave_out_unset=leave_out_unset, allow_exec=allow_exec
+    )
     if action == "plan":
         return _plan(planned, json=run_options.json)
     return _run(planned, run_options)

@@ -55,8 +55,8 @@ def hosts(
         "--wheels": wheels is not None and action != "install",
     }
     wrong["--directory"] = directory is not None and action != "certificates"
-    for option, given in wrong.items():
-        if given:
+    for option, is_set in wrong.items():
+        if is_set:
             raise make_error(
                 InputError, "cli.option.no_effect_on", where=Where(COMMAND_LINE, option=option), action=action
             )

@@ -55,13 +55,13 @@ def sweep(
     from loadstone.cli.running import study
 
     # The last is drawn to the right and runs fastest: the one along which an operating point is sought.
-    given: dict[FactorName, str | None] = {"bs": bs, "read": read, "numjobs": numjobs, "iodepth": iodepth}
+    factors: dict[FactorName, str | None] = {"bs": bs, "read": read, "numjobs": numjobs, "iodepth": iodepth}
     options: dict[str, Any] = {"job": job, **asdict(load)}
-    options |= {**{str(name): text for name, text in given.items()}, "gain": gain or GAIN, "repeat": repeat}
+    options |= {**{str(name): text for name, text in factors.items()}, "gain": gain or GAIN, "repeat": repeat}
     prepared = prepare_sweep(
         job_of(job),
         load.changes(),
-        given,
+        factors,
         gain=gain,
         repeat=repeat,
         sheet=data_sheet.read(spec),

@@ -49,8 +49,8 @@ def workloads(
             source = ""
             for entry in listed:
                 sys.stdout.write(f"  {entry.name}\n    {entry.meaning}\n")
-                said = "as above" if entry.source == source else entry.source
-                sys.stdout.write(f"    source: {said}\n")
+                source_text = "as above" if entry.source == source else entry.source
+                sys.stdout.write(f"    source: {source_text}\n")
                 source = entry.source
     return exitcodes.DONE
 
