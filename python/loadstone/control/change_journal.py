@@ -201,11 +201,11 @@ def left_behind(where: Path, step: Callable[[str], None] = lambda _: None) -> It
         for unbegun in where.glob(f"*{PART}"):
             # Of a process that was killed before it changed anything: records are begun under this lock.
             unbegun.unlink(missing_ok=True)
-        taken = [LeftChanges(record, step) for record in reversed(waiting(where))]
+        records = [LeftChanges(record, step) for record in reversed(waiting(where))]
         try:
-            yield taken
+            yield records
         finally:
-            for one in taken:
+            for one in records:
                 one.close()
 
 

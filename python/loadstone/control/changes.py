@@ -250,9 +250,9 @@ class Changes:
             if record.path == own:
                 continue
             changed = {change.setting for change in record.open_changes()}
-            kept = changed if record.pid == os.getpid() else changed | record.claims
+            refused_settings = changed if record.pid == os.getpid() else changed | record.claims
             for setting in settings:
-                if setting in kept:
+                if setting in refused_settings:
                     raise RefusedError(
                         say("refusals.held.refusal", what=str(setting), pid=record.pid),
                         hint=say("refusals.held.hint", command=" ".join(record.command)),
@@ -386,8 +386,8 @@ def _undisturbed() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    kept = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    signal_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, kept)
+        signal.pthread_sigmask(signal.SIG_SETMASK, signal_mask)

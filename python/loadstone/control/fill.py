@@ -129,11 +129,11 @@ def _remove(path: Path) -> None:
             raise make_error(RefusedError, "control.fill.not_ours", path=path) from error
         raise
     try:
-        seen = os.fstat(file)
-        if not stat.S_ISREG(seen.st_mode) or _holds_anything(file, seen.st_size):
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode) or _holds_anything(file, status.st_size):
             raise make_error(RefusedError, "control.fill.not_ours", path=path)
         # Another file may have got the name meanwhile.
-        if not os.path.samestat(seen, path.lstat()):
+        if not os.path.samestat(status, path.lstat()):
             raise make_error(RefusedError, "control.fill.not_ours", path=path)
         path.unlink()
     finally:

@@ -81,9 +81,9 @@ class MountOptions(Control):
             return [set(part.split(",")) for part in asked.split("|")] == [
                 set(part.split(",")) for part in value.split("|")
             ]
-        there = set(value.replace("|", ",").split(","))
+        options = set(value.replace("|", ",").split(","))
         return all(
-            option in there or (option in UNSHOWN and _opposite(option) not in there)
+            option in options or (option in UNSHOWN and _opposite(option) not in options)
             for option in asked.split(",")
         )
 
@@ -103,16 +103,16 @@ def _difference(mount: Mount, before: str) -> str:
     flags, _, own = before.partition("|")
     wanted: list[str] = []
     for was, now in ((flags, mount.options), (own, mount.super_options)):
-        there = now.split(",")
-        wanted += [option for option in was.split(",") if option not in there]
+        present_options = now.split(",")
+        wanted += [option for option in was.split(",") if option not in present_options]
         keys = {option.partition("=")[0] for option in was.split(",")}
-        gone = [option for option in there if option not in was.split(",")]
+        gone = [option for option in present_options if option not in was.split(",")]
         wanted += [
             _away(mount.kind, option)
             for option in gone
             if ("=" not in option or option.partition("=")[0] not in keys) and option not in ATIMES
         ]
-        if ATIMES & (set(was.split(",")) ^ set(there)):
+        if ATIMES & (set(was.split(",")) ^ set(present_options)):
             wanted += _atime(set(was.split(",")))
     return ",".join(dict.fromkeys(option for option in wanted if option))
 

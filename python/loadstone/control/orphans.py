@@ -54,12 +54,12 @@ def run(
     what is left of it would hold up what puts it back.
     """
     with contextlib.ExitStack() as stack:
-        kept: tuple[int, ...] = ()
+        lock_files: tuple[int, ...] = ()
         if lock is not None:
             file = _opened(lock)
             stack.callback(os.close, file)
             fcntl.flock(file, fcntl.LOCK_SH)
-            kept = (file,)
+            lock_files = (file,)
         out, err = (stack.enter_context(os.fdopen(os.memfd_create(name), "w+b")) for name in ("out", "err"))
         with subprocess.Popen(
             command,
@@ -68,7 +68,7 @@ def run(
             stdout=out,
             stderr=err,
             env=env,
-            pass_fds=kept,
+            pass_fds=lock_files,
             process_group=0,
         ) as started:
             try:
@@ -77,8 +77,8 @@ def run(
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(started.pid, signal.SIGKILL)
                 raise
-        said = (_said(one) for one in (out, err))
-        return subprocess.CompletedProcess(command, code, *said)
+        output_texts = (_said(one) for one in (out, err))
+        return subprocess.CompletedProcess(command, code, *output_texts)
 
 
 def _said(file: BinaryIO) -> str:

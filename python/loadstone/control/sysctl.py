@@ -65,8 +65,8 @@ class Sysctl(FileControl):
         now = (self.read(subject) or "").split()
         if not now or not all(re.fullmatch(WHOLE, word) for word in now):
             return ""
-        given = value.split()
-        if len(given) == len(now) and all(re.fullmatch(WHOLE, word) for word in given):
+        numbers = value.split()
+        if len(numbers) == len(now) and all(re.fullmatch(WHOLE, word) for word in numbers):
             return ""
         return (
             say("control.sysctl.takes_one")

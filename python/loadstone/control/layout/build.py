@@ -95,10 +95,10 @@ def order_text(action: str, order: LayoutOrder) -> str:
 def read_order(value: str) -> tuple[str, LayoutOrder]:
     """Read what the journal keeps. Raises RefusedError for what is no order."""
     try:
-        kept = _Kept.model_validate_json(value)
+        journal_entry = _Kept.model_validate_json(value)
     except ValidationError as error:
         raise make_error(RefusedError, "control.layout.no_order") from error
-    return kept.action, kept.order
+    return journal_entry.action, journal_entry.order
 
 
 def identity_of(device: str) -> str:
@@ -150,8 +150,8 @@ class _Signatures(FrozenModel):
 
 def _carried(device: str) -> tuple[_Signature, ...]:
     """Return what a device carries, by its signatures."""
-    said = _call(("wipefs", "--json", device)).stdout
-    return _Signatures.model_validate_json(said).signatures if said.strip() else ()
+    listing = _call(("wipefs", "--json", device)).stdout
+    return _Signatures.model_validate_json(listing).signatures if listing.strip() else ()
 
 
 def why_not(order: LayoutOrder) -> str | None:
@@ -165,35 +165,42 @@ def why_not(order: LayoutOrder) -> str | None:
 
 
 def _too_few(order: LayoutOrder) -> str | None:
-    what = order.description
-    if what.manager not in ("mount", "none"):
-        each = len(order.devices) // what.groups
-        least = 1 if what.manager == "zfs" and what.raid in ("jbod", "0") else LEAST_DEVICES[what.raid]
+    layout = order.description
+    if layout.manager not in ("mount", "none"):
+        each = len(order.devices) // layout.groups
+        least = 1 if layout.manager == "zfs" and layout.raid in ("jbod", "0") else LEAST_DEVICES[layout.raid]
         # lvcreate takes no raid6 of fewer than three stripes.
-        least = 5 if (what.manager, what.raid) == ("lvm", "6") else least
+        least = 5 if (layout.manager, layout.raid) == ("lvm", "6") else least
         if each < least:
-            return f"raid {what.raid} needs {least} devices in each of {what.groups} arrays, there are {each}"
-        if each * what.groups != len(order.devices):
-            return f"{len(order.devices)} devices do not make {what.groups} equal arrays"
-        if what.raid == "10" and each % 2:
+            return (
+                f"raid {layout.raid} needs {least} devices in each of {layout.groups} arrays, "
+                f"there are {each}"
+            )
+        if each * layout.groups != len(order.devices):
+            return f"{len(order.devices)} devices do not make {layout.groups} equal arrays"
+        if layout.raid == "10" and each % 2:
             return f"raid 10 needs an even number of devices, there are {each}"
-    elif what.manager == "none" and not order.devices:
+    elif layout.manager == "none" and not order.devices:
         return "it needs at least one device"
     return None
 
 
 def _kernel_lacks(order: LayoutOrder) -> str | None:
-    what = order.description
-    if what.manager == "md" and not Path("/proc/mdstat").exists() and not _module(f"raid{what.raid}"):
+    description = order.description
+    if (
+        description.manager == "md"
+        and not Path("/proc/mdstat").exists()
+        and not _module(f"raid{description.raid}")
+    ):
         return "this kernel has no md (/proc/mdstat)"
     # The kernel's own list: /dev/mapper/control may be a file that some program has left.
     known_devices = (text(Path("/proc/misc")) or "").split()
-    if what.manager == "lvm" and "device-mapper" not in known_devices and not _module("dm-mod"):
+    if description.manager == "lvm" and "device-mapper" not in known_devices and not _module("dm-mod"):
         return "this kernel has no device mapper (/proc/misc)"
-    if what.manager == "zfs":
+    if description.manager == "zfs":
         done = _call(("zpool", "list", "-H"))
         return None if done.returncode == 0 else f"ZFS does not answer: {_said(done)}"
-    kind = what.filesystem_type if what.manager == "mount" else what.on_volume
+    kind = description.filesystem_type if description.manager == "mount" else description.on_volume
     known = (text(Path("/proc/filesystems")) or "").split()
     if kind and kind not in ("none", *known) and not _module(kind):
         return f"this kernel has no {kind}"
@@ -229,8 +236,8 @@ def take_down(order: LayoutOrder) -> None:
     orphans.wait_until_gone(order.label, ORPHANS_S)
     until_s = time.monotonic() + FREE_S
     # Before anything of it goes: a group without volumes has no name left to tell it by.
-    ours = frozenset(one for one in order.used if _is_ours(one, order))
-    while left := _left_of(order, ours) or _left_folders(Path(order.base)):
+    own_devices = frozenset(one for one in order.used if _is_ours(one, order))
+    while left := _left_of(order, own_devices) or _left_folders(Path(order.base)):
         if time.monotonic() > until_s:
             raise make_error(
                 RefusedError, "control.layout.failed", name=order.name, reason=left[0] + _held_by(order)
@@ -304,8 +311,8 @@ def synchronised(order: LayoutOrder) -> float | None:
             shares.append(_md_share(Path("/sys/block") / disk / "md"))
         elif order.description.manager == "lvm" and order.description.raid in ("1", "10", "5", "6"):
             name = f"{order.group_name(number)}/{'pool' if order.description.thin else 'volume'}"
-            said = _call(("lvs", "--noheadings", "-o", "sync_percent", name)).stdout.strip()
-            shares.append(float(said) / 100 if re.fullmatch(r"[\d.]+", said) else 1.0)
+            sync_percent = _call(("lvs", "--noheadings", "-o", "sync_percent", name)).stdout.strip()
+            shares.append(float(sync_percent) / 100 if re.fullmatch(r"[\d.]+", sync_percent) else 1.0)
     return min(shares) if shares else None
 
 

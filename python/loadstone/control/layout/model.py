@@ -48,9 +48,9 @@ class LayoutDescription(FrozenModel):
     @model_validator(mode="after")
     def _goes_together(self) -> Self:
         for key, managers in _ONLY.items():
-            given = getattr(self, key)
+            setting = getattr(self, key)
             default = type(self).model_fields[key].get_default(call_default_factory=True)
-            if given != default and self.manager not in managers:
+            if setting != default and self.manager not in managers:
                 raise make_error(
                     ValueError, "control.layout.no_effect", option=key, manager=repr(self.manager)
                 )

@@ -115,8 +115,8 @@ def taking_down(order: LayoutOrder) -> Iterator[TakeDown]:
 
 
 def _array(order: LayoutOrder, number: int) -> Iterator[Build]:
-    what, name, devices = order.description, order.group_name(number), order.groups[number]
-    match what.manager:
+    description, name, devices = order.description, order.group_name(number), order.groups[number]
+    match description.manager:
         case "md":
             yield _md(order, number)
         case "lvm":
@@ -124,9 +124,9 @@ def _array(order: LayoutOrder, number: int) -> Iterator[Build]:
             yield Build(("vgcreate", name, *devices))
             yield from _logical_volume(order, number)
         case "btrfs":
-            levels = ("-d", BTRFS_PROFILE[what.raid], "-m", BTRFS_METADATA[what.raid])
+            levels = ("-d", BTRFS_PROFILE[description.raid], "-m", BTRFS_METADATA[description.raid])
             begin = ("mkfs.btrfs", *FORCE["btrfs"], "-L", order.label)
-            yield Build((*begin, *levels, *what.mkfs_options, *devices))
+            yield Build((*begin, *levels, *description.mkfs_options, *devices))
         case "zfs":
             yield _pool(order, number)
         case _:
@@ -134,35 +134,37 @@ def _array(order: LayoutOrder, number: int) -> Iterator[Build]:
 
 
 def _md(order: LayoutOrder, number: int) -> Build:
-    what, devices = order.description, order.groups[number]
-    chunk = ("--chunk", str(what.chunk_kib)) if what.chunk_kib and what.raid != "1" else ()
+    description, devices = order.description, order.groups[number]
+    chunk = (
+        ("--chunk", str(description.chunk_kib)) if description.chunk_kib and description.raid != "1" else ()
+    )
     named = ("--run", "--metadata=1.2", f"--name={order.group_name(number)}")
-    shape = ("--level", what.raid, "--raid-devices", str(len(devices)), *chunk)
+    shape = ("--level", description.raid, "--raid-devices", str(len(devices)), *chunk)
     return Build(("mdadm", "--create", order.block_device(number), *named, *shape, *devices))
 
 
 def _pool(order: LayoutOrder, number: int) -> Build:
-    what, place = order.description, order.volume(number)
-    log = ("log", what.log) if what.log and number == 0 else ()
-    properties = tuple(w for key, value in what.properties.items() for w in ("-O", f"{key}={value}"))
+    description, place = order.description, order.volume(number)
+    log = ("log", description.log) if description.log and number == 0 else ()
+    properties = tuple(w for key, value in description.properties.items() for w in ("-O", f"{key}={value}"))
     begin = ("zpool", "create", "-f", "-m", place, *properties, order.group_name(number))
-    return Build((*begin, *_vdevs(what.raid, order.groups[number]), *log), makes=place)
+    return Build((*begin, *_vdevs(description.raid, order.groups[number]), *log), makes=place)
 
 
 def _logical_volume(order: LayoutOrder, number: int) -> Iterator[Build]:
-    what, name, count = order.description, order.group_name(number), len(order.groups[number])
-    data = {"0": count, "10": count // 2, "5": count - 1, "6": count - 2}.get(what.raid)
-    shape: tuple[str, ...] = ("--type", LVM_TYPE[what.raid])
+    description, name, count = order.description, order.group_name(number), len(order.groups[number])
+    data = {"0": count, "10": count // 2, "5": count - 1, "6": count - 2}.get(description.raid)
+    shape: tuple[str, ...] = ("--type", LVM_TYPE[description.raid])
     shape += ("--stripes", str(data)) if data else ()
-    shape += ("--mirrors", "1") if what.raid in ("1", "10") else ()
-    shape += ("--stripesize", f"{what.chunk_kib}k") if what.chunk_kib and data else ()
-    free = f"{what.size_percent}%FREE"
+    shape += ("--mirrors", "1") if description.raid in ("1", "10") else ()
+    shape += ("--stripesize", f"{description.chunk_kib}k") if description.chunk_kib and data else ()
+    free = f"{description.size_percent}%FREE"
     command = ("lvcreate", "--yes", "--wipesignatures", "y")
-    if not what.thin:
+    if not description.thin:
         yield Build((*command, *shape, "--extents", free, "--name", "volume", name))
         return
     # A thin pool keeps its metadata beside its data: some room is left for that.
-    pool = f"{min(what.size_percent, 90)}%FREE"
+    pool = f"{min(description.size_percent, 90)}%FREE"
     yield Build((*command, *shape, "--extents", pool, "--name", "pool", name))
     yield Build(("lvconvert", "--yes", "--type", "thin-pool", f"{name}/pool"))
     yield Build(("sh", "-c", _thin_volume(name)))
@@ -190,13 +192,20 @@ def _vdevs(raid: str, devices: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _file_system(order: LayoutOrder, number: int) -> Iterator[Build]:
-    what, kind, volume = order.description, order.description.on_volume, order.volume(number)
+    description, kind, volume = order.description, order.description.on_volume, order.volume(number)
     if kind in ("none", "zfs"):
         return
-    if kind in FORCE and what.manager != "btrfs":
+    if kind in FORCE and description.manager != "btrfs":
         yield Build(
-            (f"mkfs.{kind}", *FORCE[kind], "-L", order.label, *what.mkfs_options, order.block_device(number))
+            (
+                f"mkfs.{kind}",
+                *FORCE[kind],
+                "-L",
+                order.label,
+                *description.mkfs_options,
+                order.block_device(number),
+            )
         )
-    options = ("-o", ",".join(what.mount_options)) if what.mount_options else ()
-    type_option = ("-t", what.filesystem_type) if what.filesystem_type else ()
+    options = ("-o", ",".join(description.mount_options)) if description.mount_options else ()
+    type_option = ("-t", description.filesystem_type) if description.filesystem_type else ()
     yield Build(("mount", *type_option, *options, order.block_device(number), volume), makes=volume)
