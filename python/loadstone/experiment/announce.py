@@ -288,7 +288,7 @@ def _most_written(plan: Plan) -> int | None:
 
 def _changes(prepared: PreparedExperiment) -> Iterator[dict[str, str]]:
     """Return every setting that some run makes, once."""
-    seen: set[tuple[str, ...]] = set()
+    earlier_changes: set[tuple[str, ...]] = set()
     for one in prepared.whole.settings:
         yield {
             "control": one.control,
@@ -306,8 +306,8 @@ def _changes(prepared: PreparedExperiment) -> Iterator[dict[str, str]]:
         changes += [("allocation", "its targets", conditions.allocation)] if conditions.allocation else []
         changes += [("cgroup", "the run", own_group.in_words(conditions.group))] if conditions.group else []
         for control, subject, value in changes:
-            if (control, subject, value) not in seen:
-                seen.add((control, subject, value))
+            if (control, subject, value) not in earlier_changes:
+                earlier_changes.add((control, subject, value))
                 yield {"control": control, "subject": subject, "value": value, "for": "some runs"}
 
 

@@ -129,8 +129,8 @@ def _shares_a_contrast(one: NDArray[np.float64], two: NDArray[np.float64]) -> bo
 
 def _basis(columns: NDArray[np.float64]) -> NDArray[np.float64]:
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
-    kept: NDArray[np.float64] = left[:, sizes > 1e-9 * max(1.0, float(sizes.max(initial=0.0)))]
-    return kept
+    basis: NDArray[np.float64] = left[:, sizes > 1e-9 * max(1.0, float(sizes.max(initial=0.0)))]
+    return basis
 
 
 def _model(table: NDArray[np.int_], levels: Sequence[int]) -> NDArray[np.float64]:

@@ -169,12 +169,12 @@ class ExperimentFactor(FrozenModel):
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
-        what = self.what
-        if self.subject and what != "control":
+        kind = self.what
+        if self.subject and kind != "control":
             raise make_error(ValueError, "experiment.factor.subject")
-        if self.of is not None and what not in ("cache_share", "fill_level"):
+        if self.of is not None and kind not in ("cache_share", "fill_level"):
             raise make_error(ValueError, "experiment.factor.of")
-        if what == "fill_level" and self.of is None:
+        if kind == "fill_level" and self.of is None:
             raise make_error(ValueError, "experiment.factor.nothing_filled")
         try:
             self._check_levels()
@@ -382,12 +382,12 @@ class ExperimentFile(FrozenModel):
             for other in self.factors[:at]:
                 apart = factor.patterns and other.patterns and not set(factor.patterns) & set(other.patterns)
                 if not apart and _same_thing(factor, other):
-                    what = say("experiment.factor.varied_twice", name=repr(other.name))
-                    raise _located(what, "factors", at, factor.told_by)
+                    problem = say("experiment.factor.varied_twice", name=repr(other.name))
+                    raise _located(problem, "factors", at, factor.told_by)
             for one in self.settings:
                 if factor.control == one.control and _overlap(factor.subject, one.subject):
-                    what = say("experiment.factor.set_for_all", control=one.control)
-                    raise _located(what, "factors", at, "control")
+                    problem = say("experiment.factor.set_for_all", control=one.control)
+                    raise _located(problem, "factors", at, "control")
         for at, one in enumerate(self.settings):
             for before in self.settings[:at]:
                 if before.control == one.control and _overlap(before.subject, one.subject):

@@ -80,7 +80,7 @@ def _read(
     targets: Sequence[str],
     allow_exec: bool,
 ) -> Workload:
-    given = {key: level_name(value) for key, value in pattern.set.items()} | dict(parameters)
+    values = {key: level_name(value) for key, value in pattern.set.items()} | dict(parameters)
     if pattern.workload is not None:
         entry = catalogue.load(pattern.workload)
         if entry.is_procedure and not _is_one_run(pattern, entry):
@@ -88,18 +88,18 @@ def _read(
                 InputError, "experiment.pattern.procedure", name=pattern.workload, runs=len(entry.runs())
             )
         if entry.is_procedure:
-            (only,) = entry.runs(given)
+            (only,) = entry.runs(values)
             return only.workload
-        return entry.workload(given)
+        return entry.workload(values)
     if pattern.job is None:
-        _refuse_parameters(given)
+        _refuse_parameters(values)
         return _own(pattern, file, allow_exec=allow_exec)
     path = file.parent / pattern.job
     content = input_file.read(path, "job file")
     language = recognise(content, path.name)
     if language == Language.VDBENCH:
-        return _of_vdbench(pattern, path, given, where, allow_exec=allow_exec)
-    _refuse_parameters(given)
+        return _of_vdbench(pattern, path, values, where, allow_exec=allow_exec)
+    _refuse_parameters(values)
     if language == Language.IOMETER:
         return _of_iometer(pattern, path, content, targets)
     options = ReadOptions(allow_exec=allow_exec)
@@ -112,8 +112,8 @@ def _refuse_parameters(given: Mapping[str, str]) -> None:
 
 
 def _is_one_run(pattern: ExperimentPattern, entry: catalogue.CatalogueEntry) -> bool:
-    given = {key: level_name(value) for key, value in pattern.set.items()}
-    return len(entry.runs(given)) == 1 and entry.rounds is None
+    values = {key: level_name(value) for key, value in pattern.set.items()}
+    return len(entry.runs(values)) == 1 and entry.rounds is None
 
 
 def _own(pattern: ExperimentPattern, file: Path, *, allow_exec: bool) -> Workload:

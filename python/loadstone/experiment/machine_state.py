@@ -49,13 +49,13 @@ def new_label() -> str:
 
 def order_of(whole: ExperimentFile, layout: str, label: str) -> LayoutOrder:
     """Return the order for a layout of the file."""
-    what = whole.layouts[layout]
+    description = whole.layouts[layout]
     order = LayoutOrder(
         label=label,
         name=layout,
         devices=whole.devices,
         identities=(),
-        description=what,
+        description=description,
         base=str(BASE / label),
     )
     return order.model_copy(update={"identities": tuple(build.identity_of(one) for one in order.used)})
@@ -348,7 +348,13 @@ def _dropping(drop: CacheDrop) -> Iterator[None]:
 
 
 def _layout_words(order: LayoutOrder) -> str:
-    what = order.description
-    where = f"on {', '.join(order.used)}" if order.used else f"of {what.source}"
-    raid = "" if what.manager == "mount" else f" raid {what.raid}" if what.raid != "jbod" else " jbod"
-    return f"{what.manager}{raid}, {what.on_volume}, {where}"
+    description = order.description
+    where = f"on {', '.join(order.used)}" if order.used else f"of {description.source}"
+    raid = (
+        ""
+        if description.manager == "mount"
+        else f" raid {description.raid}"
+        if description.raid != "jbod"
+        else " jbod"
+    )
+    return f"{description.manager}{raid}, {description.on_volume}, {where}"

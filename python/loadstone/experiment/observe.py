@@ -46,7 +46,7 @@ def table(
     runs = {run.name: (at, run) for at, run in enumerate(document.runs)}
     wanted = asked or document.metrics
     limits = [aim.limit_metric for aim in document.aims if aim.limit_metric]
-    kept = dict.fromkeys([*wanted, *(aim.metric for aim in document.aims), *limits])
+    metric_names = dict.fromkeys([*wanted, *(aim.metric for aim in document.aims), *limits])
     complete = [one for one in found if one.point.name in runs and one.point.status == "complete"]
     starts = {one.point.name: _time_s(runs[one.point.name][1].started) for one in complete}
     first = min((start for start in starts.values() if start is not None), default=0.0)
@@ -62,7 +62,7 @@ def table(
                 block=run.block,
                 levels=run.levels,
                 pattern=run.pattern,
-                metrics={name: values[name] for name in kept if name in values},
+                metrics={name: values[name] for name in metric_names if name in values},
                 invalid=_invalid(one, document.studied),
             )
         )

@@ -165,11 +165,11 @@ def _prepared(
         why = "; ".join(f"{one.level}: {one.why}" for one in unset if one.factor in varied)
         raise make_error(RefusedError, "experiment.layout.cannot", where=where.at("layouts"), reason=why)
     label = new_label()
-    here = whole.model_copy(update={"factors": factors})
-    maker = _Maker(here, path, label, options, where)
-    combinations = _combinations(here, maker, where)
-    runs, nexts = _runs(here, combinations, maker)
-    document = _document(here, combinations).model_copy(
+    settable_file = whole.model_copy(update={"factors": factors})
+    maker = _Maker(settable_file, path, label, options, where)
+    combinations = _combinations(settable_file, maker, where)
+    runs, nexts = _runs(settable_file, combinations, maker)
+    document = _document(settable_file, combinations).model_copy(
         update={
             "file": str(path),
             "file_blake3": blake3(content).hexdigest(),
@@ -254,7 +254,7 @@ def _refuse_settings(whole: ExperimentFile, where: _Located) -> None:
 def _refuse_two_names(whole: ExperimentFile, where: _Located) -> None:
     """Refuse a second factor or setting of one thing under another name, as sdb and /dev/sdb."""
     controls = Controls()
-    held = {
+    refusals = {
         item: say("experiment.factor.set_for_all", control=one.control)
         for one in whole.settings
         for item in controls.meant(one.control, one.subject)
@@ -263,15 +263,15 @@ def _refuse_two_names(whole: ExperimentFile, where: _Located) -> None:
     for at, factor in enumerate(whole.factors):
         if factor.control is None or factor.control not in controls:
             continue
-        mine = set(controls.meant(factor.control, factor.subject))
-        text = next((held[item] for item in mine if item in held), None)
-        for other, theirs in varied:
+        settings = set(controls.meant(factor.control, factor.subject))
+        text = next((refusals[item] for item in settings if item in refusals), None)
+        for other, other_settings in varied:
             apart = factor.patterns and other.patterns and not set(factor.patterns) & set(other.patterns)
-            if mine & theirs and not apart:
+            if settings & other_settings and not apart:
                 text = say("experiment.factor.varied_twice", name=repr(other.name))
         if text is not None:
             raise InputError(text, where=where.at("factors", at, "subject"))
-        varied.append((factor, mine))
+        varied.append((factor, settings))
 
 
 def _control(name: str, where: Where) -> Control:
@@ -337,15 +337,15 @@ def _why_not_control(kind: Control, subject: str, value: str) -> str | None:
 
 def _without(whole: ExperimentFile, unset: tuple[UnsetLevel, ...]) -> list[ExperimentFactor]:
     gone = {(one.factor, one.level) for one in unset}
-    kept = []
+    factors = []
     for factor in whole.factors:
         left = tuple(
             level for level, name in zip(factor.levels, factor.level_names, strict=True)
             if (factor.name, name) not in gone
         )  # fmt: skip
         if left:
-            kept.append(factor.model_copy(update={"levels": left}))
-    return kept
+            factors.append(factor.model_copy(update={"levels": left}))
+    return factors
 
 
 def load_s(workload: Workload) -> float | None:

@@ -178,8 +178,8 @@ def _explained(name: str, text: str, error: ValidationError) -> InputError:
     # A level may be a word or a table: what is wrong with the table says more.
     tables = [one for one in error.errors(include_url=False) if "ExperimentLevel" in one["loc"]]
     if tables and first["loc"][: len(first["loc"]) - 1] == tables[0]["loc"][: len(first["loc"]) - 1]:
-        given = first.get("input")
-        first = tables[0] if isinstance(given, dict) else first
+        level = first.get("input")
+        first = tables[0] if isinstance(level, dict) else first
     loc = tuple(part for part in first["loc"] if part not in ("ExperimentLevel", "[key]", *_SCALARS))
     loc += tuple(first.get("ctx", {}).get("loc", ()))
     place = _KeyPlace(name, text, loc)
@@ -192,8 +192,10 @@ def _explained(name: str, text: str, error: ValidationError) -> InputError:
         return make_error(InputError, "experiment.file.missing", where=place.where())
     if first["loc"] and first["loc"][-1] in _SCALARS:
         # It is one of these: the first that it could be is not the one that was meant.
-        said = "experiment.file.level" if tables else "experiment.file.scalar"
-        return make_error(InputError, said, where=place.where(), found=repr(first.get("input"))[:MOST_SHOWN])
+        message_name = "experiment.file.level" if tables else "experiment.file.scalar"
+        return make_error(
+            InputError, message_name, where=place.where(), found=repr(first.get("input"))[:MOST_SHOWN]
+        )
     message = toml_text.wrong_value(first)
     return InputError(
         message[0].lower() + message[1:], where=place.where(), hint=toml_text.near_choice(first)
@@ -252,7 +254,7 @@ def _key(loc: Sequence[str | int]) -> str:
 def line_of(text: str, loc: Sequence[str | int]) -> int | None:
     """Find the line of a value, or of the nearest thing around it; tomllib does not tell."""
     counts: dict[str, int] = {}
-    here: tuple[str | int, ...] = ()
+    table_key: tuple[str | int, ...] = ()
     best: tuple[int, int] | None = None
     for number, line in enumerate(text.splitlines(), start=1):
         header = re.match(r"\s*(\[{1,2})\s*([^\]]+?)\s*\]{1,2}\s*(?:#.*)?$", line)
@@ -260,14 +262,14 @@ def line_of(text: str, loc: Sequence[str | int]) -> int | None:
             names = tuple(part.strip().strip("\"'") for part in header[2].split("."))
             if header[1] == "[[":
                 counts[header[2]] = counts.get(header[2], -1) + 1
-                here = (*names, counts[header[2]])
+                table_key = (*names, counts[header[2]])
             elif names[0] in counts:
-                here = (names[0], counts[names[0]], *names[1:])
+                table_key = (names[0], counts[names[0]], *names[1:])
             else:
-                here = names
-            place = here
+                table_key = names
+            place = table_key
         elif key := re.match(r"\s*[\"']?([\w-]+)[\"']?\s*(?:\.|=)", line):
-            place = (*here, key[1])
+            place = (*table_key, key[1])
         else:
             continue
         # A list of tables that is no key has its first table's line.

@@ -169,9 +169,12 @@ def open_stopped(path: Path, prepared: PreparedExperiment) -> StoppedExperiment:
         now = prepared.inputs.get(name)
         if now is not None and now != members.content(path, file):
             raise make_error(InputError, "experiment.again.other_input", where=Where(name))
-    planned, here = {run.name for run in document.runs}, {run.name for run in prepared.document.runs}
-    if planned != here:
-        lost = min(planned ^ here)
+    planned, prepared_names = (
+        {run.name for run in document.runs},
+        {run.name for run in prepared.document.runs},
+    )
+    if planned != prepared_names:
+        lost = min(planned ^ prepared_names)
         raise make_error(
             InputError, "experiment.again.other_runs", where=Where(str(prepared.path)), name=lost
         )
@@ -259,7 +262,7 @@ def _seen(devices: Sequence[str]) -> dict[str, SeenDevice]:
 
 def _of_runs(prepared: PreparedExperiment, consent: guard.Consent, devices: set[str]) -> guard.Consent:
     """Return the consent of the runs: what is lost with the devices of a layout was agreed to with them."""
-    ours = {os.path.realpath(one) for one in devices}
+    own_paths = {os.path.realpath(one) for one in devices}
     # What a layout was built for is new; what is mounted as it is may hold anything.
     built = [order for order in _orders(prepared) if order.description.manager != "mount"]
     volumes = tuple(one for order in built for one in order.volumes)
@@ -267,11 +270,11 @@ def _of_runs(prepared: PreparedExperiment, consent: guard.Consent, devices: set[
 
     def answer(path: str, evidence: list[str]) -> str:
         inside = path in volumes or path.startswith(tuple(f"{one}/" for one in volumes))
-        if inside or os.path.realpath(path) in ours:
+        if inside or os.path.realpath(path) in own_paths:
             return path
         return "" if ask is None else ask(path, evidence)
 
-    left = frozenset(one for one in consent.paths if os.path.realpath(one) not in ours)
+    left = frozenset(one for one in consent.paths if os.path.realpath(one) not in own_paths)
     return dataclasses.replace(consent, paths=left, ask=answer)
 
 
