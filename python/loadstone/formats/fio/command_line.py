@@ -64,8 +64,8 @@ def _line(found: Sequence[Section], wanted: Collection[str]) -> str:
 
 
 def _name(section: Section) -> str:
-    given = [entry.value for entry in section.entries if entry.name == "name" and entry.value]
-    return given[-1] if given else section.name
+    names = [entry.value for entry in section.entries if entry.name == "name" and entry.value]
+    return names[-1] if names else section.name
 
 
 def _words(entries: Sequence[Entry]) -> list[str]:

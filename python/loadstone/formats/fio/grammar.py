@@ -119,11 +119,11 @@ class Parser:
         match = _COMMENT.search(raw)
         if match is None:
             return raw
-        kept = raw[: match.start()]
-        if kept.strip() and not kept[-1].isspace():
+        before_comment = raw[: match.start()]
+        if before_comment.strip() and not before_comment[-1].isspace():
             rest = raw[match.start() :].strip()
             self._note(where, f"everything from {rest[:20]!r} on is a comment, as in fio")
-        return kept
+        return before_comment
 
     def _section(self, line: str, where: Where) -> Section:
         match = _SECTION.match(line)

@@ -69,9 +69,9 @@ class JobReader:
 
     def _job(self, section: Section, *, wall_before: bool) -> Job:
         fields, set_at = self.fields_of(*self.defaults, section.entries)
-        given = fields.pop("reported_name", None)
-        if given and not any(entry.name == "name" for entry in section.entries):
-            given = None
+        reported_name = fields.pop("reported_name", None)
+        if reported_name and not any(entry.name == "name" for entry in section.entries):
+            reported_name = None
             note = "a name among the defaults has no effect, as in fio"
             self.keep([Note(where=set_at["reported_name"], text=note, kind="trap")])
         if wall_before:
@@ -96,7 +96,7 @@ class JobReader:
         return Job.of(
             {
                 **lowering.fields,
-                "name": given or section.name,
+                "name": reported_name or section.name,
                 "section": section.name,
                 "where": section.where,
                 "set_at": lowering.set_at,

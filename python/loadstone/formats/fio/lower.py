@@ -131,15 +131,16 @@ def _direction(made: Lowering) -> str:
 
 def _sizes(made: Lowering, rw: str) -> None:
     """Of each direction a split goes before a range, and a range before a fixed size."""
-    given = {name: made.fields.pop(f"sizes.{name}", _NONE) for name in _SIZES}
+    size_options = {name: made.fields.pop(f"sizes.{name}", _NONE) for name in _SIZES}
     by_order = bool(made.fields.pop("sizes.bs_is_seq_rand", False))
-    options = [name for name in _SIZES if any(given[name])]
+    options = [name for name in _SIZES if any(size_options[name])]
     before = made.base.blocks if made.base else None
     if not options and not by_order and before:
         return
     standing = before.sizes.bs if before else fixed(DEFAULT_BLOCK_BYTES)
     sizes: list[BlockSizes] = [
-        next((given[name][i] for name in options if given[name][i]), standing[i]) for i in range(3)
+        next((size_options[name][i] for name in options if size_options[name][i]), standing[i])
+        for i in range(3)
     ]
     if by_order:
         sizes = [sizes[1] if rw.startswith("rand") else sizes[0]] * 3
@@ -174,13 +175,13 @@ def _addresses(made: Lowering) -> None:
 def _aging(made: Lowering, rw: str) -> None:
     """Let writes age what they write, as far as fio does it."""
     names = [name for name in made.fields if name.startswith(_AGING)]
-    given = {name.removeprefix(_AGING): made.fields.pop(name) for name in names}
+    aging_options = {name.removeprefix(_AGING): made.fields.pop(name) for name in names}
     standing: tuple[Distribution, ...] = made.known("addresses.random_distribution", (UNIFORM,) * 3)
     before = standing[1].aging
-    if not given.pop("asked", before is not None):
+    if not aging_options.pop("asked", before is not None):
         if before is not None:
             made.fields["addresses.random_distribution"] = (UNIFORM,) * 3
-        for name in given:
+        for name in aging_options:
             made.note("info", f"{_AGING}{name}", "has no effect without sprandom=1")
         return
     where = made.at(f"{_AGING}asked")
@@ -189,19 +190,19 @@ def _aging(made: Lowering, rw: str) -> None:
     )
     if rw != "randwrite" or other is not None or any(one.kind not in ("random", "aged") for one in standing):
         raise make_error(InputError, "formats_fio.lower.sprandom", where=where)
-    aged = Distribution(kind="aged", aging=(before or Aging()).model_copy(update=given))
+    aged = Distribution(kind="aged", aging=(before or Aging()).model_copy(update=aging_options))
     made.fields["addresses.random_distribution"] = (UNIFORM, aged, UNIFORM)
     made.set_at["addresses.random_distribution"] = where
 
 
 def _seeds(made: Lowering) -> None:
     """Let a sequence repeat unless one of two options says that it does not."""
-    given = [name for name in ("seeds.randrepeat", "seeds.allrandrepeat") if name in made.fields]
-    if given:
-        against = [name for name in given if made.fields[name] is False]
-        made.set_at["seeds.repeatable"] = made.set_at[(against or given)[0]]
+    options = [name for name in ("seeds.randrepeat", "seeds.allrandrepeat") if name in made.fields]
+    if options:
+        against = [name for name in options if made.fields[name] is False]
+        made.set_at["seeds.repeatable"] = made.set_at[(against or options)[0]]
         made.fields["seeds.repeatable"] = not against
-    for name in given:
+    for name in options:
         del made.fields[name]
 
 
@@ -241,19 +242,19 @@ def _engine(made: Lowering) -> None:
 
 def _batch(made: Lowering) -> None:
     """Fill in sizes of batches when one is asked for; without any fio submits one I/O at a time."""
-    given = {
+    batch_sizes = {
         name: made.fields.pop(f"engine.{option}", None)
         for name, option in _BATCH.items()
         if f"engine.{option}" in made.fields
     }
     before = None if made.base is None else made.base.engine.batch
     depth, engine = made.known("engine.iodepth", None) or 1, made.known("engine.ioengine", None)
-    if made.base is None and "submit" not in given and depth > 1 and engine in _BATCHING:
+    if made.base is None and "submit" not in batch_sizes and depth > 1 and engine in _BATCHING:
         text = "iodepth_batch is not set: several I/Os go at once, of sequential direct ones two (fio: one)"
         made.note("info", "engine.iodepth", text)
-    if given:
+    if batch_sizes:
         standing = BatchSizes(submit=1, complete_min=1, complete_max=0) if before is None else before
-        made.fields["engine.batch"] = standing.model_copy(update=given)
+        made.fields["engine.batch"] = standing.model_copy(update=batch_sizes)
 
 
 def _open_files(made: Lowering, rw: str) -> None:
@@ -296,8 +297,8 @@ def _payload(made: Lowering) -> None:
     names = [name for name in made.fields if name.startswith(("payload.compress_", "payload.dedupe_"))]
     if not names:
         return
-    given = {name.removeprefix("payload."): made.fields.pop(name) for name in names}
-    compress, repeat = _compressible(given, before), _repeated(made, given, before)
+    options = {name.removeprefix("payload."): made.fields.pop(name) for name in names}
+    compress, repeat = _compressible(options, before), _repeated(made, options, before)
     made.fields |= {"payload.compress": compress, "payload.repeat": repeat}
     for part, name in (("compress", "compress_percent"), ("repeat", "dedupe_percent")):
         made.set_at[f"payload.{part}"] = made.at(f"payload.{name}")

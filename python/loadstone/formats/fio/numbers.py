@@ -115,11 +115,11 @@ def size(text: str, reading: Reading, *, signed: bool = False) -> int:
         fio, meant = (
             number * (multiplier(suffix, reading.kb_base, strict=how) or 1) for how in (True, False)
         )
-        kept = "kept" if reading.strict else f"read as {int(meant)}"
+        effect = "kept" if reading.strict else f"read as {int(meant)}"
         if fio != meant:
             reading.note(
                 "trap",
-                f"{text.strip()!r}: fio reads this as {int(fio)} (with kb_base={reading.kb_base}); {kept}",
+                f"{text.strip()!r}: fio reads this as {int(fio)} (with kb_base={reading.kb_base}); {effect}",
             )
     if reading.blank_before and unit != 1:
         unit = _after_blank(text, number, unit, reading)
@@ -128,13 +128,13 @@ def size(text: str, reading: Reading, *, signed: bool = False) -> int:
 
 def _after_blank(text: str, number: Fraction, unit: int, reading: Reading) -> int:
     """Decide the unit of a value with a blank before it, where fio drops the suffix."""
-    taken = 1 if reading.strict else unit
+    effective_unit = 1 if reading.strict else unit
     reading.note(
         "trap",
         f"blank before {text.strip()!r}: fio drops the suffix then and uses {int(number)}; "
-        f"{'kept' if reading.strict else f'read as {int(number * taken)}'}",
+        f"{'kept' if reading.strict else f'read as {int(number * effective_unit)}'}",
     )
-    return taken
+    return effective_unit
 
 
 def integer(text: str, reading: Reading, low: int, high: int) -> int:
@@ -171,13 +171,13 @@ def time_ns(text: str, reading: Reading, default_unit_ns: int) -> int:
         raise reading.error(f"{text.strip()!r} is a negative time")
     unit = _TIME_NS.get(suffix, default_unit_ns)
     if reading.blank_before and suffix and unit != default_unit_ns:
-        taken = default_unit_ns if reading.strict else unit
+        effective_unit = default_unit_ns if reading.strict else unit
         reading.note(
             "trap",
             f"blank before {text.strip()!r}: fio drops the suffix then; "
             f"{'kept' if reading.strict else 'the suffix is used'}",
         )
-        unit = taken
+        unit = effective_unit
     return _bounded(number * unit, text, reading)
 
 

@@ -179,8 +179,8 @@ def _targets(value: str | None, reading: Reading, before: Mapping[str, Any]) -> 
     if not earlier:
         return {"placement.targets": targets}
     first = ":".join(one["written"] for one in earlier)
-    kept = "all are used" if reading.strict else f"only {value} is used"
-    reading.note("trap", f"filename={first} was given before, and fio would use its files, too: {kept}")
+    effect = "all are used" if reading.strict else f"only {value} is used"
+    reading.note("trap", f"filename={first} was given before, and fio would use its files, too: {effect}")
     return {"placement.targets": (*earlier, *targets) if reading.strict else targets}
 
 

@@ -153,20 +153,22 @@ def block_split(text: str, reading: Reading) -> BlockSizes:
         cut = reading.strict and share is not None
         size = _as_far_as_fio_reads(left, left, reading, "one size") if cut else left
         entries.append((block_bytes(size, reading), share))
-    given = sum(share or 0 for _, share in entries)
-    if given > 100:
-        raise reading.error(f"the shares in {text!r} add up to {given:g}%, expected at most 100%")
+    percent_sum = sum(share or 0 for _, share in entries)
+    if percent_sum > 100:
+        raise reading.error(f"the shares in {text!r} add up to {percent_sum:g}%, expected at most 100%")
     blank = sum(share is None for _, share in entries)
-    if given == 0 and not blank:
+    if percent_sum == 0 and not blank:
         raise reading.error(f"all shares in {text!r} are 0%")
-    filled = [SizeShare(size, (100 - given) / blank if share is None else share) for size, share in entries]
-    rest = 0.0 if blank else 100 - given
+    filled = [
+        SizeShare(size, (100 - percent_sum) / blank if share is None else share) for size, share in entries
+    ]
+    rest = 0.0 if blank else 100 - percent_sum
     if rest > SMALL_PERCENT:
         most = max(range(len(filled)), key=lambda i: filled[i].percent)
         filled[most] = SizeShare(filled[most].bytes, filled[most].percent + rest)
         reading.note(
             "trap",
-            f"the shares add up to {given:g}%: {filled[most].bytes} bytes gets the rest, as in fio",
+            f"the shares add up to {percent_sum:g}%: {filled[most].bytes} bytes gets the rest, as in fio",
         )
     return SizeTable(entries=tuple(filled))
 
@@ -205,13 +207,13 @@ def distribution(text: str, reading: Reading) -> tuple[Distribution, ...]:
         return (Distribution(kind="sequence", blocks=_sequence(rest, reading)),) * 3
     if kind not in _DEFAULT_PARAMETER:
         raise reading.error(f"unknown distribution {kind!r}", nearest(kind, _KINDS))
-    given = rest.split(":") if colon else []
-    if len(given) > 2 and reading.strict:
+    parameters = rest.split(":") if colon else []
+    if len(parameters) > 2 and reading.strict:
         reading.note("trap", f"{text.strip()!r}: fio leaves out what stands behind the center; kept")
-        given = given[:2]
-    if len(given) > 2 or not all(part.strip() for part in given):
+        parameters = parameters[:2]
+    if len(parameters) > 2 or not all(part.strip() for part in parameters):
         raise reading.error(f"found {text!r}, expected {kind}, {kind}:parameter or {kind}:parameter:center")
-    numbers_ = [_decimal(part, reading) for part in given]
+    numbers_ = [_decimal(part, reading) for part in parameters]
     parameter = numbers_[0] if numbers_ else _DEFAULT_PARAMETER[kind]
     if kind == "normal" and parameter == 0:
         parameter = _BELL_PERCENT
@@ -276,11 +278,11 @@ def _zones(text: str, reading: Reading, *, absolute: bool) -> tuple[tuple[float,
 
 
 def _fill_rest(percents: Sequence[float | None], reading: Reading) -> list[float]:
-    given = sum(p for p in percents if p is not None)
+    percent_sum = sum(p for p in percents if p is not None)
     missing = sum(p is None for p in percents)
-    if given > 100 or (not missing and abs(given - 100) > 1e-6):
-        raise reading.error(f"the zones add up to {given:g}%, expected 100%")
-    return [(100 - given) / missing if p is None else p for p in percents]
+    if percent_sum > 100 or (not missing and abs(percent_sum - 100) > 1e-6):
+        raise reading.error(f"the zones add up to {percent_sum:g}%, expected 100%")
+    return [(100 - percent_sum) / missing if p is None else p for p in percents]
 
 
 def file_service(text: str, reading: Reading) -> FileService:

@@ -61,7 +61,7 @@ def read_icf(source: bytes, name: str) -> Configuration:
     lines = IcfLines(_decoded(source, name), name, (*setup.KEYS, *access.KEYS, *managers.KEYS))
     version, named = _version(lines)
     configuration = Configuration(name, version, setup.Setup(), source=source)
-    seen: set[str] = set()
+    sections: set[str] = set()
     while True:
         line = lines.peek()
         if line is None or _VERSION.match(line.text):
@@ -75,11 +75,11 @@ def read_icf(source: bytes, name: str) -> Configuration:
                 hint=nearest(line.text.removeprefix("'").rstrip("= ").upper(), _SECTIONS),
                 line=f"{line.text[:60]!r}",
             )
-        if section in seen:
+        if section in sections:
             raise make_error(
                 InputError, "formats_iometer.read.section_twice", where=lines.where(line), section=section
             )
-        seen.add(section)
+        sections.add(section)
         lines.take()
         _section(section, lines, configuration, named=named)
     _check_end(lines)

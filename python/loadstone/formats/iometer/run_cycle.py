@@ -128,11 +128,11 @@ def _each(whole: dict[Place, int], count: int) -> dict[Place, int]:
 
 def _workers(whole: dict[Place, int], count: int) -> dict[Place, int]:
     """Take so many workers of every manager, each with all its targets."""
-    seen: dict[int, int] = {}
+    worker_counts: dict[int, int] = {}
     chosen = {}
     for place, targets in whole.items():
-        seen[place[0]] = seen.get(place[0], 0) + 1
-        if seen[place[0]] <= count:
+        worker_counts[place[0]] = worker_counts.get(place[0], 0) + 1
+        if worker_counts[place[0]] <= count:
             chosen[place] = targets
     return chosen
 

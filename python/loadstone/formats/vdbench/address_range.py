@@ -152,12 +152,12 @@ def _shares(access: Access, span: tuple[float, float], where: Where) -> AddressR
     """Return the place on an SD whose size is not stated."""
     storage, block_bytes, (low, high) = access.storage, access.block_bytes, span
     if access.hits or access.workload.hotband is not None:
-        what = "hotband=" if access.workload.hotband is not None else "a hit percentage"
+        keyword = "hotband=" if access.workload.hotband is not None else "a hit percentage"
         raise make_error(
             RefusedError,
             "formats_vdbench.address_range.size_unknown",
             where=where,
-            what=what,
+            what=keyword,
             storage=storage.name,
         )
     reads, writes = _spread(access, 0, where)
@@ -242,14 +242,14 @@ def _hot(length: int, shift: int, block_bytes: int) -> Distribution:
         {0, length, shift % length}
         | {(at * _HOT_UNIT_BYTES + shift) % length for at, _ in _HOT if at * _HOT_UNIT_BYTES < length}
     )
-    kept = [0]
+    block_edges = [0]
     for edge in (edge // block_bytes * block_bytes for edge in edges[1:-1]):
-        if edge - kept[-1] >= block_bytes and length - edge >= block_bytes:
-            kept.append(edge)
-    kept.append(length)
+        if edge - block_edges[-1] >= block_bytes and length - edge >= block_bytes:
+            block_edges.append(edge)
+    block_edges.append(length)
     zones = tuple(
         (100 * _hot_share(low, high, length, shift), float(high - low))
-        for low, high in itertools.pairwise(kept)
+        for low, high in itertools.pairwise(block_edges)
     )
     return Distribution(kind="zoned_abs", zones=zones)
 

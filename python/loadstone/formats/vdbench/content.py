@@ -48,9 +48,9 @@ def fields(general: General, reduction: Reduction, transfers: Sizes, say: Say) -
         job_fields["payload.compress"] = {"percent": compressed, "chunk_bytes": _CHUNK_BYTES}
     if compressed or repeated:
         job_fields["payload.refill_buffers"] = True
-    given = pattern(general, reduction.compression, reduction.dedup)
-    if given is not None:
-        job_fields["payload.buffer_pattern"] = given
+    buffer_pattern = pattern(general, reduction.compression, reduction.dedup)
+    if buffer_pattern is not None:
+        job_fields["payload.buffer_pattern"] = buffer_pattern
     if reduction.dedup <= 1:
         return job_fields
     where = reduction.dedup_at
@@ -104,8 +104,8 @@ def pattern(general: General, ratio: float, dedup: float) -> tuple[int, ...] | N
         "dedupratio=": dedup > 1,
         "validate=": general.verified_at is not None,
     }
-    for other, given in others.items():
-        if given:
+    for other, is_set in others.items():
+        if is_set:
             raise make_error(InputError, "formats_vdbench.content.exclusive", where=where, other=other)
     try:
         content = input_file.start(general.pattern, MAX_PATTERN_BYTES + 1)

@@ -397,10 +397,10 @@ def _shares(workloads: Sequence[WorkloadDefinition], definition: RunDefinition) 
 
     None for all of them when no `skew=` is given.
     """
-    given = [workload.skew for workload in workloads]
-    if not any(given):
+    skews = [workload.skew for workload in workloads]
+    if not any(skews):
         return [None] * len(workloads)
-    return [*skew_shares(given, 0.5, definition.name, definition.where)]
+    return [*skew_shares(skews, 0.5, definition.name, definition.where)]
 
 
 def _check_priorities(workloads: Sequence[WorkloadDefinition]) -> None:
@@ -419,14 +419,14 @@ def _check_priorities(workloads: Sequence[WorkloadDefinition]) -> None:
                 where=workload.at["iorate"],
                 workload=workload.name,
             )
-    given = [workload.priority for workload in workloads if workload.priority is not None]
-    if given and sorted(given) != list(range(1, len(workloads) + 1)):
+    priorities = [workload.priority for workload in workloads if workload.priority is not None]
+    if priorities and sorted(priorities) != list(range(1, len(workloads) + 1)):
         raise make_error(
             InputError,
             "formats_vdbench.expand.priorities",
             where=next(one.at["priority"] for one in workloads if one.priority is not None),
             workloads=len(workloads),
-            given=str(given),
+            given=str(priorities),
         )
 
 

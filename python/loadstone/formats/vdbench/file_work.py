@@ -85,8 +85,8 @@ def file_works(file: ParameterFile, definition: RunDefinition, turn: Turn) -> tu
             raise make_error(
                 InputError, "formats_vdbench.file_work.no_fsd", where=workload.where, workload=workload.name
             )
-        these = {one.name: one for word in words for one in meant(word, systems, "fsd", where)}
-        works += _on_systems(workload, list(these.values()), definition, turn, systems)
+        chosen_systems = {one.name: one for word in words for one in meant(word, systems, "fsd", where)}
+        works += _on_systems(workload, list(chosen_systems.values()), definition, turn, systems)
     anchors: dict[str, FileSystem] = {}
     for work in works:
         for system in (work.system, work.goal):
@@ -111,8 +111,12 @@ def _on_systems(
     """Return a workload on each of its file systems, its threads divided as vdbench does."""
     looped = turn.values.get("operations")
     operations = definition.operations or ((looped,) if isinstance(looped, str) else (workload.operation,))
-    given = definition.operations or (looped if isinstance(looped, str) else None)
-    if workload.rdpct is not None and given and (len(operations) > 1 or operations[0] not in TRANSFERS):
+    set_operations = definition.operations or (looped if isinstance(looped, str) else None)
+    if (
+        workload.rdpct is not None
+        and set_operations
+        and (len(operations) > 1 or operations[0] not in TRANSFERS)
+    ):
         raise make_error(
             InputError,
             "formats_vdbench.file_work.rdpct_of_several",
@@ -120,10 +124,18 @@ def _on_systems(
             workload=workload.name,
         )
     threads = int(turn.number("threads") or workload.threads)
-    mine = max(1, threads // len(operations) // len(systems))
+    thread_share = max(1, threads // len(operations) // len(systems))
     skew = None if not workload.skew else workload.skew / len(systems)
     return [
-        FileWork(workload, system, operation, mine, threads, skew, _goal(workload, system, operation, known))
+        FileWork(
+            workload,
+            system,
+            operation,
+            thread_share,
+            threads,
+            skew,
+            _goal(workload, system, operation, known),
+        )
         for system in systems
         for operation in operations
     ]

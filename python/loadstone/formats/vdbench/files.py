@@ -227,7 +227,7 @@ def _reads(run: ParameterFileRun, work: FileWork) -> float | None:
 
 
 def _direction(work: FileWork, reads: float | None) -> dict[str, Any]:
-    way = "write" if work.operation in ("write", "create") else "read"
+    direction = "write" if work.operation in ("write", "create") else "read"
     fields: dict[str, Any] = {}
     if reads is not None:
         if reads != int(reads):
@@ -237,12 +237,12 @@ def _direction(work: FileWork, reads: float | None) -> dict[str, Any]:
                 where=work.workload.at.get("rdpct", work.workload.where),
                 reads=f"{reads:g}",
             )
-        way = "read" if reads == 100 else "write" if reads == 0 else "rw"
-        if way == "rw":
+        direction = "read" if reads == 100 else "write" if reads == 0 else "rw"
+        if direction == "rw":
             fields["mix.read_percent"] = int(reads)
     if work.workload.fileio[0] == "random" and (reads is not None or work.operation in TRANSFERS):
-        return {**fields, "mix.rw": f"rand{way}", "addresses.norandommap": True}
-    return {**fields, "mix.rw": way}
+        return {**fields, "mix.rw": f"rand{direction}", "addresses.norandommap": True}
+    return {**fields, "mix.rw": direction}
 
 
 def sized_transfers(run: ParameterFileRun, workload: FileWorkload) -> dict[str, Any]:
@@ -342,10 +342,10 @@ def _work(run: ParameterFileRun, work: FileWork, rate: float | None, note: Say) 
     workload, system = work.workload, work.system
     mixed = _reads(run, work) is not None
     operation = "transfer" if mixed or work.operation in TRANSFERS else work.operation
-    way, *more = workload.fileio
-    random = operation == "transfer" and way == "random"
+    access, *more = workload.fileio
+    random = operation == "transfer" and access == "random"
     where = workload.at.get("fileio", workload.where)
-    if way.startswith("seqnz") or way == "sequentialnz":
+    if access.startswith("seqnz") or access == "sequentialnz":
         raise make_error(RefusedError, "formats_vdbench.files.seqnz", where=where)
     if "shared" in more and workload.fileselect[0] in ("random", "poisson", "skewed"):
         raise make_error(InputError, "formats_vdbench.files.random_shared", where=where)

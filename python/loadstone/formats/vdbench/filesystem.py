@@ -147,9 +147,9 @@ def operations(parameter: Parameter) -> tuple[str, ...]:
 
 def _fileio(parameter: Parameter) -> tuple[str, ...]:
     first, *rest = texts(parameter)
-    way = choice(parameter, first, ("random", "sequential", "seqnz", "sequentialnz"))
-    more = ("shared",) if way == "random" else ("delete",)
-    return way, *(choice(parameter, word, more) for word in rest)
+    access = choice(parameter, first, ("random", "sequential", "seqnz", "sequentialnz"))
+    more = ("shared",) if access == "random" else ("delete",)
+    return access, *(choice(parameter, word, more) for word in rest)
 
 
 def _fileselect(parameter: Parameter) -> tuple[str, ...]:
@@ -272,17 +272,17 @@ def numbered(systems: list[FileSystem]) -> list[FileSystem]:
                 replace(one, name=f"{one.name}{n}", anchor=f"{one.anchor}{n}", count=None)
                 for n in range(first, first + count)
             ]
-    seen: set[str] = set()
+    earlier_names: set[str] = set()
     for one in plain:
         if not one.anchor:
             raise make_error(
                 InputError, "formats_vdbench.filesystem.no_anchor", where=one.where, one=one.name
             )
-        if one.name in seen:
+        if one.name in earlier_names:
             raise make_error(
                 InputError, "formats_vdbench.filesystem.twice", where=one.where, one=f"{one.name!r}"
             )
-        seen.add(one.name)
+        earlier_names.add(one.name)
     return apart(plain)
 
 

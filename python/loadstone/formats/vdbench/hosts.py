@@ -100,8 +100,8 @@ def _on_storage(file: ParameterFile, job: Job, work: Work) -> Job:
     workload, storage = work.workload, work.storage
     if storage.joined:
         raise make_error(RefusedError, "formats_vdbench.hosts.joined", where=workload.where)
-    mine = _hosts(file, workload.hosts, workload.at.get("hosts", workload.where))
-    mine &= _hosts(file, storage.hosts, storage.at.get("hosts", storage.where))
+    host_names = _hosts(file, workload.hosts, workload.at.get("hosts", workload.where))
+    host_names &= _hosts(file, storage.hosts, storage.at.get("hosts", storage.where))
     luns = {
         host: lun
         for word, lun in storage.places
@@ -110,7 +110,7 @@ def _on_storage(file: ParameterFile, job: Job, work: Work) -> Job:
     return _with_hosts(
         file,
         job,
-        mine,
+        host_names,
         {host: (TargetName(path=lun, written=lun),) for host, lun in luns.items()},
     )
 
@@ -127,8 +127,8 @@ def _on_files(file: ParameterFile, run: ParameterFileRun, job: Job) -> Job:
     users = [one for one in file.file_workloads if any(_fits(word, name) for word in one.fsds)]
     works = [work.workload for work in run.file_works if work.system.name == name]
     # A tree is made where it is used.
-    mine = users if run.formats is not None or not works else works
-    host_names = _hosts_of(file, mine)
+    workloads = users if run.formats is not None or not works else works
+    host_names = _hosts_of(file, workloads)
     if len(host_names) == 1:
         return _with_hosts(file, job, host_names, {})
     if not system.shared:
@@ -210,11 +210,11 @@ def meeting(file: ParameterFile, workload: WorkloadDefinition, storages: Sequenc
 
     Raises InputError for a host there is not, and for a workload without any SD.
     """
-    mine = _hosts(file, workload.hosts, workload.at.get("hosts", workload.where))
+    workload_hosts = _hosts(file, workload.hosts, workload.at.get("hosts", workload.where))
     common = [
         storage
         for storage in storages
-        if mine & _hosts(file, storage.hosts, storage.at.get("hosts", storage.where))
+        if workload_hosts & _hosts(file, storage.hosts, storage.at.get("hosts", storage.where))
     ]
     if not common:
         raise make_error(
@@ -222,7 +222,7 @@ def meeting(file: ParameterFile, workload: WorkloadDefinition, storages: Sequenc
             "formats_vdbench.hosts.no_sd",
             where=workload.at.get("hosts", workload.where),
             workload=workload.name,
-            mine=_listed(sorted(mine)),
+            mine=_listed(sorted(workload_hosts)),
         )
     return common
 
@@ -243,12 +243,12 @@ def _hosts(file: ParameterFile, words: Sequence[str], where: Where) -> set[str]:
 
 def _check_luns(file: ParameterFile, found: set[str], mapping: Mapping[str, str]) -> None:
     """Refuse that one path, which was a device of each of several hosts, becomes one device by mistake."""
-    seen: dict[str, tuple[Storage, set[str]]] = {}
+    first_users: dict[str, tuple[Storage, set[str]]] = {}
     for storage in file.storages:
         its_hosts = _hosts(file, storage.hosts, storage.at.get("hosts", storage.where))
         if storage.lun in mapping or storage.name in mapping or not its_hosts & found:
             continue
-        other, other_hosts = seen.setdefault(storage.lun, (storage, its_hosts))
+        other, other_hosts = first_users.setdefault(storage.lun, (storage, its_hosts))
         if not its_hosts & other_hosts:
             raise make_error(
                 InputError,

@@ -54,8 +54,8 @@ def _check(workload: WorkloadDefinition, storages: Sequence[Storage], where: Whe
         "offset=": any(storage.offset for storage in storages),
         "align=": any(storage.align for storage in storages),
     }
-    for word, given in keywords.items():
-        if given:
+    for word, setting in keywords.items():
+        if setting:
             raise make_error(
                 RefusedError,
                 "formats_vdbench.joined.not_supported",

@@ -113,7 +113,7 @@ def _jobs(making: _Lowering, work: Work, pace: WorkloadPace) -> list[Job]:
     sizes, seek, reads, hits = request = _asked(work, run)
     spot = place(Access(workload, storage, seek, hits, sizes.largest_bytes))
     threads = _all_threads(work, run)
-    mine = _threads(making, work, threads)
+    iodepth = _threads(making, work, threads)
     fields: dict[str, Any] = {
         "name": f"{workload.name}.{storage.name}",
         "where": workload.where,
@@ -122,7 +122,7 @@ def _jobs(making: _Lowering, work: Work, pace: WorkloadPace) -> list[Job]:
         "own_options": _own(work, request, threads),
         "placement.targets": (TargetName(path=storage.lun, written=storage.lun),),
         "engine.ioengine": "io_uring",
-        "engine.iodepth": mine,
+        "engine.iodepth": iodepth,
         "placement.offset": spot.offset,
         "placement.size": spot.size,
         "limits.ramp_ns": run.times.ramp * SECOND_NS,
@@ -324,7 +324,7 @@ def _verified(making: _Lowering, work: Work, reads: float) -> dict[str, Any]:
     if work.storage.offset or work.storage.align:
         raise make_error(InputError, "formats_vdbench.lower.validate_and_offset", where=work.storage.where)
     before, after = "no_preread" not in general.validate, "read_after_write" in general.validate
-    beside = " and ".join(word for word, given in (("before", before), ("after", after)) if given)
+    beside = " and ".join(word for word, is_read in (("before", before), ("after", after)) if is_read)
     if beside and reads < 100:
         making.note(
             where,

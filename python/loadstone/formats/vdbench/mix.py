@@ -49,12 +49,12 @@ def addresses(work: Work, mix: Mix, spot: AddressRange, *, verified: bool) -> di
     )
     if not plain or mix.reads != int(mix.reads):
         if verified or uneven:
-            what = "validate=" if verified else "an uneven spread of addresses"
+            feature = "validate=" if verified else "an uneven spread of addresses"
             raise make_error(
                 RefusedError,
                 "formats_vdbench.mix.together",
                 where=workload.at.get("seekpct", workload.where),
-                what=what,
+                what=feature,
             )
         return {"work": RowWork(rows=tuple(_rows(mix, work.storage.align)))}
     fields: dict[str, Any] = sized(mix.sizes)
@@ -70,8 +70,8 @@ def addresses(work: Work, mix: Mix, spot: AddressRange, *, verified: bool) -> di
 
 
 def _direction(mix: Mix) -> str:
-    way = "read" if mix.reads == 100 else "write" if mix.reads == 0 else "rw"
-    return f"rand{way}" if mix.seek.percent == 100 else way
+    direction = "read" if mix.reads == 100 else "write" if mix.reads == 0 else "rw"
+    return f"rand{direction}" if mix.seek.percent == 100 else direction
 
 
 def sized(sizes: Sizes) -> dict[str, Any]:

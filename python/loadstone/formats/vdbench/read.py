@@ -290,21 +290,21 @@ class _Sections:
 
     def _misplaced(self, parameter: Parameter) -> InputError:
         """Say where a keyword belongs that is none of this section, or what is near it."""
-        word, here = parameter.keyword, _SECTION[self._at]
+        word, section = parameter.keyword, _SECTION[self._at]
         homes = [one for key, one in _SECTION.items() if key != self._at]
         for one in homes:
             if word in one.opens:
                 return parameter.error(
-                    f"{one.title} must stand before {here.title}",
+                    f"{one.title} must stand before {section.title}",
                     "sd= and fsd= exclude each other" if {word, self._at} <= {"sd", "fsd"} else _ORDER,
                 )
-        close = nearest(word, [row.name for row in here.table.rows if not row.refused], limit=0)
+        close = nearest(word, [row.name for row in section.table.rows if not row.refused], limit=0)
         for one in homes:
             keyword = one.table.find(word)
             if close is None and keyword is not None and keyword.name == word:
                 close = f"{word}= belongs to {one.title}; {_ORDER}"
         shown = quote.UNSHOWN if parameter.where.option is None else repr(word)
-        return parameter.error(f"{shown} is no keyword of a {here.table.what}", close)
+        return parameter.error(f"{shown} is no keyword of a {section.table.what}", close)
 
     def all_hosts(self) -> list[LoadHost]:
         """Return the hosts, `clients=` unfolded; this machine when none is given."""
@@ -370,8 +370,8 @@ def _run(label: str, where: Where, draft: Draft) -> RunDefinition:
 
 
 def _once(kind: str, found: Sequence[tuple[str, Where, Draft]]) -> None:
-    seen: set[str] = set()
+    labels: set[str] = set()
     for label, where, _ in found:
-        if label in seen:
+        if label in labels:
             raise make_error(InputError, "formats_vdbench.read.twice", where=where, found=kind, label=label)
-        seen.add(label)
+        labels.add(label)

@@ -146,13 +146,13 @@ def numbered(storages: list[Storage]) -> list[Storage]:
                 )
                 for number in range(first, first + count)
             ]
-    seen: set[str] = set()
+    earlier_names: set[str] = set()
     for storage in plain:
-        if storage.name in seen:
+        if storage.name in earlier_names:
             raise make_error(
                 InputError, "formats_vdbench.storage.twice", where=storage.where, storage=f"{storage.name!r}"
             )
-        seen.add(storage.name)
+        earlier_names.add(storage.name)
     return plain
 
 
