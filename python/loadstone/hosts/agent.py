@@ -181,13 +181,13 @@ class Agent:
             resolved = _with(resolved, divided(resolved.plan, division))
         memory = plan_check.memory_bytes(resolved.plan)
         guard.check_consent(consent, [resolved.plan])
-        seen: list[SeenTarget] = run_in_child(
+        seen_targets: list[SeenTarget] = run_in_child(
             lambda: look_at(resolved.plan, consent), doing=say("hosts.agent.looking")
         )
         self._work, self._resolved = work, resolved
         self._out.put(
             "checked",
-            targets=[one.model_dump(mode="json") for one in seen],
+            targets=[one.model_dump(mode="json") for one in seen_targets],
             plan=resolved.plan.model_dump_json(),
             notes=[note.model_dump(mode="json") for note in resolved.notes],
             memory_bytes=memory,
@@ -328,9 +328,9 @@ class Agent:
         if self._running and self._engine is not None:
             self._engine.kill()
         # Last, because whoever would read it may be gone, too; a buffer would be tried again at the end.
-        said = f"loadstone agent {self._name}: {say('hosts.agent.engine_ended', reason=why)}\n"
+        message = f"loadstone agent {self._name}: {say('hosts.agent.engine_ended', reason=why)}\n"
         with contextlib.suppress(OSError):
-            os.write(2, said.encode(errors="replace"))
+            os.write(2, message.encode(errors="replace"))
 
     # Threads.
 

@@ -94,11 +94,11 @@ def shared_targets(
     seen: Mapping[str, Sequence[SeenTarget]], declared: Sequence[SharedTarget] = ()
 ) -> list[SharedSeen]:
     """Return the targets that several hosts see, by what they are or as the hosts file says."""
-    said = {(host, path): one.name for one in declared for host, path in one.targets.items()}
+    declared_names = {(host, path): one.name for one in declared for host, path in one.targets.items()}
     groups: dict[str, dict[str, SeenTarget]] = defaultdict(dict)
     for host, targets in seen.items():
         for target in targets:
-            name = said.get((host, target.path)) or target.identity
+            name = declared_names.get((host, target.path)) or target.identity
             if name is not None:
                 groups[name][host] = target
     return [

@@ -95,8 +95,8 @@ def _ask(one: _Asked, hosts: HostsFile, targets: list[str]) -> None:
         if targets:
             one.link.tell({"do": "identify", "paths": targets})
             one.targets = one.answer("identified", LOOK_S)["targets"]
-            for path, seen in one.targets.items():
-                _tell_target(one, path, seen)
+            for path, target in one.targets.items():
+                _tell_target(one, path, target)
     except LoadstoneError as error:
         one.tell("reachable", "fail", error.message, error.hint or "")
     finally:

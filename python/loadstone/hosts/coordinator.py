@@ -418,10 +418,10 @@ class _HostsRun:
         """Hold what hosts saw against consent; remember why not."""
         request = self._request
         try:
-            seen = {name: state.seen for name, state in self._hosts.items()}
+            targets_by_host = {name: state.seen for name, state in self._hosts.items()}
             merge.check_alike({name: plan for name, state in self._hosts.items() if (plan := state.planned)})
             self._agreement = agree(
-                seen,
+                targets_by_host,
                 request.consent,
                 divide=request.divide,
                 declared=self._file.shared,

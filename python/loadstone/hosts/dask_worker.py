@@ -227,7 +227,7 @@ def main() -> int:
             if not piece:
                 return 1
             line += piece
-        given = json.loads(line)
+        settings = json.loads(line)
         configure()
         with temporary.directory() as scratch:
 
@@ -240,7 +240,7 @@ def main() -> int:
 
             threading.Thread(target=until_closed, daemon=True).start()
             try:
-                asyncio.run(_work(given, scratch))
+                asyncio.run(_work(settings, scratch))
             except (OSError, TimeoutError) as error:
                 os.write(sink, json.dumps({"error": str(error)}).encode() + b"\n")
                 return 1

@@ -77,16 +77,16 @@ class HostsRunKnown:
     def _part(self, part: HostPart, began: Mapping[str, int], firsts: Mapping[str, int]) -> HostPart:
         name = part.name
         state, phase = self.hosts[name], self.phases.hosts[name]
-        there = state.has_bundle and (self.out / FOLDER / name / "manifest.json").is_file()
+        has_bundle = state.has_bundle and (self.out / FOLDER / name / "manifest.json").is_file()
         lost = phase.phase is HostPhase.GONE
         reason = (state.refused or {}).get("error", phase.why) if lost else error_of(state.ended or {})
         # Where nothing was left to be brought, none is over there either.
-        left = "" if there or state.has_bundle else self._left_there(name, state)
+        left = "" if has_bundle or state.has_bundle else self._left_there(name, state)
         wrong = f"{reason or say('hosts.ended.no_bundle')}{left}" if reason or left else None
         known, seconds = state.clocks, len(state.cpu_s)
         return part.model_copy(
             update={
-                "bundle": f"{FOLDER}/{name}" if there else None,
+                "bundle": f"{FOLDER}/{name}" if has_bundle else None,
                 "status": "lost" if lost else str((state.ended or {}).get("status", "lost")),
                 "error": wrong,
                 "host_name": state.told.get("host_name"),
@@ -128,8 +128,8 @@ class HostsRunKnown:
     def _failed(self, wrong: list[HostPart], parts: tuple[HostPart, ...]) -> RunError:
         lines = [f"{part.name}: {part.error or part.status}" for part in wrong]
         whole = ", ".join(part.name for part in parts if part.bundle is not None)
-        kept = say("hosts.ended.figures_of", names=whole) if whole else say("hosts.ended.none_came")
-        first = say("hosts.ended.failed", failed=len(wrong), hosts=len(parts), kept=kept)
+        bundles_text = say("hosts.ended.figures_of", names=whole) if whole else say("hosts.ended.none_came")
+        first = say("hosts.ended.failed", failed=len(wrong), hosts=len(parts), kept=bundles_text)
         errors = [(self.hosts[part.name].ended or {}).get("error") or {} for part in wrong]
         hints = [str(one["hint"]) for one in errors if one.get("hint")]
         if any(part.status == "lost" for part in wrong) or not hints:

@@ -284,15 +284,15 @@ def _check_effects(path: Path, content: str, hosts_file: HostsFile) -> None:
     """Refuse what is said of ssh where nothing is started by ssh."""
     document = toml_text.parsed(content)
     for number, host in enumerate(hosts_file.host):
-        given = [key for key in BY_SSH if key in document["host"][number]]
-        if host.launch == "local" and given:
-            where = Where(str(path), _line(content, "host", number, given[0]), f"host.{given[0]}")
-            raise InputError(say("hosts.file.no_effect.local", key=given[0]), where=where)
+        keys = [key for key in BY_SSH if key in document["host"][number]]
+        if host.launch == "local" and keys:
+            where = Where(str(path), _line(content, "host", number, keys[0]), f"host.{keys[0]}")
+            raise InputError(say("hosts.file.no_effect.local", key=keys[0]), where=where)
     if hosts_file.run.scheduler is None and all(host.launch == "local" for host in hosts_file.host):
-        given = [key for key in ("transport", *BY_DASK) if key in document.get("run", {})]
-        if given:
-            where = Where(str(path), _line(content, "run", 0, given[0]), f"run.{given[0]}")
-            raise InputError(say("hosts.file.no_effect.all_local", key=given[0]), where=where)
+        keys = [key for key in ("transport", *BY_DASK) if key in document.get("run", {})]
+        if keys:
+            where = Where(str(path), _line(content, "run", 0, keys[0]), f"run.{keys[0]}")
+            raise InputError(say("hosts.file.no_effect.all_local", key=keys[0]), where=where)
 
 
 def _check_shared(path: Path, content: str, hosts_file: HostsFile) -> None:
@@ -365,20 +365,20 @@ def _near(key: str, valid: Iterable[str]) -> str | None:
 
 def _line(content: str, table: str, number: int, key: str) -> int | None:
     """Find where a key stands in the table of this number; without one, where the table begins."""
-    here, seen, begin = "", -1, None
+    current_table, table_number, begin = "", -1, None
     for at, line in enumerate(content.splitlines(), start=1):
         header = re.match(r"\s*(\[+)\s*([\w.]+)", line)
         if header:
-            here = header[2]
-            seen = seen + 1 if here == table else seen
-            if here == table and (header[1] == "[" or seen == number):
+            current_table = header[2]
+            table_number = table_number + 1 if current_table == table else table_number
+            if current_table == table and (header[1] == "[" or table_number == number):
                 begin = at
                 if key == table:
                     return at
         elif (
             key
-            and (here == table and (seen == number or table not in {"host", "shared"}))
+            and (current_table == table and (table_number == number or table not in {"host", "shared"}))
             and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line)
-        ) or (not here and key == table and re.match(rf"\s*{re.escape(key)}\s*=", line)):
+        ) or (not current_table and key == table and re.match(rf"\s*{re.escape(key)}\s*=", line)):
             return at
     return begin

@@ -114,10 +114,10 @@ def install(host: HostEntry, *, extra: str, wheels: Path | None = None) -> Itera
     """
     name, content = wheel()
     needs = engine_needs()
-    there = _looked_at(host, needs)
+    host_facts = _looked_at(host, needs)
     sent = f"the engine needs glibc {needs[0]}.{needs[1]}" if any(needs) else "the engine needs no C library"
-    library = f"glibc {there['glibc']}" if there.get("glibc") else "no glibc"
-    yield f"Python {there['python']}, {library}; {sent}"
+    library = f"glibc {host_facts['glibc']}" if host_facts.get("glibc") else "no glibc"
+    yield f"Python {host_facts['python']}, {library}; {sent}"
     place = f'"$HOME"/{PLACE}'
     mark = f"{__version__}-{int(time.time()):x}"
     new, incoming = f"{place}/versions/{mark}", f"{place}/incoming-{mark}"
@@ -130,11 +130,11 @@ def install(host: HostEntry, *, extra: str, wheels: Path | None = None) -> Itera
                 _there(host, f"cat > {incoming}/{shlex.quote(one.name)}", one.read_bytes())
             yield f"copied the packages of {wheels}"
             index = f"--no-index --find-links {incoming}"
-        what = f"loadstone{extra} @ file://$HOME/{PLACE}/incoming-{mark}/{name}"
+        requirement = f"loadstone{extra} @ file://$HOME/{PLACE}/incoming-{mark}/{name}"
         _there(
             host,
             f"python3 -m venv {new} && {new}/bin/pip install --quiet --disable-pip-version-check "
-            f'{index} "{what}"',
+            f'{index} "{requirement}"',
             hint=None if wheels is not None else say("hosts.install.wheels_hint"),
         )
         # Both programs must run before they take the place of others.
@@ -204,8 +204,8 @@ def _there(
     except OSError as error:
         raise RunError(f"{host.name}: {error}") from error
     if done.returncode == SSH_FAILED and host.launch == "ssh":
-        said = done.stderr.decode(errors="replace").strip().splitlines()[-3:]
-        raise RunError(f"{host.name}: {why_gone(done.returncode, said, ssh=True)}")
+        last_lines = done.stderr.decode(errors="replace").strip().splitlines()[-3:]
+        raise RunError(f"{host.name}: {why_gone(done.returncode, last_lines, ssh=True)}")
     if done.returncode:
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [""]
         reason = say("hosts.install.failed", code=done.returncode, said=last[0][:300])

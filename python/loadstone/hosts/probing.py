@@ -85,8 +85,8 @@ def _consent(given: Consent, record: HostsRecord) -> Consent:
 
 def _plan_of(part: HostPart, bundle: Bundle, base: Base, offer: Offer) -> Plan:
     """Return a host's part of a probe's Plan. Raises `RefusedError` where it has none in some turn."""
-    mine = _part_of(base, part)
-    plan = plan_of(mine, offer.turns)
+    host_base = _part_of(base, part)
+    plan = plan_of(host_base, offer.turns)
     stages = {plan.workers[stream.worker].stage for stream in plan.streams}
     if len(stages) < len(offer.turns.order):
         # It would be in its last turn while the others are in their first.
@@ -118,8 +118,8 @@ def _part_of(base: Base, part: HostPart) -> Base:
     """Return what a host's part of the probes starts from: its streams, and what they wrote."""
     plan = base.plan
     streams = plan.streams[part.first_stream : part.first_stream + part.streams]
-    mine = dataclasses.replace(base, plan=plan.model_copy(update={"streams": streams}))
-    share = len(mine.streams) / len(base.streams)
+    host_base = dataclasses.replace(base, plan=plan.model_copy(update={"streams": streams}))
+    share = len(host_base.streams) / len(base.streams)
     return dataclasses.replace(
-        mine, main=dataclasses.replace(base.main, written_bytes=round(base.main.written_bytes * share))
+        host_base, main=dataclasses.replace(base.main, written_bytes=round(base.main.written_bytes * share))
     )

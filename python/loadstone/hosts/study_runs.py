@@ -96,8 +96,8 @@ class RunsOnHosts:
             lengths = [one.durations.get(wanted.name) for one in looked.values()]
             whole = [length for length in lengths if length is not None]
             clock.planned(wanted, max(whole) if whole and len(whole) == len(lengths) else None)
-        seen = {name: list(one.seen.values()) for name, one in looked.items()}
-        agreement = agree(seen, consent, divide=self.divide, declared=self.hosts.shared)
+        targets_by_host = {name: list(one.seen.values()) for name, one in looked.items()}
+        agreement = agree(targets_by_host, consent, divide=self.divide, declared=self.hosts.shared)
         if self.divide and not agreement.divisions:
             raise InputError(say("hosts.divide.nothing"), hint=say("hosts.divide.nothing_hint"))
 

@@ -25,12 +25,12 @@ def look_at(plan: Plan, consent: guard.Consent) -> list[SeenTarget]:
     """Look at every target as the guard does, and change nothing."""
     host, written = Snapshot(), guard.written(plan)
     parts = {tree.target for tree in plan.trees if tree.part.count > 1}
-    seen = []
+    seen_targets = []
     for index, target in enumerate(plan.targets):
         if target.kind is TargetKind.VIRTUAL:
             continue
         finding = guard.examine(target, host, consent) if index in written else None
-        seen.append(
+        seen_targets.append(
             SeenTarget(
                 path=target.path,
                 identity=identity(target.path if target.namesake is None else target.namesake.path),
@@ -44,7 +44,7 @@ def look_at(plan: Plan, consent: guard.Consent) -> list[SeenTarget]:
                 is_part=index in parts,
             )
         )
-    return seen
+    return seen_targets
 
 
 def behind(path: str) -> dict[str, Any]:
