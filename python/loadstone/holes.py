@@ -67,9 +67,9 @@ def below(descriptor: int, size_bytes: int) -> list[Part] | None:
 
 def _shifted(parts: list[Part], offset: int, size_bytes: int) -> list[Part]:
     """Return what a window of so many bytes from an offset on shows of parts."""
-    seen = []
+    visible_parts = []
     for start, length in parts:
         first, last = max(0, start - offset), min(size_bytes, start + length - offset)
         if last > first:
-            seen.append((first, last - first))
-    return seen
+            visible_parts.append((first, last - first))
+    return visible_parts

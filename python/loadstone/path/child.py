@@ -65,24 +65,24 @@ def run_in_child(
         return work()
     _reap()
     try:
-        ours, theirs = Pipe()
+        parent_end, child_end = Pipe()
     except OSError as error:
         raise make_error(RunError, "path.child.no_files", doing=doing, reason=error.strerror) from error
     try:
         pid = _fork()
     except OSError as error:
-        ours.close()
-        theirs.close()
+        parent_end.close()
+        child_end.close()
         raise make_error(RunError, "path.child.not_started", doing=doing, reason=error.strerror) from error
     if pid == 0:
-        _serve(work, theirs, doing)
-    theirs.close()
-    child = _Child(pid, ours)
+        _serve(work, child_end, doing)
+    child_end.close()
+    child = _Child(pid, parent_end)
     try:
         answer: T = child.answer(doing, SILENT_S if silent_s is None else silent_s, give_up)
         return answer
     finally:
-        ours.close()
+        parent_end.close()
         child.end()
 
 
@@ -177,8 +177,8 @@ def _pickled(answer: tuple[str, Any]) -> bytes:
         if answer[0] == "raised":
             pickle.loads(pickled)  # noqa: S301 # our own: an error may be taken apart and not put together
     except Exception as error:  # noqa: BLE001 # what cannot travel is told in words
-        what = answer[1] if answer[0] == "raised" else error
-        return pickle.dumps(("raised", RunError(f"{type(what).__name__}: {what}")))
+        cause = answer[1] if answer[0] == "raised" else error
+        return pickle.dumps(("raised", RunError(f"{type(cause).__name__}: {cause}")))
     return pickled
 
 
@@ -191,30 +191,30 @@ class _Child:
         self._is_over = False
 
     def answer(self, doing: str, silent_s: float, give_up: Callable[[], bool]) -> Any:
-        seen, since_s = process_state.progress(self._pid), time.monotonic()
+        progress, since_s = process_state.progress(self._pid), time.monotonic()
         while True:
             if self._way.poll(LOOK_S):
                 try:
-                    kind, *said = pickle.loads(self._way.recv_bytes())  # noqa: S301 # from our own child
+                    kind, *contents = pickle.loads(self._way.recv_bytes())  # noqa: S301 # from our own child
                 except (EOFError, ConnectionError):
                     raise make_error(RunError, "path.child.ended", doing=doing, ending=self._how()) from None
                 if kind == "ask":
-                    self._way.send(_reply(said[0], said[1]))
+                    self._way.send(_reply(contents[0], contents[1]))
                     since_s = time.monotonic()
                     continue
                 if kind == "raised":
-                    raise said[0]
-                return said[0]
+                    raise contents[0]
+                return contents[0]
             now = process_state.progress(self._pid)
             # On a host with too much to do a child that would run is no storage that hangs.
-            if now != seen or process_state.state(self._pid) == process_state.WANTS_CPU:
-                seen, since_s = now, time.monotonic()
+            if now != progress or process_state.state(self._pid) == process_state.WANTS_CPU:
+                progress, since_s = now, time.monotonic()
             waited_s = time.monotonic() - since_s
             if waited_s >= silent_s or give_up():
                 self.end()
                 key = "path.child.left_behind" if self._pid in _left else "path.child.no_answer"
-                what = say(key, doing=doing, waited=f"{waited_s:.0f}", process=self._pid)
-                raise NoAnswerError(what, hint=say("path.child.no_answer_hint"))
+                message = say(key, doing=doing, waited=f"{waited_s:.0f}", process=self._pid)
+                raise NoAnswerError(message, hint=say("path.child.no_answer_hint"))
 
     def end(self) -> None:
         """Kill it unless it has ended; leave it behind where it waits in the kernel."""

@@ -73,9 +73,9 @@ def allocation(path: str) -> Allocation | None:
 
 
 def _parts(descriptor: int, size: int, allocated: int) -> Allocation:
-    for way in (_by_fiemap, _by_seek):
+    for method in (_by_fiemap, _by_seek):
         try:
-            return way(descriptor, size, allocated)
+            return method(descriptor, size, allocated)
         except OSError:
             continue
     return Allocation(size, allocated, "none")

@@ -205,7 +205,9 @@ def _iscsi(build: Builder, session: str, host: str | None) -> list[str]:
     if bound and (build.sys / "class" / "net" / bound).exists():
         below = [interface(build, bound)]
     else:
-        below = [way for peer in peers or [None] for way in to_address(build, peer, name)]
+        below = [
+            interface_name for peer in peers or [None] for interface_name in to_address(build, peer, name)
+        ]
     return [build.add(name, "network_block", facts, below=below)]
 
 

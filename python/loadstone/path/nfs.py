@@ -70,15 +70,15 @@ def counts(proc: Path = PROC) -> dict[str, MountCounts]:
     except OSError:
         return {}
     mount_counts: dict[str, MountCounts] = {}
-    here: MountCounts | None = None
+    current_counts: MountCounts | None = None
     for line in lines:
         match = re.match(r"device (\S+) mounted on (\S+) with fstype (\S+)(.*)", line)
         if match:
-            here = None
+            current_counts = None
             if match[3] in KINDS and "statvers=1" in match[4]:
-                here = mount_counts.setdefault(unescape(match[2]), MountCounts())
-        elif here is not None:
-            _add(here, line.strip())
+                current_counts = mount_counts.setdefault(unescape(match[2]), MountCounts())
+        elif current_counts is not None:
+            _add(current_counts, line.strip())
     return mount_counts
 
 

@@ -32,13 +32,13 @@ def namesake(number: int, sys: Path = SYS) -> BlockDevice | None:
     same subsystem, where there are several ways to the namespace). None: there is none, or
     it cannot be told that it is the one.
     """
-    here = _directory(number, sys).resolve()
-    named = _NAME.match(here.name)
+    directory = _directory(number, sys).resolve()
+    named = _NAME.match(directory.name)
     block = BlockDevice.of_name(f"nvme{named[1]}", sys) if named else None
     if block is None:
         return None
     try:
-        same = (block.sys / "device").resolve(strict=True) == (here / "device").resolve(strict=True)
+        same = (block.sys / "device").resolve(strict=True) == (directory / "device").resolve(strict=True)
     except OSError:
         return None
     return block if same else None

@@ -173,14 +173,14 @@ class Spec(FrozenModel):
 
     def under(self, path: DataPath) -> DataPath:
         """Return a data path that ends in what the data sheet describes."""
-        mine = self.layer()
+        layer = self.layer()
         ends = [
-            one.model_copy(update={"below": (mine.name,)})
+            one.model_copy(update={"below": (layer.name,)})
             if not one.below and one.kind not in {"memory", "char"}
             else one
             for one in path.layers
         ]
-        return path.model_copy(update={"layers": (*ends, mine)})
+        return path.model_copy(update={"layers": (*ends, layer)})
 
     def _stated(self, op: Op, what: Literal["iops", "bandwidth"]) -> Ceiling | None:
         value = getattr(self.array, f"{op}_{what}")
@@ -269,13 +269,13 @@ def _explained(path: Path, content: str, error: ValidationError) -> InputError:
 
 def _line(content: str, table: str, key: str) -> int | None:
     """Find where a key stands, for an editor to go to; tomllib does not tell."""
-    here = ""
+    current_table = ""
     for number, line in enumerate(content.splitlines(), start=1):
         header = re.match(r"\s*\[+\s*([\w.]+)", line)
         if header:
-            here = header[1]
-            if key == here:
+            current_table = header[1]
+            if key == current_table:
                 return number
-        elif here == table and key and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line):
+        elif current_table == table and key and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line):
             return number
     return None
