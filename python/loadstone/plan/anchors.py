@@ -123,10 +123,10 @@ def look(anchor: Path) -> Found:
         maker, structure = "vdbench", _read_control(anchor / CONTROL_FILE)
     folders = any(DIRECTORY.fullmatch(name) for name in names)
     # The first file of a directory may be gone: several are looked at.
-    seen = list(itertools.islice(_first_files(anchor), 1 if first is not None else _MAX_DIRECTORIES))
-    if first is None and seen:
-        first = min(seen)
-    return Found(True, folders, bool(seen), first, maker, structure)
+    first_files = list(itertools.islice(_first_files(anchor), 1 if first is not None else _MAX_DIRECTORIES))
+    if first is None and first_files:
+        first = min(first_files)
+    return Found(True, folders, bool(first_files), first, maker, structure)
 
 
 def forbidden(anchor: str) -> str | None:

@@ -292,5 +292,5 @@ def _donor(build: PlanDraft, job: Job, clone: int, part: files.FileRange) -> int
     )
     [path] = files.names(by_name, clone, build.base, build.host, build.notes)
     facts = build.host.target(path, job.at("engine.donor"))
-    given = files.FileRange(path, facts, part.offset_bytes, part.length_bytes)
-    return build.targets.use(by_name, given, build.notes)
+    donor_range = files.FileRange(path, facts, part.offset_bytes, part.length_bytes)
+    return build.targets.use(by_name, donor_range, build.notes)

@@ -122,8 +122,8 @@ def _look_below(path: str, where: Where | None) -> AnchorFacts:
     place = Path(path)
     try:
         tree = anchors.look(place)
-        there = next(one for one in (place, *place.parents) if one.exists())
-        room = os.statvfs(there)
+        existing = next(one for one in (place, *place.parents) if one.exists())
+        room = os.statvfs(existing)
         identity = look(place)[1] if tree.exists else None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
@@ -134,7 +134,7 @@ def _look_below(path: str, where: Where | None) -> AnchorFacts:
         tree,
         identity,
         room.f_bavail * room.f_frsize,
-        _free_inodes(room, there),
+        _free_inodes(room, existing),
     )
 
 
@@ -159,8 +159,8 @@ _CAP_SYS_NICE: Final = 23
 def _least_nice() -> int:
     """Return the lowest nice value this process may take (setpriority(2))."""
     status = Path("/proc/self/status").read_text().splitlines()
-    held = next((int(line.split()[1], 16) for line in status if line.startswith("CapEff:")), 0)
-    if held >> _CAP_SYS_NICE & 1:
+    capabilities = next((int(line.split()[1], 16) for line in status if line.startswith("CapEff:")), 0)
+    if capabilities >> _CAP_SYS_NICE & 1:
         return -20
     soft, _ = resource.getrlimit(resource.RLIMIT_NICE)
     return min(os.getpriority(os.PRIO_PROCESS, 0), 20 - soft)

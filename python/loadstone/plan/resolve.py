@@ -196,8 +196,8 @@ def _check_exits(workload: Workload, build: PlanDraft) -> None:
         stages = {clone.stage for clone in build.clones}
         if job.schedule.exit_what == "all" and len(stages) > 1:
             raise make_error(RefusedError, "plan.jobs.end_all", where=job.at("schedule.exit_what"))
-        mine = {clone.stage for clone in build.clones if clone.job is job}
-        groups = {build.units[clone.unit].group for clone in build.clones if clone.stage in mine}
+        job_stages = {clone.stage for clone in build.clones if clone.job is job}
+        groups = {build.units[clone.unit].group for clone in build.clones if clone.stage in job_stages}
         if job.schedule.exit_what in (None, "group") and len(groups) > 1:
             raise make_error(RefusedError, "plan.jobs.end_group", where=job.at(asked_by))
 

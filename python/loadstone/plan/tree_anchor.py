@@ -175,13 +175,13 @@ class Anchor:
                 table=tuple(plan.FileSize(bytes=size, weight=float(part)) for size, part in shape.sizes)
             )
         clear = self.clear and not self.removed_by_jobs
-        kept = None if clear else self.facts.found.first_file
+        first_file = None if clear else self.facts.found.first_file
         return plan.Tree(
             target=target,
             depth=shape.depth,
             width=shape.width,
             files=shape.files,
-            first_file=anchors.NEW_FIRST_FILE if kept is None else kept,
+            first_file=anchors.NEW_FIRST_FILE if first_file is None else first_file,
             everywhere=shape.everywhere,
             sizes=sizes,
             seed=SIZES_SEED,

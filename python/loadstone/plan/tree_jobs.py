@@ -65,17 +65,17 @@ class Trees:
 
     def to_do(self, jobs: Sequence[Job]) -> tuple[Job, ...]:
         """Return the jobs without those that would remove what is not there, or goes before the run."""
-        kept: list[Job] = []
+        remaining_jobs: list[Job] = []
         walled = False
         for job in jobs:
             walled |= bool(job.schedule.stonewall)
             if job.tree is not None and job.tree.removes and not self._of(job)[0].removed_by_jobs:
                 continue
-            kept.append(
+            remaining_jobs.append(
                 job.changed({"schedule.stonewall": True}) if walled and not job.schedule.stonewall else job
             )
             walled = False
-        return tuple(kept)
+        return tuple(remaining_jobs)
 
     def expect(self, jobs: Sequence[Job]) -> None:
         """Take note of what the jobs of a stage make: they run at the same time, and wait for each other.
@@ -260,8 +260,8 @@ def _check_there(job: Job, mine: list[Anchor]) -> None:
     if work.clear and work.operation in ("delete", "rmdir"):
         needed = None  # What is there goes, by these jobs or before the run.
     missing = None
-    there = {"files": anchor.has_files, "directories": anchor.has_directories, None: True}
-    if not there[needed]:
+    contents = {"files": anchor.has_files, "directories": anchor.has_directories, None: True}
+    if not contents[needed]:
         missing = anchor
     elif len(mine) > 1 and not mine[1].has_directories:
         needed, missing = "directories", mine[1]

@@ -211,13 +211,13 @@ class _Look:
                 self._found(-1, f"it cannot be looked through: {uncaught.words(error)}")
 
         readers = _started(work)
-        seen, since_s = self._read_bytes, time.monotonic()
+        seen_bytes, since_s = self._read_bytes, time.monotonic()
         for reader in readers:
             while reader.is_alive():
                 reader.join(0.2)
                 self._told(self._share)
-                if self._read_bytes != seen:
-                    seen, since_s = self._read_bytes, time.monotonic()
+                if self._read_bytes != seen_bytes:
+                    seen_bytes, since_s = self._read_bytes, time.monotonic()
                 elif time.monotonic() - since_s > SILENT_S:
                     self.silent = True
                     self._found(-1, f"it did not answer for {SILENT_S:.0f} s: what it holds is not known")
@@ -246,8 +246,8 @@ class _Look:
             self._read_bytes += len(block)
         if block != _ZEROS[: len(block)]:
             at = len(block) - len(block.lstrip(b"\0"))
-            what = kind(block[at : at + ALIGN_BYTES].rstrip(b"\0"))
-            self._found(offset + at, f"it holds {what} at offset {offset + at}")
+            content = kind(block[at : at + ALIGN_BYTES].rstrip(b"\0"))
+            self._found(offset + at, f"it holds {content} at offset {offset + at}")
 
     def _found(self, offset: int, told: str) -> None:
         with self._lock:

@@ -42,8 +42,8 @@ def held(path: Path | str) -> Iterator[Path | None]:
 @contextlib.contextmanager
 def held_as_checked(target: Target) -> Iterator[Path | None]:
     """Give a way to a target that is still what was checked; None for anything else."""
-    with held(target.path) as way:
-        yield way if way is not None and is_checked(target, way) else None
+    with held(target.path) as path:
+        yield path if path is not None and is_checked(target, path) else None
 
 
 def way_to(descriptor: int) -> Path:

@@ -163,8 +163,8 @@ def _uses_by_this_name(path: Path, host: Snapshot) -> list[str]:
 def _uses_below(lower: Path, mounts: frozenset[int], host: Snapshot) -> list[str]:
     """Return uses of a file below mounts; what their servers have open was opened above, perhaps by us."""
     uses = [use for key in keys(lower, host) for use in host.file_uses.get(key, [])]
-    theirs = tuple(name for name, served in host.servers.items() if served is None or served & mounts)
-    return [use for use in uses if not use.startswith(theirs)]
+    server_names = tuple(name for name, served in host.servers.items() if served is None or served & mounts)
+    return [use for use in uses if not use.startswith(server_names)]
 
 
 def is_open_for_writing(path: Path) -> bool:
@@ -241,8 +241,10 @@ def keys(path: Path, host: Snapshot) -> list[Key]:
 def _through(overlay: Mount, real: str) -> list[str]:
     """Return the names of a file on the other side of an overlay."""
     options = [word.partition("=") for word in overlay.super_options.split(",")]
-    given = [value.split(":") for name, _, value in options if name.startswith(("upperdir", "lowerdir"))]
-    layers = [layer for one in given for layer in one if layer.startswith("/")]
+    directories = [
+        value.split(":") for name, _, value in options if name.startswith(("upperdir", "lowerdir"))
+    ]
+    layers = [layer for one in directories for layer in one if layer.startswith("/")]
     if real.startswith(overlay.point.rstrip("/") + "/"):
         rest = real[len(overlay.point.rstrip("/")) :]
         return [layer + rest for layer in layers if os.path.lexists(layer + rest)]
@@ -291,8 +293,8 @@ def _btrfs(device: BlockDevice, sys: Path) -> list[str]:
 def _same_backing(device: BlockDevice, host: Snapshot) -> list[BlockDevice]:
     """Other loop devices over the same file: writing here is writing there."""
     disk = device.disk()
-    mine = [key for key, loop in host.loops if loop == disk and key is not None]
-    others = [loop for key, loop in host.loops if key in mine and loop != disk]
+    disk_keys = [key for key, loop in host.loops if loop == disk and key is not None]
+    others = [loop for key, loop in host.loops if key in disk_keys and loop != disk]
     return [one for loop in others for one in (loop, *above(loop))]
 
 
@@ -310,8 +312,8 @@ def _claimed(path: Path, device: BlockDevice | None = None) -> list[str]:
         os.close(os.open(path, os.O_RDONLY | os.O_EXCL | os.O_NONBLOCK | os.O_CLOEXEC))
     except OSError as error:
         if error.errno == errno.EBUSY:
-            what = "it" if device is None else device.name
-            return [f"the kernel says {what} is in use (opening it exclusively gives EBUSY)"]
+            name = "it" if device is None else device.name
+            return [f"the kernel says {name} is in use (opening it exclusively gives EBUSY)"]
     return []
 
 

@@ -111,9 +111,9 @@ def keeps_ctime(descriptor: int) -> bool:
         return False
     before = os.fstat(descriptor)
     os.utime(descriptor, ns=(before.st_atime_ns, LONG_AGO_NS))
-    kept = os.fstat(descriptor).st_ctime_ns != LONG_AGO_NS
+    is_kept = os.fstat(descriptor).st_ctime_ns != LONG_AGO_NS
     os.utime(descriptor, ns=(before.st_atime_ns, before.st_mtime_ns))
-    return kept
+    return is_kept
 
 
 def file_system_magic(path: str) -> int:

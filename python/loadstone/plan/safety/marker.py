@@ -147,7 +147,7 @@ def seal(reader: BlockReader, *, laid_out: bool, digest_until_s: float) -> Seal:
     `settle` has to follow before anybody else changes it.
     """
     content = digest(reader, digest_until_s)
-    kept = content is not None or _keeps_ctime(reader)
+    ctime_tells = content is not None or _keeps_ctime(reader)
     facts = replace(_facts(reader), digest=content)
     writing = Mark("writing", laid_out)
     slack_ns = SLACK_NS
@@ -156,7 +156,7 @@ def seal(reader: BlockReader, *, laid_out: bool, digest_until_s: float) -> Seal:
         first = os.fstat(reader.descriptor).st_ctime_ns
         if not marked:
             return replace(facts, ctime_ns=_telling(first, first))
-        sealed = replace(facts, ctime_ns=_telling(first, first + slack_ns) if kept else None)
+        sealed = replace(facts, ctime_ns=_telling(first, first + slack_ns) if ctime_tells else None)
         write(reader.descriptor, Mark("sealed", laid_out, sealed))
         if os.fstat(reader.descriptor).st_ctime_ns <= first + slack_ns:
             return sealed

@@ -163,8 +163,8 @@ def _locked(proc: Path) -> list[tuple[Key, str]]:
         if process == os.getpid():
             continue
         who = name_of(proc / str(process)) if process > 0 else "another process"
-        what = "a lease on it" if kind in {"LEASE", "DELEG"} else f"it locked ({kind})"
-        locks.append((_key(match[4], match[5], match[6]), f"{who} has {what}"))
+        lock = "a lease on it" if kind in {"LEASE", "DELEG"} else f"it locked ({kind})"
+        locks.append((_key(match[4], match[5], match[6]), f"{who} has {lock}"))
     return locks
 
 

@@ -93,8 +93,8 @@ def read(path: Path) -> list[Signature]:
             signatures = _copies(reader)
     # Where both know one, the tool's word is finer ("ext4" for "ext2/ext3/ext4").
     finer = {signature.offset_bytes for signature in wipefs_signatures}
-    kept = [signature for signature in signatures if signature.offset_bytes not in finer]
-    return sorted({*kept, *wipefs_signatures})
+    own_signatures = [signature for signature in signatures if signature.offset_bytes not in finer]
+    return sorted({*own_signatures, *wipefs_signatures})
 
 
 def _own(reader: BlockReader) -> list[Signature]:

@@ -73,13 +73,13 @@ def look(
     top = os.open(anchor, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         device = os.fstat(top).st_dev
-        for place, directories, files, here in os.fwalk(".", dir_fd=top, onerror=_raise):
+        for place, directories, files, directory in os.fwalk(".", dir_fd=top, onerror=_raise):
             entered = []
             for name in (*directories, *files):
                 is_directory = DIRECTORY.fullmatch(name) is not None
                 if not is_directory and FILE.fullmatch(name) is None:
                     continue
-                status = os.stat(name, dir_fd=here, follow_symlinks=False)
+                status = os.stat(name, dir_fd=directory, follow_symlinks=False)
                 if is_directory and stat.S_ISDIR(status.st_mode) and status.st_dev == device:
                     if sealed_ns is not None and status.st_ctime_ns > sealed_ns:
                         # What is in a directory that was moved here keeps its ctime.

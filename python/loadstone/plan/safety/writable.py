@@ -148,23 +148,23 @@ def _existing(path: Path) -> Path:
 def _through_proc(path: Path) -> bool:
     """Whether a symbolic link in procfs is on the way: it leads to what no name need lead to."""
     left = list(reversed(path.absolute().parts[1:]))
-    here, links = Path("/"), 0
+    directory, links = Path("/"), 0
     while left and links < 64:
         name = left.pop()
         if name == "..":
-            here = here.parent
+            directory = directory.parent
             continue
-        there = here / name
+        entry = directory / name
         try:
-            target = str(there.readlink())
+            target = str(entry.readlink())
         except OSError:
-            here = there
+            directory = entry
             continue
         links += 1
-        if _is_proc(here):
+        if _is_proc(directory):
             return True
         if target.startswith("/"):
-            here = Path("/")
+            directory = Path("/")
         left += [part for part in reversed(target.split("/")) if part not in ("", ".")]
     return False
 

@@ -39,8 +39,8 @@ def keep(asked: plan.Plan) -> tuple[plan.Plan, str]:
         size_list = ", ".join(str(size) for size in sorted(sizes))
         raise make_error(InputError, "plan.journal.sizes", sizes=size_list)
     durable, text = _durable(asked, writers)
-    kept = plan.Journal(durable=durable, limit_bytes=LIMIT_BYTES)
-    return asked.model_copy(update={"journal": kept}), text
+    journal = plan.Journal(durable=durable, limit_bytes=LIMIT_BYTES)
+    return asked.model_copy(update={"journal": journal}), text
 
 
 def read_back(written: plan.Plan, journal: Path) -> plan.Plan:
@@ -67,10 +67,10 @@ def read_back(written: plan.Plan, journal: Path) -> plan.Plan:
     )
     workers: list[plan.Worker] = []
     streams: list[plan.Stream] = []
-    seen: set[tuple[int, int, int]] = set()
+    places: set[tuple[int, int, int]] = set()
     for stream in _writers(written):
-        fresh = [use for use in stream.files if _place(use) not in seen]
-        seen |= {_place(use) for use in fresh}
+        fresh = [use for use in stream.files if _place(use) not in places]
+        places |= {_place(use) for use in fresh}
         if fresh and stream.verify is not None:
             workers.append(written.workers[stream.worker].model_copy(update={"stage": 0}))
             streams.append(_reading(stream, stream.verify, fresh, len(workers) - 1))

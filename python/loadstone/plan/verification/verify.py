@@ -187,13 +187,13 @@ def _content(job: Job, notes: Notes) -> plan.VerifyContent:
         "verification.verify",
         f"verify={job.verification.verify}: every 512 bytes are stamped with place, generation and CRC-32C",
     )
-    kept = bool(
+    has_payload = bool(
         job.payload.buffer_pattern
         or job.verification.verify_pattern
         or job.payload.compress
         or job.payload.zero_buffers
     )
-    return plan.VerifyContent.PAYLOAD if kept else plan.VerifyContent.GENERATED
+    return plan.VerifyContent.PAYLOAD if has_payload else plan.VerifyContent.GENERATED
 
 
 def _block_bytes(job: Job, ranges: Sequence[FileRange], notes: Notes) -> int:
