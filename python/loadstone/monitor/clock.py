@@ -45,7 +45,7 @@ class Clock:
         readings: list[tuple[int, int]] = []
         for _ in range(ATTEMPTS):
             before = self._read_ns(time.CLOCK_MONOTONIC)
-            there = self._read_ns(clock)
+            clock_ns = self._read_ns(clock)
             after = self._read_ns(time.CLOCK_MONOTONIC)
-            readings.append((after - before, there - (before + after) // 2))
+            readings.append((after - before, clock_ns - (before + after) // 2))
         return min(readings)[1]

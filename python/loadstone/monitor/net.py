@@ -24,8 +24,8 @@ class Net:
         for line in self._source.read_text().splitlines()[2:]:
             name, _, rest = line.partition(":")
             fields = [int(field) for field in rest.split()]
-            for way, at in (("rx", 0), ("tx", 8)):
-                prefix = f"net.{name.strip()}.{way}"
+            for direction, at in (("rx", 0), ("tx", 8)):
+                prefix = f"net.{name.strip()}.{direction}"
                 counters.growing |= {
                     f"{prefix}_bytes": fields[at],
                     f"{prefix}_packets": fields[at + 1],

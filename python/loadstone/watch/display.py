@@ -64,9 +64,9 @@ def _net(row: Mapping[str, int], dt_ns: int) -> str:
         sum(
             value
             for key, value in row.items()
-            if key.startswith("net.") and key.endswith(way) and ".lo" not in key
+            if key.startswith("net.") and key.endswith(counter) and ".lo" not in key
         )
-        for way in ("rx_bytes", "tx_bytes")
+        for counter in ("rx_bytes", "tx_bytes")
     ]
     if not any(key.startswith("net.") for key in row):
         return ""

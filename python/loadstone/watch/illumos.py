@@ -91,28 +91,30 @@ def _seconds_ns(text: str) -> int | None:
 def _statistic(reading: Counters, key: list[str], value: str, page: int) -> None:  # noqa: C901 - a table
     if len(key) != 4:
         return
-    module, number, name, what = key
+    module, number, name, statistic = key
     match module, name:
         case "cpu", "sys":
-            mode = CPU.get(what.removeprefix("cpu_nsec_"))
+            mode = CPU.get(statistic.removeprefix("cpu_nsec_"))
             if mode:
                 reading.growing[f"cpu.{number}.{mode}"] = int(value)
-        case "unix", "system_misc" if what in LOADS:
-            reading.levels[f"load.{LOADS[what]}_milli"] = int(value) * 1000 // 256
-        case "unix", "system_pages" if what in ("physmem", "freemem"):
-            reading.levels[f"memory.{'total' if what == 'physmem' else 'free'}_bytes"] = int(value) * page
+        case "unix", "system_misc" if statistic in LOADS:
+            reading.levels[f"load.{LOADS[statistic]}_milli"] = int(value) * 1000 // 256
+        case "unix", "system_pages" if statistic in ("physmem", "freemem"):
+            reading.levels[f"memory.{'total' if statistic == 'physmem' else 'free'}_bytes"] = (
+                int(value) * page
+            )
         case "zfs", "arcstats":
-            if what in ARC:
-                reading.growing[f"zfs.arc.{ARC[what]}"] = int(value)
-            elif what in ARC_LEVELS:
-                reading.levels[f"zfs.arc.{ARC_LEVELS[what]}"] = int(value)
-        case "link", _ if what in NET:
-            reading.growing[f"net.{name}.{NET[what]}"] = int(value)
-        case "nfs", _ if name.startswith("rfsproccnt") and what in NFS:
-            total = f"nfsd.{what}s"
+            if statistic in ARC:
+                reading.growing[f"zfs.arc.{ARC[statistic]}"] = int(value)
+            elif statistic in ARC_LEVELS:
+                reading.levels[f"zfs.arc.{ARC_LEVELS[statistic]}"] = int(value)
+        case "link", _ if statistic in NET:
+            reading.growing[f"net.{name}.{NET[statistic]}"] = int(value)
+        case "nfs", _ if name.startswith("rfsproccnt") and statistic in NFS:
+            total = f"nfsd.{statistic}s"
             reading.growing[total] = reading.growing.get(total, 0) + int(value)
-        case _ if what in DISK and module not in ("cpu", "unix", "zfs", "link", "nfs"):
-            column, scale = DISK[what]
+        case _ if statistic in DISK and module not in ("cpu", "unix", "zfs", "link", "nfs"):
+            column, scale = DISK[statistic]
             reading.growing[f"disk.{name}.{column}"] = round(float(value) * scale)
         case _:
             return

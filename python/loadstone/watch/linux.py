@@ -158,12 +158,12 @@ def _net(reading: Counters, text: str) -> None:
     fields = rest.split()
     if not colon or len(fields) < 12 or not fields[0].isdecimal():
         return
-    for way, at in (("rx", 0), ("tx", 8)):
+    for direction, at in (("rx", 0), ("tx", 8)):
         reading.growing |= {
-            f"net.{name.strip()}.{way}_bytes": int(fields[at]),
-            f"net.{name.strip()}.{way}_packets": int(fields[at + 1]),
-            f"net.{name.strip()}.{way}_errors": int(fields[at + 2]),
-            f"net.{name.strip()}.{way}_drops": int(fields[at + 3]),
+            f"net.{name.strip()}.{direction}_bytes": int(fields[at]),
+            f"net.{name.strip()}.{direction}_packets": int(fields[at + 1]),
+            f"net.{name.strip()}.{direction}_errors": int(fields[at + 2]),
+            f"net.{name.strip()}.{direction}_drops": int(fields[at + 3]),
         }
 
 

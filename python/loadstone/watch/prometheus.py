@@ -141,13 +141,13 @@ class Prometheus:
 
     def _fetch(self) -> tuple[str, str | None, int, int]:
         """Return the text, the Date header, and when it was asked and begun to be answered."""
-        kept = self._connection is not None
+        was_connected = self._connection is not None
         try:
             return self._once()
         except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
             # A server may close a connection that is kept; only the second time it says something.
             self.close()
-            if not kept:
+            if not was_connected:
                 raise make_error(WatchError, "watch.prometheus.closed") from None
         except (OSError, http.client.HTTPException) as error:
             self.close()
@@ -272,9 +272,9 @@ def counters(rows: Sequence[Row]) -> Counters:
 
 def _pools(rows: Sequence[Row], prefix: str) -> dict[str, int]:
     reading = Counters()
-    for what, column in (("read", "read_bytes"), ("written", "write_bytes")):
+    for metric, column in (("read", "read_bytes"), ("written", "write_bytes")):
         for name, labels, value in rows:
-            if name == prefix + what:
+            if name == prefix + metric:
                 _add(reading, f"zfs.pool-{labels.get('zpool', '')}.{column}", round(value))
     return reading.growing
 
@@ -299,8 +299,8 @@ def _rarer(reading: Counters, name: str, labels: Mapping[str, str], value: float
         case "node_md_degraded":
             reading.levels[f"work.{labels.get('device', '')}.degraded"] = int(value > 0)
         case "node_bcache_cache_hits_total" | "node_bcache_cache_misses_total":
-            what = "hits" if "hits" in name else "misses"
-            _add(reading, f"cache.{labels.get('backing_device', 'bcache')}.read_{what}", round(value))
+            outcome = "hits" if "hits" in name else "misses"
+            _add(reading, f"cache.{labels.get('backing_device', 'bcache')}.read_{outcome}", round(value))
         case "node_hwmon_temp_celsius":
             which = f"{labels.get('chip', '')}-{labels.get('sensor', '')}"
             reading.levels[f"temperature.{which}.millicelsius"] = round(value * 1000)

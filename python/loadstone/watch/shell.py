@@ -205,22 +205,22 @@ class Shell:
     def _lost(self) -> WatchError:
         """Say why the shell is gone, by what it said."""
         process = self._process
-        said = ""
+        stderr_text = ""
         if process is not None and process.stderr is not None:
             try:
                 code = process.wait(1.0)
-                said = process.stderr.read(1 << 16).decode(errors="replace").strip()
+                stderr_text = process.stderr.read(1 << 16).decode(errors="replace").strip()
             except (subprocess.TimeoutExpired, OSError):
                 code = None
         else:
             code = None
         to = shlex.join(_to(self._address))
         for words, fault, lasting in FAULTS:
-            if words in said:
+            if words in stderr_text:
                 return make_error(LASTING if lasting else WatchError, f"watch.ssh.{fault}", to=to)
         last = (
-            said.splitlines()[-1][:200]
-            if said
+            stderr_text.splitlines()[-1][:200]
+            if stderr_text
             else f"exit code {code}"
             if code is not None
             else "no reason given"

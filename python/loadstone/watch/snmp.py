@@ -204,26 +204,26 @@ class Snmp:
                 reading.levels[f"load.{name}_milli"] = hundredths * 10
 
     def _rows(self, reading: Counters, columns: dict[str, dict[str, Any]]) -> None:
-        for column, what in NET.items():
+        for column, counter in NET.items():
             for index, value in columns.get(column, {}).items():
                 count = _number(value)
                 if count is not None:
-                    reading.growing[f"net.{self._names['net'].get(index, index)}.{what}"] = count
-        for column, (what, scale) in DISK.items():
+                    reading.growing[f"net.{self._names['net'].get(index, index)}.{counter}"] = count
+        for column, (counter, scale) in DISK.items():
             for index, value in columns.get(column, {}).items():
                 count = _number(value)
                 if count is not None:
-                    reading.growing[f"disk.{self._names['disk'].get(index, index)}.{what}"] = count * scale
+                    reading.growing[f"disk.{self._names['disk'].get(index, index)}.{counter}"] = count * scale
 
     def _leave_out_unchanged(self, reading: Counters, now_ns: int) -> None:
         for group in LAZY:
-            mine = {key: value for key, value in reading.growing.items() if key.startswith(f"{group}.")}
-            same = mine == self._before.get(group)
+            counters = {key: value for key, value in reading.growing.items() if key.startswith(f"{group}.")}
+            same = counters == self._before.get(group)
             if same and now_ns - self._changed_ns.get(group, now_ns) < KEPT_NS:
-                for key in mine:
+                for key in counters:
                     del reading.growing[key]
                 continue
-            self._before[group], self._changed_ns[group] = mine, now_ns
+            self._before[group], self._changed_ns[group] = counters, now_ns
 
 
 class _Agent:

@@ -130,11 +130,11 @@ def same_host(facts: dict[str, Any], kind: str, boot_id: Path = BOOT_ID) -> bool
     if kind == "local":
         return True
     try:
-        ours = boot_id.read_text().strip()
+        own_boot_id = boot_id.read_text().strip()
     except OSError:
-        ours = None
-    if ours and facts.get("boot_id"):
-        return bool(facts["boot_id"] == ours)
+        own_boot_id = None
+    if own_boot_id and facts.get("boot_id"):
+        return bool(facts["boot_id"] == own_boot_id)
     if facts.get("host") is None or facts.get("memory_bytes") is None:
         return None
     memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
