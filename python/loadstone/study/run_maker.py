@@ -111,8 +111,8 @@ class RunsHere:
                 if prepared_before:
                     continue
                 for one in each(error):
-                    said = one.message if len(known) == 1 else f"run {wanted.name}: {one.message}"
-                    mistake = type(one)(said, where=one.where, hint=one.hint)
+                    message = one.message if len(known) == 1 else f"run {wanted.name}: {one.message}"
+                    mistake = type(one)(message, where=one.where, hint=one.hint)
                     wrong.setdefault((one.message, one.where), mistake)
                 continue
             prepared = prepared or wanted.role == "prepare" or changes_trees(resolved.plan)

@@ -61,9 +61,9 @@ class SweepController:
 def _run(work: Workload, chosen: dict[Name, int], again: int) -> Next:
     for name, value in chosen.items():
         work = factors.apply(work, name, value)
-    said = [f"{name}={shown(name, value)}" for name, value in chosen.items()]
+    factor_texts = [f"{name}={shown(name, value)}" for name, value in chosen.items()]
     return Next(
-        name=",".join(said) + (f"-{again}" if again > 1 else ""),
+        name=",".join(factor_texts) + (f"-{again}" if again > 1 else ""),
         workload=work,
         factors={**{str(name): value for name, value in chosen.items()}, REPEAT: again},
     )

@@ -64,13 +64,13 @@ class ParameterFileController:
                 self._at, self._round = 0, self._round + 1
             run = self._runs[self._at]
             self._at += 1
-            given = self._known_of(run, done)
-            if given is None:
+            assumptions = self._known_of(run, done)
+            if assumptions is None:
                 self._skipped += 1
                 continue
             pause_s = self._asked[-1].times.pause if self._asked else 0
             self._asked.append(run)
-            return self._made(run, given, pause_s)
+            return self._made(run, assumptions, pause_s)
 
     def known(self) -> Sequence[Next]:
         """Return the runs whose rates are known already: the first round without points."""
@@ -140,8 +140,8 @@ def _open_point(run: ParameterFileRun, given: Given) -> Given:
 
 
 def _same_curve(file_run: ParameterFileRun, run: ParameterFileRun) -> bool:
-    mine = file_run.definition.name == run.definition.name and file_run.turn == run.turn
-    return mine and (file_run.point is not None or file_run.rate.kind == "curve")
+    is_same_turn = file_run.definition.name == run.definition.name and file_run.turn == run.turn
+    return is_same_turn and (file_run.point is not None or file_run.rate.kind == "curve")
 
 
 def rounded(iops: float, percent: float) -> float:

@@ -41,10 +41,10 @@ class KnownBlocks:
             return plan
         block_bytes = _block_bytes(plan)
         pairs: dict[Path, list[EarlierTarget]] = {self._first: []}
-        for here, target in enumerate(plan.targets):
+        for number, target in enumerate(plan.targets):
             place = self._of.get(target.path)
             if place is not None and place.block_bytes == block_bytes:
-                pairs.setdefault(place.path, []).append(EarlierTarget(there=place.number, here=here))
+                pairs.setdefault(place.path, []).append(EarlierTarget(there=place.number, here=number))
         earlier = tuple(Earlier(path=str(path), targets=tuple(targets)) for path, targets in pairs.items())
         return plan.model_copy(update={"earlier": earlier})
 
