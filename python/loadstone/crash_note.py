@@ -83,11 +83,11 @@ def _keep(place: int, text: str) -> None:
         _texts[place] = text
         return
     at = place * SIZE_BYTES
-    said = text.encode(errors="replace")[: SIZE_BYTES - _LENGTH.size]
+    encoded = text.encode(errors="replace")[: SIZE_BYTES - _LENGTH.size]
     # The length is 0 while the text changes: who is killed in between leaves nothing, not a mixture.
     _LENGTH.pack_into(_page, at, 0)
-    _page[at + _LENGTH.size : at + _LENGTH.size + len(said)] = said
-    _LENGTH.pack_into(_page, at, len(said))
+    _page[at + _LENGTH.size : at + _LENGTH.size + len(encoded)] = encoded
+    _LENGTH.pack_into(_page, at, len(encoded))
 
 
 def _kept(place: int) -> str:

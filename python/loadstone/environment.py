@@ -132,9 +132,9 @@ def turbo() -> bool | None:
 def memory() -> dict[str, Any]:
     """Sizes and the settings that change how I/O behaves."""
     sizes = dict(re.findall(r"^(\w+):\s+(\d+) kB$", text("/proc/meminfo") or "", re.MULTILINE))
-    kept = {"MemTotal": "total_bytes", "MemAvailable": "available_bytes", "SwapTotal": "swap_bytes"}
+    size_names = {"MemTotal": "total_bytes", "MemAvailable": "available_bytes", "SwapTotal": "swap_bytes"}
     memory_facts: dict[str, Any] = {
-        name: int(sizes[key]) * 1024 for key, name in kept.items() if key in sizes
+        name: int(sizes[key]) * 1024 for key, name in size_names.items() if key in sizes
     }
     pages = re.search(r"^HugePages_Total:\s+(\d+)$", text("/proc/meminfo") or "", re.MULTILINE)
     memory_facts["huge_pages"] = int(pages.group(1)) if pages else None

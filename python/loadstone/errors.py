@@ -24,8 +24,8 @@ MOST_TOLD: Final = 10
 def system_error_number(error: BaseException) -> int | None:
     """Return the system's number of an error; libraries of other languages say it in words."""
     number = error.errno if isinstance(error, OSError) else None
-    if number is None and (said := re.search(r"os error (\d+)", str(error))):
-        number = int(said[1])
+    if number is None and (match := re.search(r"os error (\d+)", str(error))):
+        number = int(match[1])
     return number
 
 

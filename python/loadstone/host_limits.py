@@ -64,14 +64,14 @@ def _stopped() -> tuple[int, int] | None:
                 (f"{base}{group}/cpu.rt_runtime_us", f"{base}{group}/cpu.rt_period_us")
                 for base in CPU_CGROUPS
             ]
-    held = []
+    pauses = []
     if _fair_server():
-        held.append(FAIR_SERVER_US)
+        pauses.append(FAIR_SERVER_US)
     for runtime_file, period_file in places:
         runtime, period = text(runtime_file), text(period_file)
         if runtime is not None and period is not None and 0 <= int(runtime) < int(period):
-            held.append((int(period) - int(runtime), int(period)))
-    return max(held, key=lambda one: one[0] / one[1], default=None)
+            pauses.append((int(period) - int(runtime), int(period)))
+    return max(pauses, key=lambda one: one[0] / one[1], default=None)
 
 
 def _fair_server() -> bool:

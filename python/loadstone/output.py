@@ -262,11 +262,11 @@ class _New:
         try:
             if self._name is None:
                 # Only with a directory's descriptor Python calls linkat(2), which follows /proc's links.
-                here = os.open(name.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+                parent = os.open(name.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
                 try:
-                    os.link(f"/proc/self/fd/{self.file.fileno()}", name, src_dir_fd=here)
+                    os.link(f"/proc/self/fd/{self.file.fileno()}", name, src_dir_fd=parent)
                 finally:
-                    os.close(here)
+                    os.close(parent)
             else:
                 os.link(self._name, name)
         except OSError as error:

@@ -162,8 +162,8 @@ def run_plan(
     consent = consent or guard.Consent()
     # Before anything is claimed: who asked for a host to be watched wants no run without it.
     with contextlib.closing(means.watching(asked.watch)) as watching:
-        held = _held(plan, consent, means, content=check_content)
-        plan, sealing = held.plan, _Sealing(held, consent, means)
+        run_targets = _held(plan, consent, means, content=check_content)
+        plan, sealing = run_targets.plan, _Sealing(run_targets, consent, means)
         try:
             if calibration is True:
                 calibration = calibrate(plan)
@@ -224,9 +224,9 @@ def _held(plan: Plan, consent: guard.Consent, means: Means, *, content: bool) ->
         return hold(plan, asking, content=content)
 
     with answering(*questions):
-        held: RunTargets = means.look(check, doing=_looking(plan))
-    consent.left.take(held.left)
-    return held
+        run_targets: RunTargets = means.look(check, doing=_looking(plan))
+    consent.left.take(run_targets.left)
+    return run_targets
 
 
 def through_parent(consent: guard.Consent) -> tuple[guard.Consent, list[Callable[..., Any]]]:
@@ -254,10 +254,13 @@ class _Sealing:
         give_up: Callable[[], bool] = lambda: False,
     ) -> None:
         """Do it; a target that does not answer stays marked as being written."""
-        held = self.held
+        run_targets = self.held
         with contextlib.suppress(LoadstoneError):
             left = self._means.look(
-                lambda: held.seal(trees), doing=_looking(held.plan), silent_s=END_SILENT_S, give_up=give_up
+                lambda: run_targets.seal(trees),
+                doing=_looking(run_targets.plan),
+                silent_s=END_SILENT_S,
+                give_up=give_up,
             )
             self._consent.left.take(left)
 

@@ -72,8 +72,8 @@ def parsed(text: str) -> dict[str, Any]:
         # The line is told by whoever says it, before the message.
         # Its reader tells a table as Python's tuple.
         reason = re.sub(r"\('(.+?)',?\)", lambda names: "[" + names[1].replace("', '", ".") + "]", at[1])
-        said = f"{reason[:1].lower()}{reason[1:]} at {at[3] or 'the end of the file'}"
-        raise TomlError(said, int(at[2]) if at[2] else None) from error
+        message = f"{reason[:1].lower()}{reason[1:]} at {at[3] or 'the end of the file'}"
+        raise TomlError(message, int(at[2]) if at[2] else None) from error
     if _deeper(tables):
         raise TomlError(f"it is nested deeper than {DEEPEST} levels")
     return tables
@@ -109,15 +109,15 @@ def wrong_value(error: ErrorDetails) -> str:
         message = say(f"toml.expected.{kind}")
     else:
         message = str(error["msg"]).removeprefix("Value error, ")
-    given = error.get("input")
-    shown = isinstance(given, (str, int, float)) and repr(given)[:40] not in message
-    input_text = str(given).lower() if isinstance(given, bool) else repr(given)[:80]
+    value = error.get("input")
+    shown = isinstance(value, (str, int, float)) and repr(value)[:40] not in message
+    input_text = str(value).lower() if isinstance(value, bool) else repr(value)[:80]
     return message + (say("toml.expected.found", found=input_text) if shown else "")
 
 
 def near_choice(error: ErrorDetails) -> str | None:
     """Return a hint for a text that is none of the few that a key takes."""
-    given = error.get("input")
-    if error["type"] != "literal_error" or not isinstance(given, str):
+    value = error.get("input")
+    if error["type"] != "literal_error" or not isinstance(value, str):
         return None
-    return nearest(given, re.findall(r"'([^']+)'", str(error["ctx"]["expected"])), limit=0)
+    return nearest(value, re.findall(r"'([^']+)'", str(error["ctx"]["expected"])), limit=0)

@@ -70,10 +70,12 @@ def _placed(error: BaseException | None) -> str:
     if error is None or isinstance(error, MemoryError | OSError):
         return words(error)
     trace = error.__traceback__
-    ours = [one for one in traceback.extract_tb(trace) if one.filename.startswith(_HERE)]
-    if not ours:
+    own_frames = [one for one in traceback.extract_tb(trace) if one.filename.startswith(_HERE)]
+    if not own_frames:
         return words(error)
-    return f"{words(error)} ({Path(ours[-1].filename).relative_to(_HERE)}, line {ours[-1].lineno})"
+    return (
+        f"{words(error)} ({Path(own_frames[-1].filename).relative_to(_HERE)}, line {own_frames[-1].lineno})"
+    )
 
 
 def _ended(_kind: type[BaseException], error: BaseException, _trace: TracebackType | None) -> None:
@@ -101,11 +103,11 @@ def _put_away(hook_args: sys.UnraisableHookArgs) -> None:
 def _say(text: str, error: BaseException | None) -> None:
     # Without memory, or while the interpreter closes, even this may fail: then nothing more can be said.
     with contextlib.suppress(Exception):
-        said = f"loadstone: {text}\n"
+        message = f"loadstone: {text}\n"
         if error is not None and os.environ.get(TRACEBACK):
-            said += "".join(traceback.format_exception(error))
+            message += "".join(traceback.format_exception(error))
         try:
-            sys.stderr.write(said)
+            sys.stderr.write(message)
             sys.stderr.flush()
         except (AttributeError, ValueError, OSError):
-            os.write(2, said.encode(errors="replace"))
+            os.write(2, message.encode(errors="replace"))

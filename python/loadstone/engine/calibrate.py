@@ -159,9 +159,14 @@ def _result(plan: Plan, events: list[dict[str, Any]]) -> dict[str, Any]:
     ends = {int(event["stream"]): event for event in events if event.get("type") == "stream_end"}
     stages = []
     for stage in sorted({worker.stage for worker in plan.workers}):
-        mine = [i for i, stream in enumerate(plan.streams) if plan.workers[stream.worker].stage == stage]
-        ops = sum(counted.get(cell, 0) for cell in {cell for i in mine for cell in cells_of(plan.streams[i])})
-        stream_ends = [ends[i] for i in mine if i in ends]
+        stream_numbers = [
+            i for i, stream in enumerate(plan.streams) if plan.workers[stream.worker].stage == stage
+        ]
+        ops = sum(
+            counted.get(cell, 0)
+            for cell in {cell for i in stream_numbers for cell in cells_of(plan.streams[i])}
+        )
+        stream_ends = [ends[i] for i in stream_numbers if i in ends]
         length_ns = (
             max(e["ended_ns"] for e in stream_ends) - min(e["ramp_end_ns"] for e in stream_ends)
             if stream_ends

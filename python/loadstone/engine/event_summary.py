@@ -161,10 +161,10 @@ class EventSummary:
             self._problems[key] = str(event["message"])
             return
         if number:
-            what = f"{os.strerror(number)} ({errno.errorcode.get(number, number)})"
+            reason = f"{os.strerror(number)} ({errno.errorcode.get(number, number)})"
         else:
-            what = f"only {event.get('moved')} bytes were moved"
-        self._problems[key] = f"{self._place(event)}: {what}"
+            reason = f"only {event.get('moved')} bytes were moved"
+        self._problems[key] = f"{self._place(event)}: {reason}"
 
     def _hung(self, event: dict[str, Any]) -> None:
         seconds = int(event.get("age_ns") or 0) / 1e9

@@ -84,10 +84,10 @@ def make_error(
 
     A number that was given, and not measured, is passed as the text that it was.
     """
-    given = {name: one for name, one in (("where", where), ("hint", hint)) if one is not None}
+    details = {name: one for name, one in (("where", where), ("hint", hint)) if one is not None}
     if hint is None and f"{key}_hint" in _room(key.partition(".")[0]):
-        given["hint"] = say(f"{key}_hint", **values)
-    return kind(say(key, **values), **given)
+        details["hint"] = say(f"{key}_hint", **values)
+    return kind(say(key, **values), **details)
 
 
 def title(rule: str) -> str:

@@ -102,12 +102,12 @@ def _part(job: Job, place: HostPlace, at: int, count: int, files: HostFiles) -> 
     if count > 1:
         field = "engine.iodepth" if tree is None else "schedule.numjobs"
         whole = job.value(field) or 1
-        mine = whole // count + (at < whole % count)
-        if not mine:
+        host_share = whole // count + (at < whole % count)
+        if not host_share:
             return None
         doing = min(count, whole)
-        share = mine / whole if tree is None else 1 / doing
-        update[field] = mine
+        share = host_share / whole if tree is None else 1 / doing
+        update[field] = host_share
         update["pacing.rate_iops"] = tuple(rate and rate * share for rate in job.pacing.rate_iops)
         update["pacing.rate_bytes"] = tuple(
             rate and max(1, round(rate * share)) for rate in job.pacing.rate_bytes
