@@ -198,7 +198,7 @@ class Flaky:
         return 7
 
 
-class Hanging(Flaky):
+class NeverAnswering(Flaky):
     """A host that does not answer at its third look, and lets it wait."""
 
     def __init__(self) -> None:
@@ -239,7 +239,7 @@ def test_a_host_that_goes_away_is_a_gap_and_comes_back(monkeypatch: pytest.Monke
 def test_a_host_that_hangs_at_the_end_was_watched_until_then(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was told not to have been watched from 0 s on, beside its rows."""
     monkeypatch.setattr("loadstone.watch.watcher.STOP_S", 0.05)
-    source, rows = Hanging(), []  # type: ignore[var-annotated]
+    source, rows = NeverAnswering(), []  # type: ignore[var-annotated]
     watcher = Watcher(WatchedAddress("nas", "ssh", "ssh://nas", interval_s=0.02), source)
     watcher.connect()
     origin_ns = time.monotonic_ns()
