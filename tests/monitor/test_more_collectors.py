@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from threading import get_native_id
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,7 +27,6 @@ from tests.guard.plans import plan, target
 
 if TYPE_CHECKING:
     from pathlib import Path
-from threading import get_native_id
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:
