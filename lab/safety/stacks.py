@@ -143,9 +143,10 @@ def below_mounts(folder: Path, stack: contextlib.ExitStack) -> Path:
         (folder / name).mkdir()
     (folder / "second" / "file").write_bytes(MINE)
     call("mergerfs", f"{folder}/first:{folder}/second", folder / "merged")
-    stack.callback(call, "umount", folder / "merged")
+    # Lazily: bindfs lets go of what it shows a moment after its own mount is gone.
+    stack.callback(call, "umount", "--lazy", folder / "merged")
     call("bindfs", folder / "merged", folder / "shown")
-    stack.callback(call, "umount", folder / "shown")
+    stack.callback(call, "umount", "--lazy", folder / "shown")
     lines = f"import sys; f = open('{folder}/second/file', 'r+b'); print(1, flush=True); sys.stdin.read()"
     _held(stack, sys.executable, "-c", lines)
     return folder / "shown" / "file"

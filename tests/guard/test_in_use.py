@@ -217,7 +217,8 @@ def shown(tmp_path: Path) -> Iterator[tuple[Path, Path, Path]]:
             done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False)
             if done.returncode:
                 pytest.skip(f"no mount in user space: {done.stderr}")
-            stack.callback(call, "umount", str(words[-1]))
+            # A server lets go of what it shows a moment after its own mount is gone.
+            stack.callback(call, "umount", "--lazy", str(words[-1]))
         yield lower, merged, top
 
 
