@@ -179,9 +179,9 @@ lab: build
 	nice $(BIN)/python -m lab.probes --seeds 300001:300240 --each 2 --whole --check
 
 LAB := build/lab
-SIMULATED := 726401:731400
-REAL := 8101:8400
-HONEST := 14001:14044
+SIMULATED := 726401:728600 730401:732700 734401:735060
+REAL := 8301:8600
+HONEST := 14101:14148
 OUTSIDE := 531010:531074
 AGAIN := 545011:545041
 # What is staged gets no more CPU than whatever else this host does: so it is for users, too.
