@@ -249,7 +249,7 @@ def take_down(order: LayoutOrder) -> None:
 def _held_by(order: LayoutOrder) -> str:
     """Say who still has it mounted; a mount that went here may stand in another namespace."""
     holders = elsewhere(order.label)
-    return "" if not holders else " " + say("control.layout.elsewhere", pids=", ".join(map(str, holders)))
+    return "" if not holders else "; " + say("control.layout.elsewhere", pids=", ".join(map(str, holders)))
 
 
 def _left_folders(base: Path) -> list[str]:
