@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from loadstone.bundle.hosts import HostPart
+from loadstone.hosts.ending import HostsRunKnown
 from loadstone.hosts.phases import (
     Abandon,
     Ask,
@@ -22,6 +25,9 @@ from loadstone.hosts.phases import (
     RunPhase,
     SetStart,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LIMITS = PhaseLimits(connect_s=30, check_s=60, lost_s=10, lead_s=2, stop_s=45, collect_s=60)
 SLOW = ("connect", "check", "arm", "confirm", "start", "run", "stop", "collect")
@@ -217,6 +223,32 @@ def test_who_does_not_confirm_the_start_keeps_the_others_from_beginning() -> Non
     # They were told before the time came.
     first = min(at for at, one in made.told if isinstance(one, Ask) and one.what == "stop")
     assert first < made.starts["h1"]
+    assert (phases.late, phases.begun) == (["h0"], False)
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_load_that_a_host_has_begun_is_not_told_to_be_not_begun(started: bool, tmp_path: Path) -> None:
+    """On a busy machine 94 I/Os stood beside *the load was not begun*: the order to stop came too late."""
+    phases = Phases(["a", "b"], 0.0, "stop", LIMITS)
+    for step in (phases.connected, phases.checked):
+        for name in ("a", "b"):
+            step(name, 0.0)
+    phases.decided(0.0, go=True)
+    for name in ("a", "b"):
+        phases.armed(name, 0.0)
+    phases.confirmed("a", 0.5)
+    if started:
+        phases.started("a", 2.0)
+    phases.passed(2.1)
+    parts = tuple(HostPart(name=name, bundle=name, status="interrupted") for name in ("a", "b"))
+    known = HostsRunKnown({}, phases, None, "1", tmp_path, None)  # type: ignore[arg-type] # not looked at
+    ended = known.ending(parts)
+    assert (ended.status, ended.exit_code) == ("failed", 1)
+    said = {
+        False: "the load was not begun: b did not confirm the start in time",
+        True: "the load was stopped at its start: b did not confirm it in time; what was done is kept",
+    }
+    assert str(ended.error) == said[started]
 
 
 def test_the_user_may_end_it_in_every_phase() -> None:

@@ -146,6 +146,10 @@ class Phases:
     start_s: float | None = None
     stopping: Literal["user", "loss", "refused", "late"] | None = None
     """Why it ends before its time."""
+    late: list[str] = field(default_factory=list)
+    """Who did not confirm the time of the start in time."""
+    begun: bool = False
+    """Whether a host has done its first I/O: where all are late to stop, it has."""
 
     def __post_init__(self) -> None:
         self.hosts = {name: Host(heard_s=self.now_s) for name in self.names}
@@ -187,6 +191,7 @@ class Phases:
 
     def started(self, name: str, now_s: float) -> list[Do]:
         """Take note of a host's first I/O."""
+        self.begun = True
         return self._came(name, HostPhase.RUNNING, now_s)
 
     def ended(self, name: str, status: str, now_s: float) -> list[Do]:
@@ -349,7 +354,8 @@ class Phases:
         if self.phase is RunPhase.START and self.start_s is not None:
             unsure = [name for name in self._alive() if self.hosts[name].phase < HostPhase.SET]
             if unsure and now_s >= self.start_s - ACKNOWLEDGED_BEFORE_S:
-                # The others have not begun yet: nothing is lost but time.
+                # The others have not begun yet, unless this machine is late itself: they are stopped then.
+                self.late = unsure
                 return self._end("late", now_s)
         limits = self.limits
         waits = {
