@@ -7,7 +7,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from lab.hosts.trial import LONG_S, WRITERS, HostsTrial, gone, kill, short
+from lab.hosts.trial import LONG_S, WRITERS, HostsTrial, gone, kill
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,7 +190,7 @@ def two_coordinators(trial: HostsTrial) -> None:
     second.directory.mkdir()
     second.start()
     second.finish()
-    trial.notes.append(f"second: code {second.code}: {short(second.said)}")
+    trial.notes.append(f"second: code {second.code}: {second.last_words()}")
     trial.process = first
     assert out == trial.out
     assert first is not None

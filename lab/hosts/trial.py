@@ -221,8 +221,3 @@ def gone(trial: HostsTrial, name: str) -> str:
             return f"{time.monotonic() - began_s:.1f} s"
         time.sleep(0.02)
     return "NEVER"
-
-
-def short(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("bundle:")]
-    return " ".join(lines)[:700]
