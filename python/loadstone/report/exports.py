@@ -135,10 +135,10 @@ def markdown(bundle: Bundle) -> str:
     if bundle.doubt is not None:
         lines = [f"**{bundle.doubt}**", "", *lines]
     about = f"{bundle.status} after {units.seconds(summary.duration_s)}; ± is one standard error"
-    said = [f"- {printable.markdown(note.text)}" for note, _ in notes.once(summary.notes)] + [
+    remarks = [f"- {printable.markdown(note.text)}" for note, _ in notes.once(summary.notes)] + [
         f"- **{printable.markdown(one.message)}**" for one in summary.problems
     ]
-    return "\n".join([*lines, "", about, *([""] if said else []), *said]) + "\n"
+    return "\n".join([*lines, "", about, *([""] if remarks else []), *remarks]) + "\n"
 
 
 def prometheus(bundle: Bundle) -> str:

@@ -198,8 +198,8 @@ def _version(about: Mapping[str, str], layout: Layout) -> str:
 
 
 def _stamp(at: datetime) -> str:
-    here = at.astimezone()
-    return f"{here:%Y-%m-%d %H:%M:%S}:{here.microsecond // 1000:03d}"
+    local_time = at.astimezone()
+    return f"{local_time:%Y-%m-%d %H:%M:%S}:{local_time.microsecond // 1000:03d}"
 
 
 def _row(out: io.StringIO, values: Iterable[object]) -> None:
@@ -245,13 +245,20 @@ def _rows(parts: Sequence[_Part], workload: Workload, host: pl.DataFrame) -> Ite
     if recorded not in _RECORDED_MANAGERS:
         return
     for manager in managers:
-        mine = [part for part in parts if part.manager_id == manager]
-        yield _line("MANAGER", mine[0].manager, mine, workers=_workers(mine), cpu=cpu, raw=True)
+        manager_parts = [part for part in parts if part.manager_id == manager]
+        yield _line(
+            "MANAGER",
+            manager_parts[0].manager,
+            manager_parts,
+            workers=_workers(manager_parts),
+            cpu=cpu,
+            raw=True,
+        )
         yield from _processors(host)
         if recorded not in _RECORDED_WORKERS:
             continue
-        for worker in dict.fromkeys(part.worker_id for part in mine):
-            own = [part for part in mine if part.worker_id == worker]
+        for worker in dict.fromkeys(part.worker_id for part in manager_parts):
+            own = [part for part in manager_parts if part.worker_id == worker]
             yield _line("WORKER", own[0].worker, own, raw=True)
             if recorded in _RECORDED_TARGETS:
                 # Of targets that take turns in one job only their sum is known.
@@ -275,7 +282,7 @@ def _parts(summary: Summary, workload: Workload) -> list[_Part]:
 
 
 def _part(summary: Summary, total: Total, job: Job | None, host: str, number: int) -> _Part:
-    said = job.own_options if job is not None else {}
+    options = job.own_options if job is not None else {}
     streams = [summary.measurement.plan.streams[index] for index in total.line.streams]
     targets = list(
         dict.fromkeys(summary.measurement.plan.targets[use.target].path for s in streams for use in s.files)
@@ -283,14 +290,14 @@ def _part(summary: Summary, total: Total, job: Job | None, host: str, number: in
     outstanding = sum(stream.iodepth for stream in streams)
     each = AMBIGUOUS if outstanding % len(targets) else str(outstanding // len(targets))
     return _Part(
-        manager=said.get("manager", host),
-        worker=said.get("worker", total.line.name),
-        worker_id=said.get("worker_id", f"1.{number}"),
-        target=said.get("target", ", ".join(targets)),
-        spec=said.get("access_specification", summary.bundle.request.get("front_end", "")),
-        start_sector=said.get("starting_sector", ""),
-        max_sectors=said.get("maximum_size", ""),
-        depth=said.get("outstanding_ios", each),
+        manager=options.get("manager", host),
+        worker=options.get("worker", total.line.name),
+        worker_id=options.get("worker_id", f"1.{number}"),
+        target=options.get("target", ", ".join(targets)),
+        spec=options.get("access_specification", summary.bundle.request.get("front_end", "")),
+        start_sector=options.get("starting_sector", ""),
+        max_sectors=options.get("maximum_size", ""),
+        depth=options.get("outstanding_ios", each),
         disks=len(targets),
         read=_Op.of(total.ops.get("read")),
         write=_Op.of(total.ops.get("write")),

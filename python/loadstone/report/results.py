@@ -179,17 +179,17 @@ def _value(cell: Repeats, metric: Metric, *, strong: bool) -> TableCell:
 
 def _findings(side: Side, shared: AbstractSet[str]) -> list[Block]:
     """Return what the audit found, each finding once, with what to change."""
-    seen: dict[tuple[str, str], list[ComparedPhase]] = {}
+    phases_by_finding: dict[tuple[str, str], list[ComparedPhase]] = {}
     advice: dict[tuple[str, str], str] = {}
     for phase in side.phases:
         for cause in phase.verdict.causes:
             key = (cause.rule, cause.text)
-            seen.setdefault(key, []).append(phase)
+            phases_by_finding.setdefault(key, []).append(phase)
             advice[key] = cause.advice
-    if not seen:
+    if not phases_by_finding:
         return []
     rows = [
         [", ".join(dict.fromkeys(_name(phase, shared) for phase in phases[:3])), key[1], advice[key]]
-        for key, phases in list(seen.items())[:MAX_REASONS]
+        for key, phases in list(phases_by_finding.items())[:MAX_REASONS]
     ]
     return [Heading("What was found"), ArticleTable(["in", "finding", "what to change"], rows, names=3)]

@@ -46,18 +46,18 @@ def open_runs(path: Path, roles: Sequence[str] | None = None, *, unverified: boo
         refuse_unread(bundle)
         return ExportedRuns((bundle,), (*([bundle.doubt] if bundle.doubt else []), *_faults(bundle)))
     opened = study.open_all(path, unverified=unverified)
-    kept: list[Bundle] = []
+    bundles: list[Bundle] = []
     doubts = [*([opened.doubt] if opened.doubt else []), *opened.faults]
     for point in opened.study.points:
         run = opened.bundles.get(point.name)
         if run is None or (roles is not None and point.role not in roles):
             continue
         if (fault := run.samples_fault()) is None:
-            kept.append(run)
+            bundles.append(run)
             doubts += [f"{point.bundle}: {message}" for message in _faults(run)]
         else:
             doubts.append(say("report.export.left_out", run=str(point.bundle), reason=fault))
-    return ExportedRuns(tuple(kept), tuple(dict.fromkeys(doubts)))
+    return ExportedRuns(tuple(bundles), tuple(dict.fromkeys(doubts)))
 
 
 def _faults(bundle: Bundle) -> list[str]:

@@ -79,13 +79,13 @@ def matrix(comparison: ComparisonTable) -> list[ArticleTable]:
     shown = words.shown(comparison)
     blocks = []
     for row in dict.fromkeys(effect.row for effect in shown):
-        mine = [effect for effect in shown if effect.row == row]
-        metrics = list(dict.fromkeys(effect.metric for effect in mine))
+        row_effects = [effect for effect in shown if effect.row == row]
+        metrics = list(dict.fromkeys(effect.metric for effect in row_effects))
         lines = [
-            (metric, _line(names, metric, [one for one in mine if one.metric == metric]))
+            (metric, _line(names, metric, [one for one in row_effects if one.metric == metric]))
             for metric in metrics
         ]
-        blocks.append((mine[0].pattern, lines))
+        blocks.append((row_effects[0].pattern, lines))
     if len(names) <= COLUMNS:
         rows: list[Sequence[TableCell | str]] = []
         for pattern, lines in blocks:

@@ -114,12 +114,13 @@ def _matrix(comparison: ComparisonTable) -> list[dict[str, Any]]:
     """Return a block for each pattern, with a line for each quantity and a cell for each side."""
     blocks: list[dict[str, Any]] = []
     for row in dict.fromkeys(effect.row for effect in words.shown(comparison)):
-        mine = [effect for effect in words.shown(comparison) if effect.row == row]
-        metrics = list(dict.fromkeys(effect.metric for effect in mine))
+        row_effects = [effect for effect in words.shown(comparison) if effect.row == row]
+        metrics = list(dict.fromkeys(effect.metric for effect in row_effects))
         lines = [
-            _line(comparison, metric, [one for one in mine if one.metric == metric]) for metric in metrics
+            _line(comparison, metric, [one for one in row_effects if one.metric == metric])
+            for metric in metrics
         ]
-        blocks.append({"pattern": mine[0].pattern, "lines": lines})
+        blocks.append({"pattern": row_effects[0].pattern, "lines": lines})
     return blocks
 
 

@@ -84,8 +84,8 @@ def _watched(comparison: ComparisonTable, console: Console) -> None:
         console.print(Text(line, WATCHED_COLOURS[cell.judgement]))
     if comparison.watched:
         more = max(0, len(apart) - MAX_WATCHED)
-        said = f"watched hosts: {len(apart)} of {len(comparison.watched)} quantities told apart"
-        console.print(Text(f"{said}{f', {more} of them in the page only' if more else ''}", "dim"))
+        summary = f"watched hosts: {len(apart)} of {len(comparison.watched)} quantities told apart"
+        console.print(Text(f"{summary}{f', {more} of them in the page only' if more else ''}", "dim"))
 
 
 def _table(comparison: ComparisonTable) -> Table:
@@ -113,10 +113,10 @@ def _lines(comparison: ComparisonTable) -> Iterator[Text]:
     """Yield a block for each pattern: its quantities, and each side's change below."""
     several = len(comparison.sides) > BESIDE
     for row in dict.fromkeys(effect.row for effect in words.shown(comparison)):
-        mine = [effect for effect in words.shown(comparison) if effect.row == row]
-        yield Text(mine[0].pattern, "bold")
-        for metric in dict.fromkeys(effect.metric for effect in mine):
-            effects = [effect for effect in mine if effect.metric == metric]
+        row_effects = [effect for effect in words.shown(comparison) if effect.row == row]
+        yield Text(row_effects[0].pattern, "bold")
+        for metric in dict.fromkeys(effect.metric for effect in row_effects):
+            effects = [effect for effect in row_effects if effect.metric == metric]
             before = effects[0].before
             if several:
                 head = Text(f"  {metric.name}  {comparison.sides[0].name} ")

@@ -163,10 +163,10 @@ def headline(comparison: ComparisonTable) -> str:
 
 def _answer(comparison: ComparisonTable) -> str:
     names = [one.name for one in comparison.sides]
-    said: dict[str, list[str]] = {}
+    names_by_text: dict[str, list[str]] = {}
     for at, name in enumerate(names[1:], start=1):
-        mine = [one for one in comparison.effects if one.side == at]
-        rated = [one for one in mine if one.first] or mine
+        side_effects = [one for one in comparison.effects if one.side == at]
+        rated = [one for one in side_effects if one.first] or side_effects
         better = [one for one in rated if one.judgement == "better"]
         worse = [one for one in rated if one.judgement == "worse"]
         parts = []
@@ -182,13 +182,15 @@ def _answer(comparison: ComparisonTable) -> str:
             parts.append(f"{_rest(rest, len(rated))}not told apart")
         if mute:
             parts.append(f"{_rest(len(mute), len(rated))}cannot say: no error is known of a side")
-        parts += _beside(mine, rated)
+        parts += _beside(side_effects, rated)
         if not rated:
             parts.append("nothing that can be compared")
-        said.setdefault("; ".join(parts), []).append(name)
-    if len(said) > MAX_SAID:
+        names_by_text.setdefault("; ".join(parts), []).append(name)
+    if len(names_by_text) > MAX_SAID:
         return _of_many(comparison)
-    return " ".join(f"{', '.join(alike)} against {names[0]}: {text}." for text, alike in said.items())
+    return " ".join(
+        f"{', '.join(alike)} against {names[0]}: {text}." for text, alike in names_by_text.items()
+    )
 
 
 def title(comparison: ComparisonTable) -> str:
@@ -202,8 +204,8 @@ def _of_many(comparison: ComparisonTable) -> str:
     kinds: dict[str, int] = {}
     firsts: list[Effect] = []
     for at in range(1, len(comparison.sides)):
-        mine = [one for one in comparison.effects if one.side == at]
-        rated = [one for one in mine if one.first] or mine
+        side_effects = [one for one in comparison.effects if one.side == at]
+        rated = [one for one in side_effects if one.first] or side_effects
         firsts += rated
         judged = {one.judgement for one in rated}
         kind = " and ".join(word for word in ("better", "worse") if word in judged)

@@ -284,8 +284,8 @@ def shares(story: ExperimentStory) -> tuple[list[str], list[list[str]]]:
     metric_shares = [one for one in story.effects.shares if one.metric == story.metric]
     rows = []
     for term in terms(story):
-        mine = {one.pattern: one for one in metric_shares if one.term == term}
-        known = [mine.get(pattern) for pattern in story.effects.patterns]
+        share_by_pattern = {one.pattern: one for one in metric_shares if one.term == term}
+        known = [share_by_pattern.get(pattern) for pattern in story.effects.patterns]
         rows.append(
             [written(term), *(units.NONE if one is None else _share(one.eta_squared) for one in known)]
         )
@@ -312,7 +312,7 @@ def drifts(story: ExperimentStory) -> list[str]:
     for one in story.effects.drift:
         if one.metric == story.metric:
             patterns_by_drift.setdefault(words.drift(one), []).append(one.pattern)
-    return [f"{', '.join(patterns)}: {said}." for said, patterns in patterns_by_drift.items()]
+    return [f"{', '.join(patterns)}: {drift}." for drift, patterns in patterns_by_drift.items()]
 
 
 def outliers(story: ExperimentStory) -> list[str]:
@@ -320,11 +320,11 @@ def outliers(story: ExperimentStory) -> list[str]:
     by_run: dict[tuple[str, str], list[str]] = {}
     for one in story.effects.outliers:
         if one.metric in story.metrics:
-            said = f"{name_of(one.metric)} {units.digits(one.ratio)} times"
-            by_run.setdefault((one.run, one.pattern), []).append(said)
+            ratios = f"{name_of(one.metric)} {units.digits(one.ratio)} times"
+            by_run.setdefault((one.run, one.pattern), []).append(ratios)
     return [
-        f"Outlier: {run}, {pattern}: {', '.join(said)} what the other runs let expect."
-        for (run, pattern), said in by_run.items()
+        f"Outlier: {run}, {pattern}: {', '.join(ratios)} what the other runs let expect."
+        for (run, pattern), ratios in by_run.items()
     ]
 
 
@@ -338,13 +338,13 @@ def interactions(story: ExperimentStory) -> list[str]:
     others: dict[tuple[str, str], list[str]] = {}
     for one in firsts:
         if not one.found:
-            said = (
+            reason = (
                 "no dependence told apart" if one.found is False else f"not known: {one.why or 'no repeats'}"
             )
-            others.setdefault((one.pattern, said.rstrip(".")), []).append(words.pair_of_factors(one))
+            others.setdefault((one.pattern, reason.rstrip(".")), []).append(words.pair_of_factors(one))
     return lines + [
-        (f"{pattern}: " if several else "") + f"{'; '.join(pairs)}: {said}."
-        for (pattern, said), pairs in others.items()
+        (f"{pattern}: " if several else "") + f"{'; '.join(pairs)}: {reason}."
+        for (pattern, reason), pairs in others.items()
     ]
 
 

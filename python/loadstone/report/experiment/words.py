@@ -129,10 +129,10 @@ def headline(story: ExperimentStory) -> str:
         (one.name for one in effects.factors if len(one.levels) > 1), key=lambda name: -_weight(effects, name)
     )
     parts = [_of_factor(story, name, [one for one in firsts if one.factor == name]) for name in ordered]
-    said = [part for part in parts if part]
-    rest = len(said) - MOST_FACTORS
+    clauses = [part for part in parts if part]
+    rest = len(clauses) - MOST_FACTORS
     more = f"; and {rest} more factor{'s' if rest > 1 else ''}" if rest > 0 else ""
-    return f"{name_of(metric)}: {'; '.join(said[:MOST_FACTORS])}{more}."
+    return f"{name_of(metric)}: {'; '.join(clauses[:MOST_FACTORS])}{more}."
 
 
 def _weight(effects: Effects, factor: str) -> float:
@@ -154,8 +154,8 @@ def _of_factor(story: ExperimentStory, factor: str, effects: Sequence[LevelEffec
         most = max(apart, key=lambda one: (one.against == first, abs(_log(one))))
         where = f" in {most.pattern}" if several else ""
         size = change(most.change).replace("(", f"(confidence 95{units.THIN}%: ", 1)
-        said = f"{factor}={most.level} gives {size} against {most.against}{where}"
-        return said + (_depending(story, most) or _others(apart, most))
+        clause = f"{factor}={most.level} gives {size} against {most.against}{where}"
+        return clause + (_depending(story, most) or _others(apart, most))
     if any(one.judgement == "confounded" for one in effects):
         return f"{factor} cannot be told from a drift"
     known = [one for one in effects if one.judgement != "unknown"]
@@ -166,9 +166,9 @@ def _of_factor(story: ExperimentStory, factor: str, effects: Sequence[LevelEffec
         if mixed and all(one.change is None for one in effects):
             return f"{factor} cannot be told from {' and '.join(dict.fromkeys(mixed))}"
         return f"{factor}: no data"
-    seen = [one.smallest_seen for one in known if one.judgement == "open"]
-    sizes = [one for one in seen if one is not None]
-    could = f" (a difference of {either_way(max(sizes))} would have been seen)" if sizes == seen else ""
+    detectable = [one.smallest_seen for one in known if one.judgement == "open"]
+    sizes = [one for one in detectable if one is not None]
+    could = f" (a difference of {either_way(max(sizes))} would have been seen)" if sizes == detectable else ""
     return f"{factor} is not told apart from chance{could}"
 
 
@@ -188,13 +188,13 @@ def _depending(story: ExperimentStory, one: LevelEffect) -> str:
     """Write what an effect comes to at the levels of a factor that it depends on."""
     if not one.depends_on:
         return ""
-    mine = [
+    interactions = [
         pair
         for pair in story.effects.interactions
         if pair.found and (pair.pattern, pair.metric) == (one.pattern, one.metric)
         if one.factor in pair.factors
     ]
-    clearest = min(mine, key=lambda pair: pair.raw_p or 0.0)
+    clearest = min(interactions, key=lambda pair: pair.raw_p or 0.0)
     other = next(name for name in clearest.factors if name != one.factor)
     rest = [name for name in one.depends_on if name != other]
     also = f", depending also on {' and '.join(rest)}" if rest else ""
@@ -223,26 +223,36 @@ def aim(one: Recommendation) -> str:
 
 def choice(effects: Effects, one: Recommendation) -> str:
     """Write what to choose, or why nothing can be recommended: a choice rests on what was told apart."""
-    mine = [each for each in effects.effects if (each.pattern, each.metric) == (one.pattern, one.metric)]
+    level_effects = [
+        each for each in effects.effects if (each.pattern, each.metric) == (one.pattern, one.metric)
+    ]
     if one.levels is None:
-        return _no_choice(effects, one, mine) if one.as_good else one.why or "nothing can be recommended"
+        return (
+            _no_choice(effects, one, level_effects)
+            if one.as_good
+            else one.why or "nothing can be recommended"
+        )
     stays = one.levels if one.change is None and one.limit_metric is None else {}
-    better = [each for each in mine if each.judgement == "better" and stays.get(each.factor) == each.against]
+    better = [
+        each
+        for each in level_effects
+        if each.judgement == "better" and stays.get(each.factor) == each.against
+    ]
     if better:
         changes = ", ".join(f"{each.factor}={each.level}: {change(each.change)}" for each in better)
         return f"{changes}, averaged over the other factors; which combination is best is not told apart."
-    said = f"{levels(one.levels)}: {value(one.value, one.metric)}"
+    recommendation = f"{levels(one.levels)}: {value(one.value, one.metric)}"
     if one.change is not None and one.against is not None:
-        said += f", {change(one.change)} against {levels(one.against)}"
+        recommendation += f", {change(one.change)} against {levels(one.against)}"
         several = "s" if len(one.as_good) > 1 else ""
-        said += (
+        recommendation += (
             f"; {len(one.as_good)} other combination{several} not told apart from it" if one.as_good else ""
         )
     elif one.as_good:
-        said += ". It stays: nothing is shown to be better"
+        recommendation += ". It stays: nothing is shown to be better"
     if one.does_not_matter:
-        said += f"; any level of {' and '.join(one.does_not_matter)} is as good"
-    return f"{said}."
+        recommendation += f"; any level of {' and '.join(one.does_not_matter)} is as good"
+    return f"{recommendation}."
 
 
 def _no_choice(effects: Effects, one: Recommendation, found: Sequence[LevelEffect]) -> str:
@@ -252,13 +262,13 @@ def _no_choice(effects: Effects, one: Recommendation, found: Sequence[LevelEffec
         return f"any of the {len(one.as_good)} combinations: no level makes a difference above {margin}."
     undecided = [each.more_repeats for each in found if each.judgement == "open"]
     known = [number for number in undecided if number is not None]
-    said = f"no choice: {len(one.as_good)} combinations are not told apart"
+    clause = f"no choice: {len(one.as_good)} combinations are not told apart"
     if not undecided:
-        return f"{said}."
+        return f"{clause}."
     if len(known) < len(undecided):
-        return f"{said}; more than a thousand repeats would show a difference of {margin}."
+        return f"{clause}; more than a thousand repeats would show a difference of {margin}."
     most = max(known)
-    return f"{said}; {most} more repeat{'' if most == 1 else 's'} would show a difference of {margin}."
+    return f"{clause}; {most} more repeat{'' if most == 1 else 's'} would show a difference of {margin}."
 
 
 def costs(story: ExperimentStory, one: Recommendation) -> str:
@@ -309,13 +319,13 @@ def open_points(effects: Effects) -> list[str]:
             continue
         margin = percent(effects.margin)
         least = None if one.smallest_seen is None else either_way(one.smallest_seen)
-        seen = "" if least is None else f"; a difference of {least} would have been seen"
+        detectable = "" if least is None else f"; a difference of {least} would have been seen"
         repeats = f"{one.more_repeats} more repeat{'' if one.more_repeats == 1 else 's'}"
         more = "more than a thousand repeats" if one.more_repeats is None else repeats
         corrected = " after correction for several tests" if _excludes_none(one) else ""
         lines.append(
             f"{one.pattern}: {one.factor}={one.level} and {one.factor}={one.against} are not told apart"
-            f"{corrected} ({change(one.change)}){seen}; {more} would show one of {margin}."
+            f"{corrected} ({change(one.change)}){detectable}; {more} would show one of {margin}."
         )
     return lines
 

@@ -238,8 +238,8 @@ def _fill_windows(lines: Sequence[JobLine], rows: pl.DataFrame, interval_ns: int
 def _fill_times(
     line: JobLine, together: Iterable[Member], spans: Mapping[int, MeasuredSpan], source: Source
 ) -> None:
-    mine = [spans[stream] for member in together for stream in member.streams]
-    line.runtime_ms = sum(span.ms for span in mine)
+    stream_spans = [spans[stream] for member in together for stream in member.streams]
+    line.runtime_ms = sum(span.ms for span in stream_spans)
     # What was written is read back in a time of its own.
     streams = source.plan.streams
     numbers = [stream for member in together for stream in member.streams]
@@ -257,7 +257,7 @@ def _fill_times(
         line.directions[WRITE].ios += ios
         line.directions[WRITE].bytes += moved
     origin_ms = int(source.event("start").get("unix_ns", 0)) // 1_000_000
-    line.start_unix_ms = origin_ms + min(span.start_ns for span in mine) // 1_000_000
+    line.start_unix_ms = origin_ms + min(span.start_ns for span in stream_spans) // 1_000_000
     line.pid = int(source.event("hello").get("pid", 0))
 
 

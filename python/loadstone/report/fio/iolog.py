@@ -35,11 +35,11 @@ def write(source: Source, ios: pl.LazyFrame, directory: Path) -> list[Path]:
     it, sorted by time. A file of that name is replaced (fio appends to it).
     """
     streams = requested(source.everyone, directory)
-    for path, mine in streams.items():
+    for path, file_streams in streams.items():
         output.directory(path.parent)
         with output.opened(path) as file:
             text = io.TextIOWrapper(file, encoding="utf-8", write_through=True)
-            _trace(source, ios.filter(pl.col("stream").is_in(mine)), mine, text)
+            _trace(source, ios.filter(pl.col("stream").is_in(file_streams)), file_streams, text)
             text.detach()
     return list(streams)
 

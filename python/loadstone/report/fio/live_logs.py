@@ -123,9 +123,9 @@ class _Log:
 
     def each_io(self, ios: pl.DataFrame, start_ns: int, epoch_ms: int) -> None:
         """Write the I/Os that are done."""
-        mine = ios.filter(pl.col("stream") == self.file.stream)
-        if mine.height:
-            lines = io_lines(mine, self.file, start_ns, epoch_ms)
+        stream_ios = ios.filter(pl.col("stream") == self.file.stream)
+        if stream_ios.height:
+            lines = io_lines(stream_ios, self.file, start_ns, epoch_ms)
             self._append(lines.write_csv(include_header=False, quote_style="never"))
 
     def _append(self, text: str) -> None:

@@ -219,10 +219,10 @@ def _each_io(
     for start in range(0, rows, CHUNK_ROWS):
         part = ios.slice(start, CHUNK_ROWS).filter(LOGGED).collect()
         for file in files:
-            mine = part.filter(pl.col("stream") == file.stream)
+            stream_ios = part.filter(pl.col("stream") == file.stream)
             if file.is_empty:
                 continue
-            outputs.frame(file, io_lines(mine, file, spans[file.stream].start_ns, epochs[id(file)]))
+            outputs.frame(file, io_lines(stream_ios, file, spans[file.stream].start_ns, epochs[id(file)]))
 
 
 def io_lines(ios: pl.DataFrame, log: LogFile, start_ns: int, epoch_ms: int) -> pl.DataFrame:

@@ -125,13 +125,13 @@ def _time(value_ns: int) -> str:
 def _steady(state: SteadyState, line: JobLine) -> str:
     digits = line.significant_figures
     rate = mean_of(state.bytes_per_s) * (8 if line.bits else 1)
-    here, there = both(rate, digits, unit=_rate_unit(line), binary_first=line.kb_base == 1024)
+    bw, other_bw = both(rate, digits, unit=_rate_unit(line), binary_first=line.kb_base == 1024)
     iops = scaled(mean_of(state.iops), digits, binary=False)
     latency = f", lat={mean_of(state.lat_ns)}nsec" if state.metric == "lat" else ""
-    what = f"{state.metric} {'slope' if state.slope_wanted else 'mean dev'}"
+    measure = f"{state.metric} {'slope' if state.slope_wanted else 'mean dev'}"
     return (
-        f"  steadystate  : attained={'yes' if state.attained else 'no'}, bw={here} ({there}), iops={iops}"
-        f"{latency}, {what}={state.criterion:.3f}{'%' if state.percent else ''}"
+        f"  steadystate  : attained={'yes' if state.attained else 'no'}, bw={bw} ({other_bw}), iops={iops}"
+        f"{latency}, {measure}={state.criterion:.3f}{'%' if state.percent else ''}"
     )
 
 
@@ -155,11 +155,11 @@ def _direction(name: str, number: int, figures: Direction, line: JobLine, report
     binary = line.kb_base == 1024
     digits = line.significant_figures
     rate = figures.bytes_per_s * (8 if line.bits else 1)
-    here, there = both(rate, digits, unit=_rate_unit(line), binary_first=binary)
+    bw, other_bw = both(rate, digits, unit=_rate_unit(line), binary_first=binary)
     moved = scaled(figures.bytes, digits, binary=binary, unit="B")
     iops = scaled(1000 * figures.ios // figures.runtime_ms, digits, binary=False)
     after = "; 0 zone resets" if name == "write" else ""
-    rows = [f"  {name}: IOPS={iops}, BW={here} ({there})({moved}/{figures.runtime_ms}msec){after}"]
+    rows = [f"  {name}: IOPS={iops}, BW={bw} ({other_bw})({moved}/{figures.runtime_ms}msec){after}"]
     for label, latency in (("slat", figures.slat), ("clat", figures.clat), (" lat", figures.lat)):
         if latency.count:
             rows.append(_latency(label, latency))
@@ -267,7 +267,7 @@ def _group(report: Report, group: int) -> str:
     for name, part in parts:
         if part is None:
             continue
-        here, there = zip(
+        bws, other_bws = zip(
             *(
                 both(rate * factor, line.significant_figures, unit=_rate_unit(line), binary_first=binary)
                 for rate in (part.bytes_per_s, part.min_bytes_per_s, part.max_bytes_per_s)
@@ -276,7 +276,7 @@ def _group(report: Report, group: int) -> str:
         )
         moved, moved_too = both(part.bytes, line.significant_figures, unit="B", binary_first=binary)
         rows.append(
-            f"{name}: bw={here[0]} ({there[0]}), {here[1]}-{here[2]} ({there[1]}-{there[2]}),"
+            f"{name}: bw={bws[0]} ({other_bws[0]}), {bws[1]}-{bws[2]} ({other_bws[1]}-{other_bws[2]}),"
             f" io={moved} ({moved_too}), run={part.min_runtime_ms}-{part.max_runtime_ms}msec"
         )
     return "\n".join(rows) + "\n"

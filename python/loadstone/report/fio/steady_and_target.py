@@ -32,8 +32,8 @@ def steady(together: Sequence[Member], plan: Plan, events: Iterable[Mapping[str,
     size = (job.steady.duration_ns or 0) // (job.steady.interval_ns or SECOND_NS)
 
     def samples(name: str) -> list[int]:
-        taken = [int(value) for value in event.get(name, ())]
-        return taken + [0] * (size - len(taken))
+        measured = [int(value) for value in event.get(name, ())]
+        return measured + [0] * (size - len(measured))
 
     rule = job.steady.rule
     name = rule.metric + ("_slope" if rule.slope else "")

@@ -297,7 +297,9 @@ def spread(summary: Summary) -> Spec | None:
             known = {f"p{percent:g}": lat.percentile(percent) for percent in PERCENTILES} | {
                 "max": lat.max_ns
             }
-            rows += [{"line": name, "ns": value, "p": what} for what, value in known.items() if value]
+            rows += [
+                {"line": name, "ns": value, "p": percentile} for percentile, value in known.items() if value
+            ]
     if not rows:
         return None
     names = [name for name, _, _ in named if _any(rows, "line", name)]
@@ -307,7 +309,11 @@ def spread(summary: Summary) -> Spec | None:
     y = {"field": "line", "type": "nominal", "sort": names, "axis": axis}
     x = latency_axis("ns", [row["ns"] for row in rows])
     ends = {"aggregate": "min", "field": "ns"}, {"aggregate": "max", "field": "ns"}
-    shown = [what for what in (*(f"p{percent:g}" for percent in PERCENTILES), "max") if _any(rows, "p", what)]
+    shown = [
+        percentile
+        for percentile in (*(f"p{percent:g}" for percent in PERCENTILES), "max")
+        if _any(rows, "p", percentile)
+    ]
     return {
         **base("Latency at a glance", rows),
         "layer": [

@@ -150,8 +150,8 @@ def _thinned(values: Sequence[float], low: float, high: float) -> list[float]:
     if not values:
         return [1.0]
     room = (math.log(high) - math.log(low)) / LABELS
-    kept = [1.0]
+    labels = [1.0]
     for value in sorted(values, key=lambda one: abs(math.log(one))):
-        if all(abs(math.log(value) - math.log(one)) >= room * 0.8 for one in kept):
-            kept.append(value)
-    return sorted(kept)
+        if all(abs(math.log(value) - math.log(one)) >= room * 0.8 for one in labels):
+            labels.append(value)
+    return sorted(labels)

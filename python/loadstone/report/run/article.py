@@ -76,8 +76,8 @@ def article(summary: Summary, audited: Audited | None = None) -> Article:
     blocks += _charts(summary)
     blocks += [block for section in SECTIONS for block in section(summary)]
     watched = monitors(summary.tool)
-    if said := [*([watched] if watched else []), *(note.text for note, _ in notes.once(summary.notes))]:
-        blocks += [Heading("Notes"), Bullets(said)]
+    if remarks := [*([watched] if watched else []), *(note.text for note, _ in notes.once(summary.notes))]:
+        blocks += [Heading("Notes"), Bullets(remarks)]
     blocks += _asked(summary)
     return Article(
         kicker="Loadstone report",
@@ -122,7 +122,8 @@ def _result(summary: Summary) -> list[Block]:
         if rows:
             blocks += [Heading(title), ArticleTable([of, *RESULT[1:]], rows, names=2)]
     rates = [
-        [job, op, *cells, "held" if held else "NOT HELD"] for job, op, cells, held in page.rates(summary)
+        [job, op, *cells, "held" if rate_held else "NOT HELD"]
+        for job, op, cells, rate_held in page.rates(summary)
     ]
     blocks += [Heading("Rates"), ArticleTable(RATES, rates, names=2)] if rates else []
     sheet = [data_sheet.cells(row) for row in summary.spec]

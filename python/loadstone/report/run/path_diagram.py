@@ -150,7 +150,7 @@ def _box(members: list[LayerUse], under: str | None, marks: dict[str, str]) -> B
 
 def _member(use: LayerUse, shared: Sequence[str], mark: str | None) -> DiagramLayer:
     # Nothing written is nothing of a ceiling for writes: no bar, no word.
-    bars = [_bar(held.share, f"of {ceiling(held)}") for held in use.held if held.share]
+    bars = [_bar(reached.share, f"of {ceiling(reached)}") for reached in use.held if reached.share]
     # A limit counts what its device did: how busy that was is told there.
     if use.busy_share is not None and use.layer.kind != "cgroup":
         queue = (
@@ -158,7 +158,7 @@ def _member(use: LayerUse, shared: Sequence[str], mark: str | None) -> DiagramLa
         )
         bars.append(_bar(use.busy_share, f"busy{queue}"))
     facts = tuple(fact for fact in said(use.layer) if fact not in shared)
-    open_ = tuple(f"at most {ceiling(held)}" for held in use.held if held.share is None)
+    open_ = tuple(f"at most {ceiling(reached)}" for reached in use.held if reached.share is None)
     return DiagramLayer(use.layer.name, moved(use), tuple(bars), open_, facts, mark)
 
 
@@ -189,9 +189,9 @@ def ceiling(held: CeilingReached) -> str:
     rate = f"{units.count(one.per_s)}{units.THIN}IOPS"
     if one.quantity == "bytes_per_s":
         rate = units.bandwidth_decimal(one.per_s)
-    way = {"each": " each way", "both": "", "read": " reading", "write": " writing"}[one.op]
+    direction = {"each": " each way", "both": "", "read": " reading", "write": " writing"}[one.op]
     access = f" {one.access}" if one.access else ""
-    return f"{rate}{access}{way} ({one.source})"
+    return f"{rate}{access}{direction} ({one.source})"
 
 
 def said(layer: Layer) -> list[str]:

@@ -41,12 +41,12 @@ def rate(row: Pacing) -> str:
 
 def rates(rows: Sequence[Pacing]) -> list[tuple[str, bool]]:
     """Say what `rate` does of all, and whether each was held; many that were held take one line."""
-    held = [row for row in rows if row.held]
-    if len(held) <= MOST_HELD:
+    held_rows = [row for row in rows if row.held]
+    if len(held_rows) <= MOST_HELD:
         return [(rate(row), row.held) for row in rows]
-    latest = max((row.wait.max_ns for row in held if row.wait is not None), default=None)
+    latest = max((row.wait.max_ns for row in held_rows if row.wait is not None), default=None)
     late = "" if latest is None else f"; {say('report.rate.latest', latest_ns=latest)}"
-    line = say("report.rate.all_held", held=len(held), rates=len(rows), late=late)
+    line = say("report.rate.all_held", held=len(held_rows), rates=len(rows), late=late)
     return [*((rate(row), False) for row in rows if not row.held), (line, True)]
 
 
@@ -142,11 +142,11 @@ def of_watched(one: ResultWatched) -> str:
     if one.clock_offset_s is None or one.clock_error_s is None:
         parts.append("its clock is not known")
     else:
-        way = "ahead" if one.clock_offset_s >= 0 else "behind"
+        direction = "ahead" if one.clock_offset_s >= 0 else "behind"
         offset, error = (
             units.duration(1e9 * abs(value)) for value in (one.clock_offset_s, one.clock_error_s)
         )
-        parts.append(f"its clock is {offset} ± {error} {way}")
+        parts.append(f"its clock is {offset} ± {error} {direction}")
     costs = [(one.cpu_share_here, "here"), (one.cpu_share_there, "there")]
     shares = [f"{units.percent(100 * share)} of a CPU {where}" for share, where in costs if share is not None]
     parts += [f"watching took {' and '.join(shares)}"] if shares else []

@@ -46,8 +46,8 @@ def summary(made: Summary, console: Console) -> None:
         console.print(Text("latency from the intended start to the end; ± is one standard error", "dim"))
     elif not any(total.ops for total in made.totals("job")):
         console.print("nothing was measured")
-    for line, held in rates(made.pacing):
-        console.print(Text(line, "" if held else "yellow"))
+    for line, rate_held in rates(made.pacing):
+        console.print(Text(line, "" if rate_held else "yellow"))
     for figure in made.spec:
         console.print(Text(data_sheet.line(figure)))
     for line in _facts(made):

@@ -37,8 +37,8 @@ def answer(study: StudyRecord, runs: Sequence[RunFigures]) -> str:
     if not any(run.lines for run in runs):
         return say("report.study.nothing")
     if study.kind == "sweep":
-        said = study_sweep.sentences(sweep(runs, study.settings), float(study.settings["gain_share"]))
-        return _first(said) if said else _of_patterns(patterns(runs))
+        sentences = study_sweep.sentences(sweep(runs, study.settings), float(study.settings["gain_share"]))
+        return _first(sentences) if sentences else _of_patterns(patterns(runs))
     if study.kind == "repeat":
         return _of_repeats(runs)
     if study.settings.get("rounds"):

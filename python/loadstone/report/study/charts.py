@@ -204,8 +204,8 @@ def rate_of_repeats(line: RepeatedLine) -> Spec | None:
     name = "" if (line.job, line.op) == ("total", "all") else f": {line.job} {line.op}"
     title = f"{unit} of each repeat{name}"
     below = "line: the mean; band: its 95 % interval"
-    said = {"text": title, "subtitle": below, "subtitleColor": "#555"}
-    shown_as: Spec = {"title": said} if rate.half_width is not None else {}
+    title_spec = {"text": title, "subtitle": below, "subtitleColor": "#555"}
+    shown_as: Spec = {"title": title_spec} if rate.half_width is not None else {}
     return base(title, rows) | shown_as | {"layer": layers}
 
 

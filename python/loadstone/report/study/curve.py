@@ -46,10 +46,10 @@ def table(curve: Curve) -> tuple[list[str], list[list[str]]]:
 
 def cells(load: LoadPoint, curve: Curve) -> list[str]:
     """Return the cells of `HEADINGS`; the load of large blocks is bandwidth."""
-    said = [] if load.valid else ["not valid"]
-    said += ["rate not held"] if load.held is False else []
+    remarks = [] if load.valid else ["not valid"]
+    remarks += ["rate not held"] if load.held is False else []
     if curve.limit is not None and load.percent is not None:
-        said.append(_kept(load))
+        remarks.append(_kept(load))
     iops = f"{units.with_error(load.iops, 'count')} IOPS"
     return [
         "closed loop" if load.percent is None else f"{load.percent:.3g}{units.THIN}%",
@@ -57,7 +57,7 @@ def cells(load: LoadPoint, curve: Curve) -> list[str]:
         units.with_error(load.mean_ns, "time"),
         *(units.duration(load.percentiles_ns[percent]) for percent in (50.0, 99.0, 99.9)),
         str(load.runs),
-        ", ".join(said),
+        ", ".join(remarks),
     ]
 
 
@@ -80,10 +80,10 @@ def sentences(curve: Curve) -> list[str]:
         return [say("report.curve.no_maximum")]
     if curve.loads and curve.left_out == len(curve.loads):
         return [say("report.curve.none_valid")]
-    said = [_knee(curve.knee, curve), *([_limit(curve.limit)] if curve.limit else [])]
+    lines = [_knee(curve.knee, curve), *([_limit(curve.limit)] if curve.limit else [])]
     if curve.left_out:
-        said.append(say("report.curve.left_out", invalid=curve.left_out, loads=len(curve.loads)))
-    return said
+        lines.append(say("report.curve.left_out", invalid=curve.left_out, loads=len(curve.loads)))
+    return lines
 
 
 def _knee(knee: Knee | None, curve: Curve) -> str:

@@ -45,9 +45,9 @@ def markdown(whole: StudyPage) -> str:
     console = Screen(file=io.StringIO(), width=WIDTH, highlight=False, color_system=None)
     study_terminal.summary(whole.study, whole.runs, console)
     text: str = console.file.getvalue()  # type: ignore[attr-defined]  # it is the StringIO above
-    said = "\n".join(line.rstrip() for line in text.splitlines())
+    summary = "\n".join(line.rstrip() for line in text.splitlines())
     doubts = [line for doubt in whole.doubts for line in (f"**{doubt}**", "")]
-    return "\n".join([*doubts, *table, "", printable.fenced(said)]) + "\n"
+    return "\n".join([*doubts, *table, "", printable.fenced(summary)]) + "\n"
 
 
 def _lines(run: RunFigures) -> list[LineFigures]:

@@ -170,8 +170,8 @@ def _of_sweep(found: Sweep) -> list[ArticleTable]:
     down, across = found.axes[-2:]
     tables = []
     for fixed, name in study_sweep.planes(found):
-        for what in (*found.rates, "p99"):
-            headings, rows = study_sweep.matrix(found, fixed, what)
+        for quantity in (*found.rates, "p99"):
+            headings, rows = study_sweep.matrix(found, fixed, quantity)
             struck: list[list[TableCell | str]] = [
                 [
                     texts[0],
@@ -182,6 +182,6 @@ def _of_sweep(found: Sweep) -> list[ArticleTable]:
                 ]
                 for row, texts in zip(down.values, rows, strict=True)
             ]
-            title = ", ".join(part for part in (study_sweep.TITLES[what], name) if part)
+            title = ", ".join(part for part in (study_sweep.TITLES[quantity], name) if part)
             tables.append(ArticleTable(headings, struck, title=title, matrix=True))
     return tables

@@ -234,11 +234,11 @@ def _parts(whole: StudyPage) -> list[PageSection]:
         specs = _some(study_charts.rate_of_runs(runs), study_charts.latency_of_runs(runs))
         sections.append(PageSection("Runs side by side", [], [], specs))
         if found_repeats := repeats.by_run(run_figures.sound(runs)):
-            said = [one for run, lines in found_repeats.items() for one in apart(lines, run)]
+            sentences = [one for run, lines in found_repeats.items() for one in apart(lines, run)]
             rows = [row for run, lines in found_repeats.items() for row in repeated_rows(lines, run)]
             drawn = _some(study_effects.passes(patterns(runs)))
             table = ArticleTable(REPEATED, rows, names=2)
-            sections.insert(0, PageSection("All passes together", said, [table], drawn, columns=1))
+            sections.insert(0, PageSection("All passes together", sentences, [table], drawn, columns=1))
     return sections
 
 
@@ -262,21 +262,21 @@ def _curves(found: Sequence[Curve], slo: Slo | None) -> list[PageSection]:
 def _sweep(whole: StudyPage) -> list[PageSection]:
     study = whole.study
     measured_sweep = sweep(whole.runs, study.settings)
-    said = study_sweep.sentences(measured_sweep, float(study.settings["gain_share"]))
+    sentences = study_sweep.sentences(measured_sweep, float(study.settings["gain_share"]))
     if len(measured_sweep.axes) == 1:
         specs = _some(
             *(
-                study_charts.lines_of_sweep(measured_sweep, (), what)
-                for what in (*measured_sweep.rates, "p99")
+                study_charts.lines_of_sweep(measured_sweep, (), quantity)
+                for quantity in (*measured_sweep.rates, "p99")
             )
         )
-        return [PageSection("Where to operate", said, _steps(measured_sweep), specs)]
-    sections = [PageSection("Where to operate", said, _steps(measured_sweep), [])] if said else []
+        return [PageSection("Where to operate", sentences, _steps(measured_sweep), specs)]
+    sections = [PageSection("Where to operate", sentences, _steps(measured_sweep), [])] if sentences else []
     for fixed, name in study_sweep.planes(measured_sweep):
         of = (*measured_sweep.rates, "p99")
         specs = _some(
-            *(study_charts.map_of_sweep(measured_sweep, fixed, what) for what in of),
-            *(study_charts.lines_of_sweep(measured_sweep, fixed, what) for what in of),
+            *(study_charts.map_of_sweep(measured_sweep, fixed, quantity) for quantity in of),
+            *(study_charts.lines_of_sweep(measured_sweep, fixed, quantity) for quantity in of),
         )
         sections.append(PageSection(name or "Result", [], [], specs))
     return sections
@@ -324,9 +324,11 @@ def _sheet(runs: Sequence[RunFigures]) -> list[PageSection]:
     rows = [[run, job, op, source, *values] for run, job, op, *values, source in best]
     if not rows:
         return []
-    said = "For each figure the run that came nearest to it. Units of 1000, as data sheets have them."
+    explanation = "For each figure the run that came nearest to it. Units of 1000, as data sheets have them."
     return [
-        PageSection("Against the data sheet", [said], [ArticleTable(data_sheet.HEADINGS, rows, names=4)], [])
+        PageSection(
+            "Against the data sheet", [explanation], [ArticleTable(data_sheet.HEADINGS, rows, names=4)], []
+        )
     ]
 
 
@@ -335,8 +337,8 @@ def _overlay(studies: Sequence[StudyPage]) -> PageSection:
     limits = {slo_of(whole.study) for whole in studies}
     slo = limits.pop() if len(limits) == 1 else None
     specs = [study_curve_charts.latency_of_curves(named, series, slo) for series in ("mean", "p99")]
-    said = [f"{one.name}: {sentence}" for one in named for sentence in study_curve.sentences(one)]
-    return PageSection("All curves", said, [], _some(*specs))
+    sentences = [f"{one.name}: {sentence}" for one in named for sentence in study_curve.sentences(one)]
+    return PageSection("All curves", sentences, [], _some(*specs))
 
 
 def _label(whole: StudyPage) -> str:
@@ -366,8 +368,8 @@ def _course(whole: StudyPage) -> list[Block]:
     specs = _some(*(study_charts.over_time(one) for one in study_patterns[:MAX_SMALL]))
     if not specs:
         return []
-    what = "runs" if len(study_patterns) == len(whole.runs) else "patterns"
-    few = say("report.study.first_of", count=MAX_SMALL, of=len(study_patterns), what=what)
+    unit = "runs" if len(study_patterns) == len(whole.runs) else "patterns"
+    few = say("report.study.first_of", count=MAX_SMALL, of=len(study_patterns), what=unit)
     return [
         Heading("Over time"),
         *([Paragraph(few, "soft")] if len(study_patterns) > MAX_SMALL else []),
@@ -395,14 +397,14 @@ def _runs(whole: StudyPage, directory: Path | None) -> list[Block]:
     headings = ["run", "verdict", *HEADINGS, *(["of data sheet"] if sheet else [])]
     rows = [row for run in whole.runs for row in _rows(run, _page_of(whole, run, directory), sheet=sheet)]
     known = study_matrix.told_of_runs(whole.study, whole.runs)
-    kept = [at for at, heading in enumerate(headings) if heading not in known]
-    rows = [row if len(row) == 1 else [row[at] for at in kept] for row in rows]
-    headings = [headings[at] for at in kept]
+    columns = [at for at, heading in enumerate(headings) if heading not in known]
+    rows = [row if len(row) == 1 else [row[at] for at in columns] for row in rows]
+    headings = [headings[at] for at in columns]
     names = sum(one in ("run", "verdict") for one in headings)
     blocks: list[Block] = [ArticleTable(headings, rows, names=names)] if rows else []
     blocks.append(Paragraph(RUNS_READ, "soft"))
-    said = notes(whole.study)
-    blocks += [Heading("Notes"), Bullets(said)] if said else []
+    study_notes = notes(whole.study)
+    blocks += [Heading("Notes"), Bullets(study_notes)] if study_notes else []
     return blocks
 
 

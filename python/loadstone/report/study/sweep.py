@@ -45,22 +45,22 @@ def terminal(sweep: Sweep, gain_share: float, console: Console) -> None:
         console.print(fitted(headings, rows, console.width, names=0, spare=SPARE, bold=bold), soft_wrap=True)
     else:
         for fixed, name in planes(sweep):
-            for what in (*sweep.rates, "p99", *(["sheet"] if _held_against_a_sheet(sweep) else [])):
-                console.print(Text(", ".join(filter(None, (TITLES[what], name))), "bold"))
-                console.print(fitted(*matrix(sweep, fixed, what), console.width), soft_wrap=True)
-    for said in sentences(sweep, gain_share):
-        console.print(Text(said))
+            for quantity in (*sweep.rates, "p99", *(["sheet"] if _held_against_a_sheet(sweep) else [])):
+                console.print(Text(", ".join(filter(None, (TITLES[quantity], name))), "bold"))
+                console.print(fitted(*matrix(sweep, fixed, quantity), console.width), soft_wrap=True)
+    for line in sentences(sweep, gain_share):
+        console.print(Text(line))
 
 
 def sentences(sweep: Sweep, gain_share: float) -> list[str]:
     """Say where to operate, and what nothing is said by."""
-    said = [sentence(one, gain_share) for one in sweep.advice]
+    lines = [sentence(one, gain_share) for one in sweep.advice]
     measured = sum(cell.found is not None for cell in sweep.cells)
     if measured and sweep.left_out == measured:
         return [say("report.sweep.none_valid")]
     if sweep.left_out:
-        said.append(say("report.sweep.left_out", invalid=sweep.left_out, cells=measured))
-    return said
+        lines.append(say("report.sweep.left_out", invalid=sweep.left_out, cells=measured))
+    return lines
 
 
 def sentence(advice: OperatingPoint, gain_share: float) -> str:

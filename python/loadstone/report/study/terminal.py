@@ -67,10 +67,10 @@ def summary(study: StudyRecord, runs: Sequence[RunFigures], console: Console) ->
     for run in runs:
         if run.point.error is not None:
             console.print(Text(f"{run.point.name}: {run.point.error}", "red"))
-    for said in verdicts(runs):
-        console.print(Text(said, "yellow"))
-    for said in notes(study):
-        console.print(Text(f"note: {said}"))
+    for line in verdicts(runs):
+        console.print(Text(line, "yellow"))
+    for line in notes(study):
+        console.print(Text(f"note: {line}"))
 
 
 def notes(study: StudyRecord) -> list[str]:
@@ -144,14 +144,14 @@ def reasons(runs: Sequence[RunFigures]) -> list[tuple[Kind, str, str]]:
     for run in runs:
         if run.point.verdict not in {None, "measures_storage"}:
             alike.setdefault((run.point.verdict, run.point.decided_by), []).append(run.point)
-    said = []
+    verdict_reasons = []
     for (kind, _), points in sorted(alike.items(), key=lambda item: -len(item[1])):
         names = ", ".join(point.name for point in points[:NAMED])
         more = f" and {len(points) - NAMED} more" if len(points) > NAMED else ""
         of = f" ({points[0].name})" if len(points) > 1 else ""
         why = f"{points[0].why}{of}" if points[0].why else ""
-        said.append((kind, f"{names}{more}.", why))
-    return said
+        verdict_reasons.append((kind, f"{names}{more}.", why))
+    return verdict_reasons
 
 
 def _quantities(line: repeats.RepeatedLine) -> list[tuple[str, str, repeats.RepeatedValue]]:
@@ -184,23 +184,23 @@ def _two_digits(value: float) -> float:
 
 def in_short(run: RunFigures) -> str:
     """Say a run in a line: its name, rate and latency, or what went wrong."""
-    said = [run.point.name]
+    parts = [run.point.name]
     shown = run.whole or (run.lines[0] if len(run.lines) == 1 else None)
     if run.point.error is not None:
-        said.append(run.point.error)
+        parts.append(run.point.error)
     elif shown is not None:
         rate = units.bandwidth(shown.bandwidth.value) if shown.large_blocks and shown.bandwidth else None
-        said.append(rate or f"{units.count(shown.iops.value if shown.iops else None)} IOPS")
-        said += [f"mean {units.duration(shown.mean_ns.value)}"] if shown.mean_ns else []
+        parts.append(rate or f"{units.count(shown.iops.value if shown.iops else None)} IOPS")
+        parts += [f"mean {units.duration(shown.mean_ns.value)}"] if shown.mean_ns else []
         if shown.percentiles_ns.get(99.0) is not None:
-            said.append(f"p99 {units.duration(shown.percentiles_ns[99.0])}")
+            parts.append(f"p99 {units.duration(shown.percentiles_ns[99.0])}")
         if shown.held is False:
-            said.append("RATE NOT HELD")
+            parts.append("RATE NOT HELD")
     elif not run.lines:
-        said.append("nothing was measured")
+        parts.append("nothing was measured")
     if run.point.status not in {None, "complete"}:
-        said.append(str(run.point.status))
-    return f"{said[0]}: {', '.join(said[1:])}" if said[1:] else said[0]
+        parts.append(str(run.point.status))
+    return f"{parts[0]}: {', '.join(parts[1:])}" if parts[1:] else parts[0]
 
 
 def cells(line: LineFigures) -> list[str]:

@@ -58,15 +58,15 @@ def table(title: str, histogram: Histogram, asked: str = "", layout: Layout = "5
     wide = _COUNT_WIDTH[layout]
     names = f" {'min(ms)':>8} <  {'max(ms)':>10} {'count':>{wide}} {'%%':>8} {'cum%%':>8}"
     lines = [title, f"{names}  '+': Individual%; '+-': Cumulative%", ""]
-    seen = sum(per_bucket[:first])
+    below = sum(per_bucket[:first])
     for at in range(first, last + 1):
-        share, before = 100 * per_bucket[at] / total, 100 * seen / total
-        seen += per_bucket[at]
+        share, before = 100 * per_bucket[at] / total, 100 * below / total
+        below += per_bucket[at]
         low = _ms(0 if at == 0 else bounds[at - 1])
         high = "max" if at == len(bounds) else _ms(bounds[at])
         bar = "+" * int(share * _PER_PERCENT) + "-" * int(before * _PER_PERCENT)
         lines.append(
-            f" {low:>8} < {high:>11} {per_bucket[at]:>{wide},} {share:8.4f} {100 * seen / total:8.4f}  {bar}"
+            f" {low:>8} < {high:>11} {per_bucket[at]:>{wide},} {share:8.4f} {100 * below / total:8.4f}  {bar}"
         )
     return [*lines, ""]
 

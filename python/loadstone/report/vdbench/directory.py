@@ -70,8 +70,8 @@ class Directory:
         """
         output.directory(self._out)
         output.check(self._out / Page("summary").file)
-        for there in sorted(self._out.glob("*.html")):
-            output.check(there)
+        for existing in sorted(self._out.glob("*.html")):
+            output.check(existing)
 
     def grow(self, pages: Sequence[Page]) -> None:
         """Append what is new; the first time begin the files."""
@@ -98,8 +98,8 @@ class Directory:
     def _exactly(self, page: Page) -> None:
         path, text = self._out / page.file, page.text
         file = self._files.get(page.name)
-        there = path.read_text(encoding="utf-8") if file is not None else None
-        if file is not None and there is not None and text.startswith(there):
-            file.append(text[len(there) :].encode())
+        existing = path.read_text(encoding="utf-8") if file is not None else None
+        if file is not None and existing is not None and text.startswith(existing):
+            file.append(text[len(existing) :].encode())
         else:
             output.write(path, text)

@@ -81,9 +81,9 @@ def _meaning(name: str) -> str:
     for ending, meaning in (("_std", ", standard deviation"), ("_max", ", maximum")):
         if name.endswith(ending):
             return _meaning(name.removesuffix(ending)) + meaning
-    operation, _, what = name.partition("_")
+    operation, _, quantity = name.partition("_")
     words = {"rate": "per second", "resp": "response time, milliseconds"}
-    return f"{operation}: {words[what]}"
+    return f"{operation}: {words[quantity]}"
 
 
 def _columns(

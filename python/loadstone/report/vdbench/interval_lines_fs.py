@@ -53,8 +53,8 @@ class _Group:
 
 def fitted(number: float, width: int, digits: int) -> str:
     """Write a number with as many digits as there is room for."""
-    for kept in range(digits, -1, -1):
-        text = f"{number:.{kept}f}"
+    for decimals in range(digits, -1, -1):
+        text = f"{number:.{decimals}f}"
         if len(text) <= width:
             break
     return f"{text:>{width}}"

@@ -351,8 +351,8 @@ class Counted:
         rows = rows.with_columns(pl.col("window").clip(upper_bound=max(count - 1, 0)))
         lengths = lengths_s(rows, count)
         for part in parts:
-            mine = rows.filter(pl.col("cell").is_in(list(part.cells)))
-            part.intervals = tallies(mine, lengths, self.asked)
+            part_rows = rows.filter(pl.col("cell").is_in(list(part.cells)))
+            part.intervals = tallies(part_rows, lengths, self.asked)
 
     @property
     def on_files(self) -> bool:

@@ -123,8 +123,8 @@ class LiveIntervals(Counted):
         parts = [self.whole, *self.storages, *self.workloads]
         rows, lengths = self._windows.take(upto)
         for part in parts:
-            mine = rows.filter(pl.col("cell").is_in(list(part.cells)))
-            part.intervals += tallies(mine, lengths, self.asked)
+            part_rows = rows.filter(pl.col("cell").is_in(list(part.cells)))
+            part.intervals += tallies(part_rows, lengths, self.asked)
 
     def _fill(self, parts: Sequence[PartTotals]) -> None:
         """Leave the intervals to `advance`."""

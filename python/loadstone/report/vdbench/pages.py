@@ -252,8 +252,8 @@ class Pages:
         )
 
     def _status(self, run: Counted, at: int, states: Sequence[str], *, run_too: bool = True) -> None:
-        what = f"\trd={run.facts['rd']}\tFor loops: {run.facts['loops'] or 'None'}" if run_too else ""
-        self._pages["status"].body += [f"{_stamp(run, at)}\t{state}{what}" for state in states]
+        run_words = f"\trd={run.facts['rd']}\tFor loops: {run.facts['loops'] or 'None'}" if run_too else ""
+        self._pages["status"].body += [f"{_stamp(run, at)}\t{state}{run_words}" for state in states]
 
     def _errors(self, run: Counted) -> None:
         failures = run.went_wrong

@@ -33,6 +33,6 @@ def run_line(facts: Mapping[str, str], verb: str = "Starting") -> str:
 
 def rate_words(facts: Mapping[str, str]) -> str:
     """Return how vdbench calls a rate: a number, or `Uncontrolled MAX` and its like."""
-    held = "Controlled" if facts.get("controlled") == "yes" else "Uncontrolled"
+    control = "Controlled" if facts.get("controlled") == "yes" else "Uncontrolled"
     rate = facts["iorate"]
-    return {"max": f"{held} MAX", "curve": f"{held} curve", "variable": "Variable"}.get(rate, rate)
+    return {"max": f"{control} MAX", "curve": f"{control} curve", "variable": "Variable"}.get(rate, rate)

@@ -95,12 +95,12 @@ def terminal(
         if len(one.audited.phases) < 2:
             continue
         for case, phase in zip(one.results.cases, one.audited.phases, strict=True):
-            said = phase.verdict
+            verdict = phase.verdict
             console.print(
                 Text.assemble(
                     f"  {phase.name}: {number(case)}: ",
-                    (words.headline(said), words.STYLES[said.kind]),
-                    (f" {words.confidence(said.confidence)}", "dim"),
+                    (words.headline(verdict), words.STYLES[verdict.kind]),
+                    (f" {words.confidence(verdict.confidence)}", "dim"),
                 )
             )
     _passed(passed, unrelated, console)
@@ -160,14 +160,14 @@ def _counts(one: AuditedResults) -> str:
 
 
 def _table(one: AuditedResults) -> str:
-    said = any(_author(case) for case in one.results.cases)
-    headings = (*HEADINGS, SAID) if said else HEADINGS
+    has_author = any(_author(case) for case in one.results.cases)
+    headings = (*HEADINGS, SAID) if has_author else HEADINGS
     rows = [headings, tuple("---" for _ in headings)]
     for case, phase in zip(one.results.cases, one.audited.phases, strict=True):
         verdict = phase.verdict
         kind = f"{words.headline(verdict)}, {words.confidence(verdict.confidence)}"
         row = (_cell(phase.name), number(case), kind, "<br>".join(_why(verdict)))
-        rows.append((*row, _cell(_author(case))) if said else row)
+        rows.append((*row, _cell(_author(case))) if has_author else row)
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
