@@ -119,14 +119,14 @@ def check_sides(paths: Sequence[Path]) -> None:
     """Raise `InputError` for fewer than two paths, for the same one twice and for one that is not there."""
     if len(paths) < 2:
         raise make_error(InputError, "comparison.sides.one")
-    seen: dict[Path, Path] = {}
+    path_by_resolved: dict[Path, Path] = {}
     for path in paths:
-        first = seen.get(path.resolve())
+        first = path_by_resolved.get(path.resolve())
         if first is not None:
             if first == path:
                 raise make_error(InputError, "comparison.sides.twice", path=path)
             raise make_error(InputError, "comparison.sides.same", path=path, other=first)
-        seen[path.resolve()] = path
+        path_by_resolved[path.resolve()] = path
         check_there(path)
 
 
@@ -256,8 +256,8 @@ def _alone(
             others = "no other side has" if at == 0 else f"{sides[0].name} does not have"
             called = _called(cell.first, pairs)
             yield Alone(one.name, called, f"{others} {called}")
-        if said := _not_complete(one):
-            yield Alone(one.name, one.name, said)
+        if incomplete := _not_complete(one):
+            yield Alone(one.name, one.name, incomplete)
         for passed in (skipped for skipped in one.passed if skipped.broken):
             yield Alone(one.name, passed.path.name, _not_counted(passed))
     for row in pairs:
@@ -301,14 +301,14 @@ def _patterns_of_other_loads(
 
 
 def _is_another_load(patterns: Sequence[str], differs: str) -> str:
-    said = "is another load" if len(patterns) == 1 else "are other loads"
-    return f"{said}: {differs}" if differs else said
+    predicate = "is another load" if len(patterns) == 1 else "are other loads"
+    return f"{predicate}: {differs}" if differs else predicate
 
 
 def _on_two_sides(sides: Sequence[Side]) -> Iterable[Alone]:
     for one in sides[1:]:
         for phase in one.phases:
-            same = next((mine for mine in sides[0].phases if mine.is_the_same_measurement(phase)), None)
+            same = next((first for first in sides[0].phases if first.is_the_same_measurement(phase)), None)
             if same is not None:
                 why = f"{phase.run} is the same measurement as {same.run} of {sides[0].name}"
                 yield Alone(one.name, phase.pattern, why)
@@ -317,7 +317,7 @@ def _on_two_sides(sides: Sequence[Side]) -> Iterable[Alone]:
 def _warnings(
     sides: Sequence[Side], pairs: Sequence[pairing.PatternRow], alone: Sequence[Sequence[Repeats]]
 ) -> list[str]:
-    said = []
+    warnings = []
     single = [
         one.name
         for at, one in enumerate(sides)
@@ -327,7 +327,7 @@ def _warnings(
         )
     ]
     if single:
-        said.append(
+        warnings.append(
             f"one valid run of some patterns of {', '.join(single)}: the errors are from within a run and "
             "know nothing of how much runs differ; --repeat 3 or more makes the comparison sure"
         )
@@ -338,22 +338,22 @@ def _warnings(
         if (cell := row.cells[at]) is not None and _tells_no_error(cell)
     ]
     if mute:
-        said.append(
+        warnings.append(
             f"no error is known of {_some(mute)}: a single figure cannot be compared; give several runs of it"
         )
     for (name, differs), patterns in _patterns_of_other_loads(sides, pairs).items():
-        said.append(f"{name}: {_some(patterns)} {_is_another_load(patterns, differs)}")
-    said += [f"{one.side}: {one.why}" for one in _on_two_sides(sides)]
+        warnings.append(f"{name}: {_some(patterns)} {_is_another_load(patterns, differs)}")
+    warnings += [f"{one.side}: {one.why}" for one in _on_two_sides(sides)]
     for one, cells in zip(sides, alone, strict=True):
         if cells:
             names = ", ".join(dict.fromkeys(_called(cell.first, pairs) for cell in cells))
-            said.append(f"only {one.name} has {names}")
+            warnings.append(f"only {one.name} has {names}")
     for one in sides:
-        said += [f"{one.name}: {doubt}" for doubt in one.doubts]
-        said += [f"{one.name}: {_not_counted(passed)}" for passed in one.passed]
+        warnings += [f"{one.name}: {doubt}" for doubt in one.doubts]
+        warnings += [f"{one.name}: {_not_counted(passed)}" for passed in one.passed]
         if broken := _not_complete(one):
-            said.append(f"{one.name} {broken}")
-    return said
+            warnings.append(f"{one.name} {broken}")
+    return warnings
 
 
 def _some(names: Sequence[str]) -> str:
@@ -378,8 +378,8 @@ def _tells_no_error(cell: Repeats) -> bool:
 def _held(sides: Sequence[Side]) -> str:
     clauses = []
     for one in sides:
-        held = [phase for phase in one.phases if phase.is_a_maximum or not phase.on_a_curve]
-        names = list(dict.fromkeys(f"{phase.name} ({_load(phase)})" for phase in held))
+        phases = [phase for phase in one.phases if phase.is_a_maximum or not phase.on_a_curve]
+        names = list(dict.fromkeys(f"{phase.name} ({_load(phase)})" for phase in phases))
         more = f" and {len(names) - MOST_HELD} more" if names[MOST_HELD:] else ""
         clauses.append(f"{one.name} has {', '.join(names[:MOST_HELD]) or 'none'}{more}")
     return "; ".join(clauses)

@@ -117,14 +117,14 @@ def _pair(
 
 def sound(curve: Curve) -> list[LoadPoint]:
     """Return the valid loads up to where the load itself turns back."""
-    kept: list[LoadPoint] = []
+    loads: list[LoadPoint] = []
     for load in curve.loads:
         if not load.valid:
             continue
-        if kept and load.iops.value <= kept[-1].iops.value:
+        if loads and load.iops.value <= loads[-1].iops.value:
             break
-        kept.append(load)
-    return kept
+        loads.append(load)
+    return loads
 
 
 def _maximum(curve: Curve, *, large: bool) -> Sample | None:

@@ -85,8 +85,8 @@ def effects(rows: Sequence[PatternRow], more: Sequence[Effect] = (), alpha: floa
     judged: list[Effect] = []
     sides = {at for row in rows for at in range(1, len(row.cells))} | {one.side for one in more}
     for side in sorted(sides):
-        mine = [one for at, row in enumerate(rows) for one in _of_row(at, row, side)]
-        judged += _judged([*mine, *(one for one in more if one.side == side)], alpha)
+        side_effects = [one for at, row in enumerate(rows) for one in _of_row(at, row, side)]
+        judged += _judged([*side_effects, *(one for one in more if one.side == side)], alpha)
     return sorted(judged, key=lambda one: (one.row, one.side))
 
 

@@ -57,7 +57,7 @@ def cells(side: Side, *, maxima: bool = False) -> list[Repeats]:
         if phase.on_a_curve and not (maxima and phase.is_a_maximum):
             continue
         groups.setdefault(_same(phase), []).append(phase)
-    return [Repeats(tuple(them)) for them in groups.values()]
+    return [Repeats(tuple(phases)) for phases in groups.values()]
 
 
 def _factors(phase: ComparedPhase) -> tuple[tuple[str, str], ...]:
@@ -98,7 +98,7 @@ def rows(sides: Sequence[Side]) -> tuple[list[PatternRow], list[list[Repeats]]]:
     alone: list[list[Repeats]] = []
     for other in others:
         matches = _partners(first, other)
-        partners.append({mine: other[theirs] for mine, theirs in matches.items()})
+        partners.append({first_at: other[other_at] for first_at, other_at in matches.items()})
         alone.append([cell for at, cell in enumerate(other) if at not in matches.values()])
     paired = [
         _row((cell, *(matches.get(at) for matches in partners)))
@@ -117,23 +117,24 @@ def _row(row: tuple[Repeats | None, ...]) -> PatternRow:
 def _partners(mine: Sequence[Repeats], theirs: Sequence[Repeats]) -> dict[int, int]:
     matches: dict[int, int] = {}
     for like in LIKENESS:
-        here = _unique(mine, like, set(matches))
-        there = _unique(theirs, like, set(matches.values()))
+        my_places = _unique(mine, like, set(matches))
+        their_places = _unique(theirs, like, set(matches.values()))
         matches |= {
-            here[key]: there[key]
-            for key in here
-            if key in there and _may_be_held(mine[here[key]].first, theirs[there[key]].first)
+            my_places[key]: their_places[key]
+            for key in my_places
+            if key in their_places
+            and _may_be_held(mine[my_places[key]].first, theirs[their_places[key]].first)
         }
     return matches
 
 
 def _may_be_held(one: ComparedPhase, other: ComparedPhase) -> bool:
     """Tell whether two phases did the same operations, as far as both tell: reads say nothing of writes."""
-    here, there = (
+    first_ops, other_ops = (
         {op for op, measured in phase.case.ops.items() if measured.operations or measured.iops is not None}
         for phase in (one, other)
     )
-    return not here or not there or here == there
+    return not first_ops or not other_ops or first_ops == other_ops
 
 
 def another_load(one: ComparedPhase, other: ComparedPhase) -> str | None:
@@ -145,7 +146,11 @@ def another_load(one: ComparedPhase, other: ComparedPhase) -> str | None:
         (_in_words(one.asked), _in_words(other.asked)),
         *([(f"depth {one.depth}", f"depth {other.depth}")] if one.depth and other.depth else []),
     ]
-    parts = [f"{there} in place of {here}" for here, there in loads if here != there]
+    parts = [
+        f"{other_load} in place of {first_load}"
+        for first_load, other_load in loads
+        if first_load != other_load
+    ]
     return ", ".join(parts) if parts or one.pattern != other.pattern else None
 
 
@@ -163,7 +168,7 @@ def _unique(
         key = like(cell.first)
         if at not in taken and key is not None:
             keys.setdefault(key, []).append(at)
-    return {key: them[0] for key, them in keys.items() if len(them) == 1}
+    return {key: places[0] for key, places in keys.items() if len(places) == 1}
 
 
 def _named(made: Sequence[PatternRow]) -> list[PatternRow]:
@@ -177,21 +182,21 @@ def _named(made: Sequence[PatternRow]) -> list[PatternRow]:
 
 def _told_apart(row: PatternRow, alike: Sequence[PatternRow]) -> str:
     firsts = [one.cells[0].first for one in alike if one.cells[0] is not None]
-    mine = row.cells[0]
-    assert mine is not None  # noqa: S101 - rows are the first side's
-    phase = mine.first
+    repeats = row.cells[0]
+    assert repeats is not None  # noqa: S101 - rows are the first side's
+    phase = repeats.first
     parts = []
     for name, value in phase.factors.items():
         if len({str(one.factors.get(name)) for one in firsts}) > 1:
             parts.append(f"{name.replace('_', ' ')} {value}")
-    for what, of in (
+    for label, of in (
         ("iodepth", lambda one: one.depth),
         ("", lambda one: one.label),
         ("", lambda one: ", ".join(one.names)),
         ("phase", lambda one: one.number),
     ):
         if not parts and len({of(one) for one in firsts}) == len(alike):
-            parts.append(f"{what} {of(phase)}".strip())
+            parts.append(f"{label} {of(phase)}".strip())
     if not parts:
         parts.append(f"{phase.label or ', '.join(phase.names)} {phase.number}")
     return f"{phase.pattern}, {', '.join(parts)}"

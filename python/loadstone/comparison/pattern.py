@@ -33,8 +33,8 @@ def of_job(job: JobRequest, case: Case) -> str:
     if job.operation is not None:
         return job.operation
     alone = len(case.jobs) == 1
-    mine = case.by_job.get(job.job) or (case.ops if alone else {})
-    moved: list[str] = [op for op, one in mine.items() if one.operations or one.iops is not None]
+    job_ops = case.by_job.get(job.job) or (case.ops if alone else {})
+    moved: list[str] = [op for op, one in job_ops.items() if one.operations or one.iops is not None]
     mix = _mix(job, moved)
     size = _sizes(job) or (_measured_size(case.total) if alone else "")
     order = "" if job.random_percent is None or mix == "trim" else _order(job.random_percent)

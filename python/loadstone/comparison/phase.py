@@ -124,16 +124,16 @@ class ComparedPhase:
         """
         digits = 0.0 if self.path.suffix == other.path.suffix else PRINTED
         ops = {op: measured for op, measured in self.case.ops.items() if measured.operations}
-        theirs = {op: measured for op, measured in other.case.ops.items() if measured.operations}
+        other_ops = {op: measured for op, measured in other.case.ops.items() if measured.operations}
         return (
             bool(ops)
-            and ops.keys() == theirs.keys()
+            and ops.keys() == other_ops.keys()
             and _may_be(self._block_bytes, other._block_bytes)
             and _near(self.case.seconds, other.case.seconds, digits)
             and all(
-                mine.operations == theirs[op].operations
-                and _as_long(mine.latency, theirs[op].latency, digits)
-                for op, mine in ops.items()
+                own.operations == other_ops[op].operations
+                and _as_long(own.latency, other_ops[op].latency, digits)
+                for op, own in ops.items()
             )
         )
 
@@ -194,15 +194,15 @@ def phases(
     path: Path, foreign_results: ForeignResults, point: Point | None, *, named: bool = False
 ) -> Iterator[ComparedPhase]:
     """Make the phases of one result, in their order; `named`: the name of its point means something."""
-    seen: dict[str, int] = {}
+    count_by_pattern: dict[str, int] = {}
     summary: Summary | None = foreign_results.summary
-    ours = iter(_of_summary(summary)) if summary is not None else None
+    summary_fields = iter(_of_summary(summary)) if summary is not None else None
     for case, verdict in _judged(foreign_results):
-        fields: dict[str, Any] = next(ours) if ours is not None else _of_case(case)
+        fields: dict[str, Any] = next(summary_fields) if summary_fields is not None else _of_case(case)
         if case.source == "published" and case.setup.baseline:
             continue
         words = pattern(case)
-        seen[words] = seen.get(words, 0) + 1
+        count_by_pattern[words] = count_by_pattern.get(words, 0) + 1
         yield ComparedPhase(
             run=point.name if point is not None else path.name or str(path),
             path=path,
@@ -210,7 +210,7 @@ def phases(
             pattern=words,
             verdict=verdict if verdict is not None else judge_case(case),
             case=case,
-            number=seen[words],
+            number=count_by_pattern[words],
             label=_label(point) if named else "",
             factors={} if point is None else {k: v for k, v in point.factors.items() if k != REPEAT},
             **fields,
@@ -246,12 +246,14 @@ def _label(point: Point | None) -> str:
 def _of_summary(summary: Summary) -> Iterator[dict[str, Any]]:
     jobs = summary.totals("job")
     for total in summary.totals("stage"):
-        mine = [job for job in jobs if set(job.line.streams) <= set(total.line.streams)]
+        stage_jobs = [job for job in jobs if set(job.line.streams) <= set(total.line.streams)]
         lat = total.data.latencies.get("lat") if total.data is not None else None
         yield {
             "values": measured_values.of_stage(total, {}),
             "jobs": {
-                key: value for job in mine for key, value in measured_values.of_jobs(summary, job, {}).items()
+                key: value
+                for job in stage_jobs
+                for key, value in measured_values.of_jobs(summary, job, {}).items()
             },
             "tail": tuple((1 / beyond, float(ns)) for beyond, ns in lat.histogram.tail() if beyond > 0)
             if lat is not None
@@ -281,9 +283,11 @@ def with_tails(phase: ComparedPhase) -> ComparedPhase:
         return phase
     by_stage, by_job = measured_values.tails(summary)
     total = next(one for one in summary.totals("stage") if one.line.key == phase.stage)
-    mine = [job for job in summary.totals("job") if set(job.line.streams) <= set(total.line.streams)]
+    stage_jobs = [job for job in summary.totals("job") if set(job.line.streams) <= set(total.line.streams)]
     jobs = {
-        key: value for job in mine for key, value in measured_values.of_jobs(summary, job, by_job).items()
+        key: value
+        for job in stage_jobs
+        for key, value in measured_values.of_jobs(summary, job, by_job).items()
     }
     return replace(phase, values=measured_values.of_stage(total, by_stage), jobs=jobs)
 

@@ -133,11 +133,11 @@ def _measured_before(made: Sequence[ComparedPhase], found: Sequence[ComparedPhas
 
 
 def _doubts(runs: Sequence[ComparedRun]) -> list[str]:
-    said = []
+    doubts = []
     for run in runs:
-        said += [run.summary.bundle.doubt] if run.summary.bundle.doubt else []
-        said += list(run.summary.bundle.faults)
-    return said
+        doubts += [run.summary.bundle.doubt] if run.summary.bundle.doubt else []
+        doubts += list(run.summary.bundle.faults)
+    return doubts
 
 
 class _Read:
@@ -185,8 +185,8 @@ def named(sides: Sequence[Side]) -> tuple[Side, ...]:
 
 def _told_apart(side: Side, alike: Sequence[Side]) -> str:
     others = [one.path.absolute().parts for one in alike if one is not side]
-    mine = side.path.absolute().parts
-    for count in range(2, len(mine)):
-        if all(other[-count:] != mine[-count:] for other in others):
-            return "/".join(mine[-count:])
+    path_parts = side.path.absolute().parts
+    for count in range(2, len(path_parts)):
+        if all(other[-count:] != path_parts[-count:] for other in others):
+            return "/".join(path_parts[-count:])
     return str(side.path)
