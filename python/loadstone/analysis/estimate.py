@@ -96,8 +96,8 @@ def _caution(values: NDArray[np.float64], variance: float) -> Caution:
     square = float(deviations @ deviations)
     if not square:
         return Caution(1.0, count - 1.0)
-    seen = float(deviations[1:] @ deviations[:-1]) / square
-    near = seen + (1 + 4 * seen) / count + 0.5 / math.sqrt(count)
+    correlation = float(deviations[1:] @ deviations[:-1]) / square
+    near = correlation + (1 + 4 * correlation) / count + 0.5 / math.sqrt(count)
     near = min(max(near, 0.0), MOST_CORRELATED)
     lasting = (1 + near) / (1 - near)
     wide = square / (count - 1) * lasting / (1 - min(MOST_SHARED, lasting / count))
@@ -128,6 +128,6 @@ def long_run_variance(values: NDArray[np.float64]) -> float:
     covariances = np.fft.irfft(spectrum * np.conj(spectrum), size)[:count] / count
     pairs = covariances[: count // 2 * 2].reshape(-1, 2).sum(axis=1)
     ends = np.flatnonzero(pairs <= 0)
-    kept = pairs[: ends[0]] if len(ends) else pairs
+    positive_pairs = pairs[: ends[0]] if len(ends) else pairs
     independent = float(covariances[0]) * count / (count - 1)
-    return max(independent, float(2 * kept.sum() - covariances[0]))
+    return max(independent, float(2 * positive_pairs.sum() - covariances[0]))

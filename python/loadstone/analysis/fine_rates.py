@@ -29,8 +29,8 @@ def of_stage(measurement: Measurement, line: MeasuredLine, bounds_ns: tuple[int,
     ends = [event["start_ns"] + np.cumsum(part) for event, part in zip(events, lengths, strict=True)]
     ops = [np.asarray(event["ops"], np.float64) for event in events]
     whole = FineRates(np.concatenate(ends), np.concatenate(lengths), np.concatenate(ops))
-    kept = whole.within(*bounds_ns)
+    rates = whole.within(*bounds_ns)
     for first, last in measurement.stops.left_out:
-        outside = (kept.ends_ns <= first) | (kept.ends_ns - kept.lengths_ns >= last)
-        kept = FineRates(kept.ends_ns[outside], kept.lengths_ns[outside], kept.ops[outside])
-    return kept if len(kept.ops) else None
+        outside = (rates.ends_ns <= first) | (rates.ends_ns - rates.lengths_ns >= last)
+        rates = FineRates(rates.ends_ns[outside], rates.lengths_ns[outside], rates.ops[outside])
+    return rates if len(rates.ops) else None

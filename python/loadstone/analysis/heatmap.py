@@ -28,8 +28,8 @@ def heatmap(measurement: Measurement, by: By, key: int, *, window_ns: int) -> pl
     `share` of the window's I/Os.
     """
     every = max(1, round(window_ns / measurement.plan.interval_ns))
-    mine = measurement.lines(by)[key].cells
-    wanted = frozenset[int]().union(*requested(measurement.plan, mine).values())
+    line_cells = measurement.lines(by)[key].cells
+    wanted = frozenset[int]().union(*requested(measurement.plan, line_cells).values())
     rows = measurement.rows(by).filter(pl.col("key") == key)
     placed = rows.with_columns((pl.col("interval") // every).alias("window"))
     bounds = added_up(placed, (), over="window").select("window", "start_ns", "end_ns")

@@ -239,13 +239,15 @@ class Measurement:
         A stream that did not tell its end (the run was killed) ends with its last sample.
         """
         end_events = {int(e["stream"]): e for e in self.bundle.events if e.get("type") == "stream_end"}
-        seen = {
+        sampled_spans = {
             cell: (start, end)
             for cell, start, end in self.samples.group_by("cell")
             .agg(pl.col("start_ns").min(), pl.col("end_ns").max())
             .iter_rows()
         }
-        return [self._span(index, end_events.get(index), seen) for index in range(len(self.plan.streams))]
+        return [
+            self._span(index, end_events.get(index), sampled_spans) for index in range(len(self.plan.streams))
+        ]
 
     def _span(
         self, index: int, told: dict[str, object] | None, seen: dict[int, tuple[int, int]]

@@ -125,10 +125,10 @@ def _phase(measurement: Measurement, line: MeasuredLine, found: Sequence[DataPat
     """Return the paths of one stage; None when nothing of it was measured or none of its targets has one."""
     plan, spans = measurement.plan, measurement.union(line)
     used = {plan.targets[at].path for index in line.streams for at in targets_of(plan, plan.streams[index])}
-    mine = [one for one in found if one.target in used]
-    if not mine or not spans:
+    stage_paths = [one for one in found if one.target in used]
+    if not stage_paths or not spans:
         return None
-    layers = merged_layers(mine)
+    layers = merged_layers(stage_paths)
     rows = _measured(measurement, [f"{layer.counters}." for layer in layers if layer.counters], spans)
     seconds = float(rows["dt_ns"].sum()) / 1e9 if rows.height else 0.0
     engine = _of_engine(measurement, line, _stretches(rows) or spans)
@@ -137,7 +137,7 @@ def _phase(measurement: Measurement, line: MeasuredLine, found: Sequence[DataPat
         known[layer.name] = _own(layer, rows, engine) or _above(layer, layers, known)
     random = _random(measurement, line)
     uses = [_use(layer, known[layer.name], rows, engine, random) for layer in layers]
-    gaps = dict.fromkeys(gap for one in mine for gap in one.gaps)
+    gaps = dict.fromkeys(gap for one in stage_paths for gap in one.gaps)
     jobs = [job.name for job in measurement.lines("job") if set(job.streams) & set(line.streams)]
     more = f" and {len(jobs) - MOST_NAMED} more" if len(jobs) > MOST_NAMED else ""
     return Paths(tuple(uses), tuple(gaps), seconds, ", ".join(jobs[:MOST_NAMED]) + more)
@@ -245,7 +245,7 @@ def _of_engine(
     done = {(key, op): (moved / seconds, ios / seconds) for key, op, moved, ios in sums.iter_rows()}
     return {
         names[key]: LayerTraffic(
-            *(done.get((key, op), (0.0, 0.0))[what] for what in (0, 1) for op in (READ, WRITE))
+            *(done.get((key, op), (0.0, 0.0))[column] for column in (0, 1) for op in (READ, WRITE))
         )
         for key in {key for key, _ in done}
     }

@@ -44,7 +44,7 @@ def problems(bundle: Bundle) -> list[Problem]:
             by_identity[identity].count += 1
         else:
             by_identity[identity] = problem
-    return [*(Problem("bundle", what) for what in _of_bundle(bundle)), *by_identity.values()]
+    return [*(Problem("bundle", message) for message in _of_bundle(bundle)), *by_identity.values()]
 
 
 def _of_bundle(bundle: Bundle) -> list[str]:

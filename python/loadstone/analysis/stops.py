@@ -43,9 +43,11 @@ class Stops:
             return None
         many = f"{len(self.times)} times" if len(self.times) > 1 else "once"
         lost = sum(end - begin for begin, end in self.left_out)
-        kept = f"{units.seconds(lost / 1e9)} around it are left out" if lost else "nothing is left out for it"
+        consequence = (
+            f"{units.seconds(lost / 1e9)} around it are left out" if lost else "nothing is left out for it"
+        )
         stopped = units.seconds(self.stopped_ns / 1e9)
-        return f"the load generator stood still {many}, for {stopped} in all: {kept}"
+        return f"the load generator stood still {many}, for {stopped} in all: {consequence}"
 
 
 def stops(bundle: Bundle) -> Stops:
@@ -90,15 +92,15 @@ def merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def without(spans: list[tuple[int, int]], left_out: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
     """Return spans without what is left out."""
-    kept = spans
+    remaining = spans
     for first, last in left_out:
-        kept = [
+        remaining = [
             part
-            for begin, end in kept
+            for begin, end in remaining
             for part in ((begin, min(end, first)), (max(begin, last), end))
             if part[0] < part[1]
         ]
-    return kept
+    return remaining
 
 
 def outside(left_out: tuple[tuple[int, int], ...], start: str = "start_ns", end: str = "end_ns") -> pl.Expr:

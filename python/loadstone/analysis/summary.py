@@ -159,28 +159,28 @@ class Summary:
     @cached_property
     def notes(self) -> list[RunNote]:
         """What was said before and during the run, each thing once."""
-        said = [_note(note) for note in self.bundle.notes]
-        said += [
+        run_notes = [_note(note) for note in self.bundle.notes]
+        run_notes += [
             RunNote("engine", str(event.get("text")), self._place(event))
             for event in self.bundle.events
             if event.get("type") == "note"
         ]
         cost = self.bundle.event("monitor_cost") or {}
         failed: dict[str, str] = cost.get("failed", {})
-        said += [
+        run_notes += [
             RunNote("info", say("analysis.notes.monitor", name=name, reason=why), None)
             for name, why in failed.items()
         ]
-        said += [RunNote("info", text, None) for text in watched.notes(self.bundle)]
+        run_notes += [RunNote("info", text, None) for text in watched.notes(self.bundle)]
         if spun_ns := cpu.spun_ns(self.measurement):
-            said.append(RunNote("info", say("analysis.notes.spun", spun_ns=spun_ns), None))
+            run_notes.append(RunNote("info", say("analysis.notes.spun", spun_ns=spun_ns), None))
         if self.measurement.settled.text is not None:
-            said.append(RunNote("changed", self.measurement.settled.text, None))
+            run_notes.append(RunNote("changed", self.measurement.settled.text, None))
         if self.measurement.stops.text is not None:
-            said.append(RunNote("changed", self.measurement.stops.text, None))
+            run_notes.append(RunNote("changed", self.measurement.stops.text, None))
         if (unsealed := self.bundle.unsealed) is not None:
-            said.append(RunNote("info", unsealed, None))
-        return list(dict.fromkeys(said))
+            run_notes.append(RunNote("info", unsealed, None))
+        return list(dict.fromkeys(run_notes))
 
     @property
     def started(self) -> datetime | None:

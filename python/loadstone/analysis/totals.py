@@ -90,9 +90,9 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
         parts.setdefault(int(str(key[0])), {})[int(str(key[1]))] = part
     all_totals: list[Total] = []
     for line in measurement.lines(by):
-        mine = parts.get(line.key, {})
+        op_intervals = parts.get(line.key, {})
         op_totals: dict[int, OpTotals] = {}
-        for op, part in mine.items():
+        for op, part in op_intervals.items():
             pair = (line.key, op)
             known = {kind: counts[pair] for kind, counts in histograms.items() if pair in counts}
             op_totals[op] = _stats(measurement, line, part, known, whole[pair])

@@ -384,20 +384,20 @@ def link_bits_per_s(facts: Mapping[str, Any], name: str) -> int | None:
 
 def _net(of: _Columns, facts: Mapping[str, Any]) -> Iterator[Track | None]:
     names = [name for name in of.things("net") if name not in LOOPBACK]
-    for way, words in (("rx", "received"), ("tx", "sent")):
-        columns = [name for one in names if (name := f"net.{one}.{way}_bytes") in of]
+    for direction, words in (("rx", "received"), ("tx", "sent")):
+        columns = [name for one in names if (name := f"net.{one}.{direction}_bytes") in of]
         yield of.rate(
-            f"net_{way}_bytes_per_s", f"network {words}", "bytes_per_s", "network", columns, total=True
+            f"net_{direction}_bytes_per_s", f"network {words}", "bytes_per_s", "network", columns, total=True
         )
     for one in _those_that_did_most(of, "net", names):
         bits_per_s = link_bits_per_s(facts, one)
-        for way, words in (("rx", "received"), ("tx", "sent")):
-            column = f"net.{one}.{way}_bytes"
+        for direction, words in (("rx", "received"), ("tx", "sent")):
+            column = f"net.{one}.{direction}_bytes"
             yield of.rate(
-                f"net_{one}_{way}_bytes_per_s", f"{one} {words}", "bytes_per_s", "network", [column]
+                f"net_{one}_{direction}_bytes_per_s", f"{one} {words}", "bytes_per_s", "network", [column]
             )
             if bits_per_s:
-                key, name = f"net_{one}_{way}_used_percent", f"{one} used, {words}"
+                key, name = f"net_{one}_{direction}_used_percent", f"{one} used, {words}"
                 yield of.rate(key, name, "percent", "network", [column], scale=800 / bits_per_s)
 
 
@@ -447,24 +447,24 @@ def _others(of: _Columns) -> Iterator[Track | None]:
 
 def notes(bundle: Bundle) -> list[str]:
     """Return what is to be said of how watching went."""
-    said = []
+    lines = []
     for host in hosts(bundle):
         for gap in host.gaps:
             until = f"{gap['to_ns'] / 1e9:.0f} s" if gap.get("to_ns") is not None else "the end"
-            said.append(
+            lines.append(
                 f"{host.name} was not watched from {gap['from_ns'] / 1e9:.0f} s to {until}: {gap['why']}"
             )
         if host.rows.height == 0 and not host.gaps:
-            said.append(f"{host.name} gave no rates: the run was shorter than two samples")
+            lines.append(f"{host.name} gave no rates: the run was shorter than two samples")
         account = host.account or {}
         offset_ns, error_ns = account.get("clock_offset_ns"), account.get("clock_error_ns")
         if offset_ns is not None and error_ns is not None and abs(offset_ns) > error_ns + FAR_OFF_NS:
-            way = "ahead" if offset_ns > 0 else "behind"
-            said.append(
-                f"the clock of {host.name} is {units.duration(abs(offset_ns))} {way} (known to "
+            direction = "ahead" if offset_ns > 0 else "behind"
+            lines.append(
+                f"the clock of {host.name} is {units.duration(abs(offset_ns))} {direction} (known to "
                 f"{units.duration(error_ns)}): times in its logs differ, those of its rows do not"
             )
-    return said
+    return lines
 
 
 def span_ns(measurement: Measurement) -> tuple[int, int]:

@@ -70,9 +70,9 @@ def knee(places: Sequence[CurvePoint]) -> Knee | None:
     drawn = []
     for _ in range(DRAWS):
         order = load + load_error * chance.standard_normal(len(load))
-        held = latency * np.exp(latency_error / latency * chance.standard_normal(len(load)))
-        kept = np.concatenate([[True], np.diff(np.maximum.accumulate(order)) > 0])
-        place = _best(order[kept], held[kept]) if kept.sum() >= MIN_POINTS else None
+        drawn_latency = latency * np.exp(latency_error / latency * chance.standard_normal(len(load)))
+        rises = np.concatenate([[True], np.diff(np.maximum.accumulate(order)) > 0])
+        place = _best(order[rises], drawn_latency[rises]) if rises.sum() >= MIN_POINTS else None
         drawn.append(best[0] if place is None else place[0])
     low, high = (float(edge) for edge in np.percentile(drawn, (2.5, 97.5)))
     for left_out in range(1, len(load) - 1):
@@ -83,12 +83,12 @@ def knee(places: Sequence[CurvePoint]) -> Knee | None:
 
 
 def _rising(places: Sequence[CurvePoint]) -> list[CurvePoint]:
-    kept: list[CurvePoint] = []
+    points: list[CurvePoint] = []
     for place in places:
-        if kept and place.load <= kept[-1].load:
+        if points and place.load <= points[-1].load:
             break
-        kept.append(place)
-    return kept
+        points.append(place)
+    return points
 
 
 def _best(load: NDArray[np.float64], latency: NDArray[np.float64]) -> tuple[float, float] | None:

@@ -64,8 +64,8 @@ def steady(values: Sequence[float]) -> SteadyCheck:
     steps = np.arange(ROUNDS) - (ROUNDS - 1) / 2
     slope = float(steps @ (last - mean)) / float(steps @ steps)
     slope_share = abs(slope) * (ROUNDS - 1) / mean
-    held = range_share <= MAX_RANGE and slope_share <= MAX_SLOPE
-    return SteadyCheck(range_share, slope_share, held, trend_p(series))
+    is_steady = range_share <= MAX_RANGE and slope_share <= MAX_SLOPE
+    return SteadyCheck(range_share, slope_share, is_steady, trend_p(series))
 
 
 def rounds(values: Sequence[float], count: int = ROUNDS) -> list[float]:
@@ -76,8 +76,8 @@ def rounds(values: Sequence[float], count: int = ROUNDS) -> list[float]:
     length = len(values) // count
     if not length:
         return []
-    kept = np.asarray(values, np.float64)[-length * count :]
-    return [float(mean) for mean in kept.reshape(count, length).mean(axis=1)]
+    newest = np.asarray(values, np.float64)[-length * count :]
+    return [float(mean) for mean in newest.reshape(count, length).mean(axis=1)]
 
 
 def steady_from(values: Sequence[float]) -> int | None:
@@ -134,10 +134,10 @@ def _correction(series: NDArray[np.float64]) -> float:
     lags = np.arange(1, count)
     autocorrelations = np.array([float(deviations[:-lag] @ deviations[lag:]) / whole for lag in lags])
     chance = NORMAL.inv_cdf(1 - LAG_LEVEL / 2) / math.sqrt(count)
-    kept = np.where(np.abs(autocorrelations) > chance, autocorrelations, 0.0)
+    significant = np.where(np.abs(autocorrelations) > chance, autocorrelations, 0.0)
     # Only up to the first lag that may be chance: later ones are mostly noise.
-    ends = np.flatnonzero(kept == 0)
+    ends = np.flatnonzero(significant == 0)
     if len(ends):
-        kept[ends[0] :] = 0.0
+        significant[ends[0] :] = 0.0
     weights = (count - lags) * (count - lags - 1) * (count - lags - 2)
-    return max(1.0, 1 + 2 / (count * (count - 1) * (count - 2)) * float(weights @ kept))
+    return max(1.0, 1 + 2 / (count * (count - 1) * (count - 2)) * float(weights @ significant))

@@ -57,7 +57,7 @@ def patterns(runs: Sequence[RunFigures], *, alike: bool = False) -> list[StudyPa
     for run in runs:
         if run.point.role != PREPARED and run.lines:
             groups.setdefault("" if alike else base_name(run), []).append(run)
-    return [one for name, them in groups.items() for one in _of_runs(name, them)]
+    return [one for name, group in groups.items() for one in _of_runs(name, group)]
 
 
 def base_name(run: RunFigures) -> str:

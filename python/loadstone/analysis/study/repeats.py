@@ -127,7 +127,7 @@ def by_run(runs: Sequence[RunFigures]) -> dict[str, list[RepeatedLine]]:
         number = run.point.factors.get(REPEAT)
         if number is not None:
             passes.setdefault(run.point.name.removesuffix(f" {REPEAT} {number}"), []).append(run)
-    lines_by_run = {name: lines(them) for name, them in passes.items() if len(them) > 1}
+    lines_by_run = {name: lines(run_passes) for name, run_passes in passes.items() if len(run_passes) > 1}
     return {name: its for name, its in lines_by_run.items() if its}
 
 

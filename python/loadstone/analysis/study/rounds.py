@@ -53,15 +53,15 @@ class Rounds:
 
 def rounds(runs: Sequence[RunFigures], settings: Mapping[str, Any]) -> Rounds | None:
     """Read a study of rounds; None when no round was finished."""
-    said = settings["rounds"]
-    quantity, every = str(said["quantity"]), int(said["every"])
+    rule = settings["rounds"]
+    quantity, every = str(rule["quantity"]), int(rule["every"])
     parts: dict[str, list[RunFigures]] = {}
     for run in runs:
         number = run.point.factors.get(FACTOR)
         if isinstance(number, int):
             parts.setdefault(run.point.name.removeprefix(f"round-{number} "), []).append(run)
     cells = tuple(_cell(name, round_runs, quantity) for name, round_runs in parts.items())
-    tracked = next((cell for cell in cells if cell.name == said["tracks"] and cell.values), None)
+    tracked = next((cell for cell in cells if cell.name == rule["tracks"] and cell.values), None)
     if tracked is None:
         return None
     last = max(tracked.values)

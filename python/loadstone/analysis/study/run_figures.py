@@ -100,7 +100,7 @@ class RunFigures:
 
 def sound(runs: Sequence[RunFigures]) -> list[RunFigures]:
     """Return what of some runs may be built upon: their valid lines; runs without one are left out."""
-    kept = [
+    valid_parts = [
         replace(
             one,
             whole=one.whole if one.valid else None,
@@ -108,7 +108,7 @@ def sound(runs: Sequence[RunFigures]) -> list[RunFigures]:
         )
         for one in runs
     ]
-    return [one for one in kept if one.lines]
+    return [one for one in valid_parts if one.lines]
 
 
 def run(point: Point, summary: Summary | None) -> RunFigures:
@@ -142,8 +142,8 @@ def _verdicts(point: Point, summary: Summary) -> dict[int, Kind | None]:
         return verdicts  # A run that was killed has no result: all of it is what its study says.
     if len(kinds) == len(stages):
         for stage, kind in zip(stages, kinds, strict=True):
-            mine = (job for job in jobs if set(job.line.streams) <= set(stage.line.streams))
-            verdicts |= dict.fromkeys((job.line.key for job in mine), kind)
+            stage_jobs = (job for job in jobs if set(job.line.streams) <= set(stage.line.streams))
+            verdicts |= dict.fromkeys((job.line.key for job in stage_jobs), kind)
     return verdicts
 
 
