@@ -106,19 +106,19 @@ def _believed(
     # A disk of the storage that was busy all the time answers the question: the rest comes after it.
     busy = next((f"{cause.text} " for cause in verdict.causes if cause.rule == "storage_disk"), "")
     if not tried:
-        said = say("verdict.explained.untried", it=it, remaining=len(remain), checks=checks, names=names)
-        return {"sentences": busy + said}
+        sentences = say("verdict.explained.untried", it=it, remaining=len(remain), checks=checks, names=names)
+        return {"sentences": busy + sentences}
     sure = round(measures, 2)
     if measures >= belief.AGREED:
         says = weighed[0].explanation.says
-        said = say("verdict.explained.agreed", it=it, checks=checks, probes=tried, says=says)
-        return {"sentences": busy + said, "confidence": sure}
+        sentences = say("verdict.explained.agreed", it=it, checks=checks, probes=tried, says=says)
+        return {"sentences": busy + sentences, "confidence": sure}
     key = "left" if measures >= EVEN else "open"
-    said = say(f"verdict.explained.{key}", it=it, probes=tried, remaining=len(remain), names=names)
-    said = " ".join([said, *(say("verdict.explained.unsettled", what=one) for one in unsettled)])
+    sentences = say(f"verdict.explained.{key}", it=it, probes=tried, remaining=len(remain), names=names)
+    sentences = " ".join([sentences, *(say("verdict.explained.unsettled", what=one) for one in unsettled)])
     if measures >= EVEN:
-        return {"sentences": busy + said, "confidence": sure}
-    return {"kind": "cannot_tell", "confidence": round(1 - measures, 2), "sentences": said}
+        return {"sentences": busy + sentences, "confidence": sure}
+    return {"kind": "cannot_tell", "confidence": round(1 - measures, 2), "sentences": sentences}
 
 
 def of_phases(every: Sequence[Verdict], deciding: Verdict) -> dict[str, Any]:

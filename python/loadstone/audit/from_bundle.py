@@ -234,16 +234,16 @@ def _probe_command(measurement: Measurement, line: MeasuredLine, probed: Probed 
         words = ["rerun", str(bundle.path.absolute()), *consent]
     option = "--budget" if words[0] == "probe" else "--probe"
     # A bundle is never written over: the next run gets a directory of its own.
-    kept = [
+    arguments = [
         word
         for before, word in zip(["", *words], words, strict=False)
         if before not in ("--out", "--budget") and not word.startswith(("--out", option))
     ]
     if not can:
         again = [] if words[0] == "rerun" else [f"--repeat={AGAIN}"]
-        return shlex.join(["loadstone", *kept, *again])
+        return shlex.join(["loadstone", *arguments, *again])
     probe_option = option if probed is None else f"{option}={MORE * probed.budget_s:g}s"
-    return shlex.join(["loadstone", *kept, probe_option])
+    return shlex.join(["loadstone", *arguments, probe_option])
 
 
 def _name(jobs: list[Total], total: Total) -> str:
@@ -286,15 +286,15 @@ def _again(measurement: Measurement, line: MeasuredLine) -> bool | None:
     plan = measurement.plan
     first = min(measurement.stages_of(line), default=0)
     before = [stream for stream in plan.streams if plan.workers[stream.worker].stage < first]
-    mine = {
+    sequences = {
         own_sequence
         for index in line.streams
         if (own_sequence := sequence(plan, plan.streams[index])) is not None
     }
-    if mine & {sequence(plan, stream) for stream in before}:
+    if sequences & {sequence(plan, stream) for stream in before}:
         return True
-    kept = measurement.bundle.environment.get("same_sequence")
-    return None if kept is None else bool(kept)
+    same_sequence = measurement.bundle.environment.get("same_sequence")
+    return None if same_sequence is None else bool(same_sequence)
 
 
 def _declared(made: Summary, case: shape.Case) -> shape.Case:
@@ -377,11 +377,11 @@ def _requests(made: Summary, jobs: Sequence[Total]) -> tuple[shape.JobRequest, .
     requests = []
     for line in (total.line for total in jobs):
         units = sorted({plan.cells[cell].unit for cell in line.cells})
-        mine = dict.fromkeys(number_of[unit] for unit in units if unit in number_of)
+        job_numbers = dict.fromkeys(number_of[unit] for unit in units if unit in number_of)
         streams = [plan.streams[index] for index in line.streams]
         due = DueRates(_due(made, line, "ops"), _due(made, line, "bytes"))
         requests.append(
-            request(line.name, [workload_jobs[number] for number in mine], planned(plan, streams), due)
+            request(line.name, [workload_jobs[number] for number in job_numbers], planned(plan, streams), due)
         )
     return tuple(requests)
 

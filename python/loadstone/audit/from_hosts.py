@@ -47,12 +47,12 @@ def _beside(made: Summary, name: str) -> list[shape.LoadBeside]:
     """Return the loads of the other hosts on the kernel of this one."""
     record = made.bundle.hosts
     parts = {part.name: part for part in record.hosts} if record is not None else {}
-    mine = parts[name]
+    own_part = parts[name]
     return [
         load
         for other, one in made.by_host.items()
-        if other != name and mine.kernel is not None and parts[other].kernel == mine.kernel
-        for load in loads(one, parts[other].shift_ns - mine.shift_ns)
+        if other != name and own_part.kernel is not None and parts[other].kernel == own_part.kernel
+        for load in loads(one, parts[other].shift_ns - own_part.shift_ns)
     ]
 
 
@@ -108,7 +108,7 @@ def _has_rate(job: shape.JobRequest) -> bool:
 def _shared(made: Summary, one: SharedSeen) -> shape.SharedByHosts:
     record = made.bundle.hosts
     plan = made.measurement.plan
-    seen: dict[object, set[str]] = {}
+    hosts_by_sequence: dict[object, set[str]] = {}
     for part in record.hosts if record is not None else ():
         path = one.paths.get(part.name)
         for stream in plan.streams[part.first_stream : part.first_stream + part.streams]:
@@ -119,13 +119,13 @@ def _shared(made: Summary, one: SharedSeen) -> shape.SharedByHosts:
                 else None
             )
             if own_sequence is not None:
-                seen.setdefault(repr(own_sequence), set()).add(part.name)
+                hosts_by_sequence.setdefault(repr(own_sequence), set()).add(part.name)
     return shape.SharedByHosts(
         path=next(iter(one.paths.values())),
         hosts=tuple(one.paths),
         written=one.written,
         divided=one.divided,
-        same_addresses=any(len(hosts) > 1 for hosts in seen.values()),
+        same_addresses=any(len(hosts) > 1 for hosts in hosts_by_sequence.values()),
     )
 
 

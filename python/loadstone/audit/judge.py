@@ -152,10 +152,10 @@ def as_found(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
     if nothing is not None:
         return verdict
     evidence = AfterProbes.of(verdict, case)
-    kept = [_unless_refuted(cause, evidence) for cause in causes]
-    if kept != causes:
-        kept.sort(key=lambda cause: (_weight(cause), -cause.confidence))
-        verdict = _verdict(case.name, kept, missing, tuple(checked))
+    remaining_causes = [_unless_refuted(cause, evidence) for cause in causes]
+    if remaining_causes != causes:
+        remaining_causes.sort(key=lambda cause: (_weight(cause), -cause.confidence))
+        verdict = _verdict(case.name, remaining_causes, missing, tuple(checked))
         verdict = verdict.model_copy(update={"layers": case.layers, "time": case.time})
     return with_explanations(verdict, case, evidence)
 
@@ -207,19 +207,19 @@ def judge(cases: Sequence[Case], rules: Sequence[Rule] = RULES) -> Audited:
     alike = len(many) == len(phases)
     least = "verdict.sentence.all_least" if kind == "measures_storage" else "verdict.sentence.all_most"
     where = least if alike else "verdict.sentence.some"
-    said = worst.verdict
+    worst_verdict = worst.verdict
     verdict = Verdict(
-        kind=said.kind,
-        limited_by=said.limited_by,
-        confidence=said.confidence,
-        sentences=say(where, worst=len(many), phases=len(phases), sentences=said.sentences),
+        kind=worst_verdict.kind,
+        limited_by=worst_verdict.limited_by,
+        confidence=worst_verdict.confidence,
+        sentences=say(where, worst=len(many), phases=len(phases), sentences=worst_verdict.sentences),
         causes=tuple(sorted(causes, key=lambda cause: (_weight(cause), -cause.confidence))),
         missing=tuple(one for phase in phases for one in phase.verdict.missing),
         checked=tuple(rule.name for rule in rules if rule.name in clear),
         advice=tuple(dict.fromkeys(text for one in phases for text in one.verdict.advice)),
-        layers=said.layers,
-        time=said.time,
-        **of_phases([one.verdict for one in phases], said),
+        layers=worst_verdict.layers,
+        time=worst_verdict.time,
+        **of_phases([one.verdict for one in phases], worst_verdict),
     )
     return Audited(verdict=verdict, phases=phases)
 
@@ -296,8 +296,8 @@ def _verdict(
         sentences = f"{first} {deciding.text}"
     elif essential:
         kind, confidence = "cannot_tell", 0.9
-        what = "; ".join(dict.fromkeys(one.what for one in essential))
-        sentences = say("verdict.sentence.unknown", it=it, reasons=what)
+        reasons = "; ".join(dict.fromkeys(one.what for one in essential))
+        sentences = say("verdict.sentence.unknown", it=it, reasons=reasons)
         advice += [one.remedy for one in essential if one.remedy]
     else:
         kind = "measures_storage"

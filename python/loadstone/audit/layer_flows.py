@@ -85,11 +85,11 @@ def flows(
             uppers = [_Expected(_flow_of([asked]), upper="the job")]
         expected = _together(uppers)
         flow = _counted(layer, host)
-        held = [_held(flow, expected, op, seconds) for op in ("read", "write")]
-        layer_flows.append(_row(layer, flow, expected, seconds, held[0], held[1]))
+        agreements = [_held(flow, expected, op, seconds) for op in ("read", "write")]
+        layer_flows.append(_row(layer, flow, expected, seconds, agreements[0], agreements[1]))
         # What was counted is what the next layer gets, whatever was expected here.
-        given = _Expected(flow, upper=layer.name) if flow is not None else expected
-        handed[layer.name] = given.below(layer)
+        handed_down = _Expected(flow, upper=layer.name) if flow is not None else expected
+        handed[layer.name] = handed_down.below(layer)
     return tuple(layer_flows)
 
 

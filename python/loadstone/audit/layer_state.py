@@ -56,8 +56,8 @@ def facts(layer: Layer) -> State:
     for name in ("compression", "deduplication", "encryption"):
         value = layer_facts.get(name)
         if value and value not in ("off", "none", "no"):
-            said = state.say(f"{name} {value}")
-            state.reduces = state.reduces or (said if name != "encryption" else None)
+            statement = state.say(f"{name} {value}")
+            state.reduces = state.reduces or (statement if name != "encryption" else None)
     return state
 
 

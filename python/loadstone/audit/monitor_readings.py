@@ -64,8 +64,8 @@ def total(host: pl.DataFrame | None, *columns: str) -> float | None:
     """Return the sum of columns over all rows, None when none of them is there."""
     if host is None:
         return None
-    there = set(host.columns)
-    values = [host[name] for name in columns if name in there]
+    known_columns = set(host.columns)
+    values = [host[name] for name in columns if name in known_columns]
     if all(one.null_count() == len(one) for one in values):
         return None
     return float(sum(cast("float", one.sum()) for one in values))

@@ -141,7 +141,7 @@ def _carriers(facts: dict[str, Any], layers: DataPath | None) -> tuple[str, ...]
 def _nearest(path: DataPath) -> tuple[str, ...]:
     """Return the first counted layers on every way down from the target."""
     counters: dict[str, None] = {}
-    waiting, seen = [path.layers[0]], {path.layers[0].name}
+    waiting, visited = [path.layers[0]], {path.layers[0].name}
     while waiting:
         layer = waiting.pop(0)
         if layer.counters is not None and layer.counters.startswith(COUNTED):
@@ -149,8 +149,8 @@ def _nearest(path: DataPath) -> tuple[str, ...]:
             continue
         for name in layer.below:
             below = path.layer(name)
-            if below is not None and name not in seen:
-                seen.add(name)
+            if below is not None and name not in visited:
+                visited.add(name)
                 waiting.append(below)
     return tuple(counters)
 

@@ -112,8 +112,8 @@ def of_phase(
     for host in watched.hosts(measurement.bundle):
         rows = watched.within(host.rows, bounds_ns)
         tracks = {one.key: one for one in watched.tracks(rows, host.facts)}
-        mine = own_disks if host.same_host else frozenset[str]()
-        hosts.append(Watched(host.name, host.kind, host.facts, rows, host.same_host, tracks, mine))
+        disks_of_job = own_disks if host.same_host else frozenset[str]()
+        hosts.append(Watched(host.name, host.kind, host.facts, rows, host.same_host, tracks, disks_of_job))
     return tuple(hosts)
 
 

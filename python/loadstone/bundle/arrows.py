@@ -227,11 +227,11 @@ def _table(header: bytes, messages: list[bytes], schema: pl.Schema, path: Path) 
 
 def exactly(table: pl.DataFrame, schema: pl.Schema, path: Path) -> pl.DataFrame:
     """Return the columns of a schema. Raises `BundleError` when one is missing or has another type."""
-    there = table.schema
+    types = table.schema
     for name, kind in schema.items():
-        column_type = there.get(name)
+        column_type = types.get(name)
         if column_type != kind:
-            what = (
+            difference = (
                 say("bundle.samples.missing")
                 if column_type is None
                 else say("bundle.samples.type", found=str(column_type))
@@ -241,7 +241,7 @@ def exactly(table: pl.DataFrame, schema: pl.Schema, path: Path) -> pl.DataFrame:
                 "bundle.samples.column",
                 path=path,
                 name=repr(name),
-                found=what,
+                found=difference,
                 expected=str(kind),
             )
     return table.select(schema.names())

@@ -37,15 +37,15 @@ def sequence(plan: Plan, stream: Stream) -> tuple[object, ...] | None:
 
 def same_sequence(plan: Plan, directory: Path, own: Path) -> list[str]:
     """Return the names of runs in a directory that share a sequence of addresses with a Plan."""
-    mine = {
+    sequences = {
         stream_sequence for stream in plan.streams if (stream_sequence := sequence(plan, stream)) is not None
     }
-    if not mine or not directory.is_dir():
+    if not sequences or not directory.is_dir():
         return []
-    kept = [path for path in directory.glob(f"*/{layout.PLAN}") if path.parent != own]
-    kept = [path for path in kept if path.stat().st_size <= MOST_BYTES]
-    newest = sorted(kept, key=lambda path: path.stat().st_mtime, reverse=True)[:MOST]
-    return sorted(path.parent.name for path in newest if mine & _sequences(path))
+    plans = [path for path in directory.glob(f"*/{layout.PLAN}") if path.parent != own]
+    plans = [path for path in plans if path.stat().st_size <= MOST_BYTES]
+    newest = sorted(plans, key=lambda path: path.stat().st_mtime, reverse=True)[:MOST]
+    return sorted(path.parent.name for path in newest if sequences & _sequences(path))
 
 
 def _sequences(path: Path) -> set[tuple[object, ...]]:

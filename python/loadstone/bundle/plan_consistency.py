@@ -22,9 +22,9 @@ MOST_STAGES = 1 << 20
 
 def contradiction(plan: Plan) -> str | None:
     """Return the first reference to something the Plan does not have, in words; None when there is none."""
-    for what, index, held in _references(plan):
-        if index >= held:
-            return f"{what} {index} does not exist: there are {held}"
+    for reference, index, count in _references(plan):
+        if index >= count:
+            return f"{reference} {index} does not exist: there are {count}"
     if not plan.streams or not plan.cells:
         return "it has no streams or no cells"
     if not 0 < plan.interval_ns <= TEN_YEARS_NS:

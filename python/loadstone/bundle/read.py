@@ -250,9 +250,9 @@ class Bundle:
                 possible &= pl.col(name).is_not_null()
         impossible = wrong = 0
         for piece in self._pieces("samples.arrows", needed):
-            kept = piece.filter(possible)
-            right, mended = tables.mended(kept.select(columns))
-            impossible += piece.height - kept.height
+            possible_rows = piece.filter(possible)
+            right, mended = tables.mended(possible_rows.select(columns))
+            impossible += piece.height - possible_rows.height
             wrong += mended
             yield right
         if impossible:

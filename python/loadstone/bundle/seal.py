@@ -105,8 +105,8 @@ def differences(directory: Path, document: Mapping[str, Any], manifest: Manifest
     """Return in words what is not as it was when the bundle was sealed, the manifest first."""
     changes = own_difference(document, layout.MANIFEST, required=True)
     sealed_files = manifest.files or {}
-    for name, said in sealed_files.items():
-        changes += _of_file(directory, name, said)
+    for name, member_seal in sealed_files.items():
+        changes += _of_file(directory, name, member_seal)
     return changes + [f"{name} was added" for name in _added(directory, sealed_files)]
 
 
@@ -116,9 +116,9 @@ def begun_differences(directory: Path, document: Mapping[str, Any], manifest: Ma
     What is missing may never have been written: its readers tell.
     """
     changes = own_difference(document, layout.MANIFEST, required=False)
-    for name, said in manifest.begun.items():
+    for name, member_seal in manifest.begun.items():
         if members.exists(directory, name):
-            changes += _of_file(directory, name, said)
+            changes += _of_file(directory, name, member_seal)
     return changes
 
 
@@ -129,17 +129,17 @@ def sealed(data: bytes) -> dict[str, Any]:
 
 def differs(directory: Path, document: Mapping[str, Any], manifest: Manifest, name: str) -> bool:
     """Tell whether the manifest or one member is not as it was when the bundle was sealed."""
-    said = (manifest.files or {}).get(name)
+    member_seal = (manifest.files or {}).get(name)
     altered = own_difference(document, layout.MANIFEST, required=True)
-    return bool(altered) or said is None or any(_of_file(directory, name, said))
+    return bool(altered) or member_seal is None or any(_of_file(directory, name, member_seal))
 
 
 def own_difference(document: Mapping[str, Any], name: str, *, required: bool) -> list[str]:
     """Return how a document differs from what it was hashed as; an old one need not have a hash."""
-    said = document.get(DIGEST)
-    if said is None:
+    own_digest = document.get(DIGEST)
+    if own_digest is None:
         return [f"{name} lost its own hash"] if required else []
-    return [] if said == digest(document) else [f"{name} was altered"]
+    return [] if own_digest == digest(document) else [f"{name} was altered"]
 
 
 def _of_file(directory: Path, name: str, said: Sealed) -> Iterator[str]:

@@ -209,9 +209,9 @@ def _altered(path: Path, study: StudyRecord, document: Mapping[str, Any]) -> lis
     """Return in words what of the study itself is not as it was written; runs answer for themselves."""
     altered = seal.own_difference(document, STUDY, required=True)
     result = {} if study.result_seal is None else {layout.RESULT: study.result_seal}
-    for name, said in (study.input_seals | result).items():
+    for name, member_seal in (study.input_seals | result).items():
         try:
-            if seal.hash_of(path, name)[1] != said:
+            if seal.hash_of(path, name)[1] != member_seal:
                 altered.append(f"{name} was altered")
         except BundleError as error:
             altered.append(error.message.removeprefix(f"{path}{os.sep}"))

@@ -118,12 +118,12 @@ class BundleWriter:
         """Return where it is now; None: it was removed."""
         if self._held not in self._files:
             return self._directory
-        held = os.fstat(self._held)
+        held_stat = os.fstat(self._held)
         now = Path(os.readlink(f"/proc/self/fd/{self._held}"))  # noqa: PTH115 # a link of procfs
         for path in (self._directory, now):
             with contextlib.suppress(OSError):
-                there = path.stat()
-                if (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino):
+                path_stat = path.stat()
+                if (path_stat.st_dev, path_stat.st_ino) == (held_stat.st_dev, held_stat.st_ino):
                     return path
         return None
 
@@ -303,19 +303,19 @@ def _gone(directory: Path) -> BundleError:
 
 
 def _check(directory: Path) -> None:
-    there = directory.absolute()
+    ancestor = directory.absolute()
     try:
         if directory.is_dir() and any(directory.iterdir()):
             raise make_error(BundleError, "bundle.directory.not_empty", directory=directory)
-        while not there.exists() and there != there.parent:
-            there = there.parent
-        if there.is_dir():
+        while not ancestor.exists() and ancestor != ancestor.parent:
+            ancestor = ancestor.parent
+        if ancestor.is_dir():
             # Asking for permission is not enough: root has it on file systems that take no files.
-            with tempfile.TemporaryFile(dir=there):
+            with tempfile.TemporaryFile(dir=ancestor):
                 return
-        why, hint = say("bundle.directory.no_directory", path=there), say("bundle.remedy.eacces")
+        why, hint = say("bundle.directory.no_directory", path=ancestor), say("bundle.remedy.eacces")
     except OSError as error:
-        why, hint = f"{there}: {error.strerror}", remedy(error)
+        why, hint = f"{ancestor}: {error.strerror}", remedy(error)
     raise make_error(BundleError, "bundle.directory.not_written", hint=hint, directory=directory, reason=why)
 
 

@@ -103,11 +103,11 @@ def run(words: Sequence[str]) -> int:
     try:
         result = app(list(words))
     except CycloptsError as error:
-        said = str(error)
+        reason = str(error)
         if isinstance(error, UnusedCliTokensError):
             more = ", ".join(map(repr, error.unused_tokens or ()))
-            said = say("cli.option.too_many", verb=words[0], more=more)
-        raise InputError(said, where=Where("command line"), hint=_hint(words)) from error
+            reason = say("cli.option.too_many", verb=words[0], more=more)
+        raise InputError(reason, where=Where("command line"), hint=_hint(words)) from error
     return result if isinstance(result, int) else exitcodes.DONE
 
 

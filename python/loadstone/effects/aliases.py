@@ -27,7 +27,7 @@ def aliased(table: Observations, studied: Sequence[StudiedMetric]) -> list[tuple
     for one in studied:
         for term, others in one.model.design.unknown:
             pairs += [(other, one.model.design.name(term)) for other in others]
-    kept: dict[tuple[str, ...], tuple[str, str]] = {}
+    unique_pairs: dict[tuple[str, ...], tuple[str, str]] = {}
     for pair in pairs:
-        kept.setdefault(tuple(sorted(pair)), pair)
-    return list(kept.values())
+        unique_pairs.setdefault(tuple(sorted(pair)), pair)
+    return list(unique_pairs.values())

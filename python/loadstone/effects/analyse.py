@@ -91,9 +91,9 @@ def _recommendations(
     table: Observations, studied: Sequence[StudiedMetric], alpha: float, effects: Sequence[LevelEffect]
 ) -> Iterator[Recommendation]:
     for pattern in runs_of.patterns(table):
-        mine = [one for one in studied if one.runs.pattern == pattern]
-        models = {one.runs.metric: one.model for one in mine}
-        rows = {one.runs.metric: one.runs.rows for one in mine}
+        of_pattern = [one for one in studied if one.runs.pattern == pattern]
+        models = {one.runs.metric: one.model for one in of_pattern}
+        rows = {one.runs.metric: one.runs.rows for one in of_pattern}
         for aim in table.aims:
             recommendation = recommend(pattern, aim, table.factors, models=models, rows=rows, alpha=alpha)
             of_aim = [one for one in effects if (one.pattern, one.metric) == (pattern, aim.metric)]

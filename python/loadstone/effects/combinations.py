@@ -23,14 +23,14 @@ def cell_values(table: Observations, one: StudiedMetric) -> Iterator[CellValue]:
     """Return the value of each combination that was asked for; why, where there is none."""
     requested_rows = [row for row in table.rows if row.pattern == one.runs.pattern]
     for levels in designs.cells(table.factors, requested_rows):
-        mine = [row for row in requested_rows if dict(row.levels) == levels]
+        cell_rows = [row for row in requested_rows if dict(row.levels) == levels]
         used = [row for row in one.runs.rows if dict(row.levels) == levels]
         contrast = one.model.design.cell(levels) if used else None
         known = known_of(one.model, contrast)
         ends = known.interval() if known is not None else None
         why = None
         if not used:
-            reasons = list(dict.fromkeys(row.invalid.rstrip(".") for row in mine if row.invalid))
+            reasons = list(dict.fromkeys(row.invalid.rstrip(".") for row in cell_rows if row.invalid))
             why = (
                 say("effects.no_data.cell", reasons="; ".join(reasons))
                 if reasons
@@ -41,7 +41,7 @@ def cell_values(table: Observations, one: StudiedMetric) -> Iterator[CellValue]:
             metric=one.runs.metric,
             levels=levels,
             runs=len(used),
-            left_out=len(mine) - len(used),
+            left_out=len(cell_rows) - len(used),
             value=None if known is None else math.exp(known.log),
             low=None if ends is None else math.exp(ends[0]),
             high=None if ends is None else math.exp(ends[1]),

@@ -341,17 +341,17 @@ def _with_time(levels: _Factorial, rows: Sequence[Observation]) -> Design:
     blocked = in_blocks.shape[1] > count
     time = line_of(rows)
     full_matrix, line = in_blocks, None
-    taken: DriftTaken = "blocks" if blocked else "nothing"
+    drift_taken: DriftTaken = "blocks" if blocked else "nothing"
     within, alone = (_inflation(one, time, terms) for one in (in_blocks, matrix))
     worst, worst_alone = (max(one.values(), default=1.0) for one in (within, alone))
     follows = {at for at, factor in within.items() if factor >= FOLLOWS_TIME}
     never: set[int] = set()
     if len(rows) - in_blocks.shape[1] >= FREEDOM_FOR_LINE and worst <= MAX_INFLATION:
         full_matrix, line = np.hstack([in_blocks, time]), in_blocks.shape[1]
-        taken = "blocks_and_line" if blocked else "line"
+        drift_taken = "blocks_and_line" if blocked else "line"
     elif worst > MAX_INFLATION >= worst_alone and len(rows) - count - 1 >= MIN_FREEDOM:
         # The same order in every block: only from block to block can time be told from the levels.
-        full_matrix, line, taken = np.hstack([matrix, time]), count, "line"
+        full_matrix, line, drift_taken = np.hstack([matrix, time]), count, "line"
     else:
         never = {at for at in follows if not blocked or within[at] > MAX_INFLATION}
     return Design(
@@ -361,7 +361,7 @@ def _with_time(levels: _Factorial, rows: Sequence[Observation]) -> Design:
         terms=terms,
         nuisance=tuple(range(count, full_matrix.shape[1])),
         line=line,
-        taken_out=taken,
+        taken_out=drift_taken,
         blocks=len({row.block for row in rows}),
         unknown=levels.unknown,
         pooled=levels.pooled,

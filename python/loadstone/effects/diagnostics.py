@@ -110,8 +110,8 @@ def _medians(scaled: Numbers, group: NDArray[np.int64]) -> Numbers:
     """Return for each run the median absolute residual of its level."""
     sizes, medians = np.abs(scaled), np.empty_like(scaled)
     for one in np.unique(group):
-        mine = group == one
-        medians[:, mine] = np.maximum(np.median(sizes[:, mine], axis=1, keepdims=True), NO_ROOM)
+        in_level = group == one
+        medians[:, in_level] = np.maximum(np.median(sizes[:, in_level], axis=1, keepdims=True), NO_ROOM)
     return medians
 
 

@@ -22,13 +22,13 @@ def drifts_found(studied: Sequence[StudiedMetric], alpha: float) -> list[DriftFo
     drifts = []
     for one, p in zip(studied, ps, strict=True):
         change = one.drift.change
-        said = p if not one.runs.again or change is None else change.p
+        deciding_p = p if not one.runs.again or change is None else change.p
         drifts.append(
             DriftFound(
                 pattern=one.runs.pattern,
                 metric=one.runs.metric,
                 change=None if change is None else change.ratio(p),
-                found=None if said is None else said < alpha,
+                found=None if deciding_p is None else deciding_p < alpha,
                 taken_out=one.model.design.taken_out,
                 confounded=list(one.model.design.cannot_part),
                 why=one.drift.why,

@@ -126,12 +126,12 @@ def cluster_error(
     columns = []
     variance = 0.0
     for plot in np.unique(plots):
-        mine = np.flatnonzero(plots == plot)
-        sizes, vectors = np.linalg.eigh(fitted.maker[np.ix_(mine, mine)])
+        of_plot = np.flatnonzero(plots == plot)
+        sizes, vectors = np.linalg.eigh(fitted.maker[np.ix_(of_plot, of_plot)])
         scale = np.where(sizes > 1e-8, 1 / np.sqrt(np.maximum(sizes, 1e-8)), 0.0)
-        adjusted = (vectors * scale) @ (vectors.T @ weights[mine])
-        variance += float(adjusted @ fitted.residuals[mine]) ** 2
-        columns.append(fitted.maker[:, mine] @ adjusted)
+        adjusted = (vectors * scale) @ (vectors.T @ weights[of_plot])
+        variance += float(adjusted @ fitted.residuals[of_plot]) ** 2
+        columns.append(fitted.maker[:, of_plot] @ adjusted)
     inner = np.array(columns) @ np.array(columns).T
     whole = float(np.trace(inner))
     if whole <= NO_ROOM * float(weights @ weights):

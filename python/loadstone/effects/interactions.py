@@ -34,7 +34,7 @@ def interaction(
     alpha, margin, each = limits
     first, second = (table.factors[at].name for at in pair.factors)
     largest = max(pair.contrasts, key=lambda found: _clearness(found[2]), default=None)
-    said = p if not one.runs.again else pair.p
+    deciding_p = p if not one.runs.again else pair.p
     aliases = aliases_of(one, pair.factors, table)
     known = pair.p is not None
     least = power.smallest(lambda size: _found(pair, size, each)) if known else None
@@ -42,7 +42,7 @@ def interaction(
         pattern=one.runs.pattern,
         metric=one.runs.metric,
         factors=(first, second),
-        found=None if said is None else said < alpha,
+        found=None if deciding_p is None else deciding_p < alpha,
         p=p,
         raw_p=pair.p,
         largest=None

@@ -52,9 +52,9 @@ def recommend(
     start = {one.name: one.levels[0] for one in factors}
     if start in good:
         # Nothing is shown to be better than what was there before: it stays.
-        kept = next(one for one in candidates if one.levels == start)
+        start_mean = next(one for one in candidates if one.levels == start)
         good = [best.levels if levels == start else levels for levels in good]
-        best = kept
+        best = start_mean
     known = start != best.levels and any(dict(row.levels) == start for row in rows[aim.metric])
     return Recommendation(
         pattern=pattern,
@@ -87,9 +87,9 @@ def _within_limit(
     if limited is None:
         return [], say("effects.choice.no_limit_data", limit_metric=limited_by)
     has = [one.levels for one in _measured(limited, rows[aim.limit_metric])]
-    kept = [one for one in found if one.levels in has and _keeps(limited, one.levels, aim.limit_at_most)]
+    within = [one for one in found if one.levels in has and _keeps(limited, one.levels, aim.limit_at_most)]
     limit = value(aim.limit_at_most, aim.limit_metric)
-    return kept, say("effects.choice.none_keeps", limit_metric=limited_by, limit_value=limit)
+    return within, say("effects.choice.none_keeps", limit_metric=limited_by, limit_value=limit)
 
 
 def without_choice(recommendation: Recommendation) -> Recommendation:

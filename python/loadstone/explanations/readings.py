@@ -113,8 +113,8 @@ class Probed(FrozenModel):
 
     def without(self, names: frozenset[str]) -> Probed:
         """Return the same without readings of these names."""
-        kept = [_without(one, names) for one in self.tried]
-        return self.model_copy(update={"tried": tuple(kept)})
+        tried = [_without(one, names) for one in self.tried]
+        return self.model_copy(update={"tried": tuple(tried)})
 
     def beside_others(self, taken: float | None) -> Probed:
         """Return the same with the doubt that others on the CPUs cast on each reading.
@@ -122,8 +122,8 @@ class Probed(FrozenModel):
         `taken`: the part of a rate that they could take while the run itself measured.
         """
         apart = _apart([one for one in self.tried if _contended(one, taken)])
-        kept = [_beside_others(one, taken, apart) for one in self.tried]
-        return self.model_copy(update={"tried": tuple(kept)})
+        tried = [_beside_others(one, taken, apart) for one in self.tried]
+        return self.model_copy(update={"tried": tuple(tried)})
 
 
 def _contended(tried: Tried, taken: float | None) -> bool:
@@ -148,16 +148,16 @@ def _beside_others(tried: Tried, taken: float | None, apart: float) -> Tried:
         doubt = math.hypot(doubt, drift / math.sqrt(2))
     # The run lies further back than the other end of a probe.
     doubts = {name: math.hypot(doubt, apart) for name in AGAINST_RUN} if _contended(tried, taken) else {}
-    kept = _without(tried, names).readings
+    trusted = _without(tried, names).readings
     readings = tuple(
         one
         if one.name in NO_RATES
         else one.model_copy(update={"error": math.hypot(one.error, doubts.get(one.name, doubt))})
-        for one in kept
+        for one in trusted
     )
     return tried.model_copy(update={"readings": readings})
 
 
 def _without(tried: Tried, names: frozenset[str]) -> Tried:
-    kept = tuple(one for one in tried.readings if one.name not in names)
-    return tried.model_copy(update={"readings": kept})
+    readings = tuple(one for one in tried.readings if one.name not in names)
+    return tried.model_copy(update={"readings": readings})

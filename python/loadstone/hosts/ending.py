@@ -114,8 +114,8 @@ class HostsRunKnown:
             return HostsEnding("failed", exitcodes.FAILED, self._failed(wrong, parts))
         if self.phases.stopping == "user" or any(part.status == "interrupted" for part in parts):
             if self.phases.stopping == "late":
-                what, names = "stopped" if self.phases.begun else "refusal", ", ".join(self.phases.late)
-                late = RunError(say(f"hosts.late.{what}", names=names), hint=say("hosts.late.hint"))
+                outcome, names = "stopped" if self.phases.begun else "refusal", ", ".join(self.phases.late)
+                late = RunError(say(f"hosts.late.{outcome}", names=names), hint=say("hosts.late.hint"))
                 return HostsEnding("failed", exitcodes.FAILED, late)
             return HostsEnding("interrupted", exitcodes.INTERRUPTED, None)
         ended = [self.hosts[part.name].ended or {} for part in parts]

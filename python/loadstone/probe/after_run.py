@@ -95,8 +95,8 @@ def base_from(measurement: Measurement, budget_s: float) -> Base | None:
 
 
 def _taken(bundle: Bundle) -> float | None:
-    taken = contention.of_bundle(bundle)
-    return None if taken is None else round(taken.share, 4)
+    contended = contention.of_bundle(bundle)
+    return None if contended is None else round(contended.share, 4)
 
 
 def _closely(measurement: Measurement, line: MeasuredLine, figures: Figures) -> Figures:

@@ -119,9 +119,9 @@ def of_stages(samples: pl.DataFrame, begins_ns: Mapping[int, int | None]) -> dic
     lengths, ops = (windows[name].to_numpy().astype(np.float64) for name in ("length_ns", "ops"))
     stages = windows["stage"].to_numpy()
     stage_figures = {
-        int(row["stage"]): _figures(row, ops[mine], lengths[mine] / 1e9)
+        int(row["stage"]): _figures(row, ops[in_stage], lengths[in_stage] / 1e9)
         for row in whole.iter_rows(named=True)
-        for mine in (stages == row["stage"],)
+        for in_stage in (stages == row["stage"],)
     }
     return {stage: figures for stage, figures in stage_figures.items() if figures is not None}
 

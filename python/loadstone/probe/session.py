@@ -167,9 +167,9 @@ def probe(
     """
     offered, left = offers(base)
     tried: list[Tried] = _of_the_run(base)
-    if offered and (seen := look(base)) is not None:
-        tried.append(seen)
-        tell(f"{seen.name}: {seen.result}")
+    if offered and (before_probes := look(base)) is not None:
+        tried.append(before_probes)
+        tell(f"{before_probes.name}: {before_probes.result}")
     began, ended, number = clock(), NOTHING_LEFT, 0
     while offered:
         so_far = Probed(stage=base.stage, budget_s=base.budget_s, tried=tuple(tried), left_out=(), ended="")

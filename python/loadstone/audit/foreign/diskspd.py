@@ -59,8 +59,8 @@ def _case(span: ET.Element, asked: ET.Element | None, name: str) -> shape.Case:
         else ()
     )
     parts: dict[shape.Op, shape.OpMeasurement] = {}
-    for op, what in (("read", "Read"), ("write", "Write")):
-        measurement = _direction(span, what, seconds)
+    for op, label in (("read", "Read"), ("write", "Write")):
+        measurement = _direction(span, label, seconds)
         if measurement is not None:
             parts["read" if op == "read" else "write"] = measurement
     title = ", ".join(job.job for job in jobs[:3]) or name

@@ -71,7 +71,7 @@ def case(jobs: Sequence[FioJob], asked: tuple[shape.JobRequest, ...], notes: lis
         total=reader.added(parts) if parts else shape.OpMeasurement(),
         ops=ops,
         seconds=max(seconds, default=None),
-        by_job={name: added(mine) for name, mine in by_name.items()},
+        by_job={name: added(named_jobs) for name, named_jobs in by_name.items()},
         targets=fio_options.targets(asked),
         flush=_flushes(jobs),
         most_outstanding=_most_outstanding(jobs),
@@ -86,13 +86,13 @@ def case(jobs: Sequence[FioJob], asked: tuple[shape.JobRequest, ...], notes: lis
 
 def of_storage(path: Path, cases: Sequence[shape.Case], notes: list[str]) -> tuple[shape.Case, ...]:
     """Leave out phases that loaded no storage. Raises InputError when there is no other."""
-    kept = [case for case in cases if not all(job.backend in NO_STORAGE for job in case.jobs)]
-    left_out = sorted({job.backend or "" for case in cases if case not in kept for job in case.jobs})
-    if not kept:
+    storage_cases = [case for case in cases if not all(job.backend in NO_STORAGE for job in case.jobs)]
+    left_out = sorted({job.backend or "" for case in cases if case not in storage_cases for job in case.jobs})
+    if not storage_cases:
         raise reader.no_storage(path, "no_storage", engines=", ".join(left_out))
     if left_out:
         notes.append(f"jobs that load no storage are left out: ioengine {', '.join(left_out)}")
-    return reader.with_siblings(kept)
+    return reader.with_siblings(storage_cases)
 
 
 def _most_outstanding(jobs: Sequence[FioJob]) -> float | None:

@@ -225,8 +225,8 @@ def _results(path: Path, root: dict[str, Any], entries: list[_Entry]) -> reader.
     if len(cases) == 1:
         cases = [fio_disks.with_traffic(cases[0], fio_disks.of_json(root.get("disk_util")))]
     version = str(root.get("fio version", "fio"))[:32]
-    kept = fio_case.of_storage(path, cases, notes)
-    return reader.ForeignResults(f"fio JSON ({version})", kept, notes=tuple(dict.fromkeys(notes)))
+    storage_cases = fio_case.of_storage(path, cases, notes)
+    return reader.ForeignResults(f"fio JSON ({version})", storage_cases, notes=tuple(dict.fromkeys(notes)))
 
 
 def _together(groups: list[list[_Entry]]) -> list[list[_Entry]]:

@@ -115,8 +115,8 @@ def read(path: Path) -> reader.ForeignResults:
         fio_disks.with_traffic(_case(jobs, output.asked, notes), alone.get(group, ()))
         for group, jobs in groups.items()
     ]
-    kept = fio_case.of_storage(path, cases, notes)
-    return reader.ForeignResults(f"fio text ({output.version})", kept, notes=tuple(notes))
+    storage_cases = fio_case.of_storage(path, cases, notes)
+    return reader.ForeignResults(f"fio text ({output.version})", storage_cases, notes=tuple(notes))
 
 
 @dataclass(slots=True)

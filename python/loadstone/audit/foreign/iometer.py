@@ -140,21 +140,21 @@ def _bandwidth(row: dict[str, str], what: str) -> float | None:
 
 
 def _measured(row: dict[str, str], op: shape.Op) -> shape.OpMeasurement | None:
-    what = _NAMES[op]
-    iops = _column(row, f"{what} IOps")
+    label = _NAMES[op]
+    iops = _column(row, f"{label} IOps")
     if not iops:
         return None
-    count = _column(row, f"{what} I/Os")
+    count = _column(row, f"{label} I/Os")
     moved = _column(row, "Bytes Read" if op == "read" else "Bytes Written")
     return shape.OpMeasurement(
         operations=None if count is None else int(count),
         bytes=None if moved is None else int(moved),
-        errors=reader.whole(row.get(f"{what} Errors")),
+        errors=reader.whole(row.get(f"{label} Errors")),
         iops=reader.figure(iops),
-        bandwidth=reader.figure(_bandwidth(row, what)),
+        bandwidth=reader.figure(_bandwidth(row, label)),
         latency=_latency(
-            _column(row, f"Average {what} Response Time"),
-            _column(row, f"Maximum {what} Response Time"),
+            _column(row, f"Average {label} Response Time"),
+            _column(row, f"Maximum {label} Response Time"),
             count,
         ),
     )

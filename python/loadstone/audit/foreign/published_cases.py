@@ -54,9 +54,9 @@ def _cells(document: Published, matrix: Matrix) -> list[shape.Case]:
     cases = []
     for row in matrix.row:
         for index, column in enumerate(matrix.column):
-            given = {key: _cell(row, key, index) for key in ("iops", "bandwidth", "latency")}
-            if any(value not in (None, ()) for value in given.values()):
-                figures = published.PublishedFigures(**given, author_says=row.author_says)
+            cell_figures = {key: _cell(row, key, index) for key in ("iops", "bandwidth", "latency")}
+            if any(value not in (None, ()) for value in cell_figures.values()):
+                figures = published.PublishedFigures(**cell_figures, author_says=row.author_says)
                 name = f"{row.name}: {column.name}"
                 load = _load(matrix, column, row)
                 cases.append(_case(document, name, load, figures, None, row=row.name))
@@ -210,9 +210,9 @@ def _targets(load: dict[str, Any], system: System | None) -> tuple[shape.TargetS
 
 def _drives(document: Published, system: System | None) -> str | None:
     """Return the name of the system that the drives are called after, so that layouts can be compared."""
-    seen = set()
-    while system is not None and system.same_drives_as is not None and system.name not in seen:
-        seen.add(system.name)
+    visited = set()
+    while system is not None and system.same_drives_as is not None and system.name not in visited:
+        visited.add(system.name)
         system = next(one for one in document.system if one.name == system.same_drives_as)
     return system.name if system else None
 

@@ -63,8 +63,8 @@ def read(path: Path) -> reader.ForeignResults:
     if not runs and totals_file is not None:
         runs = list(vdbench_tables.printed(totals_file))
     if not runs:
-        said = f": {'; '.join(notes)}" if notes else ""
-        raise reader.wrong(path, "no_average", said=said)
+        reasons = f": {'; '.join(notes)}" if notes else ""
+        raise reader.wrong(path, "no_average", said=reasons)
     parameters = vdbench_parameters.read(path / PARAMETERS) if file_kind.is_file(path / PARAMETERS) else None
     if parameters is None:
         notes.append("there is no parmfile.html: targets and openflags are not known")

@@ -147,8 +147,8 @@ class _Flat:
             self.notes.append(f"{run} ended in its first interval, so that its average is of nothing")
             self._intervals = []
             return
-        kept = [one for one in self._intervals if _between(one["Interval"], first, last)]
-        self.runs.append(AveragedRun(row, self._start(run), first, last, kept))
+        intervals = [one for one in self._intervals if _between(one["Interval"], first, last)]
+        self.runs.append(AveragedRun(row, self._start(run), first, last, intervals))
         self._intervals = []
 
     def _start(self, run: str) -> Started:

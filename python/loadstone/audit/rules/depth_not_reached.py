@@ -43,13 +43,13 @@ def _judge(case: Case) -> Answer:
 
 def _outstanding(case: Case, asked: int) -> Answer:
     """Look at how many the generator kept, then at how many were at the device."""
-    kept = _kept(case)
-    short = kept is not None and kept < SHORT * asked * loaded_share(case)
+    inflight = _kept(case)
+    short = inflight is not None and inflight < SHORT * asked * loaded_share(case)
     # At a rate that the source does not tell of, fewer are outstanding than may be.
     if short and any(job.paced is None for job in case.jobs):
         return cannot_tell("audit.depth_not_reached.inflight")
-    if kept is not None and short and (case.source == "bundle" or case.most_outstanding is not None):
-        return (_not_kept(case, asked, kept),)
+    if inflight is not None and short and (case.source == "bundle" or case.most_outstanding is not None):
+        return (_not_kept(case, asked, inflight),)
     above = above_device(case)
     if above is None or _may_wait_elsewhere(case, asked):
         return cannot_tell("audit.depth_not_reached.inflight")

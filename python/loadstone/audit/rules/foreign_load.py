@@ -102,13 +102,13 @@ def _beside(case: Case) -> Finding | None:
 
 def _of_our_hosts(case: Case, part: Layer, carriers: set[str]) -> float:
     """Return the bytes that other hosts of the run on this machine moved on the disk's other partitions."""
-    theirs = {
+    partitions = {
         layer.counters
         for load in case.beside
         for layer in load.layers
         if layer.kind == "partition" and layer.below == part.below and layer.counters not in carriers
     }
-    columns = [f"{name}.{op}_bytes" for name in theirs for op in ("read", "write")]
+    columns = [f"{name}.{op}_bytes" for name in partitions for op in ("read", "write")]
     return monitor_readings.total(case.host, *columns) or 0.0
 
 
@@ -159,8 +159,8 @@ def _over_files(case: Case) -> bool:
 
 def _bytes(traffic: CarrierTraffic, *, own: bool, moved: bool = False) -> tuple[float, float]:
     table = traffic.moved if moved else traffic.asked
-    kept = [table["read"]] if own else [table["read"], table["write"]]
-    return sum(one.bytes for one in kept), sum(one.ios for one in kept)
+    op_traffic = [table["read"]] if own else [table["read"], table["write"]]
+    return sum(one.bytes for one in op_traffic), sum(one.ios for one in op_traffic)
 
 
 def _finding(case: Case, traffic: CarrierTraffic, asked: float, excess: float) -> Finding:

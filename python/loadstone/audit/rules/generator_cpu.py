@@ -117,8 +117,8 @@ def _waited(case: Case) -> Finding | None:
 
 def _workers(known: pl.DataFrame) -> float:
     """Return how many threads did I/O on average: what all of them waited is shared among them."""
-    mine = [name for name in known.columns if WORKER.fullmatch(name)]
-    there_s = sum(monitor_readings.seconds(known.drop_nulls(name)) for name in mine)
+    worker_columns = [name for name in known.columns if WORKER.fullmatch(name)]
+    there_s = sum(monitor_readings.seconds(known.drop_nulls(name)) for name in worker_columns)
     return max(1.0, there_s / monitor_readings.seconds(known))
 
 
@@ -206,10 +206,10 @@ def _taken(case: Case) -> Finding | None:
     """Look at the part of all processors' time that the host of a guest used for others."""
     columns = case.host.columns if case.host is not None else []
     whole = monitor_readings.total(case.host, *(name for name in columns if WHOLE.fullmatch(name)))
-    taken = monitor_readings.total(case.host, "cpu.all.steal_ns")
-    if not whole or taken is None or taken < STOLEN * whole:
+    steal_ns = monitor_readings.total(case.host, "cpu.all.steal_ns")
+    if not whole or steal_ns is None or steal_ns < STOLEN * whole:
         return None
-    share = taken / whole
+    share = steal_ns / whole
     text = say("audit.generator_cpu.stolen.text", steal_share=share, limit_share=STOLEN)
     return _with_waiting(case, _finding(text, 0.8, {"steal_share": round(share, 4)}, sure=False))
 

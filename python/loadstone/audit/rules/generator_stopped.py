@@ -33,7 +33,7 @@ def _judge(case: Case) -> Answer:
     share = stopped_ns / 1e9 / (case.seconds + stopped_ns / 1e9) if case.seconds else 0.0
     kept_out = case.stops_left_out
     stolen = _stolen(case)
-    said = [
+    sentences = [
         say(
             "audit.generator_stopped.stops.text",
             stops=len(case.stops),
@@ -44,12 +44,12 @@ def _judge(case: Case) -> Answer:
         say("audit.generator_stopped.left_out.text" if kept_out else "audit.generator_stopped.counted.text"),
     ]
     if stolen > STOLEN:
-        said.append(say("audit.generator_stopped.stolen.text", steal_share=stolen, limit_share=STOLEN))
+        sentences.append(say("audit.generator_stopped.stolen.text", steal_share=stolen, limit_share=STOLEN))
     findings = (
         Finding(
             effect="suspect" if kept_out else "not_valid",
             confidence=0.9 if share > MUCH or not kept_out else 0.8,
-            text=" ".join(said),
+            text=" ".join(sentences),
             evidence={
                 "stops": len(case.stops),
                 "stopped_ns": stopped_ns,

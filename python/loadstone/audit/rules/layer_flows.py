@@ -54,7 +54,7 @@ def _of(case: Case, layer: LayerFlow) -> Finding | None:
         return None
     kinds = ((effect, confidence) for word, effect, confidence in KINDS if word in str(layer.why))
     effect, confidence = next(kinds, ("note", 0.6))
-    given = layer.given_by or "the layer above"
+    upper = layer.given_by or "the layer above"
     return Finding(
         effect="note" if _off(layer) < SMALL else effect,
         confidence=confidence,
@@ -62,13 +62,13 @@ def _of(case: Case, layer: LayerFlow) -> Finding | None:
             "audit.layer_flows.moved.text",
             layer=layer.name,
             moved=_sizes(layer.read_bytes, layer.write_bytes),
-            given_by=given,
+            given_by=upper,
             expected=_sizes(layer.expected_read_bytes, layer.expected_write_bytes),
             why=layer.why,
         ),
         evidence={
             "layer": layer.name,
-            "given_by": given,
+            "given_by": upper,
             "read_bytes": round(layer.read_bytes or 0),
             "expected_read_bytes": round(layer.expected_read_bytes or 0),
             "write_bytes": round(layer.write_bytes or 0),
@@ -82,8 +82,8 @@ def _of(case: Case, layer: LayerFlow) -> Finding | None:
 
 def _unseen(case: Case, layer: LayerFlow) -> Finding | None:
     """Doubt a layer that keeps data in memory and under which nobody counted what arrived."""
-    held = any(one.given_by == layer.name and one.agrees is not None for one in case.layers)
-    if CACHED_BELOW not in layer.state or held:
+    counted_below = any(one.given_by == layer.name and one.agrees is not None for one in case.layers)
+    if CACHED_BELOW not in layer.state or counted_below:
         return None
     return Finding(
         effect="suspect",
@@ -133,15 +133,15 @@ def _advice(why: str) -> str:
 
 def _state(layer: LayerFlow) -> Finding | None:
     """Tell a state that changes what a number means, though the bytes add up."""
-    said = next((one for one in layer.state if one.startswith(STATES)), None)
-    if said is None:
+    state = next((one for one in layer.state if one.startswith(STATES)), None)
+    if state is None:
         return None
     return Finding(
         effect="limited",
         confidence=0.8,
-        text=say("audit.layer_flows.state.text", layer=layer.name, state=said),
-        evidence={"layer": layer.name, "state": said},
-        advice=say(f"audit.layer_flows.{'misaligned' if 'misaligned' in said else 'incomplete'}.advice"),
+        text=say("audit.layer_flows.state.text", layer=layer.name, state=state),
+        evidence={"layer": layer.name, "state": state},
+        advice=say(f"audit.layer_flows.{'misaligned' if 'misaligned' in state else 'incomplete'}.advice"),
         layer=layer.name,
     )
 

@@ -63,10 +63,10 @@ def _known(case: Case, use: CeilingUse) -> Answer:
 
 def _over(use: CeilingUse, case: Case) -> Finding:
     # On this host other rules count what passed a cache, and a link's rate may be a hypervisor's word.
-    here = case.source == "bundle"
+    on_this_host = case.source == "bundle"
     return Finding(
-        effect="suspect" if here else "not_valid",
-        confidence=0.5 if here else 0.9,
+        effect="suspect" if on_this_host else "not_valid",
+        confidence=0.5 if on_this_host else 0.9,
         text=(
             say(
                 "audit.link_ceiling.over.text",
@@ -184,12 +184,12 @@ def _same_system(case: Case) -> Sequence[Case]:
 
 
 def _same_bandwidth(case: Case, other: Case) -> bool:
-    mine, its = case.total.bandwidth, other.total.bandwidth
+    own_bandwidth, its = case.total.bandwidth, other.total.bandwidth
     return (
-        mine is not None
+        own_bandwidth is not None
         and its is not None
-        and mine.value > 0
-        and abs(its.value - mine.value) <= SAME * mine.value
+        and own_bandwidth.value > 0
+        and abs(its.value - own_bandwidth.value) <= SAME * own_bandwidth.value
     )
 
 
@@ -203,14 +203,14 @@ def _witness(case: Case, use: CeilingUse) -> Case | None:
 
 def _difference(case: Case, other: Case) -> str:
     """Return how the I/Os of two cases differ, empty when they do not."""
-    mine, its = case.jobs[:1], other.jobs[:1]
-    if not mine or not its:
+    own_jobs, its = case.jobs[:1], other.jobs[:1]
+    if not own_jobs or not its:
         return ""
-    sizes = [max(job.block_bytes, default=0) for job in (*mine, *its)]
+    sizes = [max(job.block_bytes, default=0) for job in (*own_jobs, *its)]
     if all(sizes) and max(sizes) >= 2 * min(sizes):
         factor = max(sizes) / min(sizes)
         return f"blocks {factor:.0f} times as {'large' if sizes[1] > sizes[0] else 'small'}"
-    shares = [job.random_percent for job in (*mine, *its)]
+    shares = [job.random_percent for job in (*own_jobs, *its)]
     if None not in shares and abs((shares[0] or 0.0) - (shares[1] or 0.0)) >= 50:
         return "random addresses" if (shares[1] or 0.0) > (shares[0] or 0.0) else "addresses in order"
     return ""

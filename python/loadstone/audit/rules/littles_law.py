@@ -49,31 +49,33 @@ def _by_littles_law(case: Case) -> Answer:
         return cannot_tell("audit.littles_law.numbers")
     outstanding = case.queue_depth or case_queries.outstanding(case)
     if outstanding is None:
-        mine = case.source != "bundle" and not any(job.rate_iops or job.rate_bytes_per_s for job in case.jobs)
-        return cannot_tell("audit.littles_law.outstanding") if mine or not case.jobs else NotMine()
+        matters = case.source != "bundle" and not any(
+            job.rate_iops or job.rate_bytes_per_s for job in case.jobs
+        )
+        return cannot_tell("audit.littles_law.outstanding") if matters or not case.jobs else NotMine()
     flushing = case_queries.flushing(case)
-    seen = case.total.iops.value * latency.mean_ns / 1e9 + flushing
+    inflight = case.total.iops.value * latency.mean_ns / 1e9 + flushing
     evidence: dict[str, float | int | str] = {
         "iops": case.total.iops.value,
         "mean_latency_ns": latency.mean_ns,
         "outstanding_asked": outstanding,
-        "outstanding_by_littles_law": round(seen, 2),
+        "outstanding_by_littles_law": round(inflight, 2),
         "latency_expected_ns": 1e9 * outstanding / case.total.iops.value,
     }
     if flushing:
         evidence["flushes_outstanding"] = round(flushing, 2)
-    off = abs(seen - outstanding) / outstanding
-    if off <= TOLERANCE or (case.queue_depth is not None and abs(seen - outstanding) <= PRINTED):
-        return (_agree(seen, outstanding, evidence),) if case.source == "published" else Clear()
-    short = seen < outstanding
-    if short and (case.source == "bundle" or (case.source in ONE_PLACE and seen > WRONG * outstanding)):
+    off = abs(inflight - outstanding) / outstanding
+    if off <= TOLERANCE or (case.queue_depth is not None and abs(inflight - outstanding) <= PRINTED):
+        return (_agree(inflight, outstanding, evidence),) if case.source == "published" else Clear()
+    short = inflight < outstanding
+    if short and (case.source == "bundle" or (case.source in ONE_PLACE and inflight > WRONG * outstanding)):
         # Both are measured there in one place: what is short is the depth, another rule's business.
         return Clear()
     # At a rate fewer are outstanding than may be; and what fio's outputs call slat may be waiting for a turn.
     unsaid = case.source in ONE_PLACE and any(job.paced is None for job in case.jobs)
     if unsaid and (short or case.source == "fio"):
         return cannot_tell("audit.littles_law.paced")
-    return (_disagreement(case, seen, outstanding, evidence, latency.mean_ns),)
+    return (_disagreement(case, inflight, outstanding, evidence, latency.mean_ns),)
 
 
 def _disagreement(

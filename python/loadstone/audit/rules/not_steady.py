@@ -149,14 +149,14 @@ def _levels(fine: timeline.LoadTimeline) -> str | None:
 
 def _ramp(rounds: timeline.LoadTimeline) -> str | None:
     """Return in words whether only the first or the last round is out of line."""
-    for at, inner, said in (
+    for at, inner, key in (
         (0, rounds.values[1:], "audit.not_steady.start.text"),
         (-1, rounds.values[:-1], "audit.not_steady.end.text"),
     ):
         middle, width = float(np.median(inner)), float(np.ptp(inner))
         off = abs(float(rounds.values[at]) - middle)
         if width <= 2 * AGREE * middle and off > max(OUTSIDE * middle, OUT_OF_RANGE * width):
-            return say(said)
+            return say(key)
     return None
 
 

@@ -25,12 +25,12 @@ def _judge(case: Case) -> Answer:
     layer = case_queries.reducing(case)
     if not case_queries.does(case, "write"):
         return _read_only(case, layer)
-    reducible_jobs = [(job, what) for job in case.jobs if (what := reducible(job)) is not None]
+    reducible_jobs = [(job, contents) for job in case.jobs if (contents := reducible(job)) is not None]
     if any(job.payload is None and case_queries.job_does(job, "write") for job in case.jobs):
         return cannot_tell("audit.reducible_payload.written", essential=layer is not None)
     if not reducible_jobs:
         return Clear()
-    return tuple(_written(case, job, what, layer) for job, what in reducible_jobs)
+    return tuple(_written(case, job, contents, layer) for job, contents in reducible_jobs)
 
 
 def reducible(job: JobRequest) -> str | None:

@@ -41,15 +41,15 @@ def _drive_rate(case: Case) -> float | None:
 
 def _same_load(case: Case, other: Case) -> bool:
     """Whether two cases put the same load on the same drives over the same links."""
-    mine, its = case.jobs[:1], other.jobs[:1]
-    if not mine or not its or other.setup.baseline or case.setup.baseline:
+    own_jobs, its = case.jobs[:1], other.jobs[:1]
+    if not own_jobs or not its or other.setup.baseline or case.setup.baseline:
         return False
     return (
         other.setup.drives == case.setup.drives
         and set(other.ops) == set(case.ops)
-        and mine[0].block_bytes == its[0].block_bytes
-        and mine[0].random_percent == its[0].random_percent
-        and mine[0].direct == its[0].direct
+        and own_jobs[0].block_bytes == its[0].block_bytes
+        and own_jobs[0].random_percent == its[0].random_percent
+        and own_jobs[0].direct == its[0].direct
         and _links(other) == _links(case)
     )
 

@@ -60,15 +60,15 @@ def _host(case: Case, host: Watched) -> Answer:
     if host.kind == "local":
         return NotMine()  # Its interfaces are this host's, and `link_ceiling` knows them.
     tracks = [
-        (name, way, track)
+        (name, direction, track)
         for name in host.things("net")
         if name not in LOOPBACK
-        for way in ("rx", "tx")
-        if (track := host.track(f"net_{name}_{way}_bytes_per_s")) is not None
+        for direction in ("rx", "tx")
+        if (track := host.track(f"net_{name}_{direction}_bytes_per_s")) is not None
     ]
     if not tracks:
         return cannot_tell("audit.storage_link.counters", host=host.name)
-    name, way, most = max(tracks, key=lambda one: one[2].mean.value)
+    name, direction, most = max(tracks, key=lambda one: one[2].mean.value)
     reached_bits = 8 * most.mean.value
     told_bits = link_bits_per_s(host.facts, name)
     full = max(tracks, key=lambda one: _full_share(host, *one))
@@ -77,7 +77,7 @@ def _host(case: Case, host: Watched) -> Answer:
         return (_full(host, *full, known_bits, guessed=False),)
     guessed = _common(most, reached_bits)
     if guessed is not None and not _otherwise_full(host):
-        return (_full(host, name, way, most, guessed, guessed=True),)
+        return (_full(host, name, direction, most, guessed, guessed=True),)
     carried = case.total.bandwidth.value if case.total.bandwidth else None
     if told_bits is None and carried is not None and most.mean.value >= CARRIES * carried:
         return cannot_tell("audit.storage_link.rate", host=host.name, link=name)
@@ -99,7 +99,7 @@ def _counted_share(host: Watched, name: str, way: str) -> float:
     shaped = link.get("shaped_bits_per_s")
     gap = 0 if shaped and shaped == link_bits_per_s(host.facts, name) else GAP_BYTES
     mtu = link.get("mtu_bytes") or MTU_BYTES
-    sent, frames = (total(host.rows, f"net.{name}.{way}_{what}") for what in ("bytes", "packets"))
+    sent, frames = (total(host.rows, f"net.{name}.{way}_{counter}") for counter in ("bytes", "packets"))
     counted = mtu + HEADER_BYTES
     if sent and frames:
         counted = sent / frames

@@ -176,9 +176,9 @@ def _limits(case: Case) -> Iterator[tuple[str, Op, timeline.Quantity, float]]:
                 yield layer.name, op, ceiling.quantity, ceiling.per_s
     devices = {name.partition(".")[2] for target in case.targets for name in target.carriers}
     for device, op, quantity in itertools.product(sorted(devices), OPS, QUANTITIES):
-        seen = monitor_readings.levels(case.host, f"cgroup.{device}.{op}_limit_{quantity}")
-        if seen:
-            yield f"cgroup limit on {device}", op, quantity, min(seen)
+        limits = monitor_readings.levels(case.host, f"cgroup.{device}.{op}_limit_{quantity}")
+        if limits:
+            yield f"cgroup limit on {device}", op, quantity, min(limits)
 
 
 def _rate(done: OpMeasurement, quantity: str) -> float | None:

@@ -41,11 +41,11 @@ def _judge(case: Case) -> Answer:
 def _uncounted(case: Case, *, buffered: bool | None) -> Answer:
     """Answer by what is stated of the system, where nothing counted what reached the storage."""
     memory = case.declared.memory_bytes if case.declared is not None else None
-    kept = declared_system.kept_share(case, memory) if memory is not None else None
+    memory_share = declared_system.kept_share(case, memory) if memory is not None else None
     written = declared_system.written_bytes(case)
     if declared_system.as_specified(case, "write") or declared_system.only_heads(case):
         return Clear()
-    if kept is not None and kept < SMALL and written and memory is not None:
+    if memory_share is not None and memory_share < SMALL and written and memory is not None:
         return (_explains(written, memory, "memory"),)
     inside = declared_system.fits_memory(case)
     if buffered and inside is not None:
@@ -128,8 +128,12 @@ def _in_device_cache(case: Case) -> Answer:
     if not cache or not written:
         return Clear()
     if written >= CACHES * cache:
-        kept = declared_system.kept_share(case, cache)
-        return (_explains(written, cache, "cache"),) if kept is not None and kept < SMALL else Clear()
+        share_kept = declared_system.kept_share(case, cache)
+        return (
+            (_explains(written, cache, "cache"),)
+            if share_kept is not None and share_kept < SMALL
+            else Clear()
+        )
     return (
         Finding(
             effect="suspect",

@@ -29,9 +29,9 @@ def _turns(base: Base) -> Turns | str:
         return stream.model_copy(update={"files": files})
 
     def arm(name: str, *targets: int) -> ArmPlan:
-        them = frozenset(targets)
+        numbers = frozenset(targets)
 
-        return ArmPlan(name, partial(only, targets=them), partial(uses, targets=them))
+        return ArmPlan(name, partial(only, targets=numbers), partial(uses, targets=numbers))
 
     return interleaved(base, arm("one", one), arm("other", other), arm("both", one, other))
 
