@@ -25,7 +25,7 @@ rw=randread
 bs=4k
 rate_iops=200
 time_based=1
-runtime=4
+runtime=10
 """
 FLUSHING = """
 [j]
@@ -59,7 +59,7 @@ def test_a_stopped_engine_is_told_and_kept_out_of_the_latency(tmp_path: Path) ->
     assert cause["evidence"]["left_out"] == "yes"
     assert any("stood still" in note["text"] for note in result["notes"])
     assert result["jobs"][0]["clat_ns"]["max"] < STOPPED_S * 1e9 / 2
-    assert result["jobs"][0]["measured_s"] < 4.0 - STOPPED_S / 2
+    assert result["jobs"][0]["measured_s"] < 10.0 - STOPPED_S / 2
 
 
 def test_a_commit_is_a_write_and_its_flush(tmp_path: Path) -> None:
