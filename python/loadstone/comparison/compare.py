@@ -228,17 +228,18 @@ def _judged(rows: list[JobRow], alpha: float) -> list[JobRow]:
 
 
 def _differences(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) -> list[Difference]:
-    whole = next((row for row in pairs if None not in row.cells), None)
-    if whole is not None:
-        phases = [cell.first for cell in whole.cells if cell is not None]
-    else:
-        phases = [one.phases[0] for one in sides]
+    rows = {
+        row.pattern: [cell.first for cell in row.cells if cell is not None]
+        for row in pairs
+        if None not in row.cells
+    } or {"": [one.phases[0] for one in sides]}
+    phases = next(iter(rows.values()))
     bundles = [
         next((run.summary.bundle for run in one.runs if run.path == phase.path), None)
         for one, phase in zip(sides, phases, strict=True)
     ]
     environments = [environment_of(bundle, phase.case) for bundle, phase in zip(bundles, phases, strict=True)]
-    return differences(environments, phases)
+    return differences(environments, rows)
 
 
 def _excluded(sides: Sequence[Side]) -> Iterable[Excluded]:
@@ -275,6 +276,11 @@ def _called(phase: ComparedPhase, pairs: Sequence[pairing.PatternRow]) -> str:
         return phase.pattern
     details = [factor_named(name, value) for name, value in phase.factors.items() if name != REPEAT]
     details = details or ([f"iodepth {phase.depth}"] if phase.depth else [", ".join(phase.names)])
+    alike = [
+        cell.first for row in pairs for cell in row.cells if cell and cell.first.pattern == phase.pattern
+    ]
+    if settings := pairing.settings_apart(phase, alike):
+        details.append(settings)
     return f"{phase.pattern}, {', '.join(details)}"
 
 

@@ -1,7 +1,7 @@
 """What else differs between results that are compared, in the field's words, the most suspect first.
 
-Knows which facts of an environment and which settings of a job an engineer asks about first, and
-which move from minute to minute and are no difference. Judges nothing.
+Knows which facts of an environment an engineer asks about first, and which move from minute to
+minute and are no difference. Judges nothing.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadstone import units
-from loadstone.comparison.pattern import size
+from loadstone.comparison.settings import JOB_WORDS, first_of, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from loadstone.audit.case import Case, JobRequest, Source
+    from loadstone.audit.case import Case
     from loadstone.bundle.read import Bundle
     from loadstone.comparison.phase import ComparedPhase
 
@@ -109,28 +109,6 @@ WORDS: Final[tuple[tuple[str, str], ...]] = (
     ("host.loadstone_version", "Loadstone version"),
 )
 """What an engineer calls a fact, the most suspect first."""
-MOST_NAMED: Final = 3
-"""Of more values of one kind the first are named."""
-JOB_WORDS: Final = (
-    "block size",
-    "read share",
-    "random share",
-    "iodepth",
-    "clones",
-    "direct I/O",
-    "synchronous writes",
-    "fsync at the end",
-    "I/O backend",
-    "rate",
-    "size of the tested range",
-    "fill of the target",
-    "written data",
-    "run time",
-    "ramp",
-)
-"""Settings of a job, the most suspect first; `fill` is what of the target had been written before.
-
-Those that only name what was tested come after everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,33 +122,48 @@ class Difference:
 
 
 def differences(
-    environments: Sequence[dict[str, Any] | None], phases: Sequence[ComparedPhase]
+    environments: Sequence[dict[str, Any] | None], rows: Mapping[str, Sequence[ComparedPhase]]
 ) -> list[Difference]:
-    """Return what differs between one phase of each side: jobs by their settings, hosts by their facts."""
+    """Return what differs between the sides: jobs by their settings, hosts by their facts.
+
+    `rows` has one phase of each side for each pattern that is compared.
+    """
     known = [] if any(one is None for one in environments) else [_facts(one or {}) for one in environments]
     facts = list(_differing("environment", known, [words for _, words in WORDS])) if known else []
-    jobs = [_settings(phase) for phase in phases]
-    settings = _differing("plan", jobs, JOB_WORDS, both=True)
-    every = [*settings, *facts]
-    first = dict.fromkeys((*SUSPECTS, *JOB_WORDS, *(words for _, words in WORDS)))
-    rank = {words: at for at, words in enumerate(first)}
-    return sorted(every, key=lambda one: rank.get(one.key, len(rank)))
+    of_rows = {
+        pattern: list(_differing("plan", [settings(phase) for phase in phases], JOB_WORDS, both=True))
+        for pattern, phases in rows.items()
+    }
+    ranked = [*SUSPECTS, *JOB_WORDS, *(words for _, words in WORDS)]
+    rank = {words: at for at, words in reversed(list(enumerate(ranked)))}
+    every = [(one.key, one) for one in facts] + list(_of_patterns(of_rows))
+    return [one for _, one in sorted(every, key=lambda pair: rank.get(pair[0], len(ranked)))]
 
 
-MEASURED_BY: Final[dict[Source, str]] = {
-    "bundle": "Loadstone",
-    "fio": "fio",
-    "vdbench": "vdbench",
-    "iometer": "Iometer",
-    "diskspd": "DiskSpd",
-    "published": "as published",
-}
+def _of_patterns(of_rows: Mapping[str, Sequence[Difference]]) -> Iterator[tuple[str, Difference]]:
+    """Yield each setting that differs once, and of which patterns where that is not true of all."""
+    patterns_by_values: dict[str, dict[tuple[str, ...], list[str]]] = {}
+    for pattern, of_row in of_rows.items():
+        for one in of_row:
+            patterns_by_values.setdefault(one.key, {}).setdefault(one.values, []).append(pattern)
+    for key, groups in patterns_by_values.items():
+        if len(groups) > MOST_GROUPS:
+            values = tuple(first_of(dict.fromkeys(of_side)) for of_side in zip(*groups, strict=True))
+            yield key, Difference("plan", key, values)
+            continue
+        for values, patterns in groups.items():
+            of_all = len(patterns) == len(of_rows)
+            yield key, Difference("plan", key if of_all else f"{key} ({first_of(patterns)})", values)
+
+
 SUSPECTS: Final = (
     "measured by",
     "block size", "kernel", "CPU governor", "I/O scheduler", "file system", "mount options", "firmware",
     "fill of the target", "iodepth", "clones", "direct I/O", "device model", "RAID level", "write cache",
 )  # fmt: skip
 """Asked about before everything else."""
+MOST_GROUPS: Final = 2
+"""Where a setting differs in more ways over the patterns, its values are listed and not their patterns."""
 
 
 def environment_of(bundle: Bundle | None, case: Case) -> dict[str, Any] | None:
@@ -197,14 +190,7 @@ def _facts(environment: dict[str, Any]) -> dict[str, str]:
     for key, value in _leaves({name: one for name, one in environment.items() if name != "spec"}, ""):
         if not any(fnmatch.fnmatchcase(key, pattern) for pattern in MOVING):
             facts.setdefault(_words(key), {})[_written(key, value)] = None
-    return {key: _first(values) for key, values in facts.items()}
-
-
-def _first(values: Iterable[str]) -> str:
-    """Return the first of many values, and how many more there are."""
-    every = list(values)
-    more = len(every) - MOST_NAMED
-    return ", ".join(every[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return {key: first_of(values) for key, values in facts.items()}
 
 
 def _words(key: str) -> str:
@@ -241,75 +227,3 @@ def _leaves(tree: Any, path: str) -> Iterator[tuple[str, Any]]:
             yield from _leaves(branch, f"{path}[{at}]")
     elif tree is not None:
         yield path, tree
-
-
-def _settings(phase: ComparedPhase) -> dict[str, str]:
-    """Return what the jobs of a phase asked for; what none of them tells is left out."""
-    case = phase.case
-    by_key: dict[str, dict[str, None]] = {}
-    for job in case.jobs:
-        for key, value in _of_job(job):
-            if value is not None:
-                by_key.setdefault(key, {})[value] = None
-    settings = {key: _first(values) for key, values in by_key.items()}
-    settings["measured by"] = MEASURED_BY[case.source]
-    ops, moved = phase.asked
-    rates = [f"{units.count(ops)} IOPS"] if ops else []
-    rates += [units.bandwidth(moved)] if moved else []
-    if rates:
-        settings["rate"] = " and ".join(rates)
-    fill = _fill(case)
-    if fill is not None:
-        settings["fill of the target"] = fill
-    return settings
-
-
-def _of_job(job: JobRequest) -> Iterator[tuple[str, str | None]]:
-    sizes = sorted(job.block_bytes)
-    yield "block size", ("/".join(size(one) for one in sizes[:4]) + ("/…" if sizes[4:] else "")) or None
-    yield "read share", _percent(job.read_percent)
-    yield "random share", _percent(job.random_percent)
-    yield "iodepth", None if job.iodepth is None else str(job.iodepth)
-    yield "clones", None if job.clones is None else str(job.clones)
-    yield "direct I/O", _yes(job.direct)
-    yield "synchronous writes", _yes(job.synchronous)
-    yield "fsync at the end", _yes(job.end_fsync)
-    yield "I/O backend", job.backend
-    yield "size of the tested range", None if not job.size_bytes else units.size(job.size_bytes)
-    yield "written data", None if job.payload is None else _payload(job)
-    for target in job.targets:
-        yield "targets", target
-    yield "run time", None if job.runtime_s is None else units.seconds(job.runtime_s)
-    yield "ramp", None if job.ramp_s is None else units.seconds(job.ramp_s)
-
-
-def _payload(job: JobRequest) -> str | None:
-    payload = job.payload
-    if payload is None or payload.kind == "unknown":
-        return None
-    parts: list[str] = [payload.kind]
-    parts += [f"{payload.compress_percent:.3g} % compressible"] if payload.compress_percent else []
-    parts += [f"{payload.dedupe_percent:.3g} % duplicates"] if payload.dedupe_percent else []
-    return ", ".join(parts)
-
-
-def _fill(case: Case) -> str | None:
-    """Return how much of the targets had been written before the run."""
-    known = [
-        (one.size_bytes, one.unwritten_bytes_before)
-        for one in case.targets
-        if one.size_bytes and one.unwritten_bytes_before is not None
-    ]
-    if not known or len(known) < len(case.targets):
-        return None
-    whole = sum(size_bytes for size_bytes, _ in known)
-    written = whole - sum(unwritten for _, unwritten in known)
-    return f"{100 * max(0, written) / whole:.0f} % written before"
-
-
-def _percent(value: float | None) -> str | None:
-    return None if value is None else f"{value:.3g} %"
-
-
-def _yes(value: bool | None) -> str | None:
-    return None if value is None else ("yes" if value else "no")

@@ -1,7 +1,7 @@
 """Which phases of the sides are the same thing: repeats within a side, and partners between sides.
 
-Knows that whoever ordered them, phases of one pattern, depth and rate are repeats, unless a list
-named them apart. Between sides the nearest likeness that is unique decides. Computes no number.
+Knows that whoever ordered them, phases of one pattern, depth, rate and settings are repeats, unless
+a list named them apart. Between sides the nearest likeness that is unique decides. Computes no number.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from loadstone import units
 from loadstone.analysis.study.curve import PURPOSE, RATE
+from loadstone.comparison.settings import LOAD_WORDS, load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from loadstone.comparison.phase import ComparedPhase
     from loadstone.comparison.side import Side
@@ -27,6 +29,8 @@ class Repeats:
     """All repeats of one thing on one side, those that are not valid, too."""
 
     phases: tuple[ComparedPhase, ...]
+    apart_by: frozenset[str] = frozenset()
+    """Settings in which its side has another cell that is like it in everything else."""
 
     @property
     def first(self) -> ComparedPhase:
@@ -57,7 +61,26 @@ def cells(side: Side, *, maxima: bool = False) -> list[Repeats]:
         if phase.on_a_curve and not (maxima and phase.is_a_maximum):
             continue
         groups.setdefault(_same(phase), []).append(phase)
-    return [Repeats(tuple(phases)) for phases in groups.values()]
+    return [cell for phases in groups.values() for cell in _one_load_each(phases)]
+
+
+def _one_load_each(phases: Sequence[ComparedPhase]) -> Iterator[Repeats]:
+    """Part phases by the settings that all of them tell, and that are not the same for all."""
+    loads = [load(phase) for phase in phases]
+    apart_by = frozenset(
+        key for key in LOAD_WORDS if all(key in one for one in loads) and len({one[key] for one in loads}) > 1
+    )
+    parts: dict[Hashable, list[ComparedPhase]] = {}
+    for phase, settings in zip(phases, loads, strict=True):
+        parts.setdefault(tuple(settings[key] for key in sorted(apart_by)), []).append(phase)
+    for part in parts.values():
+        yield Repeats(tuple(part), apart_by)
+
+
+def patterns(side: Side) -> list[PatternRow]:
+    """Return all that a side did, each thing under a name of its own; loads of curves one by one."""
+    loads = [Repeats((phase,)) for phase in side.phases if phase.on_a_curve]
+    return _named([PatternRow(cell.first.pattern, (cell,)) for cell in (*cells(side), *loads)])
 
 
 def _factors(phase: ComparedPhase) -> tuple[tuple[str, str], ...]:
@@ -87,6 +110,8 @@ LIKENESS: Final[tuple[Callable[[ComparedPhase], Hashable], ...]] = (
     lambda one: one.names or None,
 )
 """What two sides may have in common, the nearest first."""
+OF_ONE_LOAD: Final = 6
+"""So many of them say what the load was, and are tried first with the settings that tell loads apart."""
 
 
 def rows(sides: Sequence[Side]) -> tuple[list[PatternRow], list[list[Repeats]]]:
@@ -116,7 +141,13 @@ def _row(row: tuple[Repeats | None, ...]) -> PatternRow:
 
 def _partners(mine: Sequence[Repeats], theirs: Sequence[Repeats]) -> dict[int, int]:
     matches: dict[int, int] = {}
-    for like in LIKENESS:
+    apart_by = sorted(frozenset().union(*(cell.apart_by for cell in (*mine, *theirs))))
+
+    def with_settings(like: Callable[[ComparedPhase], Hashable]) -> Callable[[ComparedPhase], Hashable]:
+        return lambda one: (like(one), tuple(load(one).get(key) for key in apart_by))
+
+    likeness = [with_settings(like) for like in LIKENESS[:OF_ONE_LOAD]] if apart_by else []
+    for like in (*likeness, *LIKENESS):
         my_places = _unique(mine, like, set(matches))
         their_places = _unique(theirs, like, set(matches.values()))
         matches |= {
@@ -180,6 +211,17 @@ def _named(made: Sequence[PatternRow]) -> list[PatternRow]:
     return named
 
 
+def settings_apart(phase: ComparedPhase, others: Sequence[ComparedPhase]) -> str:
+    """Name the settings of the first phase by which it is another load than some of the others."""
+    of_phase, of_others = load(phase), [load(one) for one in others]
+    parts = [
+        f"{key} {value}"
+        for key, value in of_phase.items()
+        if any(key in one and one[key] != value for one in of_others)
+    ]
+    return ", ".join(parts).replace(units.THIN, " ")
+
+
 def _told_apart(row: PatternRow, alike: Sequence[PatternRow]) -> str:
     firsts = [one.cells[0].first for one in alike if one.cells[0] is not None]
     repeats = row.cells[0]
@@ -193,6 +235,7 @@ def _told_apart(row: PatternRow, alike: Sequence[PatternRow]) -> str:
         ("iodepth", lambda one: one.depth),
         ("", lambda one: one.label),
         ("", lambda one: ", ".join(one.names)),
+        ("", lambda one: settings_apart(one, firsts)),
         ("phase", lambda one: one.number),
     ):
         if not parts and len({of(one) for one in firsts}) == len(alike):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from loadstone import output, units
 from loadstone.audit.judge import WORST_FIRST
 from loadstone.comparison import matrix, pairing
-from loadstone.comparison.differences import MEASURED_BY
 from loadstone.comparison.metric import BANDWIDTH, FAILED, IOPS, MEAN, P99
+from loadstone.comparison.settings import MEASURED_BY
 from loadstone.messages import say
 from loadstone.report.article.blocks import (
     Article,

@@ -232,6 +232,15 @@ def _bytes(amount: Amount | None) -> int | None:
     return None if amount is None else amount.bytes
 
 
+def _of_files(fields: Mapping[str, Any], files: int) -> int | None:
+    """Return what `filesize` alone makes of a job's size: fio works on all of each file."""
+    smallest, largest = fields.get("placement.filesize_bytes", (None, None))
+    begins_later = fields.get("placement.offset") or fields.get("placement.offset_increment")
+    if smallest is None or smallest != largest or begins_later:
+        return None
+    return int(smallest) * max(1, files)
+
+
 def _places(
     name: str, fields: Mapping[str, Any], clones: int | None
 ) -> tuple[tuple[str, ...], tuple[tuple[Range, ...], ...], int | None, bool | None]:
@@ -240,7 +249,7 @@ def _places(
     Named files are shared by all clones; files that fio names itself are one for each clone.
     """
     named = tuple(str(one["path"]) for one in fields.get("placement.targets", ()))
-    size, count = _bytes(fields.get("placement.size")), clones or 1
+    size, count = _bytes(fields.get("placement.size")) or _of_files(fields, len(named)), clones or 1
     if not named:
         targets = tuple(f"{name}.{clone}.0" for clone in range(count))
         own = tuple((Range(target, 0, size),) for target in targets) if size else ()
