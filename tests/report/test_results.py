@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,21 @@ def test_a_report_of_a_file_lies_here_and_says_what_was_not_read(
     assert "b.json" in (tmp_path / "mixed.md").read_text()
     with pytest.raises(InputError, match=r"one of \.html, \.md, \.pdf"):
         report(mixed, output=[tmp_path / "mixed.svg"])
+
+
+def test_findings_that_differ_in_their_figures_alone_are_said_once(tmp_path: Path) -> None:
+    """Eleven runs of one job had a row each for one finding, and every pattern had the job's name."""
+    for at, (size, ios) in enumerate((("16m", 36), ("64m", 37), ("256m", 38))):
+        told = json.loads((FOREIGN / "fio" / "grouped.json").read_text())
+        (one,) = told["jobs"][:1]
+        one["job options"]["size"] = size
+        one["read"]["total_ios"] = ios
+        told["jobs"] = [one]
+        (tmp_path / f"{at}.json").write_text(json.dumps(told))
+    text = as_file(results.article(side(tmp_path)), ".md")
+    assert isinstance(text, str)
+    found = text.partition("## What was found")[2]
+    rows = [line for line in found.splitlines() if "I/Os completed" in line]
+    assert len(rows) == 1
+    assert "(And 2 more phases, with figures of their own.)" in rows[0]
+    assert text.partition("## What was found")[0].count("\n| 64k sequential read, working set ") == 3

@@ -6,6 +6,7 @@ together, what was found, the courses. Computes nothing.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +14,7 @@ from loadstone import output, units
 from loadstone.audit.judge import WORST_FIRST
 from loadstone.comparison import matrix, pairing
 from loadstone.comparison.metric import BANDWIDTH, FAILED, IOPS, MEAN, P99
-from loadstone.comparison.settings import MEASURED_BY
+from loadstone.comparison.settings import MEASURED_BY, MOST_NAMED
 from loadstone.messages import say
 from loadstone.report.article.blocks import (
     Article,
@@ -33,23 +34,25 @@ from loadstone.report.comparison import charts, words
 from loadstone.report.verdict.words import NAMES, confidence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from loadstone.comparison.metric import Metric
-    from loadstone.comparison.pairing import Repeats
+    from loadstone.comparison.pairing import PatternRow, Repeats
     from loadstone.comparison.phase import ComparedPhase
     from loadstone.comparison.side import Side
     from loadstone.report.article.blocks import Block
+    from loadstone.verdict import Cause
 
 REPORT: Final = "report.html"
 SHOWN: Final = (IOPS, BANDWIDTH, MEAN, P99, FAILED)
 HEADINGS: Final = ("pattern", "IOPS", "bandwidth", "latency mean", "p99", "failed", "valid runs", "verdict")
-NAMED: Final = 6
+NAMED: Final = 3
 """So many results are named in the sentence; the table has all of them."""
 MAX_REASONS: Final = 20
 MAX_SMALL: Final = 12
+FIGURE: Final = re.compile(r"[\d.,]+\s?(?:[kMGT]i?B?(?:/s)?|[µnm]?s|%)?")
+"""A number of a finding, with its unit."""
 
 
 def write(side: Side, path: Path) -> None:
@@ -60,23 +63,20 @@ def write(side: Side, path: Path) -> None:
 
 def article(side: Side) -> Article:
     """Return what the report says."""
-    cells = [*pairing.cells(side), *_loads(side)]
-    shared = frozenset(
-        name for name, count in Counter(cell.first.pattern for cell in cells).items() if count > 1
-    )
-    answer = " ".join(filter(None, (_answer(cells, shared), side.not_read)))
+    rows = pairing.patterns(side)
+    names = {id(phase): row.pattern for row in rows for phase in _cell(row).phases}
+    answer = " ".join(filter(None, (_answer(rows), side.not_read)))
     blocks: list[Block] = [Paragraph(answer, "answer")]
     blocks += [Paragraph(doubt, "doubt") for doubt in side.doubts]
-    blocks.append(Verdicts(_worth(side, shared)))
+    blocks.append(Verdicts(_worth(side, names)))
     blocks.append(Facts(_facts(side)))
-    blocks.append(ArticleTable(HEADINGS, [_row(cell) for cell in cells], matrix=True))
+    blocks.append(ArticleTable(HEADINGS, [_row(row) for row in rows], matrix=True))
     blocks.append(Paragraph(say("report.results.errors"), "soft"))
     if side.passed:
         lines = [f"{one.path}: {one.why}" for one in side.passed]
         blocks += [Heading("Not read"), Bullets(lines)]
-    blocks += _findings(side, shared)
-    row_of = [pairing.PatternRow(cell.first.pattern, (cell,)) for cell in cells]
-    courses = [spec for row in row_of[:MAX_SMALL] if (spec := charts.course_of([side.name], row)) is not None]
+    blocks += _findings(side, names)
+    courses = [spec for row in rows[:MAX_SMALL] if (spec := charts.course_of([side.name], row)) is not None]
     blocks += [Heading("Over time"), Drawings([drawing(one) for one in courses], 3)] if courses else []
     return Article(
         kicker="Loadstone report of results",
@@ -86,44 +86,37 @@ def article(side: Side) -> Article:
     )
 
 
-def _loads(side: Side) -> list[Repeats]:
-    """Return the loads of curves, one by one: together they are no repeats."""
-    return [pairing.Repeats((phase,)) for phase in side.phases if phase.on_a_curve]
+def _cell(row: PatternRow) -> Repeats:
+    """Return what a row of one side is of."""
+    (cell,) = row.cells
+    assert cell is not None  # noqa: S101 - the rows are this side's own
+    return cell
 
 
-def _name(phase: ComparedPhase, shared: AbstractSet[str]) -> str:
-    """Return what a phase is called: its pattern, or its own name where others have the pattern, too."""
-    return _own_name(phase) if phase.pattern in shared else phase.pattern
-
-
-def _own_name(phase: ComparedPhase) -> str:
-    return phase.label or phase.name
-
-
-def _answer(cells: Sequence[Repeats], shared: AbstractSet[str]) -> str:
-    sound = [cell for cell in cells if cell.valid]
+def _answer(rows: Sequence[PatternRow]) -> str:
+    sound = [row for row in rows if _cell(row).valid]
     if not sound:
-        return say("report.study.none_valid", patterns=len(cells))
-    parts = [_in_short(cell, shared) for cell in sound[:NAMED]]
+        return say("report.study.none_valid", patterns=len(rows))
+    parts = [_in_short(row) for row in sound[:NAMED]]
     parts += [say("report.study.more", patterns=len(sound) - NAMED)] if len(sound) > NAMED else []
-    broken = [_name(cell.first, shared) for cell in cells if not cell.valid]
+    broken = [row.pattern for row in rows if not _cell(row).valid]
     if broken:
         names = ", ".join(broken[:NAMED]) + (", …" if len(broken) > NAMED else "")
         parts.append(say("report.study.not_valid", names=names))
     return f"{'; '.join(parts)}."
 
 
-def _in_short(cell: Repeats, shared: AbstractSet[str]) -> str:
-    name = _name(cell.first, shared)
+def _in_short(row: PatternRow) -> str:
+    cell = _cell(row)
     metric = matrix.first_metric(cell, cell)
     entry = matrix.entry(cell, metric) if metric is not None else None
     if metric is None or entry is None:
-        return name
+        return row.pattern
     unit = " IOPS" if metric is IOPS else ""
-    return f"{name} {words.value(entry.sample, metric.quantity)}{unit}"
+    return f"{row.pattern}: {words.value(entry.sample, metric.quantity)}{unit}"
 
 
-def _worth(side: Side, shared: AbstractSet[str]) -> list[VerdictLine]:
+def _worth(side: Side, names: Mapping[int, str]) -> list[VerdictLine]:
     counts = Counter(phase.verdict.kind for phase in side.phases)
     order = [kind for kind in WORST_FIRST if counts[kind]]
     verdicts = ", ".join(f"{counts[kind]} {NAMES[kind]}" for kind in order)
@@ -135,12 +128,19 @@ def _worth(side: Side, shared: AbstractSet[str]) -> list[VerdictLine]:
         alike.setdefault((phase.verdict.kind, "" if decided is None else str(decided[0])), []).append(phase)
     for (kind, _), phases in sorted(alike.items(), key=lambda one: order.index(one[1][0].verdict.kind)):
         first = phases[0]
-        names = ", ".join(dict.fromkeys(_name(phase, shared) for phase in phases[:NAMED]))
+        patterns = _some(names[id(phase)] for phase in phases)
         sure = confidence(first.verdict.confidence)
         lines.append(
-            VerdictLine(NAMES[first.verdict.kind], kind, f"{names} ({sure})", str(first.verdict.sentences))
+            VerdictLine(NAMES[first.verdict.kind], kind, f"{patterns} ({sure})", str(first.verdict.sentences))
         )
     return lines[: MAX_REASONS + 1]
+
+
+def _some(names: Iterable[str]) -> str:
+    """Name the first few patterns, and how many more there are; their names have commas."""
+    every = list(dict.fromkeys(names))
+    more = len(every) - MOST_NAMED
+    return "; ".join(every[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _facts(side: Side) -> list[tuple[str, str]]:
@@ -154,14 +154,14 @@ def _facts(side: Side) -> list[tuple[str, str]]:
     ]
 
 
-def _row(cell: Repeats) -> list[TableCell | str]:
+def _row(row: PatternRow) -> list[TableCell | str]:
+    cell = _cell(row)
     first = matrix.first_metric(cell, cell)
     kinds = [phase.verdict.kind for phase in cell.phases]
     worst = next(kind for kind in WORST_FIRST if kind in kinds)
-    name = _own_name(cell.first)
-    pattern = cell.first.pattern
+    name = cell.first.label or cell.first.name
     return [
-        TableCell(pattern, below=name if name != pattern else ""),
+        TableCell(row.pattern, below="" if name in row.pattern else name),
         *(_value(cell, metric, strong=metric is first) for metric in SHOWN),
         f"{len(cell.valid)} of {len(cell.phases)}",
         NAMES[worst],
@@ -177,19 +177,19 @@ def _value(cell: Repeats, metric: Metric, *, strong: bool) -> TableCell:
     )
 
 
-def _findings(side: Side, shared: AbstractSet[str]) -> list[Block]:
-    """Return what the audit found, each finding once, with what to change."""
-    phases_by_finding: dict[tuple[str, str], list[ComparedPhase]] = {}
-    advice: dict[tuple[str, str], str] = {}
+def _findings(side: Side, names: Mapping[int, str]) -> list[Block]:
+    """Return what the audit found with what to change, each finding once: numbers apart it is the same."""
+    causes: dict[tuple[str, str], list[tuple[ComparedPhase, Cause]]] = {}
     for phase in side.phases:
         for cause in phase.verdict.causes:
-            key = (cause.rule, cause.text)
-            phases_by_finding.setdefault(key, []).append(phase)
-            advice[key] = cause.advice
-    if not phases_by_finding:
+            causes.setdefault((cause.rule, FIGURE.sub("", cause.text)), []).append((phase, cause))
+    if not causes:
         return []
-    rows = [
-        [", ".join(dict.fromkeys(_name(phase, shared) for phase in phases[:3])), key[1], advice[key]]
-        for key, phases in list(phases_by_finding.items())[:MAX_REASONS]
-    ]
+    rows = []
+    for same in list(causes.values())[:MAX_REASONS]:
+        cause = same[0][1]
+        texts = dict.fromkeys(one.text for _, one in same)
+        more = say("report.results.more_like_it", count=len(same) - 1) if texts.keys() - {cause.text} else ""
+        patterns = _some(names[id(phase)] for phase, _ in same)
+        rows.append([patterns, " ".join(filter(None, (cause.text, more))), cause.advice])
     return [Heading("What was found"), ArticleTable(["in", "finding", "what to change"], rows, names=3)]
