@@ -221,7 +221,10 @@ def test_on_a_page_the_names_of_many_changes_stand_beside_them_and_on_a_phone_ab
     assert narrow["layer"][1]["encoding"]["y"]["axis"] is None
     # Names that would take the place of the chart stand above their rows everywhere.
     long = [row | {"line": f"{row['line']} of a side with a long name, on its file system"} for row in rows]
-    assert forest("Change", long, looks) == forest("Change", long, looks, narrow=True)
+    above = forest("Change", long, looks)
+    assert above["layer"][1]["encoding"]["y"]["axis"] is None
+    # As wide as the page: a picture for a phone, made as large, had letters of twice the size.
+    assert above["width"] == 700
     html = as_file(Article("k", "t", [Drawings([drawing(wide, narrow)], 1)]), ".html")
     assert isinstance(html, str)
     assert re.findall(r'<figure[^>]*class="(\w+)"', html) == ["wide", "narrow"]

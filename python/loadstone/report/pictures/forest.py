@@ -52,7 +52,7 @@ LEGEND_COLUMNS: Final = 4
 def forest(
     title: str, rows: Sequence[Spec], looks: Mapping[str, tuple[str, str]], *, narrow: bool = False
 ) -> Spec:
-    """Return the chart, on whose axis halving is as far as doubling; a narrow one has names above its rows.
+    """Return the chart, on whose axis halving is as far as doubling; names too long for it stand above rows.
 
     A row has `line`, `at`, `low`, `high` (ratios) and `kind`; `looks` has each kind's colour and shape.
     An interval is drawn as far as `WIDEST` from its middle and from no change, whichever is farther: so
@@ -61,14 +61,14 @@ def forest(
     rows = [_within_reach(row) for row in rows]
     ends = [row[end] for row in rows for end in ("low", "high", "at")]
     names = list(dict.fromkeys(row["line"] for row in rows))
-    narrow = narrow or _label_width(names) > WIDE - LEAST_PLOT
+    above = narrow or _label_width(names) > WIDE - LEAST_PLOT
     x = _axis(min(*ends, 0.995), max(*ends, 1.005))
     y = {
         "field": "line",
         "type": "nominal",
         "sort": names,
         # What draws the chart has no font to measure the names with, and would cut them.
-        "axis": None if narrow else BESIDE | {"minExtent": _label_width(names)},
+        "axis": None if above else BESIDE | {"minExtent": _label_width(names)},
         "scale": {"type": "point", "padding": 0.7},
     }
     kinds = [kind for kind in looks if any(row["kind"] == kind for row in rows)]
@@ -79,14 +79,14 @@ def forest(
     form = {"field": "kind", "type": "nominal", "scale": shapes, "legend": legend}
     return base(title, rows) | {
         "width": NARROW if narrow else WIDE,
-        "height": 90 + (ROW if narrow else ROW_BESIDE) * len(names),
+        "height": 90 + (ROW if above else ROW_BESIDE) * len(names),
         "layer": [
             {
                 "data": {"values": [{"x": 1.0}]},
                 "mark": {"type": "rule", "color": "#999", "strokeDash": [3, 3]},
                 "encoding": {"x": x | {"field": "x"}},
             },
-            *(_names(names, y) if narrow else []),
+            *(_names(names, y) if above else []),
             {
                 "mark": {"type": "rule", "strokeWidth": 2},
                 "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y, "color": ink},
