@@ -112,3 +112,17 @@ def test_a_whole_number_of_depths_is_clones_that_the_file_of_fio_does_not_name()
     assert finding(RULE, replace(eight, source="vdbench")).effect == "not_valid"
     broken = told(iops=57_000.0, mean_ns=7.5 * 128 / 57_000 * 1e9, jobs=(job(iodepth=128),), source="fio")
     assert finding(RULE, broken).effect == "not_valid"
+
+
+@pytest.mark.parametrize(
+    ("mean_s", "ramp_s", "wrong"), [(756_538.0, 0.0, True), (29.0, 0.0, False), (45.0, 30.0, False)]
+)
+def test_no_latency_is_longer_than_its_run(mean_s: float, ramp_s: float, wrong: bool) -> None:
+    """A fio of 2014 printed means of days for runs of 30 s, and nobody was told."""
+    case = told(iops=165e3, mean_ns=mean_s * 1e9, jobs=(job(paced=None, ramp_s=ramp_s),), source="fio")
+    case = replace(case, seconds=30.0)
+    found = RULE.judge(case)
+    told_of_it = isinstance(found, tuple) and found[0].evidence.get("seconds") == 30.0
+    assert told_of_it == wrong
+    own = RULE.judge(replace(case, source="bundle"))
+    assert not (isinstance(own, tuple) and "seconds" in own[0].evidence)

@@ -35,6 +35,9 @@ PRINTED: Final = 0.051
 
 def _judge(case: Case) -> Answer:
     impossible = [one for op, done in case.ops.items() if (one := _part_of_less(op, done)) is not None]
+    impossible += [
+        one for op, done in case.ops.items() if (one := _longer_than_run(case, op, done)) is not None
+    ]
     if impossible:
         return tuple(impossible)
     answer = _by_littles_law(case)
@@ -150,6 +153,25 @@ def _part_of_less(op: str, done: OpMeasurement) -> Finding | None:
         ),
         evidence={"completion_latency_ns": latency.completion_ns, "mean_latency_ns": latency.mean_ns},
         advice=say("audit.littles_law.part.advice"),
+    )
+
+
+def _longer_than_run(case: Case, op: str, done: OpMeasurement) -> Finding | None:
+    """Find a mean latency that no I/O of another tool's run can have: it began and ended within that run."""
+    latency = done.latency
+    if case.source == "bundle" or not case.seconds or latency is None or latency.mean_ns is None:
+        return None
+    ramp_s = max((job.ramp_s or 0.0 for job in case.jobs), default=0.0)
+    if latency.mean_ns <= (case.seconds + ramp_s) * 1e9 * (1 + TOLERANCE):
+        return None
+    return Finding(
+        effect="not_valid",
+        confidence=0.97,
+        text=say(
+            "audit.littles_law.longer_than_run.text", op=op, latency_ns=latency.mean_ns, run_s=case.seconds
+        ),
+        evidence={"mean_latency_ns": latency.mean_ns, "seconds": case.seconds},
+        advice=say("audit.littles_law.longer_than_run.advice"),
     )
 
 
