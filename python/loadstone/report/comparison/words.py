@@ -38,6 +38,8 @@ FACTOR: Final = 10.0
 LEAST: Final = -0.999
 MOST: Final = 1000.0
 """Shares. An interval that reaches beyond both says nothing."""
+FAR: Final = 100.0
+"""A bound so many times as far as the change says that there is none."""
 MAX_NAMED: Final = 3
 """Of phases that are left out for one reason so many are named."""
 MARKS: Final = {"better": "▲", "worse": "▼", "same": "", "unknown": ""}
@@ -104,6 +106,9 @@ def change(contrast: Contrast | None) -> str:
         return _with_unit(contrast.change, 0) if contrast.change else "none"
     if contrast.low < LEAST and contrast.high > MOST:
         return f"{_with_unit(contrast.change, 0)} (no bounds)"
+    if contrast.change > FACTOR:
+        high = "any" if contrast.high > FAR * contrast.change else _times(contrast.high)
+        return f"{_times(contrast.change)} ({_times(contrast.low)} to {high})"
     width = (contrast.high - contrast.low) * 50
     places = 0 if width >= 1 else (1 if width >= 0.1 else 2)
     low, high = (_bounded(part, places) for part in (contrast.low, contrast.high))
@@ -111,14 +116,17 @@ def change(contrast: Contrast | None) -> str:
 
 
 def _with_unit(share: float, places: int) -> str:
-    text = _bounded(share, places)
-    return text if text.endswith("×") or text == "any" else f"{text}{units.THIN}%"
+    return _times(share) if share > FACTOR else f"{units.change(share, places)}{units.THIN}%"
 
 
 def _bounded(share: float, places: int) -> str:
-    if FACTOR < share <= MOST:
-        return f"{1 + share:.3g}×"
-    return "any" if share > MOST else units.change(share, places)
+    if share > MOST:
+        return "any"
+    return _times(share) if share > FACTOR else units.change(share, places)
+
+
+def _times(share: float) -> str:
+    return f"{units.digits(1 + share)}×"
 
 
 def told(one: Effect) -> str:
