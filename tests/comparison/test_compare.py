@@ -181,7 +181,9 @@ def test_a_few_repeats_are_shown_one_by_one(tmp_path: Path) -> None:
 
 
 def test_what_is_many_times_as_much_is_a_factor() -> None:
-    assert words.change(Contrast(67.8, 9.2, 448.0, 1e-6)) == "68.8× (+920 to 449×)"
+    assert words.change(Contrast(67.8, 9.2, 448.0, 1e-6)) == "68.8× (10.2× to 449×)"
+    assert words.change(Contrast(3031.0, 2500.0, 3600.0, 1e-6)) == "3032× (2501× to 3601×)"
+    assert words.change(Contrast(30.0, 0.1, 9e5, 0.1)) == "31.0× (1.10× to any)"
     assert words.change(Contrast(-0.5, -0.6, 20.0, 0.1)).startswith("-50")
 
 
@@ -241,7 +243,7 @@ def test_rounded_figures_of_another_tool_are_not_exact(tmp_path: Path) -> None:
 
 def test_results_of_two_tools_are_paired_by_their_pattern(tmp_path: Path) -> None:
     found = compare([FOREIGN / "fio" / "shared.json", FOREIGN / "vdbench-5.04.06"])
-    assert [row.pattern for row in found.pairs] == ["64k sequential read"]
+    assert [row.pattern for row in found.pairs] == ["64k sequential read, depth 32 → 8"]
     assert any("no error is known" in text for text in found.warnings)
     assert Comparison(found).gate() == "no_data"
 
@@ -527,7 +529,7 @@ def test_reads_are_not_held_against_writes_of_a_job_of_the_same_name(tmp_path: P
             "4k random read → 8k random read",
             "",
         ),
-        (MadeJob("a", iodepth=1), "4k random read", ": depth 1 in place of depth 32"),
+        (MadeJob("a", iodepth=1), "4k random read, depth 32 → 1", ": depth 1 in place of depth 32"),
         (MadeJob("a", paced=True), "4k random read", ": 1000 I/O per s in place of no limit to the rate"),
     ],
 )
@@ -680,3 +682,13 @@ def test_settings_that_differ_in_one_pattern_alone_are_told_with_it(tmp_path: Pa
         of_fio(tmp_path / side / "b.json", 2.0, size="64m", rw="randread", direct=direct)
     found = compare([tmp_path / "before", tmp_path / "after"]).differences
     assert [(one.key, one.values) for one in found] == [("direct I/O (64k random read)", ("no", "yes"))]
+
+
+def test_what_differs_is_asked_of_sides_that_did_the_same(tmp_path: Path) -> None:
+    """Where no pattern was done by all, the first phases of the sides were held against each other."""
+    of_fio(tmp_path / "a" / "a.json", 1.0, size="64m")
+    of_fio(tmp_path / "b" / "a.json", 1.1, size="64m", ioengine="io_uring")
+    of_fio(tmp_path / "a" / "r.json", 1.2, size="64m", rw="randread")
+    of_fio(tmp_path / "c" / "r.json", 1.3, size="64m", rw="randread", ioengine="posixaio")
+    found = compare([tmp_path / "a", tmp_path / "b", tmp_path / "c"]).differences
+    assert [(one.key, one.values) for one in found] == [("I/O backend", ("libaio", "io_uring", "posixaio"))]

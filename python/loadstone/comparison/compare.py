@@ -228,18 +228,16 @@ def _judged(rows: list[JobRow], alpha: float) -> list[JobRow]:
 
 
 def _differences(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) -> list[Difference]:
-    rows = {
-        row.pattern: [cell.first for cell in row.cells if cell is not None]
-        for row in pairs
-        if None not in row.cells
-    } or {"": [one.phases[0] for one in sides]}
-    phases = next(iter(rows.values()))
+    rows = {row.pattern: [None if cell is None else cell.first for cell in row.cells] for row in pairs}
+    whole = next((phases for phases in rows.values() if None not in phases), [None] * len(sides))
+    phases = [phase or one.phases[0] for one, phase in zip(sides, whole, strict=True)]
     bundles = [
         next((run.summary.bundle for run in one.runs if run.path == phase.path), None)
         for one, phase in zip(sides, phases, strict=True)
     ]
     environments = [environment_of(bundle, phase.case) for bundle, phase in zip(bundles, phases, strict=True)]
-    return differences(environments, rows)
+    # Of curves there are no rows: their runs have the same settings but for the rate.
+    return differences(environments, rows or {"": phases})
 
 
 def _excluded(sides: Sequence[Side]) -> Iterable[Excluded]:

@@ -122,16 +122,20 @@ class Difference:
 
 
 def differences(
-    environments: Sequence[dict[str, Any] | None], rows: Mapping[str, Sequence[ComparedPhase]]
+    environments: Sequence[dict[str, Any] | None], rows: Mapping[str, Sequence[ComparedPhase | None]]
 ) -> list[Difference]:
     """Return what differs between the sides: jobs by their settings, hosts by their facts.
 
-    `rows` has one phase of each side for each pattern that is compared.
+    `rows` has one phase of each side for each pattern that is compared, None for a side without it.
     """
     known = [] if any(one is None for one in environments) else [_facts(one or {}) for one in environments]
     facts = list(_differing("environment", known, [words for _, words in WORDS])) if known else []
     of_rows = {
-        pattern: list(_differing("plan", [settings(phase) for phase in phases], JOB_WORDS, both=True))
+        pattern: list(
+            _differing(
+                "plan", [None if phase is None else settings(phase) for phase in phases], JOB_WORDS, both=True
+            )
+        )
         for pattern, phases in rows.items()
     }
     ranked = [*SUSPECTS, *JOB_WORDS, *(words for _, words in WORDS)]
@@ -145,7 +149,10 @@ def _of_patterns(of_rows: Mapping[str, Sequence[Difference]]) -> Iterator[tuple[
     patterns_by_values: dict[str, dict[tuple[str, ...], list[str]]] = {}
     for pattern, of_row in of_rows.items():
         for one in of_row:
-            patterns_by_values.setdefault(one.key, {}).setdefault(one.values, []).append(pattern)
+            groups = patterns_by_values.setdefault(one.key, {})
+            alike = next((values for values in groups if _agree(values, one.values)), one.values)
+            patterns = groups.pop(alike, [])
+            groups[_together(alike, one.values)] = [*patterns, pattern]
     for key, groups in patterns_by_values.items():
         if len(groups) > MOST_GROUPS:
             values = tuple(first_of(dict.fromkeys(of_side)) for of_side in zip(*groups, strict=True))
@@ -154,6 +161,15 @@ def _of_patterns(of_rows: Mapping[str, Sequence[Difference]]) -> Iterator[tuple[
         for values, patterns in groups.items():
             of_all = len(patterns) == len(of_rows)
             yield key, Difference("plan", key if of_all else f"{key} ({first_of(patterns)})", values)
+
+
+def _agree(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Tell whether two patterns have the same values on all sides that have both."""
+    return all(a == b for a, b in zip(one, other, strict=True) if units.NONE not in (a, b))
+
+
+def _together(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(b if a == units.NONE else a for a, b in zip(one, other, strict=True))
 
 
 SUSPECTS: Final = (
@@ -174,14 +190,15 @@ def environment_of(bundle: Bundle | None, case: Case) -> dict[str, Any] | None:
 
 
 def _differing(
-    where: Place, sides: Sequence[dict[str, str]], order: Sequence[str], *, both: bool = False
+    where: Place, sides: Sequence[dict[str, str] | None], order: Sequence[str], *, both: bool = False
 ) -> Iterator[Difference]:
-    """Yield what differs; with `both` only what every side knows: another tool may not tell it."""
-    keys = dict.fromkeys([*order, *sorted({key for side in sides for key in side})])
+    """Yield what differs; with `both` only what every side that is there knows: a tool may not tell it."""
+    there = [side for side in sides if side is not None]
+    keys = dict.fromkeys([*order, *sorted({key for side in there for key in side})])
     for key in keys:
-        values = tuple(side.get(key, units.NONE) for side in sides)
-        if len(set(values)) > 1 and not (both and units.NONE in values):
-            yield Difference(where, key, values)
+        known = [side.get(key, units.NONE) for side in there]
+        if len(set(known)) > 1 and not (both and units.NONE in known):
+            yield Difference(where, key, tuple((side or {}).get(key, units.NONE) for side in sides))
 
 
 def _facts(environment: dict[str, Any]) -> dict[str, str]:

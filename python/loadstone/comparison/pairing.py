@@ -135,8 +135,11 @@ def rows(sides: Sequence[Side]) -> tuple[list[PatternRow], list[list[Repeats]]]:
 
 
 def _row(row: tuple[Repeats | None, ...]) -> PatternRow:
-    """Make a row: where a side did another pattern under the same name, its name has both."""
-    return PatternRow(" → ".join(dict.fromkeys(one.first.pattern for one in row if one is not None)), row)
+    """Make a row, whose name has both where a side did another pattern or another depth under one name."""
+    firsts = [one.first for one in row if one is not None]
+    name = " → ".join(dict.fromkeys(one.pattern for one in firsts))
+    depths = list(dict.fromkeys(str(one.depth) for one in firsts if one.depth))
+    return PatternRow(f"{name}, depth {' → '.join(depths)}" if len(depths) > 1 else name, row)
 
 
 def _partners(mine: Sequence[Repeats], theirs: Sequence[Repeats]) -> dict[int, int]:
