@@ -692,3 +692,18 @@ def test_what_differs_is_asked_of_sides_that_did_the_same(tmp_path: Path) -> Non
     of_fio(tmp_path / "c" / "r.json", 1.3, size="64m", rw="randread", ioengine="posixaio")
     found = compare([tmp_path / "a", tmp_path / "b", tmp_path / "c"]).differences
     assert [(one.key, one.values) for one in found] == [("I/O backend", ("libaio", "io_uring", "posixaio"))]
+
+
+def test_repeats_that_are_not_alike_are_told(tmp_path: Path) -> None:
+    """Runs under two kernels were repeats of one thing, and only the first one's kernel was shown."""
+    for number, kernel in enumerate(("6.1.0", "6.18.0")):
+        run = made(tmp_path / "two" / f"{number}", seed=number)
+        told = json.loads((run / "environment.json").read_text())
+        told["host"]["kernel"] = kernel
+        (run / "environment.json").write_text(json.dumps(told))
+        runs.reseal(run)
+        made(tmp_path / "one" / f"{number}", seed=7 + number)
+    warnings = compare([tmp_path / "one", tmp_path / "two"]).warnings
+    assert [one for one in warnings if "alike" in one] == [
+        "two: runs of 4k random read are not alike: kernel (6.1.0, 6.18.0)"
+    ]

@@ -15,7 +15,7 @@ from loadstone.analysis.study.sweep import REPEAT
 from loadstone.analysis.study.sweep import named as factor_named
 from loadstone.audit.find_results import check_there
 from loadstone.comparison import curve_effects, matrix, operating_points, pairing, watched
-from loadstone.comparison.differences import Difference, differences, environment_of
+from loadstone.comparison.differences import Difference, differences, environment_of, within
 from loadstone.comparison.phase import with_tails
 from loadstone.comparison.side import Side, named, side
 from loadstone.errors import InputError
@@ -345,6 +345,7 @@ def _warnings(
         warnings.append(
             f"no error is known of {_some(mute)}: a single figure cannot be compared; give several runs of it"
         )
+    warnings += _unlike_repeats(sides, pairs)
     for (name, differs), patterns in _patterns_of_other_loads(sides, pairs).items():
         warnings.append(f"{name}: {_some(patterns)} {_is_another_load(patterns, differs)}")
     warnings += [f"{one.side}: {one.why}" for one in _on_two_sides(sides)]
@@ -358,6 +359,18 @@ def _warnings(
         if broken := _not_complete(one):
             warnings.append(f"{one.name} {broken}")
     return warnings
+
+
+def _unlike_repeats(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) -> Iterable[str]:
+    """Say in what the repeats of a side are not alike: their mean is of two things."""
+    patterns: dict[tuple[str, str], list[str]] = {}
+    for row in pairs:
+        for one, cell in zip(sides, row.cells, strict=True):
+            if cell is not None and len(cell.valid) > 1 and (differing := within(cell.valid)):
+                parts = [f"{key} ({values})" for key, values in differing.items()]
+                patterns.setdefault((one.name, _some(parts)), []).append(row.pattern)
+    for (name, differs), alike in patterns.items():
+        yield f"{name}: runs of {_some(alike)} are not alike: {differs}"
 
 
 def _some(names: Sequence[str]) -> str:

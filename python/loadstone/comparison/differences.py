@@ -9,6 +9,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadstone import units
@@ -182,6 +183,28 @@ MOST_GROUPS: Final = 2
 """Where a setting differs in more ways over the patterns, its values are listed and not their patterns."""
 
 
+OF_REPEATS: Final = ("measured by", "fill of the target", "run time", "ramp")
+"""Settings that repeats of one load may differ in, and should not."""
+
+
+def within(phases: Sequence[ComparedPhase]) -> dict[str, str]:
+    """Return what differs between repeats of one load, by its words: its values, as far as all tell it."""
+    all_settings = [settings(phase) for phase in phases]
+    environments = [
+        environment_of(None if phase.summary is None else phase.summary.bundle, phase.case)
+        for phase in phases
+    ]
+    known = [
+        {key: one[key] for key in OF_REPEATS if key in one}
+        | ({} if environment is None else _facts(environment))
+        for one, environment in zip(all_settings, environments, strict=True)
+    ]
+    return {
+        one.key: first_of(dict.fromkeys(one.values))
+        for one in _differing("plan", known, (*SUSPECTS, *(words for _, words in WORDS)), both=True)
+    }
+
+
 def environment_of(bundle: Bundle | None, case: Case) -> dict[str, Any] | None:
     """Return what is known of a host."""
     if bundle is not None:
@@ -205,11 +228,17 @@ def _facts(environment: dict[str, Any]) -> dict[str, str]:
     """Return the facts of a host by an engineer's words; several of one kind are one entry."""
     facts: dict[str, dict[str, None]] = {}
     for key, value in _leaves({name: one for name, one in environment.items() if name != "spec"}, ""):
-        if not any(fnmatch.fnmatchcase(key, pattern) for pattern in MOVING):
+        if not _is_moving(key):
             facts.setdefault(_words(key), {})[_written(key, value)] = None
     return {key: first_of(values) for key, values in facts.items()}
 
 
+@cache
+def _is_moving(key: str) -> bool:
+    return any(fnmatch.fnmatchcase(key, pattern) for pattern in MOVING)
+
+
+@cache
 def _words(key: str) -> str:
     for pattern, words in WORDS:
         if fnmatch.fnmatchcase(key, pattern):
