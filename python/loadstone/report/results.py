@@ -31,7 +31,7 @@ from loadstone.report.article.blocks import (
 )
 from loadstone.report.article.files import as_file, ending_of
 from loadstone.report.comparison import charts, words
-from loadstone.report.verdict.words import NAMES, confidence
+from loadstone.report.verdict.words import NAMES, sureness
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -129,9 +129,9 @@ def _worth(side: Side, names: Mapping[int, str]) -> list[VerdictLine]:
     for (kind, _), phases in sorted(alike.items(), key=lambda one: order.index(one[1][0].verdict.kind)):
         first = phases[0]
         patterns = _some(names[id(phase)] for phase in phases)
-        sure = confidence(first.verdict.confidence)
+        sure = f" ({text})" if (text := sureness(first.verdict)) else ""
         lines.append(
-            VerdictLine(NAMES[first.verdict.kind], kind, f"{patterns} ({sure})", str(first.verdict.sentences))
+            VerdictLine(NAMES[first.verdict.kind], kind, f"{patterns}{sure}", str(first.verdict.sentences))
         )
     return lines[: MAX_REASONS + 1]
 

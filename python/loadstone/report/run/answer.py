@@ -13,7 +13,7 @@ from rich.text import Text
 
 from loadstone import units
 from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
-from loadstone.report.verdict.words import STYLES, confidence, headline
+from loadstone.report.verdict.words import STYLES, headline, sureness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,7 +143,8 @@ def _named(jobs: list[Total]) -> str:
 
 
 def _believe(verdict: Verdict) -> str:
-    return f"{headline(verdict)} ({confidence(verdict.confidence)})"
+    sure = sureness(verdict)
+    return f"{headline(verdict)} ({sure})" if sure else headline(verdict)
 
 
 def terminal(found: RunAnswer, console: Console) -> None:

@@ -100,7 +100,7 @@ def terminal(
                 Text.assemble(
                     f"  {phase.name}: {number(case)}: ",
                     (words.headline(verdict), words.STYLES[verdict.kind]),
-                    (f" {words.confidence(verdict.confidence)}", "dim"),
+                    (f" {words.sureness(verdict)}".rstrip(), "dim"),
                 )
             )
     _passed(passed, unrelated, console)
@@ -165,7 +165,7 @@ def _table(one: AuditedResults) -> str:
     rows = [headings, tuple("---" for _ in headings)]
     for case, phase in zip(one.results.cases, one.audited.phases, strict=True):
         verdict = phase.verdict
-        kind = f"{words.headline(verdict)}, {words.confidence(verdict.confidence)}"
+        kind = ", ".join(filter(None, (words.headline(verdict), words.sureness(verdict))))
         row = (_cell(phase.name), number(case), kind, "<br>".join(_why(verdict)))
         rows.append((*row, _cell(_author(case))) if has_author else row)
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)

@@ -68,6 +68,11 @@ def confidence(value: float) -> str:
     return say("verdict.terminal.confidence", confidence_share=value)
 
 
+def sureness(verdict: Verdict) -> str:
+    """Write how sure a verdict is; empty for *cannot tell*: how sure that is helps nobody."""
+    return "" if verdict.kind == "cannot_tell" else confidence(verdict.confidence)
+
+
 def evidence(cause: Cause) -> list[tuple[str, str]]:
     """Return each piece of evidence as a name without its unit and a value with it.
 
@@ -97,8 +102,7 @@ def evidence_line(cause: Cause) -> str:
 def terminal(audited: Audited, console: Console) -> None:
     """Print the verdict: kind, two sentences, evidence, advice."""
     verdict = audited.verdict
-    # How sure it is that nobody can tell helps nobody.
-    sure = "" if verdict.kind == "cannot_tell" else f" ({confidence(verdict.confidence)})"
+    sure = f" ({text})" if (text := sureness(verdict)) else ""
     console.print(
         Text.assemble(
             say("verdict.terminal.heading"), (headline(verdict), STYLES[verdict.kind]), (sure, "dim")
@@ -166,7 +170,7 @@ def page(audited: Audited, draw: Callable[[Spec], object]) -> dict[str, Any]:
     return {
         "kind": verdict.kind,
         "headline": headline(verdict),
-        "confidence": confidence(verdict.confidence),
+        "confidence": sureness(verdict),
         "sentences": verdict.sentences,
         "advice": verdict.advice,
         "causes": [drawn for drawn in causes if drawn["effect"] != "note"],
