@@ -18,7 +18,7 @@ from loadstone.explanations.job_facts import JobFacts
 from loadstone.explanations.readings import Probed, ProbeReading, Tried
 from loadstone.path.layers import Ceiling, DataPath, Layer
 from loadstone.verdict import Cause
-from tests.audit.cases import WINDOW_NS, disk, job, one, run
+from tests.audit.cases import SECOND_NS, WINDOW_NS, disk, job, one, run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -388,6 +388,35 @@ def test_a_change_is_no_noise_however_well_the_mean_is_known(rates: list[float],
     assert (found.effect, found.confidence) == ("suspect", 0.9)
     assert said in found.text
     assert found.chart is not None
+
+
+def by_seconds(case: Case) -> Case:
+    """Return a run whose samples are of a second each, as vdbench prints them."""
+    assert case.series is not None
+    second = pl.col("start_ns") // SECOND_NS
+    sums = case.series.group_by("op", second.alias("at"), maintain_order=True).agg(
+        pl.col("start_ns").first(),
+        pl.col("end_ns").last(),
+        pl.col("seconds", "ops", "bytes", "errors").sum(),
+    )
+    return replace(case, series=sums.drop("at"))
+
+
+@pytest.mark.parametrize(
+    ("means", "said"),
+    [((2000, 600, 1900, 500, 1400), "too few"), ((1000, 800, 700, 500, 400), "one direction")],
+)
+def test_a_few_samples_drift_in_one_direction_only_where_each_is_beyond_the_last(
+    means: tuple[float, ...], said: str
+) -> None:
+    """Of 132 published runs of 10 s that rose and fell it was said that they drifted in one direction."""
+    case = by_seconds(run([float(mean) for mean in means for _ in range(18)]))
+    assert case.total.iops is not None
+    case = replace(case, total=replace(case.total, iops=Figure(case.total.iops.value)))
+    found = one(not_steady.RULE, case)
+    assert said in found.text
+    assert (found.effect, found.confidence) == ("suspect", 0.9 if said == "one direction" else 0.6)
+    assert found.evidence["slope_of_mean_percent"] > 10
 
 
 def test_a_first_round_no_further_out_than_the_others_from_each_other_is_no_ramp() -> None:

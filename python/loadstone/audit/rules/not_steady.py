@@ -51,7 +51,7 @@ def _judge(case: Case) -> Answer:
     windows = min(WINDOWS, timeline.windows_of(case))
     fine = timeline.load_timeline(case, windows, skip_ns=filling_ns)
     trend = steady(list(fine.values)).trend_p if fine is not None and len(fine.values) >= MIN_TREND else None
-    changed = _stalled(case) or _ramp(rounds) or (fine and _levels(fine)) or _drift(check, trend)
+    changed = _stalled(case) or _ramp(rounds) or (fine and _levels(fine)) or _drift(rounds, check, trend)
     finding = _changed(case, rounds, check, trend, changed) if changed else _noise(case, rounds, check, trend)
     low, high = float(rounds.values.min()), float(rounds.values.max())
     can = beside_others.can_change(case, low, high, rounds.seconds * 1e9)
@@ -76,11 +76,12 @@ def _noise(case: Case, rounds: timeline.LoadTimeline, found: SteadyCheck, trend:
     """Tell of rounds that lie apart and show no change: what that costs is in the error of the mean."""
     iops = case.total.iops
     error = iops.error / iops.value if iops is not None and iops.error is not None and iops.value else None
-    known = (
-        say("audit.not_steady.noise_unknown.text")
-        if error is None
-        else say("audit.not_steady.noise.text", error_percent=100 * error)
-    )
+    if trend is None:
+        known = say("audit.not_steady.few.text")
+    elif error is None:
+        known = say("audit.not_steady.noise_unknown.text")
+    else:
+        known = say("audit.not_steady.noise.text", error_percent=100 * error)
     return Finding(
         effect="note" if error is not None and error <= WELL_KNOWN else "suspect",
         confidence=0.9 if error is not None and error > HARDLY_KNOWN else 0.6,
@@ -120,9 +121,14 @@ def _one(share: float) -> float:
     return round(100 * share, 1)
 
 
-def _drift(found: SteadyCheck, trend: float | None) -> str | None:
-    """Return in words whether the windows are in an order that chance does not make of noise."""
-    drifts = found.slope_share > MAX_SLOPE and (trend is None or trend < TREND_P)
+def _drift(rounds: timeline.LoadTimeline, found: SteadyCheck, trend: float | None) -> str | None:
+    """Return in words whether the windows are in an order that chance does not make of noise.
+
+    Where they are too few for a test, every round has to lie beyond the one before it: one time in sixty.
+    """
+    steps = np.diff(rounds.values)
+    one_way = bool((steps > 0).all() or (steps < 0).all())
+    drifts = found.slope_share > MAX_SLOPE and (one_way if trend is None else trend < TREND_P)
     return say("audit.not_steady.trend.text") if drifts else None
 
 
