@@ -416,7 +416,7 @@ def test_a_few_samples_drift_in_one_direction_only_where_each_is_beyond_the_last
     found = one(not_steady.RULE, case)
     assert said in found.text
     assert (found.effect, found.confidence) == ("suspect", 0.9 if said == "one direction" else 0.6)
-    assert found.evidence["slope_of_mean_percent"] > 10
+    assert float(found.evidence["slope_of_mean_percent"]) > 10
 
 
 def test_a_first_round_no_further_out_than_the_others_from_each_other_is_no_ramp() -> None:
