@@ -9,7 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import polars as pl
 
+from loadstone.analysis import estimate
 from loadstone.analysis.histogram import BUCKETS, values_of
 from loadstone.analysis.statistics import significance as statistics
 from loadstone.analysis.statistics.significance import Sample
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from loadstone.audit.case import Case, Figure, OpMeasurement
 
 MOVING: Final = ("read", "write", "trim")
+SAME_WINDOW: Final = 0.02
+"""A tool's mean and that of its intervals are this near each other where both are of one time."""
 
 Value = Sample | tuple[int, int]
 """Of failures (failed, all), of everything else the sample."""
@@ -97,14 +101,13 @@ def _percentiles(lat: Latency | None, errors: Mapping[float, float]) -> dict[Met
     return values
 
 
-def sample(estimate: Estimate | None) -> Sample | None:
+def sample(one: Estimate | None) -> Sample | None:
     """Return an estimate as a sample."""
-    if estimate is None:
+    if one is None:
         return None
-    caution = estimate.caution
-    if estimate.error is None or caution is None:
-        return Sample(estimate.value, estimate.error, None if estimate.error is None else estimate.count - 1)
-    return Sample(estimate.value, estimate.error, caution.freedom, widening=caution.widening)
+    if one.error is None or one.caution is None:
+        return Sample(one.value, one.error, None if one.error is None else one.count - 1)
+    return Sample(one.value, one.error, one.caution.freedom, widening=one.caution.widening)
 
 
 def tails(summary: Summary) -> tuple[dict[int, dict[float, float]], Tails]:
@@ -143,10 +146,43 @@ def _errors(windows: list[np.ndarray]) -> dict[float, float]:
 
 
 def of_case(case: Case) -> dict[Metric, Value]:
-    """Return what a phase of another tool's result comes to; errors only where the tool tells them."""
+    """Return what a phase of another tool's result comes to.
+
+    Errors are those that the tool tells, or else those that its intervals have, as of a run of our own.
+    """
     only = next(iter(case.ops.values())) if len(case.ops) == 1 else None
-    total = _of_measured(case.total)
-    return {**(_of_measured(only) if only is not None else {}), **total}
+    values = {**(_of_measured(only) if only is not None else {}), **_of_measured(case.total)}
+    for metric, of_intervals in _intervals(case).items():
+        figure = values.get(metric)
+        if isinstance(figure, Sample) and figure.error is None and of_intervals.error is not None:
+            ratio = figure.value / of_intervals.value
+            if abs(ratio - 1) <= SAME_WINDOW:
+                values[metric] = replace(of_intervals, value=figure.value, error=ratio * of_intervals.error)
+    return values
+
+
+def _intervals(case: Case) -> dict[Metric, Sample]:
+    """Return what the intervals that a tool printed come to; nothing of figures that were published."""
+    table = case.series
+    if table is None or case.source == "published" or not {"ops", "bytes", "mean_ns"} <= set(table.columns):
+        return {}
+    intervals = (
+        table.with_columns(latency_ns=pl.col("mean_ns") * pl.col("ops"))
+        .group_by("start_ns")
+        .agg(pl.col("ops", "bytes", "latency_ns").sum(), pl.col("seconds").first())
+        .sort("start_ns")
+    )
+    ops, moved, latency, seconds = (
+        intervals[name].to_numpy().astype(np.float64) for name in ("ops", "bytes", "latency_ns", "seconds")
+    )
+    one_stage = np.zeros(len(ops), np.int64)
+    estimates = {
+        IOPS: estimate.ratio(ops, seconds, one_stage, ""),
+        BANDWIDTH: estimate.ratio(moved, seconds, one_stage, ""),
+        MEAN: estimate.ratio(latency, ops, one_stage, ""),
+    }
+    samples = {metric: sample(one) for metric, one in estimates.items()}
+    return {metric: one for metric, one in samples.items() if one is not None and one.value > 0}
 
 
 def of_case_jobs(case: Case) -> dict[OfJob, Value]:
