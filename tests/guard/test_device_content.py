@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import threading
 from pathlib import Path
 from random import Random
@@ -87,6 +89,20 @@ def test_runs_of_one_process_know_what_they_left_on_a_device(loop: str) -> None:
         device.seek(SIZE_BYTES - 1000)
         device.write(b"mine")
     with pytest.raises(RefusedError, match="it holds"):
+        guard.secure(written(loop), consent)
+
+
+def test_another_disk_under_the_number_of_one_that_was_written_is_looked_at(image: Path, loop: str) -> None:
+    """A copy that somebody filled elsewhere: the places of the sample hold what the run left on the first."""
+    consent = guard.Consent()
+    held = hold(written(loop), consent)
+    Path(loop).write_bytes(os.urandom(1 << 20))
+    held.seal()
+    other = image.with_name("other")
+    shutil.copy(image, other)
+    for words in (("--detach", loop), (loop, str(other))):
+        subprocess.run(["losetup", *words], check=True)
+    with pytest.raises(RefusedError, match="look random"):
         guard.secure(written(loop), consent)
 
 

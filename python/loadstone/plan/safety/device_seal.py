@@ -2,7 +2,8 @@
 
 A device can keep no mark. Within one process, whose runs follow each other (a study, a curve, the run
 definitions of a parameter file), what a run left behind is known again by a digest of places drawn at
-random. It is forgotten when the process ends: another one needs consent.
+random. It is forgotten when the process ends: another one needs consent. Another disk under the same
+device number is another device, whatever it holds.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from blake3 import blake3
 
-from loadstone.plan.safety import sampling
+from loadstone.plan.safety import sampling, seen
 from loadstone.plan.safety.content import CHUNK_BYTES, BlockReader
 from loadstone.plan.safety.sampling import BLOCK_BYTES, Space
 
@@ -29,6 +30,7 @@ class DeviceSeal:
     """A digest of some places of a device."""
 
     number: int
+    disk_number: int
     seed: int
     size_bytes: int
     digest: str
@@ -47,7 +49,7 @@ class DeviceSeal:
                 content.update(reader.read(offset, BLOCK_BYTES))
             tail = max(0, size - CHUNK_BYTES)
             content.update(reader.read(tail - tail % BLOCK_BYTES, CHUNK_BYTES))
-        return cls(number, seed, size, content.hexdigest())
+        return cls(number, seen.disk_number(number), seed, size, content.hexdigest())
 
     def holds(self, path: Path) -> bool:
         """Whether the device still holds what it held."""

@@ -43,7 +43,7 @@ class Seen:
         if stat.S_ISREG(status.st_mode):
             state: tuple[int, ...] = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         else:
-            state = (_disk_number(identity.special),) if stat.S_ISBLK(status.st_mode) else ()
+            state = (disk_number(identity.special),) if stat.S_ISBLK(status.st_mode) else ()
         return cls(identity, stat.S_IFMT(status.st_mode), state)
 
     @property
@@ -93,7 +93,8 @@ def change(before: Seen | None, now: Seen | None) -> str | None:
     return "it was changed while it was looked at" if not now.is_device else "another disk has its number now"
 
 
-def _disk_number(number: int, sys: Path = SYS) -> int:
+def disk_number(number: int, sys: Path = SYS) -> int:
+    """Return the number that the kernel gave the disk of a device number; 0 where it gives none."""
     place = sys / "dev" / "block" / f"{os.major(number)}:{os.minor(number)}"
     # A partition has that of its disk.
     for one in (place / "diskseq", place / ".." / "diskseq"):
