@@ -90,7 +90,11 @@ unless others have the file open for writing then.
 
 ## How a look works
 
-Regular files are read where they hold data (`SEEK_DATA`), loop devices first where the file below them does.
+Regular files are read where they hold data (`SEEK_DATA`), loop devices where the file below them does.
+File systems were wrong about holes, so these are read as well: up to
+{content.HOLES_READ_BYTES >> 20} MiB all of them. Beyond, a sample of
+{sampling.PASSES[0]:,} blocks is. A block that cannot be read counts as content.
+
 Up to {content.WHOLE_BYTES >> 30} GiB all of it is read, unless that would take more than
 {content.WHOLE_S:.0f} s. Beyond that these places are read on a device, and anything there that is not zero
 counts:

@@ -37,10 +37,21 @@ class Node:
     entries: dict[bytes, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Faults:
+    """What the file system gets wrong."""
+
+    unreadable: tuple[int, ...] = ()
+    """Offsets of blocks of 4 KiB that cannot be read, in every file."""
+    tells_holes: bool = False
+    """Says that no file has any data, as ZFS did of what was just written (OpenZFS issue 15526)."""
+
+
 class Server:
     """Answers until it is told not to (SIGUSR1), or until it has answered so many reads."""
 
-    def __init__(self, device: int, *, reads: int | None, log: Path | None) -> None:
+    def __init__(self, device: int, *, reads: int | None, log: Path | None, faults: Faults) -> None:
+        self.faults = faults
         self.log = None if log is None else log.open("a", buffering=1)
         self.device = device
         self.nodes = {1: Node(stat.S_IFDIR | 0o755)}
@@ -54,7 +65,7 @@ class Server:
             12: self.rename, 14: self.open, 15: self.read, 16: self.write, 17: self.statfs, 18: self.nothing,
             20: self.nothing, 25: self.nothing, 26: self.init, 27: self.open, 28: self.readdir,
             29: self.nothing, 30: self.nothing, 34: self.nothing, 35: self.create,
-            43: self.nothing, 45: self.rename2,
+            43: self.nothing, 45: self.rename2, 46: self.lseek,
         }  # fmt: skip
         while True:
             try:
@@ -72,6 +83,8 @@ class Server:
                 number, body = 0, doing[code](node, request[IN.size :])
             except KeyError:
                 number, body = errno.ENOSYS if code not in doing else errno.ENOENT, b""
+            except OSError as error:
+                number, body = error.errno or errno.EIO, b""
             if code == 15 and self.reads is not None:
                 self.reads -= 1
                 if self.reads < 0:
@@ -140,7 +153,12 @@ class Server:
 
     def read(self, node: int, body: bytes) -> bytes:
         _, offset, size = struct.unpack_from("<QQI", body)
+        if any(offset < at + 4096 and at < offset + size for at in self.faults.unreadable):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
         return bytes(self.nodes[node].content[offset : offset + size])
+
+    def lseek(self, _node: int, _body: bytes) -> bytes:
+        raise OSError(errno.ENXIO if self.faults.tells_holes else errno.ENOSYS, "no data")
 
     def write(self, node: int, body: bytes) -> bytes:
         _, offset, size = struct.unpack_from("<QQI", body)
@@ -179,7 +197,9 @@ class Hanging:
 
 
 @contextlib.contextmanager
-def mounted(path: Path, *, reads: int | None = None, log: Path | None = None) -> Iterator[Hanging]:
+def mounted(
+    path: Path, *, reads: int | None = None, log: Path | None = None, faults: Faults = Faults()
+) -> Iterator[Hanging]:
     """A directory in memory at `path`; with `reads` it stops answering after so many.
 
     `log` gets a line for each request: which process asked, and the number of the operation.
@@ -195,7 +215,7 @@ def mounted(path: Path, *, reads: int | None = None, log: Path | None = None) ->
     pid = os.fork()
     if pid == 0:
         try:
-            server = Server(device, reads=reads, log=log)
+            server = Server(device, reads=reads, log=log, faults=faults)
             os.write(tell, b"1")
             server.serve()
         finally:

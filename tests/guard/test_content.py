@@ -6,14 +6,17 @@ import errno
 import os
 import random
 import sqlite3
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from loadstone.plan.safety import content_evidence
 from loadstone.plan.safety.content import BlockReader, ContentFound, look
+from tests.e2e.fuse_dir import Faults, mounted
 
-if TYPE_CHECKING:
-    from pathlib import Path
+needs_fuse = pytest.mark.skipif(
+    os.geteuid() != 0 or not Path("/dev/fuse").exists(), reason="needs root and /dev/fuse"
+)
 
 
 def test_holes_and_zeros_hold_nothing(tmp_path: Path) -> None:
@@ -21,7 +24,8 @@ def test_holes_and_zeros_hold_nothing(tmp_path: Path) -> None:
     with hole.open("wb") as file:
         file.truncate(1 << 40)
     zeros.write_bytes(bytes((1 << 20) + 1000))
-    assert [look(path) for path in (hole, zeros)] == [ContentFound(None)] * 2
+    # Of a terabyte of holes a sample is read.
+    assert [look(path) for path in (hole, zeros)] == [ContentFound(None, 1024), ContentFound(None)]
 
 
 @pytest.mark.parametrize("size", [1, 100, 1 << 20, (1 << 20) + 1000])
@@ -54,6 +58,47 @@ def test_what_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(BlockReader, "read", bad)
     assert look(path).held == "it cannot be read at offset 0 to see what it holds: Input/output error"
+
+
+@needs_fuse
+@pytest.mark.root
+@pytest.mark.parametrize("at", [4096, 132 << 10, (1 << 20) - 4096])
+def test_what_stands_behind_a_block_that_cannot_be_read_is_not_taken_for_zeros(
+    tmp_path: Path, at: int
+) -> None:
+    """A read that meets one later ends before it, without an error: what came after was not looked at."""
+    with mounted(tmp_path / "bad", faults=Faults(unreadable=(at,))) as bad:
+        path = bad.path / "image"
+        path.write_bytes(bytes(at + 4096) + b"a diary, " * 1000)
+        assert look(path).held is not None
+        assert content_evidence.evidence(path)
+
+
+@needs_fuse
+@pytest.mark.root
+@pytest.mark.parametrize("size", [100_000, 64 << 20, (64 << 20) + 4096])
+def test_a_file_system_that_tells_of_holes_where_there_is_data_is_not_believed(
+    tmp_path: Path, size: int
+) -> None:
+    """As ZFS did of what was just written, and a server may: SEEK_DATA found no data at all."""
+    with mounted(tmp_path / "wrong", faults=Faults(tells_holes=True)) as wrong:
+        path = wrong.path / "image"
+        with path.open("wb") as file:
+            file.truncate(size)
+            file.seek(size // 2 // 4096 * 4096)
+            file.write(b"a diary, " * 1000)
+        with path.open("rb") as file, pytest.raises(OSError, match="No such device or address"):
+            os.lseek(file.fileno(), 0, os.SEEK_DATA)
+        assert look(path).held == f"it holds text at offset {size // 2 // 4096 * 4096}"
+
+
+def test_a_file_that_ends_before_its_size_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "cut"
+    path.write_bytes(bytes(1 << 20))
+    with BlockReader(path) as reader:
+        os.truncate(path, 8192)
+        with pytest.raises(OSError, match=r"it ends after 8.00\sKiB, before its size"):
+            reader.read(0, 1 << 20)
 
 
 def test_an_empty_file_holds_nothing(tmp_path: Path) -> None:

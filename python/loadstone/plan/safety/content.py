@@ -10,6 +10,7 @@ Knows no file system; `signatures` does.
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import mmap
 import os
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone import holes, uncaught
+from loadstone.messages import say
 from loadstone.plan.safety import sampling, structure_offsets
 from loadstone.plan.safety.sampling import BLOCK_BYTES, Space
 
@@ -33,6 +35,8 @@ ALIGN_BYTES: Final = 4096
 WHOLE_BYTES: Final = 8 << 30
 """Up to here all of it is read, unless that takes longer than `WHOLE_S`."""
 WHOLE_S: Final = 10.0
+HOLES_READ_BYTES: Final = 64 << 20
+"""Up to here holes are read as well: the first pass would read as much."""
 TRIAL_S: Final = 1.0
 PASSES_S: Final = 30.0
 """No pass begins later than this."""
@@ -89,7 +93,19 @@ class BlockReader:
         return self._cached
 
     def read(self, offset: int, length: int) -> bytes:
-        """Read from an offset that is a multiple of `ALIGN_BYTES`, less at the end. Raises OSError."""
+        """Read from an offset that is a multiple of `ALIGN_BYTES`, less only at the end. Raises OSError."""
+        block = self.read_some(offset, length)
+        until = min(length, self.size_bytes - offset)
+        while len(block) < until:
+            # A read ends early, and without an error, where a later part of it has one (read(2)).
+            rest = os.pread(self._cached, until - len(block), offset + len(block))
+            if not rest:
+                raise OSError(errno.EIO, say("refusals.target.ends_early", size_bytes=offset + len(block)))
+            block += rest
+        return block
+
+    def read_some(self, offset: int, length: int) -> bytes:
+        """Do as `read`, but end before a part that cannot be read. Raises OSError when it is the first."""
         if self._direct is None:
             return os.pread(self._cached, length, offset)
         buffer = self._buffer()
@@ -112,9 +128,10 @@ class BlockReader:
         return Space.of(holes.data(self._cached, self.size_bytes))
 
     def backed(self) -> Space | None:
-        """Return the parts of a loop device that its file has data for; None when nobody knows."""
+        """Return the parts that the file, or a loop device's, has data for; None where nobody knows."""
         parts = holes.below(self._cached, self.size_bytes)
-        return None if parts is None else Space.of(parts)
+        space = self.space() if parts is None else Space.of(parts)
+        return None if space.size_bytes == self.size_bytes else space
 
 
 def look(path: Path, tell: Callable[[float], None] | None = None) -> ContentFound:
@@ -139,25 +156,23 @@ class _Look:
 
     def go(self) -> ContentFound:
         size = self.reader.size_bytes
-        space = self.reader.space()
-        if not space.size_bytes:
+        space = Space.of([(0, size)] if size else [])
+        if not size:
             return ContentFound(None)
-        # Nearly everything has something at its beginning.
-        self._one_after_another(iter([space.parts[0][0] // ALIGN_BYTES * ALIGN_BYTES]), BLOCK_BYTES, math.inf)
         below = self.reader.backed()
-        if below is not None:
-            # What its file says of holes comes first, and is not believed alone.
+        # Nearly everything has something at its beginning.
+        first = below.parts[0][0] // ALIGN_BYTES * ALIGN_BYTES if below is not None and below.parts else 0
+        self._one_after_another(iter([first]), BLOCK_BYTES, math.inf)
+        passes = sampling.PASSES
+        if below is not None and size > HOLES_READ_BYTES:
+            # What a file says of its holes comes first, and is not believed alone.
             whole = not below.size_bytes or (below.size_bytes <= WHOLE_BYTES and self._whole(below))
             if not whole and self._held is None:
                 self._sampled(below, size)
-            return (
-                ContentFound(self._held[1]) if self._held else self._sampled(space, size, sampling.PASSES[:1])
-            )
-        if space.size_bytes <= WHOLE_BYTES and self._held is None and self._whole(space):
+            passes = sampling.PASSES[:1]
+        elif size <= WHOLE_BYTES and self._held is None and self._whole(space):
             return ContentFound(self._held[1] if self._held else None)
-        if self._held is not None:
-            return ContentFound(self._held[1])
-        return self._sampled(space, size)
+        return ContentFound(self._held[1]) if self._held else self._sampled(space, size, passes)
 
     def _whole(self, space: Space) -> bool:
         """Read all of it; False when that would take too long."""

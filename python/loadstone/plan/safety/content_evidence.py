@@ -18,11 +18,18 @@ def evidence(path: Path, tell: Callable[[float], None] | None = None) -> list[st
     """Return what `path` holds. `tell` hears now and then what share was looked at."""
     try:
         looked = content.look(path, tell)
-        if looked.held is None and not looked.samples:
-            return []
-        if looked.silent:
-            return [str(looked.held)]
+    except OSError as error:
+        return [_unreadable(error)]
+    if looked.held is None and not looked.samples:
+        return []
+    if looked.silent:
+        return [str(looked.held)]
+    try:
         sentences = [f"it carries {signature}" for signature in signatures.read(path)]
     except OSError as error:
-        return [f"it cannot be read to see what it holds: {error.strerror}"]
+        sentences = [_unreadable(error)] if looked.held is None else []
     return sentences if looked.held is None else [*sentences, looked.held]
+
+
+def _unreadable(error: OSError) -> str:
+    return f"it cannot be read to see what it holds: {error.strerror}"

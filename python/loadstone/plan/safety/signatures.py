@@ -98,7 +98,7 @@ def read(path: Path) -> list[Signature]:
 
 
 def _own(reader: BlockReader) -> list[Signature]:
-    head = reader.read(0, HEAD_BYTES)
+    head = reader.read_some(0, HEAD_BYTES)
     signatures = [
         Signature(offset, name)
         for name, offset, magic in FIXED
@@ -114,7 +114,7 @@ def _copies(reader: BlockReader) -> list[Signature]:
     for offset in sorted({*structure_offsets.places(reader.size_bytes), *LUKS_SECOND}):
         start = offset - offset % ALIGN_BYTES
         try:
-            block = reader.read(start, 2 * ALIGN_BYTES)
+            block = reader.read_some(start, 2 * ALIGN_BYTES)
         except OSError:
             continue
         for name, at, magic in COPIES:
@@ -154,7 +154,7 @@ def _zfs(reader: BlockReader) -> list[Signature]:
     for label in labels:
         if label < 0:
             continue
-        ring = reader.read(label + 128 * KIB, 128 * KIB)
+        ring = reader.read_some(label + 128 * KIB, 128 * KIB)
         for at in range(0, len(ring) - 8, KIB):
             word = ring[at : at + 8]
             if ZFS_MAGIC in (struct.unpack("<Q", word)[0], struct.unpack(">Q", word)[0]):
@@ -166,7 +166,7 @@ def _tail(reader: BlockReader) -> list[Signature]:
     """Structures that stand at the end: the backup GPT and the older md superblocks."""
     size_bytes = reader.size_bytes
     start = max(0, size_bytes - TAIL_BYTES) // ALIGN_BYTES * ALIGN_BYTES
-    tail = reader.read(start, TAIL_BYTES + ALIGN_BYTES)
+    tail = reader.read_some(start, TAIL_BYTES + ALIGN_BYTES)
     known = [(size_bytes - sector, "gpt (backup)", b"EFI PART") for sector in (512, 4096)]
     known.append((((size_bytes // 512 - 16) & ~7) * 512, "Linux RAID (md 1.0)", MD_MAGIC))
     known.append(((size_bytes & ~(64 * KIB - 1)) - 64 * KIB, "Linux RAID (md 0.90)", MD_MAGIC))
