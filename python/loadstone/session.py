@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     from loadstone.watch.address import WatchedAddress
 
 LOOK_S = 1.0
+NOTE_S = 1.0
+"""How often it is written down what the bundle's growing files hold."""
 """How often a silent engine is looked at; one that speaks wakes us by itself."""
 END_SILENT_S = 5.0
 """How long a target may take to tell how its files lie, while and after a run."""
@@ -348,6 +351,7 @@ class _Run:
         self._interrupts: Interrupts | None = None
         self._pauses: Pauses | None = None
         self._left = False
+        self._note_due_s = -math.inf
         self._host_error: OSError | MemoryError | None = None
         """Why the monitors' rows cannot be written."""
         self.unwritten: LoadstoneError | None = None
@@ -416,12 +420,18 @@ class _Run:
                 self._tell_watched(show=event.get("type") == "tick")
                 if event.get("type") == "tick":
                     crash_note.note("\n".join([*self.measured(), self._place()]))
+                    self._note_growth(now())
                 if self._steer is not None:
                     self._steer(event, _Told(engine, self._state, self._do))
             if not self._left:
                 self._do(self._state.passed(now(), engine.state()))
             if self._left:
                 return
+
+    def _note_growth(self, now_s: float) -> None:
+        if self.writes and now_s >= self._note_due_s:
+            self._note_due_s = now_s + NOTE_S
+            self._writer.note_growth()
 
     def _place(self) -> str:
         """Say where the bundle would be found, were this the end."""

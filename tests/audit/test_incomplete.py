@@ -106,7 +106,7 @@ def test_a_job_that_ends_in_its_ramp_has_done_something(tmp_path: Path) -> None:
 def test_a_run_whose_samples_are_lost_may_have_begun(tmp_path: Path) -> None:
     made = runs.make(tmp_path / "b", seconds=1, seal=None).path
     (made / "samples.arrows").unlink()
-    (lost,) = bundle(Bundle.open(made)).cases
+    (lost,) = bundle(Bundle.open(runs.begun_again(made))).cases
     events = made / "events.jsonl"
     events.write_text(
         "".join(
@@ -115,5 +115,5 @@ def test_a_run_whose_samples_are_lost_may_have_begun(tmp_path: Path) -> None:
             if json.loads(line)["type"] != "start"
         )
     )
-    (before,) = bundle(Bundle.open(made)).cases
+    (before,) = bundle(Bundle.open(runs.begun_again(made))).cases
     assert (lost.began, before.began) == (True, False)

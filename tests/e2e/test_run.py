@@ -11,6 +11,7 @@ import pytest
 
 from loadstone.bundle.read import Bundle
 from loadstone.engine import process
+from loadstone.errors import BundleError
 
 from .program import (
     INTERRUPT,
@@ -166,6 +167,27 @@ def test_a_killed_coordinator_takes_the_engine_along_and_leaves_a_partial_bundle
     bundle = Bundle.open(tmp_path / "b")
     assert bundle.status == "partial"
     assert bundle.samples()["ops"].sum() > 0
+
+
+def test_what_a_killed_run_had_measured_cannot_be_altered_in_silence(tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(os.urandom(8 << 20))
+    one = job(tmp_path / "r.fio", READ_FOR.format("300s", tmp_path))
+    running = start("run", one, "--out", "b", cwd=tmp_path)
+    bundle, samples = tmp_path / "b", tmp_path / "b" / "samples.arrows"
+
+    def noted_bytes() -> int:
+        ticks(bundle)
+        noted = json.loads((bundle / "growth.json").read_text())["files"]
+        return int(noted.get("samples.arrows", {"size_bytes": 0})["size_bytes"])
+
+    at = until(noted_bytes, "a note of what was measured") - 1
+    running.kill()
+    finish(running)
+    assert Bundle.open(bundle).status == "partial"
+    content = samples.read_bytes()
+    samples.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+    with pytest.raises(BundleError, match=r"samples\.arrows was altered"):
+        Bundle.open(bundle)
 
 
 def test_a_killed_engine_is_told_and_what_it_measured_is_kept(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_a_run_without_data_has_a_page_that_says_so(tmp_path: Path) -> None:
     fatal = {"type": "fatal", "code": 3, "message": "cannot open /dev/x", "hint": "plug it in"}
     run = runs.make(tmp_path / "b", seconds=1, seal=None, host=False, extra_events=[fatal])
     (run.path / "samples.arrows").unlink()
-    bundle = Bundle.open(run.path)
+    bundle = Bundle.open(runs.begun_again(run.path))
     html = page.render(summarise(bundle))
     assert "Nothing was measured" in html
     assert "cannot open /dev/x (plug it in)" in html
@@ -111,7 +111,7 @@ def test_a_picture_of_samples_that_cannot_be_read_names_them(tmp_path: Path) -> 
     damaged = run.path / "samples.arrows"
     damaged.write_bytes(damaged.read_bytes()[:16].ljust(4096, b"\0"))
     with pytest.raises(InputError, match="nothing to draw") as raised:
-        files.write(summarise(Bundle.open(run.path)), tmp_path / "x.svg")
+        files.write(summarise(Bundle.open(runs.begun_again(run.path))), tmp_path / "x.svg")
     assert "samples.arrows" in str(raised.value.hint)
 
 
@@ -254,7 +254,7 @@ def test_no_line_goes_over_a_time_in_which_nothing_ran(tmp_path: Path) -> None:
 def test_the_terminal_says_when_nothing_was_measured(tmp_path: Path) -> None:
     run = runs.make(tmp_path / "b", seconds=1, seal=None)
     (run.path / "samples.arrows").unlink()
-    assert "nothing was measured" in printed(Bundle.open(run.path), 100)
+    assert "nothing was measured" in printed(Bundle.open(runs.begun_again(run.path)), 100)
 
 
 def test_the_page_begins_with_the_total_of_all_jobs_and_what_it_is_worth(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from loadstone.bundle import layout, seal
+from loadstone.bundle.disk import Disk
+from loadstone.bundle.growth import Growth
 from loadstone.bundle.write import BundleWriter
 from loadstone.errors import Where
 from loadstone.plan.model import Plan
@@ -116,6 +118,7 @@ def make(
         _host_rows(writer, rng, length_ns)
     for event in extra_events or []:
         writer.event(event)
+    writer.note_growth()
     if seal is not None:
         _tell_end(run, writer, seconds)
         writer.seal(seal)  # type: ignore[arg-type]  # any status, from a parameter
@@ -171,6 +174,9 @@ def begun_again(path: Path) -> Path:
     manifest = json.loads((path / layout.MANIFEST).read_text())
     manifest["begun"] = {name: seal.sealed((path / name).read_bytes()) for name in manifest["begun"]}
     (path / layout.MANIFEST).write_text(json.dumps(seal.with_digest(manifest)))
+    with (path / layout.GROWTH).open("r+b") as file:
+        file.truncate()
+        Growth(file.fileno(), Disk()).note(path)
     return path
 
 

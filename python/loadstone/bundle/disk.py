@@ -76,6 +76,10 @@ class Disk:
         while rest:
             rest = rest[self.write(file, bytes(rest)) :]
 
+    def write_over(self, file: int, content: bytes) -> None:
+        """Write a file's new content in place of the old one, which was not longer."""
+        os.pwrite(file, content, 0)
+
     def put(self, path: Path, content: bytes, *, durable: bool = False) -> None:
         """Write a file; `durable`: it is on disk afterwards."""
         file = self.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

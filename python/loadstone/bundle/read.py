@@ -17,7 +17,7 @@ import polars as pl
 from pydantic import ValidationError
 
 from loadstone import file_kind, slow_answer
-from loadstone.bundle import arrows, layout, members, plan_consistency, schemas, seal, sums, tables
+from loadstone.bundle import arrows, growth, layout, members, plan_consistency, schemas, seal, sums, tables
 from loadstone.bundle.host import TIMES, host_rows, watched_files
 from loadstone.bundle.hosts import HOSTS, HostPart, HostsRecord, shifted_ios, shifted_samples
 from loadstone.bundle.json_lines import read_lines
@@ -74,6 +74,7 @@ class Bundle:
             altered = [f"{layout.MANIFEST} was altered: it names no files"]
         elif manifest.files is None:
             altered = seal.begun_differences(path, document, manifest)
+            altered += growth.differences(path) if manifest.growth else []
         else:
             altered = seal.differences(path, document, manifest)
         if altered and not unverified:

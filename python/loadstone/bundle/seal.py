@@ -64,6 +64,8 @@ class Manifest(BaseModel):
     files: dict[Name, Sealed] | None = None
     begun: dict[Name, Sealed] = {}
     """Of a run that is not sealed: what was whole before it began."""
+    growth: bool = False
+    """Of such a run: `growth.json` tells what its growing files held."""
     exit_code: int | None = None
     created_unix_ns: Annotated[int, Field(ge=0, lt=2**62)] = 0
     blake3: Hash | None = None

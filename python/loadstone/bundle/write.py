@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from loadstone import file_name
 from loadstone.bundle import arrows, layout, members, seal, sums
 from loadstone.bundle.disk import Disk, reason, remedy
+from loadstone.bundle.growth import Growth
 from loadstone.bundle.host import host_to_parquet, that_fit, watched_files
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
@@ -52,6 +53,9 @@ class BundleWriter:
             append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             self._events = self._kept(disk.open(directory / layout.EVENTS, append))
             self._host = self._kept(disk.open(directory / layout.HOST, append))
+            file = self._kept(disk.open(directory / layout.GROWTH, os.O_WRONLY | os.O_CREAT))
+            self._growth = Growth(file, disk)
+            self.note_growth()
         except BaseException:
             self.close()
             raise
@@ -100,6 +104,7 @@ class BundleWriter:
                 "pid": os.getpid(),
                 "inputs": files,
                 "begun": {name: seal.sealed(data) for name, data in begun.items()},
+                "growth": True,
             }
             disk.put_whole(directory / layout.MANIFEST, _sealed(manifest))
             disk.mkdir(directory / layout.INPUT)
@@ -158,6 +163,11 @@ class BundleWriter:
         file, columns = self._watched[name]
         columns.update(row)
         self._disk.write_all(file, _line(row))
+
+    def note_growth(self) -> None:
+        """Write down what the files that grow hold by now."""
+        if self._files:
+            self._growth.note(self.directory)
 
     def close(self) -> None:
         """Write no more lines; without `seal` the bundle stays a partial one."""
@@ -229,7 +239,9 @@ class BundleWriter:
             raise failed
         if document is not None:
             self._disk.put_whole(self._directory / layout.RESULT, _pretty(document))
-        self._manifest.pop("begun", None)
+        for name in ("begun", "growth"):
+            self._manifest.pop(name, None)
+        self._disk.unlink(self._directory / layout.GROWTH)
         self._manifest["files"] = self._hashes()
         self._disk.put_whole(self._directory / layout.MANIFEST, _sealed(self._manifest))
 

@@ -66,6 +66,7 @@ class JointBundle:
     def event(self, told: dict[str, Any]) -> None:
         """Append an event of the coordinator's own."""
         self._kept(partial(self._writer.event, told))
+        self._writer.note_growth()
 
     def watched(self, name: str, row: dict[str, int]) -> None:
         """Append a row of a watched host."""
