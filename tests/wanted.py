@@ -25,6 +25,7 @@ PROGRAMS = {
     "mdadm": "mdadm",
     "mergerfs": "mergerfs",
     "mkfs.btrfs": "btrfs-progs",
+    "mkfs.erofs": "erofs-utils",
     "mkfs.exfat": "exfatprogs",
     "mkfs.ext2": "e2fsprogs",
     "mkfs.ext3": "e2fsprogs",

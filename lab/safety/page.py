@@ -33,9 +33,9 @@ Written by `make safety`, which also tries every line of the tables.
 
 - A device that is mounted, swapped to or held by another. So is one that carries such a partition or loop
   device.
-- A file that backs a loop device, is swapped to, or is open for writing elsewhere. Before a run that is also
-  looked for where bindfs, mergerfs and rclone have the file. unionfs and others that name no directory do not
-  tell.
+- A file that backs a loop device, is mounted by itself, is swapped to, or is open for writing elsewhere.
+  Before a run that is also looked for where bindfs, mergerfs and rclone have the file. unionfs and others
+  that name no directory do not tell.
 - Anything on a file system of the kernel's, such as proc, sysfs, cgroup or tracefs. Files there look empty
   and are not files. `plan/safety/writable.py` lists the types, by what statfs(2) gives.
 - A name that leads through a link in /proc, as `/dev/fd` and `/dev/stdout` do.

@@ -11,6 +11,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 MINE = b"mine" * 2048
+_READ_ONLY, _PRIVATE, _NEW_MOUNTS = 1, 1 << 18 | 1 << 14, 0x20000
+"""MS_RDONLY, MS_PRIVATE with MS_REC, and CLONE_NEWNS."""
 
 
 def empty(path: Path, size: int = 64 * MIB) -> Path:
@@ -135,6 +138,41 @@ def overlay(folder: Path, stack: contextlib.ExitStack) -> Path:
     lines = f"import sys; f = open('{folder}/merged/file', 'r+b'); print(1, flush=True); sys.stdin.read()"
     _held(stack, sys.executable, "-c", lines)
     return folder / "upper" / "file"
+
+
+def mounted_without_a_loop(_: Path, stack: contextlib.ExitStack) -> Path:
+    """An erofs that the kernel reads from its file by itself, as those of containers (Linux 6.12)."""
+    image, point = _erofs(stack)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(os.fsencode(image), os.fsencode(point), b"erofs", _READ_ONLY, b""):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), str(image))
+    stack.callback(call, "umount", point)
+    return image
+
+
+def mounted_without_a_loop_elsewhere(_: Path, stack: contextlib.ExitStack) -> Path:
+    """The same in a mount namespace of its own."""
+    image, point = _erofs(stack)
+    lines = (
+        "import ctypes, sys; libc = ctypes.CDLL(None); "
+        f"libc.unshare({_NEW_MOUNTS}); libc.mount(b'none', b'/', None, {_PRIVATE}, None); "
+        f"done = libc.mount(b'{image}', b'{point}', b'erofs', {_READ_ONLY}, b''); "
+        "print(1 if done == 0 else 0, flush=True); sys.stdin.read()"
+    )
+    _held(stack, sys.executable, "-c", lines)
+    return image
+
+
+def _erofs(stack: contextlib.ExitStack) -> tuple[Path, Path]:
+    # A file in memory is none that it can be mounted from.
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp")))
+    image, point, content = folder / "image", folder / "mounted", folder / "content"
+    point.mkdir()
+    content.mkdir()
+    (content / "notes").write_bytes(MINE * 16)
+    call("mkfs.erofs", image, content)
+    return image, point
 
 
 def below_mounts(folder: Path, stack: contextlib.ExitStack) -> Path:

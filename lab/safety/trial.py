@@ -168,7 +168,9 @@ def evidence(said: str, path: str) -> str:
         message = re.search(r"^\w+: (.*?)(?:\nhint: |\Z)", said, re.MULTILINE | re.DOTALL)
         reason = " ".join((message[1] if message else said).split()).replace(path, "it")
     reason = re.sub(
-        r"/dev/shm/\S*/|/dev/loop\d+|loop\d+", lambda found: "" if "/shm" in found[0] else "loop", reason
+        r"/(?:dev/shm|var/tmp)/\S*/|/dev/loop\d+|loop\d+",
+        lambda found: "loop" if "loop" in found[0].rpartition("/")[2] else "",
+        reason,
     )
     reason = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID", reason)
     return re.sub(r"process \d+ \(.*?\)", "a process", reason.replace(path, "it"))[:110]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from lab.safety import stacks
 
 from loadstone.cli.main import main
 from loadstone.errors import RefusedError
@@ -273,6 +274,25 @@ def test_another_mount_namespace_makes_no_difference(database: Path) -> None:
         process.stdin.close()
         process.stdout.close()
         process.wait(60)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("here", [True, False])
+def test_a_file_that_is_mounted_without_a_loop_device_is_in_use(tmp_path: Path, here: bool) -> None:
+    """An erofs of a container: neither a process nor a loop device has its file."""
+    if os.geteuid() != 0 or shutil.which("mkfs.erofs") is None:
+        pytest.skip("needs root and mkfs.erofs")
+    make = stacks.mounted_without_a_loop if here else stacks.mounted_without_a_loop_elsewhere
+    with contextlib.ExitStack() as stack:
+        try:
+            image = make(tmp_path, stack)
+        except (OSError, RuntimeError) as error:
+            pytest.skip(f"no erofs is mounted from a file here: {error}")
+        where = "" if here else " in another mount namespace"
+        assert uses(image) == [f"it is mounted at {image.parent}/mounted (erofs){where}"]
+        with pytest.raises(RefusedError, match="it is mounted at"):
+            guard.secure(plan(target(str(image))), guard.Consent(frozenset({str(image)})))
+    assert uses(image) == []
 
 
 @pytest.mark.root

@@ -11,6 +11,10 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PROC = Path("/proc")
 
@@ -39,16 +43,40 @@ def elsewhere(part: str, proc: Path = PROC) -> list[int]:
 
     A namespace that is made copies all mounts, and keeps its own of them when they end here.
     """
-    processes: dict[Path, int] = {}
+    return [
+        int(process.name)
+        for process, text in _other_namespaces(proc)
+        if any(part in line.split(" ", 5)[4] for line in text.splitlines())
+    ]
+
+
+def mounted_files(proc: Path = PROC) -> list[tuple[Path, Mount, bool]]:
+    """Return the way to what each mount names as its source by a path, and whether it is mounted here.
+
+    An erofs is mounted from a file without a loop device, also in other mount namespaces.
+    """
+    spaces = [(Path("/"), mounts(proc), True)]
+    for process, text in _other_namespaces(proc):
+        spaces.append((process / "root", list(_parsed(text)), False))
+    return [
+        (root / mount.source[1:], mount, here)
+        for root, there, here in spaces
+        for mount in there
+        if mount.source.startswith("/") and not mount.source.startswith(("/dev/", "//"))
+    ]
+
+
+def _other_namespaces(proc: Path) -> Iterator[tuple[Path, str]]:
+    """Yield a process of each other mount namespace, with what is mounted there."""
+    known: set[Path] = set()
     for process in sorted(proc.glob("[0-9]*"), key=lambda one: int(one.name)):
         with contextlib.suppress(OSError):
+            known.add((proc / "self" / "ns" / "mnt").readlink())
             space = (process / "ns" / "mnt").readlink()
-            if space in processes or space == (proc / "self" / "ns" / "mnt").readlink():
-                continue
-            lines = (process / "mountinfo").read_text(errors="surrogateescape").splitlines()
-            if any(part in line.split(" ", 5)[4] for line in lines):
-                processes[space] = int(process.name)
-    return list(processes.values())
+            if space not in known:
+                text = (process / "mountinfo").read_text(errors="surrogateescape")
+                known.add(space)
+                yield process, text
 
 
 @lru_cache(maxsize=2)

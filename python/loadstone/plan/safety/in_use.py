@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.path.block import SYS, BlockDevice, above, loops
-from loadstone.path.mounts import Mount, mount_of, mounts, swaps
+from loadstone.path.mounts import Mount, mount_of, mounted_files, mounts, swaps
 from loadstone.plan.safety import open_files, user_space_mounts
 from loadstone.plan.safety.kernel_exports import exported
 from loadstone.plan.safety.open_files import Key, key_of
@@ -90,6 +90,11 @@ class Snapshot:
         for key, loop in self.loops:
             if key is not None:
                 uses.setdefault(key, []).insert(0, f"{_BACKS}{loop.name}")
+        for way, mount, here in mounted_files():
+            key = key_of(way)
+            if key is not None and key[0]:
+                where = "" if here else " in another mount namespace"
+                uses.setdefault(key, []).append(f"it is mounted at {mount.point} ({mount.kind}){where}")
         for key, name in self.swaps:
             uses.setdefault(key, []).append(f"it is used as swap ({name})")
         return uses
