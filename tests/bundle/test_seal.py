@@ -13,7 +13,7 @@ import pytest
 from blake3 import blake3
 
 from loadstone.analysis.summary import summarise
-from loadstone.bundle import schemas, seal, tables
+from loadstone.bundle import layout, schemas, seal, tables
 from loadstone.bundle.read import Bundle
 from loadstone.cli.main import main
 from loadstone.errors import BundleError
@@ -229,3 +229,9 @@ def test_a_member_that_cannot_be_opened_for_want_of_files_is_not_called_altered(
     monkeypatch.setattr(seal, "hash_of", lambda *_: (_ for _ in ()).throw(shortage))
     with pytest.raises(OSError, match="Too many open files"):
         Bundle.open(path)
+
+
+def test_the_page_names_the_format_that_is_written() -> None:
+    """It named the one before."""
+    page_text = (Path(__file__).resolve().parents[2] / "docs" / "bundles.md").read_text()
+    assert f"- `format`, now {layout.FORMAT}:" in page_text
