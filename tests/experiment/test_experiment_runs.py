@@ -282,11 +282,53 @@ def test_no_run_is_begun_without_what_is_for_all_runs(
 
     monkeypatch.setattr(kind, "write", refuse)
     text = FILE[: FILE.index('\n[[factors]]\nname = "swap')] + SETTING
-    outcome = host.run(prepare(written(tmp_path, text)), tmp_path / "out")
-    assert outcome.exit_code == exitcodes.FAILED
+    with pytest.raises(RefusedError, match="'777' was not accepted") as told:
+        host.run(prepare(written(tmp_path, text)), tmp_path / "out")
+    assert told.value.where == Where(str(tmp_path / "x.toml"), 18, "settings[1].value")
     assert host.seen == []
-    assert [run.point.status for run in outcome.study.done] == ["failed"]
-    assert "'777' was not accepted" in str(outcome.document.ended_because)
+    assert not (tmp_path / "out").exists()
+    assert not list(host.state.glob("*"))
+
+
+def test_a_level_that_only_the_kernel_refuses_is_said_before_the_first_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A dirty limit of 120 %: half of the runs failed, each in its turn, and the study ended with 1.
+    host = MachineOfFiles(tmp_path)
+    kind = host.controls.named("sysctl")
+    write = kind.write
+
+    def refuse_10(subject: str, value: str) -> None:
+        if value == "10":
+            raise OSError(22, "Invalid argument")
+        write(subject, value)
+
+    monkeypatch.setattr(kind, "write", refuse_10)
+    path, out = written(tmp_path), tmp_path / "out"
+    with pytest.raises(RefusedError, match="'10' was not accepted: Invalid argument") as told:
+        host.run(prepare(path), out)
+    assert told.value.where is not None
+    assert (told.value.where.line, told.value.where.option) == (16, "factors.swappiness")
+    assert not out.exists()
+    assert (host.seen, host.swappiness, list(host.state.glob("*"))) == ([], "60", [])
+
+    @contextlib.contextmanager
+    def interrupted(wanted: Next) -> Iterator[None]:
+        host.seen.append(wanted.name)
+        if len(host.seen) == 2:
+            raise KeyboardInterrupt
+        yield
+
+    with pytest.raises(KeyboardInterrupt):
+        host.run(prepare(path, ReadOptionsOfExperiment(leave_out_unset=True)), out, around=interrupted)
+    again = prepared_again(out, path, allow_exec=False)
+    stopped = open_stopped(out, again)
+    outcome = host.run(again, out, stopped=stopped, around=lambda _: contextlib.nullcontext())
+    assert outcome.exit_code == exitcodes.DONE
+    assert [(one.factor, one.level) for one in outcome.document.unset_levels] == [("swappiness", "10")]
+    done = [run for run in outcome.document.runs if run.started is not None]
+    assert sorted(run.levels["depth"] for run in done) == ["1", "1", "4", "4"]
+    assert {run.levels["swappiness"] for run in done} == {"60"}
 
 
 def test_the_names_of_a_vdbench_file_are_parameters(tmp_path: Path) -> None:
@@ -469,3 +511,48 @@ def test_a_fraction_fits_its_budget(tmp_path: Path) -> None:
     assert prepared.document.aliased
     assert prepared.length_s is not None
     assert prepared.length_s <= 34
+
+
+def test_a_budget_that_no_run_fits_into_is_refused_with_its_line(tmp_path: Path) -> None:
+    # It ran one of four runs, and ended with 0 and without an effect.
+    text = FILE.replace("repeats = 2", 'repeats = 2\n[budget]\ntime = "3s"\n').replace(
+        'runtime = "2s"\nsize = "1g"\n', ""
+    )
+    path = written(tmp_path, text.replace('title = "R', 'runtime = "2s"\nsize = "1g"\ntitle = "R'))
+    with pytest.raises(InputError, match=r"the first takes about 4\ss, and the budget is 3\ss") as told:
+        announce(prepare(path))
+    assert told.value.where == Where(str(path), 6, "budget.time")
+
+
+@pytest.mark.parametrize(
+    ("control", "subject", "words"),
+    [
+        ("dirty_limit", "/dev/vda", "dirty_limit is of the whole host, found /dev/vda (leave it out)"),
+        ("sysctl", "vm.swapiness", "no vm.swapiness, or does not show it (did you mean 'vm.swappiness'?)"),
+        ("governor", "policy9", "governor: there is no policy9 (did you mean 'policy"),
+        ("io_scheduler", "", "say of which device (io_scheduler of /dev/NAME)"),
+    ],
+)  # fmt: skip
+def test_what_a_control_can_be_of_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, control: str, subject: str, words: str
+) -> None:
+    controls = files.make(tmp_path / "host")
+    monkeypatch.setattr(prepared_experiments, "Controls", lambda: controls)
+    factor = f'[[factors]]\nname = "s"\ncontrol = "{control}"\nsubject = "{subject}"\nlevels = ["1", "0"]\n'
+    (unset,) = {one.why for one in prepare(written(tmp_path, f"{FILE}{factor}")).unset if one.factor == "s"}
+    assert words in unset
+
+
+def test_a_second_metric_of_one_name_and_targets_without_effect_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="has 'iops' twice"):
+        prepare(written(tmp_path, f'metrics = ["iops", "iops"]\n{FILE}'))
+    text = FILE.replace('ioengine = "null"', 'ioengine = "psync"').replace('"1g"', '"1m"')
+    text = text.replace(
+        'option = "iodepth"\nlevels = [1, 4]',
+        f'option = "filename"\nlevels = ["{tmp_path}/a", "{tmp_path}/b"]',
+    )
+    text += f'[[factors]]\nname = "target"\nkind = "target"\nlevels = ["{tmp_path}/c", "{tmp_path}/d"]\n'
+    with pytest.raises(InputError, match=r"target = .* makes no difference") as told:
+        announce(prepare(written(tmp_path, text)))
+    assert told.value.where is not None
+    assert told.value.where.option == "factors.target.levels"

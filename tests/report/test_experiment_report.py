@@ -312,3 +312,38 @@ def test_the_name_of_an_outlier_is_drawn_where_there_is_room_for_it(planted: Exp
 def test_a_large_difference_that_would_have_been_seen_is_told_both_ways(share: float, told: str) -> None:
     """A factor that halved the rate was said not to be told apart, and 163 % would have been seen."""
     assert words.either_way(share).replace(units.THIN, " ") == told
+
+
+def test_what_has_no_figure_is_told_with_its_reason() -> None:
+    """A metric that no run had vanished from the page, and a combination whose runs failed had no word."""
+    whole = story(table(TWO, repeats=2, log=lambda _, __: 0.0))
+    kept = tuple(row for row in whole.table.rows if row.levels["cache"] == "kept")
+    made = replace(whole.table, rows=kept, metrics=("iops", "lat_p999_ns"))
+    dropped = [run.name for run in whole.record.runs if run.levels["cache"] == "dropped"]
+    failed = dict.fromkeys(dropped, "dirty_limit: '120%' was not accepted: Invalid argument")
+    runs = tuple(run.model_copy(update={"started": None}) for run in whole.record.runs)
+    told = replace(whole, table=made, effects=analyse(made, seed=1), failed=failed)
+    failure = "no data: no run of it completed: dirty_limit: '120%' was not accepted: Invalid argument"
+    unmeasured = (
+        "4k random read: latency p99.9 has no value in 4 of 4 valid runs: a run needs 10,000 I/Os for it"
+    )
+    missing = tables.missing(told)
+    assert [line for line in missing if line.endswith(failure)] == missing[:2]
+    assert missing[2].startswith(unmeasured)
+    assert len(missing) == 3
+    assert unmeasured in lines(told)
+    assert "What has no figure, and why" in markdown(article.article(told))
+    not_begun = replace(told, failed={}, record=whole.record.model_copy(update={"runs": runs}))
+    assert [line for line in tables.missing(not_begun) if "no run of it was begun" in line] == [
+        f"4k random read, governor={governor}, cache=dropped: no data: no run of it was begun: "
+        "allow a larger budget, or `loadstone experiment resume`"
+        for governor in ("powersave", "performance")
+    ]
+
+
+def test_a_study_of_one_combination_without_a_valid_run_has_a_page() -> None:
+    made = table((("cache", ("kept", "dropped")),), repeats=2, log=lambda _, __: 0.0)
+    rows = tuple(replace(row, levels={}, invalid="it was too short") for row in made.rows if row.block == 0)
+    told = story(replace(made, factors=(), rows=rows))
+    assert tables.patterns(told) == [["4k random read", "0", "no data"]]
+    assert "too short" in lines(told)

@@ -15,6 +15,7 @@ from loadstone.api.jobs.job_changes import PYTHON
 from loadstone.api.on_hosts import experiment_maker, given_hosts
 from loadstone.api.one_run import consent_of, request_of, watched
 from loadstone.api.place import default_directory
+from loadstone.api.planning import obstacles_of
 from loadstone.api.results import REPORT, Study, open_study
 from loadstone.api.studies.ended import EndedStudy
 from loadstone.api.studies.prepared import StudyMeans, result_document
@@ -98,7 +99,13 @@ class PlannedExperiment:
 
     @cached_property
     def _told(self) -> Announcement:
-        return announce(self.prepared)
+        announcement = announce(self.prepared)
+        looked_at: set[str] = set()
+        for plan in announcement.plans.values():
+            for one in obstacles_of(plan, looked_at):
+                consent = "needed" if one.needs_consent else "refused"
+                announcement.consent.append({"device": one.what, "found": one.why, "consent": consent})
+        return announcement
 
 
 class Experiment:
@@ -334,6 +341,11 @@ def run_planned_experiment(
     planned: PlannedExperiment, means: StudyMeans, request: dict[str, Any]
 ) -> Experiment:
     """Do the runs that are missing, and analyse all."""
+
+    def checked(prepared: PreparedExperiment) -> None:
+        planned.prepared = prepared  # Without the levels that the kernel does not take.
+        means.checked()
+
     outcome = run_prepared(
         planned.prepared,
         out_dir=means.out,
@@ -342,7 +354,7 @@ def run_planned_experiment(
         means=ExperimentMeans(
             progress=means.progress,
             tell=means.say,
-            checked=means.checked,
+            checked=checked,
             result=result_document,
             around=lambda wanted: commands.around(wanted.workload, means.say),
             maker=means.maker,

@@ -90,7 +90,7 @@ class PlannedJob:
     @cached_property
     def obstacles(self) -> list[Obstacle]:
         """Targets that would not be written, or only with consent; looks at what they hold."""
-        return _of_targets(self.resolved.plan, set())
+        return obstacles_of(self.resolved.plan, set())
 
     def document(self) -> dict[str, Any]:
         """Return the Plan, as `loadstone plan --json` prints it."""
@@ -142,7 +142,7 @@ class PlannedRuns:
                     obstacles.append(Obstacle(wanted.name, str(error)))
             else:
                 prepared = prepared or changes_trees(plan)
-                obstacles += _of_targets(plan, looked_at)
+                obstacles += obstacles_of(plan, looked_at)
             prepared = prepared or wanted.role == "prepare"
         return obstacles
 
@@ -197,7 +197,7 @@ def planned_workload(asked: Workload, changes: JobChanges) -> PlannedJob:
     return PlannedJob(asked, resolution(asked, changes))
 
 
-def _of_targets(plan: Plan, looked_at: set[str]) -> list[Obstacle]:
+def obstacles_of(plan: Plan, looked_at: set[str]) -> list[Obstacle]:
     """Look at what a Plan writes to, unless it was looked at; adds it there."""
     if not {target.path for target in plan.targets} - looked_at:
         return []

@@ -12,6 +12,7 @@ from loadstone.control.control_kind import NUMBER, Setting
 from loadstone.control.file_controls import FileControl, bracketed, text, words
 from loadstone.errors import RefusedError
 from loadstone.messages import make_error
+from loadstone.messages.suggest import nearest
 from loadstone.path.underlying import under_path
 
 SOURCE = "Documentation/ABI/stable/sysfs-block"
@@ -33,7 +34,10 @@ class _QueueFile(FileControl):
         if not (self.root / "block" / name).exists():
             disks = [device.disk() for device in under_path(Path(asked))] if Path(asked).exists() else []
             if not disks:
-                raise make_error(RefusedError, "control.block.no_device", control=self.name, asked=asked)
+                hint = nearest(name, self.subjects())
+                raise make_error(
+                    RefusedError, "control.block.no_device", hint=hint, control=self.name, asked=asked
+                )
             name = disks[0].name
         if self.read(name) is None:
             raise make_error(

@@ -13,6 +13,7 @@ from typing import ClassVar, Final
 
 from loadstone.errors import RefusedError
 from loadstone.messages import make_error
+from loadstone.messages.suggest import nearest
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -73,13 +74,12 @@ class Control(abc.ABC):
             raise make_error(RefusedError, "control.subject.none", control=self.name, source=self.source)
         if not asked:
             return known
+        if known == [""]:
+            raise make_error(RefusedError, "control.subject.of_host", control=self.name, asked=asked)
         if asked not in known:
+            hint = nearest(asked, known, limit=len(known))
             raise make_error(
-                RefusedError,
-                "control.subject.unknown",
-                control=self.name,
-                asked=asked,
-                known=", ".join(known),
+                RefusedError, "control.subject.unknown", hint=hint, control=self.name, asked=asked
             )
         return [asked]
 

@@ -48,6 +48,8 @@ class FillLevel(Control):
         """Return the directory, as the kernel names it."""
         if not Path(asked).is_dir():
             raise make_error(RefusedError, "control.fill.no_directory", control=self.name, asked=asked)
+        if not os.statvfs(asked).f_blocks:
+            raise make_error(RefusedError, "control.fill.no_room", control=self.name, asked=asked)
         return [os.path.realpath(asked)]
 
     def read(self, subject: str) -> str | None:

@@ -22,7 +22,7 @@ class _DirtyLimit(HostFile):
     source = VM
     folder = "sys/vm"
     bytes_file: ClassVar[str]
-    takes = (r"\d+%|\d+[kKmMgG]?", "a percentage, as 20%, or bytes, as 64m")
+    takes = (r"(\d{1,2}|100)%|\d+[kKmMgG]?", "a percentage to 100%, as 20%, or bytes, as 64m")
 
     def read(self, subject: str) -> str | None:
         ratio, number = text(self.path(subject)), text(self._bytes(subject))

@@ -20,6 +20,15 @@ from loadstone.messages.suggest import nearest
 
 ROOT: Final = Path("/sys/fs/cgroup")
 NONE: Final = "as is"
+VERSIONS: Final = (
+    ("memory.max", "memory.limit_in_bytes"),
+    ("memory.high", "memory.soft_limit_in_bytes"),
+    ("cpu.max", "cpu.cfs_quota_us"),
+    ("cpu.weight", "cpu.shares"),
+    ("io.max", "blkio.throttle.write_bps_device"),
+    ("io.weight", "blkio.bfq.weight"),
+)
+"""Limits of version 2, and what version 1 has for them."""
 CONTROLLERS: Final = ("cpu", "memory", "cpuset", "io", "blkio", "pids")
 
 
@@ -97,7 +106,9 @@ class OwnGroup(Control):
                 return say(
                     "control.own_group.unknown",
                     file=file,
-                    nearest=nearest(file, known) or f"look into {roots[controller]}",
+                    nearest=_of_other_version(file, known)
+                    or nearest(file, known)
+                    or f"look into {roots[controller]}",
                 )
         return None
 
@@ -142,6 +153,13 @@ class OwnGroup(Control):
             if (not names and root == self._root) or root.name in names.split(","):
                 return root / path.lstrip("/")
         return None
+
+
+def _of_other_version(file: str, known: set[str]) -> str | None:
+    """Return the limit that stands for one of the other version of control groups."""
+    pair = next((pair for pair in VERSIONS if file in pair), ())
+    other = next((one for one in pair if one in known), None)
+    return None if other is None else say("api.name.near", name=repr(other))
 
 
 def _files(root: Path, controller: str) -> set[str]:

@@ -44,8 +44,11 @@ class RemoteFile(Control):
         allowed = any(re.fullmatch(one, path) for one in ALLOWED) and ".." not in path
         if not allowed or path in DOES_SOMETHING:
             raise make_error(RefusedError, "control.remote.not_set", path=path, host=host)
-        if self.read(asked) is None:
-            raise make_error(RefusedError, "control.remote.not_shown", host=host, path=path)
+        shown = over_ssh(host, f"cat {shlex.quote(path)}")
+        if shown.returncode != 0:
+            raise make_error(
+                RefusedError, "control.remote.not_shown", host=host, path=path, reason=_words(shown)
+            )
         return [asked]
 
     def read(self, subject: str) -> str | None:

@@ -13,6 +13,7 @@ from typing import Final
 from loadstone.control.file_controls import FileControl
 from loadstone.errors import RefusedError
 from loadstone.messages import make_error, say
+from loadstone.messages.suggest import nearest
 
 WHOLE: Final = r"-?\d+"
 ALLOWED: Final = ("vm.", "fs.", "net.", "dev.", "sunrpc.", "kernel.sched_", "kernel.numa_balancing")
@@ -52,8 +53,14 @@ class Sysctl(FileControl):
                 RefusedError, "control.sysctl.not_allowed", asked=asked, allowed=", ".join(ALLOWED)
             )
         if self.read(asked) is None:
-            raise make_error(RefusedError, "control.sysctl.no_parameter", asked=asked)
+            hint = nearest(asked, self._beside(asked))
+            raise make_error(RefusedError, "control.sysctl.no_parameter", hint=hint, asked=asked)
         return [asked]
+
+    def _beside(self, subject: str) -> list[str]:
+        """Return the parameters of the same directory."""
+        folder = subject.rpartition(".")[0]
+        return [f"{folder}.{file.name.replace('.', '/')}" for file in self.path(folder).glob("*")]
 
     def read(self, subject: str) -> str | None:
         """Return its value, numbers with one space between."""

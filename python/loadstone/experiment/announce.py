@@ -23,6 +23,7 @@ from loadstone.experiment.levels import applies
 from loadstone.experiment.machine_state import order_of
 from loadstone.experiment.read_file import with_lines
 from loadstone.experiment.run import device_evidence, layout_devices
+from loadstone.experiment.writes import laid_out_bytes, least_written, most_written
 from loadstone.messages import make_error, say
 from loadstone.plan.safety import guard
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from loadstone.experiment.file import ExperimentFactor
     from loadstone.experiment.prepared import PreparedExperiment
-    from loadstone.plan.model import Limits, Plan
+    from loadstone.plan.model import Plan
 
 SCATTERS: Final = (0.02, 0.10)
 """Of repeats, as a share: a quiet device, and a busy one."""
@@ -58,7 +59,9 @@ class Announcement:
     """What is set on the machine."""
     layouts: list[dict[str, Any]] = field(default_factory=list)
     consent: list[dict[str, str]] = field(default_factory=list)
-    """Devices of layouts that hold something, and what."""
+    """Devices of layouts, and other targets, that hold something, and what."""
+    plans: dict[str, Plan] = field(default_factory=dict)
+    """Of each run that can be planned before the first one begins."""
     over_budget: str | None = None
     seen: dict[float, float | None] = field(default_factory=dict)
     """Of a scatter of repeats, the least difference of two levels that will be found; None: hardly any."""
@@ -111,8 +114,7 @@ def announce(prepared: PreparedExperiment) -> Announcement:
 
 def _announced(prepared: PreparedExperiment) -> Announcement:
     announcement = Announcement(prepared)
-    plans: dict[str, Plan] = {}
-    changed: dict[str, None] = {}
+    plans, changed = announcement.plans, dict[str, None]()
     for one in prepared.known:
         try:
             resolved = prepared.resolve(one)
@@ -133,6 +135,7 @@ def _announced(prepared: PreparedExperiment) -> Announcement:
     announcement.changes = list(_changes(prepared))
     announcement.layouts = list(_layouts(prepared))
     announcement.consent = list(_consent(prepared))
+    _refuse_no_run(prepared, plans)
     announcement.over_budget = _over_budget(announcement)
     if any(len(one.levels) > 1 for one in prepared.document.factors):
         announcement.seen = least_seen(_planned(prepared), SCATTERS)
@@ -160,6 +163,33 @@ def _of_factor(prepared: PreparedExperiment, where: Where | None) -> Where | Non
         return where
     own = next((one.name for one in prepared.varied.factors if one.option == where.option), None)
     return where if own is None else Where(where.file, option=f"factors.{own}.levels")
+
+
+def _refuse_no_run(prepared: PreparedExperiment, plans: dict[str, Plan]) -> None:
+    """Refuse a budget that is too small for the first run."""
+    budget, first = prepared.document.budget, prepared.document.runs[0]
+    length_s = prepared.lengths_s[0] if prepared.lengths_s else 0.0
+    if budget.time_s is not None and length_s > budget.time_s:
+        where = Where(str(prepared.path), option="budget.time")
+        raise make_error(
+            InputError,
+            "experiment.budget.no_run_time",
+            where=where,
+            length=units.whole_seconds(length_s),
+            budget=units.whole_seconds(budget.time_s),
+        )
+    if budget.written_bytes is None or first.name not in plans:
+        return
+    least = least_written(plans[first.name], prepared.asked(first).allocation)
+    if least > budget.written_bytes:
+        where = Where(str(prepared.path), option="budget.written")
+        raise make_error(
+            InputError,
+            "experiment.budget.no_run_written",
+            where=where,
+            least=units.size(least),
+            budget=units.size(budget.written_bytes),
+        )
 
 
 def _over_budget(announcement: Announcement) -> str | None:
@@ -194,7 +224,7 @@ def _refuse_without_effect(
     `changed`: what is done another way than written, which may be why.
     """
     for factor in prepared.varied.factors:
-        if factor.what not in ("option", "parameter", "cache_share") or len(factor.levels) < 2:
+        if factor.what not in ("option", "parameter", "cache_share", "target") or len(factor.levels) < 2:
             continue
         twins = list(_twins(prepared, plans, factor))
         if twins and all(one == other for one, other in twins):
@@ -204,7 +234,7 @@ def _refuse_without_effect(
                 "experiment.factor.no_difference",
                 where=Where(str(prepared.path), option=f"factors.{factor.name}.levels"),
                 hint=None if not changed else say("experiment.factor.why_none", reasons="; ".join(changed)),
-                what=factor.option or factor.parameter or "cache_share",
+                what=factor.option or factor.parameter or factor.what,
                 levels=names,
             )
 
@@ -259,31 +289,17 @@ def _writes(announcement: Announcement, plans: dict[str, Plan]) -> None:
     laid_out: dict[str, int] = {}
     for name, plan in plans.items():
         state = announcement.prepared.asked(announcement.prepared.runs[name]).allocation
-        for target in plan.targets if state is None else ():
-            if target.layout is not None and target.layout.write and guard.layout_changes(target):
-                laid_out[target.path] = max(laid_out.get(target.path, 0), target.layout.size_bytes)
+        for path, count in laid_out_bytes(plan).items() if state is None else ():
+            laid_out[path] = max(laid_out.get(path, 0), count)
         announcement.prepared_bytes += 0 if state is None else allocation.written_bytes(plan, state)
         announcement.writes += [plan.targets[index].path for index in sorted(guard.written(plan))]
-        own = _most_written(plan)
+        own = most_written(plan)
         known = announcement.most_written_bytes
         announcement.most_written_bytes = None if own is None or known is None else known + own
     announcement.writes = list(dict.fromkeys(announcement.writes))
     announcement.laid_out_bytes = sum(laid_out.values())
     if len(plans) < len(announcement.prepared.nexts):
         announcement.most_written_bytes = None
-
-
-def _most_written(plan: Plan) -> int | None:
-    """Return what the load of a run may write; None where its time decides."""
-    most = 0
-    for stream in plan.streams:
-        if not (stream.pattern.write_percent or stream.pattern.trim_percent):
-            continue
-        limits: Limits = stream.limits
-        if limits.time_based or not limits.bytes:
-            return None
-        most += limits.bytes
-    return most
 
 
 def _changes(prepared: PreparedExperiment) -> Iterator[dict[str, str]]:

@@ -377,6 +377,13 @@ class ExperimentFile(FrozenModel):
         return self
 
     @model_validator(mode="after")
+    def _metrics_are_apart(self) -> Self:
+        for at, name in enumerate(self.metrics):
+            if name in self.metrics[:at]:
+                raise _located(say("experiment.metrics.twice", name=repr(name)), "metrics", at)
+        return self
+
+    @model_validator(mode="after")
     def _nothing_is_varied_twice(self) -> Self:
         for at, factor in enumerate(self.factors):
             for other in self.factors[:at]:

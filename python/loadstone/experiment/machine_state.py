@@ -9,13 +9,14 @@ Does not know what is measured.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from loadstone.bundle.experiment import MachineSetting
+from loadstone.bundle.experiment import MachineSetting, UnsetLevel
 from loadstone.control import page_cache
 from loadstone.control.all_controls import Controls
 from loadstone.control.changes import Changes
@@ -24,8 +25,8 @@ from loadstone.control.fill import FillLevel, missing_bytes
 from loadstone.control.layout import build
 from loadstone.control.layout.build import SeenDevice
 from loadstone.control.layout.model import LayoutOrder
-from loadstone.errors import RefusedError, RunError
-from loadstone.experiment.file import level_name
+from loadstone.errors import LoadstoneError, RefusedError, RunError
+from loadstone.experiment.file import AS_IS, level_name
 from loadstone.experiment.ledger import BudgetLedger
 from loadstone.experiment.levels import WantedSetting
 from loadstone.messages import make_error
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
     from loadstone.control.change_journal import Change
     from loadstone.control.changes import Restored
-    from loadstone.experiment.file import ExperimentFile
+    from loadstone.errors import Where
+    from loadstone.experiment.file import ExperimentFactor, ExperimentFile
     from loadstone.experiment.levels import Asked, CacheDrop
 
 BASE: Final = Path("/run/loadstone")
@@ -93,6 +95,55 @@ class Machine:
         except BaseException:
             changes.put_back()
             raise
+
+    def rehearse(self, place: Callable[[WantedSetting], Where]) -> list[UnsetLevel]:
+        """Set each level once and put it back; return those that the kernel does not take, and why.
+
+        What is for all runs is set meanwhile; RefusedError says its `place` where that is not taken. What
+        costs much (layouts, what fills a file system), what a level of another factor resets, and commands
+        are not rehearsed.
+        """
+        once, again = self._constant()
+        refused: list[UnsetLevel] = []
+        with self._changes() as constant:
+            for one in self._ordered([*once, *again]):
+                if self._is_rehearsed(one.control, one.subject):
+                    _set_for_all(constant, one, place)
+            for factor in filter(self._is_varied_alone, self.whole.factors):
+                whys = {name: self._why_not_taken(factor, name) for name in factor.level_names}
+                refused += [
+                    UnsetLevel(factor=factor.name, level=name, why=why)
+                    for name, why in whys.items()
+                    if why is not None
+                ]
+        return refused
+
+    def _is_rehearsed(self, control: str, subject: str) -> bool:
+        return "{volume}" not in subject and not self.controls.named(control).moves
+
+    def _is_varied_alone(self, factor: ExperimentFactor) -> bool:
+        """Return whether its levels can be set without those of the other factors."""
+        if factor.what == "cgroup":
+            return True
+        if factor.control is None or not self._is_rehearsed(factor.control, factor.subject):
+            return False
+        others = [one for one in self.whole.factors if one is not factor and one.control is not None]
+        reset = {item for one in others for item in self.controls.reset_by(str(one.control), one.subject)}
+        return not reset.intersection(self.controls.meant(factor.control, factor.subject))
+
+    def _why_not_taken(self, factor: ExperimentFactor, name: str) -> str | None:
+        level, why = factor.level(name), None
+        if level.value == AS_IS:
+            return None
+        with self._changes() as changes:
+            try:
+                if factor.what == "cgroup":
+                    changes.set("cgroup", f"{self.label}-{os.getpid()}", json.dumps(level.limits))
+                else:
+                    changes.set(str(factor.control), factor.subject, level.text)
+            except LoadstoneError as error:
+                why = error.message
+        return why
 
     def begin(self) -> None:
         """Set what is for all runs."""
@@ -307,6 +358,15 @@ class Machine:
             if one.outcome in ("failed", "changed_by_others") and one not in self.still_changed
         ]
         return done
+
+
+def _set_for_all(changes: Changes, wanted: WantedSetting, place: Callable[[WantedSetting], Where]) -> None:
+    try:
+        changes.set(wanted.control, wanted.subject, wanted.value)
+    except LoadstoneError as error:
+        raise make_error(
+            RefusedError, "experiment.setting.cannot", where=place(wanted), reason=error.message
+        ) from error
 
 
 def _name(one: Restored) -> str:

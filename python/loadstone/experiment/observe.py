@@ -6,7 +6,7 @@ Knows which figure of a run is which metric. Computes no effect.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loadstone.analysis.study.run_figures import run as figures_of
 from loadstone.analysis.summary import summarise
@@ -97,7 +97,14 @@ def _invalid(figures: RunFigures, studied: Sequence[str]) -> str | None:
         return why  # What a damaged result says of its verdict excuses nothing.
     if causes and not others:
         return None
-    return str(others[0].get("text", why)) if others else why
+    return _with_advice(others[0], why) if others else why
+
+
+def _with_advice(cause: dict[str, Any], why: str) -> str:
+    """Return what a cause says, and what to do about it."""
+    advice = str(cause.get("advice") or "")
+    text = str(cause.get("text", why))
+    return f"{text} {advice[0].upper()}{advice[1:].rstrip('.')}." if advice else text
 
 
 def metrics(figures: RunFigures) -> dict[str, float]:

@@ -67,6 +67,8 @@ class ReadOptionsOfExperiment:
     """Go on without the levels that cannot be set here."""
     parameters_at: Where | None = None
     """Where the parameters were given."""
+    not_taken: tuple[UnsetLevel, ...] = ()
+    """Levels that the kernel did not take when they were rehearsed."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ def _prepared(
     _refuse_commands(whole, where, options)
     _refuse_settings(whole, where)
     _refuse_two_names(whole, where)
-    unset = tuple(_unset(whole, where))
+    unset = (*_unset(whole, where), *options.not_taken)
     factors = tuple(_without(whole, unset))
     if whole.layouts and not any(factor.what == "layout" for factor in factors):
         varied = {factor.name for factor in whole.factors if factor.what == "layout"}
@@ -328,7 +330,7 @@ def _why_not_control(kind: Control, subject: str, value: str) -> str | None:
     try:
         subjects = kind.resolve(subject)
     except LoadstoneError as error:
-        return error.message
+        return error.message if error.hint is None else f"{error.message} ({error.hint})"
     for one in subjects:
         if refusal := kind.refuses(one, value):
             return f"{kind.name} of {one or 'this host'} {refusal}, found {value!r}"

@@ -223,19 +223,20 @@ def with_lines(path: Path, content: bytes, whole: ExperimentFile) -> Iterator[No
 
 def line_given(where: Where | None, path: Path, content: bytes, whole: ExperimentFile) -> Where | None:
     """Return where something of a factor or a pattern that is told by its name stands in the file."""
-    if where is None or where.option is None:
+    if where is None:
         return where
     if where.file.startswith(f"{path}: "):
         # The options of a pattern are read as a job file of their own.
         inside = where.file.removeprefix(f"{path}: ")
-        where = Where(str(path), None, f"{inside}.{where.option}")
+        where = Where(str(path), None, inside if where.option is None else f"{inside}.{where.option}")
+    if where.option is None:
+        return where
     if where.line is not None or where.file != str(path):
         return where
     kind, _, rest = str(where.option).partition(".")
-    names = {
-        "factors": [one.name for one in whole.factors],
-        "patterns": [one.name for one in whole.patterns],
-    }.get(kind, [])
+    if kind not in ("factors", "patterns"):
+        return Where(where.file, line_of(content.decode(), str(where.option).split(".")), where.option)
+    names = [one.name for one in (whole.factors if kind == "factors" else whole.patterns)]
     own = next((at for at, name in enumerate(names) if rest == name or rest.startswith(f"{name}.")), None)
     if own is None:
         return where

@@ -36,7 +36,18 @@ def story_of(
     observed = table(document, runs)
     if not observed.rows:
         return None
-    return ExperimentStory(document, observed, analyse(observed), redo(document, study))
+    return ExperimentStory(document, observed, analyse(observed), redo(document, study), _failed(study))
+
+
+def _failed(study: StudyRecord) -> dict[str, str]:
+    """Return the runs that did not complete, in any attempt, and why the last one did not."""
+    complete = {one.name for one in study.points if one.status == "complete"}
+    lost = {
+        one.name.partition(" (attempt ")[0]: one.error or f"it is {one.status or 'interrupted'}"
+        for one in study.points
+        if one.status != "complete"
+    }
+    return {name: why for name, why in lost.items() if name not in complete}
 
 
 def measured_runs(done: Sequence[Done]) -> tuple[list[RunFigures], list[str]]:

@@ -21,6 +21,7 @@ from loadstone.analysis.summary import summarise
 from loadstone.bundle import experiment as on_disk
 from loadstone.bundle import members
 from loadstone.bundle import study as study_on_disk
+from loadstone.bundle.experiment import UnsetLevel
 from loadstone.bundle.write import BundleWriter
 from loadstone.control.layout.build import SeenDevice
 from loadstone.engine.interrupts import Interrupts
@@ -29,7 +30,9 @@ from loadstone.experiment import allocation, claims
 from loadstone.experiment.controller import ExperimentController
 from loadstone.experiment.ledger import BudgetLedger
 from loadstone.experiment.machine_state import Machine, order_of
-from loadstone.experiment.prepared import ReadOptionsOfExperiment, load_s, prepare
+from loadstone.experiment.prepared import ReadOptionsOfExperiment, load_s, prepare, why_refused
+from loadstone.experiment.read_file import line_of
+from loadstone.experiment.writes import least_written
 from loadstone.messages import make_error, say
 from loadstone.path.child import answering, run_in_child
 from loadstone.plan.safety import guard
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from loadstone.bundle.experiment import ExperimentDocument, ExperimentSession, MachineSetting
     from loadstone.bundle.study import Point, StudyRecord
     from loadstone.control.layout.model import LayoutOrder
+    from loadstone.experiment.levels import WantedSetting
     from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.plan.resolve import Resolution
     from loadstone.study.run import StudyOutcome, StudyProgress
@@ -57,8 +61,8 @@ class ExperimentMeans:
 
     progress: StudyProgress | None = None
     tell: Callable[[str], None] = lambda _: None
-    checked: Callable[[], None] = lambda: None
-    """Called when no run is refused, before the first."""
+    checked: Callable[[PreparedExperiment], None] = lambda _: None
+    """Called when no run is refused, before the first, with what will run."""
     result: Callable[[Path, StudyRecord, list[Done]], dict[str, Any]] | None = None
     resolve: Callable[[Next], Resolution] | None = None
     machine: Callable[[PreparedExperiment, Callable[[str], None]], Machine] | None = None
@@ -115,31 +119,55 @@ def run_experiment(
     session.machine.agreed = agreed
     session.claim()
     try:
-        outcome = run_study(
-            session.controller,
-            asked=_study_request(prepared, request, watch),
-            out_dir=out_dir,
-            hooks=Hooks(
-                means.resolve or prepared.resolve,
-                progress=means.progress,
-                around=session.around,
-                checked=means.checked,
-                result=means.result,
-                closing=session.closing,
-                maker=means.maker,
-            ),
-            consent=consent,
-            after_failure="go_on",
-            calibration=calibration,
-            earlier=None if stopped is None else stopped.earlier,
+        not_taken = session.rehearse() if stopped is None else ()
+        outcome = (
+            None
+            if not_taken
+            else run_study(
+                session.controller,
+                asked=_study_request(prepared, request, watch),
+                out_dir=out_dir,
+                hooks=Hooks(
+                    means.resolve or prepared.resolve,
+                    progress=means.progress,
+                    around=session.around,
+                    checked=lambda: means.checked(prepared),
+                    result=means.result,
+                    closing=session.closing,
+                    maker=means.maker,
+                ),
+                consent=consent,
+                after_failure="go_on",
+                calibration=calibration,
+                earlier=None if stopped is None else stopped.earlier,
+            )
         )
     finally:
         # What could not be written was told when the study ended.
         with contextlib.suppress(BundleError):
             session.end()
+    if outcome is None:
+        return run_experiment(
+            _without_levels(prepared, not_taken),
+            out_dir=out_dir,
+            request=request,
+            consent=consent,
+            means=means,
+            calibration=calibration,
+            watch=watch,
+        )
     left = tuple(session.machine.still_changed)
     code = exitcodes.FAILED if left else outcome.exit_code
     return ExperimentOutcome(outcome, session.document, code, left)
+
+
+def _without_levels(prepared: PreparedExperiment, not_taken: tuple[UnsetLevel, ...]) -> PreparedExperiment:
+    """Read the file again without these levels. Raises RefusedError where nobody said to leave them out."""
+    options = dataclasses.replace(prepared.options, not_taken=not_taken)
+    again = prepare(prepared.path, options)
+    if (why := why_refused(again)) is not None:
+        raise why
+    return again
 
 
 def _study_request(
@@ -204,6 +232,7 @@ def options_of(path: Path, *, allow_exec: bool) -> ReadOptionsOfExperiment:
         parameters=settings.get("parameters", {}),
         allow_exec=allow_exec,
         leave_out_unset=bool(settings.get("leave_out_unset")),
+        not_taken=tuple(UnsetLevel.model_validate(one) for one in settings.get("not_taken", ())),
     )
 
 
@@ -213,7 +242,11 @@ def prepared_again(path: Path, file: Path, *, allow_exec: bool) -> PreparedExper
 
 
 def _settings(options: ReadOptionsOfExperiment) -> dict[str, Any]:
-    return {"parameters": dict(options.parameters), "leave_out_unset": options.leave_out_unset}
+    return {
+        "parameters": dict(options.parameters),
+        "leave_out_unset": options.leave_out_unset,
+        "not_taken": [one.model_dump(mode="json") for one in options.not_taken],
+    }
 
 
 def _renamed(points: Sequence[Point]) -> tuple[Point, ...]:
@@ -371,6 +404,17 @@ class _Session:
             used += claims.targets(prepared, self._means.resolve or prepared.resolve)
         machine.claim([*claims.settings(prepared, machine.controls), *claims.things(used)])
 
+    def rehearse(self) -> tuple[UnsetLevel, ...]:
+        """Return the levels that the kernel does not take. Raises RefusedError for what is for all runs."""
+        return tuple(self.machine.rehearse(self._place))
+
+    def _place(self, wanted: WantedSetting) -> Where:
+        """Return where the file sets something for all runs."""
+        every = [(one.control, one.subject) for one in self._prepared.whole.settings]
+        at = every.index((wanted.control, wanted.subject))
+        line = line_of(self._prepared.content.decode(), ("settings", at, "value"))
+        return Where(str(self._prepared.path), line, f"settings[{at + 1}].value")
+
     def _begin(self) -> None:
         """Set what is for all runs; without it none is begun."""
         self._begun = True
@@ -403,12 +447,11 @@ class _Session:
         return (own.layout if own.layout != last else None, own.allocation, runs[wanted.name].pattern)
 
     def _planned(self, wanted: Next) -> tuple[float, int]:
-        """Return how long the load of a run takes, and what preparing its targets writes, as far as known."""
+        """Return how long the load of a run takes, and what it writes at least, as far as known."""
         state = self._prepared.asked(self._prepared.runs[wanted.name]).allocation
         count = 0
-        if state is not None and wanted in self._prepared.known:
-            plan = (self._means.resolve or self._prepared.resolve)(wanted).plan
-            count = allocation.written_bytes(plan, state)
+        if self.document.budget.written_bytes is not None and wanted in self._prepared.known:
+            count = least_written((self._means.resolve or self._prepared.resolve)(wanted).plan, state)
         return load_s(wanted.workload) or 0.0, count
 
     def _prepare(self, wanted: Next, state: str) -> None:

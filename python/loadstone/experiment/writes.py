@@ -1,6 +1,6 @@
-"""What a run wrote, as far as its bundle tells: the load with its ramp, and what was laid out before.
+"""What a run writes: as its Plan has it before, and as its bundle tells after.
 
-Knows a bundle. Knows no budget.
+Knows load, ramp, files that are laid out, and targets brought into a state. Knows no budget.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from loadstone.bundle.layout import OPS
+from loadstone.experiment import allocation
+from loadstone.plan.safety import guard
 
 if TYPE_CHECKING:
     from loadstone.bundle.read import Bundle
+    from loadstone.plan.model import Plan
 
 
 def written_bytes(bundle: Bundle) -> int:
@@ -28,3 +31,31 @@ def written_bytes(bundle: Bundle) -> int:
             target = event.get("target")
             laid_out[target] = max(laid_out.get(target, 0), int(event.get("done_bytes", 0)))
     return load + sum(laid_out.values())
+
+
+def least_written(plan: Plan, state: str | None) -> int:
+    """Return what a run writes at least, with what brings its targets into a state."""
+    before = sum(laid_out_bytes(plan).values()) if state is None else allocation.written_bytes(plan, state)
+    return before + (most_written(plan) or 0)
+
+
+def laid_out_bytes(plan: Plan) -> dict[str, int]:
+    """Return what is written into each file that is not there yet, or too short."""
+    return {
+        one.path: one.layout.size_bytes
+        for one in plan.targets
+        if one.layout is not None and one.layout.write and guard.layout_changes(one)
+    }
+
+
+def most_written(plan: Plan) -> int | None:
+    """Return what the load of a run may write; None where its time decides."""
+    most = 0
+    for stream in plan.streams:
+        if not (stream.pattern.write_percent or stream.pattern.trim_percent):
+            continue
+        limits = stream.limits
+        if limits.time_based or not limits.bytes:
+            return None
+        most += limits.bytes
+    return most

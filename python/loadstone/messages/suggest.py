@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import re
 from typing import TYPE_CHECKING, Final
 
 from loadstone.messages import say
@@ -25,6 +26,8 @@ def nearest(name: str, valid: Iterable[str], *, limit: int = 12) -> str | None:
         longer = [] if best.startswith(name) else [one for one in choices if one.startswith(name)]
         near = [best, *(longer if len(longer) <= _MOST_LONGER else [])]
         return say("api.name.near", name=" or ".join(map(repr, near)))
+    if parts := [one for one in choices if name in re.split(r"[-_. ]", one)][:_MOST_LONGER]:
+        return say("api.name.near", name=" or ".join(map(repr, parts)))
     return say("api.name.valid", names=", ".join(choices)) if 0 < len(choices) <= limit else None
 
 

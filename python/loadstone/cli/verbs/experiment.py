@@ -122,9 +122,9 @@ def _run(planned: PlannedExperiment, run_options: RunOptions) -> int:
 
     on, calibration = run_options.on_hosts(), run_options.calibration
     maker = checked(planned, on, calibration=calibration, say=console.say)
-    number, length = len(planned.runs), planned.length_s
 
     def tell_before() -> None:
+        number, length = len(planned.runs), planned.length_s
         console.notes(planned.notes)
         console.say(
             f"{number} runs" + (f", about {units.whole_seconds(length)}" if length else "")
@@ -139,7 +139,7 @@ def _run(planned: PlannedExperiment, run_options: RunOptions) -> int:
             consent(run_options.i_accept_data_loss),
             calibration=calibration,
             watch=run_options.watched(),
-            progress=shown(live=run_options.progress, certain=number),
+            progress=shown(live=run_options.progress, certain=len(planned.runs)),
             maker=maker,
             say=console.say,
             checked=tell_before,

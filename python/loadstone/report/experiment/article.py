@@ -51,6 +51,7 @@ def article(story: ExperimentStory) -> Article:
             *_shares(story),
             *_time(story),
             *_more(story),
+            *_listed("What has no figure, and why", tables.missing(story)),
             *(_combinations(story) if story.effects.factors else ()),
             *_listed("Left out: no effect rests on these runs", tables.left_out(story)),
             *_listed("Not tried", tables.unset(story)),

@@ -5,13 +5,13 @@ Knows how settings of the machine are added up over the runs. Reads no file and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from loadstone.control import own_group
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from loadstone.bundle.experiment import ExperimentDocument, MachineSetting
     from loadstone.effects.findings import CellValue, Effects, LevelEffect, LevelMean
@@ -42,6 +42,8 @@ class ExperimentStory:
     effects: Effects
     redo: str
     """The command that runs it again."""
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Runs that did not complete, and why."""
 
     @property
     def metric(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
+from loadstone.analysis.histogram import MIN_BEYOND
 from loadstone.effects.design_matrix import written
 from loadstone.effects.metric_names import name_of
 from loadstone.effects.metric_names import value as value_of
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from loadstone.report.experiment.story import ExperimentStory
 
 
+PERCENTILES: Final = {"lat_p99_ns": 0.99, "lat_p999_ns": 0.999}
+"""Metrics that need many I/Os, and the share of I/Os that they do not exceed."""
 LAST: Final = ("order in time", "not explained")
 MOST_SHARED: Final = 1.02
 """Shares that add up to no more than this are as good as all."""
@@ -154,18 +157,20 @@ def combinations(story: ExperimentStory) -> list[CombinationRow]:
 
 def patterns(story: ExperimentStory) -> list[list[str]]:
     """Return the mean of each metric for each pattern, where nothing was varied."""
-    by_metric = [story.cells(metric) for metric in story.metrics]
-    return [
-        [
-            pattern,
-            str(by_metric[0][pattern][0].runs),
-            *(
-                value_of(cells[pattern][0].value, metric)
-                for metric, cells in zip(story.metrics, by_metric, strict=True)
-            ),
-        ]
-        for pattern in story.effects.patterns
-    ]
+    rows = []
+    for pattern in story.effects.patterns:
+        values = [story.cells(metric).get(pattern) for metric in story.metrics]
+        rows.append(
+            [
+                pattern,
+                str(values[0][0].runs if values[0] else 0),
+                *(
+                    value_of(cells[0].value, metric) if cells else "no data"
+                    for metric, cells in zip(story.metrics, values, strict=True)
+                ),
+            ]
+        )
+    return rows
 
 
 def settings(story: ExperimentStory) -> list[SettingRow]:
@@ -356,6 +361,56 @@ def no_data(story: ExperimentStory) -> list[str]:
         for one in cells
         if one.why
     ]
+
+
+def missing(story: ExperimentStory) -> list[str]:
+    """Say why combinations were not measured, and why a metric has no value, and what to do."""
+    return [
+        *_not_done(story),
+        *(one for pattern in story.effects.patterns for one in _unmeasured(story, pattern)),
+    ]
+
+
+def _not_done(story: ExperimentStory) -> list[str]:
+    """Tell the combinations of which no run completed, those with one reason together."""
+    done = {(row.pattern, tuple(row.levels.items())) for row in story.table.rows}
+    combinations: dict[tuple[str, tuple[str, ...]], None] = {}
+    for run in story.record.runs:
+        if (run.pattern, tuple(run.levels.items())) in done:
+            continue
+        if (why := story.failed.get(run.name)) is not None:
+            reason = say("report.experiment.not_complete", reason=why.rstrip("."))
+        elif run.started is None:
+            reason = say("report.experiment.not_begun")
+        else:
+            continue
+        combinations[f"{run.pattern}, {words.levels(run.levels)}: no data", reason] = None
+    return [f"{what}: {why}" for what, why in combinations]
+
+
+def _unmeasured(story: ExperimentStory, pattern: str) -> list[str]:
+    """Tell the metrics that valid runs of a pattern have no value of."""
+    valid = [row for row in story.table.rows if row.pattern == pattern and row.invalid is None]
+    lines = []
+    for metric in dict.fromkeys([*story.table.metrics, *(aim.metric for aim in story.table.aims)]):
+        without = [row for row in valid if metric not in row.metrics]
+        if not without:
+            continue
+        at = dict.fromkeys(words.levels(row.levels) for row in without if row.levels)
+        share = "" if len(without) == len(valid) else f" ({'; '.join(at)})"
+        why = say("report.experiment.no_record")
+        if (percent := PERCENTILES.get(metric)) is not None:
+            why = say("report.experiment.few_ios", ios=f"{MIN_BEYOND / (1 - percent):,.0f}")
+        lines.append(
+            say(
+                "report.experiment.unmeasured",
+                pattern=pattern,
+                metric=name_of(metric),
+                runs=f"{len(without)} of {len(valid)} valid runs{share}",
+                reason=why,
+            )
+        )
+    return lines
 
 
 def unset(story: ExperimentStory) -> list[str]:

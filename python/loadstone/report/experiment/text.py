@@ -57,6 +57,7 @@ def terminal(story: ExperimentStory, console: Console) -> None:
     _some("interaction", [one for one in tables.interactions(story) if "depend on" in one], "", console)
     _some("drift", [one for one in tables.drifts(story) if "drifted" in one], "", console)
     _some("", tables.outliers(story), "yellow", console)
+    _some("", tables.missing(story), "yellow", console)
     _some("left out", tables.left_out(story), "red", console)
     _some("not tried", tables.unset(story), "yellow", console)
 
