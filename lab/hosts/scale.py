@@ -25,7 +25,7 @@ from loadstone.bundle.hosts import HOSTS, HostsRecord
 from loadstone.bundle.read import Bundle
 from loadstone.bundle.write import BundleWriter
 from loadstone.hosts.merge import merged_events, merged_plan
-from loadstone.hosts.phases import Ask, Decide, Do, PhaseLimits, Phases, SetStart
+from loadstone.hosts.phases import Ask, Decide, Do, Open, PhaseLimits, Phases, SetStart
 from loadstone.hosts.ticks import MergedTicks
 from loadstone.plan.model import Plan
 
@@ -91,11 +91,13 @@ def simulated(count: int) -> dict[str, Any]:
     began_s = time.process_time()
     actions: list[Do] = []
 
+    answers = {Decide: lambda: phases.decided(1.0, go=True), Open: lambda: phases.opened(2.0)}
+
     def do(doing: list[Do]) -> None:
         for one in doing:
             actions.append(one)
-            if isinstance(one, Decide):
-                do(phases.decided(1.0, go=True))
+            if type(one) in answers:
+                do(answers[type(one)]())
 
     for name in names:
         do(phases.connected(name, 0.5))

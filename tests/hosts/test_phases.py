@@ -19,6 +19,7 @@ from loadstone.hosts.phases import (
     Do,
     Finish,
     HostPhase,
+    Open,
     PhaseLimits,
     Phases,
     Policy,
@@ -53,6 +54,8 @@ class HostsWorld:
     policy: Policy = "stop"
     go: bool = True
     user_stop_s: float | None = None
+    opening_s: float = 0.0
+    """How long it takes to open the bundle."""
     now_s: float = 0.0
     queue: list[tuple[float, int, str, str]] = field(default_factory=list)
     told: list[tuple[float, Do]] = field(default_factory=list)
@@ -135,6 +138,9 @@ class HostsWorld:
                     )
                 case Decide():
                     self.do(phases, phases.decided(self.now_s, go=self.go))
+                case Open():
+                    self.now_s += self.opening_s
+                    self.do(phases, phases.opened(self.now_s))
                 case _:
                     pass
 
@@ -226,6 +232,33 @@ def test_who_does_not_confirm_the_start_keeps_the_others_from_beginning() -> Non
     assert (phases.late, phases.begun) == (["h0"], False)
 
 
+def test_the_time_of_the_start_is_set_when_nothing_but_words_is_left_to_do() -> None:
+    """Opening the bundle was taken from the time to confirm: on a busy machine hosts came too late."""
+    made = world(opening_s=1.8)
+    phases = made.run()
+    assert (phases.stopping, phases.late) == (None, [])
+    told_s, start = next((at_s, one) for at_s, one in made.told if isinstance(one, SetStart))
+    assert start.at_s - told_s == 2.0
+
+
+@pytest.mark.parametrize(("answer_s", "lead_s"), [(0.0, 2.0), (0.375, 2.0), (1.0, 4.5), (60.0, 10.0)])
+def test_hosts_that_are_slow_to_answer_have_longer_to_confirm(answer_s: float, lead_s: float) -> None:
+    phases = Phases(["a", "b"], 0.0, "stop", LIMITS)
+    for step in (phases.connected, phases.checked):
+        for name in ("a", "b"):
+            step(name, 0.0)
+    phases.decided(0.0, go=True)
+    phases.armed("a", 1.0, answer_s)
+    assert phases.armed("b", 1.0, 0.01) == [Open()]
+    assert phases.opened(3.0) == [SetStart("a", 3.0 + lead_s), SetStart("b", 3.0 + lead_s)]
+    phases.confirmed("a", 3.5)
+    for name in ("a", "b"):
+        phases.heard(name, 3.0 + lead_s - 1)
+    assert phases.passed(3.0 + lead_s - 0.6) == []
+    assert Ask("a", "stop") in phases.passed(3.0 + lead_s - 0.5)
+    assert phases.late == ["b"]
+
+
 @pytest.mark.parametrize("started", [False, True])
 def test_a_load_that_a_host_has_begun_is_not_told_to_be_not_begun(started: bool, tmp_path: Path) -> None:
     """On a busy machine 94 I/Os stood beside *the load was not begun*: the order to stop came too late."""
@@ -236,6 +269,7 @@ def test_a_load_that_a_host_has_begun_is_not_told_to_be_not_begun(started: bool,
     phases.decided(0.0, go=True)
     for name in ("a", "b"):
         phases.armed(name, 0.0)
+    phases.opened(0.0)
     phases.confirmed("a", 0.5)
     if started:
         phases.started("a", 2.0)

@@ -68,6 +68,7 @@ class Clocks:
 
     monotonic: HostClockOffset
     wall: HostClockOffset
+    slowest_answer_ns: int = 0
 
 
 def clocks(link: Link, *, pings: int = PINGS, ask_s: float = ASK_S) -> Clocks:
@@ -82,7 +83,7 @@ def clocks(link: Link, *, pings: int = PINGS, ask_s: float = ASK_S) -> Clocks:
     first, second = offset(monotonic), offset(wall)
     if first is None or second is None:
         raise RunError(f"{link.name}: " + say("hosts.bundle.clock"))
-    return Clocks(first, second)
+    return Clocks(first, second, max(one.round_trip_ns for one in monotonic))
 
 
 def fetch(link: Link, directory: Path, *, timeout_s: float = 60.0) -> None:

@@ -240,8 +240,10 @@ class _HostsRun:
 
     def _on_clocked(self, name: str, state: HostState, message: dict[str, Any]) -> None:
         state.clocks = message["clocks"]
-        came = self._phases.connected if message["after"] == "hello" else self._phases.armed
-        self._do(came(name, time.monotonic()))
+        if message["after"] == "hello":
+            self._do(self._phases.connected(name, time.monotonic()))
+        else:
+            self._do(self._phases.armed(name, time.monotonic(), state.clocks.slowest_answer_ns / 1e9))
 
     def _on_checked(self, name: str, state: HostState, message: dict[str, Any]) -> None:
         state.seen = tuple(SeenTarget.model_validate(one) for one in message["targets"])
@@ -373,6 +375,9 @@ class _HostsRun:
                     self._set_start(name, at_s)
                 case phases.Decide():
                     self._do(self._phases.decided(time.monotonic(), go=self._decide()))
+                case phases.Open():
+                    self._open_bundle()
+                    self._do(self._phases.opened(time.monotonic()))
                 case phases.Warn(name, silent_s):
                     self._note(name, say("hosts.between.silent", silent_s=float(silent_s)))
                 case phases.Abandon(name):
@@ -439,10 +444,6 @@ class _HostsRun:
         return True
 
     def _set_start(self, name: str, at_s: float) -> None:
-        if self._bundle is None:
-            self._open_bundle()
-        if self._refusal is not None:
-            return
         known = self._hosts[name].clocks
         if known is not None:
             there_ns = known.monotonic.there(round(at_s * 1e9))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 ACKNOWLEDGED_BEFORE_S: Final = 0.5
 """Every host must have confirmed the time of the start so long before it."""
+ANSWERS: Final = 4
+"""A host may take so many times its slowest answer to confirm the time of the start."""
 STOP_S: Final = 45.0
 """A host that was told to stop may take so long: its engine waits for what is in flight."""
 
@@ -77,6 +79,11 @@ class Decide:
 
 
 @dataclass(frozen=True, slots=True)
+class Open:
+    """All hosts are armed: open what the run is kept in, then call `opened`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Warn:
     """Say this of a host."""
 
@@ -96,7 +103,7 @@ class Finish:
     """It is over."""
 
 
-Do = Ask | SetStart | Decide | Warn | Abandon | Finish
+Do = Ask | SetStart | Decide | Open | Warn | Abandon | Finish
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +117,7 @@ class PhaseLimits:
     lost_s: float = 10.0
     """Then the host is lost. Its agent gives the coordinator up after the same time."""
     lead_s: float = 2.0
-    """From the decision to the start."""
+    """From the decision to the start, at least."""
     stop_s: float = STOP_S
     collect_s: float = 600.0
 
@@ -144,6 +151,8 @@ class Phases:
     phase: RunPhase = RunPhase.CONNECT
     since_s: float = 0.0
     start_s: float | None = None
+    slowest_answer_s: float = 0.0
+    """The longest that an armed host took to answer."""
     stopping: Literal["user", "loss", "refused", "late"] | None = None
     """Why it ends before its time."""
     late: list[str] = field(default_factory=list)
@@ -181,9 +190,17 @@ class Phases:
         self._enter(RunPhase.ARM, now_s)
         return [Ask(name, "arm") for name in self._alive()]
 
-    def armed(self, name: str, now_s: float) -> list[Do]:
-        """Take note that a host waits for the time of the start."""
+    def armed(self, name: str, now_s: float, answer_s: float = 0.0) -> list[Do]:
+        """Take note that a host waits for the time of the start; `answer_s`: how long an answer took."""
+        self.slowest_answer_s = max(self.slowest_answer_s, answer_s)
         return self._came(name, HostPhase.ARMED, now_s)
+
+    def opened(self, now_s: float) -> list[Do]:
+        """Take note of the answer to `Open`: nothing but words to the hosts is left to do."""
+        if self.phase is not RunPhase.START or self.stopping is not None:
+            return []
+        self.since_s, self.start_s = now_s, now_s + self.lead_s
+        return [SetStart(name, self.start_s) for name in self._alive()]
 
     def confirmed(self, name: str, now_s: float) -> list[Do]:
         """Take note that a host knows when to start."""
@@ -261,6 +278,12 @@ class Phases:
         """Whether nothing is left to do."""
         return self.phase is RunPhase.OVER
 
+    @property
+    def lead_s(self) -> float:
+        """Return the time from the decision to the start: longer where hosts are slow to answer."""
+        answers_s = ANSWERS * self.slowest_answer_s + ACKNOWLEDGED_BEFORE_S
+        return max(self.limits.lead_s, min(answers_s, self.limits.lost_s))
+
     def gone(self) -> dict[str, str]:
         """Return why each host is gone that is."""
         return {name: host.why or "" for name, host in self.hosts.items() if host.phase is HostPhase.GONE}
@@ -307,8 +330,7 @@ class Phases:
             doing += self._end("loss", now_s) if some_gone else [Decide()]
         elif self.phase is RunPhase.ARM and self.stopping is None and self._all(HostPhase.ARMED):
             self._enter(RunPhase.START, now_s)
-            self.start_s = now_s + self.limits.lead_s
-            doing += [SetStart(name, self.start_s) for name in self._alive()]
+            doing.append(Open())
         elif self.phase is RunPhase.START and self.stopping is None and self._all(HostPhase.RUNNING):
             self._enter(RunPhase.RUN, now_s)
         return doing + self._close(now_s)
@@ -361,7 +383,7 @@ class Phases:
         waits = {
             RunPhase.CONNECT: (HostPhase.THERE, "it did not answer", limits.connect_s),
             RunPhase.PREPARE: (HostPhase.CHECKED, "it did not finish looking at its targets", limits.check_s),
-            RunPhase.START: (HostPhase.RUNNING, "it did not start", limits.lead_s + limits.lost_s),
+            RunPhase.START: (HostPhase.RUNNING, "it did not start", self.lead_s + limits.lost_s),
             RunPhase.COLLECT: (HostPhase.COLLECTED, "its bundle did not come", limits.collect_s),
         }
         if self.phase not in waits:

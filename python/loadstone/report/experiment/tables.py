@@ -374,7 +374,7 @@ def missing(story: ExperimentStory) -> list[str]:
 def _not_done(story: ExperimentStory) -> list[str]:
     """Tell the combinations of which no run completed, those with one reason together."""
     done = {(row.pattern, tuple(row.levels.items())) for row in story.table.rows}
-    combinations: dict[tuple[str, tuple[str, ...]], None] = {}
+    combinations: dict[tuple[str, str], None] = {}
     for run in story.record.runs:
         if (run.pattern, tuple(run.levels.items())) in done:
             continue
