@@ -55,9 +55,9 @@ if TYPE_CHECKING:
     from loadstone.watch.address import WatchedAddress
 
 LOOK_S = 1.0
+"""How often a silent engine is looked at; one that speaks wakes us by itself."""
 NOTE_S = 1.0
 """How often it is written down what the bundle's growing files hold."""
-"""How often a silent engine is looked at; one that speaks wakes us by itself."""
 END_SILENT_S = 5.0
 """How long a target may take to tell how its files lie, while and after a run."""
 
