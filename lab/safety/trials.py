@@ -161,11 +161,11 @@ def uses() -> Iterator[SafetyCase]:
     below = _made_in_folder(stacks.below_mounts)
     needed = absent("bindfs") or "mergerfs"
     yield SafetyCase(FILE, "a file open below bindfs and mergerfs", tried, REFUSED, below, needs=needed)
-    for holds, make in (
+    for holds, mount in (
         ("a file that is mounted without a loop device", stacks.mounted_without_a_loop),
         ("the same in another mount namespace", stacks.mounted_without_a_loop_elsewhere),
     ):
-        yield SafetyCase(FILE, holds, tried, REFUSED, _made_in_folder(make), needs="mkfs.erofs")
+        yield SafetyCase(FILE, holds, tried, REFUSED, _made_in_folder(mount), needs="mkfs.erofs")
     # The kernel adds to it with every process that ends.
     accounts = _made_in_folder(stacks.accounting)
     yield SafetyCase(FILE, "a file to which the kernel accounts processes", tried, REFUSED, accounts, None)

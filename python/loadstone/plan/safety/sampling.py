@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from random import Random
 
 BLOCK_BYTES: Final = 64 << 10
-PASSES: Final = (1024, 1024, 2048, 4096, 8192)
+PASSES: Final[tuple[int, ...]] = (1024, 1024, 2048, 4096, 8192)
 """Strata of each pass. A slow device may be left after any pass but not before the first."""
 SAMPLES: Final = sum(PASSES)
 

@@ -11,7 +11,7 @@ from loadstone import units
 from loadstone.effects.metric_names import name_of, value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from loadstone.effects.findings import (
         DriftFound,
@@ -86,7 +86,7 @@ def p_value(p: float | None) -> str:
     return "<0.0001" if p < 1e-4 else f"{p:.2g}"
 
 
-def levels(chosen: dict[str, str]) -> str:
+def levels(chosen: Mapping[str, str]) -> str:
     """Write a combination: `governor=performance, cache=on`."""
     return ", ".join(f"{name}={level}" for name, level in chosen.items())
 
