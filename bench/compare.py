@@ -78,9 +78,9 @@ def ratio(goal: Goal, medians: Medians) -> float:
     raise AssertionError(goal.what)
 
 
-def met(goal: Goal, found: float) -> bool:
+def met(goal: Goal, measured_ratio: float) -> bool:
     """Whether a ratio is as asked; latencies should be small, everything else large."""
-    return found <= goal.asked if goal.what == "lat" else found >= goal.asked
+    return measured_ratio <= goal.asked if goal.what == "lat" else measured_ratio >= goal.asked
 
 
 def costs_table(results: dict[str, Medians]) -> str:

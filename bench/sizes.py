@@ -107,7 +107,7 @@ def run(path: Path, options: Sequence[str], jobs: Sequence[str], seed: int, inte
         notes=[],
     )
     simulated_plan = plan.model_copy(update={"workers": workers})
-    outcome = run_plan(simulated_plan, asked=request, out_dir=path, means=Means(sampler=VirtualSeconds))  # type: ignore[arg-type] # it stands in
+    outcome = run_plan(simulated_plan, request=request, out_dir=path, means=Means(sampler=VirtualSeconds))  # type: ignore[arg-type] # it stands in
     if outcome.error is not None:
         raise outcome.error
 

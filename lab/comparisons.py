@@ -111,7 +111,7 @@ def device(chance: np.random.Generator, kind: PairKind) -> DrawnDevice:
 
 def phase(
     chance: np.random.Generator,
-    made: DrawnDevice,
+    drawn_device: DrawnDevice,
     level: float,
     pattern: str,
     *,
@@ -122,10 +122,12 @@ def phase(
     """Measure one phase of one run of so many intervals; `level` is what it does, as a share of the device."""
     noise = chance.normal(0, 1, length)
     for at in range(1, length):
-        noise[at] = made.memory * noise[at - 1] + np.sqrt(1 - made.memory**2) * noise[at]
-    course = 1 + made.noise * noise + made.drift * np.linspace(-0.5, 0.5, length)
-    course = np.where(chance.random(length) < made.outliers, 0.67 * course, course)
-    rates = np.maximum(course, 0.01) * made.iops * level * np.exp(chance.normal(0, made.between))
+        noise[at] = drawn_device.memory * noise[at - 1] + np.sqrt(1 - drawn_device.memory**2) * noise[at]
+    course = 1 + drawn_device.noise * noise + drawn_device.drift * np.linspace(-0.5, 0.5, length)
+    course = np.where(chance.random(length) < drawn_device.outliers, 0.67 * course, course)
+    rates = (
+        np.maximum(course, 0.01) * drawn_device.iops * level * np.exp(chance.normal(0, drawn_device.between))
+    )
     ops = np.round(rates * 0.5)
     strata = np.zeros(length, np.int64)
     iops = ratio(ops, np.full(length, 0.5), strata, "1/s")
@@ -242,7 +244,7 @@ def kinds() -> dict[str, PairKind]:
 
 
 def table(
-    found: Sequence[PairOutcome],
+    outcomes: Sequence[PairOutcome],
     alike: Mapping[str, Sequence[PairOutcome]],
     seed: int,
     slower: Sequence[PairOutcome] = (),
@@ -251,11 +253,11 @@ def table(
     lines = [
         "# How often a comparison of series is right",
         "",
-        f"`python -m lab.comparisons --pairs {len(found)} --seed {seed}` drew {len(found)} pairs of results. Each pair has three patterns, and one to ten runs of 10 s to 200 s on each side. The sides may differ in the number and the length of their runs. They have correlated noise, drift, outliers and runs that differ. In some pairs a phase is not valid, and three times as fast. The second side is slower by a known share, in half of the pairs in one pattern alone.",
+        f"`python -m lab.comparisons --pairs {len(outcomes)} --seed {seed}` drew {len(outcomes)} pairs of results. Each pair has three patterns, and one to ten runs of 10 s to 200 s on each side. The sides may differ in the number and the length of their runs. They have correlated noise, drift, outliers and runs that differ. In some pairs a phase is not valid, and three times as fast. The second side is slower by a known share, in half of the pairs in one pattern alone.",
         "",
-        *difference_lines(found),
+        *difference_lines(outcomes),
         "",
-        f"Pairs with a phase that is not valid: {sum(one.invalid for one in found)}; of these a difference or a pass rested on it in {sum(one.green_invalid for one in found)}.",
+        f"Pairs with a phase that is not valid: {sum(one.invalid for one in outcomes)}; of these a difference or a pass rested on it in {sum(one.green_invalid for one in outcomes)}.",
         "",
         "## Kinds of pairs without a difference",
         "",
@@ -281,19 +283,19 @@ def table(
         "",
         f"Valid pairs of which one pattern alone is slower by {100 * DETECT:.0f} %. The table has the stated chance to find that, and how often it was found. The stated chance is of one regression alone; of several at once one is found more often.",
         "",
-        *power_lines(calibration([*found, *slower])),
+        *power_lines(calibration([*outcomes, *slower])),
     ]
     return "\n".join(lines) + "\n"
 
 
-def difference_lines(found: Sequence[PairOutcome]) -> list[str]:
+def difference_lines(outcomes: Sequence[PairOutcome]) -> list[str]:
     """Return a table of what was said, by how much slower the second side is."""
     lines = [
         "| slower by | pairs | some row better | some row worse | not told apart | cannot say | gate 0 | gate 97 | gate 98 |",
         "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    for difference in sorted({one.difference for one in found}):
-        mine = [one for one in found if one.difference == difference]
+    for difference in sorted({one.difference for one in outcomes}):
+        mine = [one for one in outcomes if one.difference == difference]
         same = [one for one in mine if not one.better and not one.worse]
         codes = Counter({"passed": "0", "regression": "97"}.get(one.gate, "98") for one in mine)
         parts = [
@@ -353,11 +355,11 @@ def _power_line(name: str, mine: Sequence[tuple[float, bool]]) -> str:
     return f"| {name} | {len(mine)} | {stated:.0f} % | {seen:.0f} % |"
 
 
-def calibration(found: Sequence[PairOutcome]) -> list[tuple[PairKind, float, bool]]:
+def calibration(outcomes: Sequence[PairOutcome]) -> list[tuple[PairKind, float, bool]]:
     """Return the tests of valid pairs that are slower in one pattern by exactly what is looked for."""
     return [
         (one.kind, power, hit)
-        for one in found
+        for one in outcomes
         if one.difference == DETECT and not one.invalid and not one.everywhere
         for power, hit in one.tests
     ]

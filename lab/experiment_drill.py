@@ -290,13 +290,13 @@ def kill_later(child: int, after_s: float) -> bool:
     return True
 
 
-def in_child(made: DrillBench, prepared: PreparedExperiment, after_s: float) -> bool:
+def in_child(drill_bench: DrillBench, prepared: PreparedExperiment, after_s: float) -> bool:
     """Do it in a process of its own and kill that."""
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         try:
-            everything_but_load(prepared, made.state)
+            everything_but_load(prepared, drill_bench.state)
         except BaseException as error:  # noqa: BLE001 - told, and the parent looks at what is left
             print(f"child: {error!r}", file=sys.stderr, flush=True)
             os._exit(3)
@@ -304,12 +304,21 @@ def in_child(made: DrillBench, prepared: PreparedExperiment, after_s: float) -> 
     return kill_later(child, after_s)
 
 
-def whole(made: DrillBench, after_s: float, number: int) -> bool:
+def whole(drill_bench: DrillBench, after_s: float, number: int) -> bool:
     """Run the verb itself, and kill it and the engine's parent."""
-    out = made.folder / f"out{number}"
-    consent = [word for one in made.devices for word in ("--i-accept-data-loss", one)]
-    command = [sys.executable, "-m", "loadstone", "experiment", "run", str(made.file()), "--out", str(out)]
-    environment = os.environ | {"LOADSTONE_STATE": str(made.state)}
+    out = drill_bench.folder / f"out{number}"
+    consent = [word for one in drill_bench.devices for word in ("--i-accept-data-loss", one)]
+    command = [
+        sys.executable,
+        "-m",
+        "loadstone",
+        "experiment",
+        "run",
+        str(drill_bench.file()),
+        "--out",
+        str(out),
+    ]
+    environment = os.environ | {"LOADSTONE_STATE": str(drill_bench.state)}
     done = subprocess.Popen(
         [*command, *consent, "--no-progress", "--no-report", "--no-calibration"],
         env=environment,

@@ -196,15 +196,15 @@ def _ordered(
     )
 
 
-def truth(made: PlantedStudy, factor: str, level: str, against: str) -> float:
+def truth(study: PlantedStudy, factor: str, level: str, against: str) -> float:
     """Return the planted effect of two levels, averaged over the levels of the other factors."""
-    a, b = made.table.factors[:2]
+    a, b = study.table.factors[:2]
 
     def mean(name: str, value: str) -> float:
         if name == a.name:
-            return (value == "2") * (made.effect + made.interaction / len(b.levels))
+            return (value == "2") * (study.effect + study.interaction / len(b.levels))
         if name == b.name:
-            return (value == "2") * made.interaction / len(a.levels)
+            return (value == "2") * study.interaction / len(a.levels)
         return 0.0
 
     return mean(factor, level) - mean(factor, against)
@@ -217,19 +217,19 @@ def judge(kind: str, seeds: Sequence[int]) -> list[StudyFindings]:
     ]
 
 
-def outcome(kind: str, made: PlantedStudy, seed: int, metrics: Sequence[str] = (METRIC,)) -> StudyFindings:
+def outcome(kind: str, study: PlantedStudy, seed: int, metrics: Sequence[str] = (METRIC,)) -> StudyFindings:
     """Analyse a study, and hold what was said against what was planted; the first metric is what it is about."""
-    real = truth(made, PLANTED, "2", "1")
+    real = truth(study, PLANTED, "2", "1")
     # The study is asked for its chance to find a change as large as a planted one: the effect, or in every
     # second study that has one the interaction.
-    asks_pair = bool(made.interaction) and seed % 2 == 1
-    effect = made.interaction if asks_pair else abs(real)
-    said = analyse(made.table, seed=seed, margin=math.expm1(effect) or MARGIN)
+    asks_pair = bool(study.interaction) and seed % 2 == 1
+    effect = study.interaction if asks_pair else abs(real)
+    said = analyse(study.table, seed=seed, margin=math.expm1(effect) or MARGIN)
     first = [one for one in said.effects if one.metric == metrics[0]]
     main = next(one for one in first if (one.factor, one.level, one.against) == (PLANTED, "2", "1"))
     others = [one for one in said.effects if one is not main]
-    nulls = [one for one in said.effects if truth(made, one.factor, one.level, one.against) == 0]
-    pairs = [one for one in said.interactions if set(one.factors) != {"a", "b"} or made.interaction == 0]
+    nulls = [one for one in said.effects if truth(study, one.factor, one.level, one.against) == 0]
+    pairs = [one for one in said.interactions if set(one.factors) != {"a", "b"} or study.interaction == 0]
     assert main.change is not None
     detected = main.judgement in ("better", "worse")
     raw = [one.change.raw_p for one in nulls if one.change is not None and one.change.raw_p is not None]
@@ -241,10 +241,10 @@ def outcome(kind: str, made: PlantedStudy, seed: int, metrics: Sequence[str] = (
     return StudyFindings(
         kind=kind,
         seed=seed,
-        effect=made.effect,
-        interaction=made.interaction,
-        repeats=made.repeats,
-        noise=made.noise,
+        effect=study.effect,
+        interaction=study.interaction,
+        repeats=study.repeats,
+        noise=study.noise,
         method=main.method,
         covered=covers(main, sign * real),
         width=math.log((main.change.high or math.inf) / (main.change.low or 1)),
@@ -252,13 +252,13 @@ def outcome(kind: str, made: PlantedStudy, seed: int, metrics: Sequence[str] = (
         wrong_way=detected and real != 0 and (main.change.ratio > 1) != (sign * real > 0),
         stated=None if asks_pair or not real else main.power or 0.0,
         interaction_stated=planted.power or 0.0 if asks_pair else None,
-        interaction_contrasts=math.prod(len(one.levels) - 1 for one in made.table.factors[:2]),
+        interaction_contrasts=math.prod(len(one.levels) - 1 for one in study.table.factors[:2]),
         nulls=len(raw),
         raw_false=sum(one < said.alpha for one in raw),
         family_false=any(one.judgement in ("better", "worse") for one in nulls) or any(one.found for one in pairs),
         interaction_found=bool(planted.found),
         others_covered=(
-            sum(covers(one, SIGNS.get(one.metric, 1.0) * truth(made, one.factor, one.level, one.against)) for one in others),
+            sum(covers(one, SIGNS.get(one.metric, 1.0) * truth(study, one.factor, one.level, one.against)) for one in others),
             len(others),
         ),
         drift_found=any(one.found for one in said.drift),
@@ -290,11 +290,11 @@ def share_of_several(parts: Sequence[tuple[int, int]]) -> str:
     return f"{100 * of:.1f} ± {100 * error:.1f} %"
 
 
-def lines(found: Sequence[StudyFindings], kinds: Sequence[str]) -> list[str]:
+def lines(studies: Sequence[StudyFindings], kinds: Sequence[str]) -> list[str]:
     """Return the rows of the table of kinds."""
     table_rows = []
     for kind in kinds:
-        mine = [one for one in found if one.kind == kind]
+        mine = [one for one in studies if one.kind == kind]
         if not mine:
             continue
         methods = Counter(one.method for one in mine)
@@ -322,15 +322,15 @@ HEAD: Final = (
 )
 
 
-def page(found: Sequence[StudyFindings], command: str) -> str:
+def page(studies: Sequence[StudyFindings], command: str) -> str:
     """Return the page."""
-    tuned = [one for one in found if one.kind in TUNED]
-    held = [one for one in found if one.kind in HELD_OUT]
-    untried = [one for one in found if one.kind in UNTRIED]
+    tuned = [one for one in studies if one.kind in TUNED]
+    held = [one for one in studies if one.kind in HELD_OUT]
+    untried = [one for one in studies if one.kind in UNTRIED]
     page_lines = [
         "# How often the analysis of an experiment is right",
         "",
-        f"`{command}` drew {len(found)} experiments from seeds and analysed each as `loadstone experiment report` does. "
+        f"`{command}` drew {len(studies)} experiments from seeds and analysed each as `loadstone experiment report` does. "
         "Each has two or three factors of two or three levels, and three to eight repeats in random order within blocks. Runs "
         "vary by 0.5 to 4 %. The first factor has an effect of 0 to 20 %, and in half of the studies an interaction with the second. ± is the binomial "
         "standard error; that of a study's several effects is between studies.",
@@ -338,7 +338,7 @@ def page(found: Sequence[StudyFindings], command: str) -> str:
         "## Errors that the method was tuned on",
         "",
         *HEAD,
-        *lines(found, TUNED),
+        *lines(studies, TUNED),
         "",
         "*Skewed*: exponential. *Drift*: 5 to 30 % over the study, either way. *Outlier*: one run off by 30 to 170 %. *All of "
         "these*: skewed, with drift and an outlier. *Set rarely*: the first factor is set once for all runs of a level in a "
@@ -347,7 +347,7 @@ def page(found: Sequence[StudyFindings], command: str) -> str:
         "## Errors that it was not tuned on",
         "",
         *HEAD,
-        *lines(found, HELD_OUT),
+        *lines(studies, HELD_OUT),
         "",
         "*Heavy tails*: Student's t with three degrees of freedom. *Two modes*: a fifth of the runs is slower by four "
         "deviations. *A step in time*: 20 % at a random moment. *A wandering host*: a random walk. *Unequal noise*: the first "
@@ -381,17 +381,17 @@ def page(found: Sequence[StudyFindings], command: str) -> str:
         "",
         "The stated chance holds for the strictest step of Holm's correction; the step that an effect meets may be easier.",
         "",
-        *interaction_power_section(found),
+        *interaction_power_section(studies),
         "## By the number of repeats",
         "",
         "| repeats | studies | planted effect in its interval | width of the interval, median | any null effect told apart |",
         "|---:|---:|---:|---:|---:|",
-        *_repeats(found),
+        *_repeats(studies),
     ]
     return "\n".join(page_lines) + "\n"
 
 
-def interaction_power_section(found: Sequence[StudyFindings]) -> list[str]:
+def interaction_power_section(studies: Sequence[StudyFindings]) -> list[str]:
     """Return the section about the chance to find an interaction."""
     return [
         "## The chance to find an interaction, as stated and as it was",
@@ -400,7 +400,7 @@ def interaction_power_section(found: Sequence[StudyFindings]) -> list[str]:
         "",
         "| stated | two levels each: studies | stated on average | found | more levels: studies | stated on average | found |",
         "|---:|---:|---:|---:|---:|---:|---:|",
-        *interaction_powers(found),
+        *interaction_powers(studies),
         "",
     ]
 
@@ -438,7 +438,7 @@ def _stated_and_found(studies: Sequence[tuple[float, bool]]) -> list[str]:
     return [str(len(studies)), on_average, share(sum(detected for _, detected in studies), len(studies))]
 
 
-def interaction_powers(found: Sequence[StudyFindings]) -> list[str]:
+def interaction_powers(studies: Sequence[StudyFindings]) -> list[str]:
     """Return the rows of the chance to find an interaction, with one contrast and with several."""
     table_rows = []
     for low, high in STATED:
@@ -446,7 +446,7 @@ def interaction_powers(found: Sequence[StudyFindings]) -> list[str]:
         for single in (True, False):
             mine = [
                 (one.interaction_stated, one.interaction_found)
-                for one in found
+                for one in studies
                 if one.interaction_stated is not None and (one.interaction_contrasts == 1) is single
             ]
             cells += _stated_and_found([pair for pair in mine if low <= pair[0] < high])
@@ -454,10 +454,10 @@ def interaction_powers(found: Sequence[StudyFindings]) -> list[str]:
     return table_rows
 
 
-def _repeats(found: Sequence[StudyFindings]) -> list[str]:
+def _repeats(studies: Sequence[StudyFindings]) -> list[str]:
     table_rows = []
-    for count in sorted({one.repeats for one in found}):
-        mine = [one for one in found if one.repeats == count]
+    for count in sorted({one.repeats for one in studies}):
+        mine = [one for one in studies if one.repeats == count]
         width = float(np.median([one.width for one in mine]))
         cells = (
             share(sum(one.covered for one in mine), len(mine)),
@@ -506,9 +506,9 @@ class DrawnStudies:
 
 
 def _judged(
-    asked: tuple[Callable[[str, Sequence[int]], list[StudyFindings]], str, list[int]],
+    job: tuple[Callable[[str, Sequence[int]], list[StudyFindings]], str, list[int]],
 ) -> list[StudyFindings]:
-    judge_them, kind, seeds = asked
+    judge_them, kind, seeds = job
     return judge_them(kind, seeds)
 
 

@@ -302,8 +302,8 @@ def build_each(folder: Path) -> list[str]:
     wrong: list[str] = []
     seen: set[str] = set()
 
-    def look(asked: Any, machine_here: Machine) -> None:
-        name = asked.layout
+    def look(answer: Any, machine_here: Machine) -> None:
+        name = answer.layout
         expected, now = PARTS.get(name, ""), standing()
         if name not in seen:
             seen.add(name)
@@ -313,7 +313,7 @@ def build_each(folder: Path) -> list[str]:
             for volume in machine_here.volumes(name):
                 target = Path(volume) / "written" if Path(volume).is_dir() else Path(volume)
                 call("dd", "if=/dev/zero", f"of={target}", "bs=64k", "count=8", "conv=fsync,notrunc")
-        for one in asked.settings:
+        for one in answer.settings:
             current = SETTINGS[one.control][0].read_text().strip()
             if one.value not in ("as is", current):
                 wrong.append(f"{one.control} is {current}, asked was {one.value}")

@@ -218,7 +218,7 @@ def measure(pairs: Sequence[PlannedPair], folder: Path) -> dict[tuple[int, str],
         notes=[],
     )
     with contextlib.redirect_stdout(sys.stderr):
-        outcome = run_plan(plan, asked=request, out_dir=folder / "bundle", calibration=False)
+        outcome = run_plan(plan, request=request, out_dir=folder / "bundle", calibration=False)
     summary = summarise(Bundle.open(outcome.bundle_path))
     _, tails = measured_values.tails(summary)
     stages = [(case, judge_case(case)) for case in cases(summary)]
@@ -268,9 +268,9 @@ def _compared(pair: PlannedPair, measured: Mapping[tuple[int, str], ComparedPhas
     return {"seed": pair.seed, **asdict(outcome), "wrong_verdicts": wrong}
 
 
-def alike_lines(found: Sequence[PairOutcome]) -> list[str]:
+def alike_lines(outcomes: Sequence[PairOutcome]) -> list[str]:
     """Return how often valid pairs without a difference are told apart, by how they were measured."""
-    mine = [one for one in found if one.difference == 0 and not one.invalid]
+    mine = [one for one in outcomes if one.difference == 0 and not one.invalid]
     groups = {"all": mine}
     for one in mine:
         for name in names(one.kind):
@@ -322,13 +322,13 @@ def page(kept: Sequence[dict[str, Any]], command: str) -> str:
     )
 
 
-def _outcome(told: Mapping[str, Any]) -> PairOutcome:
+def _outcome(record: Mapping[str, Any]) -> PairOutcome:
     kind: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in told["kind"].items()
+        name: tuple(value) if isinstance(value, list) else value for name, value in record["kind"].items()
     }
-    known: dict[str, Any] = {field.name: told[field.name] for field in fields(PairOutcome)}
+    known: dict[str, Any] = {field.name: record[field.name] for field in fields(PairOutcome)}
     known["kind"] = PairKind(**kind)
-    known["tests"] = tuple((power, hit) for power, hit in told["tests"])
+    known["tests"] = tuple((power, hit) for power, hit in record["tests"])
     return PairOutcome(**known)
 
 

@@ -162,7 +162,7 @@ def measure(drawn: Sequence[DrawnExperiment], bundle: Path) -> list[list[RunFigu
         notes=[],
     )
     changed = plan.model_copy(update={"workers": workers, "streams": streams})
-    outcome = run_plan(changed, asked=request, out_dir=bundle, calibration=False)
+    outcome = run_plan(changed, request=request, out_dir=bundle, calibration=False)
     assert outcome.error is None, outcome.error
     summary = summarise(Bundle.open(outcome.bundle_path))
     lines = {line.job: line for line in figures_of(Point(name="planted"), summary).lines}
@@ -191,14 +191,14 @@ def judge(kind: str, seeds: Sequence[int]) -> list[StudyFindings]:
     return [experiments.outcome(kind, one, seed, METRICS) for one, seed in zip(studies, seeds, strict=True)]
 
 
-def _powers(found: Sequence[StudyFindings]) -> list[str]:
+def _powers(studies: Sequence[StudyFindings]) -> list[str]:
     """Compare the stated chance with what was found, by what was planted and not by what was stated."""
     table_rows = []
-    for effect in sorted({one.effect for one in found} - {0.0}):
+    for effect in sorted({one.effect for one in studies} - {0.0}):
         for low, high, name in ((0.0, 0.015, "0.5 to 1 %"), (0.015, 1.0, "2 to 4 %")):
             mine = [
                 one
-                for one in found
+                for one in studies
                 if one.effect == effect and one.interaction == 0 and low < one.noise <= high
             ]
             if mine:
@@ -207,7 +207,7 @@ def _powers(found: Sequence[StudyFindings]) -> list[str]:
                 table_rows.append(
                     f"| {' | '.join(cells)} | {experiments.share(sum(one.found for one in mine), len(mine))} |"
                 )
-    every = [one for one in found if one.effect > 0 and one.interaction == 0]
+    every = [one for one in studies if one.effect > 0 and one.interaction == 0]
     if every:
         stated = 100 * float(np.mean([one.stated or 0.0 for one in every]))
         table_rows.append(
@@ -216,31 +216,31 @@ def _powers(found: Sequence[StudyFindings]) -> list[str]:
     return table_rows
 
 
-def _interactions(found: Sequence[StudyFindings]) -> list[str]:
+def _interactions(studies: Sequence[StudyFindings]) -> list[str]:
     table_rows = []
-    for size in sorted({one.interaction for one in found}):
+    for size in sorted({one.interaction for one in studies}):
         for low, high, name in ((0.0, 0.015, "0.5 to 1 %"), (0.015, 1.0, "2 to 4 %")):
-            mine = [one for one in found if one.interaction == size and low < one.noise <= high]
+            mine = [one for one in studies if one.interaction == size and low < one.noise <= high]
             table_rows.append(
                 f"| {100 * math.expm1(size):.0f} % | {name} | {experiments.share(sum(one.interaction_found for one in mine), len(mine))} |"
             )
     return table_rows
 
 
-def page(found: Sequence[StudyFindings], command: str) -> str:
+def page(studies: Sequence[StudyFindings], command: str) -> str:
     """Return the page."""
     return "\n".join(
         [
             "# Planted effects, measured by the engine",
             "",
-            f"`{command}` ran {len(found)} experiments through the engine's simulated device and analysed each as `loadstone "
+            f"`{command}` ran {len(studies)} experiments through the engine's simulated device and analysed each as `loadstone "
             "experiment report` does. Each file has two factors of two or three levels, and three to eight repeats in the order "
             "that it draws. A run takes 2 s of virtual time and varies by 0.5 to 4 % from run to run. Service times are "
             "exponential, so latencies are skewed in every kind. An effect of 0 to 20 % and, in half of them, an interaction are planted in the service "
             "time of the device. Figures are IOPS, mean latency and p99, from the bundle. ± is the binomial standard error; that of a study's several effects is between studies.",
             "",
             *experiments.HEAD,
-            *experiments.lines(found, KINDS),
+            *experiments.lines(studies, KINDS),
             "",
             "*Skewed latencies*: nothing else. *Skewed runs*: an exponential error from run to run. *Drift*: 5 to 30 % over the "
             "study, either way. *Outlier*: one run off by 30 to 170 %. *All of these*: skewed runs with drift and an outlier. "
@@ -251,7 +251,7 @@ def page(found: Sequence[StudyFindings], command: str) -> str:
             "",
             "| size | from run to run | found |",
             "|---:|---:|---:|",
-            *_interactions(found),
+            *_interactions(studies),
             "",
             "## The chance to find an effect, as stated and as it was",
             "",
@@ -259,11 +259,11 @@ def page(found: Sequence[StudyFindings], command: str) -> str:
             "",
             "| effect | from run to run | studies | stated on average | found |",
             "|---:|---:|---:|---:|---:|",
-            *_powers(found),
+            *_powers(studies),
             "",
             "The stated chance holds for the strictest step of Holm's correction; the step that an effect meets may be easier.",
             "",
-            *experiments.interaction_power_section(found),
+            *experiments.interaction_power_section(studies),
         ]
     )
 

@@ -119,15 +119,15 @@ def main() -> int:
     return 0
 
 
-def tables(found: Mapping[tuple[str, str], dict[str, Any]], loads: Sequence[str] = LOADS) -> Iterator[str]:
+def tables(runs: Mapping[tuple[str, str], dict[str, Any]], loads: Sequence[str] = LOADS) -> Iterator[str]:
     """Return each maximum with its latency, and the maxima as shares of RAID0's, as Markdown."""
     heading = ["", *(layout.name for layout in LAYOUTS)]
     yield from _table(
         heading,
-        [[load, *(_maximum(load, found[load, one.name]) for one in LAYOUTS)] for load in loads],
+        [[load, *(_maximum(load, runs[load, one.name]) for one in LAYOUTS)] for load in loads],
     )
     yield ""
-    yield from _table(heading, [[load, *_shares(found, load)] for load in loads])
+    yield from _table(heading, [[load, *_shares(runs, load)] for load in loads])
 
 
 def _maximum(load: str, curve: dict[str, Any]) -> str:
@@ -139,8 +139,8 @@ def _maximum(load: str, curve: dict[str, Any]) -> str:
     return f"{units.with_error(estimate, steps)}, {units.duration(most['latency_mean_ns']['value'])}"
 
 
-def _shares(found: Mapping[tuple[str, str], dict[str, Any]], load: str) -> list[str]:
-    rates = [found[load, one.name]["maximum"]["iops"]["value"] for one in LAYOUTS]
+def _shares(runs: Mapping[tuple[str, str], dict[str, Any]], load: str) -> list[str]:
+    rates = [runs[load, one.name]["maximum"]["iops"]["value"] for one in LAYOUTS]
     base = rates[[one.name for one in LAYOUTS].index("RAID0")]
     return [units.digits(rate / base) for rate in rates]
 

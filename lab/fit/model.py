@@ -370,13 +370,15 @@ class ToldAlike:
         return (other.share - self.share) / math.sqrt(sum(errors))
 
 
-def isotonic(told: Floats, truth: Floats) -> Frequency:
-    """Return frequencies that never fall. `told`: in order.
+def isotonic(predicted: Floats, truth: Floats) -> Frequency:
+    """Return frequencies that never fall. `predicted`: in order.
 
     Neighbours that would fall, or that cannot be told apart, are put together, the most alike first.
     """
-    parts = np.array_split(np.arange(len(told)), max(1, len(told) // LEAST_IN_A_STEP))
-    steps = [ToldAlike(truth[part].sum(), len(part), told[part[0]], told[part[-1]]) for part in parts]
+    parts = np.array_split(np.arange(len(predicted)), max(1, len(predicted) // LEAST_IN_A_STEP))
+    steps = [
+        ToldAlike(truth[part].sum(), len(part), predicted[part[0]], predicted[part[-1]]) for part in parts
+    ]
     while len(steps) > 1:
         apart = [one.apart(other) for one, other in itertools.pairwise(steps)]
         at = int(np.argmin(apart))
@@ -399,13 +401,13 @@ def fit_strange(of: FitSample, leave: Callable[[Row], bool] | None = None) -> fl
 
 
 def regression(
-    told: Sequence[dict[str, float]],
+    rows: Sequence[dict[str, float]],
     honest: Sequence[bool],
     counts: Sequence[float] | None = None,
 ) -> Logistic:
     """Return the regression at the frequencies as they were drawn. `counts`: of each as so many."""
-    names = sorted(told[0])
-    values = np.array([[one[name] for name in names] for one in told])
+    names = sorted(rows[0])
+    values = np.array([[one[name] for name in names] for one in rows])
     truth = np.array(honest, np.float64)
     each = np.ones(len(truth)) if counts is None else np.array(counts)
     bounds = [(None, None), *(SLOPES.get(name, (None, 0.0)) for name in names)]

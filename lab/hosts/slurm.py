@@ -61,9 +61,9 @@ class Slurm(Programs):
     def environment(self) -> dict[str, str]:
         return {**os.environ, "SLURM_CONF": str(self.directory / "slurm.conf")}
 
-    def _answers(self, words: Sequence[str], told: str) -> bool:
+    def _answers(self, words: Sequence[str], output: str) -> bool:
         done = subprocess.run(words, capture_output=True, text=True, env=self.environment, check=False)
-        return told in done.stdout
+        return output in done.stdout
 
     def _begin(self) -> None:
         key, munge = self.directory / "munge.key", self.directory / "munge.socket"

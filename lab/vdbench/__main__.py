@@ -73,22 +73,22 @@ def ours(*words: str | Path, cwd: Path) -> tuple[int, str]:
     return call(sys.executable, "-m", "loadstone.cli.main", *words, cwd=cwd)
 
 
-def listed(vdbench: Path, file: Path, place: Path, found: compare.VdbenchDifference) -> int:
+def listed(vdbench: Path, file: Path, place: Path, difference: compare.VdbenchDifference) -> int:
     """List a file's runs with both programs, and say how they differ; return how many there are."""
     _, real = call(vdbench, "-s", "-f", file, "-o", place / "listed", cwd=place)
     code, mine = ours("plan", file, cwd=place)
     left, right = _LISTED.findall(real), _LISTED.findall(mine)
     if not left or not right:
         if left or right:
-            found.lists.append(_why(real if not left else mine))
+            difference.lists.append(_why(real if not left else mine))
         return len(left)
     if len(left) != len(right):
-        found.lists.append(f"{len(left)} runs, ours {len(right)}")
+        difference.lists.append(f"{len(left)} runs, ours {len(right)}")
     for one, other in zip(left, right, strict=False):
         if _known(one) != _known(other):
-            found.lists.append(f"{one[11:70]!r}, ours {other[11:70]!r}")
+            difference.lists.append(f"{one[11:70]!r}, ours {other[11:70]!r}")
     if code:
-        found.lists.append(_why(mine))
+        difference.lists.append(_why(mine))
     return len(left)
 
 
@@ -105,23 +105,25 @@ def _why(said: str) -> str:
     return (lines or said.splitlines() or ["said nothing"])[0][:110]
 
 
-def run(vdbench: Path, file: Path, place: Path, found: compare.VdbenchDifference) -> bool:
+def run(vdbench: Path, file: Path, place: Path, difference: compare.VdbenchDifference) -> bool:
     """Run a file with both programs, each on an empty place, and add what differs."""
     emptied(place, file)
     for name in ("real", "study", "mine"):
         shutil.rmtree(place / name, ignore_errors=True)
     code, said = call(vdbench, "-f", file, "-o", place / "real", cwd=place)
     if code:
-        found.files.append(f"vdbench: {_why(said)}")
+        difference.files.append(f"vdbench: {_why(said)}")
         return False
     emptied(place, file)
     words = ("--no-calibration", "--no-report", "--no-progress", "--out", place / "study")
     code, said = ours("run", file, *words, "--vdbench-output", place / "mine", cwd=place)
     if code:
-        found.files.append(f"ours: {_why(said)}")
+        difference.files.append(f"ours: {_why(said)}")
         return False
     sizes = "sizes=(" in file.read_text()
-    compare.differences(compare.read(place / "real"), compare.read(place / "mine"), RUN_S, found, sizes=sizes)
+    compare.differences(
+        compare.read(place / "real"), compare.read(place / "mine"), RUN_S, difference, sizes=sizes
+    )
     return True
 
 

@@ -93,46 +93,46 @@ def differences(
     real: VdbenchDirectory,
     ours: VdbenchDirectory,
     seconds: float,
-    found: VdbenchDifference,
+    difference: VdbenchDifference,
     *,
     sizes: bool = False,
 ) -> None:
     """Add what differs between two directories. `sizes`: files have several, so that their sum is drawn."""
-    found.files += [f"no {name}.html" for name in sorted(real.names - ours.names)]
+    difference.files += [f"no {name}.html" for name in sorted(real.names - ours.names)]
     for name in sorted(ours.names - real.names):
         # vdbench counts the workloads of SD_format, too, and has pages for two and more.
         alone = name.removesuffix(".histogram").startswith("wd") and "wd2" not in ours.names
-        (found.known if alone else found.files).append(f"{name}.html is ours only")
+        (difference.known if alone else difference.files).append(f"{name}.html is ours only")
     for name in sorted(real.names & ours.names):
-        _headers(name, real, ours, found, sizes=sizes)
+        _headers(name, real, ours, difference, sizes=sizes)
     if real.columns != ours.columns:
-        found.columns.append(f"{len(real.columns)} columns, ours {len(ours.columns)}")
+        difference.columns.append(f"{len(real.columns)} columns, ours {len(ours.columns)}")
     theirs, mine = real.averages, ours.averages
     if [row["Run"] for row in theirs] != [row["Run"] for row in mine]:
-        found.mixes.append(f"rows of {len(theirs)} runs, ours of {len(mine)}")
+        difference.mixes.append(f"rows of {len(theirs)} runs, ours of {len(mine)}")
         return
     for left, right in zip(theirs, mine, strict=True):
-        found.mixes += [f"{left['Run']}: {text}" for text in _mix(left, right, seconds)]
+        difference.mixes += [f"{left['Run']}: {text}" for text in _mix(left, right, seconds)]
         if left["Interval"] != right["Interval"] and not left["Run"].startswith("format_for"):
             nothing = (left["Interval"], right["Interval"]) == (_NOTHING, "avg_1-1")
             mismatch = f"{left['Run']}: {left['Interval']}, ours {right['Interval']}"
-            (found.known if nothing else found.mixes).append(mismatch)
+            (difference.known if nothing else difference.mixes).append(mismatch)
 
 
 def _headers(
-    name: str, real: VdbenchDirectory, ours: VdbenchDirectory, found: VdbenchDifference, *, sizes: bool
+    name: str, real: VdbenchDirectory, ours: VdbenchDirectory, difference: VdbenchDifference, *, sizes: bool
 ) -> None:
     """Compare the header lines of a page."""
     theirs, mine = real.headers[name], ours.headers[name]
     if sizes and theirs != mine:
         theirs, mine = (frozenset(_SIZE.sub(r"\1", line) for line in lines) for lines in (theirs, mine))
         if theirs == mine:
-            found.known.append(f"{name}: bytes of an anchor")
+            difference.known.append(f"{name}: bytes of an anchor")
     if missing := theirs - mine:
-        found.headers.append(f"{name}: {min(missing)[:60]!r} is missing")
+        difference.headers.append(f"{name}: {min(missing)[:60]!r} is missing")
     if more := mine - theirs:
         empty = "histogram" in name and not theirs and any(row["Interval"] == _NOTHING for row in real.rows)
-        (found.known if empty else found.headers).append(f"{name}: {min(more)[:60]!r} is ours only")
+        (difference.known if empty else difference.headers).append(f"{name}: {min(more)[:60]!r} is ours only")
 
 
 def _mix(real: dict[str, str], ours: dict[str, str], seconds: float) -> list[str]:

@@ -99,9 +99,9 @@ def _engine() -> list[Check]:
     ]
 
 
-def _io_uring(told: Mapping[str, Any]) -> list[Check]:
+def _io_uring(facts: Mapping[str, Any]) -> list[Check]:
     """Tell what the engine found when it set up a ring of its own."""
-    ring = told.get("io_uring")
+    ring = facts.get("io_uring")
     if not isinstance(ring, dict):
         return [Check("io_uring", "unknown", "the engine did not say")]
     if ring.get("available"):

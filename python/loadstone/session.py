@@ -135,7 +135,7 @@ class Outcome:
 def run_plan(
     plan: Plan,
     *,
-    asked: RunRequest,
+    request: RunRequest,
     out_dir: Path,
     progress: Progress | None = None,
     consent: guard.Consent | None = None,
@@ -164,13 +164,13 @@ def run_plan(
     BundleWriter.check(out_dir)
     consent = consent or guard.Consent()
     # Before anything is claimed: who asked for a host to be watched wants no run without it.
-    with contextlib.closing(means.watching(asked.watch)) as watching:
+    with contextlib.closing(means.watching(request.watch)) as watching:
         run_targets = _held(plan, consent, means, content=check_content)
         plan, sealing = run_targets.plan, _Sealing(run_targets, consent, means)
         try:
             if calibration is True:
                 calibration = calibrate(plan)
-            writer, under = _begin_bundle(plan, asked, out_dir, means)
+            writer, under = _begin_bundle(plan, request, out_dir, means)
         except BaseException:
             sealing.seal()
             raise

@@ -433,7 +433,7 @@ def simulate(seed: int, directory: Path) -> SimulatedRun:
     try:
         outcome = run_plan(
             plan,
-            asked=RunRequest({}, {"a.fio": b"[a]"}, "{}", []),
+            request=RunRequest({}, {"a.fio": b"[a]"}, "{}", []),
             out_dir=directory / "b",
             result=result,
             means=means,

@@ -75,7 +75,7 @@ def run(
     one = plan(target(str(tmp_path / "data"), read_only=True, size_bytes=4096), read=100, write=0)
     one = one.model_copy(update={"grace_ns": 100_000_000, "interval_ns": 10_000_000})
     asked = RunRequest({"argv": ["x"]}, {"j.fio": b"[x]"}, "{}", [])
-    return run_plan(one, asked=asked, out_dir=tmp_path / "b", progress=seen, steer=steer)
+    return run_plan(one, request=asked, out_dir=tmp_path / "b", progress=seen, steer=steer)
 
 
 def test_all_is_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +135,7 @@ def test_no_engine_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv(binary.OVERRIDE, str(tmp_path / "nothing"))
     (tmp_path / "data").write_bytes(b"x" * 4096)
     one = plan(target(str(tmp_path / "data"), read_only=True), read=100, write=0)
-    outcome = run_plan(one, asked=RunRequest({}, {}, "{}", []), out_dir=tmp_path / "b")
+    outcome = run_plan(one, request=RunRequest({}, {}, "{}", []), out_dir=tmp_path / "b")
     assert (outcome.status, outcome.exit_code) == ("failed", 1)
     assert "not an executable file" in str(outcome.error)
 
@@ -144,7 +144,7 @@ def test_a_refusal_leaves_no_bundle(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(b"x" * 4096)
     with pytest.raises(RefusedError):
         run_plan(
-            plan(target(str(tmp_path / "data"))), asked=RunRequest({}, {}, "{}", []), out_dir=tmp_path / "b"
+            plan(target(str(tmp_path / "data"))), request=RunRequest({}, {}, "{}", []), out_dir=tmp_path / "b"
         )
     assert not (tmp_path / "b").exists()
 

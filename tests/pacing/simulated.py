@@ -56,6 +56,8 @@ def run(
         workload_json="{}",
         notes=[],
     )
-    outcome = run_plan(Plan.model_validate_json(json.dumps(document)), asked=asked, out_dir=directory / "run")
+    outcome = run_plan(
+        Plan.model_validate_json(json.dumps(document)), request=asked, out_dir=directory / "run"
+    )
     assert outcome.error is None, outcome.error
     return summarise(Bundle.open(outcome.bundle_path))

@@ -77,7 +77,7 @@ def test_every_run_that_is_measured_gets_probes_and_no_preparation_does(tmp_path
 
     runs = [Next("fill", simulated.workload(), role="prepare"), Next("rd1", simulated.workload())]
     hooks = Hooks(simulated.on(lambda _: simulated.device(100_000)), figures=figures)
-    run_study(ListController(runs), asked=ASKED, out_dir=tmp_path / "s", hooks=hooks)
+    run_study(ListController(runs), request=ASKED, out_dir=tmp_path / "s", hooks=hooks)
     (one,) = made
     assert one.told is not None
 

@@ -55,7 +55,7 @@ def study(
         return simulated.device(**{"seed": wanted.factors["repeat"]} | device)
 
     hooks = Hooks(simulated.on(of_run))
-    run_study(controller, asked=asked, out_dir=path, hooks=hooks, after_failure="go_on")
+    run_study(controller, request=asked, out_dir=path, hooks=hooks, after_failure="go_on")
     return study_page.read(path)
 
 

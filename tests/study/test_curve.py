@@ -32,7 +32,7 @@ def measure(path: Path, options: CurveOptions, device: SimDevice, seconds: float
     most = controller.most()
     outcome = run_study(
         controller,
-        asked=ASKED,
+        request=ASKED,
         out_dir=path / "s",
         hooks=Hooks(simulated.on(device)),
         after_failure="go_on",

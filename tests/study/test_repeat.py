@@ -29,7 +29,7 @@ def repeat(
 ) -> StudyOutcome:
     """Repeat on a device whose service time may depend on the number of the repeat."""
     device = simulated.on(lambda wanted: simulated.device(service_ns(wanted.factors["repeat"])))
-    return run_study(controller, asked=ASKED, out_dir=path / "s", hooks=Hooks(device))
+    return run_study(controller, request=ASKED, out_dir=path / "s", hooks=Hooks(device))
 
 
 @pytest.mark.in_turn

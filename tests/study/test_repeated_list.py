@@ -46,7 +46,7 @@ class Fading:
 def run(path: Path, controller: Any) -> Any:
     # The device is slower in each pass, and each run's own noise is nothing.
     device = simulated.on(lambda wanted: simulated.device(100_000 * int(str(wanted.factors["repeat"]))))
-    return run_study(controller, asked=ASKED, out_dir=path / "s", hooks=Hooks(device))
+    return run_study(controller, request=ASKED, out_dir=path / "s", hooks=Hooks(device))
 
 
 @pytest.mark.in_turn
@@ -93,7 +93,7 @@ def test_the_spread_is_that_of_each_run(tmp_path: Path) -> None:
 def test_once_is_no_repeat(tmp_path: Path) -> None:
     outcome = run_study(
         two(),
-        asked=ASKED,
+        request=ASKED,
         out_dir=tmp_path / "s",
         hooks=Hooks(simulated.on(lambda _: simulated.device(100_000))),
     )

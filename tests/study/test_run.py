@@ -61,7 +61,7 @@ def test_runs_are_done_in_order_each_into_its_bundle(tmp_path: Path) -> None:
     told = Told()
     outcome = run_study(
         ListController(runs),
-        asked=ASKED,
+        request=ASKED,
         out_dir=tmp_path / "s",
         hooks=Hooks(simulated.on(simulated.device()), progress=told),
     )
@@ -108,7 +108,7 @@ def test_every_run_draws_addresses_of_its_own_unless_its_job_names_the_sequence(
     runs = [Next(f"open {n}", simulated.workload()) for n in range(2)]
     runs += [Next(f"named {n}", simulated.workload(randseed=7)) for n in range(2)]
     hooks = Hooks(simulated.on(lambda _: simulated.device(100_000)))
-    outcome = run_study(ListController(runs), asked=ASKED, out_dir=tmp_path / "s", hooks=hooks)
+    outcome = run_study(ListController(runs), request=ASKED, out_dir=tmp_path / "s", hooks=hooks)
     plans = [done.summary.measurement.plan for done in outcome.done if done.summary is not None]
     one, other, *named = [plan.streams[0].seed for plan in plans]
     assert one != other
@@ -119,7 +119,7 @@ def test_every_run_draws_addresses_of_its_own_unless_its_job_names_the_sequence(
 def test_a_preparation_has_no_verdict_and_a_measurement_has(tmp_path: Path) -> None:
     runs = [Next("fill", simulated.workload(), role="prepare"), Next("rd1", simulated.workload())]
     hooks = Hooks(simulated.on(lambda _: simulated.device(100_000)))
-    outcome = run_study(ListController(runs), asked=ASKED, out_dir=tmp_path / "s", hooks=hooks)
+    outcome = run_study(ListController(runs), request=ASKED, out_dir=tmp_path / "s", hooks=hooks)
     fill, measured = outcome.study.points
     assert (fill.status, fill.verdict, fill.why) == ("complete", None, None)
     assert measured.verdict is not None
@@ -154,7 +154,7 @@ def test_a_long_list_is_made_once_and_not_again_after_every_run(tmp_path: Path) 
     controller = CountedController([Next(f"run {n}", simulated.workload()) for n in range(3)])
     told = Told()
     hooks = Hooks(simulated.on(lambda _: simulated.device(100_000)), progress=told)
-    run_study(controller, asked=ASKED, out_dir=tmp_path / "s", hooks=hooks)
+    run_study(controller, request=ASKED, out_dir=tmp_path / "s", hooks=hooks)
     assert controller.asked == 1
     assert [left_s is not None and left_s > 0 for _, _, left_s in told.ended] == [True, True, False]
 
@@ -171,7 +171,7 @@ def test_a_failed_run_is_kept_and_stops_the_study_or_not(
     failing = simulated.on(lambda wanted: simulated.device(error_ppm=1000 * (wanted.name == "bad")))
     outcome = run_study(
         ListController(runs),
-        asked=ASKED,
+        request=ASKED,
         out_dir=tmp_path / "s",
         hooks=Hooks(failing),
         after_failure=after_failure,
@@ -199,7 +199,7 @@ def test_a_run_that_cannot_be_resolved_is_found_before_the_first_starts(tmp_path
         return simulated_device(wanted)
 
     with pytest.raises(InputError, match="run bad: 3 KiB is not a block"):
-        run_study(ListController(runs), asked=ASKED, out_dir=tmp_path / "s", hooks=Hooks(picky))
+        run_study(ListController(runs), request=ASKED, out_dir=tmp_path / "s", hooks=Hooks(picky))
     assert not (tmp_path / "s").exists()
 
 
@@ -221,7 +221,7 @@ def test_consent_is_asked_once_for_all_runs(tmp_path: Path) -> None:
     with pytest.raises(RefusedError):
         run_study(
             ListController(runs),
-            asked=ASKED,
+            request=ASKED,
             out_dir=tmp_path / "s",
             hooks=hooks,
             consent=Consent(frozenset(), ask),
@@ -231,7 +231,7 @@ def test_consent_is_asked_once_for_all_runs(tmp_path: Path) -> None:
     asked.clear()
     outcome = run_study(
         ListController(runs),
-        asked=ASKED,
+        request=ASKED,
         out_dir=tmp_path / "s",
         hooks=hooks,
         consent=Consent(frozenset(), ask),
@@ -246,7 +246,7 @@ def test_a_signal_ends_the_run_and_the_study_and_keeps_both(tmp_path: Path) -> N
     told = Told(2, lambda: os.kill(os.getpid(), signal.SIGINT))
     outcome = run_study(
         ListController(runs),
-        asked=ASKED,
+        request=ASKED,
         out_dir=tmp_path / "s",
         hooks=Hooks(_real_time(), progress=told),
     )
@@ -276,7 +276,7 @@ def test_a_signal_in_a_pause_begins_no_run(tmp_path: Path) -> None:
     began = time.monotonic()
     outcome = run_study(
         ListController(runs),
-        asked=ASKED,
+        request=ASKED,
         out_dir=tmp_path / "s",
         hooks=Hooks(simulated.on(simulated.device()), progress=InterruptingProgress()),
     )
@@ -293,7 +293,9 @@ def test_runs_of_one_shape_are_calibrated_once(tmp_path: Path) -> None:
         {"rate_iops": 500, "iodepth": 2},
     ]
     runs = [Next(name, simulated.workload(3, **one)) for name, one in zip("abc", options, strict=True)]
-    outcome = run_study(ListController(runs), asked=ASKED, out_dir=tmp_path / "s", hooks=Hooks(_real_time()))
+    outcome = run_study(
+        ListController(runs), request=ASKED, out_dir=tmp_path / "s", hooks=Hooks(_real_time())
+    )
     told = [done.summary.bundle.event("calibration") for done in outcome.done if done.summary]
     assert [one.get("taken_over_from") for one in told if one] == [None, "001-a", None]
     assert told[0]["stages"] == told[1]["stages"] != told[2]["stages"]  # type: ignore[index]  # all were told

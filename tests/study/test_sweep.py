@@ -146,7 +146,7 @@ def test_a_device_of_four_servers_wants_four_ios_in_flight(tmp_path: Path) -> No
     axes: list[tuple[Name, tuple[int, ...]]] = [("iodepth", (1, 2, 4, 8, 16)), ("read", (0, 100))]
     outcome = run_study(
         SweepController(stages(work), axes, repeat=2),
-        asked=StudyRequest("sweep", "s", "sweep", {}, {}),
+        request=StudyRequest("sweep", "s", "sweep", {}, {}),
         out_dir=tmp_path / "s",
         hooks=Hooks(simulated.on(simulated.device(100_000, servers=4))),
     )

@@ -47,7 +47,7 @@ def resolving(service_ns: int = 100_000) -> Callable[[Next], Resolution]:
 
 def run(text: str, path: Path) -> StudyOutcome:
     hooks = Hooks(resolving())
-    return run_study(controller(text), asked=ASKED, out_dir=path, hooks=hooks, calibration=False)
+    return run_study(controller(text), request=ASKED, out_dir=path, hooks=hooks, calibration=False)
 
 
 def iops(done: Done) -> float:

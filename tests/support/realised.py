@@ -74,7 +74,7 @@ def realised(
         notes=[],
     )
     outcome = run_plan(
-        resolved.plan.model_copy(update={"workers": workers}), asked=asked, out_dir=directory / "run"
+        resolved.plan.model_copy(update={"workers": workers}), request=asked, out_dir=directory / "run"
     )
     assert outcome.error is None, outcome.error
     ios = Bundle.open(outcome.bundle_path).ios()

@@ -53,7 +53,7 @@ def run(
         workload_json=workload.model_dump_json(),
         notes=[],
     )
-    outcome = run_plan(resolved.plan.model_copy(update={"workers": workers}), asked=asked, out_dir=path)
+    outcome = run_plan(resolved.plan.model_copy(update={"workers": workers}), request=asked, out_dir=path)
     assert outcome.error is None, outcome.error
     return outcome.bundle_path
 

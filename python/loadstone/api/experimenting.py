@@ -270,10 +270,10 @@ def open_experiment(directory: Path | str) -> Experiment:
     return Experiment(path, story_on_disk(path))
 
 
-def _done(planned: PlannedExperiment, given: HowArguments) -> Experiment:
-    out, calibration = given.get("out"), given.get("calibration", True)
-    on = given_hosts(given.get("hosts"), divide=given.get("divide", False))
-    consent = consent_of(given.get("accept_data_loss", ()))
+def _done(planned: PlannedExperiment, arguments: HowArguments) -> Experiment:
+    out, calibration = arguments.get("out"), arguments.get("calibration", True)
+    on = given_hosts(arguments.get("hosts"), divide=arguments.get("divide", False))
+    consent = consent_of(arguments.get("accept_data_loss", ()))
     directory = Path(out) if out is not None else default_directory(planned.title)
     ended = run_planned_experiment(
         planned,
@@ -281,13 +281,13 @@ def _done(planned: PlannedExperiment, given: HowArguments) -> Experiment:
             directory if planned.stopped is None else planned.stopped.path,
             consent,
             calibration=calibration,
-            watch=watched(given.get("watch", ())),
-            progress=given.get("progress"),
+            watch=watched(arguments.get("watch", ())),
+            progress=arguments.get("progress"),
             maker=checked(planned, on, calibration=calibration),
         ),
         experiment_request("python", planned, on),
     )
-    if given.get("check", True):
+    if arguments.get("check", True):
         _raise_what_went_wrong(ended)
     return ended
 

@@ -91,27 +91,27 @@ def run_job_on_hosts(
     asked_for: Workload,
     changes: JobChanges,
     settings: HowRun,
-    asked: RunRequest,
+    request: RunRequest,
     *,
     probe_s: float | None = None,
     see_probe: Callable[[], Progress | None] = lambda: None,
 ) -> Result:
     """Run a job on all hosts at once, with probes after it for `probe_s`; `see_probe` makes who sees each."""
     named = on.read()
-    asked = dataclasses.replace(asked, inputs={**asked.inputs, **on.inputs()})
+    request = dataclasses.replace(request, inputs={**request.inputs, **on.inputs()})
     works = works_of_hosts(
         asked_for,
         changes,
         named,
-        asked.request,
-        asked.inputs,
+        request.request,
+        request.inputs,
         rate=total_rate(changes),
         calibration=settings.calibration,
     )
-    return _run(on, named, works, asked, settings, probe_s=probe_s, see_probe=see_probe)
+    return _run(on, named, works, request, settings, probe_s=probe_s, see_probe=see_probe)
 
 
-def rerun_on_hosts(on: GivenHosts | None, old: Bundle, asked: RunRequest, settings: HowRun) -> Result:
+def rerun_on_hosts(on: GivenHosts | None, old: Bundle, request: RunRequest, settings: HowRun) -> Result:
     """Run the Plans of a bundle of hosts again, each on the host of its name."""
     from loadstone.hosts.assignment import HostWork
     from loadstone.study.rerun import forget_identities
@@ -143,25 +143,25 @@ def rerun_on_hosts(on: GivenHosts | None, old: Bundle, asked: RunRequest, settin
             where=on.caller.at("hosts"),
             hint=say("hosts.again.others_hint"),
         )
-    asked = dataclasses.replace(asked, inputs={**asked.inputs, **on.inputs()})
+    request = dataclasses.replace(request, inputs={**request.inputs, **on.inputs()})
     works = {}
     for part in parts:
         host_bundle = type(old).open(old.path / str(part.bundle), unverified=True)
         works[part.name] = HostWork(
             workload=host_bundle.workload,
             plan=forget_identities(host_bundle.plan),
-            inputs=_texts(asked.inputs),
-            request=asked.request,
+            inputs=_texts(request.inputs),
+            request=request.request,
             calibration=settings.calibration,
         )
-    return _run(on, named, works, asked, settings)
+    return _run(on, named, works, request, settings)
 
 
 def _run(
     on: GivenHosts,
     named: HostsFile,
     works: Mapping[str, HostWork],
-    asked: RunRequest,
+    run_request: RunRequest,
     settings: HowRun,
     *,
     probe_s: float | None = None,
@@ -175,7 +175,7 @@ def _run(
     from loadstone.hosts.probing import on_hosts
 
     request = HostsRequest(
-        asked=asked,
+        asked=run_request,
         out_dir=settings.out,
         consent=settings.consent,
         progress=settings.progress,

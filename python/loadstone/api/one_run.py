@@ -57,7 +57,7 @@ def run_once(
     figures = figures or SealedFigures()
     ended = run_plan(
         plan,
-        asked=request,
+        request=request,
         out_dir=settings.out,
         consent=settings.consent,
         progress=settings.progress,
@@ -76,18 +76,18 @@ def result_of(ended: Outcome, figures: SealedFigures, *, check: bool) -> Result:
     return Result(ended.bundle_path, ended, figures)
 
 
-def consent_of(given: Sequence[Path | str] | Consent) -> Consent:
+def consent_of(consent: Sequence[Path | str] | Consent) -> Consent:
     """Return the consent to lose what is on these paths; what needs more is told in Python's words."""
-    if isinstance(given, Consent):
-        return given
+    if isinstance(consent, Consent):
+        return consent
     return Consent(
-        frozenset(str(one) for one in given),
+        frozenset(str(one) for one in consent),
         remedy=lambda needed: f"accept_data_loss=[{', '.join(map(repr, needed))}]",
     )
 
 
 def watched(
-    given: Sequence[str | WatchedAddress],
+    hosts: Sequence[str | WatchedAddress],
     *,
     interval: str | None = None,
     interval_at: Where | None = None,
@@ -99,12 +99,12 @@ def watched(
     """
     interval_s = 1.0
     if interval is not None:
-        if not given:
+        if not hosts:
             raise InputError(say("api.no_effect_without_watch"), where=interval_at)
         interval_s = time_ns(interval, Reading(interval_at or PYTHON.at("watch_interval")), SECOND_NS) / 1e9
-    words = [one for one in given if isinstance(one, str)]
+    words = [one for one in hosts if isinstance(one, str)]
     read = addresses(words, interval_s=interval_s, secrets=secrets) if words or secrets is not None else ()
-    return (*read, *(one for one in given if not isinstance(one, str)))
+    return (*read, *(one for one in hosts if not isinstance(one, str)))
 
 
 def run_request(

@@ -48,8 +48,8 @@ class Obstacle:
 class PlannedJob:
     """What a job would do: its Plan, with every default resolved against this host."""
 
-    def __init__(self, asked: Workload, resolved: Resolution) -> None:
-        self.asked, self.resolved = asked, resolved
+    def __init__(self, asked_workload: Workload, resolved: Resolution) -> None:
+        self.asked, self.resolved = asked_workload, resolved
 
     @property
     def memory_bytes(self) -> int:
@@ -106,8 +106,8 @@ class PlannedJob:
 class PlannedRuns:
     """What a job file of several runs, or several job files, would do."""
 
-    def __init__(self, found: RunList, changes: JobChanges) -> None:
-        self.found, self._changes = found, changes
+    def __init__(self, planned_list: RunList, changes: JobChanges) -> None:
+        self.found, self._changes = planned_list, changes
 
     @property
     def name(self) -> str:
@@ -192,9 +192,9 @@ def asked_for(job: Job, changes: JobChanges) -> Workload:
     return job_workload
 
 
-def planned_workload(asked: Workload, changes: JobChanges) -> PlannedJob:
+def planned_workload(asked_workload: Workload, changes: JobChanges) -> PlannedJob:
     """Plan a Workload. Raises `InputError` or `RefusedError`."""
-    return PlannedJob(asked, resolution(asked, changes))
+    return PlannedJob(asked_workload, resolution(asked_workload, changes))
 
 
 def obstacles_of(plan: Plan, looked_at: set[str]) -> list[Obstacle]:

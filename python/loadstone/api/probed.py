@@ -32,17 +32,19 @@ LEAST_S: Final = 2.0
 MOST_S: Final = 3600.0
 
 
-def budget_s(given: str | float, where: Where) -> float:
+def budget_s(budget: str | float, where: Where) -> float:
     """Read how long all probes together may take. Raises `InputError`."""
     seconds = (
-        time_ns(given or DEFAULT, Reading(where), SECOND_NS) / 1e9 if isinstance(given, str) else float(given)
+        time_ns(budget or DEFAULT, Reading(where), SECOND_NS) / 1e9
+        if isinstance(budget, str)
+        else float(budget)
     )
     if not LEAST_S <= seconds <= MOST_S:
         raise make_error(
             InputError,
             "api.amount.budget",
             where=where,
-            found=str(given),
+            found=str(budget),
             least=f"{LEAST_S:g}",
             most=f"{MOST_S / 60:g}",
         )

@@ -213,19 +213,19 @@ def _text(values: Values | None) -> str | None:
     return values if values is None or isinstance(values, str) else ",".join(map(str, values))
 
 
-def _changes(given: StudyArguments) -> JobChanges:
+def _changes(arguments: StudyArguments) -> JobChanges:
     own = StudyArguments.__optional_keys__ - JobArguments.__optional_keys__
-    return JobChanges.of(JobArguments(**{name: one for name, one in given.items() if name not in own}))  # type: ignore[typeddict-item] # of the same type
+    return JobChanges.of(JobArguments(**{name: one for name, one in arguments.items() if name not in own}))  # type: ignore[typeddict-item] # of the same type
 
 
-def _sheet(given: StudyArguments) -> DataSheet:
-    path = given.get("spec")
+def _sheet(arguments: StudyArguments) -> DataSheet:
+    path = arguments.get("spec")
     return data_sheet.read(None if path is None else Path(path))
 
 
-def _request(given: StudyArguments, changes: JobChanges, **options: Any) -> dict[str, Any]:
-    consent = consent_of(given.get("accept_data_loss", ()))
-    on = _hosts(given)
+def _request(arguments: StudyArguments, changes: JobChanges, **options: Any) -> dict[str, Any]:
+    consent = consent_of(arguments.get("accept_data_loss", ()))
+    on = _hosts(arguments)
     return request_of(
         "python",
         {
@@ -237,27 +237,27 @@ def _request(given: StudyArguments, changes: JobChanges, **options: Any) -> dict
     )
 
 
-def _hosts(given: HowArguments) -> GivenHosts | None:
-    return given_hosts(given.get("hosts"), divide=given.get("divide", False))
+def _hosts(arguments: HowArguments) -> GivenHosts | None:
+    return given_hosts(arguments.get("hosts"), divide=arguments.get("divide", False))
 
 
 def _done(
-    prepared: PreparedStudy, given: HowArguments, figures: Callable[[], SealedFigures] | None = None
+    prepared: PreparedStudy, arguments: HowArguments, figures: Callable[[], SealedFigures] | None = None
 ) -> Study:
-    out, calibration = given.get("out"), given.get("calibration", True)
+    out, calibration = arguments.get("out"), arguments.get("calibration", True)
     outcome = run_prepared(
         prepared,
         StudyMeans(
             Path(out) if out is not None else default_directory(prepared.asked.name),
-            consent_of(given.get("accept_data_loss", ())),
+            consent_of(arguments.get("accept_data_loss", ())),
             calibration=calibration,
-            watch=watched(given.get("watch", ())),
-            progress=given.get("progress"),
-            maker=study_maker(_hosts(given), prepared, calibration=calibration),
+            watch=watched(arguments.get("watch", ())),
+            progress=arguments.get("progress"),
+            maker=study_maker(_hosts(arguments), prepared, calibration=calibration),
             figures=figures,
         ),
     )
-    if given.get("check", True):
+    if arguments.get("check", True):
         if outcome.error is not None:
             raise outcome.error
         if outcome.study.status != "complete":

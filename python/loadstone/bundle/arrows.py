@@ -90,14 +90,14 @@ def to_parquet(path: Path, out: Path, schema: pl.Schema) -> None:
     )
 
 
-def sink(made: Callable[[], Iterable[pl.DataFrame]], out: Path, schema: pl.Schema, group_rows: int) -> None:
+def sink(tables: Callable[[], Iterable[pl.DataFrame]], out: Path, schema: pl.Schema, group_rows: int) -> None:
     """Write tables as they are made as one zstd Parquet file, with so many rows in a group."""
 
     def rows(
         columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, _batch: int | None
     ) -> Iterator[pl.DataFrame]:
         left = limit
-        for piece in made():
+        for piece in tables():
             table = piece if predicate is None else piece.filter(predicate)
             table = table if columns is None else table.select(columns)
             if left is not None:

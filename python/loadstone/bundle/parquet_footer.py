@@ -68,10 +68,10 @@ def read(file: BinaryIO, most_values: int) -> Footer:
             raise make_error(ValueError, "bundle.parquet.unreadable") from error
 
 
-def _checked(told: dict[int, Any], data: mmap.mmap, most_values: int) -> Footer:
-    columns, leaves = _columns(told[SCHEMA])
+def _checked(fields: dict[int, Any], data: mmap.mmap, most_values: int) -> Footer:
+    columns, leaves = _columns(fields[SCHEMA])
     rows = expanded = largest = 0
-    for group in told.get(ROW_GROUPS, ()):
+    for group in fields.get(ROW_GROUPS, ()):
         chunks = [chunk[CHUNK_META] for chunk in group[GROUP_COLUMNS]]
         if len(chunks) != len(leaves):
             raise make_error(ValueError, "bundle.parquet.columns", found=len(chunks), columns=len(leaves))
@@ -83,8 +83,8 @@ def _checked(told: dict[int, Any], data: mmap.mmap, most_values: int) -> Footer:
             if not count <= meta[META_VALUES] <= count * (most_values if lists else 1):
                 raise make_error(ValueError, "bundle.parquet.values", rows=count, values=meta[META_VALUES])
             _check_pages(meta, data)
-    if rows != told[NUM_ROWS]:
-        raise make_error(ValueError, "bundle.parquet.rows", rows=rows, expected=told[NUM_ROWS])
+    if rows != fields[NUM_ROWS]:
+        raise make_error(ValueError, "bundle.parquet.rows", rows=rows, expected=fields[NUM_ROWS])
     return Footer(rows, columns, expanded, largest)
 
 

@@ -162,16 +162,16 @@ def _of_file(directory: Path, name: str, said: Sealed) -> Iterator[str]:
         yield f"{name} cannot be read: {error.strerror}"
 
 
-def _added(directory: Path, told: Mapping[str, Any]) -> Iterator[str]:
+def _added(directory: Path, listed: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the manifest does not name; directories on the way to what it names belong to it."""
-    folders = {layout.INPUT} | {parent for name in told for parent in _parents(name)}
+    folders = {layout.INPUT} | {parent for name in listed for parent in _parents(name)}
     # A bundle within the bundle has a directory for inputs, too, and nothing in it.
     folders |= {
         f"{name.removesuffix(layout.MANIFEST)}{layout.INPUT}"
-        for name in told
+        for name in listed
         if name.endswith(f"/{layout.MANIFEST}")
     }
-    known = {layout.MANIFEST, *REPORTS, *told}
+    known = {layout.MANIFEST, *REPORTS, *listed}
     for name, mode in members.below(directory, MOST_ADDED):
         if name not in known and not name.startswith(MARKS) and not (stat.S_ISDIR(mode) and name in folders):
             yield name

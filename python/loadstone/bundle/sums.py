@@ -102,20 +102,20 @@ def _rows(samples: Iterator[pl.DataFrame], last_interval: int) -> Iterator[pl.Da
         yield from _tables(counts, latency, last_interval + 1)
 
 
-def _add(found: Counts, rows: pl.DataFrame, latency: str) -> None:
+def _add(sums: Counts, rows: pl.DataFrame, latency: str) -> None:
     for key, buckets, counts in grouped(rows, latency, KEYS):
-        found.setdefault(key, np.zeros(BUCKETS, np.int64))[buckets] += counts
+        sums.setdefault(key, np.zeros(BUCKETS, np.int64))[buckets] += counts
 
 
-def _tables(found: Counts, latency: str, intervals: int) -> Iterator[pl.DataFrame]:
-    if not found:
+def _tables(sums: Counts, latency: str, intervals: int) -> Iterator[pl.DataFrame]:
+    if not sums:
         return
-    used = [np.flatnonzero(counts) for counts in found.values()]
+    used = [np.flatnonzero(counts) for counts in sums.values()]
     columns: dict[str, list[Any]] = {
-        **{name: [key[at] for key in found] for at, name in enumerate(KEYS)},
-        "intervals": [intervals] * len(found),
-        **{name: [[]] * len(found) for name in LISTS},
+        **{name: [key[at] for key in sums] for at, name in enumerate(KEYS)},
+        "intervals": [intervals] * len(sums),
+        **{name: [[]] * len(sums) for name in LISTS},
         f"{latency}_bucket": used,
-        f"{latency}_count": [counts[at] for counts, at in zip(found.values(), used, strict=True)],
+        f"{latency}_count": [counts[at] for counts, at in zip(sums.values(), used, strict=True)],
     }
     yield pl.DataFrame({name: pl.Series(columns[name]).cast(kind) for name, kind in SCHEMA.items()})

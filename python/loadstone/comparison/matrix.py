@@ -178,9 +178,9 @@ def first_metric(a: Repeats, b: Repeats) -> Metric | None:
     return None
 
 
-def _judged(found: Sequence[Effect], alpha: float) -> list[Effect]:
-    first = [one for one in found if one.first and one.raw_p is not None]
-    others = [one for one in found if not one.first and not one.again and one.raw_p is not None]
+def _judged(unjudged: Sequence[Effect], alpha: float) -> list[Effect]:
+    first = [one for one in unjudged if one.first and one.raw_p is not None]
+    others = [one for one in unjudged if not one.first and not one.again and one.raw_p is not None]
     shares = (FIRST_SHARE, 1 - FIRST_SHARE) if first and others else (1.0, 1.0)
     corrected: dict[int, float] = {}
     for part, share in zip((first, others), shares, strict=True):
@@ -188,7 +188,9 @@ def _judged(found: Sequence[Effect], alpha: float) -> list[Effect]:
         corrected |= {id(one): min(1.0, p / share) for one, p in zip(part, ps, strict=True)}
     # The same rate in another unit is no test of its own: what was found of the first holds for it.
     of_row = {one.row: corrected[id(one)] for one in first}
-    return [_with(one, of_row.get(one.row) if one.again else corrected.get(id(one)), alpha) for one in found]
+    return [
+        _with(one, of_row.get(one.row) if one.again else corrected.get(id(one)), alpha) for one in unjudged
+    ]
 
 
 def _with(one: Effect, p: float | None, alpha: float) -> Effect:

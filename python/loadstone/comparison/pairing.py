@@ -188,8 +188,8 @@ def another_load(one: ComparedPhase, other: ComparedPhase) -> str | None:
     return ", ".join(parts) if parts or one.pattern != other.pattern else None
 
 
-def _in_words(asked: tuple[float, float]) -> str:
-    ops, moved = asked
+def _in_words(rates: tuple[float, float]) -> str:
+    ops, moved = rates
     parts = ([f"{ops:.6g} I/O per s"] if ops else []) + ([f"{moved:.6g} B/s"] if moved else [])
     return " and ".join(parts) or "no limit to the rate"
 
@@ -205,11 +205,11 @@ def _unique(
     return {key: places[0] for key, places in keys.items() if len(places) == 1}
 
 
-def _named(made: Sequence[PatternRow]) -> list[PatternRow]:
+def _named(pattern_rows: Sequence[PatternRow]) -> list[PatternRow]:
     """Tell rows of one pattern apart by what differs between them."""
     named = []
-    for row in made:
-        alike = [one for one in made if one.pattern == row.pattern]
+    for row in pattern_rows:
+        alike = [one for one in pattern_rows if one.pattern == row.pattern]
         named.append(row if len(alike) == 1 else replace(row, pattern=_told_apart(row, alike)))
     return named
 

@@ -125,9 +125,9 @@ def side(path: Path, *, unverified: bool = False, helpers: Helpers | None = None
     )
 
 
-def _measured_before(made: Sequence[ComparedPhase], found: Sequence[ComparedPhase]) -> Path | None:
+def _measured_before(later: Sequence[ComparedPhase], before: Sequence[ComparedPhase]) -> Path | None:
     """Return which result has all of these measurements already: a copy, or another form of one run."""
-    same = [next((old for old in found if old.is_the_same_measurement(one)), None) for one in made]
+    same = [next((old for old in before if old.is_the_same_measurement(one)), None) for one in later]
     first = same[0] if same else None
     return first.path if first is not None and all(one is not None for one in same) else None
 

@@ -91,8 +91,8 @@ def _contrast(a: Sample | None, b: Sample | None) -> Contrast | None:
     return None if a is None or b is None else statistics.contrast(*matrix.fair(a, b))
 
 
-def _judged(found: list[WatchedRow], sides: int, alpha: float) -> list[WatchedRow]:
-    judged_rows = found
+def _judged(watched_rows: list[WatchedRow], sides: int, alpha: float) -> list[WatchedRow]:
+    judged_rows = watched_rows
     for at in range(1, sides):
         tested = list(_tested(judged_rows, at))
         corrected = statistics.holm([p for _, p in tested])
@@ -106,8 +106,8 @@ def _judged(found: list[WatchedRow], sides: int, alpha: float) -> list[WatchedRo
     return judged_rows
 
 
-def _tested(found: Sequence[WatchedRow], at: int) -> Iterator[tuple[int, float]]:
-    for index, row in enumerate(found):
+def _tested(watched_rows: Sequence[WatchedRow], at: int) -> Iterator[tuple[int, float]]:
+    for index, row in enumerate(watched_rows):
         contrast = row.cells[at].contrast
         if contrast is not None and contrast.p is not None:
             yield index, contrast.p

@@ -44,9 +44,9 @@ class CgroupLimit(Control):
         """Return none by themselves: a limit is of a group that somebody names."""
         return []
 
-    def resolve(self, asked: str) -> list[str]:
+    def resolve(self, value: str) -> list[str]:
         """Return the limit meant."""
-        path, device = _parts(asked)
+        path, device = _parts(value)
         known = BY_DEVICE if device else WHOLE
         inside = (
             path.is_absolute() and path.parts[:4] == ("/", "sys", "fs", "cgroup") and ".." not in path.parts
@@ -55,13 +55,13 @@ class CgroupLimit(Control):
             raise make_error(
                 RefusedError,
                 "control.cgroup.no_limit",
-                asked=asked,
+                asked=value,
                 files=", ".join(WHOLE),
                 device_files=", ".join(BY_DEVICE),
             )
-        if self.read(asked) is None:
+        if self.read(value) is None:
             raise make_error(RefusedError, "control.cgroup.no_group", path=path)
-        return [asked]
+        return [value]
 
     def read(self, subject: str) -> str | None:
         """Return the value; of a device its line without the number, empty where it has no limit."""
@@ -77,11 +77,11 @@ class CgroupLimit(Control):
         path, device = _parts(subject)
         put(path, f"{device} {value or NO_LIMIT.get(path.name, '0')}" if device else value)
 
-    def agrees(self, asked: str, value: str) -> bool:
+    def agrees(self, requested: str, value: str) -> bool:
         """Return whether every limit asked for is there; the kernel shows the others beside it."""
-        if "=" in asked:
-            return set(asked.split()) <= set(value.split())
-        return in_bytes(asked) == value or (asked in ("", "0") and value in ("", "0"))
+        if "=" in requested:
+            return set(requested.split()) <= set(value.split())
+        return in_bytes(requested) == value or (requested in ("", "0") and value in ("", "0"))
 
     def identity(self, subject: str) -> str:
         """Return the group's own number: a group made anew is another one."""

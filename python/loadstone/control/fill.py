@@ -44,13 +44,13 @@ class FillLevel(Control):
         """Return none by themselves: the user names a directory."""
         return []
 
-    def resolve(self, asked: str) -> list[str]:
+    def resolve(self, value: str) -> list[str]:
         """Return the directory, as the kernel names it."""
-        if not Path(asked).is_dir():
-            raise make_error(RefusedError, "control.fill.no_directory", control=self.name, asked=asked)
-        if not os.statvfs(asked).f_blocks:
-            raise make_error(RefusedError, "control.fill.no_room", control=self.name, asked=asked)
-        return [os.path.realpath(asked)]
+        if not Path(value).is_dir():
+            raise make_error(RefusedError, "control.fill.no_directory", control=self.name, asked=value)
+        if not os.statvfs(value).f_blocks:
+            raise make_error(RefusedError, "control.fill.no_room", control=self.name, asked=value)
+        return [os.path.realpath(value)]
 
     def read(self, subject: str) -> str | None:
         """Return how full it is, or `as is` where no file of ours fills it."""
@@ -84,11 +84,11 @@ class FillLevel(Control):
         """Return that its file system is not mounted where it was."""
         return f"{identity} is not mounted at {subject}, and the file {FILE} is on it" if identity else ""
 
-    def agrees(self, asked: str, value: str) -> bool:
+    def agrees(self, requested: str, value: str) -> bool:
         """Return whether it is about as full as was asked for."""
-        if NONE in (asked, value):
-            return asked == value
-        return abs(float(asked.rstrip(" %")) - float(value.rstrip(" %"))) <= CLOSE_PERCENT
+        if NONE in (requested, value):
+            return requested == value
+        return abs(float(requested.rstrip(" %")) - float(value.rstrip(" %"))) <= CLOSE_PERCENT
 
     def refuses(self, subject: str, value: str) -> str:
         """Return why it cannot be made so full: what is there already fills it more."""

@@ -32,8 +32,8 @@ class _DirtyLimit(HostFile):
         file = self.path(subject) if value.endswith("%") else self._bytes(subject)
         put(file, in_bytes(value).removesuffix("%"))
 
-    def agrees(self, asked: str, value: str) -> bool:
-        return in_bytes(asked) == value
+    def agrees(self, requested: str, value: str) -> bool:
+        return in_bytes(requested) == value
 
     def _bytes(self, subject: str) -> Path:
         return self.path(subject).with_name(self.bytes_file)

@@ -75,16 +75,16 @@ class MountOptions(Control):
                 RefusedError, "control.mount.failed", subject=subject, options=options, reason=words
             )
 
-    def agrees(self, asked: str, value: str) -> bool:
+    def agrees(self, requested: str, value: str) -> bool:
         """Return whether all options asked for are there; defaults are not shown by the kernel."""
-        if "|" in asked:
-            return [set(part.split(",")) for part in asked.split("|")] == [
+        if "|" in requested:
+            return [set(part.split(",")) for part in requested.split("|")] == [
                 set(part.split(",")) for part in value.split("|")
             ]
         options = set(value.replace("|", ",").split(","))
         return all(
             option in options or (option in UNSHOWN and _opposite(option) not in options)
-            for option in asked.split(",")
+            for option in requested.split(",")
         )
 
     def identity(self, subject: str) -> str:

@@ -55,11 +55,11 @@ class OwnGroup(Control):
         """Return none: the experiment names its group."""
         return []
 
-    def resolve(self, asked: str) -> list[str]:
+    def resolve(self, value: str) -> list[str]:
         """Return the group's name."""
-        if not asked or "/" in asked or asked.startswith("."):
-            raise make_error(RefusedError, "control.own_group.name", asked=repr(asked))
-        return [asked]
+        if not value or "/" in value or value.startswith("."):
+            raise make_error(RefusedError, "control.own_group.name", asked=repr(value))
+        return [value]
 
     def read(self, subject: str) -> str | None:
         """Return the limits of the group, or that there is none."""
@@ -80,11 +80,11 @@ class OwnGroup(Control):
         else:
             self._enter(subject, json.loads(value))
 
-    def agrees(self, asked: str, value: str) -> bool:
+    def agrees(self, requested: str, value: str) -> bool:
         """Return whether there is none, as asked; limits were read one by one when they were set."""
-        if NONE in (asked, value):
-            return asked == value
-        return set(json.loads(asked)) <= set(json.loads(value))
+        if NONE in (requested, value):
+            return requested == value
+        return set(json.loads(requested)) <= set(json.loads(value))
 
     def _roots(self) -> dict[str, Path]:
         """Return where each controller's groups are."""

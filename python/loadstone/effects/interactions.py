@@ -33,7 +33,7 @@ def interaction(
     """
     alpha, margin, each = limits
     first, second = (table.factors[at].name for at in pair.factors)
-    largest = max(pair.contrasts, key=lambda found: _clearness(found[2]), default=None)
+    largest = max(pair.contrasts, key=lambda contrast: _clearness(contrast[2]), default=None)
     deciding_p = p if not one.runs.again else pair.p
     aliases = aliases_of(one, pair.factors, table)
     known = pair.p is not None

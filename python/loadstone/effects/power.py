@@ -25,17 +25,17 @@ def power(change: float, error: float, freedom: float, alpha: float) -> float:
     return chance(change, error, freedom, alpha)
 
 
-def smallest(found: Callable[[float], float]) -> float | None:
+def smallest(error_at: Callable[[float], float]) -> float | None:
     """Return the least change of the logarithm found in 80 of 100 cases; None: none below eleven times.
 
-    `found`: how often a change of this size is.
+    `error_at`: how often a change of this size is.
     """
     low, high = 0.0, LARGEST
-    if found(high) < ENOUGH:
+    if error_at(high) < ENOUGH:
         return None
     while high - low > max(1e-3 * high, FINEST):
         middle = (low + high) / 2
-        low, high = (middle, high) if found(middle) < ENOUGH else (low, middle)
+        low, high = (middle, high) if error_at(middle) < ENOUGH else (low, middle)
     return high
 
 

@@ -75,19 +75,21 @@ def recommend(
 
 def _within_limit(
     aim: Aim,
-    found: list[_Candidate],
+    candidates: list[_Candidate],
     models: Mapping[str, MetricModel],
     rows: Mapping[str, Sequence[Observation]],
 ) -> tuple[list[_Candidate], str]:
     """Return the combinations that keep the aim's limit, and what is said where none does."""
     if aim.limit_metric is None or aim.limit_at_most is None:
-        return found, say("effects.choice.none_valid", metric=name_of(aim.metric))
+        return candidates, say("effects.choice.none_valid", metric=name_of(aim.metric))
     limited_by = name_of(aim.limit_metric)
     limited = models.get(aim.limit_metric)
     if limited is None:
         return [], say("effects.choice.no_limit_data", limit_metric=limited_by)
     has = [one.levels for one in _measured(limited, rows[aim.limit_metric])]
-    within = [one for one in found if one.levels in has and _keeps(limited, one.levels, aim.limit_at_most)]
+    within = [
+        one for one in candidates if one.levels in has and _keeps(limited, one.levels, aim.limit_at_most)
+    ]
     limit = value(aim.limit_at_most, aim.limit_metric)
     return within, say("effects.choice.none_keeps", limit_metric=limited_by, limit_value=limit)
 
@@ -131,8 +133,10 @@ def _keeps(model: MetricModel, levels: Levels, limit: float) -> bool:
     return ends is not None and ends[1] <= math.log(limit)
 
 
-def _as_good(model: MetricModel, best: _Candidate, found: Sequence[_Candidate], alpha: float) -> list[Levels]:
-    others = [one for one in found if one.levels != best.levels]
+def _as_good(
+    model: MetricModel, best: _Candidate, candidates: Sequence[_Candidate], alpha: float
+) -> list[Levels]:
+    others = [one for one in candidates if one.levels != best.levels]
     ps = []
     for one in others:
         a, b = model.design.cell(best.levels), model.design.cell(one.levels)
@@ -142,12 +146,12 @@ def _as_good(model: MetricModel, best: _Candidate, found: Sequence[_Candidate], 
 
 
 def _does_not_matter(
-    factors: Sequence[Factor], best: Levels, good: Sequence[Levels], found: Sequence[_Candidate]
+    factors: Sequence[Factor], best: Levels, good: Sequence[Levels], candidates: Sequence[_Candidate]
 ) -> list[str]:
     """Return the factors of which every measured level is as good while the others stay as they are."""
     names = []
     for factor in factors:
-        alone = [one.levels for one in found if _differ(one.levels, best) == {factor.name}]
+        alone = [one.levels for one in candidates if _differ(one.levels, best) == {factor.name}]
         levels = {one[factor.name] for one in alone} | {best[factor.name]}
         if alone and levels == set(factor.levels) and all(one in good for one in alone):
             names.append(factor.name)

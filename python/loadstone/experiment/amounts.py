@@ -31,18 +31,18 @@ def size_bytes(text: str) -> int:
     return int(float(match[1]) * _SIZE[match[2]])
 
 
-def metric_value(metric: str, given: str | float) -> float:
+def metric_value(metric: str, limit: str | float) -> float:
     """Read a limit in the unit that the metric's name ends with. Raises ValueError."""
     in_time = metric.endswith("_ns") or metric == "cpu_ns_per_io"
-    if isinstance(given, (int, float)):
+    if isinstance(limit, (int, float)):
         if in_time:
-            raise make_error(ValueError, "experiment.amount.unit", found=repr(given))
-        return float(given)
+            raise make_error(ValueError, "experiment.amount.unit", found=repr(limit))
+        return float(limit)
     if in_time:
-        return quantity.time_ns(given)
+        return quantity.time_ns(limit)
     if metric.endswith("bytes_per_s"):
-        return quantity.bandwidth_bytes_per_s(given)
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(k|m|)\s*", given.lower())
+        return quantity.bandwidth_bytes_per_s(limit)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(k|m|)\s*", limit.lower())
     if match is None:
-        raise make_error(ValueError, "experiment.amount.number", found=repr(given[:40]))
+        raise make_error(ValueError, "experiment.amount.number", found=repr(limit[:40]))
     return float(match[1]) * {"": 1, "k": 1e3, "m": 1e6}[match[2]]

@@ -58,17 +58,17 @@ def workload_of(
         raise error.elsewhere(lambda known: known or where) from error
 
 
-def _for_all(found: Workload, whole: ExperimentFile) -> Workload:
+def _for_all(workload: Workload, whole: ExperimentFile) -> Workload:
     if whole.size is not None:
-        found = found.with_size(Amount(bytes=size_bytes(whole.size)))
+        workload = workload.with_size(Amount(bytes=size_bytes(whole.size)))
     if whole.runtime is not None:
-        found = found.with_runtime(int(time_s(whole.runtime) * SECOND_NS))
-        jobs = tuple(job.changed({"limits.time_based": True}) for job in found.jobs)
-        found = found.model_copy(update={"jobs": jobs})
+        workload = workload.with_runtime(int(time_s(whole.runtime) * SECOND_NS))
+        jobs = tuple(job.changed({"limits.time_based": True}) for job in workload.jobs)
+        workload = workload.model_copy(update={"jobs": jobs})
     if whole.ramp is not None:
         ramp = {"limits.ramp_ns": int(time_s(whole.ramp) * SECOND_NS)}
-        found = found.model_copy(update={"jobs": tuple(job.changed(ramp) for job in found.jobs)})
-    return found
+        workload = workload.model_copy(update={"jobs": tuple(job.changed(ramp) for job in workload.jobs)})
+    return workload
 
 
 def _read(
@@ -106,8 +106,8 @@ def _read(
     return read_jobfiles([FileSource(path)], sections=pattern.section, options=options)
 
 
-def _refuse_parameters(given: Mapping[str, str]) -> None:
-    for name in given:
+def _refuse_parameters(values: Mapping[str, str]) -> None:
+    for name in values:
         raise make_error(InputError, "experiment.parameters.no_effect", name=repr(name))
 
 
@@ -124,9 +124,9 @@ def _own(pattern: ExperimentPattern, file: Path, *, allow_exec: bool) -> Workloa
 
 
 def _of_vdbench(
-    pattern: ExperimentPattern, path: Path, given: Mapping[str, str], where: Where, *, allow_exec: bool
+    pattern: ExperimentPattern, path: Path, values: Mapping[str, str], where: Where, *, allow_exec: bool
 ) -> Workload:
-    read = vdbench.read([path], variables=given, variables_where=where)
+    read = vdbench.read([path], variables=values, variables_where=where)
     runs = vdbench.expand(read)
     known = {run.definition.name for run in runs}
     _check_sections(pattern, known, path, "run definition")

@@ -162,21 +162,21 @@ class Machine:
     @contextlib.contextmanager
     def around(
         self,
-        asked: Asked,
+        wanted: Asked,
         prepare: Callable[[], None] | None,
         record: Callable[[Sequence[MachineSetting]], None],
     ) -> Iterator[None]:
         """Set what a run asks for, and put it back after it. `prepare` brings its targets into a state."""
-        self._stand(asked.layout)
+        self._stand(wanted.layout)
         changes = self._changes()
         settings: list[MachineSetting] = []
         try:
-            self._set(changes, asked, settings)
+            self._set(changes, wanted, settings)
             if prepare is not None:
                 prepare()
-                settings.append(_done("allocation", "", asked.allocation or ""))
+                settings.append(_done("allocation", "", wanted.allocation or ""))
             with contextlib.ExitStack() as drops:
-                for drop in asked.drops:
+                for drop in wanted.drops:
                     drops.enter_context(_dropping(drop))
                     settings.append(_dropped(drop))
                 record(settings)
@@ -188,18 +188,18 @@ class Machine:
         """Return where the volumes of a layout are, or will be."""
         return order_of(self.whole, layout, self.label).volumes
 
-    def _set(self, changes: Changes, asked: Asked, made: list[MachineSetting]) -> None:
-        """Set everything; what was set stands in `made`, also when something is refused."""
-        if asked.group is not None:
-            made += [
-                _record(one) for one in changes.set("cgroup", f"{self.label}-{os.getpid()}", asked.group)
+    def _set(self, changes: Changes, settings: Asked, done: list[MachineSetting]) -> None:
+        """Set everything; what was set stands in `done`, also when something is refused."""
+        if settings.group is not None:
+            done += [
+                _record(one) for one in changes.set("cgroup", f"{self.label}-{os.getpid()}", settings.group)
             ]
-        wanted = self._ordered([*self._constant()[1], *asked.settings])
+        wanted = self._ordered([*self._constant()[1], *settings.settings])
         for setting in wanted:
-            subject = self._in_layout(setting.subject, asked.layout)
+            subject = self._in_layout(setting.subject, settings.layout)
             self._count_fill(setting.control, subject, setting.value)
             applied = changes.set(setting.control, subject, setting.value)
-            made += [_record(one) for one in applied] or [
+            done += [_record(one) for one in applied] or [
                 MachineSetting(
                     control=setting.control,
                     subject=subject,
@@ -210,9 +210,9 @@ class Machine:
                 )
             ]
         if len(wanted) > 1:
-            self._refuse_lost(wanted, asked.layout)
-        for pair in asked.commands:
-            made.append(_record(changes.run(pair.name, pair.do, pair.undo), before=""))
+            self._refuse_lost(wanted, settings.layout)
+        for pair in settings.commands:
+            done.append(_record(changes.run(pair.name, pair.do, pair.undo), before=""))
 
     def _constant(self) -> tuple[list[WantedSetting], list[WantedSetting]]:
         """Return what is set once for all runs, and what each run sets again because a factor resets it."""
@@ -389,8 +389,8 @@ def _record(change: Change, before: str | None = None) -> MachineSetting:
     )
 
 
-def _done(control: str, subject: str, asked: str) -> MachineSetting:
-    return MachineSetting(control=control, subject=subject, before="", asked=asked, outcome="none")
+def _done(control: str, subject: str, setting: str) -> MachineSetting:
+    return MachineSetting(control=control, subject=subject, before="", asked=setting, outcome="none")
 
 
 def _dropped(drop: CacheDrop) -> MachineSetting:

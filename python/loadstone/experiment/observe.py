@@ -40,14 +40,14 @@ def complete_runs(path: Path, *, unverified: bool = False) -> list[RunFigures]:
 
 
 def table(
-    document: ExperimentDocument, found: Sequence[RunFigures], *, asked: tuple[str, ...] = ()
+    document: ExperimentDocument, figures: Sequence[RunFigures], *, wanted_metrics: tuple[str, ...] = ()
 ) -> Observations:
-    """Return the table of runs; `asked`: only these metrics, none for those of the file."""
+    """Return the table of runs; `wanted_metrics`: only these metrics, none for those of the file."""
     runs = {run.name: (at, run) for at, run in enumerate(document.runs)}
-    wanted = asked or document.metrics
+    wanted = wanted_metrics or document.metrics
     limits = [aim.limit_metric for aim in document.aims if aim.limit_metric]
     metric_names = dict.fromkeys([*wanted, *(aim.metric for aim in document.aims), *limits])
-    complete = [one for one in found if one.point.name in runs and one.point.status == "complete"]
+    complete = [one for one in figures if one.point.name in runs and one.point.status == "complete"]
     starts = {one.point.name: _time_s(runs[one.point.name][1].started) for one in complete}
     first = min((start for start in starts.values() if start is not None), default=0.0)
     rows = []

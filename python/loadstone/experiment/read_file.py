@@ -45,15 +45,15 @@ MOST_BYTES: Final = 1 << 20
 
 
 def read_file(
-    path: Path, given: Mapping[str, str] | None = None, given_at: Where | None = None
+    path: Path, values: Mapping[str, str] | None = None, given_at: Where | None = None
 ) -> tuple[ExperimentFile, bytes]:
     """Read a file with its parameters set; return it with its bytes. Raises `InputError`."""
     content = input_file.read(path, "experiment", MOST_BYTES)
-    return parse(content, str(path), given, given_at), content
+    return parse(content, str(path), values, given_at), content
 
 
 def parse(
-    content: bytes, name: str, given: Mapping[str, str] | None = None, given_at: Where | None = None
+    content: bytes, name: str, values: Mapping[str, str] | None = None, given_at: Where | None = None
 ) -> ExperimentFile:
     """Read the text of a file. Raises `InputError` with line, key, what was found and what is near.
 
@@ -70,20 +70,20 @@ def parse(
         raise make_error(
             InputError, "experiment.file.not_toml", where=Where(name, error.line), reason=str(error)
         ) from error
-    _check_given(document, given or {}, given_at)
-    document = _with_parameters(document, given or {}, name, text)
+    _check_given(document, values or {}, given_at)
+    document = _with_parameters(document, values or {}, name, text)
     try:
         return ExperimentFile.model_validate(document)
     except ValidationError as error:
         raise _explained(name, text, error) from error
 
 
-def _check_given(document: dict[str, Any], given: Mapping[str, str], given_at: Where | None) -> None:
+def _check_given(document: dict[str, Any], values: Mapping[str, str], given_at: Where | None) -> None:
     """Refuse values for parameters that the file does not have."""
     own = document.get("parameters", {})
     if not isinstance(own, dict):
         return
-    for key in given:
+    for key in values:
         if key not in own:
             hint = nearest(key, own, limit=len(own)) or say("experiment.parameters.none")
             raise make_error(
@@ -92,13 +92,13 @@ def _check_given(document: dict[str, Any], given: Mapping[str, str], given_at: W
 
 
 def _with_parameters(
-    document: dict[str, Any], given: Mapping[str, str], name: str, text: str
+    document: dict[str, Any], texts: Mapping[str, str], name: str, text: str
 ) -> dict[str, Any]:
     """Put the value of each parameter in place of its `$name`."""
     own = document.get("parameters", {})
     if not isinstance(own, dict):
         return document
-    values = {key: _given(given[key], default) if key in given else default for key, default in own.items()}
+    values = {key: _given(texts[key], default) if key in texts else default for key, default in own.items()}
     used: set[str] = set()
     filled = {
         key: value if key == "parameters" else _filled(value, values, used, _KeyPlace(name, text, (key,)))

@@ -125,7 +125,7 @@ def run_experiment(
             if not_taken
             else run_study(
                 session.controller,
-                asked=_study_request(prepared, request, watch),
+                request=_study_request(prepared, request, watch),
                 out_dir=out_dir,
                 hooks=Hooks(
                     means.resolve or prepared.resolve,

@@ -237,7 +237,7 @@ class Agent:
             raise RefusedError(say("hosts.agent.not_looked"))
         return run_plan(
             plan,
-            asked=RunRequest(
+            request=RunRequest(
                 request={**work.request, "host": self._name},
                 inputs={name: base64.b64decode(text) for name, text in work.inputs.items()},
                 workload_json=work.workload.model_dump_json(),

@@ -130,9 +130,9 @@ def names_told(peer: Mapping[str, Any] | None) -> list[str]:
     return [value for part in subject for key, value in part if key == "commonName"]
 
 
-def is_of(told: Iterable[str], names: Iterable[str]) -> bool:
+def is_of(expected: Iterable[str], names: Iterable[str]) -> bool:
     """Return whether a certificate is of one of these names."""
-    return not {name[:MOST_NAME] for name in names}.isdisjoint(told)
+    return not {name[:MOST_NAME] for name in names}.isdisjoint(expected)
 
 
 def read(directory: Path, name: str, *also: str) -> Credentials:

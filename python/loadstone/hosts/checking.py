@@ -60,8 +60,8 @@ class _Asked(AskedHost):
         self.targets: dict[str, dict[str, Any]] = {}
         self.told: dict[str, Any] = {}
 
-    def tell(self, name: str, state: State, found: str, remedy: str = "") -> None:
-        self.findings.append(HostFinding(self.name, name, state, found, remedy))
+    def tell(self, name: str, state: State, text: str, remedy: str = "") -> None:
+        self.findings.append(HostFinding(self.name, name, state, text, remedy))
 
 
 def check_hosts(hosts: HostsFile, reached: Reached, targets: Sequence[str]) -> list[HostFinding]:
@@ -104,8 +104,8 @@ def _ask(one: _Asked, hosts: HostsFile, targets: list[str]) -> None:
         one.link.close()
 
 
-def _tell_clocks(one: _Asked, found: Clocks) -> None:
-    off_ns, error_ns = found.wall.offset_ns, found.wall.error_ns
+def _tell_clocks(one: _Asked, host_clocks: Clocks) -> None:
+    off_ns, error_ns = host_clocks.wall.offset_ns, host_clocks.wall.error_ns
     text = f"{off_ns / 1e6:+.3f} ms ± {error_ns / 1e6:.3f} ms against here"
     if abs(off_ns) > CLOCK_OFF_NS:
         # The start is told in the host's monotonic clock, so it does not suffer.

@@ -247,21 +247,21 @@ def main() -> int:
     return 0
 
 
-async def _work(given: dict[str, Any], scratch: Path) -> None:
-    scheduler = given["scheduler"]
+async def _work(job: dict[str, Any], scratch: Path) -> None:
+    scheduler = job["scheduler"]
     if scheduler is None:
         # Where the ssh connection comes from is where the coordinator is.
         address = os.environ.get("SSH_CONNECTION", "").split(" ")[0] or "127.0.0.1"
-        scheduler = f"{given['protocol']}://{f'[{address}]' if ':' in address else address}:{given['port']}"
+        scheduler = f"{job['protocol']}://{f'[{address}]' if ':' in address else address}:{job['port']}"
     worker = DASK.Worker(
         scheduler,
-        name=given["name"],
+        name=job["name"],
         nthreads=1,
         memory_limit=0,
         dashboard=False,
         dashboard_address=":0",
-        security=security(given["credentials"]),
-        death_timeout=given["connect_s"],
+        security=security(job["credentials"]),
+        death_timeout=job["connect_s"],
         local_directory=str(scratch),
     )
     async with worker:

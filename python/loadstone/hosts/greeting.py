@@ -36,9 +36,9 @@ def greeting(hosts: HostsFile, name: str, *, run: str, holder: str) -> dict[str,
     }
 
 
-def is_one_machine(told: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def is_one_machine(facts: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two hosts, by what they said of themselves, are two names of one machine."""
-    machine = (told.get("boot_id"), told.get("host_name"))
+    machine = (facts.get("boot_id"), facts.get("host_name"))
     return None not in machine and machine == (other.get("boot_id"), other.get("host_name"))
 
 

@@ -159,15 +159,15 @@ class HostsFile(FrozenModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_defaults(cls, given: Any) -> Any:
+    def _with_defaults(cls, document: Any) -> Any:
         """Give each host the defaults it does not replace."""
-        if not isinstance(given, dict) or not isinstance(given.get("defaults"), dict):
-            return given
-        hosts = given.get("host")
+        if not isinstance(document, dict) or not isinstance(document.get("defaults"), dict):
+            return document
+        hosts = document.get("host")
         if not isinstance(hosts, (list, tuple)):
-            return given
-        merged = [{**given["defaults"], **one} if isinstance(one, dict) else one for one in hosts]
-        return {**given, "host": merged}
+            return document
+        merged = [{**document["defaults"], **one} if isinstance(one, dict) else one for one in hosts]
+        return {**document, "host": merged}
 
     @field_validator("host")
     @classmethod

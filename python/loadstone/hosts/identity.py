@@ -58,11 +58,11 @@ def _of_device(number: int, sys: Path) -> str | None:
     return f"device {os.major(number)}:{os.minor(number)} of kernel {_boot()}"
 
 
-def _of_file(path: str, found: os.stat_result) -> str | None:
+def _of_file(path: str, status: os.stat_result) -> str | None:
     mount = mount_of(Path(path))
     if mount is not None and mount.kind in _NETWORK:
-        return f"{_server(mount)} file {found.st_ino}"
-    return f"file {found.st_ino} on {os.major(found.st_dev)}:{os.minor(found.st_dev)} of kernel {_boot()}"
+        return f"{_server(mount)} file {status.st_ino}"
+    return f"file {status.st_ino} on {os.major(status.st_dev)}:{os.minor(status.st_dev)} of kernel {_boot()}"
 
 
 def _server(mount: Mount) -> str:

@@ -187,7 +187,7 @@ def _version(text: str) -> tuple[int, ...]:
 def _there(
     host: HostEntry,
     command: str,
-    given: bytes = b"",
+    digest: bytes = b"",
     *,
     timeout_s: float = TIMEOUT_S,
     hint: str | None = None,
@@ -198,7 +198,7 @@ def _there(
         else [*ssh_argv(host), f"exec sh -c {shlex.quote(command)}"]
     )
     try:
-        done = subprocess.run(argv, input=given, capture_output=True, check=False, timeout=timeout_s)
+        done = subprocess.run(argv, input=digest, capture_output=True, check=False, timeout=timeout_s)
     except subprocess.TimeoutExpired as error:
         raise RunError(f"{host.name}: " + say("hosts.asked.silent", waited_s=timeout_s)) from error
     except OSError as error:

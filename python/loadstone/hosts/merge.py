@@ -291,13 +291,13 @@ def _ticks(every: Sequence[tuple[HostPart, list[dict[str, Any]]]]) -> list[dict[
     ]
 
 
-def _calibration(told: Sequence[dict[str, Any] | None]) -> dict[str, Any] | None:
+def _calibration(calibrations: Sequence[dict[str, Any] | None]) -> dict[str, Any] | None:
     """Return what all engines together could do without a device; nothing where one does not know."""
-    known = [one for one in told if one is not None]
+    known = [one for one in calibrations if one is not None]
     if not known:
         return None
     skipped = next((one["skipped"] for one in known if one.get("skipped")), None)
-    if skipped is None and len(known) < len(told):
+    if skipped is None and len(known) < len(calibrations):
         skipped = "not every host made one"
     if skipped is not None:
         return {"type": "calibration", "skipped": skipped}

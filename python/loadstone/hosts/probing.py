@@ -77,10 +77,10 @@ def on_hosts(
     return runner
 
 
-def _consent(given: Consent, record: HostsRecord) -> Consent:
+def _consent(consent: Consent, record: HostsRecord) -> Consent:
     """Return the run's consent; what was divided for the run is divided in its Plans."""
     divided = {f"{SHARED}:{path}" for one in record.shared if one.divided for path in one.paths.values()}
-    return dataclasses.replace(given, paths=given.paths | divided)
+    return dataclasses.replace(consent, paths=consent.paths | divided)
 
 
 def _plan_of(part: HostPart, bundle: Bundle, base: Base, offer: Offer) -> Plan:

@@ -226,13 +226,13 @@ def _missing(path: str, where: Where | None, places: _Places) -> TargetFacts:
     )
 
 
-def _file(path: str, found: os.stat_result, identity: Identity, places: _Places) -> TargetFacts:
+def _file(path: str, status: os.stat_result, identity: Identity, places: _Places) -> TargetFacts:
     real = Path(os.path.realpath(path))
-    medium, block = _file_system(str(real.parent), found.st_dev, places)
+    medium, block = _file_system(str(real.parent), status.st_dev, places)
     return TargetFacts(
         TargetKind.FILE,
-        size_bytes=found.st_size,
-        allocated_bytes=found.st_blocks * 512,
+        size_bytes=status.st_size,
+        allocated_bytes=status.st_blocks * 512,
         logical_block_bytes=block,
         punts=medium,
         identity=identity,

@@ -155,13 +155,13 @@ def _placed(clone: Clone, worker: int, cell_of: dict[tuple[int, int], int]) -> p
     return clone.stream.model_copy(update=update)
 
 
-def _paced(found: list[plan.Stream], stages: list[int], rate: stream.TotalRate) -> list[plan.Stream]:
+def _paced(unpaced: list[plan.Stream], stages: list[int], rate: stream.TotalRate) -> list[plan.Stream]:
     """Give the streams of each stage the total rate, in the same order, but none to what only reads back."""
-    all_streams = list(found)
-    doing = [index for index, one in enumerate(found) if not reads_back(one)]
+    all_streams = list(unpaced)
+    doing = [index for index, one in enumerate(unpaced) if not reads_back(one)]
     for wanted in {stages[index] for index in doing}:
         together = [index for index in doing if stages[index] == wanted]
-        paced = stream.paced_together([found[index] for index in together], rate)
+        paced = stream.paced_together([unpaced[index] for index in together], rate)
         for index, one in zip(together, paced, strict=True):
             all_streams[index] = one
     return all_streams

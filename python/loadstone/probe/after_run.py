@@ -114,7 +114,7 @@ def on_this_host(bundle: Bundle, consent: Consent, progress: Callable[[], Progre
         path = bundle.path / relative
         outcome = run_plan(
             offer.plan,
-            asked=request,
+            request=request,
             out_dir=path,
             progress=progress(),
             consent=consent,

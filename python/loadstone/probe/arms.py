@@ -216,14 +216,14 @@ def _seed(stream: Stream, stage: int, arm: ArmPlan) -> int:
     return (stream.seed + (number + 1) * _PRIME) % (1 << 63)
 
 
-def _check_writes(base: Base, made: Plan) -> None:
+def _check_writes(base: Base, probe_plan: Plan) -> None:
     """No probe writes where the run was not allowed to, whatever its author thought."""
     allowed = base.writable()
-    for stream in made.streams:
-        if writes(stream) and made.workers[stream.worker].backend.type != "null":
+    for stream in probe_plan.streams:
+        if writes(stream) and probe_plan.workers[stream.worker].backend.type != "null":
             for use in stream.files:
                 if not _inside(use, allowed.get(use.target, [])):
-                    path = made.targets[use.target].path
+                    path = probe_plan.targets[use.target].path
                     raise make_error(
                         RefusedError,
                         "probe.arm.elsewhere",

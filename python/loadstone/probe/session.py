@@ -107,7 +107,7 @@ def ranked(
     base: Base,
     offered: Sequence[Offer],
     so_far: Probed | None,
-    found: RuleFindings,
+    findings: RuleFindings,
     overhead_s: float,
     *,
     without: frozenset[str] = frozenset(),
@@ -120,7 +120,7 @@ def ranked(
     """
     if not offered:
         return []
-    known = hypotheses_of(base.facts, so_far, found.rules, found.checked, without=without)
+    known = hypotheses_of(base.facts, so_far, findings.rules, findings.checked, without=without)
     candidates = [
         Candidate(one.probe.name, one.turns.seconds + overhead_s, _readings(base, one)) for one in offered
     ]
@@ -151,7 +151,7 @@ def _readings(base: Base, offer: Offer) -> tuple[str, ...]:
 def probe(
     base: Base,
     run: Runner,
-    found: RuleFindings,
+    findings: RuleFindings,
     *,
     tell: Callable[[str], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
@@ -178,7 +178,7 @@ def probe(
             break
         left_s = base.budget_s - (clock() - began)
         weighed = so_far.beside_others(base.taken)
-        best = ranked(base, offered, weighed, found, overhead_s, without=without)
+        best = ranked(base, offered, weighed, findings, overhead_s, without=without)
         within = [one for one in best if one.candidate.seconds <= left_s]
         if not within:
             ended = NO_TIME if best else NOTHING_LEFT

@@ -116,7 +116,7 @@ class StudyOutcome:
 def run_study(
     controller: Controller,
     *,
-    asked: StudyRequest,
+    request: StudyRequest,
     out_dir: Path,
     hooks: Hooks,
     consent: guard.Consent | None = None,
@@ -142,13 +142,13 @@ def run_study(
         study = (
             earlier.study.model_copy(update={"status": "running", "result_seal": None})
             if earlier is not None
-            else _begun(asked, out_dir)
+            else _begun(request, out_dir)
         )
         hooks.checked()
         runner = _Runner(
             controller,
             known=known,
-            request=asked,
+            request=request,
             directory=out_dir,
             hooks=hooks,
             consent=consent,

@@ -52,9 +52,9 @@ class ListController:
 class RepeatedList:
     """Does a list several times over, each time from its start and by what that time measured."""
 
-    def __init__(self, made: Callable[[], Controller], times: int) -> None:
+    def __init__(self, make_controller: Callable[[], Controller], times: int) -> None:
         self._list = ListController(
-            [ChangedRuns(made(), partial(_of_pass, number + 1)) for number in range(times)]
+            [ChangedRuns(make_controller(), partial(_of_pass, number + 1)) for number in range(times)]
         )
 
     def next(self, done: Sequence[Done]) -> Next | None:

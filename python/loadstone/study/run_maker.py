@@ -132,7 +132,7 @@ class RunsHere:
         plan = self._blocks.before(resolved.plan)
         outcome = run_plan(
             plan,
-            asked=dataclasses.replace(
+            request=dataclasses.replace(
                 step.asked, notes=[note.model_dump(mode="json") for note in resolved.notes]
             ),
             out_dir=step.out_dir,

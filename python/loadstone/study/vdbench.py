@@ -116,12 +116,12 @@ class ParameterFileController:
         return replace(self._given, rate_iops=rounded(iops, run.point), observed=observed)
 
     def _made(
-        self, run: ParameterFileRun, given: Given, pause_s: int, round_number: int | None = None
+        self, run: ParameterFileRun, overrides: Given, pause_s: int, round_number: int | None = None
     ) -> Next:
         number = self._round if round_number is None else round_number
-        workload = lower(self._file, run, _open_point(run, given))
+        workload = lower(self._file, run, _open_point(run, overrides))
         name = run.title if not number else f"{run.title} loop {number + 1}"
-        factors: dict[str, Factor] = {"rd": run.definition.name, **_factors(run, given)}
+        factors: dict[str, Factor] = {"rd": run.definition.name, **_factors(run, overrides)}
         if self._file.general.loop.times > 1 or self._file.general.loop.seconds:
             factors["loop"] = number + 1
         prepares = run.name == FORMAT or run.formats is not None
@@ -135,8 +135,8 @@ class ParameterFileController:
         )
 
 
-def _open_point(run: ParameterFileRun, given: Given) -> Given:
-    return given if run.rate.kind == "percent" else replace(given, rate_iops=None, observed=None)
+def _open_point(run: ParameterFileRun, overrides: Given) -> Given:
+    return overrides if run.rate.kind == "percent" else replace(overrides, rate_iops=None, observed=None)
 
 
 def _same_curve(file_run: ParameterFileRun, run: ParameterFileRun) -> bool:
@@ -173,7 +173,7 @@ def _observed(run: ParameterFileRun, summary: Summary | None) -> tuple[float, ..
     return tuple(operations)
 
 
-def _factors(run: ParameterFileRun, given: Given) -> dict[str, Factor]:
+def _factors(run: ParameterFileRun, overrides: Given) -> dict[str, Factor]:
     factors: dict[str, Factor] = {}
     for loop, value in run.turn.values.items():
         name = _FACTORS.get(loop, loop)
@@ -186,5 +186,5 @@ def _factors(run: ParameterFileRun, given: Given) -> dict[str, Factor]:
     if run.rate.kind == "curve" or run.point is not None:
         # The maximum is a point of its curve too, the one without a rate.
         factors[RATE] = run.point
-        factors[RATE_IOPS] = None if run.point is None else given.rate_iops
+        factors[RATE_IOPS] = None if run.point is None else overrides.rate_iops
     return factors

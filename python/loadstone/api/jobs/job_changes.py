@@ -126,12 +126,12 @@ class JobChanges:
     caller: Caller = PYTHON
 
     @classmethod
-    def of(cls, given: JobArguments) -> JobChanges:
+    def of(cls, caller_arguments: JobArguments) -> JobChanges:
         """Return what a Python program gave. Raises `TypeError` for an argument that there is not."""
-        if unknown := given.keys() - JobArguments.__optional_keys__:
+        if unknown := caller_arguments.keys() - JobArguments.__optional_keys__:
             raise TypeError(f"unexpected keyword arguments: {', '.join(sorted(unknown))}")
-        parameters = {name: str(value) for name, value in given.get("parameters", {}).items()}
-        arguments: dict[str, Any] = {**given, "parameters": parameters}
+        parameters = {name: str(value) for name, value in caller_arguments.get("parameters", {}).items()}
+        arguments: dict[str, Any] = {**caller_arguments, "parameters": parameters}
         for name in ("targets", "sections"):
             arguments[name] = tuple(str(one) for one in arguments.get(name, ()))
         return cls(**arguments)

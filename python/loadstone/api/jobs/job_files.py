@@ -164,12 +164,12 @@ def _names(words: Sequence[str]) -> list[str]:
     return unique_names
 
 
-def _title(words: Sequence[str], given: Sequence[str]) -> str:
+def _title(words: Sequence[str], names: Sequence[str]) -> str:
     """Name the study by its directory, or by how many files it has."""
     if len(words) == 1:
         return Path(words[0]).resolve().name
-    parents = {str(Path(word).resolve().parent.name) for word in given}
-    return f"{len(given)} files" + (f" of {parents.pop()}" if len(parents) == 1 else "")
+    parents = {str(Path(word).resolve().parent.name) for word in names}
+    return f"{len(names)} files" + (f" of {parents.pop()}" if len(parents) == 1 else "")
 
 
 def _listing(names: Sequence[str], words: Sequence[str], lists: dict[str, RunList]) -> list[dict[str, Any]]:

@@ -42,50 +42,52 @@ def workload(job: Job, changes: JobChanges) -> Workload:
     return changed(_read(job, changes), changes)
 
 
-def changed(found: Workload, changes: JobChanges, *, runtime: bool = True) -> Workload:
+def changed(unchanged: Workload, changes: JobChanges, *, runtime: bool = True) -> Workload:
     """Return a Workload with the changes; without `runtime` not how long it takes."""
     argument = changes.caller.given
     if changes.targets_instead:
         with argument("targets_instead"):
-            found = found.map_targets(dict(changes.targets_instead))
+            unchanged = unchanged.map_targets(dict(changes.targets_instead))
     if changes.targets:
         with argument("targets") as where:
-            found = found.with_targets(list(changes.targets))
-            jobs = [job.changed({"set_at": {**job.set_at, "placement.targets": where}}) for job in found.jobs]
-            found = found.model_copy(update={"jobs": tuple(jobs)})
-    found = sized(found, changes)
+            unchanged = unchanged.with_targets(list(changes.targets))
+            jobs = [
+                job.changed({"set_at": {**job.set_at, "placement.targets": where}}) for job in unchanged.jobs
+            ]
+            unchanged = unchanged.model_copy(update={"jobs": tuple(jobs)})
+    unchanged = sized(unchanged, changes)
     if runtime and changes.runtime is not None:
         with argument("runtime") as where:
-            found = found.with_runtime(nanoseconds(changes.runtime, where))
-    return found
+            unchanged = unchanged.with_runtime(nanoseconds(changes.runtime, where))
+    return unchanged
 
 
-def sized(found: Workload, changes: JobChanges) -> Workload:
+def sized(unsized: Workload, changes: JobChanges) -> Workload:
     """Let every job use as much of its targets as `size` says."""
     if changes.size is None:
-        return found
+        return unsized
     with changes.caller.given("size") as where:
-        return found.with_size(amount(changes.size, Reading(where)))
+        return unsized.with_size(amount(changes.size, Reading(where)))
 
 
-def nanoseconds(given: str | float, where: Where) -> int:
+def nanoseconds(time: str | float, where: Where) -> int:
     """Read a time: seconds, or a text such as 5m. Raises `InputError`."""
-    if isinstance(given, str):
-        return time_ns(given, Reading(where), SECOND_NS)
-    if not 0 < given < 10**9:
-        raise make_error(InputError, "api.amount.seconds", where=where, found=str(given))
-    return round(given * SECOND_NS)
+    if isinstance(time, str):
+        return time_ns(time, Reading(where), SECOND_NS)
+    if not 0 < time < 10**9:
+        raise make_error(InputError, "api.amount.seconds", where=where, found=str(time))
+    return round(time * SECOND_NS)
 
 
-def resolution(found: Workload, changes: JobChanges) -> Resolution:
+def resolution(asked_workload: Workload, changes: JobChanges) -> Resolution:
     """Resolve every default against this host. Touches nothing."""
-    return resolution_at(found, changes, total_rate(changes))
+    return resolution_at(asked_workload, changes, total_rate(changes))
 
 
-def resolution_at(found: Workload, changes: JobChanges, rate: TotalRate | None) -> Resolution:
+def resolution_at(asked_workload: Workload, changes: JobChanges, rate: TotalRate | None) -> Resolution:
     """Resolve with a total rate that is not among the changes, None for a closed loop."""
     options = ResolveOptions(keep_ioengine=changes.keep_ioengine, rate=rate, journal=changes.journal)
-    resolved = resolve(found, options=options)
+    resolved = resolve(asked_workload, options=options)
     if changes.ramp_until_steady and len({worker.stage for worker in resolved.plan.workers}) > 1:
         raise make_error(InputError, "api.job.no_settling", where=changes.caller.at("ramp_until_steady"))
     return resolved
@@ -130,10 +132,14 @@ def rate_process(changes: JobChanges, unless_given: RateProcess) -> RateProcess:
     return RateProcess(changes.rate_process)
 
 
-def _per_second(given: str | float, where: Where) -> float:
-    rate = float(size(given, Reading(where, kb_base=1000))) if isinstance(given, str) else float(given)
+def _per_second(amount_per_second: str | float, where: Where) -> float:
+    rate = (
+        float(size(amount_per_second, Reading(where, kb_base=1000)))
+        if isinstance(amount_per_second, str)
+        else float(amount_per_second)
+    )
     if not 0 < rate < float("inf"):
-        raise make_error(InputError, "api.amount.rate", where=where, found=str(given))
+        raise make_error(InputError, "api.amount.rate", where=where, found=str(amount_per_second))
     return rate
 
 
@@ -199,14 +205,14 @@ def named(job: Job) -> str | None:
     return str(job) if is_one else None
 
 
-def seconds(given: str | float | None, changes: JobChanges, name: str) -> int | None:
+def seconds(time: str | float | None, changes: JobChanges, name: str) -> int | None:
     """Read a change that is whole seconds; None without it."""
-    if given is None:
+    if time is None:
         return None
     with changes.caller.given(name) as where:
-        duration_ns = nanoseconds(given, where)
+        duration_ns = nanoseconds(time, where)
         if duration_ns % SECOND_NS:
-            raise make_error(InputError, "api.amount.whole_seconds", where=where, found=str(given))
+            raise make_error(InputError, "api.amount.whole_seconds", where=where, found=str(time))
         return duration_ns // SECOND_NS
 
 
@@ -234,10 +240,10 @@ def _read(job: Job, changes: JobChanges) -> Workload:
     )
 
 
-def _sections(found: Workload, changes: JobChanges) -> Workload:
+def _sections(whole_workload: Workload, changes: JobChanges) -> Workload:
     """Keep the jobs that were chosen; all without a choice."""
     names, where = changes.sections, changes.caller.at("sections")
-    known = [job.name for job in found.jobs]
+    known = [job.name for job in whole_workload.jobs]
     for name in names:
         if name not in known:
             raise make_error(
@@ -245,13 +251,13 @@ def _sections(found: Workload, changes: JobChanges) -> Workload:
                 "api.job.no_job",
                 where=where,
                 hint=nearest(name, known),
-                workload=found.name,
+                workload=whole_workload.name,
                 name=repr(name),
             )
-    jobs = tuple(job for job in found.jobs if not names or job.name in names)
+    jobs = tuple(job for job in whole_workload.jobs if not names or job.name in names)
     if names and len(jobs) == len(known):
         raise make_error(InputError, "api.job.keeps_all", where=where)
-    return found.model_copy(update={"jobs": jobs})
+    return whole_workload.model_copy(update={"jobs": jobs})
 
 
 def _neither(word: str, changes: JobChanges) -> InputError:

@@ -105,7 +105,7 @@ def run_prepared(prepared: PreparedStudy, means: StudyMeans) -> StudyOutcome:
         schedulers.refuse(wanted.workload)
     outcome = run_study(
         prepared.controller,
-        asked=dataclasses.replace(prepared.asked, watch=means.watch),
+        request=dataclasses.replace(prepared.asked, watch=means.watch),
         out_dir=means.out,
         hooks=Hooks(
             prepared.resolve,

@@ -88,10 +88,10 @@ def prepare_sweep(
     )
 
 
-def _axes(given: Mapping[FactorName, str | None], caller: Caller) -> list[tuple[FactorName, tuple[int, ...]]]:
+def _axes(texts: Mapping[FactorName, str | None], caller: Caller) -> list[tuple[FactorName, tuple[int, ...]]]:
     axes = [
         (name, factors.values(name, text, caller.at(name)))
-        for name, text in given.items()
+        for name, text in texts.items()
         if text is not None
     ]
     if not axes:
@@ -119,9 +119,9 @@ def _length(first: Resolution | None, runs: int) -> str:
     return f"{runs} runs, {units.seconds(first.duration_ns / 1e9 * runs)} of load in all"
 
 
-def _gain(given: str | None, varied: set[FactorName], caller: Caller) -> float:
+def _gain(gain: str | None, varied: set[FactorName], caller: Caller) -> float:
     """Read what a doubled depth must gain. Raises InputError, also where no depth is varied."""
-    if given is not None and not {"iodepth", "numjobs"} & varied:
+    if gain is not None and not {"iodepth", "numjobs"} & varied:
         raise make_error(
             InputError,
             "api.sweep.gain_alone",
@@ -129,7 +129,7 @@ def _gain(given: str | None, varied: set[FactorName], caller: Caller) -> float:
             depth=caller.name_of("iodepth"),
             clones=caller.name_of("numjobs"),
         )
-    text = given or GAIN
+    text = gain or GAIN
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", text)
     if match is None or not 0 < float(match[1]) < 100:
         raise make_error(

@@ -43,18 +43,18 @@ def memory(needed_bytes: int) -> None:
     say(f"the engine needs {units.size(needed_bytes)} of memory")
 
 
-def notes(found: Iterable[Note]) -> None:
+def notes(unsorted: Iterable[Note]) -> None:
     """Print notes, what changes the meaning first."""
     rank = {"changed": 0, "trap": 1, "info": 2, "harmless": 3}
     out = console()
-    for note, others in once(sorted(found, key=lambda note: rank[note.kind])):
+    for note, others in once(sorted(unsorted, key=lambda note: rank[note.kind])):
         line = f"{note.kind}: {place(note.where, others)}{note.text}"
         out.print(line, markup=False, style="dim" if rank[note.kind] > 1 else None)
 
 
-def doubts(found: Iterable[str]) -> None:
+def doubts(texts: Iterable[str]) -> None:
     """Say why numbers may not be those that were measured, or not all of them."""
-    for text in dict.fromkeys(found):
+    for text in dict.fromkeys(texts):
         say(f"warning: {text}")
 
 

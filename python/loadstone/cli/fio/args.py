@@ -173,30 +173,30 @@ def _taken_apart(word: str) -> tuple[str, int, str | None]:
     return name, takes, value if equals else None
 
 
-def _begins(given: str) -> bool:
+def _begins(word: str) -> bool:
     from loadstone.formats.fio.table import BY_NAME
 
-    return any(name.startswith(given) for name in ("name", *OWN_OPTIONS, *BY_NAME))
+    return any(name.startswith(word) for name in ("name", *OWN_OPTIONS, *BY_NAME))
 
 
-def _resolve(word: str, given: str) -> tuple[str, int]:
+def _resolve(word: str, prefix: str) -> tuple[str, int]:
     """Find the option a word names: exactly, or by a prefix only one option has."""
-    if given in OWN_OPTIONS:
-        return given, OWN_OPTIONS[given]
-    if given == "name":
-        return given, REQUIRED
+    if prefix in OWN_OPTIONS:
+        return prefix, OWN_OPTIONS[prefix]
+    if prefix == "name":
+        return prefix, REQUIRED
     from loadstone.formats.fio.table import BY_NAME
 
-    option = BY_NAME.get(given)
+    option = BY_NAME.get(prefix)
     if option is not None:
         # fio takes the prefix of a log as the next word, too; only a job file may leave it out.
-        needs = not option.flag or (given.startswith("write_") and given.endswith("_log"))
-        return given, REQUIRED if needs else OPTIONAL
-    names = [name for name in (*OWN_OPTIONS, *BY_NAME) if given and name.startswith(given)]
+        needs = not option.flag or (prefix.startswith("write_") and prefix.endswith("_log"))
+        return prefix, REQUIRED if needs else OPTIONAL
+    names = [name for name in (*OWN_OPTIONS, *BY_NAME) if prefix and name.startswith(prefix)]
     if len({BY_NAME[n].name if n in BY_NAME else n for n in names}) == 1:
         return _resolve(word, names[0])
     raise make_error(
-        InputError, "cli.fio.unknown_option", hint=_nearest(given, (*OWN_OPTIONS, *BY_NAME)), option=word
+        InputError, "cli.fio.unknown_option", hint=_nearest(prefix, (*OWN_OPTIONS, *BY_NAME)), option=word
     )
 
 
@@ -207,7 +207,7 @@ def _nearest(name: str, valid: Collection[str]) -> str | None:
     return f"Did you mean {close[0]}?" if close else None
 
 
-def _own(asked: FioArguments, name: str, text: str | None) -> None:
+def _own(arguments: FioArguments, name: str, text: str | None) -> None:
     if name in REFUSED:
         raise make_error(
             RefusedError,
@@ -215,34 +215,34 @@ def _own(asked: FioArguments, name: str, text: str | None) -> None:
             where=Where(COMMAND_LINE, option=f"--{name}"),
             hint=REFUSED[name],
         )
-    _ACTIONS[name](asked, text or "")
+    _ACTIONS[name](arguments, text or "")
 
 
-def _formats(asked: FioArguments, text: str) -> None:
-    asked.formats = set()
+def _formats(arguments: FioArguments, text: str) -> None:
+    arguments.formats = set()
     for word in text.split(","):
         if word not in FORMATS:
             raise InputError(
                 say("cli.fio.output_format", found=word),
                 hint=_nearest(word, FORMATS) or say("cli.fio.valid", names=", ".join(FORMATS)),
             )
-        asked.formats |= FORMATS[word]
+        arguments.formats |= FORMATS[word]
 
 
-def _minimal(asked: FioArguments, _: str) -> None:
-    asked.formats = {"terse"}
+def _minimal(arguments: FioArguments, _: str) -> None:
+    arguments.formats = {"terse"}
 
 
-def _terse_version(asked: FioArguments, text: str) -> None:
+def _terse_version(arguments: FioArguments, text: str) -> None:
     if text not in {"2", "3", "4", "5"}:
         raise make_error(InputError, "cli.fio.terse_version", found=repr(text))
-    asked.terse_version = int(text)
+    arguments.terse_version = int(text)
 
 
-def _eta(asked: FioArguments, text: str) -> None:
+def _eta(arguments: FioArguments, text: str) -> None:
     if text not in _ETA:
         raise make_error(InputError, "cli.fio.eta", found=repr(text), names=", ".join(_ETA))
-    asked.eta = text
+    arguments.eta = text
 
 
 def seconds(option: str, text: str, least_s: float) -> float:
@@ -263,31 +263,31 @@ def seconds(option: str, text: str, least_s: float) -> float:
     return found_s
 
 
-def _eta_interval(asked: FioArguments, text: str) -> None:
-    asked.eta_interval_s = seconds("--eta-interval", text, 0.25)
+def _eta_interval(arguments: FioArguments, text: str) -> None:
+    arguments.eta_interval_s = seconds("--eta-interval", text, 0.25)
 
 
-def _eta_newline(asked: FioArguments, text: str) -> None:
-    asked.eta_newline_s = seconds("--eta-newline", text, 0.001)
+def _eta_newline(arguments: FioArguments, text: str) -> None:
+    arguments.eta_newline_s = seconds("--eta-newline", text, 0.001)
 
 
-def _status_interval(asked: FioArguments, text: str) -> None:
-    asked.status_interval_s = seconds("--status-interval", text, 0.001)
+def _status_interval(arguments: FioArguments, text: str) -> None:
+    arguments.status_interval_s = seconds("--status-interval", text, 0.001)
 
 
-def _section(asked: FioArguments, text: str) -> None:
+def _section(arguments: FioArguments, text: str) -> None:
     if text == "global":
         raise make_error(InputError, "cli.fio.only_global")
-    asked.sections.append(text)
+    arguments.sections.append(text)
 
 
-def _debug(asked: FioArguments, text: str) -> None:
+def _debug(arguments: FioArguments, text: str) -> None:
     if text in {"?", "help"}:
-        asked.question = ("debug", text)
+        arguments.question = ("debug", text)
         return
     for word in text.split(","):
         if word.startswith("all"):
-            asked.debug |= set(DEBUG_AREAS)
+            arguments.debug |= set(DEBUG_AREAS)
             continue
         area = next((a for a in DEBUG_AREAS if word.startswith(a)), None)
         if area is None:
@@ -295,59 +295,59 @@ def _debug(asked: FioArguments, text: str) -> None:
                 say("cli.fio.debug_area", found=word),
                 hint=_nearest(word, DEBUG_AREAS) or say("cli.fio.debug_help"),
             )
-        asked.debug.add(area)
+        arguments.debug.add(area)
 
 
 def _question(name: str) -> Callable[[FioArguments, str], None]:
-    def ask(asked: FioArguments, text: str) -> None:
-        asked.question = (name, text)
+    def ask(arguments: FioArguments, text: str) -> None:
+        arguments.question = (name, text)
 
     return ask
 
 
 def _store(name: str, value: object = True) -> Callable[[FioArguments, str], None]:
-    def store(asked: FioArguments, _: str) -> None:
-        setattr(asked, name, value)
+    def store(arguments: FioArguments, _: str) -> None:
+        setattr(arguments, name, value)
 
     return store
 
 
-def _output(asked: FioArguments, text: str) -> None:
-    asked.output = text
+def _output(arguments: FioArguments, text: str) -> None:
+    arguments.output = text
 
 
-def _idle_prof(asked: FioArguments, text: str) -> None:
+def _idle_prof(arguments: FioArguments, text: str) -> None:
     if text not in _IDLE:
         raise InputError(
             say("cli.fio.idle_prof", found=text),
             hint=_nearest(text, _IDLE) or say("cli.fio.valid", names=", ".join(_IDLE)),
         )
     if text == "calibrate":
-        asked.question = ("idle-prof", text)
-    asked.idle_prof = text
+        arguments.question = ("idle-prof", text)
+    arguments.idle_prof = text
 
 
-def _trigger_file(asked: FioArguments, text: str) -> None:
-    asked.trigger_file = text
+def _trigger_file(arguments: FioArguments, text: str) -> None:
+    arguments.trigger_file = text
 
 
-def _trigger_timeout(asked: FioArguments, text: str) -> None:
-    asked.trigger_timeout_s = seconds("--trigger-timeout", text, 0.0)
+def _trigger_timeout(arguments: FioArguments, text: str) -> None:
+    arguments.trigger_timeout_s = seconds("--trigger-timeout", text, 0.0)
 
 
-def _trigger(asked: FioArguments, text: str) -> None:
-    asked.trigger = text
+def _trigger(arguments: FioArguments, text: str) -> None:
+    arguments.trigger = text
 
 
-def _aux_path(asked: FioArguments, text: str) -> None:
-    asked.aux_directory = text
+def _aux_path(arguments: FioArguments, text: str) -> None:
+    arguments.aux_directory = text
 
 
-def _append_terse(asked: FioArguments, _: str) -> None:
-    asked.formats.add("terse")
+def _append_terse(arguments: FioArguments, _: str) -> None:
+    arguments.formats.add("terse")
 
 
-def _nothing(asked: FioArguments, text: str) -> None:
+def _nothing(arguments: FioArguments, text: str) -> None:
     """Take an option that asks for nothing here: memory pools and limits Loadstone does not have."""
 
 

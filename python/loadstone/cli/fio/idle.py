@@ -24,8 +24,8 @@ _PAGE: Final = bytes(range(256)) * (os.sysconf("SC_PAGE_SIZE") // 256)
 class IdleTimes:
     """The processors' idle time from the first I/O to the last."""
 
-    def __init__(self, asked: str) -> None:
-        self._each = asked == "percpu"
+    def __init__(self, mode: str) -> None:
+        self._each = mode == "percpu"
         self._unit_us = unit_us()
         self._first: Mapping[str, int] = {}
         self._last: Mapping[str, int] = {}

@@ -74,45 +74,50 @@ def say(error: LoadstoneError, names: Mapping[str, str] | None = None) -> None:
     sys.stderr.flush()
 
 
-def read(asked: FioArguments, given: Sequence[Source]) -> Workload:
+def read(arguments: FioArguments, job_sources: Sequence[Source]) -> Workload:
     """Read the jobs. Raises for what cannot be read, and for a writing job under --readonly."""
     from loadstone.formats.fio import ReadOptions, read_jobfiles
 
     allow_exec = os.environ.get(ALLOW_EXEC) == "1"
-    if asked.trigger and not allow_exec:
+    if arguments.trigger and not allow_exec:
         raise make_error(
             RefusedError,
             "cli.fio.trigger",
             where=Where("command line", option="--trigger"),
-            command=repr(asked.trigger),
+            command=repr(arguments.trigger),
             variable=ALLOW_EXEC,
         )
     workload = read_jobfiles(
-        given,
-        sections=asked.sections,
-        options=ReadOptions(strict_fio_reading=True, allow_exec=allow_exec, may_be_empty=asked.dry),
+        job_sources,
+        sections=arguments.sections,
+        options=ReadOptions(strict_fio_reading=True, allow_exec=allow_exec, may_be_empty=arguments.dry),
     )
-    if asked.read_only:
+    if arguments.read_only:
         for job in workload.jobs:
             if job.blocks is not None and job.blocks.mix.rw not in ("read", "randread"):
                 raise make_error(RefusedError, "cli.fio.read_only_job", where=job.at("mix.rw"), name=job.name)
     traps = [note for note in workload.notes if note.kind == "trap"]
-    if asked.warnings_fatal and traps:
+    if arguments.warnings_fatal and traps:
         raise InputError(traps[0].text, where=traps[0].where, hint=messages.say("cli.fio.warnings_fatal"))
     return workload
 
 
-def sources(asked: FioArguments) -> list[Source]:
+def sources(arguments: FioArguments) -> list[Source]:
     """List what jobs are read from: the command line, then the files; `-` is standard input."""
     from pathlib import Path
 
     from loadstone.formats.fio import FileSource, TextSource, TokenSource
 
-    tokens = tuple(asked.job_tokens)
-    if asked.dry and tokens and not asked.job_files and not any(t.startswith("--name") for t in tokens):
+    tokens = tuple(arguments.job_tokens)
+    if (
+        arguments.dry
+        and tokens
+        and not arguments.job_files
+        and not any(t.startswith("--name") for t in tokens)
+    ):
         tokens += ("--name=parsed",)  # fio checks options without a job when it is only to parse
     job_sources: list[Source] = [TokenSource(tokens)] if tokens else []
-    for name in asked.job_files:
+    for name in arguments.job_files:
         if name == STDIN:
             job_sources.append(TextSource(sys.stdin.buffer.read(), "<stdin>"))
         else:
@@ -136,15 +141,17 @@ def parsed_lines(workload: Workload) -> list[str]:
     return rows
 
 
-def _show_command(asked: FioArguments, given: Sequence[Source]) -> None:
+def _show_command(arguments: FioArguments, job_sources: Sequence[Source]) -> None:
     from loadstone.formats.fio import ReadOptions, command_lines
 
-    lines = command_lines(given, sections=asked.sections, options=ReadOptions(strict_fio_reading=True))
+    lines = command_lines(
+        job_sources, sections=arguments.sections, options=ReadOptions(strict_fio_reading=True)
+    )
     sys.stdout.writelines(f"{line} \n" for line in lines)  # The blank at the end is fio's.
 
 
-def _nothing_to_do(asked: FioArguments) -> int:
-    if asked.dry:
+def _nothing_to_do(arguments: FioArguments) -> int:
+    if arguments.dry:
         return DONE
     from loadstone.cli.fio.help import USAGE
 

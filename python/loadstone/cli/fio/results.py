@@ -36,9 +36,9 @@ class FioResults:
     """Prints one run's results to `out`."""
 
     def __init__(
-        self, asked: FioArguments, workload: Workload, plan: Plan, out: IO[str], notes: list[str]
+        self, arguments: FioArguments, workload: Workload, plan: Plan, out: IO[str], notes: list[str]
     ) -> None:
-        self._asked = asked
+        self._asked = arguments
         self._workload = workload
         self._plan = plan
         self._out = out

@@ -61,13 +61,13 @@ MAX_FAILED: Final = 255
 """fio ends with the number of clones that failed; 256 of them would be none."""
 
 
-def run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
+def run(arguments: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
     """Run the jobs, write what was asked for, return fio's exit code.
 
     What is refused names files as the jobs do.
     """
     try:
-        return _run(asked, workload, argv)
+        return _run(arguments, workload, argv)
     except LoadstoneError as error:
         _tell(error, workload)
         return FAILED
@@ -80,25 +80,25 @@ def _tell(error: LoadstoneError, workload: Workload) -> None:
     say(error, fio_names.by_path(workload))
 
 
-def _run(asked: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
+def _run(arguments: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
     commands.check(workload)
-    resolution = resolve(workload, options=_options(asked, workload))
-    if asked.read_only:
+    resolution = resolve(workload, options=_options(arguments, workload))
+    if arguments.read_only:
         _refuse_changes(resolution.writes)
     notes = [str(note.text) for note in resolution.notes]
-    with _bundle_directory(workload.name) as bundle, _output(asked.output) as out:
-        results = FioResults(asked, workload, resolution.plan, out, notes)
+    with _bundle_directory(workload.name) as bundle, _output(arguments.output) as out:
+        results = FioResults(arguments, workload, resolution.plan, out, notes)
         results.check_files()
         results.begin()
-        trigger = Trigger(asked, resolution.plan)
-        watch = _Watch(asked, workload, resolution.plan, results)
+        trigger = Trigger(arguments, resolution.plan)
+        watch = _Watch(arguments, workload, resolution.plan, results)
         commands.before(
             workload, console.say
         )  # Refused by the reader unless LOADSTONE_ALLOW_EXEC permits them.
         with schedulers.as_asked(workload, resolution.plan, console.say):
             outcome = run_plan(
                 resolution.plan,
-                asked=RunRequest(
+                request=RunRequest(
                     {"argv": list(argv), "cwd": str(Path.cwd()), "front_end": "fio"},
                     dict(workload.sources),
                     workload.model_dump_json(),
@@ -145,13 +145,13 @@ def _remedy(paths: Sequence[str]) -> str:
     )
 
 
-def _options(asked: FioArguments, workload: Workload) -> ResolveOptions:
+def _options(arguments: FioArguments, workload: Workload) -> ResolveOptions:
     # A line of the result per clone, unless whole groups share one and no log is apart.
     apart = any(not job.schedule.group_reporting or job.outputs.logs.wanted for job in workload.jobs)
     return ResolveOptions(
         per_clone_units=apart,
-        read_only=asked.read_only,
-        aux_directory=asked.aux_directory,
+        read_only=arguments.read_only,
+        aux_directory=arguments.aux_directory,
         header_layout=_layout(os.environ.get(VERIFY) or "3.42"),
     )
 
@@ -197,16 +197,16 @@ def _output(name: str | None) -> Iterator[IO[str]]:
 class _Watch:
     """The run's `Progress`: status line, errors as they come, results in between."""
 
-    def __init__(self, asked: FioArguments, workload: Workload, plan: Plan, results: FioResults) -> None:
-        self._asked = asked
+    def __init__(self, arguments: FioArguments, workload: Workload, plan: Plan, results: FioResults) -> None:
+        self._asked = arguments
         self._names = fio_names.by_path(workload)
         self._plan = plan
         self._results = results
         self._bundle: Path | None = None
-        self._eta = _eta(asked, plan)
+        self._eta = _eta(arguments, plan)
         self._statuses = 0
         """Intervals whose results were printed."""
-        self._idle = IdleTimes(asked.idle_prof) if asked.idle_prof else None
+        self._idle = IdleTimes(arguments.idle_prof) if arguments.idle_prof else None
         results.idle = self._idle
         self._wanted = False
         """Somebody sent SIGUSR1, as to fio, to see the results so far."""
@@ -300,10 +300,10 @@ def _load_early() -> None:
         importlib.import_module("loadstone.report.fio.collect")
 
 
-def _eta(asked: FioArguments, plan: Plan) -> Eta:
+def _eta(arguments: FioArguments, plan: Plan) -> Eta:
     """Return the status line, shown where fio would print one, always on standard output."""
-    mixes_with_data = asked.output is None and "normal" not in asked.formats
-    wanted = asked.eta == "always" or (asked.eta == "auto" and sys.stdout.isatty())
+    mixes_with_data = arguments.output is None and "normal" not in arguments.formats
+    wanted = arguments.eta == "always" or (arguments.eta == "auto" and sys.stdout.isatty())
     # Drawn over and over; it holds numbers only.
     out = unfiltered(sys.stdout) if wanted and not mixes_with_data else None
-    return Eta(plan, out, interval_s=asked.eta_interval_s, newline_s=asked.eta_newline_s)
+    return Eta(plan, out, interval_s=arguments.eta_interval_s, newline_s=arguments.eta_newline_s)

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 class Trigger:
     """What `--trigger-file`, `--trigger-timeout` and `--trigger` ask for."""
 
-    def __init__(self, asked: FioArguments, plan: Plan) -> None:
-        self._file = Path(asked.trigger_file) if asked.trigger_file else None
-        self._command = asked.trigger
-        self._due_s = time.monotonic() + asked.trigger_timeout_s if asked.trigger_timeout_s else None
+    def __init__(self, arguments: FioArguments, plan: Plan) -> None:
+        self._file = Path(arguments.trigger_file) if arguments.trigger_file else None
+        self._command = arguments.trigger
+        self._due_s = time.monotonic() + arguments.trigger_timeout_s if arguments.trigger_timeout_s else None
         self._last_stage = max(worker.stage for worker in plan.workers)
         self.fired = False
 

@@ -88,12 +88,12 @@ def _end_at_once(codes: list[int]) -> None:
         os._exit(codes[0])
 
 
-def _let_go(told: int) -> None:
+def _let_go(reader: int) -> None:
     """Hold neither terminal nor pipes, once told so: a process that waits in the kernel cannot be ended.
 
     A thread of the worker: its other threads still run while one waits.
     """
-    if os.read(told, 1):
+    if os.read(reader, 1):
         nothing = os.open(os.devnull, os.O_RDWR)
         for number in range(3):
             os.dup2(nothing, number)

@@ -46,15 +46,15 @@ class AskedRun:
     """Only tell which probes there would be."""
 
 
-def once(asked: AskedRun, run_options: RunOptions) -> int:
+def once(request: AskedRun, run_options: RunOptions) -> int:
     """Do one run, with probes after it where a budget is given for them."""
     on = run_options.on_hosts()
-    seconds = None if asked.probe is None else probing.read_budget(asked.probe)
+    seconds = None if request.probe is None else probing.read_budget(request.probe)
     if on is not None:
-        result = _on_hosts(on, asked, run_options, seconds)
+        result = _on_hosts(on, request, run_options, seconds)
         return run_summary.tell(result, run_options, require_valid=run_options.require_valid)
-    planned = planned_workload(asked.workload, asked.changes)
-    if asked.dry_run and seconds is not None:
+    planned = planned_workload(request.workload, request.changes)
+    if request.dry_run and seconds is not None:
         return probing.dry_run(planned, seconds, as_json=run_options.json)
     planned.check()
 
@@ -65,12 +65,12 @@ def once(asked: AskedRun, run_options: RunOptions) -> int:
         if seconds is not None:
             probing.tell_bounds(planned, seconds)
 
-    settings = _how(asked, run_options, tell_before)
+    settings = _how(request, run_options, tell_before)
     result = run_planned(
         planned,
         settings,
-        _request(asked, run_options, {}),
-        sheet=asked.sheet,
+        _request(request, run_options, {}),
+        sheet=request.sheet,
         watch=run_options.watched(),
         figures=None
         if seconds is None
@@ -79,8 +79,8 @@ def once(asked: AskedRun, run_options: RunOptions) -> int:
     return run_summary.tell(result, run_options, require_valid=run_options.require_valid)
 
 
-def _on_hosts(on: GivenHosts, asked: AskedRun, run_options: RunOptions, probe_s: float | None) -> Result:
-    if asked.dry_run:
+def _on_hosts(on: GivenHosts, asked_run: AskedRun, run_options: RunOptions, probe_s: float | None) -> Result:
+    if asked_run.dry_run:
         raise InputError(
             say("hosts.probing.dry_run"),
             where=Where(COMMAND_LINE, option="--dry-run"),
@@ -92,13 +92,13 @@ def _on_hosts(on: GivenHosts, asked: AskedRun, run_options: RunOptions, probe_s:
             # Each host resolves the job for itself: what it writes is not known here.
             console.say(say("hosts.probing.bounds", most_s=probe_s))
 
-    request = _request(asked, run_options, on.document())
+    request = _request(asked_run, run_options, on.document())
     return run_job_on_hosts(
         on,
-        asked.workload,
-        asked.changes,
-        _how(asked, run_options, tell_before),
-        run_request(asked.workload, (), request, asked.sheet, run_options.watched()),
+        asked_run.workload,
+        asked_run.changes,
+        _how(asked_run, run_options, tell_before),
+        run_request(asked_run.workload, (), request, asked_run.sheet, run_options.watched()),
         probe_s=probe_s,
         see_probe=lambda: run_summary.live(wanted=run_options.progress),
     )
@@ -128,9 +128,9 @@ class _ToldBefore:
             self._shown.finish()
 
 
-def _how(asked: AskedRun, run_options: RunOptions, tell_before: Callable[[], None]) -> HowRun:
+def _how(request: AskedRun, run_options: RunOptions, tell_before: Callable[[], None]) -> HowRun:
     return HowRun(
-        run_options.directory(asked.workload.name),
+        run_options.directory(request.workload.name),
         consent(run_options.i_accept_data_loss),
         calibration=run_options.calibration,
         progress=_ToldBefore(tell_before, run_summary.live(wanted=run_options.progress)),
@@ -139,11 +139,11 @@ def _how(asked: AskedRun, run_options: RunOptions, tell_before: Callable[[], Non
     )
 
 
-def _request(asked: AskedRun, run_options: RunOptions, more: dict[str, Any]) -> dict[str, Any]:
+def _request(request: AskedRun, run_options: RunOptions, more: dict[str, Any]) -> dict[str, Any]:
     run_arguments = {
-        "probe": asked.probe,
+        "probe": request.probe,
         "i_accept_data_loss": list(run_options.i_accept_data_loss),
         "json": run_options.json,
         "watch": list(run_options.watch),
     }
-    return request_of("run", asked.options | run_arguments | more)
+    return request_of("run", request.options | run_arguments | more)

@@ -68,10 +68,10 @@ def dry_runs(prepared: PreparedStudy, seconds: float, *, as_json: bool) -> int:
     return 0
 
 
-def _write(told: dict[str, Any]) -> None:
+def _write(document: dict[str, Any]) -> None:
     out = sys.stdout
-    for row in told["probes"]:
+    for row in document["probes"]:
         written = units.size(row["most_written_bytes"]) if row["most_written_bytes"] else "nothing"
         out.write(f"  {row['name']:12} {row['seconds']:5.1f} s  writes {written:>10}  {row['asks']}\n")
-    for row in told["left_out"]:
+    for row in document["left_out"]:
         out.write(f"  {row['name']:12} not here: {row['why']}\n")

@@ -200,11 +200,11 @@ def _report(path: Path, run_options: RunOptions, files: list[Path]) -> int:
     return exitcodes.DONE
 
 
-def _print(found: Experiment, *, json: bool) -> None:
-    if not found.has_figures:
+def _print(done: Experiment, *, json: bool) -> None:
+    if not done.has_figures:
         console.say("no run completed: there is nothing to report")
     elif json:
-        sys.stdout.write(json_format.dumps(found.document(), indent=2) + "\n")
+        sys.stdout.write(json_format.dumps(done.document(), indent=2) + "\n")
     else:
-        found.print(console.data())
+        done.print(console.data())
     sys.stdout.flush()

@@ -43,11 +43,11 @@ def command_lines(
     return lines
 
 
-def _line(found: Sequence[Section], wanted: Collection[str]) -> str:
+def _line(sections: Sequence[Section], wanted: Collection[str]) -> str:
     words = ["fio"]
     late: list[Entry] = []
     jobs = 0
-    for section in found:
+    for section in sections:
         if section.is_default:
             # On a command line what stands behind a --name belongs to that job: defaults that
             # come after a job are given to each job they are for.

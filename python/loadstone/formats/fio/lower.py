@@ -116,25 +116,27 @@ def lowered(
     return lowering
 
 
-def _direction(made: Lowering) -> str:
-    rw = str(made.known("mix.rw", "read"))
+def _direction(lowering: Lowering) -> str:
+    rw = str(lowering.known("mix.rw", "read"))
     random = rw.startswith("rand")
-    number = made.fields.pop("addresses.rw_number", None)
-    if "mix.rw" in made.fields:
-        made.fields["addresses.stride_bytes"] = 0 if random else number or 0
-        made.fields["addresses.run_length"] = (number or 1) if random else 1
-        made.set_at["addresses.stride_bytes"] = made.set_at["addresses.run_length"] = made.set_at["mix.rw"]
-    if "mix.read_percent" in made.fields and rw not in _MIXED:
-        made.note("info", "mix.read_percent", f"rwmixread has no effect with rw={rw}")
+    number = lowering.fields.pop("addresses.rw_number", None)
+    if "mix.rw" in lowering.fields:
+        lowering.fields["addresses.stride_bytes"] = 0 if random else number or 0
+        lowering.fields["addresses.run_length"] = (number or 1) if random else 1
+        lowering.set_at["addresses.stride_bytes"] = lowering.set_at["addresses.run_length"] = lowering.set_at[
+            "mix.rw"
+        ]
+    if "mix.read_percent" in lowering.fields and rw not in _MIXED:
+        lowering.note("info", "mix.read_percent", f"rwmixread has no effect with rw={rw}")
     return rw
 
 
-def _sizes(made: Lowering, rw: str) -> None:
+def _sizes(lowering: Lowering, rw: str) -> None:
     """Of each direction a split goes before a range, and a range before a fixed size."""
-    size_options = {name: made.fields.pop(f"sizes.{name}", _NONE) for name in _SIZES}
-    by_order = bool(made.fields.pop("sizes.bs_is_seq_rand", False))
+    size_options = {name: lowering.fields.pop(f"sizes.{name}", _NONE) for name in _SIZES}
+    by_order = bool(lowering.fields.pop("sizes.bs_is_seq_rand", False))
     options = [name for name in _SIZES if any(size_options[name])]
-    before = made.base.blocks if made.base else None
+    before = lowering.base.blocks if lowering.base else None
     if not options and not by_order and before:
         return
     standing = before.sizes.bs if before else fixed(DEFAULT_BLOCK_BYTES)
@@ -144,95 +146,97 @@ def _sizes(made: Lowering, rw: str) -> None:
     ]
     if by_order:
         sizes = [sizes[1] if rw.startswith("rand") else sizes[0]] * 3
-        if any(share not in (None, 100) for share in made.known("addresses.percentage_random", _NONE)):
+        if any(share not in (None, 100) for share in lowering.known("addresses.percentage_random", _NONE)):
             raise make_error(
-                RefusedError, "formats_fio.lower.bs_is_seq_rand", where=made.set_at["sizes.bs_is_seq_rand"]
+                RefusedError,
+                "formats_fio.lower.bs_is_seq_rand",
+                where=lowering.set_at["sizes.bs_is_seq_rand"],
             )
     for at, better in enumerate(options):
         for worse in options[at + 1 :]:
-            if made.set_at[f"sizes.{better}"] != made.set_at[f"sizes.{worse}"]:
-                made.note(
+            if lowering.set_at[f"sizes.{better}"] != lowering.set_at[f"sizes.{worse}"]:
+                lowering.note(
                     "trap", f"sizes.{worse}", f"{worse} has no effect where {better} is given, as in fio"
                 )
-    made.fields["sizes.bs"] = tuple(sizes)
-    made.fields["outputs.bs_is_seq_rand"] = by_order
+    lowering.fields["sizes.bs"] = tuple(sizes)
+    lowering.fields["outputs.bs_is_seq_rand"] = by_order
     if options:
-        made.set_at["sizes.bs"] = made.set_at[f"sizes.{options[0]}"]
+        lowering.set_at["sizes.bs"] = lowering.set_at[f"sizes.{options[0]}"]
 
 
-def _addresses(made: Lowering) -> None:
-    made.fields.pop("addresses.softrandommap", None)
-    order = made.fields.pop("addresses.rw_sequencer", None)
+def _addresses(lowering: Lowering) -> None:
+    lowering.fields.pop("addresses.softrandommap", None)
+    order = lowering.fields.pop("addresses.rw_sequencer", None)
     if order is not None:
-        made.fields["addresses.run_identical"] = order == "identical"
-    shares = made.fields.get("addresses.percentage_random")
+        lowering.fields["addresses.run_identical"] = order == "identical"
+    shares = lowering.fields.get("addresses.percentage_random")
     if shares is not None:
-        made.fields["addresses.percentage_random"] = tuple(
+        lowering.fields["addresses.percentage_random"] = tuple(
             100.0 if share is None else float(share) for share in shares
         )
 
 
-def _aging(made: Lowering, rw: str) -> None:
+def _aging(lowering: Lowering, rw: str) -> None:
     """Let writes age what they write, as far as fio does it."""
-    names = [name for name in made.fields if name.startswith(_AGING)]
-    aging_options = {name.removeprefix(_AGING): made.fields.pop(name) for name in names}
-    standing: tuple[Distribution, ...] = made.known("addresses.random_distribution", (UNIFORM,) * 3)
+    names = [name for name in lowering.fields if name.startswith(_AGING)]
+    aging_options = {name.removeprefix(_AGING): lowering.fields.pop(name) for name in names}
+    standing: tuple[Distribution, ...] = lowering.known("addresses.random_distribution", (UNIFORM,) * 3)
     before = standing[1].aging
     if not aging_options.pop("asked", before is not None):
         if before is not None:
-            made.fields["addresses.random_distribution"] = (UNIFORM,) * 3
+            lowering.fields["addresses.random_distribution"] = (UNIFORM,) * 3
         for name in aging_options:
-            made.note("info", f"{_AGING}{name}", "has no effect without sprandom=1")
+            lowering.note("info", f"{_AGING}{name}", "has no effect without sprandom=1")
         return
-    where = made.at(f"{_AGING}asked")
+    where = lowering.at(f"{_AGING}asked")
     other = next(
-        (name for name, wanted in _NOT_AGED.items() if made.fields.get(name, wanted) != wanted), None
+        (name for name, wanted in _NOT_AGED.items() if lowering.fields.get(name, wanted) != wanted), None
     )
     if rw != "randwrite" or other is not None or any(one.kind not in ("random", "aged") for one in standing):
         raise make_error(InputError, "formats_fio.lower.sprandom", where=where)
     aged = Distribution(kind="aged", aging=(before or Aging()).model_copy(update=aging_options))
-    made.fields["addresses.random_distribution"] = (UNIFORM, aged, UNIFORM)
-    made.set_at["addresses.random_distribution"] = where
+    lowering.fields["addresses.random_distribution"] = (UNIFORM, aged, UNIFORM)
+    lowering.set_at["addresses.random_distribution"] = where
 
 
-def _seeds(made: Lowering) -> None:
+def _seeds(lowering: Lowering) -> None:
     """Let a sequence repeat unless one of two options says that it does not."""
-    options = [name for name in ("seeds.randrepeat", "seeds.allrandrepeat") if name in made.fields]
+    options = [name for name in ("seeds.randrepeat", "seeds.allrandrepeat") if name in lowering.fields]
     if options:
-        against = [name for name in options if made.fields[name] is False]
-        made.set_at["seeds.repeatable"] = made.set_at[(against or options)[0]]
-        made.fields["seeds.repeatable"] = not against
+        against = [name for name in options if lowering.fields[name] is False]
+        lowering.set_at["seeds.repeatable"] = lowering.set_at[(against or options)[0]]
+        lowering.fields["seeds.repeatable"] = not against
     for name in options:
-        del made.fields[name]
+        del lowering.fields[name]
 
 
-def _recording(made: Lowering) -> None:
+def _recording(lowering: Lowering) -> None:
     """Say how finely I/Os have to be recorded for the logs that are asked for."""
-    for name in [name for name in made.fields if name.partition(".")[0] in _RECORD]:
-        made.move(name, f"outputs.{name}")
-    made.move("description", "outputs.description")
-    made.move("process.thread", "outputs.thread")
+    for name in [name for name in lowering.fields if name.partition(".")[0] in _RECORD]:
+        lowering.move(name, f"outputs.{name}")
+    lowering.move("description", "outputs.description")
+    lowering.move("process.thread", "outputs.thread")
     own = {
         name.removeprefix("outputs.logs."): value
-        for name, value in made.fields.items()
+        for name, value in lowering.fields.items()
         if name.startswith("outputs.logs.")
     }
     if own:
         logs = LogRequests(**own)
-        made.fields["recording.every_io"] = logs.every_io
-        made.fields["recording.windows_msec"] = logs.windows_msec
+        lowering.fields["recording.every_io"] = logs.every_io
+        lowering.fields["recording.windows_msec"] = logs.windows_msec
 
 
-def _engine(made: Lowering) -> None:
+def _engine(lowering: Lowering) -> None:
     """Take fio's default, unless the depth shows that it cannot have been meant."""
-    if made.known("engine.ioengine", None) is not None:
+    if lowering.known("engine.ioengine", None) is not None:
         return
-    if made.strict:
-        made.fields["engine.ioengine"] = DEFAULT_ENGINE
+    if lowering.strict:
+        lowering.fields["engine.ioengine"] = DEFAULT_ENGINE
         return
-    iodepth = made.known("engine.iodepth", None) or 1
-    if iodepth > 1 or any(made.known(f"engine.{name}", None) for name in _OF_A_RING):
-        made.note(
+    iodepth = lowering.known("engine.iodepth", None) or 1
+    if iodepth > 1 or any(lowering.known(f"engine.{name}", None) for name in _OF_A_RING):
+        lowering.note(
             "trap",
             "engine.iodepth",
             f"iodepth={iodepth} without ioengine: runs on io_uring; "
@@ -240,30 +244,30 @@ def _engine(made: Lowering) -> None:
         )
 
 
-def _batch(made: Lowering) -> None:
+def _batch(lowering: Lowering) -> None:
     """Fill in sizes of batches when one is asked for; without any fio submits one I/O at a time."""
     batch_sizes = {
-        name: made.fields.pop(f"engine.{option}", None)
+        name: lowering.fields.pop(f"engine.{option}", None)
         for name, option in _BATCH.items()
-        if f"engine.{option}" in made.fields
+        if f"engine.{option}" in lowering.fields
     }
-    before = None if made.base is None else made.base.engine.batch
-    depth, engine = made.known("engine.iodepth", None) or 1, made.known("engine.ioengine", None)
-    if made.base is None and "submit" not in batch_sizes and depth > 1 and engine in _BATCHING:
+    before = None if lowering.base is None else lowering.base.engine.batch
+    depth, engine = lowering.known("engine.iodepth", None) or 1, lowering.known("engine.ioengine", None)
+    if lowering.base is None and "submit" not in batch_sizes and depth > 1 and engine in _BATCHING:
         text = "iodepth_batch is not set: several I/Os go at once, of sequential direct ones two (fio: one)"
-        made.note("info", "engine.iodepth", text)
+        lowering.note("info", "engine.iodepth", text)
     if batch_sizes:
         standing = BatchSizes(submit=1, complete_min=1, complete_max=0) if before is None else before
-        made.fields["engine.batch"] = standing.model_copy(update=batch_sizes)
+        lowering.fields["engine.batch"] = standing.model_copy(update=batch_sizes)
 
 
-def _open_files(made: Lowering, rw: str) -> None:
+def _open_files(lowering: Lowering, rw: str) -> None:
     """Tell where a file is left that fio would never leave."""
-    most, service = made.fields.get("placement.openfiles"), made.fields.get("placement.file_service")
-    files = len(made.fields.get("placement.targets", ())) or made.fields.get("placement.nrfiles") or 1
+    most, service = lowering.fields.get("placement.openfiles"), lowering.fields.get("placement.file_service")
+    files = len(lowering.fields.get("placement.targets", ())) or lowering.fields.get("placement.nrfiles") or 1
     left = rw.startswith("rand") and (service is None or service.kind != "sequential")
-    if most is not None and most < files and left and made.fields.get("addresses.norandommap"):
-        made.note(
+    if most is not None and most < files and left and lowering.fields.get("addresses.norandommap"):
+        lowering.note(
             "trap",
             "placement.openfiles",
             "a file is left after as many bytes as it has; fio never leaves one with norandommap, and "
@@ -271,106 +275,108 @@ def _open_files(made: Lowering, rw: str) -> None:
         )
 
 
-def _zones(made: Lowering) -> None:
+def _zones(lowering: Lowering) -> None:
     """Leave zones out where fio does: "strided zone mode only really works with 1 file"."""
-    strided = made.fields.get("placement.zone_mode") == "strided"
-    if not strided or (made.fields.get("placement.openfiles") or 0) < 2:
+    strided = lowering.fields.get("placement.zone_mode") == "strided"
+    if not strided or (lowering.fields.get("placement.openfiles") or 0) < 2:
         return
-    made.note(
+    lowering.note(
         "trap", "placement.zone_mode", "zonemode=strided has no effect with openfiles above 1, as in fio"
     )
     for name in ("zone_mode", "zone_size_bytes", "zone_range_bytes", "zone_skip_bytes"):
-        made.fields.pop(f"placement.{name}", None)
+        lowering.fields.pop(f"placement.{name}", None)
 
 
-def _priorities(made: Lowering) -> None:
+def _priorities(lowering: Lowering) -> None:
     """Let I/Os with a priority of their own be real time unless a class is given."""
-    by_size = [share for shares in made.fields.get("priorities.by_size", ()) for share in shares]
-    if any(made.fields.get("priorities.percent", ())) or any(share["percent"] for share in by_size):
-        classes = made.fields.get("priorities.classes", (None, None))
-        made.fields["priorities.classes"] = tuple(one or _REAL_TIME for one in classes)
+    by_size = [share for shares in lowering.fields.get("priorities.by_size", ()) for share in shares]
+    if any(lowering.fields.get("priorities.percent", ())) or any(share["percent"] for share in by_size):
+        classes = lowering.fields.get("priorities.classes", (None, None))
+        lowering.fields["priorities.classes"] = tuple(one or _REAL_TIME for one in classes)
 
 
-def _payload(made: Lowering) -> None:
+def _payload(lowering: Lowering) -> None:
     """Make compressible and repeated content anew for each write, unless an option says that it is not."""
-    before = PayloadRequests() if made.base is None else made.base.payload
-    names = [name for name in made.fields if name.startswith(("payload.compress_", "payload.dedupe_"))]
+    before = PayloadRequests() if lowering.base is None else lowering.base.payload
+    names = [name for name in lowering.fields if name.startswith(("payload.compress_", "payload.dedupe_"))]
     if not names:
         return
-    options = {name.removeprefix("payload."): made.fields.pop(name) for name in names}
-    compress, repeat = _compressible(options, before), _repeated(made, options, before)
-    made.fields |= {"payload.compress": compress, "payload.repeat": repeat}
+    options = {name.removeprefix("payload."): lowering.fields.pop(name) for name in names}
+    compress, repeat = _compressible(options, before), _repeated(lowering, options, before)
+    lowering.fields |= {"payload.compress": compress, "payload.repeat": repeat}
     for part, name in (("compress", "compress_percent"), ("repeat", "dedupe_percent")):
-        made.set_at[f"payload.{part}"] = made.at(f"payload.{name}")
-    set_at = made.set_at if made.base is None else {**made.base.set_at, **made.set_at}
+        lowering.set_at[f"payload.{part}"] = lowering.at(f"payload.{name}")
+    set_at = lowering.set_at if lowering.base is None else {**lowering.base.set_at, **lowering.set_at}
     if "payload.refill_buffers" not in set_at:
-        made.fields["payload.refill_buffers"] = bool(compress or repeat)
+        lowering.fields["payload.refill_buffers"] = bool(compress or repeat)
 
 
-def _compressible(given: Mapping[str, Any], before: PayloadRequests) -> CompressibleContent | None:
+def _compressible(options: Mapping[str, Any], before: PayloadRequests) -> CompressibleContent | None:
     old = before.compress
-    percent = given.get("compress_percent", old.percent if old else 0)
-    chunk = given.get("compress_chunk_bytes") or (old.chunk_bytes if old else DEFAULT_CHUNK_BYTES)
+    percent = options.get("compress_percent", old.percent if old else 0)
+    chunk = options.get("compress_chunk_bytes") or (old.chunk_bytes if old else DEFAULT_CHUNK_BYTES)
     return CompressibleContent(percent=percent, chunk_bytes=chunk) if percent else None
 
 
-def _repeated(made: Lowering, given: Mapping[str, Any], before: PayloadRequests) -> RepeatedContent | None:
+def _repeated(
+    lowering: Lowering, options: Mapping[str, Any], before: PayloadRequests
+) -> RepeatedContent | None:
     """Take a share of the size for a working set that is not said how large."""
     old = before.repeat
-    percent = given.get("dedupe_percent", old.percent if old else 0)
+    percent = options.get("dedupe_percent", old.percent if old else 0)
     standing = old.set_percent if old else None
-    mode = given.get("dedupe_mode") or ("repeat" if standing is None else "working_set")
+    mode = options.get("dedupe_mode") or ("repeat" if standing is None else "working_set")
     if not percent or mode != "working_set":
         for name, needed in (
             ("dedupe_mode", "dedupe_percentage"),
             ("dedupe_set_percent", "dedupe_mode=working_set"),
             ("dedupe_global", "dedupe_mode=working_set"),
         ):
-            if given.get(name) not in (None, False, "repeat"):
+            if options.get(name) not in (None, False, "repeat"):
                 raise make_error(
                     RefusedError,
                     "formats_fio.lower.no_effect_without_other",
-                    where=made.at(f"payload.{name}"),
+                    where=lowering.at(f"payload.{name}"),
                     needed=needed,
                 )
         standing = None
     else:
-        standing = given.get("dedupe_set_percent", standing or DEFAULT_SET_PERCENT)
+        standing = options.get("dedupe_set_percent", standing or DEFAULT_SET_PERCENT)
     if not percent:
         return None
     return RepeatedContent(
         percent=percent,
         unit_bytes=old.unit_bytes if old else None,
         set_percent=standing,
-        set_is_shared=given.get("dedupe_global", old.set_is_shared if old else False),
+        set_is_shared=options.get("dedupe_global", old.set_is_shared if old else False),
     )
 
 
-def _verification(made: Lowering) -> None:
+def _verification(lowering: Lowering) -> None:
     """Let a pattern alone mean `verify=pattern`; fio's null engine verifies nothing."""
     method, pattern = "verification.verify", "verification.verify_pattern"
-    if made.fields.get(pattern) is not None and made.known(method, None) is None:
-        made.fields[method] = "pattern"
-        made.set_at[method] = made.at(pattern)
-    if not made.strict:
-        stamps.check(made)
+    if lowering.fields.get(pattern) is not None and lowering.known(method, None) is None:
+        lowering.fields[method] = "pattern"
+        lowering.set_at[method] = lowering.at(pattern)
+    if not lowering.strict:
+        stamps.check(lowering)
         return
-    made.fields["verification.by"] = "headers"
-    if made.fields.get("engine.ioengine") == "null" and made.fields.get(method) is not None:
-        made.note("trap", method, "the null engine keeps no data: nothing is verified, as in fio")
-        made.fields |= {method: None, pattern: None}
+    lowering.fields["verification.by"] = "headers"
+    if lowering.fields.get("engine.ioengine") == "null" and lowering.fields.get(method) is not None:
+        lowering.note("trap", method, "the null engine keeps no data: nothing is verified, as in fio")
+        lowering.fields |= {method: None, pattern: None}
 
 
-def _steady_state(made: Lowering) -> None:
+def _steady_state(lowering: Lowering) -> None:
     """Leave out a steady state that is never looked for."""
     rule, duration = "steady.rule", "steady.duration_ns"
-    has_rule = made.known(rule, None) is not None
-    if has_rule == bool(made.known(duration, None)):
+    has_rule = lowering.known(rule, None) is not None
+    if has_rule == bool(lowering.known(duration, None)):
         return
     name, missing = (rule, "ss_dur") if has_rule else (duration, "ss")
-    if not made.strict:
+    if not lowering.strict:
         raise make_error(
-            RefusedError, "formats_fio.lower.no_effect_without", where=made.at(name), missing=missing
+            RefusedError, "formats_fio.lower.no_effect_without", where=lowering.at(name), missing=missing
         )
-    made.note("trap", name, f"no steady state is looked for without {missing}, as in fio")
-    made.fields |= {rule: None, duration: None}
+    lowering.note("trap", name, f"no steady state is looked for without {missing}, as in fio")
+    lowering.fields |= {rule: None, duration: None}

@@ -35,27 +35,31 @@ _NOT_FOR_STAMPS: Final = {
 }
 
 
-def check(made: Lowering) -> None:
+def check(lowering: Lowering) -> None:
     """Say what options of headers change nothing. Raises RefusedError for what stamps cannot do."""
-    method = made.known(_METHOD, None)
+    method = lowering.known(_METHOD, None)
     if method is None:
         return
     hint = "run it with `loadstone fio`, which verifies by fio's headers"
     for field, option in _ONLY_HEADERS.items():
-        if made.known(field, None):
+        if lowering.known(field, None):
             raise make_error(
-                RefusedError, "formats_fio.stamps.no_effect", where=made.at(field), hint=hint, option=option
+                RefusedError,
+                "formats_fio.stamps.no_effect",
+                where=lowering.at(field),
+                hint=hint,
+                option=option,
             )
-    if made.known("verification.verify_pattern_offsets", None):
+    if lowering.known("verification.verify_pattern_offsets", None):
         raise make_error(
             RefusedError,
             "formats_fio.stamps.offset_pattern",
-            where=made.at("verification.verify_pattern"),
+            where=lowering.at("verification.verify_pattern"),
             hint=hint,
         )
     if method == "null":
-        raise make_error(RefusedError, "formats_fio.stamps.verify_null", where=made.at(_METHOD))
+        raise make_error(RefusedError, "formats_fio.stamps.verify_null", where=lowering.at(_METHOD))
     for field, why in _NOT_FOR_STAMPS.items():
-        if made.known(field, None) is not None and not {field, _METHOD}.isdisjoint(made.fields):
+        if lowering.known(field, None) is not None and not {field, _METHOD}.isdisjoint(lowering.fields):
             option = field.removeprefix("headers.").removesuffix("_bytes")
-            made.note("info", field, f"{option} changes nothing: {why}")
+            lowering.note("info", field, f"{option} changes nothing: {why}")

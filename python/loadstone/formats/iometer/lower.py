@@ -381,10 +381,10 @@ def _distinct(jobs: list[Job]) -> list[Job]:
     return [job.changed({"name": name}) for job, name in zip(jobs, names, strict=True)]
 
 
-def _named_apart(made: list[TestRun]) -> list[TestRun]:
+def _named_apart(test_runs: list[TestRun]) -> list[TestRun]:
     """Put numbers to runs of the same name: a worker may do a specification twice."""
-    names = _numbered([run.name for run in made])
-    return [replace(run, name=name) for run, name in zip(made, names, strict=True)]
+    names = _numbered([run.name for run in test_runs])
+    return [replace(run, name=name) for run, name in zip(test_runs, names, strict=True)]
 
 
 def _numbered(names: list[str]) -> list[str]:

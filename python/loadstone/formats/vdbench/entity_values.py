@@ -261,14 +261,14 @@ def start_and_count(parameter: Parameter) -> tuple[int, int]:
     return int(values[0]), int(values[1])
 
 
-def skew_shares(asked: Sequence[float | None], most_off: float, run: str, where: Where) -> list[float]:
+def skew_shares(shares: Sequence[float | None], most_off: float, run: str, where: Where) -> list[float]:
     """Return what `skew=` says, and an equal part of the rest for what has none, in percent.
 
     Where all are given they may be `most_off` percent off 100. Raises InputError where they do not add up.
     """
-    total = sum(skew or 0.0 for skew in asked)
-    free = sum(skew is None for skew in asked)
+    total = sum(skew or 0.0 for skew in shares)
+    free = sum(skew is None for skew in shares)
     if total > 100 + 0.001 or (total >= 100 if free else abs(total - 100) > most_off):
         raise make_error(InputError, "formats_vdbench.common.skew", where=where, run=run, total=f"{total:g}")
     rest = (100 - total) / free if free else 0.0
-    return [rest if skew is None else skew for skew in asked]
+    return [rest if skew is None else skew for skew in shares]

@@ -372,16 +372,16 @@ def _work(run: ParameterFileRun, work: FileWork, rate: float | None, note: Say) 
     }
 
 
-def _working_set(system: FileSystem, turn: Turn, made: TreeShape) -> int:
+def _working_set(system: FileSystem, turn: Turn, tree: TreeShape) -> int:
     looped = turn.number("wss")
     working_set_bytes = int(system.workingsetsize or 0) if looped is None else int(looped)
-    if working_set_bytes > made.expected_bytes and len(made.sizes) == 1 and not made.around:
+    if working_set_bytes > tree.expected_bytes and len(tree.sizes) == 1 and not tree.around:
         raise make_error(
             InputError,
             "formats_vdbench.files.working_set",
             where=system.at.get("workingsetsize", system.where),
             asked=shown(working_set_bytes),
-            expected=shown(made.expected_bytes),
+            expected=shown(tree.expected_bytes),
             system=system.name,
         )
     return working_set_bytes

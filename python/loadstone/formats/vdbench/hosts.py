@@ -241,12 +241,12 @@ def _hosts(file: ParameterFile, words: Sequence[str], where: Where) -> set[str]:
     return host_names
 
 
-def _check_luns(file: ParameterFile, found: set[str], mapping: Mapping[str, str]) -> None:
+def _check_luns(file: ParameterFile, luns: set[str], mapping: Mapping[str, str]) -> None:
     """Refuse that one path, which was a device of each of several hosts, becomes one device by mistake."""
     first_users: dict[str, tuple[Storage, set[str]]] = {}
     for storage in file.storages:
         its_hosts = _hosts(file, storage.hosts, storage.at.get("hosts", storage.where))
-        if storage.lun in mapping or storage.name in mapping or not its_hosts & found:
+        if storage.lun in mapping or storage.name in mapping or not its_hosts & luns:
             continue
         other, other_hosts = first_users.setdefault(storage.lun, (storage, its_hosts))
         if not its_hosts & other_hosts:

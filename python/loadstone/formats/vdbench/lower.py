@@ -57,26 +57,28 @@ class _Lowering:
             self.notes.append(note)
 
 
-def lower(file: ParameterFile, run: ParameterFileRun, given: Given | None = None) -> Workload:
+def lower(file: ParameterFile, run: ParameterFileRun, overrides: Given | None = None) -> Workload:
     """Return the Workload of a run.
 
     Raises RefusedError, with file, line and keyword, for what is understood and not done.
     """
-    given = given or Given()
+    overrides = overrides or Given()
     making = _Lowering(file, run, list(file.notes))
     if run.file_works:
-        jobs = file_jobs(file, run, given.rate_iops, making.note)
+        jobs = file_jobs(file, run, overrides.rate_iops, making.note)
     else:
         jobs = []
-        for work, its_pace in zip(run.works, paces(run, given.rate_iops, given.observed), strict=True):
+        for work, its_pace in zip(
+            run.works, paces(run, overrides.rate_iops, overrides.observed), strict=True
+        ):
             jobs += _jobs(making, work, its_pace)
         jobs = _bounded(making, jobs)
-    jobs = hosts.placed(file, run, _commands(making, jobs, given), making.note)
+    jobs = hosts.placed(file, run, _commands(making, jobs, overrides), making.note)
     return Workload(
         name=run.title,
         jobs=tuple(jobs),
         notes=tuple(making.notes),
-        global_options={**facts(run, given.rate_iops), **_data(file, run)},
+        global_options={**facts(run, overrides.rate_iops), **_data(file, run)},
         hand_over=file.general.verified_at is not None,
         sources=file.sources,
     )
@@ -436,7 +438,7 @@ def _limited(making: _Lowering, jobs: Sequence[Job], limit: MaxData) -> list[Job
     return limited_jobs
 
 
-def _commands(making: _Lowering, jobs: list[Job], given: Given) -> list[Job]:
+def _commands(making: _Lowering, jobs: list[Job], overrides: Given) -> list[Job]:
     """Put the commands of a run before and after it, where they are permitted."""
     definition = making.run.definition
     update: dict[str, Any] = {}
@@ -445,7 +447,7 @@ def _commands(making: _Lowering, jobs: list[Job], given: Given) -> list[Job]:
         if command is None:
             continue
         where = definition.at[word]
-        if not given.allow_exec:
+        if not overrides.allow_exec:
             raise make_error(
                 RefusedError, "formats_vdbench.lower.command", where=where, word=word, command=f"{command!r}"
             )
@@ -456,9 +458,9 @@ def _commands(making: _Lowering, jobs: list[Job], given: Given) -> list[Job]:
     return [jobs[0].changed(update), *jobs[1:]] if update else jobs
 
 
-def _own(work: Work, asked: _Asked, threads: int) -> dict[str, str]:
+def _own(work: Work, targets: _Asked, threads: int) -> dict[str, str]:
     """Return what reports in vdbench's shape say about a workload on an SD."""
-    sizes, seek, reads, hits = asked
+    sizes, seek, reads, hits = targets
     return {
         "wd": work.workload.name,
         "sd": work.storage.name,

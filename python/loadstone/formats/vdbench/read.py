@@ -369,9 +369,9 @@ def _run(label: str, where: Where, draft: Draft) -> RunDefinition:
     return RunDefinition(label, where, draft.at, maxdata=limits, **_fields(draft))
 
 
-def _once(kind: str, found: Sequence[tuple[str, Where, Draft]]) -> None:
+def _once(kind: str, drafts: Sequence[tuple[str, Where, Draft]]) -> None:
     labels: set[str] = set()
-    for label, where, _ in found:
+    for label, where, _ in drafts:
         if label in labels:
             raise make_error(InputError, "formats_vdbench.read.twice", where=where, found=kind, label=label)
         labels.add(label)

@@ -121,10 +121,10 @@ def seconds(parameter: Parameter) -> int:
     return int(duration.value)
 
 
-def _one(parameter: Parameter, found: Sequence[Number]) -> Number:
-    if len(found) != 1:
-        raise parameter.error(f"found {len(found)} values, expected one")
-    return found[0]
+def _one(parameter: Parameter, amounts: Sequence[Number]) -> Number:
+    if len(amounts) != 1:
+        raise parameter.error(f"found {len(amounts)} values, expected one")
+    return amounts[0]
 
 
 def whole(parameter: Parameter, *, least: int = 0, most: int = 2**31 - 1) -> int:

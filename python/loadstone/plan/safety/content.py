@@ -264,10 +264,10 @@ class _Look:
             content = kind(block[at : at + ALIGN_BYTES].rstrip(b"\0"))
             self._found(offset + at, f"it holds {content} at offset {offset + at}")
 
-    def _found(self, offset: int, told: str) -> None:
+    def _found(self, offset: int, text: str) -> None:
         with self._lock:
             if self._held is None or offset < self._held[0]:
-                self._held = (offset, told)
+                self._held = (offset, text)
 
     def _told(self, share: float) -> None:
         self._share = share

@@ -390,8 +390,8 @@ def _telling(consent: Consent, path: str) -> Callable[[float], None] | None:
 def _examine_tree(name: str, anchor: Path, host: Snapshot, consent: Consent) -> TargetFinding:
     """Look at a tree that would be changed: one that nobody marked may hold anything."""
 
-    def named(told: Sequence[str]) -> list[str]:
-        return [one.replace(str(anchor), name) for one in told]
+    def named(names: Sequence[str]) -> list[str]:
+        return [one.replace(str(anchor), name) for one in names]
 
     try:
         tree = look_below(anchor)

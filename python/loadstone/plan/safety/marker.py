@@ -116,10 +116,10 @@ def read(path: Path | int) -> Mark | None:
     return parsed(attribute)
 
 
-def parsed(told: bytes) -> Mark:
+def parsed(content: bytes) -> Mark:
     """Return what an attribute says; anybody may have written it."""
     try:
-        written = _WRITTEN.validate_json(told, strict=True)
+        written = _WRITTEN.validate_json(content, strict=True)
     except ValueError:
         return Mark("unreadable")
     return Mark("writing" if written.seal is None else "sealed", written.laid_out, written.seal)

@@ -168,13 +168,13 @@ def seal_again(path: str, before_ns: int | None) -> None:
             tree_mark.seal(anchor)
 
 
-def _claimed(target: Target, made: dict[str, Identity], *, own: bool, written: bool) -> Target:
+def _claimed(target: Target, identities: dict[str, Identity], *, own: bool, written: bool) -> Target:
     if target.create and target.identity is None:
         # Nothing was there when it was looked at: what is there by now, and we did not make, is somebody's.
         real = os.path.realpath(target.path)
-        if real not in made:
-            made[real] = _created(target)
-        return target.model_copy(update={"identity": made[real]})
+        if real not in identities:
+            identities[real] = _created(target)
+        return target.model_copy(update={"identity": identities[real]})
     if not written:
         return target
     descriptor = _opened(target)
@@ -220,13 +220,15 @@ def _is(target: Target, descriptor: int) -> bool:
     )
 
 
-def _claimed_tree(target: Target, tree: Tree, made: dict[str, Identity], *, own: bool, marks: bool) -> Target:
+def _claimed_tree(
+    target: Target, tree: Tree, identities: dict[str, Identity], *, own: bool, marks: bool
+) -> Target:
     """Make an anchor that is missing, and mark the tree that will be changed there."""
     if target.create and target.identity is None:
         real = os.path.realpath(target.path)
-        if real not in made:
-            made[real] = _made_anchor(target)
-        target = target.model_copy(update={"identity": made[real]})
+        if real not in identities:
+            identities[real] = _made_anchor(target)
+        target = target.model_copy(update={"identity": identities[real]})
     with held(target.path) as anchor:
         if anchor is None:
             return target  # The engine says why.

@@ -107,7 +107,7 @@ def _raise(error: OSError) -> None:
 
 
 def _judge(
-    found: Walked, path: str, status: os.stat_result, *, is_directory: bool, sealed_ns: int | None
+    walked: Walked, path: str, status: os.stat_result, *, is_directory: bool, sealed_ns: int | None
 ) -> None:
     """Judge one file of a tree, or what stands where a directory should."""
     unfit = None
@@ -117,10 +117,10 @@ def _judge(
         unfit = f"is not {'a directory' if is_directory else 'a regular file'} of this file system"
     elif status.st_nlink != 1:
         unfit = "has several names (hard links): a write would change them all"
-    if unfit is not None and not found.unfit:
-        found.unfit.append(f"{path} {unfit}; move it away")
-    if sealed_ns is not None and found.changed is None and status.st_ctime_ns > sealed_ns:
-        found.changed = _came(path)
+    if unfit is not None and not walked.unfit:
+        walked.unfit.append(f"{path} {unfit}; move it away")
+    if sealed_ns is not None and walked.changed is None and status.st_ctime_ns > sealed_ns:
+        walked.changed = _came(path)
 
 
 def begin(anchor: Path, structure: Structure, first_file: int, *, shared: bool = False) -> None:
@@ -167,12 +167,12 @@ def leave(anchor: Path, foreign: str) -> None:
     _write(descriptor, {**asdict(read_mark(anchor / MARK)), "foreign": foreign})
 
 
-def _write(descriptor: int, told: dict[str, Any], mtime_ns: int | None = None) -> None:
+def _write(descriptor: int, document: dict[str, Any], mtime_ns: int | None = None) -> None:
     """Write a mark and close it."""
     with os.fdopen(descriptor, "w") as file:
         file.seek(0)
         file.truncate()
-        file.write(json.dumps(told, indent=2) + "\n")
+        file.write(json.dumps(document, indent=2) + "\n")
         file.flush()
         if mtime_ns is not None:
             os.utime(descriptor, ns=(mtime_ns, mtime_ns))

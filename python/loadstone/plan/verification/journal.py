@@ -25,22 +25,22 @@ LARGEST_READ_BYTES: Final = 128 << 10
 READ_DEPTH: Final = 16
 
 
-def keep(asked: plan.Plan) -> tuple[plan.Plan, str]:
+def keep(run_plan: plan.Plan) -> tuple[plan.Plan, str]:
     """Return the Plan with a journal, and what that promises.
 
     Raises InputError when nothing is verified that a journal could tell of, or when jobs verify
     in blocks of different sizes.
     """
-    writers = _writers(asked)
+    writers = _writers(run_plan)
     if not writers:
         raise make_error(InputError, "plan.journal.empty")
     sizes = {stream.verify.block_bytes for stream in writers if stream.verify is not None}
     if len(sizes) > 1:
         size_list = ", ".join(str(size) for size in sorted(sizes))
         raise make_error(InputError, "plan.journal.sizes", sizes=size_list)
-    durable, text = _durable(asked, writers)
+    durable, text = _durable(run_plan, writers)
     journal = plan.Journal(durable=durable, limit_bytes=LIMIT_BYTES)
-    return asked.model_copy(update={"journal": journal}), text
+    return run_plan.model_copy(update={"journal": journal}), text
 
 
 def read_back(written: plan.Plan, journal: Path) -> plan.Plan:
@@ -111,19 +111,19 @@ def _place(use: plan.FileUse) -> tuple[int, int, int]:
     return use.target, use.offset_bytes, use.length_bytes
 
 
-def _writers(asked: plan.Plan) -> list[plan.Stream]:
+def _writers(run_plan: plan.Plan) -> list[plan.Stream]:
     return [
         stream
-        for stream in asked.streams
+        for stream in run_plan.streams
         if stream.verify is not None
         and stream.verify.expect is plan.VerifyExpect.TABLE
         and stream.pattern.write_percent
     ]
 
 
-def _durable(asked: plan.Plan, writers: list[plan.Stream]) -> tuple[plan.Durable, str]:
+def _durable(run_plan: plan.Plan, writers: list[plan.Stream]) -> tuple[plan.Durable, str]:
     """Tell from how the jobs write when their writes must be there."""
-    used = [asked.targets[use.target] for stream in writers for use in stream.files]
+    used = [run_plan.targets[use.target] for stream in writers for use in stream.files]
     if all(target.sync is not plan.OpenSync.NONE for target in used):
         return plan.Durable.ACKNOWLEDGED, "every write is synchronous: what was acknowledged must be there"
     flush = [stream.flush for stream in writers]

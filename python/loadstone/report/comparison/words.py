@@ -305,17 +305,17 @@ def _operated(one: OperatingPoint) -> str:
     return description if one.certain else f"{description} (not sure)"
 
 
-def gate(found: Gate, known: Sequence[Power]) -> list[str]:
+def gate(judged: Gate, known: Sequence[Power]) -> list[str]:
     """Say what the gate decided, and what it could have seen."""
-    outcome = found.outcome.replace("_", " ")
-    lines = [f"gate: {outcome}" + (f": {found.why[0]}" if found.why else "")]
-    lines += [f"gate: {one}" for one in found.why[1:MAX_WHY]]
-    if len(found.why) > MAX_WHY:
-        lines.append(f"gate: and {len(found.why) - MAX_WHY} more, all of them in --json")
+    outcome = judged.outcome.replace("_", " ")
+    lines = [f"gate: {outcome}" + (f": {judged.why[0]}" if judged.why else "")]
+    lines += [f"gate: {one}" for one in judged.why[1:MAX_WHY]]
+    if len(judged.why) > MAX_WHY:
+        lines.append(f"gate: and {len(judged.why) - MAX_WHY} more, all of them in --json")
     weakest = min(known, key=lambda one: one.power, default=None)
     if weakest is not None:
         lines.append(
-            f"power: a regression of {found.detect * 100:.3g} % would be found in "
+            f"power: a regression of {judged.detect * 100:.3g} % would be found in "
             f"{math.floor(weakest.power * 100):.0f} of 100 cases or more; least sure: {weakest.pattern}, "
             f"{weakest.metric}"
         )

@@ -255,12 +255,12 @@ def choice(effects: Effects, one: Recommendation) -> str:
     return f"{recommendation}."
 
 
-def _no_choice(effects: Effects, one: Recommendation, found: Sequence[LevelEffect]) -> str:
+def _no_choice(effects: Effects, one: Recommendation, level_effects: Sequence[LevelEffect]) -> str:
     """Say that nothing was told apart, and how many more repeats would tell a difference that matters."""
     margin = percent(effects.margin)
-    if found and all(each.judgement == "alike" for each in found):
+    if level_effects and all(each.judgement == "alike" for each in level_effects):
         return f"any of the {len(one.as_good)} combinations: no level makes a difference above {margin}."
-    undecided = [each.more_repeats for each in found if each.judgement == "open"]
+    undecided = [each.more_repeats for each in level_effects if each.judgement == "open"]
     known = [number for number in undecided if number is not None]
     clause = f"no choice: {len(one.as_good)} combinations are not told apart"
     if not undecided:

@@ -51,12 +51,12 @@ def text(report: Report) -> str:
     return "".join(parts)
 
 
-def idleness(found: Idleness) -> str:
+def idleness(idle_times: Idleness) -> str:
     """Lay out how idle the CPUs were."""
-    rows = ["CPU idleness:", f"  system: {found.system:3.2f}%"]
-    if found.each is not None:
-        rows.append("  percpu: " + ", ".join(f"{share:3.2f}%" for share in found.each))
-    return "".join(row + "\n" for row in rows) + unit_work(found.unit_mean_us, found.unit_stdev_us)
+    rows = ["CPU idleness:", f"  system: {idle_times.system:3.2f}%"]
+    if idle_times.each is not None:
+        rows.append("  percpu: " + ", ".join(f"{share:3.2f}%" for share in idle_times.each))
+    return "".join(row + "\n" for row in rows) + unit_work(idle_times.unit_mean_us, idle_times.unit_stdev_us)
 
 
 def unit_work(mean_us: float, stdev_us: float) -> str:

@@ -147,15 +147,15 @@ def _believe(verdict: Verdict) -> str:
     return f"{headline(verdict)} ({sure})" if sure else headline(verdict)
 
 
-def terminal(found: RunAnswer, console: Console) -> None:
+def terminal(run_answer: RunAnswer, console: Console) -> None:
     """Print the answer as the last lines of a run: a line for each phase, and what they are worth."""
-    for line in _lines(found):
+    for line in _lines(run_answer):
         console.print(line)
 
 
-def _lines(found: RunAnswer) -> Iterator[Text]:
-    several = len(found.phases) > 1
-    for phase in found.phases[:MAX_PHASES]:
+def _lines(run_answer: RunAnswer) -> Iterator[Text]:
+    several = len(run_answer.phases) > 1
+    for phase in run_answer.phases[:MAX_PHASES]:
         line = Text(f"{phase.name}: " if several else "")
         line.append(f"{phase.number}{units.THIN}{phase.unit}", "bold")
         line.append("".join(f" · {one}" for one in phase.details))
@@ -163,7 +163,7 @@ def _lines(found: RunAnswer) -> Iterator[Text]:
             line.append(" · ")
             line.append(phase.believe, STYLES[phase.kind or "cannot_tell"])
         yield line
-    if len(found.phases) > MAX_PHASES:
-        yield Text(f"and {len(found.phases) - MAX_PHASES} more phases", "dim")
-    if not several and found.phases and found.believe is not None:
-        yield Text(found.believe, STYLES[found.kind or "cannot_tell"])
+    if len(run_answer.phases) > MAX_PHASES:
+        yield Text(f"and {len(run_answer.phases) - MAX_PHASES} more phases", "dim")
+    if not several and run_answer.phases and run_answer.believe is not None:
+        yield Text(run_answer.believe, STYLES[run_answer.kind or "cannot_tell"])

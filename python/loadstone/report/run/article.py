@@ -88,15 +88,15 @@ def article(summary: Summary, audited: Audited | None = None) -> Article:
     )
 
 
-def _answer(found: RunAnswer) -> list[Block]:
-    if not found.phases:
+def _answer(run_answer: RunAnswer) -> list[Block]:
+    if not run_answer.phases:
         return [Paragraph(page.NOTHING, "answer")]
-    lines = [_phase(one, several=len(found.phases) > 1) for one in found.phases]
+    lines = [_phase(one, several=len(run_answer.phases) > 1) for one in run_answer.phases]
     blocks: list[Block] = (
         [Paragraph(line, "answer") for line in lines[:1]] if len(lines) == 1 else [Bullets(lines)]
     )
-    if found.believe is not None:
-        blocks.append(Verdicts([VerdictLine(found.believe, found.kind or "", found.why)]))
+    if run_answer.believe is not None:
+        blocks.append(Verdicts([VerdictLine(run_answer.believe, run_answer.kind or "", run_answer.why)]))
     return blocks
 
 

@@ -81,9 +81,9 @@ def path(paths: Paths, limited_by: str | None = None, title: str = TITLE) -> Spe
     }
 
 
-def _rows(found: Sequence[tuple[str, DiagramLayer]]) -> list[Spec]:
+def _rows(layers: Sequence[tuple[str, DiagramLayer]]) -> list[Spec]:
     rows: list[Spec] = []
-    for kind, member in found:
+    for kind, member in layers:
         name = f"{kind} {member.name}" if kind != KINDS["file"] else member.name
         # The end of a long path tells more than its beginning.
         name = name if len(name) <= MAX_NAME else f"…{name[1 - MAX_NAME :]}"

@@ -32,51 +32,53 @@ MAX_JOBS: Final = 16
 STYLES: Final = {"complete": "green", "interrupted": "yellow", "partial": "yellow", "failed": "red"}
 
 
-def summary(made: Summary, console: Console) -> None:
+def summary(run_summary: Summary, console: Console) -> None:
     """Print what a run measured: jobs, total, CPU per I/O, notes and problems."""
     head = Text.assemble(
-        (made.status, STYLES.get(made.status, "")),
-        f" after {units.seconds(made.duration_s)}" if made.duration_s else " before the load began",
-        f" · {_many(len(made.measurement.plan.targets), 'target')}",
-        f" · {_many(len(made.measurement.plan.streams), 'stream')}",
+        (run_summary.status, STYLES.get(run_summary.status, "")),
+        f" after {units.seconds(run_summary.duration_s)}"
+        if run_summary.duration_s
+        else " before the load began",
+        f" · {_many(len(run_summary.measurement.plan.targets), 'target')}",
+        f" · {_many(len(run_summary.measurement.plan.streams), 'stream')}",
     )
     console.print(head)
-    if _listed(made):
-        console.print(_table(made, console.width), soft_wrap=True)
+    if _listed(run_summary):
+        console.print(_table(run_summary, console.width), soft_wrap=True)
         console.print(Text("latency from the intended start to the end; ± is one standard error", "dim"))
-    elif not any(total.ops for total in made.totals("job")):
+    elif not any(total.ops for total in run_summary.totals("job")):
         console.print("nothing was measured")
-    for line, rate_held in rates(made.pacing):
+    for line, rate_held in rates(run_summary.pacing):
         console.print(Text(line, "" if rate_held else "yellow"))
-    for figure in made.spec:
+    for figure in run_summary.spec:
         console.print(Text(data_sheet.line(figure)))
-    for line in _facts(made):
+    for line in _facts(run_summary):
         console.print(Text(line))
-    for problem in made.problems:
+    for problem in run_summary.problems:
         again = f" (and {problem.count - 1} more)" if problem.count > 1 else ""
         console.print(Text(f"problem: {problem.message}{again}", "red"))
 
 
-def _listed(made: Summary) -> list[tuple[str, Total]]:
-    jobs = made.totals("job")
+def _listed(run_summary: Summary) -> list[tuple[str, Total]]:
+    jobs = run_summary.totals("job")
     few = len(jobs) <= MAX_JOBS
     listed = [(total.line.name, total) for total in jobs] if few else []
-    if len(of_hosts := answer.by_phase(made, "host")) <= MAX_JOBS:
+    if len(of_hosts := answer.by_phase(run_summary, "host")) <= MAX_JOBS:
         listed += [(f"on {name}", total) for name, total in of_hosts]
-    phases = answer.phases(made)
-    if made.has_total or (not few and not phases):
-        listed.append(("total" if few else f"total of {len(jobs)} jobs", made.total))
+    phases = answer.phases(run_summary)
+    if run_summary.has_total or (not few and not phases):
+        listed.append(("total" if few else f"total of {len(jobs)} jobs", run_summary.total))
     elif not few and len(phases) <= MAX_JOBS:
         listed += phases
     return [(name, total) for name, total in listed if total.ops]
 
 
-def _table(made: Summary, width: int) -> Text:
+def _table(run_summary: Summary, width: int) -> Text:
     """Return the widest form of the table that fits: first errors go, then columns.
 
     Where names have no room beside the numbers they get lines of their own.
     """
-    listed = _listed(made)
+    listed = _listed(run_summary)
     for beside, errors, columns in _forms():
         lines = _laid_out(listed, columns, beside=beside, errors=errors)
         if max(cell_len(line) for line, _ in lines) <= width:
@@ -139,27 +141,28 @@ def cells(stats: OpTotals, *, errors: bool = True) -> list[str]:
     ]
 
 
-def _facts(made: Summary) -> list[str]:
-    read_back = verified(made.bundle)
+def _facts(run_summary: Summary) -> list[str]:
+    read_back = verified(run_summary.bundle)
     lines = [] if read_back is None else [f"verified: {of_verified(read_back)}"]
-    used = made.cpu_of(made.total)
+    used = run_summary.cpu_of(run_summary.total)
     if used is not None and used[0].ios:
         cpu = used[0]
         lines.append(
             f"CPU per I/O: {units.duration(cpu.user_ns_per_io)} user + "
             f"{units.duration(cpu.system_ns_per_io)} system, kernel workers included"
         )
-    lines += cost(made.tool)
+    lines += cost(run_summary.tool)
     lines += [
         f"a commit (write and flush) of {total.line.name}: {units.duration(time_ns)} on average"
-        for total in made.totals("job")[:MAX_JOBS]
-        if (time_ns := commit.mean_ns(made.measurement, total)) is not None
+        for total in run_summary.totals("job")[:MAX_JOBS]
+        if (time_ns := commit.mean_ns(run_summary.measurement, total)) is not None
     ]
-    shorts = made.total.data.shorts if made.total.data else 0
+    shorts = run_summary.total.data.shorts if run_summary.total.data else 0
     if shorts:
         lines.append(f"{units.count(shorts)} I/Os moved fewer bytes than asked")
     return lines + [
-        f"note: {notes.place(note.where, others)}{note.text}" for note, others in notes.once(made.notes)
+        f"note: {notes.place(note.where, others)}{note.text}"
+        for note, others in notes.once(run_summary.notes)
     ]
 
 

@@ -50,15 +50,15 @@ def answer(study: StudyRecord, runs: Sequence[RunFigures]) -> str:
     return _of_patterns(patterns(runs))
 
 
-def of_curves(found: Sequence[Curve]) -> str:
+def of_curves(all_curves: Sequence[Curve]) -> str:
     """Return what curves say: their maxima, the highest first, and their knees."""
-    known = [one for one in found if one.maximum is not None and one.maximum.valid]
+    known = [one for one in all_curves if one.maximum is not None and one.maximum.valid]
     if not known:
-        return study_curve.sentences(found[0])[0]
+        return study_curve.sentences(all_curves[0])[0]
     known.sort(key=lambda one: -(one.maximum.rate.value if one.maximum is not None else 0.0))
     maxima = [_curve(one) for one in known[:NAMED]]
     more = [say("report.study.more", patterns=len(known) - NAMED)] if len(known) > NAMED else []
-    without = [one.name or say("report.study.the_curve") for one in found if one not in known]
+    without = [one.name or say("report.study.the_curve") for one in all_curves if one not in known]
     left_out = [say("report.study.no_maximum", names=", ".join(without))] if without else []
     return f"{'; '.join([*maxima, *more, *left_out])}."
 
@@ -90,11 +90,11 @@ def _of_repeats(runs: Sequence[RunFigures]) -> str:
     return say("report.study.repeats", results=results, valid=len(valid), runs=len(runs), agree=agree)
 
 
-def _of_patterns(found: Sequence[StudyPattern]) -> str:
-    sound = [one for one in found if one.sound is not None]
-    broken = [one.name for one in found if one.sound is None]
+def _of_patterns(study_patterns: Sequence[StudyPattern]) -> str:
+    sound = [one for one in study_patterns if one.sound is not None]
+    broken = [one.name for one in study_patterns if one.sound is None]
     if not sound:
-        return say("report.study.none_valid", patterns=len(found))
+        return say("report.study.none_valid", patterns=len(study_patterns))
     parts = [_pattern(one, with_name=True) for one in sound[:NAMED]]
     parts += [say("report.study.more", patterns=len(sound) - NAMED)] if len(sound) > NAMED else []
     if broken:

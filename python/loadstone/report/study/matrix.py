@@ -122,8 +122,8 @@ def _cells(pooled: Pooled | None, each: str, *, struck: bool) -> list[TableCell]
     ]
 
 
-def _of_curves(found: Sequence[tuple[str, Curve]]) -> ArticleTable:
-    return ArticleTable(OF_CURVES, [_curve(name, curve) for name, curve in found], matrix=True)
+def _of_curves(named_curves: Sequence[tuple[str, Curve]]) -> ArticleTable:
+    return ArticleTable(OF_CURVES, [_curve(name, curve) for name, curve in named_curves], matrix=True)
 
 
 def _curve(of: str, curve: Curve) -> list[TableCell | str]:
@@ -153,12 +153,16 @@ def _maximum(most: LoadPoint | None) -> list[TableCell | str]:
     ]
 
 
-def _of_sweep(found: Sweep) -> list[ArticleTable]:
-    broken = {cell.values for cell in found.cells if cell.found is not None and cell.sound is None}
-    if len(found.axes) == 1:
-        headings, rows = study_sweep.table(found)
-        values = [(one,) for one in found.axes[0].values]
-        chosen = {shown(found.axes[0].name, one.value) for one in found.advice if one.value is not None}
+def _of_sweep(sweep_figures: Sweep) -> list[ArticleTable]:
+    broken = {cell.values for cell in sweep_figures.cells if cell.found is not None and cell.sound is None}
+    if len(sweep_figures.axes) == 1:
+        headings, rows = study_sweep.table(sweep_figures)
+        values = [(one,) for one in sweep_figures.axes[0].values]
+        chosen = {
+            shown(sweep_figures.axes[0].name, one.value)
+            for one in sweep_figures.advice
+            if one.value is not None
+        }
         cells: list[list[TableCell | str]] = [
             [
                 row[0],
@@ -167,11 +171,11 @@ def _of_sweep(found: Sweep) -> list[ArticleTable]:
             for key, row in zip(values, rows, strict=True)
         ]
         return [ArticleTable(headings, cells, matrix=True)]
-    down, across = found.axes[-2:]
+    down, across = sweep_figures.axes[-2:]
     tables = []
-    for fixed, name in study_sweep.planes(found):
-        for quantity in (*found.rates, "p99"):
-            headings, rows = study_sweep.matrix(found, fixed, quantity)
+    for fixed, name in study_sweep.planes(sweep_figures):
+        for quantity in (*sweep_figures.rates, "p99"):
+            headings, rows = study_sweep.matrix(sweep_figures, fixed, quantity)
             struck: list[list[TableCell | str]] = [
                 [
                     texts[0],

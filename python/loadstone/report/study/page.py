@@ -242,12 +242,12 @@ def _parts(whole: StudyPage) -> list[PageSection]:
     return sections
 
 
-def _curves(found: Sequence[Curve], slo: Slo | None) -> list[PageSection]:
+def _curves(all_curves: Sequence[Curve], slo: Slo | None) -> list[PageSection]:
     sections = []
-    if len(found) > 1:
-        specs = [study_curve_charts.latency_of_curves(found, series, slo) for series in ("mean", "p99")]
+    if len(all_curves) > 1:
+        specs = [study_curve_charts.latency_of_curves(all_curves, series, slo) for series in ("mean", "p99")]
         sections.append(PageSection("All curves", [], [], _some(*specs)))
-    for curve in found:
+    for curve in all_curves:
         specs = [
             study_curve_charts.latency_of_curves([curve], "mean", slo),
             study_curve_charts.percentiles_of_curve(curve, slo),
@@ -282,9 +282,9 @@ def _sweep(whole: StudyPage) -> list[PageSection]:
     return sections
 
 
-def _steps(found: Sweep) -> list[ArticleTable]:
+def _steps(sweep_figures: Sweep) -> list[ArticleTable]:
     """Return what each step changes, where the combinations were repeated."""
-    rows = study_effects.step_rows(found)
+    rows = study_effects.step_rows(sweep_figures)
     if not rows:
         return []
     return [ArticleTable(study_effects.STEP_HEADINGS, rows, names=2, title="What each step changes")]

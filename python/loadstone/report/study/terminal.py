@@ -102,13 +102,13 @@ def _measured(study: StudyRecord, runs: Sequence[RunFigures], console: Console) 
         console.print(_table(runs, console.width), soft_wrap=True)
 
 
-def _repeats(found: Mapping[str, Sequence[repeats.RepeatedLine]], console: Console) -> None:
+def _repeats(repeated: Mapping[str, Sequence[repeats.RepeatedLine]], console: Console) -> None:
     """Print what the repeats of each run say together, per line; the rate that says most first."""
     console.print()
-    rows = [row for run, lines in found.items() for row in repeated_rows(lines, run)]
+    rows = [row for run, lines in repeated.items() for row in repeated_rows(lines, run)]
     table = fitted(REPEATED, rows, console.width, names=2, spare=("highest", "lowest"))
     console.print(table, soft_wrap=True)
-    for run, lines in found.items():
+    for run, lines in repeated.items():
         for sentence in apart(lines, run):
             console.print(Text(sentence, "yellow"))
 

@@ -29,9 +29,9 @@ _PER_PERCENT: Final = 0.5
 _COUNT_WIDTH: Final[dict[Layout, int]] = {"50407": 13, "50406": 12}
 
 
-def bounds_us(asked: str) -> tuple[tuple[int, ...], bool]:
+def bounds_us(text: str) -> tuple[tuple[int, ...], bool]:
     """Return the upper bounds that `histogram=` asks for, and whether empty buckets are left out."""
-    words = [word for word in asked.split(",") if word]
+    words = [word for word in text.split(",") if word]
     bounds = tuple(int(word[:-1]) * _UNITS_US[word[-1]] for word in words if word != "suppress")
     return bounds or DEFAULT_US, "suppress" in words
 
@@ -43,12 +43,12 @@ def counts(histogram: Histogram, bounds: Sequence[int]) -> list[int]:
     return [int(n) for n in np.bincount(places, histogram.counts[used], len(bounds) + 1)]
 
 
-def table(title: str, histogram: Histogram, asked: str = "", layout: Layout = "50407") -> list[str]:
+def table(title: str, histogram: Histogram, text: str = "", layout: Layout = "50407") -> list[str]:
     """Return the lines of one histogram; none when it is empty."""
     total = histogram.count
     if not total:
         return []
-    bounds, suppress = bounds_us(asked)
+    bounds, suppress = bounds_us(text)
     per_bucket = counts(histogram, bounds)
     first, last = 0, len(per_bucket) - 1
     if suppress:

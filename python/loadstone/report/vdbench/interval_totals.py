@@ -451,7 +451,7 @@ def asked_of(plan: Plan, facts: Mapping[str, str]) -> frozenset[str] | None:
 
 
 def tallies(
-    rows: pl.DataFrame, lengths_s: Sequence[float], asked: frozenset[str] | None = None
+    rows: pl.DataFrame, lengths_s: Sequence[float], wanted: frozenset[str] | None = None
 ) -> list[IntervalTotals]:
     """Return the tally of each window from 0 on; `rows` are samples with a column `window`."""
     added = added_up(rows, ("window", "op"), ("clat",), "ops")
@@ -459,14 +459,14 @@ def tallies(
         (int(row["window"]), OPS[row["op"]]): OneWay(row["bytes"], summed(row, "clat"))
         for row in added.iter_rows(named=True)
     }
-    names = BY_NAME if asked is not None else ()
+    names = BY_NAME if wanted is not None else ()
     return [
         IntervalTotals(
             length_s,
             done.get((at, "read"), OneWay()),
             done.get((at, "write"), OneWay()),
             {name: done.get((at, name), OneWay()) for name in names},
-            asked,
+            wanted,
         )
         for at, length_s in enumerate(lengths_s)
     ]

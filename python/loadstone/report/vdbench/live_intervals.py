@@ -40,10 +40,10 @@ _NUMBERS: Final = (
 class LiveSamples:
     """Samples of a bundle that is written, interval by interval."""
 
-    def __init__(self, bundle: Path, window_ns: int, asked: int, *, on_files: bool) -> None:
+    def __init__(self, bundle: Path, window_ns: int, interval: int, *, on_files: bool) -> None:
         self._follower = Follower(bundle / "samples.arrows", layout.SAMPLES)
         self._window_ns = window_ns
-        self._asked = asked
+        self._asked = interval
         self._on_files = on_files
         # The samples of a run on hosts come when it is over: until then no interval is known.
         self._grows = not (bundle / HOSTS).exists()

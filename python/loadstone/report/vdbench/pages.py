@@ -70,9 +70,9 @@ def export(path: Path, out: Path, layout: Layout = "50407", *, unverified: bool 
     return runs.doubts
 
 
-def of(found: ExportedRuns, name: str, layout: Layout) -> Pages | None:
+def of(exported: ExportedRuns, name: str, layout: Layout) -> Pages | None:
     """Return the pages of some runs; None when nothing was measured."""
-    runs = [run for bundle in found.bundles for run in runs_of(bundle) if run.whole.intervals]
+    runs = [run for bundle in exported.bundles for run in runs_of(bundle) if run.whole.intervals]
     if not runs:
         return None
     first = runs[0].bundle
@@ -83,7 +83,7 @@ def of(found: ExportedRuns, name: str, layout: Layout) -> Pages | None:
             pages.interval(run, number)
         pages.end(run)
     pages.close(runs[-1])
-    for doubt in reversed(found.doubts):
+    for doubt in reversed(exported.doubts):
         pages.mark(doubt)
     return pages
 

@@ -250,20 +250,20 @@ def _cause(cause: Cause, draw: Callable[[Spec], object], about: str | None) -> d
     }
 
 
-def chart(told: Chart) -> Spec:
+def chart(figures: Chart) -> Spec:
     """Return the small picture of a cause's evidence."""
-    values, level_y, unit = _in_unit(told)
-    x = {"field": "x", "type": "quantitative", "title": told.x, "axis": {"tickCount": 5, "grid": False}}
+    values, level_y, unit = _in_unit(figures)
+    x = {"field": "x", "type": "quantitative", "title": figures.x, "axis": {"tickCount": 5, "grid": False}}
     y = {"field": "y", "type": "quantitative", "title": unit, "axis": {"tickCount": 4, "format": "~s"}}
     layers: list[Spec] = [
         {
             "data": {"values": values},
-            "mark": {"type": "line", "color": COLOURS[0], "point": len(told.points) < 30},
+            "mark": {"type": "line", "color": COLOURS[0], "point": len(figures.points) < 30},
             "encoding": {"x": x, "y": y},
         }
     ]
     if level_y is not None:
-        level = {"values": [{"y": level_y, "name": told.level_name or ""}]}
+        level = {"values": [{"y": level_y, "name": figures.level_name or ""}]}
         at = {"field": "y", "type": "quantitative"}
         word = {"type": "text", "align": "right", "dy": _beside(values, level_y), "font": FONT}
         named = {"y": at, "x": {"value": CHART_WIDTH}, "text": {"field": "name"}}
@@ -276,21 +276,21 @@ def chart(told: Chart) -> Spec:
     return {
         "$schema": SCHEMA,
         "config": config(),
-        "title": told.title,
+        "title": figures.title,
         "width": CHART_WIDTH,
         "height": CHART_HEIGHT,
         "layer": layers,
     }
 
 
-def _in_unit(told: Chart) -> tuple[list[Spec], float | None, str]:
+def _in_unit(figures: Chart) -> tuple[list[Spec], float | None, str]:
     """Return points, level and the words of the vertical axis; bytes in the unit that fits."""
-    size, unit = 1.0, told.y
-    if told.y == BYTES_PER_S:
-        tops = [abs(value) for _, value in told.points] + ([abs(told.level)] if told.level else [])
+    size, unit = 1.0, figures.y
+    if figures.y == BYTES_PER_S:
+        tops = [abs(value) for _, value in figures.points] + ([abs(figures.level)] if figures.level else [])
         size, unit = bandwidth_unit(max(tops, default=1.0))
-    values = [{"x": x, "y": y / size} for x, y in told.points]
-    return values, None if told.level is None else told.level / size, unit
+    values = [{"x": x, "y": y / size} for x, y in figures.points]
+    return values, None if figures.level is None else figures.level / size, unit
 
 
 def _beside(values: Sequence[Spec], level: float) -> int:

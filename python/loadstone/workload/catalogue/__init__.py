@@ -107,30 +107,30 @@ class CatalogueEntry:
         """How often its runs are repeated; None: once."""
         return rounds(self._content)
 
-    def workload(self, given: Mapping[str, str] | None = None) -> Workload:
+    def workload(self, values: Mapping[str, str] | None = None) -> Workload:
         """Return the Workload with parameters set. Raises InputError for an unknown one."""
-        return self._workload(given or {}, ProcedureStep(self.name))
+        return self._workload(values or {}, ProcedureStep(self.name))
 
-    def runs(self, given: Mapping[str, str] | None = None) -> list[ProcedureRun]:
+    def runs(self, values: Mapping[str, str] | None = None) -> list[ProcedureRun]:
         """Return the runs of a procedure with parameters set, in order."""
-        given = given or {}
-        check_given(self.name, self._content, given)
+        values = values or {}
+        check_given(self.name, self._content, values)
         loops = self._content.get("loops", {})
-        common = {name: value for name, value in given.items() if name not in loops}
+        common = {name: value for name, value in values.items() if name not in loops}
         return [
             ProcedureRun(step.name, self._workload({**common, **step.values}, step), step.values, step.role)
-            for step in steps(self._content, given)
+            for step in steps(self._content, values)
         ]
 
-    def _workload(self, given: Mapping[str, str], step: ProcedureStep) -> Workload:
+    def _workload(self, texts: Mapping[str, str], step: ProcedureStep) -> Workload:
         known = {parameter.name: parameter for parameter in self.parameters}
-        for name in given:
+        for name in texts:
             if name not in known:
                 hint = nearest(name, known, limit=len(known)) or say("workload.catalogue.no_parameters")
                 raise make_error(
                     InputError, "workload.catalogue.parameter", hint=hint, workload=self.name, name=repr(name)
                 )
-        values = {name: p.value(given.get(name, p.default)) for name, p in known.items()}
+        values = {name: p.value(texts.get(name, p.default)) for name, p in known.items()}
         where = Where(f"{self.name}.toml")
         common = self._content.get("all", {})
         wanted = [job for job in self._content["jobs"] if self._belongs(job["name"], step)]

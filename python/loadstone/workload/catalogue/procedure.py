@@ -58,10 +58,10 @@ def rounds(content: Mapping[str, Any]) -> ProcedureRounds | None:
     return ProcedureRounds(**content["rounds"]) if "rounds" in content else None
 
 
-def steps(content: Mapping[str, Any], given: Mapping[str, str]) -> list[ProcedureStep]:
+def steps(content: Mapping[str, Any], replacements: Mapping[str, str]) -> list[ProcedureStep]:
     """Return the runs of an entry, in order; empty for a workload that is one run.
 
-    `given` may replace the values of a loop by others, separated by commas.
+    `replacements` may replace the values of a loop by others, separated by commas.
     """
     prepared = [
         ProcedureStep(row["name"], _texts(row.get("set", {})), tuple(row.get("jobs", ())), "prepare")
@@ -71,7 +71,10 @@ def steps(content: Mapping[str, Any], given: Mapping[str, str]) -> list[Procedur
         ProcedureStep(row["name"], _texts(row.get("set", {})), tuple(row.get("jobs", ())))
         for row in content.get("runs", ())
     ]
-    loops = {name: given[name].split(",") if name in given else values for name, values in _loops(content)}
+    loops = {
+        name: replacements[name].split(",") if name in replacements else values
+        for name, values in _loops(content)
+    }
     looped = [
         ProcedureStep(", ".join(f"{name}={value}" for name, value in chosen.items()), chosen)
         for values in itertools.product(*loops.values())
@@ -97,11 +100,11 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in values.items()}
 
 
-def check_given(name: str, content: Mapping[str, Any], given: Mapping[str, str]) -> None:
+def check_given(name: str, content: Mapping[str, Any], values: Mapping[str, str]) -> None:
     """Refuse to set what every run sets for itself."""
     own = {
         key for row in (*content.get("runs", ()), *content.get("prepare", ())) for key in row.get("set", {})
     }
-    for key in given:
+    for key in values:
         if key in own:
             raise make_error(InputError, "workload.catalogue.own_value", name=name, parameter=key)
