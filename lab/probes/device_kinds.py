@@ -18,59 +18,59 @@ if TYPE_CHECKING:
 # Jobs that a cause needs
 
 
-def deep(made: Situation, chance: random.Random) -> None:
+def deep(situation: Situation, chance: random.Random) -> None:
     """Ask for at least eight outstanding I/Os."""
-    made.options["iodepth"] = 2 ** chance.randrange(3, 8)
+    situation.options["iodepth"] = 2 ** chance.randrange(3, 8)
 
 
-def two_targets(made: Situation, chance: random.Random) -> None:
+def two_targets(situation: Situation, chance: random.Random) -> None:
     """Use two targets."""
-    deep(made, chance)
-    made.targets = 2
+    deep(situation, chance)
+    situation.targets = 2
 
 
-def _off_grid(made: Situation, chance: random.Random) -> None:
+def _off_grid(situation: Situation, chance: random.Random) -> None:
     if chance.random() < 0.7:
-        made.options["offset"] = 512 * chance.randrange(1, 8)
+        situation.options["offset"] = 512 * chance.randrange(1, 8)
     else:
-        made.options["bs"] = 4096 * chance.randrange(1, 8) + 512 * chance.randrange(1, 8)
+        situation.options["bs"] = 4096 * chance.randrange(1, 8) + 512 * chance.randrange(1, 8)
 
 
-def part_of_it(made: Situation, chance: random.Random) -> None:
+def part_of_it(situation: Situation, chance: random.Random) -> None:
     """Use a part of the device."""
-    made.used_bytes = int(made.size_bytes * chance.uniform(0.02, 0.3)) // 131072 * 131072
+    situation.used_bytes = int(situation.size_bytes * chance.uniform(0.02, 0.3)) // 131072 * 131072
 
 
-def _zeros(made: Situation, _: random.Random) -> None:
-    del made.options["refill_buffers"]
-    made.options["zero_buffers"] = 1
+def _zeros(situation: Situation, _: random.Random) -> None:
+    del situation.options["refill_buffers"]
+    situation.options["zero_buffers"] = 1
 
 
-def _pattern(made: Situation, _: random.Random) -> None:
-    del made.options["refill_buffers"]
-    made.options["buffer_pattern"] = "0x1234abcd"
+def _pattern(situation: Situation, _: random.Random) -> None:
+    del situation.options["refill_buffers"]
+    situation.options["buffer_pattern"] = "0x1234abcd"
 
 
-def _copies(made: Situation, chance: random.Random) -> None:
-    made.options["dedupe_percentage"] = chance.randrange(50, 100)
+def _copies(situation: Situation, chance: random.Random) -> None:
+    situation.options["dedupe_percentage"] = chance.randrange(50, 100)
 
 
-def small(made: Situation, chance: random.Random) -> None:
+def small(situation: Situation, chance: random.Random) -> None:
     """Use a span that a cache may hold."""
-    made.used_bytes = int(log_uniform(chance, 8e6, 6e7)) // 131072 * 131072
-    random_order(made)
+    situation.used_bytes = int(log_uniform(chance, 8e6, 6e7)) // 131072 * 131072
+    random_order(situation)
 
 
-def random_order(made: Situation) -> None:
+def random_order(situation: Situation) -> None:
     """Go to random places."""
-    made.options["rw"] = {"read": "randread", "write": "randwrite"}.get(
-        str(made.options["rw"]), made.options["rw"]
+    situation.options["rw"] = {"read": "randread", "write": "randwrite"}.get(
+        str(situation.options["rw"]), situation.options["rw"]
     )
 
 
-def _mostly_reads(made: Situation, chance: random.Random) -> None:
+def _mostly_reads(situation: Situation, chance: random.Random) -> None:
     if chance.random() < 0.5:
-        made.options |= {"rw": "randrw", "rwmixread": 95}
+        situation.options |= {"rw": "randrw", "rwmixread": 95}
 
 
 # Limiters
@@ -80,158 +80,168 @@ def _rate(chance: random.Random, without: Healthy) -> float:
     return without.rate * log_uniform(chance, 0.1, 0.7)
 
 
-def _iops(made: Situation, chance: random.Random, without: Healthy) -> None:
+def _iops(situation: Situation, chance: random.Random, without: Healthy) -> None:
     rate = _rate(chance, without)
-    made.parts["limits"] = (limit(rate, rate * log_uniform(chance, 0.0005, 0.1), of_bytes=False),)
+    situation.parts["limits"] = (limit(rate, rate * log_uniform(chance, 0.0005, 0.1), of_bytes=False),)
 
 
-def _bandwidth(made: Situation, chance: random.Random, without: Healthy) -> None:
+def _bandwidth(situation: Situation, chance: random.Random, without: Healthy) -> None:
     rate = without.bytes_per_s * log_uniform(chance, 0.1, 0.7)
-    burst = max(2.0 * made.block_bytes, rate * log_uniform(chance, 0.0005, 0.1))
-    made.parts["limits"] = (limit(rate, burst, of_bytes=True),)
+    burst = max(2.0 * situation.block_bytes, rate * log_uniform(chance, 0.0005, 0.1))
+    situation.parts["limits"] = (limit(rate, burst, of_bytes=True),)
 
 
-def _both(made: Situation, chance: random.Random, without: Healthy) -> None:
+def _both(situation: Situation, chance: random.Random, without: Healthy) -> None:
     rate = _rate(chance, without)
-    of_bytes = rate * made.block_bytes * log_uniform(chance, 0.97, 1.03)
-    made.parts["limits"] = (
+    of_bytes = rate * situation.block_bytes * log_uniform(chance, 0.97, 1.03)
+    situation.parts["limits"] = (
         limit(rate, rate * 0.01, of_bytes=False),
-        limit(of_bytes, max(2.0 * made.block_bytes, of_bytes * 0.01), of_bytes=True),
+        limit(of_bytes, max(2.0 * situation.block_bytes, of_bytes * 0.01), of_bytes=True),
     )
 
 
-def _link(made: Situation, chance: random.Random, without: Healthy) -> None:
+def _link(situation: Situation, chance: random.Random, without: Healthy) -> None:
     """A serial link: no burst, and its own latency."""
     rate = without.bytes_per_s * log_uniform(chance, 0.15, 0.8)
-    made.parts["limits"] = (limit(rate, 1.0 * made.block_bytes, of_bytes=True),)
+    situation.parts["limits"] = (limit(rate, 1.0 * situation.block_bytes, of_bytes=True),)
 
 
-def _credits(made: Situation, chance: random.Random, without: Healthy) -> None:
+def _credits(situation: Situation, chance: random.Random, without: Healthy) -> None:
     rate = without.rate * log_uniform(chance, 0.1, 0.5)
-    lasts_s = made.main_s * log_uniform(chance, 1.1, 2.5)
-    made.parts["limits"] = (limit(rate, (without.rate - rate) * lasts_s, of_bytes=False),)
+    lasts_s = situation.main_s * log_uniform(chance, 1.1, 2.5)
+    situation.parts["limits"] = (limit(rate, (without.rate - rate) * lasts_s, of_bytes=False),)
 
 
-def _credits_end(made: Situation, chance: random.Random, without: Healthy) -> None:
+def _credits_end(situation: Situation, chance: random.Random, without: Healthy) -> None:
     rate = without.rate * log_uniform(chance, 0.1, 0.5)
-    lasts_s = made.main_s * chance.uniform(0.25, 0.7)
-    made.parts["limits"] = (limit(rate, (without.rate - rate) * lasts_s, of_bytes=False),)
+    lasts_s = situation.main_s * chance.uniform(0.25, 0.7)
+    situation.parts["limits"] = (limit(rate, (without.rate - rate) * lasts_s, of_bytes=False),)
 
 
-def _concurrency(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.device["servers"] = max(1, round(made.depth * log_uniform(chance, 0.1, 0.6)))
-    many_dies(made)
+def _concurrency(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.device["servers"] = max(1, round(situation.depth * log_uniform(chance, 0.1, 0.6)))
+    many_dies(situation)
 
 
-def many_dies(made: Situation) -> None:
+def many_dies(situation: Situation) -> None:
     """Let nothing but the depth matter."""
-    made.parts["dies"] = 4 * made.depth
-    made.device["read_ns"] = max(int(str(made.device["read_ns"])), int(4 * made.depth / MOST_RATE * 1e9))
+    situation.parts["dies"] = 4 * situation.depth
+    situation.device["read_ns"] = max(
+        int(str(situation.device["read_ns"])), int(4 * situation.depth / MOST_RATE * 1e9)
+    )
 
 
-def _shared(made: Situation, chance: random.Random, without: Healthy) -> None:
-    (_iops if chance.random() < 0.5 else _bandwidth)(made, chance, without)
-    made.parts["shared_limits"] = True
+def _shared(situation: Situation, chance: random.Random, without: Healthy) -> None:
+    (_iops if chance.random() < 0.5 else _bandwidth)(situation, chance, without)
+    situation.parts["shared_limits"] = True
 
 
-def _slices(made: Situation, chance: random.Random, _: Healthy) -> None:
+def _slices(situation: Situation, chance: random.Random, _: Healthy) -> None:
     """A limiter that lets everything through for a part of each slice, and nothing in the rest."""
     every = log_uniform(chance, 6e7, 3e8)
-    made.device |= {"stall_every_ns": int(every), "stall_ns": int(every * chance.uniform(0.3, 0.8))}
+    situation.device |= {"stall_every_ns": int(every), "stall_ns": int(every * chance.uniform(0.3, 0.8))}
 
 
 # Caches
 
 
-def fast(made: Situation, chance: random.Random, slow: str, times: float) -> int:
+def fast(situation: Situation, chance: random.Random, slow: str, times: float) -> int:
     """Draw a latency that is shorter than that of the medium."""
     return int(
-        max(float(str(made.device[slow])) / log_uniform(chance, 2, times), made.depth / MOST_RATE * 1e9)
+        max(
+            float(str(situation.device[slow])) / log_uniform(chance, 2, times),
+            situation.depth / MOST_RATE * 1e9,
+        )
     )
 
 
-def _cache(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.parts["cache_bytes"] = int((made.used_bytes or GIB) * log_uniform(chance, 1.2, 8))
-    made.parts["cache_hit_ns"] = fast(made, chance, "read_ns", 50)
-    made.warm_runs = 2
+def _cache(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.parts["cache_bytes"] = int((situation.used_bytes or GIB) * log_uniform(chance, 1.2, 8))
+    situation.parts["cache_hit_ns"] = fast(situation, chance, "read_ns", 50)
+    situation.warm_runs = 2
 
 
-def _cache_partly(made: Situation, chance: random.Random, without: Healthy) -> None:
-    _cache(made, chance, without)
-    made.parts["cache_bytes"] = int((made.used_bytes or GIB) * chance.uniform(0.4, 0.9))
+def _cache_partly(situation: Situation, chance: random.Random, without: Healthy) -> None:
+    _cache(situation, chance, without)
+    situation.parts["cache_bytes"] = int((situation.used_bytes or GIB) * chance.uniform(0.4, 0.9))
 
 
-def _cache_fills(made: Situation, chance: random.Random, without: Healthy) -> None:
+def _cache_fills(situation: Situation, chance: random.Random, without: Healthy) -> None:
     """It is cold when the run begins, and the run reads everything more than once."""
-    _cache(made, chance, without)
-    made.warm_runs = 0
-    span = without.bytes_per_s * made.main_s * chance.uniform(0.15, 0.5)
-    made.used_bytes = max(64 * made.block_bytes, int(span) // 131072 * 131072)
-    made.parts["cache_bytes"] = 4 * made.used_bytes
+    _cache(situation, chance, without)
+    situation.warm_runs = 0
+    span = without.bytes_per_s * situation.main_s * chance.uniform(0.15, 0.5)
+    situation.used_bytes = max(64 * situation.block_bytes, int(span) // 131072 * 131072)
+    situation.parts["cache_bytes"] = 4 * situation.used_bytes
 
 
-def _write_cache(made: Situation, chance: random.Random, without: Healthy, lasts: float) -> None:
-    quick = fast(made, chance, "write_ns", 30)
-    made.parts["write_cache_ns"] = quick
-    rate = made.depth / quick * 1e9 * made.block_bytes
-    made.parts["write_cache_bytes"] = int(rate * made.main_s * lasts)
-    made.parts["drain_bytes_per_second"] = int(min(without.bytes_per_s, rate / 2))
+def _write_cache(situation: Situation, chance: random.Random, without: Healthy, lasts: float) -> None:
+    quick = fast(situation, chance, "write_ns", 30)
+    situation.parts["write_cache_ns"] = quick
+    rate = situation.depth / quick * 1e9 * situation.block_bytes
+    situation.parts["write_cache_bytes"] = int(rate * situation.main_s * lasts)
+    situation.parts["drain_bytes_per_second"] = int(min(without.bytes_per_s, rate / 2))
 
 
-def _write_cache_lasts(made: Situation, chance: random.Random, without: Healthy) -> None:
-    _write_cache(made, chance, without, log_uniform(chance, 1.1, 2.5))
+def _write_cache_lasts(situation: Situation, chance: random.Random, without: Healthy) -> None:
+    _write_cache(situation, chance, without, log_uniform(chance, 1.1, 2.5))
 
 
-def _write_cache_ends(made: Situation, chance: random.Random, without: Healthy) -> None:
-    _write_cache(made, chance, without, chance.uniform(0.2, 0.6))
+def _write_cache_ends(situation: Situation, chance: random.Random, without: Healthy) -> None:
+    _write_cache(situation, chance, without, chance.uniform(0.2, 0.6))
 
 
 # Contents
 
 
-def _first_touch(made: Situation, chance: random.Random, _: Healthy) -> None:
-    longest = max(float(str(made.device["read_ns"])), float(str(made.device["write_ns"])))
-    made.parts["first_touch_ns"] = int(longest * log_uniform(chance, 1, 20))
+def _first_touch(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    longest = max(float(str(situation.device["read_ns"])), float(str(situation.device["write_ns"])))
+    situation.parts["first_touch_ns"] = int(longest * log_uniform(chance, 1, 20))
 
 
-def _partly_touched(made: Situation, chance: random.Random, without: Healthy) -> None:
-    _first_touch(made, chance, without)
-    made.parts["touched_bytes"] = int((made.used_bytes or made.size_bytes) * chance.uniform(0.1, 0.6))
+def _partly_touched(situation: Situation, chance: random.Random, without: Healthy) -> None:
+    _first_touch(situation, chance, without)
+    situation.parts["touched_bytes"] = int(
+        (situation.used_bytes or situation.size_bytes) * chance.uniform(0.1, 0.6)
+    )
 
 
-def _unwritten(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.parts["unwritten_ns"] = fast(made, chance, "read_ns", 30)
+def _unwritten(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.parts["unwritten_ns"] = fast(situation, chance, "read_ns", 30)
 
 
-def _partly_written(made: Situation, chance: random.Random, without: Healthy) -> None:
-    _unwritten(made, chance, without)
-    made.parts["written_bytes"] = int(made.size_bytes * chance.uniform(0.1, 0.5))
+def _partly_written(situation: Situation, chance: random.Random, without: Healthy) -> None:
+    _unwritten(situation, chance, without)
+    situation.parts["written_bytes"] = int(situation.size_bytes * chance.uniform(0.1, 0.5))
 
 
-def _reduction(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.parts["zero_percent"] = round(log_uniform(chance, 12, 60))
-    made.parts["repeat_percent"] = round(log_uniform(chance, 12, 60))
+def _reduction(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.parts["zero_percent"] = round(log_uniform(chance, 12, 60))
+    situation.parts["repeat_percent"] = round(log_uniform(chance, 12, 60))
 
 
 # Media
 
 
-def _position(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.parts["end_percent"] = round(log_uniform(chance, 130, 250))
+def _position(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.parts["end_percent"] = round(log_uniform(chance, 130, 250))
 
 
-def _misaligned(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.parts |= {"grid_bytes": 4096, "misaligned_percent": round(log_uniform(chance, 130, 500))}
+def _misaligned(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.parts |= {"grid_bytes": 4096, "misaligned_percent": round(log_uniform(chance, 130, 500))}
 
 
-def _cleaning(made: Situation, chance: random.Random, _: Healthy) -> None:
+def _cleaning(situation: Situation, chance: random.Random, _: Healthy) -> None:
     every = log_uniform(chance, 3e8, 1.2e9)
-    made.device |= {"stall_every_ns": int(every), "stall_ns": int(every * log_uniform(chance, 0.12, 0.5))}
+    situation.device |= {
+        "stall_every_ns": int(every),
+        "stall_ns": int(every * log_uniform(chance, 0.12, 0.5)),
+    }
 
 
-def _slow_moments(made: Situation, chance: random.Random, _: Healthy) -> None:
+def _slow_moments(situation: Situation, chance: random.Random, _: Healthy) -> None:
     """Short moments in which everything takes much longer: retries, wear levelling."""
-    made.parts |= {
+    situation.parts |= {
         "neighbour_ns": int(log_uniform(chance, 1e6, 2e7)),
         "neighbour_ppm": round(log_uniform(chance, 2e4, 2e5)),
         "neighbour_percent": round(log_uniform(chance, 500, 6000)),
@@ -241,37 +251,40 @@ def _slow_moments(made: Situation, chance: random.Random, _: Healthy) -> None:
 # Faults and neighbours
 
 
-def _neighbour(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.parts |= {
+def _neighbour(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.parts |= {
         "neighbour_ns": int(log_uniform(chance, 5e7, 1e9)),
         "neighbour_ppm": round(log_uniform(chance, 1e5, 6e5)),
         "neighbour_percent": round(log_uniform(chance, 200, 3000)),
     }
 
 
-def _fail_slow(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.parts |= {
+def _fail_slow(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.parts |= {
         "neighbour_ns": int(log_uniform(chance, 5e8, 3e9)),
         "neighbour_ppm": round(log_uniform(chance, 2e5, 6e5)),
         "neighbour_percent": round(log_uniform(chance, 500, 10000)),
     }
 
 
-def _scan(made: Situation, chance: random.Random, _: Healthy) -> None:
+def _scan(situation: Situation, chance: random.Random, _: Healthy) -> None:
     every = log_uniform(chance, 1e9, 2e9)
-    made.device |= {"stall_every_ns": int(every), "stall_ns": int(every * log_uniform(chance, 0.15, 0.5))}
+    situation.device |= {
+        "stall_every_ns": int(every),
+        "stall_ns": int(every * log_uniform(chance, 0.15, 0.5)),
+    }
 
 
-def _failover(made: Situation, chance: random.Random, _: Healthy) -> None:
+def _failover(situation: Situation, chance: random.Random, _: Healthy) -> None:
     """One stop in the whole run."""
-    at = made.main_s * chance.uniform(0.51, 0.75)
-    length = made.main_s * chance.uniform(0.12, 0.24)
-    made.device |= {"stall_every_ns": int(at * 1e9), "stall_ns": int(length * 1e9)}
+    at = situation.main_s * chance.uniform(0.51, 0.75)
+    length = situation.main_s * chance.uniform(0.12, 0.24)
+    situation.device |= {"stall_every_ns": int(at * 1e9), "stall_ns": int(length * 1e9)}
 
 
-def _errors(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.device["error_ppm"] = round(log_uniform(chance, 2e3, 3e5))
-    made.options["continue_on_error"] = "io"
+def _errors(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.device["error_ppm"] = round(log_uniform(chance, 2e3, 3e5))
+    situation.options["continue_on_error"] = "io"
 
 
 BACKGROUND: Final = ("background",)

@@ -19,217 +19,221 @@ if TYPE_CHECKING:
 # The load generator and its host
 
 
-def _quota(made: Situation, chance: random.Random, _: Healthy) -> None:
+def _quota(situation: Situation, chance: random.Random, _: Healthy) -> None:
     share = chance.uniform(0.2, 0.8)
-    made.watch.stopped_by_quota = share
-    made.watch.engine = 1 - share
-    made.watch.clock = chance.uniform(0.1, 0.5)
+    situation.watch.stopped_by_quota = share
+    situation.watch.engine = 1 - share
+    situation.watch.clock = chance.uniform(0.1, 0.5)
     # A quota stops the generator in each period of 100 ms.
-    made.device |= {"stall_every_ns": 100_000_000, "stall_ns": int(share * 1e8)}
+    situation.device |= {"stall_every_ns": 100_000_000, "stall_ns": int(share * 1e8)}
 
 
-def _few_processors(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.watch.waiting = log_uniform(chance, 0.2, 0.9)
-    made.watch.engine = log_uniform(chance, 0.1, 0.5)
-    made.watch.others_cpu = chance.uniform(0.7, 1.0)
-    made.watch.clock = chance.uniform(0.2, 0.7)
+def _few_processors(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.watch.waiting = log_uniform(chance, 0.2, 0.9)
+    situation.watch.engine = log_uniform(chance, 0.1, 0.5)
+    situation.watch.others_cpu = chance.uniform(0.7, 1.0)
+    situation.watch.clock = chance.uniform(0.2, 0.7)
 
 
-def _steal(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.watch.steal = log_uniform(chance, 0.06, 0.5)
-    made.watch.clock = chance.uniform(0.4, 0.9)
-    made.device |= {"stall_every_ns": 50_000_000, "stall_ns": int(made.watch.steal * 5e7)}
+def _steal(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.watch.steal = log_uniform(chance, 0.06, 0.5)
+    situation.watch.clock = chance.uniform(0.4, 0.9)
+    situation.device |= {"stall_every_ns": 50_000_000, "stall_ns": int(situation.watch.steal * 5e7)}
 
 
-def _full_thread(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.watch.engine = chance.uniform(0.95, 1.0)
-    made.watch.clock = log_uniform(chance, 0.1, 0.5)
+def _full_thread(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.watch.engine = chance.uniform(0.95, 1.0)
+    situation.watch.clock = log_uniform(chance, 0.1, 0.5)
 
 
-def _wall_clock(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.watch.clock_jump_s = log_uniform(chance, 0.05, 100.0) * chance.choice((-1, 1))
+def _wall_clock(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.watch.clock_jump_s = log_uniform(chance, 0.05, 100.0) * chance.choice((-1, 1))
 
 
 # Layers of the stack
 
 
-def _page_cache(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.watch.buffered = chance.random() < 0.6
-    made.watch.seen = made.watch.ios = chance.choice((0.0, chance.uniform(0.0, 0.8)))
-    made.device["read_ns"] = max(int(made.depth / 16e3 * 1e9), int(log_uniform(chance, 5e3, 1e5)))
-    many_dies(made)
+def _page_cache(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.watch.buffered = chance.random() < 0.6
+    situation.watch.seen = situation.watch.ios = chance.choice((0.0, chance.uniform(0.0, 0.8)))
+    situation.device["read_ns"] = max(int(situation.depth / 16e3 * 1e9), int(log_uniform(chance, 5e3, 1e5)))
+    many_dies(situation)
 
 
-def _writeback(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.watch.buffered = True
-    made.watch.flushes = False
-    made.options.pop("fdatasync", None)
-    made.watch.seen = made.watch.ios = chance.choice((0.0, chance.uniform(0.0, 0.7)))
+def _writeback(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.watch.buffered = True
+    situation.watch.flushes = False
+    situation.options.pop("fdatasync", None)
+    situation.watch.seen = situation.watch.ios = chance.choice((0.0, chance.uniform(0.0, 0.7)))
 
 
-def _holes(made: Situation, chance: random.Random, without: Healthy) -> None:
+def _holes(situation: Situation, chance: random.Random, without: Healthy) -> None:
     del without
-    made.watch.unbacked = chance.uniform(0.3, 1.0)
-    made.parts["unwritten_ns"] = fast(made, chance, "read_ns", 30)
-    made.parts["written_bytes"] = int(made.size_bytes * (1 - made.watch.unbacked))
+    situation.watch.unbacked = chance.uniform(0.3, 1.0)
+    situation.parts["unwritten_ns"] = fast(situation, chance, "read_ns", 30)
+    situation.parts["written_bytes"] = int(situation.size_bytes * (1 - situation.watch.unbacked))
 
 
-def _cached_below(made: Situation, chance: random.Random, _: Healthy) -> None:
+def _cached_below(situation: Situation, chance: random.Random, _: Healthy) -> None:
     """A loop device whose file lies in the page cache."""
-    made.watch.below = chance.uniform(0.0, 0.6)
+    situation.watch.below = chance.uniform(0.0, 0.6)
 
 
-def _twice(made: Situation, chance: random.Random, _: Healthy) -> None:
+def _twice(situation: Situation, chance: random.Random, _: Healthy) -> None:
     """A journal or a copy on write below: writes grow on their way."""
-    made.watch.below = chance.uniform(1.6, 3.0)
+    situation.watch.below = chance.uniform(1.6, 3.0)
 
 
-def _somebody_else(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.watch.others = log_uniform(chance, 0.15, 4.0)
-    made.parts |= {
+def _somebody_else(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.watch.others = log_uniform(chance, 0.15, 4.0)
+    situation.parts |= {
         "neighbour_ns": int(log_uniform(chance, 1e6, 2e8)),
         "neighbour_ppm": round(log_uniform(chance, 3e5, 9e5)),
         "neighbour_percent": round(log_uniform(chance, 150, 600)),
     }
 
 
-def _split(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.watch.ios = float(2 ** chance.randrange(2, 6))
-    made.options["bs"] = 4096 * 2 ** chance.randrange(4, 7)
+def _split(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.watch.ios = float(2 ** chance.randrange(2, 6))
+    situation.options["bs"] = 4096 * 2 ** chance.randrange(4, 7)
 
 
-def _merged(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.watch.ios = 1 / 2 ** chance.randrange(2, 6)
-    made.options |= {"rw": "read", "bs": 4096}
+def _merged(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.watch.ios = 1 / 2 ** chance.randrange(2, 6)
+    situation.options |= {"rw": "read", "bs": 4096}
 
 
 # The job itself
 
 
-def _too_high(made: Situation, chance: random.Random, without: Healthy) -> None:
-    made.options["rate_iops"] = max(2, int(without.rate * log_uniform(chance, 1.3, 20)))
+def _too_high(situation: Situation, chance: random.Random, without: Healthy) -> None:
+    situation.options["rate_iops"] = max(2, int(without.rate * log_uniform(chance, 1.3, 20)))
 
 
-def _rate(made: Situation, chance: random.Random, without: Healthy) -> None:
-    made.options["rate_iops"] = max(2, int(without.rate * log_uniform(chance, 0.1, 0.6)))
+def _rate(situation: Situation, chance: random.Random, without: Healthy) -> None:
+    situation.options["rate_iops"] = max(2, int(without.rate * log_uniform(chance, 0.1, 0.6)))
     if chance.random() < 0.5:
-        made.options["rate_process"] = "poisson"
+        situation.options["rate_process"] = "poisson"
 
 
-def _think(made: Situation, chance: random.Random, without: Healthy) -> None:
-    made.options["iodepth"] = 1
-    made.options["thinktime"] = int(1e6 / max(1.0, without.rate) * log_uniform(chance, 1, 20)) + 1
+def _think(situation: Situation, chance: random.Random, without: Healthy) -> None:
+    situation.options["iodepth"] = 1
+    situation.options["thinktime"] = int(1e6 / max(1.0, without.rate) * log_uniform(chance, 1, 20)) + 1
 
 
-def _short(made: Situation, chance: random.Random, _: Healthy) -> None:
-    made.main_s = log_uniform(chance, 0.05, 0.4)
+def _short(situation: Situation, chance: random.Random, _: Healthy) -> None:
+    situation.main_s = log_uniform(chance, 0.05, 0.4)
 
 
 # Honest
 
 
-def _alone(made: Situation, _: random.Random) -> None:
-    made.options["iodepth"] = 1
+def _alone(situation: Situation, _: random.Random) -> None:
+    situation.options["iodepth"] = 1
 
 
-def _flushing(made: Situation, chance: random.Random) -> None:
-    made.options["fdatasync"] = 2 ** chance.randrange(0, 4)
+def _flushing(situation: Situation, chance: random.Random) -> None:
+    situation.options["fdatasync"] = 2 ** chance.randrange(0, 4)
 
 
-def _clones(made: Situation, chance: random.Random) -> None:
-    made.options |= {"numjobs": chance.randrange(2, 5), "offset_increment": 4 << 30}
-    made.used_bytes = 4 << 30
+def _clones(situation: Situation, chance: random.Random) -> None:
+    situation.options |= {"numjobs": chance.randrange(2, 5), "offset_increment": 4 << 30}
+    situation.used_bytes = 4 << 30
 
 
-def _sizes(made: Situation, chance: random.Random) -> None:
+def _sizes(situation: Situation, chance: random.Random) -> None:
     if chance.random() < 0.5:
-        made.options["bssplit"] = "4k/60:16k/30:64k/10"
+        situation.options["bssplit"] = "4k/60:16k/30:64k/10"
     else:
-        made.options["bsrange"] = "4k-64k"
+        situation.options["bsrange"] = "4k-64k"
 
 
-def _same_content(made: Situation, chance: random.Random) -> None:
+def _same_content(situation: Situation, chance: random.Random) -> None:
     """Content that repeats, on a device that reduces nothing."""
-    del made.options["refill_buffers"]
+    del situation.options["refill_buffers"]
     if chance.random() < 0.5:
-        made.options["zero_buffers"] = 1
+        situation.options["zero_buffers"] = 1
 
 
-def _loose(made: Situation, chance: random.Random, without: Healthy) -> None:
+def _loose(situation: Situation, chance: random.Random, without: Healthy) -> None:
     """A limit that is there and does not bind."""
-    made.parts["limits"] = (limit(without.rate * log_uniform(chance, 3, 30), 1e3, of_bytes=False),)
+    situation.parts["limits"] = (limit(without.rate * log_uniform(chance, 3, 30), 1e3, of_bytes=False),)
 
 
-def _cold(made: Situation, chance: random.Random, _: Healthy) -> None:
+def _cold(situation: Situation, chance: random.Random, _: Healthy) -> None:
     """A cache that is there and does not hold what is read."""
-    made.parts["cache_bytes"] = int(log_uniform(chance, 1e6, 1e7))
-    made.parts["cache_hit_ns"] = fast(made, chance, "read_ns", 50)
+    situation.parts["cache_bytes"] = int(log_uniform(chance, 1e6, 1e7))
+    situation.parts["cache_hit_ns"] = fast(situation, chance, "read_ns", 50)
 
 
-def _written(made: Situation, chance: random.Random, _: Healthy) -> None:
+def _written(situation: Situation, chance: random.Random, _: Healthy) -> None:
     """Never-written blocks would be quick, and all of them were written."""
-    made.parts["unwritten_ns"] = fast(made, chance, "read_ns", 30)
-    made.parts["written_bytes"] = made.size_bytes
+    situation.parts["unwritten_ns"] = fast(situation, chance, "read_ns", 30)
+    situation.parts["written_bytes"] = situation.size_bytes
 
 
-def _touched(made: Situation, chance: random.Random, without: Healthy) -> None:
+def _touched(situation: Situation, chance: random.Random, without: Healthy) -> None:
     del without
-    made.parts["first_touch_ns"] = int(float(str(made.device["read_ns"])) * log_uniform(chance, 1, 20))
-    made.parts["touched_bytes"] = made.size_bytes
+    situation.parts["first_touch_ns"] = int(
+        float(str(situation.device["read_ns"])) * log_uniform(chance, 1, 20)
+    )
+    situation.parts["touched_bytes"] = situation.size_bytes
 
 
-def _quiet_neighbour(made: Situation, chance: random.Random, _: Healthy) -> None:
+def _quiet_neighbour(situation: Situation, chance: random.Random, _: Healthy) -> None:
     """Somebody whose work hardly matters."""
-    made.parts |= {
+    situation.parts |= {
         "neighbour_ns": int(log_uniform(chance, 1e6, 1e8)),
         "neighbour_ppm": round(log_uniform(chance, 1e4, 2e5)),
         "neighbour_percent": round(chance.uniform(102, 112)),
     }
 
 
-def _small_stops(made: Situation, chance: random.Random, _: Healthy) -> None:
+def _small_stops(situation: Situation, chance: random.Random, _: Healthy) -> None:
     """Stalls of a percent of the time."""
     every = log_uniform(chance, 5e7, 5e8)
-    made.device |= {"stall_every_ns": int(every), "stall_ns": int(every * 0.01)}
+    situation.device |= {"stall_every_ns": int(every), "stall_ns": int(every * 0.01)}
 
 
-def _busy_but_served(made: Situation, chance: random.Random, _: Healthy) -> None:
+def _busy_but_served(situation: Situation, chance: random.Random, _: Healthy) -> None:
     """Processors are in use by others, and the generator does not wait for them."""
-    made.watch.others_cpu = chance.uniform(0.2, 0.55)
+    situation.watch.others_cpu = chance.uniform(0.2, 0.55)
 
 
-def _own_channel(made: Situation, chance: random.Random, without: Healthy) -> None:
+def _own_channel(situation: Situation, chance: random.Random, without: Healthy) -> None:
     """The bandwidth of the medium's own channel: nothing but another medium would do more."""
-    channel = max(without.bytes_per_s * log_uniform(chance, 0.15, 0.9), 2.0 * made.block_bytes)
-    made.parts["limits"] = (limit(channel, made.block_bytes * chance.randrange(1, 5), of_bytes=True),)
+    channel = max(without.bytes_per_s * log_uniform(chance, 0.15, 0.9), 2.0 * situation.block_bytes)
+    situation.parts["limits"] = (
+        limit(channel, situation.block_bytes * chance.randrange(1, 5), of_bytes=True),
+    )
 
 
-def _own_controller(made: Situation, chance: random.Random, without: Healthy) -> None:
+def _own_controller(situation: Situation, chance: random.Random, without: Healthy) -> None:
     """The rate of the medium's own controller, which takes as long for an I/O of any size."""
     rate = max(2.0, without.rate * log_uniform(chance, 0.15, 0.9))
-    made.parts["limits"] = (limit(rate, chance.randrange(1, 5), of_bytes=False),)
+    situation.parts["limits"] = (limit(rate, chance.randrange(1, 5), of_bytes=False),)
 
 
-def _own_heads(made: Situation, chance: random.Random, _: Healthy) -> None:
+def _own_heads(situation: Situation, chance: random.Random, _: Healthy) -> None:
     """One to four heads that transfer for most of the time of each I/O."""
-    ns, moving = _few(made, chance), chance.uniform(0.6, 0.97)
-    made.parts["kib_ns"] = max(1, int(ns * moving * 1024 / made.block_bytes))
-    made.device |= {"read_ns": int(ns * (1 - moving)), "write_ns": int(ns * (1 - moving))}
+    ns, moving = _few(situation, chance), chance.uniform(0.6, 0.97)
+    situation.parts["kib_ns"] = max(1, int(ns * moving * 1024 / situation.block_bytes))
+    situation.device |= {"read_ns": int(ns * (1 - moving)), "write_ns": int(ns * (1 - moving))}
 
 
-def _own_cores(made: Situation, chance: random.Random, _: Healthy) -> None:
+def _own_cores(situation: Situation, chance: random.Random, _: Healthy) -> None:
     """One to four cores whose time hardly depends on the size."""
-    ns = _few(made, chance)
-    made.parts["kib_ns"] = int(ns * chance.uniform(0, 0.1) * 1024 / made.block_bytes)
-    made.device |= {"read_ns": ns, "write_ns": int(ns * log_uniform(chance, 1, 2))}
+    ns = _few(situation, chance)
+    situation.parts["kib_ns"] = int(ns * chance.uniform(0, 0.1) * 1024 / situation.block_bytes)
+    situation.device |= {"read_ns": ns, "write_ns": int(ns * log_uniform(chance, 1, 2))}
 
 
-def _few(made: Situation, chance: random.Random) -> int:
+def _few(situation: Situation, chance: random.Random) -> int:
     """Let few of something do everything, and return how long each takes for an I/O."""
     servers = 2 ** chance.randrange(0, 3)
-    made.device["servers"] = servers
-    made.parts["dies"] = 0
-    return max(int(str(made.device["read_ns"])), int(servers / MOST_RATE * 1e9))
+    situation.device["servers"] = servers
+    situation.parts["dies"] = 0
+    return max(int(str(situation.device["read_ns"])), int(servers / MOST_RATE * 1e9))
 
 
 GENERATOR: Final = ("generator",)

@@ -27,15 +27,15 @@ def _both(first: str, second: str) -> SituationKind:
     if len(directions) > 1:
         raise ValueError(f"{first} reads and {second} writes")
 
-    def shape(made: Situation, chance: random.Random) -> None:
+    def shape(situation: Situation, chance: random.Random) -> None:
         for part in (one, other):
             if part.shape is not None:
-                part.shape(made, chance)
+                part.shape(situation, chance)
 
-    def cause(made: Situation, chance: random.Random, without: Healthy) -> None:
+    def cause(situation: Situation, chance: random.Random, without: Healthy) -> None:
         for part in (one, other):
             if part.cause is not None:
-                part.cause(made, chance, without)
+                part.cause(situation, chance, without)
 
     return SituationKind(
         f"{first}_and_{second}",

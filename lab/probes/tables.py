@@ -233,10 +233,10 @@ def _unknown(said: Said) -> bool:
 Told = tuple[float, bool]
 
 
-def reliability(told: Sequence[Told]) -> list[str]:
+def reliability(predictions: Sequence[Told]) -> list[str]:
     """Return a reliability diagram as a table: bins of equal number, and what each was worth."""
     out = _head("told (mean)", "from", "to", "cases", "true", "share", "95 % interval", "within 5 points")
-    for part in bins(told):
+    for part in bins(predictions):
         mean = sum(sure for sure, _ in part) / len(part)
         true = sum(right for _, right in part)
         low, high = wilson(true, len(part))
@@ -252,12 +252,12 @@ def reliability(told: Sequence[Told]) -> list[str]:
     return out
 
 
-def bins(told: Sequence[Told]) -> list[list[Told]]:
+def bins(predictions: Sequence[Told]) -> list[list[Told]]:
     """Return parts of about equal number, in order; what was told the same is in the same one."""
     levels: dict[float, list[Told]] = defaultdict(list)
-    for one in told:
+    for one in predictions:
         levels[round(one[0], 2)].append(one)
-    least = max(20, len(told) // BINS)
+    least = max(20, len(predictions) // BINS)
     parts: list[list[Told]] = []
     for level in sorted(levels):
         if parts and len(parts[-1]) < least:
@@ -270,15 +270,15 @@ def bins(told: Sequence[Told]) -> list[list[Told]]:
     return parts
 
 
-def brier(told: Sequence[Told]) -> str:
+def brier(predictions: Sequence[Told]) -> str:
     """Return the Brier score and its parts: reliability - resolution + uncertainty."""
-    if not told:
+    if not predictions:
         return "–"
-    count = len(told)
-    base = sum(right for _, right in told) / count
-    value = sum((sure - right) ** 2 for sure, right in told) / count
+    count = len(predictions)
+    base = sum(right for _, right in predictions) / count
+    value = sum((sure - right) ** 2 for sure, right in predictions) / count
     groups: dict[int, list[Told]] = defaultdict(list)
-    for sure, right in told:
+    for sure, right in predictions:
         groups[min(BINS - 1, int(sure * BINS))].append((sure, right))
     off = resolution = 0.0
     for part in groups.values():

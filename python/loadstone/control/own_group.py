@@ -55,11 +55,11 @@ class OwnGroup(Control):
         """Return none: the experiment names its group."""
         return []
 
-    def resolve(self, value: str) -> list[str]:
+    def resolve(self, asked: str) -> list[str]:
         """Return the group's name."""
-        if not value or "/" in value or value.startswith("."):
-            raise make_error(RefusedError, "control.own_group.name", asked=repr(value))
-        return [value]
+        if not asked or "/" in asked or asked.startswith("."):
+            raise make_error(RefusedError, "control.own_group.name", asked=repr(asked))
+        return [asked]
 
     def read(self, subject: str) -> str | None:
         """Return the limits of the group, or that there is none."""

@@ -42,20 +42,20 @@ class Sysctl(FileControl):
         """Return none by themselves: there are over a thousand."""
         return []
 
-    def resolve(self, value: str) -> list[str]:
+    def resolve(self, asked: str) -> list[str]:
         """Return the parameter meant."""
-        if not value:
+        if not asked:
             raise make_error(RefusedError, "control.sysctl.no_name")
-        if why := next((why for name, why in REFUSED.items() if value.startswith(name)), None):
-            raise make_error(RefusedError, "control.sysctl.not_set", asked=value, reason=why)
-        if not value.startswith(ALLOWED) or ".." in value or "\0" in value:
+        if why := next((why for name, why in REFUSED.items() if asked.startswith(name)), None):
+            raise make_error(RefusedError, "control.sysctl.not_set", asked=asked, reason=why)
+        if not asked.startswith(ALLOWED) or ".." in asked or "\0" in asked:
             raise make_error(
-                RefusedError, "control.sysctl.not_allowed", asked=value, allowed=", ".join(ALLOWED)
+                RefusedError, "control.sysctl.not_allowed", asked=asked, allowed=", ".join(ALLOWED)
             )
-        if self.read(value) is None:
-            hint = nearest(value, self._beside(value))
-            raise make_error(RefusedError, "control.sysctl.no_parameter", hint=hint, asked=value)
-        return [value]
+        if self.read(asked) is None:
+            hint = nearest(asked, self._beside(asked))
+            raise make_error(RefusedError, "control.sysctl.no_parameter", hint=hint, asked=asked)
+        return [asked]
 
     def _beside(self, subject: str) -> list[str]:
         """Return the parameters of the same directory."""
