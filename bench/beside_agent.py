@@ -63,12 +63,12 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=2.5, help="of a long run")
     parser.add_argument("--only", default="null,zero")
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    settings = argparse.Namespace(rounds=1, seconds=given.seconds, patience=0)
-    drawn = random.Random(given.seed)
+    options = parser.parse_args()
+    settings = argparse.Namespace(rounds=1, seconds=options.seconds, patience=0)
+    drawn = random.Random(options.seed)
     ratios: dict[tuple[str, bool], list[float]] = {}
-    for _ in range(given.rounds):
-        rounds = [(name, beside) for name in given.only.split(",") for beside in (False, True)]
+    for _ in range(options.rounds):
+        rounds = [(name, beside) for name in options.only.split(",") for beside in (False, True)]
         for name, beside in drawn.sample(rounds, len(rounds)):
             case = next(one for one in cases.CASES if one.name == name)
             few = dataclasses.replace(case, programs=(cases.TUNED, cases.PRODUCT))
@@ -80,7 +80,7 @@ def main() -> int:
                 print(f"{name}: left out a round that other work disturbed", file=sys.stderr)
                 continue
             ratios.setdefault((name, beside), []).append(ratio)
-    for name in given.only.split(","):
+    for name in options.only.split(","):
         alone, with_one = ratios.get((name, False)), ratios.get((name, True))
         if not alone or not with_one:
             print(f"{name}: no data: other work disturbed every round")

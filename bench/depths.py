@@ -94,12 +94,15 @@ def row(target: str, depth: int, path: str, options: argparse.Namespace) -> list
         programs.loadstone(cases.PRODUCT, job),
     )
     device = BlockCounters(path)
-    taken: dict[str, list[Taken]] = {side.name: [] for side in sides}
+    measurements: dict[str, list[Taken]] = {side.name: [] for side in sides}
     for number in range(options.rounds):
         print(f"{target}: depth {depth}, round {number + 1}", file=sys.stderr)
         for side in sides:
-            taken[side.name].append(take(side, device, options))
-    return [[target, str(depth), name, *numbers(runs), ratio(name, taken)] for name, runs in taken.items()]
+            measurements[side.name].append(take(side, device, options))
+    return [
+        [target, str(depth), name, *numbers(runs), ratio(name, measurements)]
+        for name, runs in measurements.items()
+    ]
 
 
 def numbers(runs: Sequence[Taken]) -> list[str]:

@@ -52,10 +52,10 @@ class FootprintWatch:
         while not self._over.wait(EVERY_S):
             with contextlib.suppress(psutil.NoSuchProcess):
                 root = psutil.Process(self._pid)
-                seen = [_of(process.pid) for process in (root, *root.children(recursive=True))]
-                self._most.resident_bytes = max(self._most.resident_bytes, sum(one[0] for one in seen))
+                footprints = [_of(process.pid) for process in (root, *root.children(recursive=True))]
+                self._most.resident_bytes = max(self._most.resident_bytes, sum(one[0] for one in footprints))
                 self._most.proportional_bytes = max(
-                    self._most.proportional_bytes, sum(one[1] for one in seen)
+                    self._most.proportional_bytes, sum(one[1] for one in footprints)
                 )
 
 

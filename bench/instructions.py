@@ -49,16 +49,16 @@ def main() -> int:
         folder = Path(name)
         counts = {}
         for case in (case for case in COUNTED if case.name in options.only):
-            ways = [*((way, TOLD[way](way, case.options)) for way in TOLD)]
+            ways = [*((mode, TOLD[mode](mode, case.options)) for mode in TOLD)]
             ring = case.options | {"registerfiles": ""}
             ways += [
                 ("engine", programs.engine("engine", case.options, folder)),
                 ("engine, ring", programs.engine("engine, ring", ring, folder)),
                 ("engine, no I/O", programs.engine("engine, no I/O", case.options, folder, io=False)),
             ]
-            for way, program in ways:
-                print(f"{case.name}: {way}", file=sys.stderr)
-                counts[case.name, way] = per_io(program, folder, options.seconds)
+            for mode, program in ways:
+                print(f"{case.name}: {mode}", file=sys.stderr)
+                counts[case.name, mode] = per_io(program, folder, options.seconds)
     print(table(counts))
     return 0
 
@@ -115,7 +115,7 @@ def _room(path: str) -> str:
 
 def table(counts: dict[tuple[str, str], Counter[str]]) -> str:
     """All programs, then where Loadstone's are."""
-    totals = [[case, way, f"{sum(rooms.values()):,.0f}"] for (case, way), rooms in counts.items()]
+    totals = [[case, mode, f"{sum(rooms.values()):,.0f}"] for (case, mode), rooms in counts.items()]
     ours = {key: rooms for key, rooms in counts.items() if key[1].startswith("engine")}
     sums: Counter[str] = Counter()
     for rooms in ours.values():
@@ -127,7 +127,7 @@ def table(counts: dict[tuple[str, str], Counter[str]]) -> str:
     ]
     rest = [sum(rooms.values()) - sum(rooms[room] for room in most) for rooms in ours.values()]
     rows.append(["all others", *(f"{count:,.1f}" for count in rest)])
-    heads = [f"{case}: {way}" for case, way in ours]
+    heads = [f"{case}: {mode}" for case, mode in ours]
     parts = [
         markdown(["case", "program", "instructions per I/O"], totals),
         markdown(["source file", *heads], rows),

@@ -74,14 +74,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=12)
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--before")
-    given = parser.parse_args()
+    options = parser.parse_args()
     every = sorted(key for key in messages.templates() if whole(key))
-    for key in random.Random(given.seed).sample(every, given.count):
+    for key in random.Random(options.seed).sample(every, options.count):
         text = messages.template(key)
         room, _, rest = key.partition(".")
-        if given.before:
+        if options.before:
             rule = f"{PLACES[room]}{rest.partition('.')[0]}.py" if room == "audit" else PLACES[room]
-            old = texts(given.before, rule) or texts(given.before, PLACES[room])
+            old = texts(options.before, rule) or texts(options.before, PLACES[room])
             print(f"- {key}\n  before: {nearest(text, old)}\n  after:  {text}")
         else:
             print(f"- {key}: {text}")

@@ -93,9 +93,9 @@ def run(path: Path, options: Sequence[str], jobs: Sequence[str], seed: int, inte
     """Run jobs on a simulated device into a bundle."""
     text = "\n".join(["[global]", "ioengine=null", "size=1g", *options, *(f"[{name}]" for name in jobs), ""])
     workload = read_jobfiles([TextSource(text.encode(), name="sizes.fio")])
-    here = HostFacts.here()
+    this_host = HostFacts.here()
     # One thread: each has a virtual clock of its own.
-    one = replace(here, cpus=here.cpus[:1])
+    one = replace(this_host, cpus=this_host.cpus[:1])
     plan = resolve(workload, host=one, options=ResolveOptions(interval_ns=interval_ns)).plan
     device = steady_device(6_000_000, seed=seed, servers=96, write_ns=9_000_000, service="exponential")
     backend = BackendSim(device=device)

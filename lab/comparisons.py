@@ -176,11 +176,11 @@ def pair(
     for number, pattern in enumerate(PATTERNS):
         drawn_device = device(chance, known)
         for side, phases in enumerate(phases_of_sides):
-            here = 1 - slower if side and (everywhere or number == 0) else 1.0
+            factor = 1 - slower if side and (everywhere or number == 0) else 1.0
             for run in range((known.repeats or (1, 1))[side]):
                 valid = not (broken and side and number == 0 and run == 0)
                 length = (known.lengths or (120, 120))[side]
-                level = here if valid else 3 * here
+                level = factor if valid else 3 * factor
                 phases.append(
                     phase(
                         chance, drawn_device, level, pattern, run=f"{side}{run}", valid=valid, length=length
@@ -207,7 +207,7 @@ def judged(
 ) -> PairOutcome:
     """Say what a comparison found of a pair that is known, and what its gate answers."""
     powers = gates.powers(effects, sides, detect=DETECT, alpha=matrix.ALPHA)
-    said = gates.gate(effects, sides, powers, detect=DETECT, alone=alone)
+    gate = gates.gate(effects, sides, powers, detect=DETECT, alone=alone)
     worse = {one.pattern: one.judgement == "worse" for one in effects if one.first}
     # Where the first alone is slower the others are no tests of the power.
     tested = [one for one in powers if one.pattern == PATTERNS[0]]
@@ -219,8 +219,8 @@ def judged(
         better=any(one.judgement == "better" for one in effects),
         worse=any(one.judgement == "worse" for one in effects),
         green_invalid=any(one.told_apart and not (one.before.valid and one.after.valid) for one in effects)
-        or (invalid and said.outcome == "passed"),
-        gate=said.outcome,
+        or (invalid and gate.outcome == "passed"),
+        gate=gate.outcome,
         tests=tuple((one.power, worse.get(one.pattern, False)) for one in tested),
     )
 
@@ -295,18 +295,18 @@ def difference_lines(outcomes: Sequence[PairOutcome]) -> list[str]:
         "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for difference in sorted({one.difference for one in outcomes}):
-        mine = [one for one in outcomes if one.difference == difference]
-        same = [one for one in mine if not one.better and not one.worse]
-        codes = Counter({"passed": "0", "regression": "97"}.get(one.gate, "98") for one in mine)
+        planted = [one for one in outcomes if one.difference == difference]
+        same = [one for one in planted if not one.better and not one.worse]
+        codes = Counter({"passed": "0", "regression": "97"}.get(one.gate, "98") for one in planted)
         parts = [
-            sum(one.better for one in mine),
-            sum(one.worse for one in mine),
+            sum(one.better for one in planted),
+            sum(one.worse for one in planted),
             sum(one.gate == "passed" for one in same),
             sum(one.gate != "passed" for one in same),
             *(codes[code] for code in ("0", "97", "98")),
         ]
-        cells = " | ".join(share(part, len(mine)) for part in parts)
-        lines.append(f"| {100 * difference:.0f} % | {len(mine)} | {cells} |")
+        cells = " | ".join(share(part, len(planted)) for part in parts)
+        lines.append(f"| {100 * difference:.0f} % | {len(planted)} | {cells} |")
     return lines
 
 
@@ -338,10 +338,10 @@ def power_lines(tests: Sequence[tuple[PairKind, float, bool]]) -> list[str]:
     """Return the tables of stated chances and what was found."""
     lines = ["| stated | pairs | stated on average | found |", "|---:|---:|---:|---:|"]
     for low, high in pairwise(BINS):
-        mine = [(p, hit) for _, p, hit in tests if low <= p < high or p == high == 1.0]
-        if mine:
+        in_range = [(p, hit) for _, p, hit in tests if low <= p < high or p == high == 1.0]
+        if in_range:
             name = f"{100 * low:.0f} to {100 * high:.0f} %"
-            lines.append(_power_line(name, mine))
+            lines.append(_power_line(name, in_range))
     lines += ["", "| pairs with | pairs | stated on average | found |", "|---|---:|---:|---:|"]
     groups: dict[str, list[tuple[float, bool]]] = {}
     for kind, p, hit in tests:
@@ -351,8 +351,8 @@ def power_lines(tests: Sequence[tuple[PairKind, float, bool]]) -> list[str]:
 
 
 def _power_line(name: str, mine: Sequence[tuple[float, bool]]) -> str:
-    stated, seen = (100 * float(np.mean([test[at] for test in mine])) for at in (0, 1))
-    return f"| {name} | {len(mine)} | {stated:.0f} % | {seen:.0f} % |"
+    stated, hits = (100 * float(np.mean([test[at] for test in mine])) for at in (0, 1))
+    return f"| {name} | {len(mine)} | {stated:.0f} % | {hits:.0f} % |"
 
 
 def calibration(outcomes: Sequence[PairOutcome]) -> list[tuple[PairKind, float, bool]]:

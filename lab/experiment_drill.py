@@ -379,22 +379,24 @@ def drill(points: int, wholes: int, seed: int, parameter: str) -> dict[str, Any]
             without = power and draw.random() < 0.5
             if power:
                 drill_bench.lose_power(without_volume=without)
-            said = restore(drill_bench.state, draw)
+            output = restore(drill_bench.state, draw)
             unseen = ""
             if without:
                 unseen = (
                     ""
-                    if not drill_bench.mount_volume() or said
+                    if not drill_bench.mount_volume() or output
                     else "a fill on a file system that was not mounted"
                 )
-                warned += bool(said)
-                said = restore(drill_bench.state, draw)
+                warned += bool(output)
+                output = restore(drill_bench.state, draw)
             now = drill_bench.snapshot()
             killed, lost, unmounted = killed + alive, lost + power, unmounted + without
             left = drill_bench.left_in_run(labels)
-            if now != drill_bench.before or said or left or unseen:
+            if now != drill_bench.before or output or left or unseen:
                 difference = _difference(drill_bench.before, now) | {"left_in_run": left, "unseen": unseen}
-                wrong.append({"point": number, "after_s": after_s, "power": power, "said": said} | difference)
+                wrong.append(
+                    {"point": number, "after_s": after_s, "power": power, "said": output} | difference
+                )
                 print(json.dumps(wrong[-1], indent=1), file=sys.stderr, flush=True)
                 break
             if is_whole:

@@ -224,18 +224,18 @@ def outcome(kind: str, study: PlantedStudy, seed: int, metrics: Sequence[str] = 
     # second study that has one the interaction.
     asks_pair = bool(study.interaction) and seed % 2 == 1
     effect = study.interaction if asks_pair else abs(real)
-    said = analyse(study.table, seed=seed, margin=math.expm1(effect) or MARGIN)
-    first = [one for one in said.effects if one.metric == metrics[0]]
+    analysis = analyse(study.table, seed=seed, margin=math.expm1(effect) or MARGIN)
+    first = [one for one in analysis.effects if one.metric == metrics[0]]
     main = next(one for one in first if (one.factor, one.level, one.against) == (PLANTED, "2", "1"))
-    others = [one for one in said.effects if one is not main]
-    nulls = [one for one in said.effects if truth(study, one.factor, one.level, one.against) == 0]
-    pairs = [one for one in said.interactions if set(one.factors) != {"a", "b"} or study.interaction == 0]
+    others = [one for one in analysis.effects if one is not main]
+    nulls = [one for one in analysis.effects if truth(study, one.factor, one.level, one.against) == 0]
+    pairs = [one for one in analysis.interactions if set(one.factors) != {"a", "b"} or study.interaction == 0]
     assert main.change is not None
     detected = main.judgement in ("better", "worse")
     raw = [one.change.raw_p for one in nulls if one.change is not None and one.change.raw_p is not None]
     raw += [one.raw_p for one in pairs if one.raw_p is not None]
     planted = next(
-        one for one in said.interactions if set(one.factors) == {"a", "b"} and one.metric == metrics[0]
+        one for one in analysis.interactions if set(one.factors) == {"a", "b"} and one.metric == metrics[0]
     )
     sign = SIGNS.get(metrics[0], 1.0)
     return StudyFindings(
@@ -254,15 +254,15 @@ def outcome(kind: str, study: PlantedStudy, seed: int, metrics: Sequence[str] = 
         interaction_stated=planted.power or 0.0 if asks_pair else None,
         interaction_contrasts=math.prod(len(one.levels) - 1 for one in study.table.factors[:2]),
         nulls=len(raw),
-        raw_false=sum(one < said.alpha for one in raw),
+        raw_false=sum(one < analysis.alpha for one in raw),
         family_false=any(one.judgement in ("better", "worse") for one in nulls) or any(one.found for one in pairs),
         interaction_found=bool(planted.found),
         others_covered=(
             sum(covers(one, SIGNS.get(one.metric, 1.0) * truth(study, one.factor, one.level, one.against)) for one in others),
             len(others),
         ),
-        drift_found=any(one.found for one in said.drift),
-        outliers=len(said.outliers),
+        drift_found=any(one.found for one in analysis.drift),
+        outliers=len(analysis.outliers),
     )  # fmt: skip
 
 
@@ -286,7 +286,7 @@ def share_of_several(parts: Sequence[tuple[int, int]]) -> str:
     if not whole:
         return "–"
     of = part / whole
-    error = math.sqrt(sum((mine - of * count) ** 2 for mine, count in parts)) / whole
+    error = math.sqrt(sum((inside - of * count) ** 2 for inside, count in parts)) / whole
     return f"{100 * of:.1f} ± {100 * error:.1f} %"
 
 
@@ -294,22 +294,22 @@ def lines(studies: Sequence[StudyFindings], kinds: Sequence[str]) -> list[str]:
     """Return the rows of the table of kinds."""
     table_rows = []
     for kind in kinds:
-        mine = [one for one in studies if one.kind == kind]
-        if not mine:
+        of_kind = [one for one in studies if one.kind == kind]
+        if not of_kind:
             continue
-        methods = Counter(one.method for one in mine)
-        clean = [one for one in mine if one.nulls]
+        methods = Counter(one.method for one in of_kind)
+        clean = [one for one in of_kind if one.nulls]
         cells = [
             kind,
-            str(len(mine)),
-            share(sum(one.covered for one in mine), len(mine)),
-            share_of_several([one.others_covered for one in mine]),
-            share_of_several([(one.raw_false, one.nulls) for one in mine]),
+            str(len(of_kind)),
+            share(sum(one.covered for one in of_kind), len(of_kind)),
+            share_of_several([one.others_covered for one in of_kind]),
+            share_of_several([(one.raw_false, one.nulls) for one in of_kind]),
             share(sum(one.family_false for one in clean), len(clean)),
-            str(sum(one.wrong_way for one in mine)),
-            share(sum(one.drift_found for one in mine), len(mine)),
-            f"{sum(one.outliers > 0 for one in mine)}",
-            f"{100 * (methods['bootstrap'] + methods['welch']) / len(mine):.0f} %",
+            str(sum(one.wrong_way for one in of_kind)),
+            share(sum(one.drift_found for one in of_kind), len(of_kind)),
+            f"{sum(one.outliers > 0 for one in of_kind)}",
+            f"{100 * (methods['bootstrap'] + methods['welch']) / len(of_kind):.0f} %",
         ]
         table_rows.append(f"| {' | '.join(cells)} |")
     return table_rows
@@ -325,7 +325,7 @@ HEAD: Final = (
 def page(studies: Sequence[StudyFindings], command: str) -> str:
     """Return the page."""
     tuned = [one for one in studies if one.kind in TUNED]
-    held = [one for one in studies if one.kind in HELD_OUT]
+    held_out = [one for one in studies if one.kind in HELD_OUT]
     untried = [one for one in studies if one.kind in UNTRIED]
     page_lines = [
         "# How often the analysis of an experiment is right",
@@ -369,7 +369,7 @@ def page(studies: Sequence[StudyFindings], command: str) -> str:
         "",
         "| size | noise | tuned: found | not tuned: found |",
         "|---:|---:|---:|---:|",
-        *_interactions(tuned, held),
+        *_interactions(tuned, held_out),
         "",
         "Size 0: how often there was said to be one, after correction.",
         "",
@@ -377,7 +377,7 @@ def page(studies: Sequence[StudyFindings], command: str) -> str:
         "",
         "| stated | studies (tuned) | stated on average | found | studies (not tuned) | stated on average | found |",
         "|---:|---:|---:|---:|---:|---:|---:|",
-        *_powers(tuned, held),
+        *_powers(tuned, held_out),
         "",
         "The stated chance holds for the strictest step of Holm's correction; the step that an effect meets may be easier.",
         "",
@@ -410,9 +410,9 @@ def _interactions(tuned: Sequence[StudyFindings], held: Sequence[StudyFindings])
     for size in sorted({one.interaction for one in (*tuned, *held)}):
         for low, high in ((0.0, 0.015), (0.015, 1.0)):
             cells = [
-                share(sum(one.interaction_found for one in mine), len(mine))
+                share(sum(one.interaction_found for one in group), len(group))
                 for every in (tuned, held)
-                for mine in [[one for one in every if one.interaction == size and low < one.noise <= high]]
+                for group in [[one for one in every if one.interaction == size and low < one.noise <= high]]
             ]
             noise = "0.5 to 1 %" if high < 1 else "2 to 4 %"
             table_rows.append(f"| {100 * math.expm1(size):.0f} % | {noise} | {' | '.join(cells)} |")
@@ -424,10 +424,10 @@ def _powers(tuned: Sequence[StudyFindings], held: Sequence[StudyFindings]) -> li
     for low, high in STATED:
         cells = []
         for every in (tuned, held):
-            mine = [
+            group = [
                 one for one in every if one.effect > 0 and one.stated is not None and low <= one.stated < high
             ]
-            cells += _stated_and_found([(one.stated or 0.0, one.found) for one in mine])
+            cells += _stated_and_found([(one.stated or 0.0, one.found) for one in group])
         table_rows.append(f"| {100 * low:.0f} to {min(100, 100 * high):.0f} % | {' | '.join(cells)} |")
     return table_rows
 
@@ -444,12 +444,12 @@ def interaction_powers(studies: Sequence[StudyFindings]) -> list[str]:
     for low, high in STATED:
         cells = []
         for single in (True, False):
-            mine = [
+            group = [
                 (one.interaction_stated, one.interaction_found)
                 for one in studies
                 if one.interaction_stated is not None and (one.interaction_contrasts == 1) is single
             ]
-            cells += _stated_and_found([pair for pair in mine if low <= pair[0] < high])
+            cells += _stated_and_found([pair for pair in group if low <= pair[0] < high])
         table_rows.append(f"| {100 * low:.0f} to {min(100, 100 * high):.0f} % | {' | '.join(cells)} |")
     return table_rows
 
@@ -457,14 +457,14 @@ def interaction_powers(studies: Sequence[StudyFindings]) -> list[str]:
 def _repeats(studies: Sequence[StudyFindings]) -> list[str]:
     table_rows = []
     for count in sorted({one.repeats for one in studies}):
-        mine = [one for one in studies if one.repeats == count]
-        width = float(np.median([one.width for one in mine]))
+        group = [one for one in studies if one.repeats == count]
+        width = float(np.median([one.width for one in group]))
         cells = (
-            share(sum(one.covered for one in mine), len(mine)),
+            share(sum(one.covered for one in group), len(group)),
             f"{100 * math.expm1(width):.1f} %",
-            share(sum(one.family_false for one in mine), len(mine)),
+            share(sum(one.family_false for one in group), len(group)),
         )
-        table_rows.append(f"| {count} | {len(mine)} | {' | '.join(cells)} |")
+        table_rows.append(f"| {count} | {len(group)} | {' | '.join(cells)} |")
     return table_rows
 
 
@@ -484,8 +484,8 @@ class DrawnStudies:
         A few of each kind in turn, so that a run that is ended early has equally many of all.
         """
         lines = keep.read_text().splitlines() if keep and keep.exists() else []
-        kept = [StudyFindings(**json.loads(line)) for line in lines]
-        known = {(one.kind, one.seed): one for one in kept}
+        earlier = [StudyFindings(**json.loads(line)) for line in lines]
+        known = {(one.kind, one.seed): one for one in earlier}
         left = {kind: [seed for seed in self.seeds if (kind, seed) not in known] for kind in self.kinds}
         batches = [
             (self.judge, kind, seeds)

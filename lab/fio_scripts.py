@@ -90,15 +90,15 @@ def main() -> int:
     failed = []
     sys.stdout.write("| script | fio | here |\n|---|---|---|\n")
     with tempfile.TemporaryDirectory(prefix="loadstone-scripts-") as place:
-        here = Path(place) / "fio"
-        here.write_text(_WRAPPER.format(python=sys.executable))
-        here.chmod(0o755)
+        shim = Path(place) / "fio"
+        shim.write_text(_WRAPPER.format(python=sys.executable))
+        shim.chmod(0o755)
         for name in wanted:
             script = (options.source / "t" / name).absolute()
             if not script.exists():
                 continue
             cells = []
-            for who, fio in (("fio", options.fio.absolute()), ("here", here)):
+            for who, fio in (("fio", options.fio.absolute()), ("here", shim)):
                 folder = (options.keep or Path(place)).absolute() / f"{script.stem}-{who}"
                 folder.mkdir(parents=True)
                 outcome = _run(script, fio, folder, options.seconds)
@@ -118,17 +118,23 @@ def _run(script: Path, fio: Path, folder: Path, most_s: int) -> ScriptOutcome:
     flag = () if script.name == _WITHOUT_FLAG else ("-f",)
     arguments = SCRIPTS.get(script.name, ())
     with contextlib.ExitStack() as stack:
-        given = dict(os.environ)
+        environment = dict(os.environ)
         if DEVICE in arguments:
             if why := parts.missing():
                 return ScriptOutcome(words=f"not run: {why}")
             device = stack.enter_context(parts.Stage()).loop(_DEVICE_MIB, written=False)
             arguments = tuple(device if word == DEVICE else word for word in arguments)
-            given["LOADSTONE_ACCEPT_DATA_LOSS"] = device
+            environment["LOADSTONE_ACCEPT_DATA_LOSS"] = device
         command = [sys.executable, str(script), *flag, str(fio), *arguments]
         try:
             done = subprocess.run(
-                command, cwd=folder, env=given, capture_output=True, text=True, timeout=most_s, check=False
+                command,
+                cwd=folder,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=most_s,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             return ScriptOutcome(words=f"not done in {most_s} s")

@@ -68,11 +68,11 @@ def run(
     for name, source in (trees or {}).items():
         _copy(source, folder / "root" / name)
     _pack(image, folder / "root", placed, {**files, "script": script})
-    said = folder / "said"
+    console = folder / "said"
     command = [
         "qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", cpus,
         "-m", str(memory_mib), "-display", "none", "-no-reboot", "-net", "none",
-        "-serial", f"file:{folder / 'console'}", "-serial", f"file:{said}",
+        "-serial", f"file:{folder / 'console'}", "-serial", f"file:{console}",
         "-kernel", str(kernel), "-initrd", str(image),
         "-append", f"console=ttyS0 panic=-1 quiet mitigations=off {kernel_options}", *devices,
     ]  # fmt: skip
@@ -82,7 +82,7 @@ def run(
         raise RuntimeError(f"the machine did not end in {patience_s} s: {_tail(folder)}") from None
     if done.returncode:
         raise RuntimeError(f"qemu: {done.stderr.strip()}")
-    return said.read_text(errors="replace")
+    return console.read_text(errors="replace")
 
 
 def unpacked(packages: Sequence[str]) -> dict[str, Path]:

@@ -300,13 +300,13 @@ def everything_but_load(prepared: PreparedExperiment, state: Path, look: Any = N
 def build_each(folder: Path) -> list[str]:
     """Build each layout once, and hold what stands against what was asked for."""
     wrong: list[str] = []
-    seen: set[str] = set()
+    layouts: set[str] = set()
 
     def look(answer: Any, machine_here: Machine) -> None:
         name = answer.layout
         expected, now = PARTS.get(name, ""), standing()
-        if name not in seen:
-            seen.add(name)
+        if name not in layouts:
+            layouts.add(name)
             print(f"{name}: {now or 'nothing but file systems'}", flush=True)
             if now != expected:
                 wrong.append(f"{name}: {now!r} stands, expected {expected!r}")
@@ -348,11 +348,11 @@ def drill(folder: Path, points: int, seed: int, before: dict[str, str]) -> list[
                 os._exit(3)
             os._exit(0)
         killed += kill_later(child, after_s)
-        said = restore(folder / "state", draw, within_s=3)
+        output = restore(folder / "state", draw, within_s=3)
         changed = difference(before, snapshot(folder))
         print(f"point {number}: {names}, killed after {after_s:.1f} s", flush=True)
-        if said or changed:
-            return [f"point {number} ({names}, {after_s:.2f} s): {said} {json.dumps(changed)}"]
+        if output or changed:
+            return [f"point {number} ({names}, {after_s:.2f} s): {output} {json.dumps(changed)}"]
     print(f"{points} points, {killed} killed while at it", flush=True)
     return []
 
@@ -409,19 +409,19 @@ def main() -> int:
     if (why := machine.missing()) is not None:
         print(f"no machine can be had here: {why}", file=sys.stderr)
         return 2
-    there = machine.unpacked(PACKAGES)
-    libraries = {str(path.parent) for name, path in there.items() if ".so" in name}
+    unpacked = machine.unpacked(PACKAGES)
+    libraries = {str(path.parent) for name, path in unpacked.items() if ".so" in name}
     os.environ["LD_LIBRARY_PATH"] = ":".join(sorted(libraries))
-    programs = {f"usr/sbin/{name}": there[name] for name in TOOLS}
-    programs |= {f"sbin/{name}": there[name] for name in TOOLS if name.startswith("mount.")}
+    programs = {f"usr/sbin/{name}": unpacked[name] for name in TOOLS}
+    programs |= {f"sbin/{name}": unpacked[name] for name in TOOLS if name.startswith("mount.")}
     programs |= {f"usr/sbin/{name}": Path(answer) for name in ON_THE_WAY if (answer := shutil.which(name))}
     programs |= {f"usr/sbin/{name}": programs["usr/sbin/lvm"] for name in LVM if "usr/sbin/lvm" in programs}
     programs |= {"usr/bin/loadstone-engine": find(), "usr/bin/python3": Path(sys.executable).resolve()}
-    programs |= {f"libs/{name}": path for name, path in there.items() if ".so" in name}
+    programs |= {f"libs/{name}": path for name, path in unpacked.items() if ".so" in name}
     needed = machine.libraries(one for tree in trees().values() for one in tree.rglob("*.so"))
     programs |= {name: path for name, path in needed.items() if "site-packages" not in name}
     with tempfile.TemporaryDirectory(prefix="loadstone-lab-") as name:
-        said = machine.run(
+        output = machine.run(
             SCRIPT.replace("POINTS", str(options.points)).replace("SEED", str(options.seed)),
             folder=Path(name), programs=programs, files=FILES, trees=trees(), modules=MODULES,
             devices=[
@@ -430,8 +430,8 @@ def main() -> int:
             ],
             memory_mib=6144, cpus="4,sockets=2,cores=1,threads=2", patience_s=PATIENCE_S,
         )  # fmt: skip
-    print(said)
-    answer = said.rpartition("@@@ ")[2].strip()
+    print(output)
+    answer = output.rpartition("@@@ ")[2].strip()
     return 1 if not answer.startswith("[]") else 0
 
 

@@ -115,8 +115,8 @@ def refuses(*words: str) -> Callable[[Events], str | None]:
     """Nothing is done, and this is said."""
 
     def judge(events: Events) -> str | None:
-        said = " ".join(f"{one['message']} {one.get('hint', '')}" for one in of(events, "fatal"))
-        return None if said and all(word in said for word in words) else f"it said: {said!r}"
+        messages = " ".join(f"{one['message']} {one.get('hint', '')}" for one in of(events, "fatal"))
+        return None if messages and all(word in messages for word in words) else f"it said: {messages!r}"
 
     return judge
 
@@ -285,7 +285,7 @@ def run(engine: Path) -> dict[str, str | None]:
         raise MissingPartError(why)
     with tempfile.TemporaryDirectory(prefix="loadstone-lab-") as name:
         folder = Path(name)
-        said = machine.run(
+        output = machine.run(
             script(),
             folder=folder,
             programs={"bin/loadstone-engine": engine, "bin/fio": Path(shutil.which("fio") or "")},
@@ -293,9 +293,9 @@ def run(engine: Path) -> dict[str, str | None]:
             devices=devices(folder),
             kernel_options="nvme.poll_queues=1",
         )
-    parts = told(said)
+    parts = told(output)
     if "end" not in parts:
-        raise RuntimeError(f"the script did not come to its end: {said[-2000:]}")
+        raise RuntimeError(f"the script did not come to its end: {output[-2000:]}")
     results = {"links of the two devices": links_wrong(parts["links"])}
     for number, case in enumerate(CASES):
         lines = parts[str(number)]

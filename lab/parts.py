@@ -243,16 +243,16 @@ class Stage:
         for name in ("ip", "tc"):
             if shutil.which(name) is None:
                 raise MissingPartError(f"not installed: {name}")
-        space, here, there = (f"{self.folder.name[-8:]}{kind}" for kind in ("n", "h", "t"))
+        space, near, far = (f"{self.folder.name[-8:]}{kind}" for kind in ("n", "h", "t"))
         call("ip", "netns", "add", space)
         self._stack.callback(call, "ip", "netns", "del", space)
-        call("ip", "link", "add", here, "type", "veth", "peer", "name", there, "netns", space)
-        call("ip", "addr", "add", "198.18.0.1/30", "dev", here)
-        call("ip", "link", "set", here, "up")
+        call("ip", "link", "add", near, "type", "veth", "peer", "name", far, "netns", space)
+        call("ip", "addr", "add", "198.18.0.1/30", "dev", near)
+        call("ip", "link", "set", near, "up")
         inside = ("ip", "netns", "exec", space)
-        call(*inside, "ip", "addr", "add", "198.18.0.2/30", "dev", there)
-        call(*inside, "ip", "link", "set", there, "up")
-        call(*inside, "tc", "qdisc", "add", "dev", there, "root", "tbf", "rate", rate,
+        call(*inside, "ip", "addr", "add", "198.18.0.2/30", "dev", far)
+        call(*inside, "ip", "link", "set", far, "up")
+        call(*inside, "tc", "qdisc", "add", "dev", far, "root", "tbf", "rate", rate,
              "burst", "64kb", "latency", "200ms")  # fmt: skip
         self._program(*inside, "nbdkit", "-f", "-i", "198.18.0.2", "-p", "10809", "file", self.backing(mib))
         until(lambda: _listens("198.18.0.2", 10809), "nbdkit's port")
@@ -447,10 +447,10 @@ class Stage:
             if during is not None:
                 until(lambda: _measuring(bundle), "the run's first second")
                 during()
-            _, said = process.communicate(timeout=120)
+            _, output = process.communicate(timeout=120)
         events = bundle / "events.jsonl"
         if not events.exists() or '"start"' not in events.read_text():
-            raise RuntimeError(f"the run did not begin: {said.strip()}")
+            raise RuntimeError(f"the run did not begin: {output.strip()}")
         return bundle
 
 

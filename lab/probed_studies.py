@@ -78,14 +78,14 @@ STUDIES: Final[dict[str, Callable[[Stage, str], Iterator[Run]]]] = {
 
 
 def _run(stage: Stage, words: tuple[str | Path, ...], targets: list[Path], probe: str, out: Path) -> None:
-    given: list[str | Path] = []
+    arguments: list[str | Path] = []
     for file in targets:
-        given += ["--target", file, "--i-accept-data-loss", file]
+        arguments += ["--target", file, "--i-accept-data-loss", file]
     if words[1] == stage.folder / "log.parm":
-        given[:2] = ["--set", f"lun={targets[0]}"]
+        arguments[:2] = ["--set", f"lun={targets[0]}"]
     else:
-        given += ["--runtime", "4s"]
-    stage.loadstone(*words, *given, f"--probe={probe}", "--no-progress", "--no-report", "--out", out)
+        arguments += ["--runtime", "4s"]
+    stage.loadstone(*words, *arguments, f"--probe={probe}", "--no-progress", "--no-report", "--out", out)
 
 
 def verdicts(bundle: Path) -> tuple[Verdict, Verdict]:

@@ -88,11 +88,11 @@ def main() -> int:
     options = parser.parse_args()
     lines = options.agreed.read_text().splitlines() if options.agreed else []
     agreed = frozenset(line.partition("\t")[0] for line in lines)
-    seen = PublishedResults()
+    results = PublishedResults()
     for root in options.roots:
-        look(root, agreed, options.rule, seen)
-    sys.stdout.write(report(seen))
-    return 1 if seen.false or any(BROKEN in line for line in seen.unread) else 0
+        look(root, agreed, options.rule, results)
+    sys.stdout.write(report(results))
+    return 1 if results.false or any(BROKEN in line for line in results.unread) else 0
 
 
 if __name__ == "__main__":

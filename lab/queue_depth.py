@@ -68,10 +68,10 @@ def main() -> int:
         file = array(stage)
         target = ("--target", file, "--i-accept-data-loss", file)
         how = ("--iodepth", DEPTHS, "--repeat", str(RUNS), "--runtime", f"{options.seconds:g}s")
-        said = stage.loadstone("sweep", JOB, *target, *how, "--no-progress", "--out", options.out)
+        output = stage.loadstone("sweep", JOB, *target, *how, "--no-progress", "--out", options.out)
         stage.loadstone("report", options.out, "--output", options.out.with_suffix(".svg"))
     document = json.loads((options.out / "result.json").read_text())
-    print("\n".join([*table(document), "", said]))
+    print("\n".join([*table(document), "", output]))
     return 0
 
 

@@ -59,8 +59,8 @@ class Truth:
         return self.low <= self.found <= self.high
 
     def __str__(self) -> str:
-        held = "yes" if self.holds else "**no**"
-        return f"| {self.text} | {self.low:g} to {self.high:g} | {self.found:.3g} | {held} |"
+        verdict = "yes" if self.holds else "**no**"
+        return f"| {self.text} | {self.low:g} to {self.high:g} | {self.found:.3g} | {verdict} |"
 
 
 def mean(table: Observations, pattern: str, metric: str = "iops", **levels: str) -> float:
@@ -297,18 +297,18 @@ def answer(out: Path) -> str:
 def section(name: str, out: Path, truths: Sequence[Truth]) -> list[str]:
     """Return what is told of an experiment."""
     planted = inspect.getdoc(READY[name]) or ""
-    said = answer(out) if is_experiment(out) else compared(out)
+    answered = answer(out) if is_experiment(out) else compared(out)
     return [
         f"## {name}", "", planted.replace("\n\n", "\n"), "",
         "| what | planted | found | as planted |", "|---|---:|---:|---|", *map(str, truths), "",
-        "The page says:", "", f"    {said}", "",
+        "The page says:", "", f"    {answered}", "",
     ]  # fmt: skip
 
 
 def compared(out: Path) -> str:
     """Return what `loadstone compare` says of the directories before and after."""
-    said = " ".join(call(sys.executable, "-m", "loadstone", "compare", out / "fio", out / "after").split())
-    return said[said.index("after against fio") :].partition(" pattern ")[0]
+    output = " ".join(call(sys.executable, "-m", "loadstone", "compare", out / "fio", out / "after").split())
+    return output[output.index("after against fio") :].partition(" pattern ")[0]
 
 
 def main() -> int:

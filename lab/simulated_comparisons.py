@@ -194,8 +194,8 @@ def _stage(one: PlannedPhase) -> tuple[bool, int]:
 def _planned(every: Sequence[tuple[PlannedPair, PlannedPhase]], text: str) -> tuple[Plan, str]:
     """Give every job a worker, and with that a device and a clock of its own."""
     workload = read_jobfiles([TextSource(text.encode(), name="pairs.fio")])
-    here = HostFacts.here()
-    plan = resolve(workload, host=replace(here, cpus=here.cpus[:1]), options=ResolveOptions()).plan
+    host = HostFacts.here()
+    plan = resolve(workload, host=replace(host, cpus=host.cpus[:1]), options=ResolveOptions()).plan
     workers = tuple(
         plan.workers[stream.worker].model_copy(
             update={"backend": BackendSim(device=_device(one, pair.seed * 1000 + pair.phases.index(one)))}
@@ -240,8 +240,8 @@ def measure(pairs: Sequence[PlannedPair], folder: Path) -> dict[tuple[int, str],
 
 def _own(case: Case, job: str) -> Case:
     """Return a stage's case as if one job had run alone: its neighbours are other runs, and other pairs."""
-    mine = tuple(one for one in case.jobs if one.job == job)
-    return replace(case, jobs=mine, ops=case.by_job[job], by_job={job: case.by_job[job]})
+    own_jobs = tuple(one for one in case.jobs if one.job == job)
+    return replace(case, jobs=own_jobs, ops=case.by_job[job], by_job={job: case.by_job[job]})
 
 
 def judge(seeds: Sequence[int]) -> list[dict[str, Any]]:
@@ -270,16 +270,18 @@ def _compared(pair: PlannedPair, measured: Mapping[tuple[int, str], ComparedPhas
 
 def alike_lines(outcomes: Sequence[PairOutcome]) -> list[str]:
     """Return how often valid pairs without a difference are told apart, by how they were measured."""
-    mine = [one for one in outcomes if one.difference == 0 and not one.invalid]
-    groups = {"all": mine}
-    for one in mine:
+    without_difference = [one for one in outcomes if one.difference == 0 and not one.invalid]
+    groups = {"all": without_difference}
+    for one in without_difference:
         for name in names(one.kind):
             groups.setdefault(name, []).append(one)
     lines = ["| pairs with | pairs | some row better | some row worse |", "|---|---:|---:|---:|"]
     for name in ("all", *sorted(set(groups) - {"all"})):
         some = groups[name]
         ways = (sum(one.better for one in some), sum(one.worse for one in some))
-        lines.append(f"| {name} | {len(some)} | {' | '.join(share(way, len(some)) for way in ways)} |")
+        lines.append(
+            f"| {name} | {len(some)} | {' | '.join(share(kind_of_row, len(some)) for kind_of_row in ways)} |"
+        )
     return lines
 
 

@@ -196,16 +196,16 @@ def _powers(studies: Sequence[StudyFindings]) -> list[str]:
     table_rows = []
     for effect in sorted({one.effect for one in studies} - {0.0}):
         for low, high, name in ((0.0, 0.015, "0.5 to 1 %"), (0.015, 1.0, "2 to 4 %")):
-            mine = [
+            group = [
                 one
                 for one in studies
                 if one.effect == effect and one.interaction == 0 and low < one.noise <= high
             ]
-            if mine:
-                stated = float(np.mean([one.stated or 0.0 for one in mine]))
-                cells = (f"{100 * math.expm1(effect):.0f} %", name, str(len(mine)), f"{100 * stated:.1f} %")
+            if group:
+                stated = float(np.mean([one.stated or 0.0 for one in group]))
+                cells = (f"{100 * math.expm1(effect):.0f} %", name, str(len(group)), f"{100 * stated:.1f} %")
                 table_rows.append(
-                    f"| {' | '.join(cells)} | {experiments.share(sum(one.found for one in mine), len(mine))} |"
+                    f"| {' | '.join(cells)} | {experiments.share(sum(one.found for one in group), len(group))} |"
                 )
     every = [one for one in studies if one.effect > 0 and one.interaction == 0]
     if every:
@@ -220,9 +220,9 @@ def _interactions(studies: Sequence[StudyFindings]) -> list[str]:
     table_rows = []
     for size in sorted({one.interaction for one in studies}):
         for low, high, name in ((0.0, 0.015, "0.5 to 1 %"), (0.015, 1.0, "2 to 4 %")):
-            mine = [one for one in studies if one.interaction == size and low < one.noise <= high]
+            group = [one for one in studies if one.interaction == size and low < one.noise <= high]
             table_rows.append(
-                f"| {100 * math.expm1(size):.0f} % | {name} | {experiments.share(sum(one.interaction_found for one in mine), len(mine))} |"
+                f"| {100 * math.expm1(size):.0f} % | {name} | {experiments.share(sum(one.interaction_found for one in group), len(group))} |"
             )
     return table_rows
 

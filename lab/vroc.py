@@ -84,10 +84,10 @@ def measure(
     targets = [word for file in files for word in ("--target", file, "--i-accept-data-loss", file)]
     # Each point once: the picture shows how far the points scatter.
     how = ("--points", options.points, "--repeat", "1", "--runtime", f"{options.seconds:g}s", "--json")
-    said = stage.loadstone(
+    output = stage.loadstone(
         "curve", JOB, "--section", load, *targets, *how, "--no-progress", "--no-report", "--out", out
     )
-    (curve,) = json.loads(said)["curves"]
+    (curve,) = json.loads(output)["curves"]
     return dict(curve)
 
 

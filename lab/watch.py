@@ -128,20 +128,20 @@ class StorageServer(Stage):
         (self.groups[0] / "cpu.cfs_quota_us").write_text(str(quota))
 
     def _sshd(self) -> None:
-        here = self.folder
+        home = self.folder
         for key in ("host", "user"):
-            call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", here / f"{key}_key")
+            call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", home / f"{key}_key")
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-        (here / "sshd.conf").write_text(
-            f"ListenAddress {SERVER}:22\nHostKey {here}/host_key\nPidFile none\nUsePAM no\nStrictModes no\n"
-            f"AuthorizedKeysFile {here}/user_key.pub\nPasswordAuthentication no\nPermitRootLogin yes\n"
+        (home / "sshd.conf").write_text(
+            f"ListenAddress {SERVER}:22\nHostKey {home}/host_key\nPidFile none\nUsePAM no\nStrictModes no\n"
+            f"AuthorizedKeysFile {home}/user_key.pub\nPasswordAuthentication no\nPermitRootLogin yes\n"
         )
-        public = (here / "host_key.pub").read_text().split()
-        (here / "known").write_text(f"{SERVER} {public[0]} {public[1]}\n")
-        (here / "ssh.conf").write_text(
-            f"Host *\n IdentityFile {here}/user_key\n IdentitiesOnly yes\n UserKnownHostsFile {here}/known\n"
+        public = (home / "host_key.pub").read_text().split()
+        (home / "known").write_text(f"{SERVER} {public[0]} {public[1]}\n")
+        (home / "ssh.conf").write_text(
+            f"Host *\n IdentityFile {home}/user_key\n IdentitiesOnly yes\n UserKnownHostsFile {home}/known\n"
         )
-        self.serve("sh", "-c", MOUNTS, "sh", which("sshd"), "-D", "-f", here / "sshd.conf")
+        self.serve("sh", "-c", MOUNTS, "sh", which("sshd"), "-D", "-f", home / "sshd.conf")
 
     def _snmpd(self) -> None:
         (self.folder / "snmpd.conf").write_text(f"agentaddress udp:{SERVER}:161\nrocommunity {COMMUNITY}\n")
@@ -365,10 +365,10 @@ def told(case: WatchCase, result: dict[str, Any]) -> str:
             if key in known
         }
         cost = host["cpu_share_here"] or 0.0
-        there = host["cpu_share_there"]
+        cpu_share = host["cpu_share_there"]
         lines.append(
             f"  {name}: {host['rows']} rows, {', '.join(f'{key} {one:.3g}' for key, one in shown.items())}; "
-            f"watching took {cost:.2%} of a CPU here{'' if there is None else f', {there:.2%} there'}"
+            f"watching took {cost:.2%} of a CPU here{'' if cpu_share is None else f', {cpu_share:.2%} there'}"
         )
     return "\n".join(lines)
 

@@ -62,19 +62,19 @@ echo @@@
 
 def looks() -> list[list[str]]:
     """Return what the machine's shell printed at each look."""
-    there = machine.unpacked(PACKAGES)
-    libraries = {str(path.parent) for name, path in there.items() if ".so" in name}
+    unpacked = machine.unpacked(PACKAGES)
+    libraries = {str(path.parent) for name, path in unpacked.items() if ".so" in name}
     os.environ["LD_LIBRARY_PATH"] = ":".join(sorted(libraries))
-    programs = {f"usr/sbin/{name}": there[name] for name in TOOLS}
-    programs |= {f"libs/{name}": path for name, path in there.items() if ".so" in name}
+    programs = {f"usr/sbin/{name}": unpacked[name] for name in TOOLS}
+    programs |= {f"libs/{name}": path for name, path in unpacked.items() if ".so" in name}
     with tempfile.TemporaryDirectory(prefix="loadstone-watched-kernel-") as folder:
-        said = machine.run(
+        output = machine.run(
             SCRIPT.replace("LOOK", linux.SCRIPT),
             folder=Path(folder), programs=programs, files=FILES, devices=(), modules=MODULES,
         )  # fmt: skip
-    parts = said.split("@@@\n")
+    parts = output.split("@@@\n")
     if len(parts) != 5:
-        raise RuntimeError(f"the script did not come to its end: {said[-2000:]}")
+        raise RuntimeError(f"the script did not come to its end: {output[-2000:]}")
     return [part.splitlines() for part in parts[1:4]]
 
 

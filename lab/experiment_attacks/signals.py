@@ -31,7 +31,7 @@ def _interrupt(bench: AttackBench, number: int, text: str | None = None) -> None
         return
     # What a kill left in a file, or half of a file system on a device, is nobody's: consent is asked for.
     unknown = number == signal.SIGKILL or text is not None
-    kept = [name for name, status in bench.runs(out).items() if status == "complete"]
+    complete = [name for name, status in bench.runs(out).items() if status == "complete"]
     if bench.draw.random() < 0.5:
         process = bench.start("resume", out)
         time.sleep(bench.draw.uniform(0.0, 4.0))
@@ -42,7 +42,7 @@ def _interrupt(bench: AttackBench, number: int, text: str | None = None) -> None
         bench.is_put_back()
     (bench.resumed(out) if unknown else bench.ran("resume", out)).ends(0)
     bench.complete(out, 4)
-    if not set(kept) <= set(bench.runs(out)):
+    if not set(complete) <= set(bench.runs(out)):
         raise WrongError("a run that was complete is gone")
 
 
@@ -135,9 +135,9 @@ def restored_twice(bench: AttackBench) -> None:
     command = [sys.executable, "-m", "loadstone", "restore"]
     environment = os.environ | {"LOADSTONE_STATE": str(bench.state)}
     both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    said = [one.communicate()[0] for one in both]
+    outputs = [one.communicate()[0] for one in both]
     if any(one.returncode for one in both):
-        raise WrongError(f"two at once: {said}")
+        raise WrongError(f"two at once: {outputs}")
     bench.restore().ends(0).says("nothing was left changed")
     now = marks.read_text().count("x") if marks.exists() else 0
     if now > undone + 1:

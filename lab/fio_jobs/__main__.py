@@ -58,13 +58,13 @@ def call(fio: str | None, directory: Path, variables: dict[str, str]) -> tuple[i
         start_new_session=True,
     ) as program:
         try:
-            said, _ = program.communicate(timeout=PATIENCE_S)
+            output, _ = program.communicate(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
             os.killpg(program.pid, signal.SIGKILL)
             _end_jobs(directory)
             program.communicate()
             return 124, "it did not end"
-    return program.returncode, said
+    return program.returncode, output
 
 
 def _end_jobs(directory: Path) -> None:
@@ -99,17 +99,17 @@ def hold(name: str, text: str, place: Path, *, fio: str) -> FioFileRow:
     for who, program in (("fio", fio), ("ours", None)):
         directory = place / name / who
         prepare(directory, text)
-        code, said = call(program, directory, variables)
-        done[who] = compare.read(directory, code, said)
+        code, output = call(program, directory, variables)
+        done[who] = compare.read(directory, code, output)
     real, ours = done["fio"], done["ours"]
-    taken = (bool(real.document), bool(ours.document))
+    accepted = (bool(real.document), bool(ours.document))
     timed = bool(_TIMED.search(text))
     differences = compare.differences(real, ours, timed=timed, text=text)
-    shapes = compare.shapes(real, ours) if all(taken) else []
-    why = "" if all(taken) else f"fio: {_first(real)} | ours: {_first(ours)}"
+    shapes = compare.shapes(real, ours) if all(accepted) else []
+    why = "" if all(accepted) else f"fio: {_first(real)} | ours: {_first(ours)}"
     if not differences:
         shutil.rmtree(place / name, ignore_errors=True)
-    return FioFileRow(name, taken, tuple(differences), tuple(shapes), why)
+    return FioFileRow(name, accepted, tuple(differences), tuple(shapes), why)
 
 
 def _first(done: compare.FioResult) -> str:
@@ -121,8 +121,8 @@ def table(rows: list[FioFileRow]) -> str:
     """Return what was found, as Markdown."""
     lines = ["| file | fio takes | ours takes | what differs | outputs |", "|---|---|---|---|---|"]
     for row in rows:
-        said = "; ".join(text for text in (*row.told, row.why) if text)
-        cells = [*("yes" if one else "no" for one in row.taken), said, "; ".join(row.shapes)]
+        remarks = "; ".join(text for text in (*row.told, row.why) if text)
+        cells = [*("yes" if one else "no" for one in row.taken), remarks, "; ".join(row.shapes)]
         lines.append(f"| {row.name} | " + " | ".join(cell.replace("|", "/") for cell in cells) + " |")
     both = [row for row in rows if all(row.taken)]
     lines += [

@@ -105,10 +105,10 @@ def read(directory: Path, code: int, said: str) -> FioResult:
         (done.terse if re.match(r"\d;fio-", line) else done.human).append(line)
     for path in sorted(directory.glob("log_lat.*.log")):
         done.logs[path.name] = Log.read(path)
-    kept = (path for path in directory.rglob("*") if path.is_file())
+    files = (path for path in directory.rglob("*") if path.is_file())
     done.files = {
         str(path.relative_to(directory)): path.stat().st_size
-        for path in kept
+        for path in files
         if path.suffix not in (".log", ".txt", ".state")
         and path.name != "job.fio"
         and not path.name.startswith(".")
@@ -135,7 +135,7 @@ def differences(real: FioResult, ours: FioResult, *, timed: bool, text: str) -> 
         slack += largest * 4 * math.isqrt(max((len(log.size) for log in real.logs.values()), default=0))
     for one, other in zip(left, right, strict=True):
         of_job = _job(one, other, timed=timed, slack=slack, flushes=not _OTHER_FLUSHES.search(text))
-        mismatches += [f"{one['jobname']}: {said}" for said in of_job]
+        mismatches += [f"{one['jobname']}: {mismatch}" for mismatch in of_job]
     if any(job["error"] for job in left):
         return mismatches  # How far it got before the error is not for comparing.
     if not timed and real.files != ours.files:
@@ -154,10 +154,10 @@ def differences(real: FioResult, ours: FioResult, *, timed: bool, text: str) -> 
 def shapes(real: FioResult, ours: FioResult) -> list[str]:
     """Return how outputs differ in keys, fields and lines."""
     mismatches = []
-    theirs, mine = _keys(real.document), _keys(ours.document)
-    if missing := sorted(theirs - mine):
+    their_keys, our_keys = _keys(real.document), _keys(ours.document)
+    if missing := sorted(their_keys - our_keys):
         mismatches.append(f"json lacks {missing[:5]}")
-    if more := sorted(key for key in mine - theirs if not _OURS.fullmatch(key)):
+    if more := sorted(key for key in our_keys - their_keys if not _OURS.fullmatch(key)):
         mismatches.append(f"json has more {more[:5]}")
     fields = [sorted(line.count(";") for line in done.terse) for done in (real, ours)]
     if fields[0] != fields[1]:
@@ -254,8 +254,8 @@ def _log(real: Log, ours: Log, *, timed: bool, text: str) -> list[str]:
         if not timed and abs(touched[0] - touched[1]) > noise:
             mismatches.append(f"{touched[0]} offsets touched, ours {touched[1]}")
     if not timed and not drawn and not _DRAWN_PLACES.search(text) and len(set(real.direction)) == 1:
-        theirs, mine = (Counter(zip(log.offset, log.size, strict=True)) for log in (real, ours))
-        if apart := sorted(((theirs - mine) + (mine - theirs)).elements()):
+        their_ios, our_ios = (Counter(zip(log.offset, log.size, strict=True)) for log in (real, ours))
+        if apart := sorted(((their_ios - our_ios) + (our_ios - their_ios)).elements()):
             mismatches.append(f"{len(apart)} places apart, as {apart[0]}")
     # With a depth the order of completion is the device's.
     if "iodepth" not in text and abs(runs[0] - runs[1]) > 0.1 + 2 / math.sqrt(few):

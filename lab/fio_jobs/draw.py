@@ -352,11 +352,11 @@ def _some(rng: random.Random, count: int, before: list[str] | None = None, of: s
     kinds: list[str] = []
     exclude = _EXCLUDE_PLACES if of == "places" else _EXCLUDE
     for kind in rng.sample(sorted(ABOUT[of]), len(ABOUT[of])):
-        there = {*kinds, *(before or ())}
+        occupied = {*kinds, *(before or ())}
         if (
             len(kinds) < count
-            and kind not in there
-            and not any(kind in some and some & there for some in exclude)
+            and kind not in occupied
+            and not any(kind in some and some & occupied for some in exclude)
         ):
             kinds.append(kind)
     return kinds

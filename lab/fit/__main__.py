@@ -64,8 +64,8 @@ def _source(every: Sequence[Row], hashed: str) -> FittedOn:
 def ranges(seeds: Sequence[int]) -> Iterator[str]:
     """Yield what seeds lie between, a range for each ten thousand."""
     for _, part in itertools.groupby(sorted(seeds), key=lambda seed: seed // 10_000):
-        mine = list(part)
-        yield f"{mine[0]}:{mine[-1]}"
+        values = list(part)
+        yield f"{values[0]}:{values[-1]}"
 
 
 def main() -> int:

@@ -54,22 +54,24 @@ def of(row: Row, *, probed: bool = True, removed: bool = False) -> Evidence:
 
     Then what was tried without it counts; of lines that were never tried so, what was tried with it.
     """
-    seen = lines.weighable(row, probed=probed, without=removed and bool(row.get("tried_without")))
+    measured = lines.weighable(row, probed=probed, without=removed and bool(row.get("tried_without")))
     truth = frozenset(lines.kind_row(row).truth)
-    every = [one for one in possible(seen.facts) if not (removed and one.name in truth)]
+    every = [one for one in possible(measured.facts) if not (removed and one.name in truth)]
     cells = cells_of(every)
     right = frozenset({UNEXPLAINED}) if removed else truth
-    readings = [] if seen.probed is None else [one for tried in seen.probed.tried for one in tried.readings]
+    readings = (
+        [] if measured.probed is None else [one for tried in measured.probed.tried for one in tried.readings]
+    )
     known = [one for one in readings if one.name in READINGS]
     parts = [densities(cells, one.name, np.array([one.value]), one.error) for one in known]
-    checked = set(seen.checked)
+    checked = set(measured.checked)
 
     def of_cells(value: dict[str, float]) -> Floats:
         return np.array([value[one.name] for one in cells.every], np.float64)
 
     finding_logs = {
-        one.name: tuple(math.log(max(1.0, seen.found[rule] / max(1e-6, 1 - seen.found[rule])))
-                        for rule in one.rules if rule in seen.found)
+        one.name: tuple(math.log(max(1.0, measured.found[rule] / max(1e-6, 1 - measured.found[rule])))
+                        for rule in one.rules if rule in measured.found)
         for one in every
     }  # fmt: skip
     most = max((len(one) for one in finding_logs.values()), default=0)
@@ -89,7 +91,10 @@ def of(row: Row, *, probed: bool = True, removed: bool = False) -> Evidence:
             [[*finding_logs[one.name], *[0.0] * (most - len(finding_logs[one.name]))] for one in cells.every]
         ),
         clear=of_cells(
-            {one.name: float(sum(rule in checked - set(seen.found) for rule in one.rules)) for one in every}
+            {
+                one.name: float(sum(rule in checked - set(measured.found) for rule in one.rules))
+                for one in every
+            }
         ),
     )
 

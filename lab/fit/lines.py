@@ -27,9 +27,9 @@ CALIBRATION: Final = Path(__file__).parent / "calibration.jsonl.xz"
 def compact(row: Row) -> Row:
     """Return a line without what can be worked out again: words, bundles, what was said with probes."""
     plain = {key: value for key, value in row["plain"].items() if key != "explanations"}
-    kept = {key: row[key] for key in ("seed", "kind", "change", "rate", "facts")}
+    compacted = {key: row[key] for key in ("seed", "kind", "change", "rate", "facts")}
     tried = {key: _readings(row[key]) for key in ("tried", "tried_without") if row.get(key)}
-    return {**kept, "plain": plain, **tried}
+    return {**compacted, "plain": plain, **tried}
 
 
 def _readings(tried: Row) -> Row:

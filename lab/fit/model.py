@@ -159,12 +159,14 @@ def fit_weights(
         steps = {"maxiter": 60 if start is None else NEAR, "eps": 1e-4, "ftol": 1e-7}
         optimum = minimize(loss, _point(weights), method="L-BFGS-B", options=steps)
         weights = _weights(optimum.x, known)
-        seen = listed.surprised(weights)
-        whole = sum(count for _, count in seen.values())
-        usual = min(MOST_SURPRISE, max(LEAST_SURPRISE, sum(strange for strange, _ in seen.values()) / whole))
+        surprises = listed.surprised(weights)
+        whole = sum(count for _, count in surprises.values())
+        usual = min(
+            MOST_SURPRISE, max(LEAST_SURPRISE, sum(strange for strange, _ in surprises.values()) / whole)
+        )
         shares = {
             name: min(MOST_SURPRISE, max(LEAST_SURPRISE, (strange + PSEUDO * usual) / (count + PSEUDO)))
-            for name, (strange, count) in seen.items()
+            for name, (strange, count) in surprises.items()
             if count
         }
         rounded = {name: float(f"{share:.3g}") for name, share in shares.items()}
@@ -199,22 +201,24 @@ def _point(weights: Weights) -> Floats:
 
 def undecided(row: Row) -> bool:
     """Tell whether no rule decided about it: then the regressions say what it is worth."""
-    said = row["plain"]
-    deciding = [one for one in lines.findings(said) if one[2] in ("not_valid", "limited")]
-    return not deciding and not said["essential"]
+    findings = row["plain"]
+    deciding = [one for one in lines.findings(findings) if one[2] in ("not_valid", "limited")]
+    return not deciding and not findings["essential"]
 
 
 def row_features(row: Row) -> dict[str, float]:
     """Return the features of a line before probes."""
-    said = row["plain"]
-    suspicions = [sure for _, sure, effect in said["causes"] if effect == "suspect"]
-    looked = len({*said["checked"], *(rule for rule, _, effect in said["causes"] if effect == "note")})
-    return features(suspicions, len(said["missing"]), looked)
+    findings = row["plain"]
+    suspicions = [sure for _, sure, effect in findings["causes"] if effect == "suspect"]
+    looked = len(
+        {*findings["checked"], *(rule for rule, _, effect in findings["causes"] if effect == "note")}
+    )
+    return features(suspicions, len(findings["missing"]), looked)
 
 
 def _tried(row: Row, *, without: bool = False) -> TriedReadings:
-    seen = lines.weighable(row, without=without)
-    return TriedReadings.of(seen.facts, seen.probed)
+    measured = lines.weighable(row, without=without)
+    return TriedReadings.of(measured.facts, measured.probed)
 
 
 def fit_findings(rows: Sequence[Row], leave: Callable[[Row], bool] | None = None) -> dict[str, float]:
@@ -242,13 +246,13 @@ def frequencies(rows: Sequence[Row], leave: Callable[[Row], bool] | None = None)
     each were kept. Some families are never fitted: those that are stand for their part. Where only kinds in
     the device are there, that is the part of those.
     """
-    seen = Counter(row["kind"] for row in rows if not (leave is not None and leave(row)))
-    honest = sum(count for name, count in seen.items() if KINDS[name].honest)
-    fitted = [kind for kind in LIES if kind.name in seen]
+    counts = Counter(row["kind"] for row in rows if not (leave is not None and leave(row)))
+    honest = sum(count for name, count in counts.items() if KINDS[name].honest)
+    fitted = [kind for kind in LIES if kind.name in counts]
     host = any(not _in_device(kind) for kind in fitted)
     drawn = sum(host or _in_device(kind) for kind in LIES) / len(LIES)
     of_a_kind = (honest or len(rows)) * drawn / max(1, len(fitted))
-    return {name: 1.0 if KINDS[name].honest else of_a_kind / count for name, count in seen.items()}
+    return {name: 1.0 if KINDS[name].honest else of_a_kind / count for name, count in counts.items()}
 
 
 def fit_untried(rows: Sequence[Row], leave: Callable[[Row], bool] | None = None) -> Logistic:
@@ -322,10 +326,10 @@ def fit_probed(of: BelievedLines) -> tuple[Logistic, float]:
     right = sum(itertools.compress(near.counts, near.honest))
     limited = round(min(ALIKE, (right + 1) / (sum(near.counts) + 2)), 3)
     # Of what the ceiling keeps from being believed, the regression need not take more.
-    kept = of.part(
+    training = of.part(
         [listed or ceiling(one, limited) >= AGREED for one, listed in zip(of.told, of.listed, strict=True)]
     )
-    return regression(kept.told, kept.honest, kept.counts), limited
+    return regression(training.told, training.honest, training.counts), limited
 
 
 def fit_frequencies(
@@ -340,9 +344,9 @@ def fit_frequencies(
     truth = np.array(used.honest, np.float64)
     is_open = np.array([one["open"] >= MOSTLY for one in used.told])
     curves = {}
-    for name, mine in (("frequency", ~is_open), ("open_frequency", is_open)):
-        order = np.argsort(beliefs[mine], kind="stable")
-        curves[name] = isotonic(beliefs[mine][order], truth[mine][order])
+    for name, chosen in (("frequency", ~is_open), ("open_frequency", is_open)):
+        order = np.argsort(beliefs[chosen], kind="stable")
+        curves[name] = isotonic(beliefs[chosen][order], truth[chosen][order])
     return curves
 
 

@@ -36,30 +36,32 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--missing", action="store_true")
     parser.add_argument("--transport", choices=EVERY_WAY)
-    given = parser.parse_args()
+    options = parser.parse_args()
     if (why := namespaces.missing()) is not None:
         print(f"not staged: {why}")
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     known = _rows(PAGE)
-    every = [(fault, way) for way in EVERY_WAY for fault in FAULTS if way in fault.transports]
+    every = [
+        (fault, transport) for transport in EVERY_WAY for fault in FAULTS if transport in fault.transports
+    ]
     pending = [
-        (fault, way)
-        for fault, way in every
-        if given.only in fault.name
-        and given.transport in {None, way}
-        and not (given.missing and " | yes | " in known.get((fault.name, way), ""))
+        (fault, transport)
+        for fault, transport in every
+        if options.only in fault.name
+        and options.transport in {None, transport}
+        and not (options.missing and " | yes | " in known.get((fault.name, transport), ""))
     ]
     wrong = 0
     with NamespaceHosts(2) as hosts:
-        for fault, way in pending:
-            row, right = staged(fault, hosts, way)
+        for fault, transport in pending:
+            row, right = staged(fault, hosts, transport)
             wrong += not right
             print(row, flush=True)
-            known[fault.name, way] = row
-            there = [known[one.name, by] for one, by in every if (one.name, by) in known]
-            coverage = f"{len(there)} of {len(every)} rows were staged."
-            PAGE.write_text(HEAD + "\n".join(there) + f"\n\n{coverage}\n")
+            known[fault.name, transport] = row
+            outcomes = [known[one.name, by] for one, by in every if (one.name, by) in known]
+            coverage = f"{len(outcomes)} of {len(every)} rows were staged."
+            PAGE.write_text(HEAD + "\n".join(outcomes) + f"\n\n{coverage}\n")
     print(f"{len(pending)} rows, {wrong} not as they should be")
     return 1 if wrong else 0
 

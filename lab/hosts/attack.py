@@ -141,27 +141,27 @@ def main() -> int:
     parser.add_argument("--draws", type=int, default=60)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--write", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     if (why := namespaces.missing()) is not None:
         print(f"not staged: {why}")
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    known = _kept(given.keep)
-    wanted = [seed for seed in range(given.seed, given.seed + given.draws) if seed not in known]
+    known = _kept(options.keep)
+    wanted = [seed for seed in range(options.seed, options.seed + options.draws) if seed not in known]
     if wanted:
-        with NamespaceHosts(2, name=f"hostsatt{given.seed}") as hosts:
+        with NamespaceHosts(2, name=f"hostsatt{options.seed}") as hosts:
             for seed in wanted:
                 known[seed] = _line(attacked(Draw.of(seed), hosts))
                 print(json.dumps(known[seed]), flush=True)
-                if given.keep is not None:
-                    with given.keep.open("a") as file:
+                if options.keep is not None:
+                    with options.keep.open("a") as file:
                         file.write(json.dumps(known[seed]) + "\n")
                 for name in hosts.names:
                     hosts.sweep(name)
     wrong = sum(bool(one["wrong"]) for one in known.values())
     summary = f"{len(known)} draws, {wrong} not as they should be"
     print(summary)
-    if given.write:
+    if options.write:
         PAGE.write_text(HEAD + "\n".join(_row(known[seed]) for seed in sorted(known)) + f"\n\n{summary}.\n")
     return 1 if wrong else 0
 
@@ -290,10 +290,10 @@ def _held(path: Path, spaces: set[str]) -> bool:
     """Whether a living process holds the record of a host of ours."""
     try:
         with path.open() as file:
-            mine = json.loads(file.read()).get("network") in spaces
+            is_ours = json.loads(file.read()).get("network") in spaces
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return mine
+        return is_ours
     except (OSError, ValueError):
         return False
     return False

@@ -98,16 +98,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--wheels", type=Path, required=True)
     parser.add_argument("--only", default="")
-    given = parser.parse_args()
+    options = parser.parse_args()
     if (why := namespaces.missing()) is not None:
         print(f"not tried: {why}")
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     wrong = 0
     with NamespaceHosts(1, name="install") as hosts:
-        for name, (make, said) in CASES.items():
-            if given.only in name:
-                wrong += not _tried(name, make, said, hosts, given.wheels)
+        for name, (make, expected) in CASES.items():
+            if options.only in name:
+                wrong += not _tried(name, make, expected, hosts, options.wheels)
     return 1 if wrong else 0
 
 

@@ -74,8 +74,8 @@ class Programs(ABC):
         until_s = time.monotonic() + PATIENCE_S
         while not true():
             if time.monotonic() > until_s:
-                said = "\n".join(self.said(log)[-2000:] for log in logs or ("programs",))
-                raise TimeoutError(f"no {what} within {PATIENCE_S:g} s: {said}")
+                logged = "\n".join(self.said(log)[-2000:] for log in logs or ("programs",))
+                raise TimeoutError(f"no {what} within {PATIENCE_S:g} s: {logged}")
             time.sleep(0.1)
 
     def _log(self, name: str) -> Path:

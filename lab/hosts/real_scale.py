@@ -112,13 +112,13 @@ def measured(count: int, seconds: int, transport: str) -> dict[str, Any]:
         settings = f'transport = "{transport}"\nconnect_s = 3000\nlost_after_s = 300\nlead_s = 20'
         file = read_hosts_file(hosts.hosts_toml(run=settings))
         workload = read_jobfiles([TextSource(JOB, name="scale.fio")])
-        seen = CountingDisplay(hosts, seconds)
+        display = CountingDisplay(hosts, seconds)
         request = HostsRequest(
             asked=RunRequest(request={}, inputs={}, workload_json=workload.model_dump_json(), notes=[]),
             out_dir=Path(directory) / "out",
             consent=Consent(),
             holder=new_number(),
-            progress=seen,
+            progress=display,
             say=lambda text: print(text, file=sys.stderr),
         )
         began_s = time.monotonic()
@@ -129,11 +129,11 @@ def measured(count: int, seconds: int, transport: str) -> dict[str, Any]:
         return {
             "hosts": count,
             "transport": transport,
-            "engines": seen.engines,
+            "engines": display.engines,
             "status": outcome.status,
             "load_average": os.getloadavg()[0],
             "whole_s": round(whole_s, 1),
-            **figures(seen, Bundle.open(outcome.bundle_path)),
+            **figures(display, Bundle.open(outcome.bundle_path)),
         }
 
 
@@ -159,12 +159,12 @@ def main() -> int:
     parser.add_argument("--hosts", type=int, default=64)
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--transport", choices=["dask", "pipe"], default="dask")
-    given = parser.parse_args()
+    options = parser.parse_args()
     if (why := namespaces.missing()) is not None:
         print(f"not measured: {why}")
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    print(json.dumps(measured(given.hosts, given.seconds, given.transport)))
+    print(json.dumps(measured(options.hosts, options.seconds, options.transport)))
     return 0
 
 

@@ -35,11 +35,11 @@ def main() -> int:
     parser.add_argument("--agents", type=int, default=64)
     parser.add_argument("--merge", type=int, default=64)
     parser.add_argument("--seconds", type=int, default=3600)
-    given = parser.parse_args()
-    print(json.dumps({"live": live(given.agents)}))
+    options = parser.parse_args()
+    print(json.dumps({"live": live(options.agents)}))
     for count in (64, 256, 1000, 2000, 5000):
         print(json.dumps({"phases": simulated(count)}))
-    print(json.dumps({"merge": merge(given.merge, given.seconds)}))
+    print(json.dumps({"merge": merge(options.merge, options.seconds)}))
     return 0
 
 

@@ -76,8 +76,8 @@ class HostsTrial:
         data.write_bytes(bytes(1 << 20))
         path = self.directory / "job.fio"
         path.write_text(job.format(file=data, seconds=seconds))
-        way = f'transport = "{self.transport}"' if self.standing is None else self.standing.settings
-        toml = self.hosts.hosts_toml(run=f"{way}\n{run}", hosts=hosts)
+        transport = f'transport = "{self.transport}"' if self.standing is None else self.standing.settings
+        toml = self.hosts.hosts_toml(run=f"{transport}\n{run}", hosts=hosts)
         verb_words = [*verb, *([] if verb[0] == "experiment" else [str(path)])]
         words = [sys.executable, "-m", "loadstone", *verb_words, "--hosts", str(toml)]
         words += ["--out", str(self.out), "--no-report", "--no-calibration", *more]
@@ -177,11 +177,11 @@ class HostsTrial:
             path for name in self.hosts.names for path in (self.hosts.directory / name).rglob("manifest.json")
         ]
         readable = [path for path in left if opens(path.parent)]
-        there = f"{len(readable)} of {len(left)} bundles readable on the hosts" if left else ""
+        readable_share = f"{len(readable)} of {len(left)} bundles readable on the hosts" if left else ""
         if not (self.out / "manifest.json").exists():
-            return there or "nothing was begun"
-        if not list((self.out / "hosts").glob("*/manifest.json")) and there:
-            return f"partial, without figures; {there}"
+            return readable_share or "nothing was begun"
+        if not list((self.out / "hosts").glob("*/manifest.json")) and readable_share:
+            return f"partial, without figures; {readable_share}"
         summary = summarise(Bundle.open(self.out))
         hosts = [
             part.name for part in (summary.bundle.hosts.hosts if summary.bundle.hosts else ()) if part.bundle

@@ -37,12 +37,12 @@ def wrong(every: Sequence[ScoredLine]) -> list[str]:
     lies = [one for one in every if not one.honest and one.probed is not None]
     accused = sum(judged.accused(one.row, one.untried) for one in honest)
     believed = sum(one.probed is not None and one.probed.believed for one in lies)
-    said = []
+    mistakes = []
     if honest and tables.wilson(accused, len(honest))[0] > MOST_ACCUSED:
-        said.append(f"{accused} of {len(honest)} honest situations are accused")
+        mistakes.append(f"{accused} of {len(honest)} honest situations are accused")
     if lies and tables.wilson(believed, len(lies))[0] > MOST_BELIEVED:
-        said.append(f"{believed} of {len(lies)} lies are believed after probes")
-    return said
+        mistakes.append(f"{believed} of {len(lies)} lies are believed after probes")
+    return mistakes
 
 
 def main() -> int:

@@ -68,9 +68,9 @@ def untried(row: Row, fitted: Fitted) -> Said:
 
 def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> Said:
     """Return what is said after probes, some explanations left out of the list also as they were chosen."""
-    seen = rows.weighable(row, without=bool(without))
-    alone = weigh(seen.facts, seen.probed, without=without, weights=fitted.weights)
-    tried = belief.TriedReadings.of(seen.facts, seen.probed)
+    measured = rows.weighable(row, without=bool(without))
+    alone = weigh(measured.facts, measured.probed, without=without, weights=fitted.weights)
+    tried = belief.TriedReadings.of(measured.facts, measured.probed)
     plain = belief.features((), 0, 1) | belief.of_probes(alone, tried)
     causes = [list(one) for one in row["plain"]["causes"]]
     pointed = scaled(alone, belief.after_probes(plain, fitted))[0]
@@ -78,7 +78,12 @@ def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> S
         effect = "suspect" if pointed.explanation.name == UNEXPLAINED else pointed.explanation.effect
         causes.append(["probes", round(min(0.99, pointed.probability), 2), effect])
     weighed = weigh(
-        seen.facts, seen.probed, seen.found, seen.checked, without=without, weights=fitted.weights
+        measured.facts,
+        measured.probed,
+        measured.found,
+        measured.checked,
+        without=without,
+        weights=fitted.weights,
     )
     features = row_features(row) | belief.of_probes(weighed, tried)
     sure = belief.after_probes(features, fitted)

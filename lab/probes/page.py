@@ -108,11 +108,11 @@ def verdicts(
 
 def earlier(lines: Sequence[str]) -> Iterator[str]:
     """Yield the sections of earlier sessions that this page has not anew, each marked as that."""
-    here = {line for line in lines if line.startswith("## ")}
+    headings = {line for line in lines if line.startswith("## ")}
     wanted = False
     for line in EARLIER.read_text().splitlines():
         if line.startswith("## "):
-            wanted = line not in here
+            wanted = line not in headings
             if wanted:
                 yield from ("", f"{line} (earlier rules)", "", OLD)
         elif wanted:
@@ -287,18 +287,18 @@ def _real(every: Sequence[dict[str, Any]], drawn: DrawnSituations) -> Iterator[s
         "|---|---|---|---|---|---|---|",
     )
     for name in dict.fromkeys(row["kind"] for row in staged):
-        mine = [row for row in staged if row["kind"] == name]
-        rule_counts = Counter(rule for row in mine for rule, _ in row["findings"])
+        of_kind = [row for row in staged if row["kind"] == name]
+        rule_counts = Counter(rule for row in of_kind for rule, _ in row["findings"])
         most = ", ".join(f"`{rule}` {count}" for rule, count in rule_counts.most_common(2)) or "nothing"
-        expected = mine[0]["expected"]
+        expected = of_kind[0]["expected"]
         yield (
-            f"| {name.replace('_', ' ')} | {f'`{expected}`' if expected else 'honest'} | {len(mine)} | "
+            f"| {name.replace('_', ' ')} | {f'`{expected}`' if expected else 'honest'} | {len(of_kind)} | "
             + (
-                f"{sum(row['named_first'] for row in mine)} | {sum(row['named'] for row in mine)}"
+                f"{sum(row['named_first'] for row in of_kind)} | {sum(row['named'] for row in of_kind)}"
                 if expected
                 else "– | –"
             )
-            + f" | {sum(row['verdict'] == 'measures_storage' for row in mine)} | {most} |"
+            + f" | {sum(row['verdict'] == 'measures_storage' for row in of_kind)} | {most} |"
         )
     absent = Counter(row["kind"] for row in every if row["absent"])
     if absent:
@@ -330,13 +330,13 @@ def honest_lines(every: Sequence[dict[str, Any]]) -> Iterator[str]:
         "2 programs that spin": [row for row in staged if row["spinning"] == 2],
         "all": staged,
     }
-    for name, mine in parts.items():
-        measures = [row for row in mine if row["verdict"] == "measures_storage"]
-        own = [row for row in mine if own_settings(row, row["also"])]
-        accused = len(mine) - len(measures) - len(own)
+    for name, part in parts.items():
+        measures = [row for row in part if row["verdict"] == "measures_storage"]
+        own = [row for row in part if own_settings(row, row["also"])]
+        accused = len(part) - len(measures) - len(own)
         sure = sum(row["confidence"] >= judged.BELIEVED for row in measures)
-        share = tables.share(accused, len(mine))
-        yield f"| {name} | {len(mine)} | {share} | {len(measures)} | {sure} | {len(own)} |"
+        share = tables.share(accused, len(part))
+        yield f"| {name} | {len(part)} | {share} | {len(measures)} | {sure} | {len(own)} |"
     accused_rows = [
         row for row in staged if row["verdict"] != "measures_storage" and not own_settings(row, row["also"])
     ]

@@ -115,12 +115,12 @@ def said_of(verdict: Verdict) -> Row:
 
 def _without_each(case: Case, plain: Verdict, rules: Sequence[Rule]) -> Row:
     """Return what would be said if a rule that found something were not there."""
-    said: Row = {}
+    by_probe: Row = {}
     for name in dict.fromkeys(one.rule for one in plain.causes):
         verdict = as_found(case, [rule for rule in rules if rule.name != name])
         first = next(iter(findings(said_of(verdict))), None)
-        said[name] = [verdict.kind, first[0] if first else None]
-    return said
+        by_probe[name] = [verdict.kind, first[0] if first else None]
+    return by_probe
 
 
 def findings(said: Row) -> list[list[Any]]:
@@ -146,7 +146,7 @@ def beside_others(row: Row) -> Row:
     Everything takes longer there: of half of the lines only some of the probes come to their turn.
     """
     chance = random.Random(f"beside others {row['seed']}")
-    taken = 1 - math.exp(chance.uniform(math.log(1 - MOST_TAKEN), math.log(1 - CONTENDED)))
+    share = 1 - math.exp(chance.uniform(math.log(1 - MOST_TAKEN), math.log(1 - CONTENDED)))
 
     cut = random.Random(f"broken off {row['seed']}")
     part = cut.choice((1.0, cut.random()))
@@ -154,7 +154,7 @@ def beside_others(row: Row) -> Row:
     def disturbed(reading: ProbeReading) -> ProbeReading:
         if reading.name in NO_RATES:
             return reading
-        off = chance.gauss(0.0, OF_OTHERS * -left(taken))
+        off = chance.gauss(0.0, OF_OTHERS * -left(share))
         return reading.model_copy(update={"value": reading.value + off})
 
     def seen(tried: Row | None) -> Row | None:
@@ -162,8 +162,8 @@ def beside_others(row: Row) -> Row:
             return None
         whole = Probed.model_validate(tried)
         alone = whole.model_copy(update={"tried": whole.tried[: max(1, round(part * len(whole.tried)))]})
-        beside = tuple(one.model_copy(update={"taken": taken}) for one in alone.tried)
-        probed = alone.model_copy(update={"tried": beside}).beside_others(taken)
+        beside = tuple(one.model_copy(update={"taken": share}) for one in alone.tried)
+        probed = alone.model_copy(update={"tried": beside}).beside_others(share)
         every = [
             one.model_copy(update={"readings": tuple(disturbed(undisturbed) for undisturbed in one.readings)})
             for one in probed.tried

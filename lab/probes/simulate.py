@@ -68,8 +68,8 @@ class StagedSituation:
 
 def plan_of(situation: Situation, state: str | None, interval_ns: int | None = None) -> Plan:
     """Return the Plan of the run; its samples are as long as the product chooses, or this long."""
-    here = HostFacts.here()
-    one = replace(here, cpus=here.cpus[:1])
+    host = HostFacts.here()
+    one = replace(host, cpus=host.cpus[:1])
     resolved = resolve(workload_of(situation), host=one, options=ResolveOptions(interval_ns=interval_ns)).plan
     backend = BackendSim(device=device(situation, state))
     return resolved.model_copy(
@@ -125,10 +125,10 @@ def attempt(name: str, seed: int, *, probing: bool = True, keep: Path | None = N
         plan = plan_of(situation, state)
         for _ in range(situation.warm_runs):
             run(plan)
-        kept = _remembered(Path(state))
+        remembered = _remembered(Path(state))
         # The same run twice: once as the product samples it, once closely, from the same state.
         close = run(fine)
-        _restore(Path(state), kept)
+        _restore(Path(state), remembered)
         directory = Path(place) / "engine"
         directory.mkdir()
         events = engine(plan, directory)
@@ -147,12 +147,12 @@ def attempt(name: str, seed: int, *, probing: bool = True, keep: Path | None = N
             return staged
         after = _remembered(Path(state))
         plain = judge_case(case, staged.rules)
-        seen = contents_of(situation)
-        staged = replace(staged, probed=_probed(base, plain, seen))
+        known_contents = contents_of(situation)
+        staged = replace(staged, probed=_probed(base, plain, known_contents))
         if kind.honest or not kind.in_device:
             return staged
         _restore(Path(state), after)
-        return replace(staged, probed_without=_probed(base, plain, seen, frozenset(kind.truth)))
+        return replace(staged, probed_without=_probed(base, plain, known_contents, frozenset(kind.truth)))
 
 
 def _remembered(state: Path) -> dict[Path, bytes]:
@@ -195,7 +195,7 @@ def contents_of(situation: Situation) -> Tried:
 
 def _probed(base: Base, verdict: Verdict, seen: Tried, without: frozenset[str] = frozenset()) -> Probed:
     """Probe as the product does after a run with this verdict."""
-    said = session.RuleFindings(
+    findings = session.RuleFindings(
         {cause.rule: cause.confidence for cause in verdict.causes if cause.effect != "note"}, verdict.checked
     )
     spent = [0.0]
@@ -217,7 +217,7 @@ def _probed(base: Base, verdict: Verdict, seen: Tried, without: frozenset[str] =
     return session.probe(
         base,
         probe,
-        said,
+        findings,
         clock=lambda: spent[0],
         overhead_s=OVERHEAD_S,
         without=without,

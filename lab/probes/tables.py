@@ -112,7 +112,7 @@ def summary(every: Sequence[ScoredLine]) -> list[str]:
     """Return the lines that matter, with their aims."""
     lies = [one for one in every if not one.honest]
     honest = [one for one in every if one.honest]
-    seen = [one for one in lies if rows.kind_row(one.row).family in SEEN]
+    known = [one for one in lies if rows.kind_row(one.row).family in SEEN]
     tried = [one for one in lies if one.probed is not None]
     hidden = [one for one in tried if rows.kind_row(one.row).family not in (*SEEN, *NEVER_FITTED)]
     after = [one for one in honest if one.probed is not None]
@@ -128,12 +128,12 @@ def summary(every: Sequence[ScoredLine]) -> list[str]:
         "lies with evidence on the host",
         "named first",
         "80 %",
-        seen,
+        known,
         lambda one: one.right_first(one.untried),
     )
-    add("the same", "not said to measure the storage", "95 %", seen, lambda one: not one.untried.measures)
+    add("the same", "not said to measure the storage", "95 %", known, lambda one: not one.untried.measures)
     add("lies in the storage, nothing tried", "not believed (80 %)", "–",
-        [one for one in lies if one not in seen], lambda one: not one.untried.believed)  # fmt: skip
+        [one for one in lies if one not in known], lambda one: not one.untried.believed)  # fmt: skip
     add("hidden lies after probes", "not believed", "90 %", hidden, lambda one: not _of(one.probed).believed)
     add("the same, kind left out of the fit", "not believed", "90 %", [one for one in hidden if one.kind_out],
         lambda one: not _of(one.kind_out).believed)  # fmt: skip
@@ -185,15 +185,15 @@ def by_kind(every: Sequence[ScoredLine]) -> list[str]:
     for one in every:
         groups[one.row["kind"]].append(one)
     for name, kind in KINDS.items():
-        mine = groups.get(name, [])
-        if not mine:
+        group = groups.get(name, [])
+        if not group:
             continue
-        tried = [one for one in mine if one.probed is not None]
+        tried = [one for one in group if one.probed is not None]
         plain = (
-            len(mine),
-            sum(one.right_first(one.untried) for one in mine),
-            sum(_named(one, one.untried) for one in mine),
-            sum(one.untried.measures for one in mine),
+            len(group),
+            sum(one.right_first(one.untried) for one in group),
+            sum(_named(one, one.untried) for one in group),
+            sum(one.untried.measures for one in group),
         )
         after = (
             len(tried),
@@ -295,7 +295,9 @@ def brier(predictions: Sequence[Told]) -> str:
 def measuring(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | None]) -> list[Told]:
     """Return every 'measures the storage' with its confidence, and whether it does."""
     answers = [(pick(one), one.honest) for one in every]
-    return [(said.confidence, honest) for said, honest in answers if said is not None and said.measures]
+    return [
+        (answer.confidence, honest) for answer, honest in answers if answer is not None and answer.measures
+    ]
 
 
 def believing(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | None]) -> list[Told]:
@@ -303,11 +305,11 @@ def believing(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | N
 
     A number that is rightly said to be limited by the job's own settings is left out: it is neither.
     """
-    answers = [(one, said) for one in every if (said := pick(one)) is not None]
+    answers = [(one, answer) for one in every if (answer := pick(one)) is not None]
     return [
-        (said.belief, one.honest)
-        for one, said in answers
-        if not (one.honest and said.kind == "limited" and not judged.accused(one.row, said))
+        (answer.belief, one.honest)
+        for one, answer in answers
+        if not (one.honest and answer.kind == "limited" and not judged.accused(one.row, answer))
     ]
 
 

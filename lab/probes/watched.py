@@ -163,8 +163,8 @@ def _rows(situation: Situation, samples: pl.DataFrame, names: Sequence[str]) -> 
         ios = sum(one.ios for (at, _, op), one in counts.items() if at == second and op < FLUSH)
         row: dict[str, Any] = {"t_ns": end, "dt_ns": length}
         for number, name in enumerate(names):
-            mine = [counts.get((second, number, op), NOTHING) for op in range(FLUSH + 1)]
-            row |= _device(situation, mine, name, length, chance)
+            totals = [counts.get((second, number, op), NOTHING) for op in range(FLUSH + 1)]
+            row |= _device(situation, totals, name, length, chance)
         row |= _processors(situation, ios, length, chance)
         jumped = jumped or begin >= last_ns // 2
         offset = watch.clock_jump_s if jumped else 0.0

@@ -201,8 +201,8 @@ def tried(folder: Path, draws: int) -> tuple[dict[str, Tally], dict[str, Tally]]
                 seed += 1
                 how = LAYOUTS[number % len(LAYOUTS)]
                 size = int(2 ** draw.uniform(24, 26)) // 512 * 512
-                held = _filled(path, size, laid(draw, how, size), make, draw)
-                chance = sampling.chance_of_missing(held, sum(PASSES))
+                blocks = _filled(path, size, laid(draw, how, size), make, draw)
+                chance = sampling.chance_of_missing(blocks, sum(PASSES))
                 missed = content.look(path).held is None
                 kinds[name].add(chance, missed=missed)
                 layouts[how].add(chance, missed=missed)
@@ -212,7 +212,7 @@ def tried(folder: Path, draws: int) -> tuple[dict[str, Tally], dict[str, Tally]]
 
 def _filled(path: Path, size: int, places: list[tuple[int, int]], make: Make, draw: Random) -> float:
     """Write it; return the share of blocks that hold anything."""
-    held: set[int] = set()
+    blocks: set[int] = set()
     with path.open("wb") as file:
         file.truncate(size)
         for offset, length in places:
@@ -226,8 +226,8 @@ def _filled(path: Path, size: int, places: list[tuple[int, int]], make: Make, dr
             with path.open("rb") as reader:
                 reader.seek(block * BLOCK_BYTES)
                 if reader.read(BLOCK_BYTES).strip(b"\0"):
-                    held.add(block)
-    return len(held) / -(-size // BLOCK_BYTES)
+                    blocks.add(block)
+    return len(blocks) / -(-size // BLOCK_BYTES)
 
 
 def _touched(offset: int, length: int) -> Iterator[int]:

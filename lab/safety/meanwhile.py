@@ -132,11 +132,11 @@ def put_in(
         file_system.mount(point, stack)
         tree = point / "tree"
         _must(trial.loadstone(verbs.tree("yes").words(tree, folder, "first"), folder, {}))
-        mine, text = point / "mine", (b"mine" * size_bytes)[:size_bytes]
-        mine.write_bytes(text)
+        ours, text = point / "mine", (b"mine" * size_bytes)[:size_bytes]
+        ours.write_bytes(text)
         name = min(tree.glob("vdb.1_1.dir/vdb_f*.file"))
         with _loaded(tree, folder) as load:
-            came = change(mine, name)
+            came = change(ours, name)
             load.communicate(timeout=PATIENCE_S)
         if came.read_bytes() != text:
             raise RuntimeError("the run that was under way wrote it")
@@ -159,8 +159,8 @@ def _loaded(tree: Path, folder: Path) -> StartedProgram:
     job = folder / "load.parm"
     job.write_text(LOAD.format(target=tree))
     words = ["run", str(job), "--out", "load", *verbs.QUIET]
-    with (folder / "load said").open("w") as said:
-        load = StartedProgram(words, stdout=said, stderr=said, cwd=folder, env=dict(os.environ), text=True)
+    with (folder / "load said").open("w") as log:
+        load = StartedProgram(words, stdout=log, stderr=log, cwd=folder, env=dict(os.environ), text=True)
     end_s = time.monotonic() + PATIENCE_S
     while not any('"start"' in events.read_text() for events in folder.glob("load/**/events.jsonl")):
         if load.poll() is not None or time.monotonic() > end_s:

@@ -192,10 +192,10 @@ def below_mounts(folder: Path, stack: contextlib.ExitStack) -> Path:
 
 def mounted_over(folder: Path, stack: contextlib.ExitStack) -> Path:
     """An empty file, over whose name somebody's is mounted."""
-    path, mine = folder / "file", folder / "mine"
+    path, image = folder / "file", folder / "mine"
     path.touch()
-    mine.write_bytes(MINE)
-    call("mount", "--bind", mine, path)
+    image.write_bytes(MINE)
+    call("mount", "--bind", image, path)
     stack.callback(call, "umount", path)
     return path
 

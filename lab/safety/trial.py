@@ -110,11 +110,11 @@ def loadstone(words: Sequence[str | Path], folder: Path, environment: Mapping[st
     """Run a verb; return its exit code and what it said."""
     log = folder / "said"
     with (
-        log.open("w") as said,
+        log.open("w") as output,
         StartedProgram(
             [str(word) for word in words],
             stdin=subprocess.DEVNULL,
-            stdout=said,
+            stdout=output,
             stderr=subprocess.STDOUT,
             text=True,
             cwd=folder,

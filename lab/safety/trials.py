@@ -113,8 +113,8 @@ def contents() -> Iterator[SafetyCase]:
                 yield SafetyCase(target, kind.name, (*RUNS, *SERIES), WRITTEN, place, None)
     for target in (FILE, DEVICE):
         place = _content(NAMED["a tar archive"], target)
-        given = verbs.OVERWRITE
-        yield SafetyCase(target, "a tar archive", (given,), WRITTEN if target == FILE else ASKED, place)
+        consent = verbs.OVERWRITE
+        yield SafetyCase(target, "a tar archive", (consent,), WRITTEN if target == FILE else ASKED, place)
     for verb in RUNS:
         for target in (FILE, DEVICE):
             yield SafetyCase(
@@ -306,9 +306,9 @@ def marks() -> Iterator[SafetyCase]:
 def _made(stage: Stage, _: contextlib.ExitStack) -> Path:
     path = stage.folder / "made"
     words = verbs.RUN.words(path, stage.folder, "first")
-    code, said = trial.loadstone(words, stage.folder, {})
+    code, output = trial.loadstone(words, stage.folder, {})
     if code not in (0, 98):
-        raise RuntimeError(said)
+        raise RuntimeError(output)
     return path
 
 
@@ -414,9 +414,9 @@ def _first(tree: Path) -> Path:
 def _tree(stage: Stage, _: contextlib.ExitStack, place: Path | None = None) -> Path:
     tree = (place or stage.folder) / "tree"
     words = verbs.tree("yes").words(tree, stage.folder, "first")
-    code, said = trial.loadstone(words, stage.folder, {})
+    code, output = trial.loadstone(words, stage.folder, {})
     if code not in (0, 98):
-        raise RuntimeError(said)
+        raise RuntimeError(output)
     if not _first(tree).exists():  # Numbers begin at 0 in a new tree.
         (tree / "vdb.1_1.dir" / "vdb_f0000.file").rename(_first(tree))
     return tree
@@ -453,11 +453,11 @@ def _put_in(tree: Path) -> None:
 
 def _moved_in(stage: Stage, stack: contextlib.ExitStack) -> Path:
     """Its files are older than the tree's, and a move leaves them their ctime."""
-    (mine := stage.folder / "mine").mkdir()
-    (mine / "vdb_f0001.file").write_bytes(b"mine" * 2048)
+    (directory := stage.folder / "mine").mkdir()
+    (directory / "vdb_f0001.file").write_bytes(b"mine" * 2048)
     tree = _tree(stage, stack)
     _first(tree).parent.rename(stage.folder / "aside")
-    mine.rename(_first(tree).parent)
+    directory.rename(_first(tree).parent)
     return tree
 
 
@@ -480,17 +480,17 @@ def _on_exfat(change: Callable[[Path], object]) -> Callable[[Stage, contextlib.E
 
 
 def _linked(tree: Path) -> None:
-    mine = tree.with_name("mine")
-    mine.write_bytes(b"mine" * 2048)
+    directory = tree.with_name("mine")
+    directory.write_bytes(b"mine" * 2048)
     _first(tree).unlink()
-    _first(tree).hardlink_to(mine)
+    _first(tree).hardlink_to(directory)
 
 
 def _symlinked(tree: Path) -> None:
-    mine = tree.with_name("mine")
-    mine.write_bytes(b"mine" * 2048)
+    directory = tree.with_name("mine")
+    directory.write_bytes(b"mine" * 2048)
     _first(tree).unlink()
-    _first(tree).symlink_to(mine)
+    _first(tree).symlink_to(directory)
 
 
 def _mounted_below(stage: Stage, stack: contextlib.ExitStack) -> Path:
@@ -529,9 +529,9 @@ def _with_bundles(
 
 
 def _must(stage: Stage, *words: str) -> None:
-    code, said = trial.loadstone(words, stage.folder, {})
+    code, output = trial.loadstone(words, stage.folder, {})
     if code not in (0, 98):
-        raise RuntimeError(f"{words[0]} ended with {code}: {said}")
+        raise RuntimeError(f"{words[0]} ended with {code}: {output}")
 
 
 def again() -> Iterator[SafetyCase]:
@@ -549,10 +549,12 @@ def again() -> Iterator[SafetyCase]:
                 ASKED,
                 _since_a_run(target, _content(NAMED[name], target)),
             )
-        kept = _since_a_run(target, _content(NAMED["nothing but a hole"], target))
-        yield SafetyCase(target, "nothing but a hole, since a run", (verbs.RERUN,), WRITTEN, kept, None)
-        given = _since_a_run(target, _content(NAMED["a tar archive"], target))
-        yield SafetyCase(target, "a tar archive, since a run", (verbs.agreed(verbs.RERUN),), WRITTEN, given)
+        unchanged = _since_a_run(target, _content(NAMED["nothing but a hole"], target))
+        yield SafetyCase(target, "nothing but a hole, since a run", (verbs.RERUN,), WRITTEN, unchanged, None)
+        replaced = _since_a_run(target, _content(NAMED["a tar archive"], target))
+        yield SafetyCase(
+            target, "a tar archive, since a run", (verbs.agreed(verbs.RERUN),), WRITTEN, replaced
+        )
     other = _since_a_run(FILE, _content(NAMED["ext4"], DEVICE))
     yield SafetyCase(DEVICE, "ext4, where the run had a file", (verbs.RERUN,), ASKED, other)
     for target, holds, place in (
@@ -638,12 +640,12 @@ def _try(case: SafetyCase, verb: Verb, target: Path, stage: Stage, number: int) 
     watched = None if case.watched is None else case.watched(target)
     before = None if watched is None else trial.fingerprint(watched)
     words = verb.words(target, stage.folder, f"out{number}")
-    code, said = trial.loadstone(words, stage.folder, verb.environment(target))
-    happened = trial.happened(code, said) if verb.writes else trial.READ
+    code, output = trial.loadstone(words, stage.folder, verb.environment(target))
+    happened = trial.happened(code, output) if verb.writes else trial.READ
     intact = None if watched is None else watched.exists() and trial.fingerprint(watched) == before
     expected = case.expected if verb.writes else trial.READ
     right = happened == expected and (intact is not False or expected == WRITTEN)
-    why = trial.evidence(said, str(target)) if happened in (REFUSED, ASKED) or not right else ""
+    why = trial.evidence(output, str(target)) if happened in (REFUSED, ASKED) or not right else ""
     if not right and not why:
-        why = trial.shortened(f"exit code {code}: {said}")
+        why = trial.shortened(f"exit code {code}: {output}")
     return TrialRow(case.target, case.holds, verb.name, happened, intact, why, right)

@@ -76,11 +76,11 @@ def ours(*words: str | Path, cwd: Path) -> tuple[int, str]:
 def listed(vdbench: Path, file: Path, place: Path, difference: compare.VdbenchDifference) -> int:
     """List a file's runs with both programs, and say how they differ; return how many there are."""
     _, real = call(vdbench, "-s", "-f", file, "-o", place / "listed", cwd=place)
-    code, mine = ours("plan", file, cwd=place)
-    left, right = _LISTED.findall(real), _LISTED.findall(mine)
+    code, text = ours("plan", file, cwd=place)
+    left, right = _LISTED.findall(real), _LISTED.findall(text)
     if not left or not right:
         if left or right:
-            difference.lists.append(_why(real if not left else mine))
+            difference.lists.append(_why(real if not left else text))
         return len(left)
     if len(left) != len(right):
         difference.lists.append(f"{len(left)} runs, ours {len(right)}")
@@ -88,7 +88,7 @@ def listed(vdbench: Path, file: Path, place: Path, difference: compare.VdbenchDi
         if _known(one) != _known(other):
             difference.lists.append(f"{one[11:70]!r}, ours {other[11:70]!r}")
     if code:
-        difference.lists.append(_why(mine))
+        difference.lists.append(_why(text))
     return len(left)
 
 
@@ -110,15 +110,15 @@ def run(vdbench: Path, file: Path, place: Path, difference: compare.VdbenchDiffe
     emptied(place, file)
     for name in ("real", "study", "mine"):
         shutil.rmtree(place / name, ignore_errors=True)
-    code, said = call(vdbench, "-f", file, "-o", place / "real", cwd=place)
+    code, output = call(vdbench, "-f", file, "-o", place / "real", cwd=place)
     if code:
-        difference.files.append(f"vdbench: {_why(said)}")
+        difference.files.append(f"vdbench: {_why(output)}")
         return False
     emptied(place, file)
     words = ("--no-calibration", "--no-report", "--no-progress", "--out", place / "study")
-    code, said = ours("run", file, *words, "--vdbench-output", place / "mine", cwd=place)
+    code, output = ours("run", file, *words, "--vdbench-output", place / "mine", cwd=place)
     if code:
-        difference.files.append(f"ours: {_why(said)}")
+        difference.files.append(f"ours: {_why(output)}")
         return False
     sizes = "sizes=(" in file.read_text()
     compare.differences(
@@ -146,7 +146,7 @@ def table(rows: list[VdbenchFileRow]) -> str:
         lines.append(
             f"| {row.name} | {row.kind} | {apart} | {row.listed} | {same} | {differences} | {known} |"
         )
-    for what, some in (
+    for heading, some in (
         ("tuned by", [r for r in rows if not r.apart]),
         ("apart", [r for r in rows if r.apart]),
     ):
@@ -155,7 +155,7 @@ def table(rows: list[VdbenchFileRow]) -> str:
         counts = ", ".join(f"{name} {count}" for name, count in zip(names, same or (0,) * 5, strict=True))
         runs = sum(row.listed for row in some)
         whole = sum(row.is_same for row in some)
-        lines += ["", f"Files {what}: {len(some)} with {runs} runs; the same: {counts}, in all {whole}."]
+        lines += ["", f"Files {heading}: {len(some)} with {runs} runs; the same: {counts}, in all {whole}."]
     return "\n".join(lines) + "\n"
 
 

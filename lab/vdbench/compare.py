@@ -107,11 +107,11 @@ def differences(
         _headers(name, real, ours, difference, sizes=sizes)
     if real.columns != ours.columns:
         difference.columns.append(f"{len(real.columns)} columns, ours {len(ours.columns)}")
-    theirs, mine = real.averages, ours.averages
-    if [row["Run"] for row in theirs] != [row["Run"] for row in mine]:
-        difference.mixes.append(f"rows of {len(theirs)} runs, ours of {len(mine)}")
+    their_averages, our_averages = real.averages, ours.averages
+    if [row["Run"] for row in their_averages] != [row["Run"] for row in our_averages]:
+        difference.mixes.append(f"rows of {len(their_averages)} runs, ours of {len(our_averages)}")
         return
-    for left, right in zip(theirs, mine, strict=True):
+    for left, right in zip(their_averages, our_averages, strict=True):
         difference.mixes += [f"{left['Run']}: {text}" for text in _mix(left, right, seconds)]
         if left["Interval"] != right["Interval"] and not left["Run"].startswith("format_for"):
             nothing = (left["Interval"], right["Interval"]) == (_NOTHING, "avg_1-1")
@@ -123,15 +123,21 @@ def _headers(
     name: str, real: VdbenchDirectory, ours: VdbenchDirectory, difference: VdbenchDifference, *, sizes: bool
 ) -> None:
     """Compare the header lines of a page."""
-    theirs, mine = real.headers[name], ours.headers[name]
-    if sizes and theirs != mine:
-        theirs, mine = (frozenset(_SIZE.sub(r"\1", line) for line in lines) for lines in (theirs, mine))
-        if theirs == mine:
+    their_headers, our_headers = real.headers[name], ours.headers[name]
+    if sizes and their_headers != our_headers:
+        their_headers, our_headers = (
+            frozenset(_SIZE.sub(r"\1", line) for line in lines) for lines in (their_headers, our_headers)
+        )
+        if their_headers == our_headers:
             difference.known.append(f"{name}: bytes of an anchor")
-    if missing := theirs - mine:
+    if missing := their_headers - our_headers:
         difference.headers.append(f"{name}: {min(missing)[:60]!r} is missing")
-    if more := mine - theirs:
-        empty = "histogram" in name and not theirs and any(row["Interval"] == _NOTHING for row in real.rows)
+    if more := our_headers - their_headers:
+        empty = (
+            "histogram" in name
+            and not their_headers
+            and any(row["Interval"] == _NOTHING for row in real.rows)
+        )
         (difference.known if empty else difference.headers).append(f"{name}: {min(more)[:60]!r} is ours only")
 
 

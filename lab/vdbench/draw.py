@@ -174,8 +174,8 @@ def drawn(seed: int, count: int, place: str) -> list[DrawnParameterFile]:
         number = len(files)
         kind, on_files = kinds[number % len(kinds)]
         rng = random.Random(f"{seed} {number}")
-        here = f"{place}/{number:03d}"
-        text = _FILES[kind](_Files(rng, here)) if on_files else _RAW[kind](_Raw(rng, here))
+        directory = f"{place}/{number:03d}"
+        text = _FILES[kind](_Files(rng, directory)) if on_files else _RAW[kind](_Raw(rng, directory))
         apart = kind in APART or rng.random() < 1 / 4
         files.append(DrawnParameterFile(f"{number:03d}", kind, on_files, apart, text))
     return files

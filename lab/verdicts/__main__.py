@@ -112,8 +112,8 @@ def _document(scored: Sequence[ScoredScenario]) -> Iterator[str]:
 
 def _row(one: ScoredScenario, label: str, outcome: str) -> str:
     verdict = one.verdict
-    said = verdict.kind.replace("_", " ") if verdict is not None else "–"
-    return f"| {one.scenario.story} | {label} | {said} | {_found(one)} | {outcome} |"
+    kind_text = verdict.kind.replace("_", " ") if verdict is not None else "–"
+    return f"| {one.scenario.story} | {label} | {kind_text} | {_found(one)} | {outcome} |"
 
 
 def _found(one: ScoredScenario) -> str:

@@ -49,16 +49,16 @@ def line(
 
 
 def _said(one: ScoredScenario) -> dict[str, Any]:
-    said = one.verdict
+    verdict = one.verdict
     rests = one.findings
     return {
-        "verdict": said.kind if said is not None else None,
-        "confidence": said.confidence if said is not None else None,
-        "plain": said_of(said) if said is not None else None,
+        "verdict": verdict.kind if verdict is not None else None,
+        "confidence": verdict.confidence if verdict is not None else None,
+        "plain": said_of(verdict) if verdict is not None else None,
         "findings": [[cause.rule, cause.confidence] for cause in rests],
         "named_first": bool(rests)
-        and said is not None
-        and said.kind != "measures_storage"
+        and verdict is not None
+        and verdict.kind != "measures_storage"
         and one.right(rests[0]) is True,
         "named": one.named,
         "alarm": one.scenario.expected is None and not one.passed,
@@ -100,8 +100,8 @@ def anew(
 
 def _taken(bundle: Path | None) -> dict[str, Any]:
     """Return what others on the CPUs could take of a rate while it ran."""
-    taken = contention.of_bundle(Bundle.open(bundle)) if bundle is not None and bundle.exists() else None
-    return {"taken": None if taken is None else round(taken.share, 3)}
+    share = contention.of_bundle(Bundle.open(bundle)) if bundle is not None and bundle.exists() else None
+    return {"taken": None if share is None else round(share.share, 3)}
 
 
 def _alone(one: Scenario, bundle: Path | None, probe: str | None, *, busy: bool) -> ScoredScenario | None:

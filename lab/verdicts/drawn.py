@@ -208,12 +208,12 @@ def a_short_queue(stage: Stage, chance: random.Random) -> Path:
 def other_load(stage: Stage, chance: random.Random) -> Path:
     device = slow(stage, chance)
     size = chance.choice(("16k", "64k"))
-    way = (
+    operation = (
         f"if={device} of=/dev/null iflag=direct"
         if chance.random() < 0.5
         else f"if=/dev/zero of={device} oflag=direct"
     )
-    stage.beside("sh", "-c", f"while :; do dd {way} bs={size}; done")
+    stage.beside("sh", "-c", f"while :; do dd {operation} bs={size}; done")
     return stage.run(job("rw=randread; bs=4k; iodepth=1"), device)
 
 

@@ -458,8 +458,8 @@ def a_rate_that_goes_down_in_steps(stage: Stage, chance: random.Random) -> Path:
 @kind("network_loss", "time_structure", "not_steady", explained=("background",))
 def a_lossy_network(stage: Stage, chance: random.Random) -> Path:
     device = stage.remote("1gbit")
-    here = f"{stage.folder.name[-8:]}h"
-    call("tc", "qdisc", "add", "dev", here, "root", "netem", "loss", f"{chance.choice((1, 2, 4))}%")
+    interface = f"{stage.folder.name[-8:]}h"
+    call("tc", "qdisc", "add", "dev", interface, "root", "netem", "loss", f"{chance.choice((1, 2, 4))}%")
     return stage.run(job(f"rw=randwrite; bs=16k; iodepth={chance.choice((2, 4))}; refill_buffers=1"), device)
 
 
@@ -525,8 +525,8 @@ def honest_mounted_sync(stage: Stage, chance: random.Random) -> Path:
 @kind(None)
 def honest_far_away(stage: Stage, chance: random.Random) -> Path:
     device = stage.remote("1gbit")
-    here = f"{stage.folder.name[-8:]}h"
-    call("tc", "qdisc", "add", "dev", here, "root", "netem", "delay", f"{chance.choice((2, 4, 8))}ms")
+    interface = f"{stage.folder.name[-8:]}h"
+    call("tc", "qdisc", "add", "dev", interface, "root", "netem", "delay", f"{chance.choice((2, 4, 8))}ms")
     return stage.run(job(f"rw=randread; bs=4k; iodepth={chance.choice((1, 2, 4))}"), device)
 
 

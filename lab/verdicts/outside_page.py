@@ -72,7 +72,7 @@ def outside_lines(every: Sequence[Line], *, again: bool = False) -> Iterator[str
         ("honest runs", honest, "accused"),
     ):
         shares = [
-            tables.share(sum(_is(counted, line, said) for line, said in _each(of, alone=alone)), len(of))
+            tables.share(sum(_is(counted, line, answer) for line, answer in _each(of, alone=alone)), len(of))
             for alone in (True, False)
         ]
         yield f"| {name} | {counted.replace('_', ' ')} | {shares[0]} | {shares[1]} |"
@@ -121,10 +121,10 @@ def beside_all(staged: Sequence[Line]) -> str:
 
 def taken_by_others(staged: Sequence[Line]) -> str:
     """Say what others on the CPUs could take of rates in the median of these runs, where it was seen."""
-    taken = sorted(row["taken"] for row in staged if row.get("taken") is not None)
-    if not taken:
+    shares = sorted(row["taken"] for row in staged if row.get("taken") is not None)
+    if not shares:
         return ""
-    least, usual, most = (f"{100 * one:.0f} %" for one in (taken[0], median(taken), taken[-1]))
+    least, usual, most = (f"{100 * one:.0f} %" for one in (shares[0], median(shares), shares[-1]))
     return f"Those could take {least} to {most} of a rate, {usual} in the median."
 
 
