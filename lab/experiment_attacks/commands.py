@@ -73,9 +73,7 @@ def _children(number: int, words: str) -> bool:
     for task in Path(f"/proc/{number}/task").glob("*/children"):
         for child in task.read_text().split():
             try:
-                argv = (
-                    Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
-                )
+                argv = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
             except OSError:
                 continue
             if argv == words or _children(int(child), words):

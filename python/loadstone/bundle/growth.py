@@ -81,10 +81,10 @@ def differences(directory: Path) -> list[str]:
             return [f"{layout.GROWTH} is missing"] if left else []
         return [f"{layout.GROWTH} was altered"]
     changes = seal.own_difference(document, layout.GROWTH, required=True)
-    for name, said in grown.files.items():
+    for name, noted in grown.files.items():
         if members.exists(directory, name):
-            changes += _of_file(directory, name, said)
-        elif said.size_bytes and not members.exists(directory, _table_of(name)):
+            changes += _of_file(directory, name, noted)
+        elif noted.size_bytes and not members.exists(directory, _table_of(name)):
             changes.append(f"{name} is missing")
     return changes
 
@@ -101,14 +101,14 @@ def _table_of(name: str) -> str:
     return _BECOMES.get(name, name.removesuffix(".jsonl") + ".parquet")
 
 
-def _of_file(directory: Path, name: str, said: seal.Sealed) -> Iterator[str]:
+def _of_file(directory: Path, name: str, noted: seal.Sealed) -> Iterator[str]:
     try:
         with members.open_member(directory, name) as file:
             size = os.fstat(file.fileno()).st_size
-            if size < said.size_bytes:
-                yield f"{name} lost its end: it has {size} bytes of {said.size_bytes}"
+            if size < noted.size_bytes:
+                yield f"{name} lost its end: it has {size} bytes of {noted.size_bytes}"
                 return
-            hasher, left = blake3(), said.size_bytes
+            hasher, left = blake3(), noted.size_bytes
             while left and (piece := file.read(min(left, _PIECE_BYTES))):
                 hasher.update(piece)
                 left -= len(piece)
@@ -120,5 +120,5 @@ def _of_file(directory: Path, name: str, said: seal.Sealed) -> Iterator[str]:
             raise
         yield f"{name} cannot be read: {error.strerror}"
         return
-    if left or hasher.hexdigest() != said.blake3:
+    if left or hasher.hexdigest() != noted.blake3:
         yield f"{name} was altered"

@@ -216,10 +216,10 @@ def _differing(
     where: Place, sides: Sequence[dict[str, str] | None], order: Sequence[str], *, both: bool = False
 ) -> Iterator[Difference]:
     """Yield what differs; with `both` only what every side that is there knows: a tool may not tell it."""
-    there = [side for side in sides if side is not None]
-    keys = dict.fromkeys([*order, *sorted({key for side in there for key in side})])
+    present = [side for side in sides if side is not None]
+    keys = dict.fromkeys([*order, *sorted({key for side in present for key in side})])
     for key in keys:
-        known = [side.get(key, units.NONE) for side in there]
+        known = [side.get(key, units.NONE) for side in present]
         if len(set(known)) > 1 and not (both and units.NONE in known):
             yield Difference(where, key, tuple((side or {}).get(key, units.NONE) for side in sides))
 

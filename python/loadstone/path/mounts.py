@@ -59,9 +59,9 @@ def mounted_files(proc: Path = PROC) -> list[tuple[Path, Mount, bool]]:
     for process, text in _other_namespaces(proc):
         spaces.append((process / "root", list(_parsed(text)), False))
     return [
-        (root / mount.source[1:], mount, here)
-        for root, there, here in spaces
-        for mount in there
+        (root / mount.source[1:], mount, own)
+        for root, of_space, own in spaces
+        for mount in of_space
         if mount.source.startswith("/") and not mount.source.startswith(("/dev/", "//"))
     ]
 

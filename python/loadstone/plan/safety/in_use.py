@@ -90,10 +90,10 @@ class Snapshot:
         for key, loop in self.loops:
             if key is not None:
                 uses.setdefault(key, []).insert(0, f"{_BACKS}{loop.name}")
-        for way, mount, here in mounted_files():
-            key = key_of(way)
+        for source, mount, in_own_space in mounted_files():
+            key = key_of(source)
             if key is not None and key[0]:
-                where = "" if here else " in another mount namespace"
+                where = "" if in_own_space else " in another mount namespace"
                 uses.setdefault(key, []).append(f"it is mounted at {mount.point} ({mount.kind}){where}")
         for key, name in self.swaps:
             uses.setdefault(key, []).append(f"it is used as swap ({name})")

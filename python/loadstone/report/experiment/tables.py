@@ -385,7 +385,7 @@ def _not_done(story: ExperimentStory) -> list[str]:
         else:
             continue
         combinations[f"{run.pattern}, {words.levels(run.levels)}: no data", reason] = None
-    return [f"{what}: {why}" for what, why in combinations]
+    return [f"{combination}: {reason}" for combination, reason in combinations]
 
 
 def _unmeasured(story: ExperimentStory, pattern: str) -> list[str]:
