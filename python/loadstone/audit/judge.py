@@ -20,7 +20,7 @@ from loadstone.messages import say
 from loadstone.verdict import Audited, Cause, Kind, Missing, Phase, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from loadstone.audit.case import Case
     from loadstone.audit.rule import Rule
@@ -145,19 +145,19 @@ def as_found(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
             missing.append(_missing(rule.name, replace(answer, essential=essential), case))
         elif isinstance(answer, Clear):
             checked.append(rule.name)
-    causes = _explained(causes)
-    causes.sort(key=lambda cause: (_weight(cause), -cause.confidence))
-    verdict = _verdict(case.name, causes, missing, tuple(checked))
-    verdict = verdict.model_copy(update={"layers": case.layers, "time": case.time})
+    verdict = _of_case(case, _explained(causes), missing, tuple(checked))
     if nothing is not None:
         return verdict
     evidence = AfterProbes.of(verdict, case)
-    remaining_causes = [_unless_refuted(cause, evidence) for cause in causes]
-    if remaining_causes != causes:
-        remaining_causes.sort(key=lambda cause: (_weight(cause), -cause.confidence))
-        verdict = _verdict(case.name, remaining_causes, missing, tuple(checked))
-        verdict = verdict.model_copy(update={"layers": case.layers, "time": case.time})
-    return with_explanations(verdict, case, evidence)
+    causes = [_unless_refuted(cause, evidence) for cause in verdict.causes]
+    return with_explanations(_of_case(case, causes, missing, tuple(checked)), case, evidence)
+
+
+def _of_case(
+    case: Case, causes: Sequence[Cause], missing: list[Missing], checked: tuple[RuleName, ...]
+) -> Verdict:
+    verdict = _verdict(case.name, _deciding_first(causes), missing, checked)
+    return verdict.model_copy(update={"layers": case.layers, "time": case.time})
 
 
 def _unless_refuted(cause: Cause, evidence: AfterProbes | None) -> Cause:
@@ -213,7 +213,7 @@ def judge(cases: Sequence[Case], rules: Sequence[Rule] = RULES) -> Audited:
         limited_by=worst_verdict.limited_by,
         confidence=worst_verdict.confidence,
         sentences=say(where, worst=len(many), phases=len(phases), sentences=worst_verdict.sentences),
-        causes=tuple(sorted(causes, key=lambda cause: (_weight(cause), -cause.confidence))),
+        causes=tuple(_deciding_first(causes)),
         missing=tuple(one for phase in phases for one in phase.verdict.missing),
         checked=tuple(rule.name for rule in rules if rule.name in clear),
         advice=tuple(dict.fromkeys(text for one in phases for text in one.verdict.advice)),
@@ -266,6 +266,10 @@ def _about(finding: Finding, case: Case) -> str:
 
 def _deciding(causes: Sequence[Cause]) -> Cause | None:
     return next((cause for cause in causes if _weight(cause) < 2), None)
+
+
+def _deciding_first(causes: Iterable[Cause]) -> list[Cause]:
+    return sorted(causes, key=lambda cause: (_weight(cause), -cause.confidence))
 
 
 def _weight(cause: Cause) -> int:
