@@ -285,13 +285,8 @@ class Measurement:
 
         Without the stops of the engine, unless ramps are asked for, too.
         """
-        chosen = sorted((self.spans[i][0 if ramp else 1], self.spans[i][2]) for i in line.streams)
-        merged: list[tuple[int, int]] = []
-        for start, end in chosen:
-            if merged and start <= merged[-1][1]:
-                merged[-1] = (merged[-1][0], max(merged[-1][1], end))
-            elif end > start:
-                merged.append((start, end))
+        spans = [(self.spans[i][0 if ramp else 1], self.spans[i][2]) for i in line.streams]
+        merged = stops.merged([(start, end) for start, end in spans if end > start])
         return merged if ramp else stops.without(merged, self.stops.left_out)
 
     def _streams_on(self, cells: set[int]) -> tuple[int, ...]:
