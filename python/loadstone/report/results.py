@@ -31,6 +31,7 @@ from loadstone.report.article.blocks import (
 )
 from loadstone.report.article.files import as_file, ending_of
 from loadstone.report.comparison import charts, words
+from loadstone.report.study.answer import first_named
 from loadstone.report.verdict.words import NAMES, sureness
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
 REPORT: Final = "report.html"
 SHOWN: Final = (IOPS, BANDWIDTH, MEAN, P99, FAILED)
 HEADINGS: Final = ("pattern", "IOPS", "bandwidth", "latency mean", "p99", "failed", "valid runs", "verdict")
-NAMED: Final = 3
-"""So many results are named in the sentence; the table has all of them."""
 MAX_REASONS: Final = 20
 MAX_SMALL: Final = 12
 FIGURE: Final = re.compile(r"[\d.,]+\s?(?:[kMGT]i?B?(?:/s)?|[µnm]?s|%)?")
@@ -97,13 +96,8 @@ def _answer(rows: Sequence[PatternRow]) -> str:
     sound = [row for row in rows if _cell(row).valid]
     if not sound:
         return say("report.study.none_valid", patterns=len(rows))
-    parts = [_in_short(row) for row in sound[:NAMED]]
-    parts += [say("report.study.more", patterns=len(sound) - NAMED)] if len(sound) > NAMED else []
     broken = [row.pattern for row in rows if not _cell(row).valid]
-    if broken:
-        names = ", ".join(broken[:NAMED]) + (", …" if len(broken) > NAMED else "")
-        parts.append(say("report.study.not_valid", names=names))
-    return f"{'; '.join(parts)}."
+    return first_named([_in_short(row) for row in sound], broken, most=MOST_NAMED)
 
 
 def _in_short(row: PatternRow) -> str:

@@ -95,10 +95,16 @@ def _of_patterns(study_patterns: Sequence[StudyPattern]) -> str:
     broken = [one.name for one in study_patterns if one.sound is None]
     if not sound:
         return say("report.study.none_valid", patterns=len(study_patterns))
-    parts = [_pattern(one, with_name=True) for one in sound[:NAMED]]
-    parts += [say("report.study.more", patterns=len(sound) - NAMED)] if len(sound) > NAMED else []
+    return first_named([_pattern(one, with_name=True) for one in sound], broken)
+
+
+def first_named(results: Sequence[str], broken: Sequence[str], *, most: int = NAMED) -> str:
+    """Return one sentence: the first results, how many more there are, and what has no valid run."""
+    parts = [*results[:most]]
+    if len(results) > most:
+        parts.append(say("report.study.more", patterns=len(results) - most))
     if broken:
-        names = ", ".join(broken[:NAMED]) + (", …" if len(broken) > NAMED else "")
+        names = ", ".join(broken[:most]) + (", …" if len(broken) > most else "")
         parts.append(say("report.study.not_valid", names=names))
     return f"{'; '.join(parts)}."
 
