@@ -1,14 +1,15 @@
-"""Checks as a table: of this host, or of several.
+"""Checks as a table or as JSON: of this host, or of several.
 
-Knows the colours of their states.
+Knows the colours of their states, and the exit code.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING, Final
 
-from loadstone.screen import Screen
+from loadstone import exitcodes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,9 +19,19 @@ COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "red", "unknown": "di
 HEADINGS: Final = {"host": "host", "state": "", "name": "check", "found": "found", "remedy": "remedy"}
 
 
-def show(checks: Sequence[Mapping[str, str]], *columns: str) -> None:
-    """Print the documents of checks, a column for each of these keys."""
+def show(checks: Sequence[Mapping[str, str]], *columns: str, as_json: bool) -> int:
+    """Print the documents of checks, a column for each of these keys; return the exit code."""
+    if as_json:
+        sys.stdout.write(json.dumps({"checks": checks}, indent=2) + "\n")
+    else:
+        _table(checks, *columns)
+    return exitcodes.FAILED if any(one["state"] == "fail" for one in checks) else exitcodes.DONE
+
+
+def _table(checks: Sequence[Mapping[str, str]], *columns: str) -> None:
     from rich.table import Table
+
+    from loadstone.screen import Screen
 
     table = Table(box=None, pad_edge=False)
     for column in columns:

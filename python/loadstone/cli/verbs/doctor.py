@@ -5,11 +5,8 @@ Knows what is printed and the exit code; `loadstone.check_host` looks.
 
 from __future__ import annotations
 
-import json as json_format
-import sys
-
 import loadstone
-from loadstone import exitcodes
+from loadstone.cli.display import checks
 
 
 def doctor(*, json: bool = False) -> int:
@@ -23,10 +20,4 @@ def doctor(*, json: bool = False) -> int:
         Print one JSON document instead of a table.
     """
     rows = [check.document() for check in loadstone.check_host()]
-    if json:
-        sys.stdout.write(json_format.dumps({"checks": rows}, indent=2) + "\n")
-    else:
-        from loadstone.cli.display import checks
-
-        checks.show(rows, "state", "name", "found", "remedy")
-    return exitcodes.FAILED if any(one["state"] == "fail" for one in rows) else exitcodes.DONE
+    return checks.show(rows, "state", "name", "found", "remedy", as_json=json)

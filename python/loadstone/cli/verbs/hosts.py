@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from loadstone import exitcodes
-from loadstone.cli.display import console
+from loadstone.cli.display import checks, console
 from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Repeat
 from loadstone.errors import InputError, Where
 from loadstone.messages import make_error
@@ -71,13 +71,7 @@ def _check(hosts: str, targets: tuple[str, ...], *, as_json: bool) -> int:
     from loadstone.api.readying_hosts import check_hosts
 
     rows = [one.document() for one in check_hosts(hosts, targets)]
-    if as_json:
-        sys.stdout.write(json_format.dumps({"checks": rows}, indent=2) + "\n")
-    else:
-        from loadstone.cli.display import checks
-
-        checks.show(rows, "host", "state", "name", "found", "remedy")
-    return exitcodes.FAILED if any(one["state"] == "fail" for one in rows) else exitcodes.DONE
+    return checks.show(rows, "host", "state", "name", "found", "remedy", as_json=as_json)
 
 
 def _install(hosts: str, wheels: Path | None, *, as_json: bool) -> int:
