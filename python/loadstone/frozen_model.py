@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import TYPE_CHECKING
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class FrozenModel(BaseModel):
     """Immutable, and refuses fields it does not have."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def readable(read: Callable[[str], object]) -> AfterValidator:
+    """Refuse a text that `read` does not take; one that it takes stays a text."""
+
+    def check(text: str) -> str:
+        read(text)
+        return text
+
+    return AfterValidator(check)

@@ -7,7 +7,6 @@ a job file asks for, is found later. `contract/experiment.schema.json` is made f
 from __future__ import annotations
 
 import re
-from collections.abc import Callable  # noqa: TC003 - pydantic reads annotations
 from typing import Annotated, Final, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
@@ -16,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from loadstone.control.layout.model import LayoutDescription
 from loadstone.effects.observations import MetricName
 from loadstone.experiment.amounts import metric_value, size_bytes, time_s
-from loadstone.frozen_model import FrozenModel
+from loadstone.frozen_model import FrozenModel, readable
 from loadstone.messages import make_error, say
 from loadstone.messages.suggest import nearest
 from loadstone.verdict import RULE_NAMES
@@ -51,17 +50,9 @@ def _name(text: str) -> str:
 Name = Annotated[str, AfterValidator(_name), WithJsonSchema({"type": "string", "pattern": NAME})]
 
 
-def _readable(read: Callable[[str], float]) -> AfterValidator:
-    def check(text: str) -> str:
-        read(text)
-        return text
-
-    return AfterValidator(check)
-
-
-Time = Annotated[str, _readable(time_s)]
+Time = Annotated[str, readable(time_s)]
 """As `30s`, `5m`."""
-Size = Annotated[str, _readable(size_bytes)]
+Size = Annotated[str, readable(size_bytes)]
 """As `4k`, `10g`."""
 
 

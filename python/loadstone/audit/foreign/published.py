@@ -17,25 +17,17 @@ from loadstone import toml_text
 from loadstone.audit.ceilings import TRANSPORTS
 from loadstone.audit.foreign import reader
 from loadstone.errors import InputError, Where
-from loadstone.frozen_model import FrozenModel
+from loadstone.frozen_model import FrozenModel, readable
 from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 from loadstone.path import quantity
 from loadstone.path.ceilings import nearest_link, parse_link
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 FORMAT: Final = 1
-
-
-def _checked(read: Callable[[str], Any]) -> AfterValidator:
-    def check(text: str) -> str:
-        read(text)
-        return text
-
-    return AfterValidator(check)
 
 
 def _link(text: str) -> str:
@@ -51,10 +43,10 @@ def _link(text: str) -> str:
     return text
 
 
-Size = Annotated[str, _checked(quantity.size_bytes)]
-Time = Annotated[str, _checked(quantity.time_ns)]
-Bandwidth = Annotated[str, _checked(quantity.bandwidth_bytes_per_s)]
-Block = Annotated[str, _checked(quantity.block_bytes)]
+Size = Annotated[str, readable(quantity.size_bytes)]
+Time = Annotated[str, readable(quantity.time_ns)]
+Bandwidth = Annotated[str, readable(quantity.bandwidth_bytes_per_s)]
+Block = Annotated[str, readable(quantity.block_bytes)]
 Link = Annotated[str, AfterValidator(_link)]
 Count = Annotated[int, Field(ge=1, le=10**9)]
 Rate = Annotated[float, Field(gt=0, le=1e12)]
