@@ -45,18 +45,17 @@ def unavailable() -> str | None:
 
 
 @contextlib.contextmanager
-def loop_devices(folder: Path, count: int, size_bytes: int, *, written: bool = True) -> Iterator[list[str]]:
+def loop_devices(folder: Path, count: int, size_bytes: int) -> Iterator[list[str]]:
     """Make `count` loop devices of `size_bytes` backed by files in `folder`; yield their paths.
 
-    `written` fills the backing files with data that does not compress, because unwritten
-    space reads faster than any disk.
+    The files hold data that does not compress, because unwritten space reads faster than any disk.
     """
     devices: list[str] = []
     try:
         for number in range(count):
             backing = folder / f"disk{number}"
             with backing.open("wb") as out:
-                for _ in range(size_bytes >> 20 if written else 0):
+                for _ in range(size_bytes >> 20):
                     out.write(os.urandom(1 << 20))
                 out.truncate(size_bytes)
             command = ["losetup", "-f", "--show", "--direct-io=on", str(backing)]

@@ -302,10 +302,10 @@ class Stage:
             until(lambda file=file: file.stat().st_size == mib * MIB, "a file of qemu-storage-daemon")  # type: ignore[misc]  # bound by default
             self._stack.callback(unmount, file)
 
-    def another_client(self, mib: int = 64) -> Path:
+    def another_client(self) -> Path:
         """A second file of the server of the last plugin, as another host has it."""
         file = self.folder / "another.nbd"
-        return self._nbd_file(file, f"nbd+unix:///?socket={self.folder / 'plugin.sock'}", mib, 4)
+        return self._nbd_file(file, f"nbd+unix:///?socket={self.folder / 'plugin.sock'}", 64, 4)
 
     def _nbd(self, file: Path, uri: str, mib: int, connections: int) -> str:
         return self.loop_over(self._nbd_file(file, uri, mib, connections))

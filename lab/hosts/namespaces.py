@@ -103,31 +103,11 @@ class NamespaceHosts:
 
     def agents(self, name: str) -> list[int]:
         """Processes of agents on a host."""
-        space = Path(f"/run/netns/{self.space(name)}").stat().st_ino
-        pids = []
-        for entry in Path("/proc").iterdir():
-            with contextlib.suppress(OSError):
-                if not entry.name.isdecimal() or (entry / "ns" / "net").stat().st_ino != space:
-                    continue
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-                # A worker of a standing scheduler (`dask worker`) is of the host, and stays.
-                is_worker = b"worker" in words and b"loadstone" in words
-                is_agent = b"agent" in words or is_worker or b"loadstone.hosts.agent" in words
-                if is_agent and b"python" in words[0]:
-                    pids.append(int(entry.name))
-        return pids
+        return [pid for pid in self.processes(name) if _is_agent(pid)]
 
     def engines(self, name: str) -> list[int]:
         """Processes of engines on a host."""
-        space = Path(f"/run/netns/{self.space(name)}").stat().st_ino
-        pids = []
-        for entry in Path("/proc").iterdir():
-            with contextlib.suppress(OSError):
-                if not entry.name.isdecimal() or (entry / "ns" / "net").stat().st_ino != space:
-                    continue
-                if (entry / "comm").read_text().startswith("loadstone-eng"):
-                    pids.append(int(entry.name))
-        return pids
+        return [pid for pid in self.processes(name) if _is_engine(pid)]
 
     def processes(self, name: str) -> list[int]:
         """All processes of a host, its ssh server among them."""
@@ -266,3 +246,20 @@ def _run(*words: str) -> str:
     if done.returncode:
         raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
     return done.stdout
+
+
+def _is_agent(pid: int) -> bool:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    # A worker of a standing scheduler (`dask worker`) is of the host, and stays.
+    is_worker = b"worker" in words and b"loadstone" in words
+    return b"python" in words[0] and (is_worker or b"agent" in words or b"loadstone.hosts.agent" in words)
+
+
+def _is_engine(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().startswith("loadstone-eng")
+    except OSError:
+        return False

@@ -37,13 +37,11 @@ def missing() -> str | None:
 
 
 @contextmanager
-def hanging_file(
-    path: Path, size_bytes: int, good_reads: int, *, read_on: bool = False, forgets: bool = False
-) -> Iterator[Path]:
+def hanging_file(path: Path, size_bytes: int, good_reads: int, *, read_on: bool = False) -> Iterator[Path]:
     """A file at `path` that answers `good_reads` reads (with zeros) and nothing after them.
 
     With `read_on` the requests after them are taken and never answered: who waits for one of them
-    cannot be killed. With `forgets` the kernel asks for attributes each time.
+    cannot be killed.
     """
     path.write_bytes(b"")
     device = os.open("/dev/fuse", os.O_RDWR)
@@ -54,7 +52,7 @@ def hanging_file(
         raise OSError(number, os.strerror(number), str(path))
     ended = threading.Event()
     server = threading.Thread(
-        target=_serve, args=(device, ended, size_bytes, good_reads, read_on, forgets), daemon=True
+        target=_serve, args=(device, ended, size_bytes, good_reads, read_on), daemon=True
     )
     server.start()
     try:
@@ -69,9 +67,7 @@ def hanging_file(
         os.close(device)
 
 
-def _serve(
-    device: int, ended: threading.Event, size_bytes: int, good_reads: int, read_on: bool, forgets: bool
-) -> None:
+def _serve(device: int, ended: threading.Event, size_bytes: int, good_reads: int, read_on: bool) -> None:
     left = good_reads
     while not ended.is_set() and (left > 0 or read_on):
         if not select.select([device], [], [], 0.05)[0]:
@@ -85,7 +81,7 @@ def _serve(
             continue
         if left <= 0:
             continue
-        number, body = _answer(operation, request[_IN.size :], size_bytes, 0 if forgets else 3600)
+        number, body = _answer(operation, request[_IN.size :], size_bytes, 3600)
         left -= operation == _READ
         os.write(device, _OUT.pack(_OUT.size + len(body), -number, unique) + body)
 

@@ -125,14 +125,14 @@ def together(samples: Sequence[Sample]) -> Sample:
     return replace(mean, error=max(mean.error or 0.0, own))
 
 
-def contrast_of(a: Repeats, b: Repeats, metric: Metric, level: float = statistics.LEVEL) -> Contrast | None:
+def contrast_of(a: Repeats, b: Repeats, metric: Metric) -> Contrast | None:
     """Compare a quantity of two cells, by their valid runs."""
     if metric is FAILED:
         return _failures(_added(a), _added(b))
     before, after = entry(a, metric), entry(b, metric)
     if before is None or after is None or before.sample is None or after.sample is None:
         return None
-    return statistics.contrast(*fair(before.sample, after.sample), level)
+    return statistics.contrast(*fair(before.sample, after.sample))
 
 
 def fair(a: Sample, b: Sample) -> tuple[Sample, Sample]:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 PINGS: Final = 8
 ASK_S: Final = 10.0
 ALIVE_S: Final = 15
+FETCH_S: Final = 60.0
+"""Most time for one answer while a bundle is brought here."""
 CLOSE_S: Final = 3.0
 LINE_BYTES: Final = 1 << 28
 """No message is longer: who sends more without an end is not our agent."""
@@ -86,9 +88,9 @@ def clocks(link: Link, *, pings: int = PINGS, ask_s: float = ASK_S) -> Clocks:
     return Clocks(first, second, max(one.round_trip_ns for one in monotonic))
 
 
-def fetch(link: Link, directory: Path, *, timeout_s: float = 60.0) -> None:
+def fetch(link: Link, directory: Path) -> None:
     """Bring the bundle of a host here, file by file. Raises `RunError` when it does not come whole."""
-    listed = link.ask({"do": "list"}, timeout_s)
+    listed = link.ask({"do": "list"}, FETCH_S)
     for name, size in listed["files"]:
         path = directory / name
         if ".." in path.parts or str(name).startswith("/"):
@@ -96,7 +98,7 @@ def fetch(link: Link, directory: Path, *, timeout_s: float = 60.0) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
             while file.tell() < size:
-                piece = link.ask({"do": "read", "path": name, "offset": file.tell()}, timeout_s)
+                piece = link.ask({"do": "read", "path": name, "offset": file.tell()}, FETCH_S)
                 data = base64.b64decode(piece.get("data") or "")
                 if piece.get("error") or not data:
                     why = piece.get("error") or say(

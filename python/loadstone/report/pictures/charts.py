@@ -161,7 +161,6 @@ def latency(summary: Summary, by: By, key: int) -> Spec | None:
         summary,
         "Latency over time",
         rows,
-        field="line",
         names=list(lines.values()),
         span_s=_span_s(summary, by, key),
     )
@@ -396,9 +395,7 @@ def host_memory(summary: Summary) -> Spec | None:
     if not rows:
         return None
     names = [name for name in kinds.values() if _any(rows, "line", name)]
-    spec = _time_chart(
-        summary, "Memory of the host, GiB", rows, field="line", names=names, span_s=whole_s(summary)
-    )
+    spec = _time_chart(summary, "Memory of the host, GiB", rows, names=names, span_s=whole_s(summary))
     spec["layer"][-1]["encoding"]["y"] = {
         "field": "gib",
         "type": "quantitative",
@@ -434,7 +431,7 @@ def _rates(
         rows = [{**row, "v": None if row["v"] is None else row["v"] / size} for row in rows]
         title = f"{title}, {unit}"
     names = list(dict.fromkeys(row["line"] for row in rows))
-    spec = _time_chart(summary, title, rows, field="line", names=names, span_s=whole_s(summary))
+    spec = _time_chart(summary, title, rows, names=names, span_s=whole_s(summary))
     if names[0] == TOTAL:
         _draw_total(spec, names)
     spec["layer"][-1]["encoding"]["y"] = {
@@ -516,28 +513,27 @@ def _time_chart(
     title: str,
     rows: list[Spec],
     *,
-    field: str,
     names: list[str],
     span_s: tuple[float, float],
 ) -> Spec:
-    """Return a line per name over time; ramps are shaded. The caller adds the vertical axis."""
+    """Return a line per name of `line` over time; ramps are shaded. The caller adds the vertical axis."""
     few = len(rows) < 60 * len(names)
-    rows = _broken_at_gaps(rows, field)
+    rows = _broken_at_gaps(rows)
     line: Spec = {
         "mark": {"type": "line", "strokeWidth": 1.8, "clip": True, "point": {"size": 14} if few else False},
         "encoding": {
             "x": time_axis(span_s, "t"),
-            **inked(field, names),
+            **inked("line", names),
         },
     }
     return {**base(title, rows), "layer": [*_ramps(summary, span_s), line]}
 
 
-def _broken_at_gaps(rows: Sequence[Spec], field: str) -> list[Spec]:
+def _broken_at_gaps(rows: Sequence[Spec]) -> list[Spec]:
     """Return the rows with one of nothing where a line has none for a while: no line goes over a gap."""
     lines: dict[str, list[Spec]] = {}
     for row in sorted(rows, key=lambda one: float(one["t"])):
-        lines.setdefault(row[field], []).append(row)
+        lines.setdefault(row["line"], []).append(row)
     with_gaps: list[Spec] = []
     for name, points in lines.items():
         steps = sorted(after["t"] - before["t"] for before, after in itertools.pairwise(points))
@@ -545,7 +541,7 @@ def _broken_at_gaps(rows: Sequence[Spec], field: str) -> list[Spec]:
         for before, after in itertools.pairwise(points):
             with_gaps.append(before)
             if after["t"] - before["t"] > GAP * usual:
-                with_gaps.append({"t": (before["t"] + after["t"]) / 2, field: name})
+                with_gaps.append({"t": (before["t"] + after["t"]) / 2, "line": name})
         with_gaps.append(points[-1])
     return with_gaps
 
