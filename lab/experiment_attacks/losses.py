@@ -89,7 +89,7 @@ def edited(bench: AttackBench) -> None:
         ]
     )
     path.write_text(text.replace(right, wrong))
-    bench.ran("resume", out).ends(2).says("is not what the experiment began with", path.name)
+    bench.ran("resume", out).ends(2).says("is not the file that the experiment began with", path.name)
     path.write_text(text)
     bench.ran("resume", out).ends(0)
     bench.complete(out, 4)

@@ -81,11 +81,11 @@ def test_what_is_no_bundle_is_a_typed_error(tmp_path: Path) -> None:
 
 def test_what_was_altered_is_refused_or_doubted(bundle: Path) -> None:
     (bundle / "events.jsonl").write_text("")
-    with pytest.raises(loadstone.BundleError, match="not as it was sealed"):
+    with pytest.raises(loadstone.BundleError, match="was changed since it was sealed"):
         loadstone.open_bundle(bundle)
     doubted = loadstone.open_bundle(bundle, unverified=True)
     assert any("NOT VERIFIED" in doubt for doubt in doubted.doubts)
-    with pytest.raises(loadstone.BundleError, match="not as it was sealed"):
+    with pytest.raises(loadstone.BundleError, match="was changed since it was sealed"):
         loadstone.compare(bundle, bundle.parent)
 
 

@@ -76,7 +76,7 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path, capsys: pytest.Captur
     assert main(["audit", str(tmp_path / "pipe")]) == exitcodes.USAGE
     assert "is neither a file nor a directory" in capsys.readouterr().err
     assert main(["audit", str(tmp_path)]) == exitcodes.USAGE
-    assert "holds no result that is known" in capsys.readouterr().err
+    assert "contains no known result" in capsys.readouterr().err
 
 
 def test_validity_can_be_required(capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,10 +118,10 @@ def test_a_data_sheet_is_held_against_other_tools_results(
     [
         ([], "nothing to audit"),
         (["/no/such/file"], "there is no such file or directory"),
-        ([str(FIO / "shared.fio")], "is no result that is known"),
+        ([str(FIO / "shared.fio")], "is not a known result"),
         (
             [str(FIO / "shared.fio"), __file__],
-            "shared.fio: is no result that is known; 1 more could not be read",
+            "shared.fio: is not a known result; 1 more could not be read",
         ),
         ([str(FIO / "shared.json"), "--json", "--markdown"], "exclude each other"),
     ],
@@ -303,7 +303,7 @@ def test_every_verb_refuses_a_study_with_a_run_that_was_altered(
         assert main(words) == exitcodes.USAGE, words
         said = capsys.readouterr()
         assert said.out == ""
-        assert "runs/2 is not as it was sealed: notes.json was altered" in said.err
+        assert "runs/2 was changed since it was sealed: notes.json was altered" in said.err
     # A directory of results is read without it, says so first, and does not end with 0.
     left_out = "1 result could not be read and is left out: "
     for words, first in (

@@ -140,7 +140,7 @@ def test_mistakes_are_named(tmp_path: Path, text: str, message: str, hint: str |
 def test_what_is_no_result_is_told_so(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("nothing of the kind")
-    with pytest.raises(InputError, match="is no result that is known"):
+    with pytest.raises(InputError, match="is not a known result"):
         foreign.read(path)
 
 

@@ -64,7 +64,7 @@ def test_consent_to_lose_what_is_no_target_is_refused(
     words = [verb[0], str(job), *verb[1:], "--out", str(out), "--i-accept-data-loss", f"{target}s"]
     assert main(words) == 2
     said = capsys.readouterr().err
-    assert f"--i-accept-data-loss: '{target}s' is no target of this run" in said
+    assert f"--i-accept-data-loss: '{target}s' is not a target of this run" in said
     assert f"did you mean '{target}'?" in said
     assert not out.exists()
     assert not target.exists()

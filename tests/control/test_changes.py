@@ -107,13 +107,13 @@ def test_a_value_that_the_kernel_changes_is_an_error_and_put_back(
         ("sysctl", "vm.drop_caches", "1", RefusedError, "use page_cache"),
         ("sysctl", "vm.dirty_ratio", "1", RefusedError, "use dirty_limit"),
         ("sysctl", "vm/../../x", "1", RefusedError, "may not be set here"),
-        ("cgroup_limit", "/etc/passwd", "1", RefusedError, "no limit of a control group"),
+        ("cgroup_limit", "/etc/passwd", "1", RefusedError, "is not a limit of a control group"),
         (
             "cgroup_limit",
             "/sys/fs/cgroup/../../etc/cpu.max",
             "1",
             RefusedError,
-            "no limit of a control group",
+            "is not a limit of a control group",
         ),
         ("dirty_limit", "", "much", RefusedError, "found 'much'"),
     ],
@@ -228,7 +228,7 @@ def another_process(does: Callable[[], object]) -> Iterator[int]:
 def test_two_processes_do_not_change_the_same_setting(places: Places) -> None:
     other = changing(places)
     with another_process(lambda: other.set("governor", "policy0", "performance")) as pid:
-        with pytest.raises(RefusedError, match=f"process {pid} uses it and will leave it as it was"):
+        with pytest.raises(RefusedError, match=f"process {pid} uses it and will put it back"):
             changing(places).set("governor", "policy0", "powersave")
         assert restore(machine.controls(places[0]), places[1]) == []
     [done] = restore(machine.controls(places[0]), places[1])

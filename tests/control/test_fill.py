@@ -36,7 +36,7 @@ def test_what_somebody_put_in_its_place_stays(tmp_path: Path, offset: int) -> No
     with file.open("r+b") as theirs:
         theirs.seek(offset)
         theirs.write(b"m")
-    with pytest.raises(RefusedError, match=rf"{FILE} holds something that Loadstone did not write"):
+    with pytest.raises(RefusedError, match=rf"{FILE} contains something that Loadstone did not write"):
         FillLevel().write(str(tmp_path), NONE)
     assert file.read_bytes()[offset : offset + 1] == b"m"
 

@@ -124,7 +124,7 @@ def test_a_disk_that_is_full_when_the_bundle_is_sealed(tmp_path: Path) -> None:
         done = finish(running)
     assert done.code == 1, done
     assert "No space left on device" in done.err, done
-    assert "opens as a partial run" in done.err or "cannot be written any more" in done.err
+    assert "open as a partial run" in done.err or "cannot be written any more" in done.err
     assert "IOPS" in done.out + done.err
     assert "Traceback" not in done.err
 

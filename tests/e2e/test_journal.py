@@ -183,7 +183,7 @@ def test_a_journal_of_nothing_is_refused(tmp_path: Path) -> None:
     process = loadstone(tmp_path, "run", "job.fio", "--journal")
     _, said = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "no job writes what it verifies" in said
+    assert "no job writes blocks that it verifies" in said
     assert not (tmp_path / "data").exists()
 
 

@@ -54,7 +54,7 @@ def test_a_wrong_sheet_is_told_with_its_line_before_anything_is_made(tmp_path: P
     one = job(tmp_path / "r.fio", READ_FOR.format("1s", tmp_path))
     done = run("run", one, "--out", "b", "--spec", str(sheet), cwd=tmp_path)
     assert done.code == exitcodes.USAGE
-    assert f"{sheet}:6: drive.read_iosp: is no key here" in done.err
+    assert f"{sheet}:6: drive.read_iosp: is not a known key" in done.err
     assert "did you mean 'read_iops'?" in done.err
     assert not (tmp_path / "b").exists()
     assert not (tmp_path / "data").exists()

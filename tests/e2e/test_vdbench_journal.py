@@ -43,5 +43,5 @@ def test_a_journal_of_nothing_is_refused(tmp_path: Path) -> None:
     (tmp_path / "job.parm").write_text(TEXT.lstrip())
     done = program.run("run", "job.parm", "--journal", "--out", "study", cwd=tmp_path)
     assert done.code == 2
-    assert "--journal: no run writes what it verifies" in done.err
+    assert "--journal: no run writes blocks that it verifies" in done.err
     assert not (tmp_path / "study").exists()

@@ -53,7 +53,7 @@ def test_what_was_altered_is_refused(tmp_path: Path) -> None:
     experiment.write(tmp_path, document())
     file = tmp_path / experiment.FILE
     file.write_text(file.read_text().replace("Schedulers", "Governors"))
-    with pytest.raises(BundleError, match="not as it was written"):
+    with pytest.raises(BundleError, match="was changed since it was written"):
         experiment.read(tmp_path)
 
 

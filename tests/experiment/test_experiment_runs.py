@@ -199,7 +199,7 @@ def test_another_file_does_not_go_on(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         host.run(prepare(path), out, around=interrupted)
     written(tmp_path, FILE.replace("[1, 4]", "[1, 8]"))
-    with pytest.raises(InputError, match="is not what the experiment began with"):
+    with pytest.raises(InputError, match="is not the file that the experiment began with"):
         open_stopped(out, prepare(path))
 
 

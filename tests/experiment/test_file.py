@@ -85,9 +85,9 @@ def test_parameters_are_set_from_outside() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "message", "hint"),
     [
-        ("option = ", "optoin = ", 23, "is no key here", "did you mean 'option'?"),
+        ("option = ", "optoin = ", 23, "is not a known key", "did you mean 'option'?"),
         ('"kept", "dropped"', '"kept", "droped"', 29, "did you mean 'dropped'", None),
-        ("levels = [1, 8]", "level = [1, 8]", 24, "is no key here", "did you mean 'levels'?"),
+        ("levels = [1, 8]", "level = [1, 8]", 24, "is not a known key", "did you mean 'levels'?"),
         ("repeats = 2", "repeats = 0", 2, "expected at least 1, found 0", None),
         ("repeats = 2", 'repeats = "two"', 2, "expected a whole number, found 'two'", None),
         ("repeats = 2", 'order = "randon"', 2, "expected 'random' or 'given', found 'randon'", None),
@@ -113,13 +113,13 @@ def test_parameters_are_set_from_outside() -> None:
         ('time = "30m"', 'time = "30"', 10, "expected a time with its unit", None),
         ("levels = [1, 8]", "levels = [1]", 24, "at least 2 values, found 1", None),
         ("levels = [1, 8]", "levels = [8, 8]", 24, "has the level '8' twice", None),
-        ('"iodepth"', '"iodepth"\ncontrol = "governor"', 21, "one factor varies one thing", None),
+        ('"iodepth"', '"iodepth"\ncontrol = "governor"', 21, "a factor varies one setting", None),
         ('"$time"', '"$tine"', 14, "there is no parameter 'tine'", "did you mean 'time'?"),
         ('runtime = "$time"', 'bs = "4k"', 7, "nothing refers to it", None),
         ('"/dev/sdd"', '"a$disks"', 18, "is a list and cannot stand inside a text", None),
         ("title = ", "title == ", 1, "is not TOML: invalid value at column 8", None),
         # A list of tables had no line, and what TOML's reader calls a table was told as Python's tuple.
-        ("[[factors]]", "[[facotrs]]", 21, "is no key here", "did you mean 'factors'?"),
+        ("[[factors]]", "[[facotrs]]", 21, "is not a known key", "did you mean 'factors'?"),
         ("[budget]", "[parameters]", 9, "is not TOML: cannot declare [parameters] twice at column 12", None),
         ("repeats = 2", "wait_for_sync = 3", 2, "expected true or false, without quotes, found 3", None),
         ('workload = "four-corners"', "", 16, "has no load", None),

@@ -82,7 +82,7 @@ def test_a_sequence_of_blocks_reaches_the_plan_and_must_fit() -> None:
     assert order(job(random_distribution=asked)) == fixed
     moving = model.RandomOrderListed(blocks=(2, 0, 1), advance=True)
     assert order(job(random_distribution=asked, sequence_advances=True)) == moving
-    with pytest.raises(InputError, match="block 2 of the sequence lies beyond the range of 2 blocks"):
+    with pytest.raises(InputError, match="block 2 of the sequence is beyond the range of 2 blocks"):
         order(job(random_distribution=asked), 8192)
 
 

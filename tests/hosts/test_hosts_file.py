@@ -25,7 +25,7 @@ name = "h2"
 @pytest.mark.parametrize(
     ("right", "wrong", "line", "said", "hint"),
     [
-        ('name = "h2"', 'nme = "h2"', 7, "host.nme: is no key here", "'name'"),
+        ('name = "h2"', 'nme = "h2"', 7, "host.nme: is not a known key", "'name'"),
         ('"h2"', '"h1"', 7, "host.name: two hosts are called 'h1'", ""),
         ('"pipe"', '"pipe"\nscheduler = "tls://10.0.0.1:8786"', 1, "leave one of them out", ""),
         ('"pipe"', '"pip"', 2, "expected 'dask' or 'pipe', found 'pip'", "'pipe'"),

@@ -120,7 +120,7 @@ def test_consent_is_for_one_device_of_one_host(tmp_path: Path, capsys: pytest.Ca
     text = JOB.replace("randread", "randwrite")
     assert run(tmp_path, "--i-accept-data-loss", str(tmp_path / "data"), text=text) == 2
     told = capsys.readouterr().err
-    assert "no target that a host writes" in told
+    assert "is not a target that a host writes" in told
     assert "did you mean 'h" in told
 
 

@@ -125,7 +125,7 @@ def test_what_a_bundle_keeps_is_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "words"),
     [
-        ("media =", "medium =", 4, ["medium", "is no key here"]),
+        ("media =", "medium =", 4, ["medium", "is not a known key"]),
         ('"ssd"', '"flash"', 4, ["media", "'hdd', 'ssd'", "flash"]),
         ("drives = 13", 'drives = "13"', 5, ["drives", "whole number, without quotes"]),
         ("drives = 13", "drives = 11", None, ["spindles is 12, of 11 drives"]),
@@ -135,7 +135,7 @@ def test_what_a_bundle_keeps_is_read_again(tmp_path: Path) -> None:
         ("4 x 16GFC", "4 x 16FC", 9, ["links: found", "4 x 16FC", "4 x 16GFC"]),
         ("read_iops = 90_000", "read_iops = -1", 12, ["drive.read_iops", "more than 0"]),
         ('"1100 MB/s"', '"1100 Mb/s"', 14, ["drive.read_bandwidth", "'Mb/s'"]),
-        ("read_iops", "reed_iops", 12, ["drive.reed_iops", "is no key here"]),
+        ("read_iops", "reed_iops", 12, ["drive.reed_iops", "is not a known key"]),
         ("format = 1", "format = 2", 2, ["format"]),
         ('raid = "10"\n', "", None, ["raid is missing", "12 drives"]),
         ("spindles = 12", "group_drives = 4\nspindles = 12", None, ["group_drives has no effect"]),

@@ -235,7 +235,7 @@ def test_sizes_that_cannot_be_transferred_are_errors() -> None:
         planned(run("operation=read", fsd="fsd=f,anchor=/t/a,size=0\n"))
     planned(run("operation=getattr", fsd="fsd=f,anchor=/t/a,size=0\n"))
     odd = "fsd=f,anchor=/t/a,size=1000\n"
-    with pytest.raises(InputError, match="1000 bytes is no multiple of 512"):
+    with pytest.raises(InputError, match="1000 bytes is not a multiple of 512"):
         planned(run("operation=read,openflags=o_direct", fsd=odd))
     planned(run("operation=read", fsd=odd))
 

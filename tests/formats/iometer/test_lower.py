@@ -269,7 +269,7 @@ def test_until_stopped_needs_a_runtime() -> None:
 @pytest.mark.parametrize(
     ("rows", "kind", "words"),
     [
-        (["4096,100,100,100,0,1,4096,512"], RefusedError, "answered by another"),
+        (["4096,100,100,100,0,1,4096,512"], RefusedError, "not supported"),
         (["4096,50,100,100,0,1,0,0", "4096,50,100,100,5,1,0,0"], RefusedError, "waits 5 ms before 1"),
     ],
 )
