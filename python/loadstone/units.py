@@ -35,7 +35,7 @@ _Steps = tuple[tuple[float, str], ...]
 
 
 def digits(value: float) -> str:
-    """Three significant digits, without an exponent; what would be written as zero is not."""
+    """Three significant digits without an exponent; a small value is written as a bound, not as zero."""
     size = abs(value)
     if 0 < size < 0.0005:
         return "<0.001" if value > 0 else ">-0.001"

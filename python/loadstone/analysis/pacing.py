@@ -160,7 +160,7 @@ def _next_second(time_ns: int) -> int:
 
 
 def full_rate_ns(profile: tuple[RatePoint, ...], time_ns: float) -> float:
-    """Return the time at full rate that is worth as much as the profile up to `time_ns`, in ns."""
+    """Return how long the full rate takes for the I/Os that the profile gives up to `time_ns`, in ns."""
     if not profile:
         return time_ns
     edges = [(0.0, profile[0].share), *((float(point.at_ns), point.share) for point in profile)]

@@ -177,7 +177,7 @@ class _Columns:
         return name in self._rows.columns
 
     def get(self, name: str) -> NDArray[np.float64]:
-        """Return a column, NaN where it is not told."""
+        """Return a column, NaN where the host did not report it."""
         if name not in self._rows.columns:
             return np.full(len(self.dt_ns), np.nan)
         return self._rows[name].cast(pl.Float64).fill_null(np.nan).to_numpy()

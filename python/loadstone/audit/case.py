@@ -160,7 +160,7 @@ class TargetState:
 
     @property
     def is_disk(self) -> bool:
-        """Whether it is a device, by one of its names."""
+        """Whether it is a disk."""
         return self.kind in ("block", "nvme")
 
 

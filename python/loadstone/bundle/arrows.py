@@ -184,7 +184,7 @@ class Follower:
         self._at = 0
 
     def new(self) -> pl.DataFrame:
-        """Return the rows that came since the last time; none when there are none."""
+        """Return the rows written since the last call, possibly none."""
         if not self._path.exists():
             return self._schema.to_frame()
         messages: list[bytes] = []

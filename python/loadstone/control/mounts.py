@@ -118,7 +118,7 @@ def _difference(mount: Mount, before: str) -> str:
 
 
 def _atime(flags: set[str]) -> list[str]:
-    """Return all three flags on access times; a remount keeps those that are not said."""
+    """Return all three flags on access times: a remount keeps a flag that is not given."""
     first = [] if "noatime" in flags else ["atime", "relatime" if "relatime" in flags else "strictatime"]
     return [*first, "nodiratime" if "nodiratime" in flags else "diratime"]
 

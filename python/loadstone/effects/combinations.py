@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def cell_values(table: Observations, one: StudiedMetric) -> Iterator[CellValue]:
-    """Return the value of each combination that was asked for; why, where there is none."""
+    """Yield the value of each requested combination, or the reason why it has none."""
     requested_rows = [row for row in table.rows if row.pattern == one.runs.pattern]
     for levels in designs.cells(table.factors, requested_rows):
         cell_rows = [row for row in requested_rows if dict(row.levels) == levels]

@@ -1,4 +1,4 @@
-"""What of a file may be quoted before it is known to be a job file.
+"""Which parts of a file may be quoted before it is known to be a job file.
 
 `include=/etc/shadow`, or any path given by mistake, must not put a line of that file on a screen or
 into a log: only what looks like the name of an option with a value, or is near a known one, is shown.

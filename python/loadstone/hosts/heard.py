@@ -138,7 +138,7 @@ def is_message(value: object) -> TypeGuard[dict[str, Any]]:
 
 
 def flaw(message: Mapping[str, Any]) -> str | None:
-    """Return what of a message cannot be understood; None: nothing."""
+    """Return what is wrong with a message; None where it can be read."""
     shape = SHAPES.get(str(message["type"]))
     if shape is None:
         return None

@@ -85,7 +85,7 @@ class Base:
 
     @property
     def flush_ns(self) -> float:
-        """How long a flush of its queue takes, by Little's law: what the depth holds beside its writes."""
+        """How long a flush takes, by Little's law: the time of its depth that its I/Os do not account for."""
         depth = sum(stream.iodepth for stream in self.streams)
         beside_ns = max(0.0, depth / self.main.rate * 1e9 - self.main.mean_ns)
         return beside_ns * max((flushes_every(stream) for stream in self.streams), default=0)

@@ -185,7 +185,7 @@ class CurveController:
         return max(noisy)[1] if noisy else None
 
     def _search(self, rungs: Sequence[LoadPoint], ran: Sequence[float]) -> float | None:
-        """Return a load between the highest that keeps the limit and the lowest that breaks it."""
+        """Return a load between the highest that meets the limit and the lowest that exceeds it."""
         if self._options.slo is None or not rungs:
             return None
         breaks = next((load.percent for load in rungs if load.keeps is False), None)

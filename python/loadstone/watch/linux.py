@@ -87,7 +87,7 @@ QUOTA: Final = re.compile(r"(\d+) (\d+)")
 
 
 def counters(lines: Iterable[str]) -> tuple[Counters, int | None]:
-    """Return what one look says, and how long the host has been up."""
+    """Return the counters of one look, and the uptime of the host."""
     reading = Counters()
     uptime_ns: int | None = None
     pool = ""

@@ -36,7 +36,7 @@ class SpecificationLine:
 
 @dataclass(slots=True)
 class WorkerRows:
-    """A row of a worker and those of its targets, whose specification and depth are the worker's."""
+    """A row of a worker and the rows of its targets; its specification and depth are theirs, too."""
 
     manager: str
     row: dict[str, str]

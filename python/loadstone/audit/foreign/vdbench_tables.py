@@ -106,7 +106,7 @@ def flat(path: Path, announced: Sequence[Started]) -> tuple[list[AveragedRun], l
 
 
 class _Flat:
-    """A flatfile on its way."""
+    """A flatfile while it is read."""
 
     def __init__(self, path: Path, announced: list[Started]) -> None:
         self._path, self._announced = path, announced

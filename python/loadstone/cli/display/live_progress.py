@@ -145,7 +145,7 @@ class LiveProgress:
         )
 
     def _below(self, board: ProgressTable, room: int) -> RenderableType:
-        """Return what changes, in so many lines."""
+        """Return the part that changes, in at most this many lines."""
         layout = board.layout()
         if layout is not None:
             share = layout.done_bytes / layout.total_bytes if layout.total_bytes else 1.0

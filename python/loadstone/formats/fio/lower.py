@@ -321,7 +321,7 @@ def _compressible(options: Mapping[str, Any], before: PayloadRequests) -> Compre
 def _repeated(
     lowering: Lowering, options: Mapping[str, Any], before: PayloadRequests
 ) -> RepeatedContent | None:
-    """Take a share of the size for a working set that is not said how large."""
+    """Choose how content repeats; a working set without a size is a share of the job's."""
     old = before.repeat
     percent = options.get("dedupe_percent", old.percent if old else 0)
     standing = old.set_percent if old else None

@@ -122,7 +122,7 @@ def _growing(
 
 
 def _each(whole: dict[Place, int], count: int) -> dict[Place, int]:
-    """Take so many targets of every worker."""
+    """Take this many targets of every worker."""
     return {place: min(targets, count) for place, targets in whole.items()}
 
 

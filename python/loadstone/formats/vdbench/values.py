@@ -185,7 +185,7 @@ def _between(parameter: Parameter, first: str, last: str) -> list[str]:
 
 
 def texts(parameter: Parameter) -> tuple[str, ...]:
-    """Read values as they stand."""
+    """Read values as they are written."""
     return parameter.pieces if parameter.listed else (parameter.text,)
 
 

@@ -117,7 +117,7 @@ def read(path: Path | int) -> Mark | None:
 
 
 def parsed(content: bytes) -> Mark:
-    """Return what an attribute says; anybody may have written it."""
+    """Return the mark in an attribute, which any user may have written."""
     try:
         written = _WRITTEN.validate_json(content, strict=True)
     except ValueError:

@@ -147,7 +147,7 @@ def kind(side: Side) -> str:
 
 
 def counts(side: Side) -> str:
-    """Write how many phases of a side have which verdict; nothing where there is one."""
+    """Count the phases of a side by verdict, in words; empty where there is only one."""
     whole = sum(side.counts.values())
     if whole == 1:
         return ""
