@@ -22,6 +22,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.support.json_places import places
+
 LIMITS: list[Any] = [
     0, 1, -1, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53, 2**63 - 1, 2**63, 2**64 - 1, 2**64,
     0.0, -0.0, 0.5, 1e-308, 1e308, -1e308, 100, 101, True, False, None, "", "/dev/null", "\u0000", [],
@@ -43,15 +45,6 @@ MOST_FILE_BYTES = 1 << 20
 
 class FindingError(Exception):
     """The engine did what it must not do."""
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every path into a JSON value."""
-    out = [path] if path else []
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
-        out += places(inner, (*path, key))
-    return out
 
 
 def mutate(plan: dict[str, Any], rng: random.Random) -> bytes:

@@ -30,6 +30,12 @@ LAYOUT = layout(8192)
 FORMAT = ",format=yes"
 
 
+def exchanged(directory: Path) -> None:
+    """Let the directories `here` and `there` change places."""
+    for old, new in (("here", "third"), ("there", "here"), ("third", "there")):
+        (directory / old).rename(directory / new)
+
+
 def moved_over(path: Path) -> None:
     other = path.with_name("other")
     other.write_bytes(MINE)
@@ -107,18 +113,14 @@ def test_directories_that_change_places_and_back_do_not_lend_a_file_their_zeros(
         (tmp_path / name / "x").write_bytes(held)
     uses, evidence = in_use.file_uses, content_evidence.evidence
 
-    def exchange() -> None:
-        for old, new in (("here", "third"), ("there", "here"), ("third", "there")):
-            (tmp_path / old).rename(tmp_path / new)
-
     def before(*words: object) -> list[str]:
         found = uses(*words)  # type: ignore[arg-type] # as it is called
-        exchange()
+        exchanged(tmp_path)
         return found
 
     def after(*words: object) -> list[str]:
         found = evidence(*words)  # type: ignore[arg-type] # as it is called
-        exchange()
+        exchanged(tmp_path)
         return found
 
     monkeypatch.setattr(in_use, "file_uses", before)
@@ -136,16 +138,12 @@ def test_directories_that_change_places_do_not_hide_who_uses_a_file(
         (tmp_path / name / "x").write_bytes(bytes(8192))
     uses = in_use.file_uses
 
-    def exchanged() -> None:
-        for old, new in (("here", "third"), ("there", "here"), ("third", "there")):
-            (tmp_path / old).rename(tmp_path / new)
-
     def meanwhile(*words: object) -> list[str]:
-        exchanged()
+        exchanged(tmp_path)
         try:
             return uses(*words)  # type: ignore[arg-type] # as it is called
         finally:
-            exchanged()
+            exchanged(tmp_path)
 
     monkeypatch.setattr(in_use, "file_uses", meanwhile)
     with (tmp_path / "here" / "x").open("r+b") as used:
@@ -401,13 +399,13 @@ def test_names_that_change_places_at_drawn_moments_lend_nobody_a_mark(tmp_path: 
     made = [plan(file), tree_plan(tmp_path / "here" / "t", "write", FORMAT)]
     over = threading.Event()
 
-    def exchanged() -> None:
+    def exchange_again_and_again() -> None:
         while not over.wait(drawn.random() * 0.002):
             for old, new in (("here", "third"), ("there", "here"), ("third", "there")):
                 with contextlib.suppress(OSError):  # A file and the directories above it are made.
                     (tmp_path / old).rename(tmp_path / new)
 
-    other = threading.Thread(target=exchanged)
+    other = threading.Thread(target=exchange_again_and_again)
     other.start()
     try:
         for one in made * 4:

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from loadstone.bundle import experiment, layout, seal, study
 from loadstone.errors import BundleError
 from tests.support import runs
+from tests.support.json_places import places
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,21 +161,13 @@ def added(path: Path, rng: random.Random, _others: list[Path]) -> str:
     return _told(path, file, "added")
 
 
-def _places(value: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    found = [here] if here else []
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, one in items:
-        found += _places(one, (*here, key))
-    return found
-
-
 def _change(document: Any, rng: random.Random) -> tuple[Any, str]:
     document = copy.deepcopy(document)
-    places = _places(document)
-    if not places or rng.random() < 0.05:
+    paths = places(document)
+    if not paths or rng.random() < 0.05:
         value = rng.choice(VALUES)
         return value, f"all of it {str(value)[:20]!r}"
-    place = rng.choice(places)
+    place = rng.choice(paths)
     at = document
     for step in place[:-1]:
         at = at[step]
