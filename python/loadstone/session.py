@@ -237,9 +237,9 @@ def through_parent(consent: guard.Consent) -> tuple[guard.Consent, list[Callable
     ask, tell = consent.ask, consent.tell
     asking = consent
     if ask is not None:
-        asking = dataclasses.replace(asking, ask=lambda *told: ask_parent(ask, *told))
+        asking = dataclasses.replace(asking, ask=lambda *words: ask_parent(ask, *words))
     if tell is not None:
-        asking = dataclasses.replace(asking, tell=lambda *told: ask_parent(tell, *told))
+        asking = dataclasses.replace(asking, tell=lambda *words: ask_parent(tell, *words))
     return asking, [one for one in (ask, tell) if one is not None]
 
 

@@ -243,7 +243,7 @@ def run_experiment(
     parameters: Mapping[str, object] | None = None,
     leave_out_unset: bool = False,
     allow_exec: bool = False,
-    **given: Unpack[HowArguments],
+    **arguments: Unpack[HowArguments],
 ) -> Experiment:
     """Run a controlled experiment, put the machine back as it was, and return what was found.
 
@@ -253,14 +253,14 @@ def run_experiment(
     planned = plan_experiment(
         file, parameters=parameters, leave_out_unset=leave_out_unset, allow_exec=allow_exec
     )
-    return _done(planned, given)
+    return _done(planned, arguments)
 
 
 def resume_experiment(
-    directory: Path | str, *, allow_exec: bool = False, **given: Unpack[HowArguments]
+    directory: Path | str, *, allow_exec: bool = False, **arguments: Unpack[HowArguments]
 ) -> Experiment:
     """Do the runs that are missing of an experiment that stopped. Raises as `run_experiment` does."""
-    return _done(plan_rest(directory, allow_exec=allow_exec), given)
+    return _done(plan_rest(directory, allow_exec=allow_exec), arguments)
 
 
 def open_experiment(directory: Path | str) -> Experiment:

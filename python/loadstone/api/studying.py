@@ -67,7 +67,7 @@ def run_all(
     shuffle: int | None = None,
     vdbench_output: Path | str | None = None,
     probe: str | float | None = None,
-    **given: Unpack[StudyArguments],
+    **arguments: Unpack[StudyArguments],
 ) -> Study:
     """Run a job file of several runs, or several job files, and return the study.
 
@@ -76,23 +76,23 @@ def run_all(
     after each run tell what lies behind its number, within so many seconds. Raises as `run` does.
     """
     seconds = None if probe is None else budget_s(probe, PYTHON.at("probe"))
-    changes = _changes(given)
+    changes = _changes(arguments)
     runs = run_list.read(job_of(job), changes, [job_of(one) for one in more], shuffle)
     if runs is None:
         raise make_error(InputError, "api.study.one_run", job=job)
     request = _request(
-        given, changes, job=str(job), more=[str(one) for one in more], repeat=repeat, probe=probe
+        arguments, changes, job=str(job), more=[str(one) for one in more], repeat=repeat, probe=probe
     )
     output = None if vdbench_output is None else Path(vdbench_output)
     prepared = prepare_list(
-        runs, changes, repeat=repeat, vdbench_output=output, sheet=_sheet(given), request=request
+        runs, changes, repeat=repeat, vdbench_output=output, sheet=_sheet(arguments), request=request
     )
     if seconds is None:
-        return _done(prepared, given)
-    if given.get("hosts") is not None:
+        return _done(prepared, arguments)
+    if arguments.get("hosts") is not None:
         PYTHON.refuse("several runs on hosts", probe=probe)
-    runner = on_this_host(consent_of(given.get("accept_data_loss", ())))
-    return _done(prepared, given, lambda: ProbedFigures(seconds, runner))
+    runner = on_this_host(consent_of(arguments.get("accept_data_loss", ())))
+    return _done(prepared, arguments, lambda: ProbedFigures(seconds, runner))
 
 
 def repeat(
@@ -100,7 +100,7 @@ def repeat(
     times: int | None = None,
     *,
     until: str | None = None,
-    **given: Unpack[StudyArguments],
+    **arguments: Unpack[StudyArguments],
 ) -> Study:
     """Run a job so many times, or `until` its mean rate is known as well as that, and return the study.
 
@@ -109,19 +109,19 @@ def repeat(
     """
     if times is None and until is None:
         raise make_error(InputError, "api.study.how_often", where=PYTHON.at("repeat"))
-    changes = _changes(given)
-    request = _request(given, changes, job=str(job), repeat=times, until=until)
+    changes = _changes(arguments)
+    request = _request(arguments, changes, job=str(job), repeat=times, until=until)
     return _done(
         prepare_repeats(
             job_of(job),
             changes,
             repeat=times,
             until=until,
-            sheet=_sheet(given),
+            sheet=_sheet(arguments),
             request=request,
-            here=given.get("hosts") is None,
+            here=arguments.get("hosts") is None,
         ),
-        given,
+        arguments,
     )
 
 
@@ -134,7 +134,7 @@ def sweep(
     numjobs: Values | None = None,
     gain: str | None = None,
     repeat: int | None = None,
-    **given: Unpack[StudyArguments],
+    **arguments: Unpack[StudyArguments],
 ) -> Study:
     """Run a job at every combination of one to three factors, and return the study.
 
@@ -142,7 +142,7 @@ def sweep(
     text. `gain` is what throughput must gain per doubling of the depth that is recommended, as "10%";
     `repeat` passes over all combinations. Raises as `run` does.
     """
-    changes = _changes(given)
+    changes = _changes(arguments)
     factors: dict[FactorName, Values | None] = {
         "bs": bs,
         "read": read,
@@ -151,7 +151,7 @@ def sweep(
     }
     # The last is drawn to the right and runs fastest.
     texts: dict[FactorName, str | None] = {name: _text(values) for name, values in factors.items()}
-    request = _request(given, changes, job=str(job), **texts, gain=gain, repeat=repeat)
+    request = _request(arguments, changes, job=str(job), **texts, gain=gain, repeat=repeat)
     return _done(
         prepare_sweep(
             job_of(job),
@@ -159,11 +159,11 @@ def sweep(
             texts,
             gain=gain,
             repeat=repeat,
-            sheet=_sheet(given),
+            sheet=_sheet(arguments),
             request=request,
-            here=given.get("hosts") is None,
+            here=arguments.get("hosts") is None,
         ),
-        given,
+        arguments,
     )
 
 
@@ -173,15 +173,15 @@ def curve(
     points: str | None = None,
     slo: str | None = None,
     repeat: int | None = None,
-    **given: Unpack[StudyArguments],
+    **arguments: Unpack[StudyArguments],
 ) -> Study:
     """Find a job's maximum, measure its latency at shares of it, and return the study.
 
     `points` are percents of the maximum, as "10,50,100", or "adaptive". `slo` is a limit as "p99<1ms", whose
     highest load is searched for. `repeat` measures every load so often. Raises as `run` does.
     """
-    changes = _changes(given)
-    request = _request(given, changes, job=str(job))
+    changes = _changes(arguments)
+    request = _request(arguments, changes, job=str(job))
     return _done(
         prepare_curve(
             job_of(job),
@@ -189,24 +189,26 @@ def curve(
             points=points,
             slo=slo,
             repeat=repeat,
-            sheet=_sheet(given),
+            sheet=_sheet(arguments),
             request=request,
-            here=given.get("hosts") is None,
+            here=arguments.get("hosts") is None,
         ),
-        given,
+        arguments,
     )
 
 
 def rerun_study(
-    study: Study | Path | str, *, unverified: bool = False, **given: Unpack[HowArguments]
+    study: Study | Path | str, *, unverified: bool = False, **arguments: Unpack[HowArguments]
 ) -> Study:
     """Run the Plans of a study again, in their order, and return the new study; commands are not run again.
 
     `unverified` takes one that was altered. Raises `BundleError` for what is no study, and as `run` does.
     """
     path = study.path if isinstance(study, Study) else Path(study)
-    prepared, _ = prepare_again(path, consent_of(given.get("accept_data_loss", ())), unverified=unverified)
-    return _done(prepared, given)
+    prepared, _ = prepare_again(
+        path, consent_of(arguments.get("accept_data_loss", ())), unverified=unverified
+    )
+    return _done(prepared, arguments)
 
 
 def _text(values: Values | None) -> str | None:

@@ -224,8 +224,8 @@ class Spec(FrozenModel):
             block_bytes_at_most=self.small_block_bytes if what == "iops" else None,
         )
 
-    def _lower(self, *found: Ceiling | None) -> Ceiling | None:
-        return min((one for one in found if one is not None), key=lambda one: one.per_s, default=None)
+    def _lower(self, *ceilings: Ceiling | None) -> Ceiling | None:
+        return min((one for one in ceilings if one is not None), key=lambda one: one.per_s, default=None)
 
 
 def read(path: Path) -> Spec:

@@ -22,9 +22,9 @@ def tolerant(read: Callable[Given, None]) -> Callable[Given, None]:
     """Leave out what a reader cannot make sense of."""
 
     @functools.wraps(read)
-    def reading(*given: Given.args, **named: Given.kwargs) -> None:
+    def reading(*arguments: Given.args, **named: Given.kwargs) -> None:
         with contextlib.suppress(*NONSENSE):
-            read(*given, **named)
+            read(*arguments, **named)
 
     return reading
 

@@ -37,9 +37,9 @@ class Caller:
         except LoadstoneError as error:
             raise error.elsewhere(lambda known: known or where) from error
 
-    def refuse(self, what: str, **given: object) -> None:
+    def refuse(self, what: str, **arguments: object) -> None:
         """Refuse arguments that would have no effect on something; None is not given."""
-        for name, value in given.items():
+        for name, value in arguments.items():
             if value is not None:
                 raise InputError(
                     say("api.option.no_effect_on", what=what),

@@ -75,8 +75,8 @@ def experiment(
     return _run(planned, run_options)
 
 
-def _refuse_given(action: str, **given: Any) -> None:
-    for name, value in given.items():
+def _refuse_given(action: str, **arguments: Any) -> None:
+    for name, value in arguments.items():
         if value:
             option = f"--{name.replace('_', '-')}"
             raise make_error(
