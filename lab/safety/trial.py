@@ -169,7 +169,7 @@ def evidence(said: str, path: str) -> str:
         reason = " ".join((message[1] if message else said).split()).replace(path, "it")
     reason = re.sub(
         r"/(?:dev/shm|var/tmp)/\S*/|/dev/loop\d+|loop\d+",
-        lambda found: "loop" if "loop" in found[0].rpartition("/")[2] else "",
+        lambda match: "loop" if "loop" in match[0].rpartition("/")[2] else "",
         reason,
     )
     reason = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID", reason)

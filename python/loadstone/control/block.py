@@ -26,17 +26,17 @@ class _QueueFile(FileControl):
         disks = sorted((self.root / "block").glob("*"))
         return [disk.name for disk in disks if text(disk / "queue" / self.file) is not None]
 
-    def resolve(self, asked: str) -> list[str]:
+    def resolve(self, subject: str) -> list[str]:
         """Return the disks meant. No disk is meant by itself: a setting for all of them is a mistake."""
-        if not asked:
+        if not subject:
             raise make_error(RefusedError, "control.block.no_device_named", control=self.name)
-        name = asked.removeprefix("/dev/")
+        name = subject.removeprefix("/dev/")
         if not (self.root / "block" / name).exists():
-            disks = [device.disk() for device in under_path(Path(asked))] if Path(asked).exists() else []
+            disks = [device.disk() for device in under_path(Path(subject))] if Path(subject).exists() else []
             if not disks:
                 hint = nearest(name, self.subjects())
                 raise make_error(
-                    RefusedError, "control.block.no_device", hint=hint, control=self.name, asked=asked
+                    RefusedError, "control.block.no_device", hint=hint, control=self.name, asked=subject
                 )
             name = disks[0].name
         if self.read(name) is None:
@@ -96,11 +96,11 @@ class SchedulerTunable(_QueueFile):
         tunables = sorted((self.root / "block").glob("*/queue/iosched/*"))
         return [f"{path.parents[2].name}/{path.name}" for path in tunables]
 
-    def resolve(self, asked: str) -> list[str]:
+    def resolve(self, subject: str) -> list[str]:
         """Return the tunable meant."""
-        name = asked.removeprefix("/dev/")
+        name = subject.removeprefix("/dev/")
         if name not in self.subjects():
-            raise make_error(RefusedError, "control.block.no_tunable", control=self.name, asked=asked)
+            raise make_error(RefusedError, "control.block.no_tunable", control=self.name, asked=subject)
         return [name]
 
     def identity(self, subject: str) -> str:

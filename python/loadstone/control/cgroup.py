@@ -44,9 +44,9 @@ class CgroupLimit(Control):
         """Return none by themselves: a limit is of a group that somebody names."""
         return []
 
-    def resolve(self, asked: str) -> list[str]:
+    def resolve(self, subject: str) -> list[str]:
         """Return the limit meant."""
-        path, device = _parts(asked)
+        path, device = _parts(subject)
         known = BY_DEVICE if device else WHOLE
         inside = (
             path.is_absolute() and path.parts[:4] == ("/", "sys", "fs", "cgroup") and ".." not in path.parts
@@ -55,13 +55,13 @@ class CgroupLimit(Control):
             raise make_error(
                 RefusedError,
                 "control.cgroup.no_limit",
-                asked=asked,
+                asked=subject,
                 files=", ".join(WHOLE),
                 device_files=", ".join(BY_DEVICE),
             )
-        if self.read(asked) is None:
+        if self.read(subject) is None:
             raise make_error(RefusedError, "control.cgroup.no_group", path=path)
-        return [asked]
+        return [subject]
 
     def read(self, subject: str) -> str | None:
         """Return the value; of a device its line without the number, empty where it has no limit."""

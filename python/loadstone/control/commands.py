@@ -29,9 +29,9 @@ class CommandPair(Control):
         """Return none: they are whatever the user wrote."""
         return []
 
-    def resolve(self, asked: str) -> list[str]:
+    def resolve(self, subject: str) -> list[str]:
         """Return the name the user gave the pair."""
-        return [asked]
+        return [subject]
 
     def read(self, subject: str) -> str | None:  # noqa: ARG002 - nobody knows what it set
         """Return None: there is nothing to read."""

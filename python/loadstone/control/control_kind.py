@@ -64,7 +64,7 @@ class Control(abc.ABC):
     def write(self, subject: str, value: str) -> None:
         """Set it. Raises OSError as the kernel does; the value is `read` again to see what came of it."""
 
-    def resolve(self, asked: str) -> list[str]:
+    def resolve(self, subject: str) -> list[str]:
         """Return the subjects a user means; nothing asked means all of them.
 
         Raises RefusedError where there is none.
@@ -72,16 +72,16 @@ class Control(abc.ABC):
         known = self.subjects()
         if not known:
             raise make_error(RefusedError, "control.subject.none", control=self.name, source=self.source)
-        if not asked:
+        if not subject:
             return known
         if known == [""]:
-            raise make_error(RefusedError, "control.subject.of_host", control=self.name, asked=asked)
-        if asked not in known:
-            hint = nearest(asked, known, limit=len(known))
+            raise make_error(RefusedError, "control.subject.of_host", control=self.name, asked=subject)
+        if subject not in known:
+            hint = nearest(subject, known, limit=len(known))
             raise make_error(
-                RefusedError, "control.subject.unknown", hint=hint, control=self.name, asked=asked
+                RefusedError, "control.subject.unknown", hint=hint, control=self.name, asked=subject
             )
-        return [asked]
+        return [subject]
 
     def choices(self, subject: str) -> tuple[str, ...]:  # noqa: ARG002 - others know them
         """Return the values it takes; empty: the kernel says no list."""

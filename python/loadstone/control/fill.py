@@ -44,13 +44,13 @@ class FillLevel(Control):
         """Return none by themselves: the user names a directory."""
         return []
 
-    def resolve(self, asked: str) -> list[str]:
+    def resolve(self, subject: str) -> list[str]:
         """Return the directory, as the kernel names it."""
-        if not Path(asked).is_dir():
-            raise make_error(RefusedError, "control.fill.no_directory", control=self.name, asked=asked)
-        if not os.statvfs(asked).f_blocks:
-            raise make_error(RefusedError, "control.fill.no_room", control=self.name, asked=asked)
-        return [os.path.realpath(asked)]
+        if not Path(subject).is_dir():
+            raise make_error(RefusedError, "control.fill.no_directory", control=self.name, asked=subject)
+        if not os.statvfs(subject).f_blocks:
+            raise make_error(RefusedError, "control.fill.no_room", control=self.name, asked=subject)
+        return [os.path.realpath(subject)]
 
     def read(self, subject: str) -> str | None:
         """Return how full it is, or `as is` where no file of ours fills it."""

@@ -55,11 +55,11 @@ class OwnGroup(Control):
         """Return none: the experiment names its group."""
         return []
 
-    def resolve(self, asked: str) -> list[str]:
+    def resolve(self, subject: str) -> list[str]:
         """Return the group's name."""
-        if not asked or "/" in asked or asked.startswith("."):
-            raise make_error(RefusedError, "control.own_group.name", asked=repr(asked))
-        return [asked]
+        if not subject or "/" in subject or subject.startswith("."):
+            raise make_error(RefusedError, "control.own_group.name", asked=repr(subject))
+        return [subject]
 
     def read(self, subject: str) -> str | None:
         """Return the limits of the group, or that there is none."""

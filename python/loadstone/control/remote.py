@@ -38,9 +38,9 @@ class RemoteFile(Control):
         """Return none: the user names host and file."""
         return []
 
-    def resolve(self, asked: str) -> list[str]:
+    def resolve(self, subject: str) -> list[str]:
         """Return host and file."""
-        host, path = _parts(asked)
+        host, path = _parts(subject)
         allowed = any(re.fullmatch(one, path) for one in ALLOWED) and ".." not in path
         if not allowed or path in DOES_SOMETHING:
             raise make_error(RefusedError, "control.remote.not_set", path=path, host=host)
@@ -49,7 +49,7 @@ class RemoteFile(Control):
             raise make_error(
                 RefusedError, "control.remote.not_shown", host=host, path=path, reason=_words(shown)
             )
-        return [asked]
+        return [subject]
 
     def read(self, subject: str) -> str | None:
         """Return the value; of a list the one in brackets."""

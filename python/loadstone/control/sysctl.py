@@ -42,20 +42,20 @@ class Sysctl(FileControl):
         """Return none by themselves: there are over a thousand."""
         return []
 
-    def resolve(self, asked: str) -> list[str]:
+    def resolve(self, subject: str) -> list[str]:
         """Return the parameter meant."""
-        if not asked:
+        if not subject:
             raise make_error(RefusedError, "control.sysctl.no_name")
-        if why := next((why for name, why in REFUSED.items() if asked.startswith(name)), None):
-            raise make_error(RefusedError, "control.sysctl.not_set", asked=asked, reason=why)
-        if not asked.startswith(ALLOWED) or ".." in asked or "\0" in asked:
+        if why := next((why for name, why in REFUSED.items() if subject.startswith(name)), None):
+            raise make_error(RefusedError, "control.sysctl.not_set", asked=subject, reason=why)
+        if not subject.startswith(ALLOWED) or ".." in subject or "\0" in subject:
             raise make_error(
-                RefusedError, "control.sysctl.not_allowed", asked=asked, allowed=", ".join(ALLOWED)
+                RefusedError, "control.sysctl.not_allowed", asked=subject, allowed=", ".join(ALLOWED)
             )
-        if self.read(asked) is None:
-            hint = nearest(asked, self._beside(asked))
-            raise make_error(RefusedError, "control.sysctl.no_parameter", hint=hint, asked=asked)
-        return [asked]
+        if self.read(subject) is None:
+            hint = nearest(subject, self._beside(subject))
+            raise make_error(RefusedError, "control.sysctl.no_parameter", hint=hint, asked=subject)
+        return [subject]
 
     def _beside(self, subject: str) -> list[str]:
         """Return the parameters of the same directory."""

@@ -63,9 +63,9 @@ class JointBundle:
         """Where it is now."""
         return self._writer.directory
 
-    def event(self, told: dict[str, Any]) -> None:
+    def event(self, event: dict[str, Any]) -> None:
         """Append an event of the coordinator's own."""
-        self._kept(partial(self._writer.event, told))
+        self._kept(partial(self._writer.event, event))
         self._writer.note_growth()
 
     def watched(self, name: str, row: dict[str, int]) -> None:

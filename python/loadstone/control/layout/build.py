@@ -60,9 +60,9 @@ class LayoutControl(Control):
         """Return none: an experiment names them."""
         return []
 
-    def resolve(self, asked: str) -> list[str]:
+    def resolve(self, subject: str) -> list[str]:
         """Return the name of the layout."""
-        return [asked]
+        return [subject]
 
     def read(self, subject: str) -> str | None:  # noqa: ARG002 - an order says what there is to see
         """Return None: nothing of it is one value."""
