@@ -163,7 +163,7 @@ class _Look:
         # Nearly everything has something at its beginning.
         first = below.parts[0][0] // ALIGN_BYTES * ALIGN_BYTES if below is not None and below.parts else 0
         self._one_after_another(iter([first]), BLOCK_BYTES, math.inf)
-        passes = sampling.PASSES
+        passes: Sequence[int] = sampling.PASSES
         if below is not None and size > HOLES_READ_BYTES:
             # What a file says of its holes comes first, and is not believed alone.
             whole = not below.size_bytes or (below.size_bytes <= WHOLE_BYTES and self._whole(below))
