@@ -63,6 +63,7 @@ class Takes(BaseModel):
     some: tuple[int, ...] = Field((1, 2), min_length=2)
     whole: int = 0
     text: str = ""
+    seconds: float = Field(1, gt=0)
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,7 @@ class Takes(BaseModel):
         ({"some": {"a": 1}}, 'expected a list: ["one", "two"], or tables that begin with [[some]]'),
         ({"whole": []}, "expected a whole number, without quotes"),
         ({"text": 5}, "expected text, in quotes, found 5"),
+        ({"seconds": 0}, "expected more than 0, found 0"),
     ],
 )
 def test_a_wrong_value_is_told_in_tomls_words(given: dict[str, object], said: str) -> None:

@@ -110,7 +110,7 @@ def wrong_value(error: ErrorDetails) -> str:
     else:
         message = str(error["msg"]).removeprefix("Value error, ")
     value = error.get("input")
-    shown = isinstance(value, (str, int, float)) and repr(value)[:40] not in message
+    shown = isinstance(value, (str, int, float)) and (kind in BOUNDS or repr(value)[:40] not in message)
     input_text = str(value).lower() if isinstance(value, bool) else repr(value)[:80]
     return message + (say("toml.expected.found", found=input_text) if shown else "")
 

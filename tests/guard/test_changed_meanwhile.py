@@ -104,6 +104,27 @@ def test_other_hosts_may_write_what_they_share_and_put_nothing_in_its_place(
         guard.secure(plan(target(str(path))), consent)
 
 
+def test_what_another_host_of_the_run_marked_and_opened_is_still_own(tmp_path: Path) -> None:
+    """With --divide the slower host refused a file of Loadstone's: the faster one had begun to write it."""
+    path = tmp_path / "x"
+    path.write_bytes(MINE)
+    marker.write(path, marker.Mark("writing"))
+    shared = frozenset({str(path)})
+    with path.open("r+b") as file, subprocess.Popen(["sleep", "60"], stdin=file) as other:
+        file.close()
+        try:
+            with pytest.raises(RefusedError, match=f"process {other.pid} .* has it open for writing"):
+                guard.secure(plan(target(str(path))), guard.Consent())
+            secured = guard.secured(plan(target(str(path))), guard.Consent(changed_elsewhere=shared))
+            assert (secured.own, secured.written) == ({0}, {0})
+            consented = guard.Consent(shared, changed_elsewhere=shared)
+            assert guard.secured(plan(target(str(path))), consented).own == frozenset()
+        finally:
+            other.kill()
+    with pytest.raises(RefusedError, match="the run that wrote it did not end"):
+        guard.secure(plan(target(str(path))), guard.Consent())
+
+
 def test_directories_that_change_places_and_back_do_not_lend_a_file_their_zeros(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from loadstone.hosts import identity
 from loadstone.path.mounts import Mount
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def mounted(source: str, options: str, kind: str = "nfs4") -> str:
@@ -36,3 +41,16 @@ def test_other_servers_and_paths_stay_apart() -> None:
     assert one != mounted("nas:/other", OPTIONS.format("10.0.0.1", "10.0.0.5"))
     assert one != mounted("nas:/exp", OPTIONS.format("10.0.0.1", "10.0.0.6"))
     assert mounted("mon1,mon2:/", "rw,name=admin", "ceph") == "mon1,mon2:/"
+
+
+def test_a_file_that_is_not_there_yet_is_one_for_all_hosts_of_a_kernel(tmp_path: Path) -> None:
+    """Two hosts of one kernel, or of one file server, wrote over each other what neither had seen."""
+    (tmp_path / "link").symlink_to(tmp_path)
+    new = identity.identity(str(tmp_path / "new"))
+    assert new is not None
+    assert new.startswith(f"new in file {tmp_path.stat().st_ino} on ")
+    assert identity.identity(str(tmp_path / "link" / "new")) == new
+    deeper = identity.identity(str(tmp_path / "a" / "new"))
+    assert deeper == new.replace("new in", "a/new in")
+    (tmp_path / "new").touch()
+    assert identity.identity(str(tmp_path / "new")) != new

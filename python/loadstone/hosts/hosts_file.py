@@ -47,7 +47,7 @@ def _one_word(text: str) -> str:
 
 
 def _without_port(text: str) -> str:
-    if _HOST_AND_PORT.fullmatch(text) is not None:
+    if _HOST_AND_PORT.fullmatch(text) is not None or text.startswith("-"):
         raise ValueError(say("hosts.file.port"))
     return _one_word(text[1:-1] if text.startswith("[") and text.endswith("]") else text)
 

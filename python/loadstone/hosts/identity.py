@@ -27,6 +27,8 @@ def identity(path: str, *, sys: Path = Path("/sys")) -> str | None:
     """Return what stands behind a path, in words that do not depend on the host; None: nobody can tell."""
     try:
         status = os.stat(path)  # noqa: PTH116 # a device's path is followed as the engine follows it
+    except FileNotFoundError:
+        return _of_name(path)
     except OSError:
         return None
     if stat.S_ISBLK(status.st_mode):
@@ -63,6 +65,16 @@ def _of_file(path: str, status: os.stat_result) -> str | None:
     if mount is not None and mount.kind in _NETWORK:
         return f"{_server(mount)} file {status.st_ino}"
     return f"file {status.st_ino} on {os.major(status.st_dev)}:{os.minor(status.st_dev)} of kernel {_boot()}"
+
+
+def _of_name(path: str) -> str | None:
+    """Return what a file that is not there yet will be: its name in the directory that is there."""
+    place = Path(os.path.realpath(path))
+    folder = next((one for one in place.parents if one.is_dir()), place)
+    try:
+        return f"{place.relative_to(folder)} in {_of_file(str(folder), folder.stat())}"
+    except (OSError, ValueError):
+        return None
 
 
 def _server(mount: Mount) -> str:

@@ -23,7 +23,7 @@ from loadstone.path.child import run_in_child
 from loadstone.plan.anchors import look as look_below
 from loadstone.plan.host_facts import namesake_of
 from loadstone.plan.model import BackendMoveExtents, BackendNames, Plan, Target, TargetKind
-from loadstone.plan.safety import content_evidence, in_use, marker, tree_mark, writable
+from loadstone.plan.safety import content_evidence, in_use, marker, open_files, tree_mark, writable
 from loadstone.plan.safety.content import BlockReader
 from loadstone.plan.safety.device_seal import DeviceSeal
 from loadstone.plan.safety.held import held
@@ -78,7 +78,7 @@ class Consent:
     marked_elsewhere: frozenset[str] = frozenset()
     """Trees that another host of the run looked at, marks and vouches for."""
     changed_elsewhere: frozenset[str] = frozenset()
-    """Files that other hosts of the run change, too: they mark them while they are looked at here."""
+    """Files that other hosts of the run write, too: they mark and open them while they are looked at here."""
 
     def beforehand(self, path: str) -> bool:
         """Tell whether it was given for `path` without a look at it."""
@@ -351,9 +351,14 @@ def _examine_file(
 ) -> TargetFinding:
     used = in_use.file_uses(path, host)
     doubts = _doubts(path)
-    if used or not status.st_size:
-        return TargetFinding(name, in_use=used, needs_consent=doubts)
     mark = marker.read(path)
+    marked_by_host = False
+    if name in consent.changed_elsewhere:
+        # All hosts looked before one of them was told to go on: who opened it since is another host.
+        used = [use for use in used if not use.endswith(open_files.OPEN)]
+        marked_by_host = mark is not None and mark.state == "writing" and not consent.beforehand(name)
+    if used or marked_by_host or not status.st_size:
+        return TargetFinding(name, in_use=used, needs_consent=doubts)
     seal = consent.left.files.get((status.st_dev, status.st_ino))
     flaw = None
     try:

@@ -161,7 +161,7 @@ def _uses_by_this_name(path: Path, host: Snapshot) -> list[str]:
     if not any("swap" in use for use in uses) and _is_swapped_to(path, host):
         uses.append("it is used as swap")
     if not uses and is_open_for_writing(path) and key_of(path) not in open_files.ours():
-        uses.append("a process outside /proc has it open for writing")
+        uses.append(f"a process outside /proc{open_files.OPEN}")
     return list(dict.fromkeys(uses))
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 PROC: Final = Path("/proc")
 PATIENCE_S: Final = 4.0
 """For the mappings of one process: they are read in microseconds, or not at all."""
+OPEN: Final = " has it open for writing"
+"""How what is told of who has something open ends."""
 Key = tuple[int, int]
 """What a file is by: (0, `st_rdev`) for a block device, else (`st_dev`, `st_ino`)."""
 
@@ -67,7 +69,7 @@ def users(proc: Path = PROC) -> dict[Key, list[str]]:
     for process, mapped in zip(others, _mapped_by(others), strict=True):
         written = _open_for_writing(process)
         for key in written:
-            uses.setdefault(key, []).append(f"{name_of(process)} has it open for writing")
+            uses.setdefault(key, []).append(f"{name_of(process)}{OPEN}")
         for key in mapped - written:
             uses.setdefault(key, []).append(f"{name_of(process)} has it mapped for writing")
     for key, use in [*_locked(proc), *_open_over_nfs(proc)]:
