@@ -347,3 +347,10 @@ def test_a_study_of_one_combination_without_a_valid_run_has_a_page() -> None:
     told = story(replace(made, factors=(), rows=rows))
     assert tables.patterns(told) == [["4k random read", "0", "no data"]]
     assert "too short" in lines(told)
+
+
+def test_one_other_metric_is_named_as_several_are(planted: ExperimentStory) -> None:
+    """The row of a single other metric had the pattern's name only, beside 1.74 ms of nobody knew what."""
+    (first,) = {line.name for one in tables.matrix(planted, ["iops"]) for line in one.lines}
+    (other,) = {line.name for one in tables.matrix(planted, ["lat_p99_ns"]) for line in one.lines}
+    assert (first, other) == ("4k random read", "4k random read, latency p99")

@@ -101,7 +101,7 @@ def matrix(story: ExperimentStory, metrics: Sequence[str]) -> list[FactorTable]:
     for factor in story.effects.factors:
         meaning = story.meaning(factor.name)
         lines = [
-            _line(story, pattern, metric, factor.name, factor.levels, several=len(metrics) > 1)
+            _line(story, pattern, metric, factor.name, factor.levels, named=list(metrics) != [story.metric])
             for pattern in story.effects.patterns
             for metric in metrics
         ]
@@ -111,7 +111,7 @@ def matrix(story: ExperimentStory, metrics: Sequence[str]) -> list[FactorTable]:
 
 
 def _line(
-    story: ExperimentStory, pattern: str, metric: str, factor: str, levels: list[str], *, several: bool
+    story: ExperimentStory, pattern: str, metric: str, factor: str, levels: list[str], *, named: bool
 ) -> EffectLine:
     cells = []
     for at, level in enumerate(levels):
@@ -124,7 +124,7 @@ def _line(
             one = story.effect(pattern, metric, factor, level)
             kind = "unknown" if one is None else one.judgement
             cells.append(EffectCell(value_of(mean.value, metric), words.told(one), kind))
-    name = f"{pattern}, {name_of(metric)}" if several else pattern
+    name = f"{pattern}, {name_of(metric)}" if named else pattern
     return EffectLine(name, metric == story.metric, tuple(cells))
 
 
