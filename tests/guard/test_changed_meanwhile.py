@@ -116,7 +116,7 @@ def test_what_another_host_of_the_run_marked_and_opened_is_still_own(tmp_path: P
             with pytest.raises(RefusedError, match=f"process {other.pid} .* has it open for writing"):
                 guard.secure(plan(target(str(path))), guard.Consent())
             secured = guard.secured(plan(target(str(path))), guard.Consent(changed_elsewhere=shared))
-            assert (secured.own, secured.written) == ({0}, {0})
+            assert (secured.own, secured.written) == (frozenset({0}), frozenset({0}))
             consented = guard.Consent(shared, changed_elsewhere=shared)
             assert guard.secured(plan(target(str(path))), consented).own == frozenset()
         finally:
