@@ -53,8 +53,8 @@ class BundleWriter:
             append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             self._events = self._kept(disk.open(directory / layout.EVENTS, append))
             self._host = self._kept(disk.open(directory / layout.HOST, append))
-            file = self._kept(disk.open(directory / layout.GROWTH, os.O_WRONLY | os.O_CREAT))
-            self._growth = Growth(file, disk)
+            over = os.O_WRONLY | os.O_CREAT
+            self._growth = Growth(self._kept(disk.open(directory / layout.GROWTH, over)), disk)
             self.note_growth()
         except BaseException:
             self.close()
