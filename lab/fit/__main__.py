@@ -40,7 +40,7 @@ def fitted() -> Fitted:
         source=_source(every, hashed),
         calibrated_on=_source(later, later_hashed),
         weights=weights,
-        findings=model.fit_findings(every),
+        findings=model.fit_findings(later),
         untried=model.fit_untried(every),
         probed=probed,
         strange=model.fit_strange(sample),

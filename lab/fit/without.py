@@ -65,13 +65,15 @@ def _every() -> list[tuple[str, str]]:
 def _fits(wanted: Sequence[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], Fitted]]:
     every, _ = lines.kept()
     sample = model.sample(every)
-    later = model.sample(lines.kept(lines.CALIBRATION)[0], alone=True)
+    calibration, _ = lines.kept(lines.CALIBRATION)
+    later = model.sample(calibration, alone=True)
     for of, name in wanted:
 
         def leave(row: Row, of: str = of, name: str = name) -> bool:
             return name == (row["kind"] if of == "kind" else rows.kind_row(row).family)
 
-        yield (of, name), _without(every, sample, later, FITTED, leave)
+        fit = _without(every, sample, later, FITTED, leave)
+        yield (of, name), fit.model_copy(update={"findings": model.fit_findings(calibration, leave)})
 
 
 def _without(
@@ -88,7 +90,6 @@ def _without(
     fit = whole.model_copy(
         update={
             "weights": weights,
-            "findings": model.fit_findings(every, leave),
             "untried": model.fit_untried(every, leave),
             "probed": probed,
             "strange": model.fit_strange(sample, leave),

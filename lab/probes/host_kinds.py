@@ -344,6 +344,8 @@ HOST_KINDS: Final = (
 )
 MEASURES: Final = ("medium", "job_depth")
 PACED: Final = ("job_rate",)
+BY_BYTES: Final = ("bandwidth_limit", "concurrency_limit")
+BY_IOS: Final = ("iops_limit", "concurrency_limit")
 HONEST_KINDS: Final = (
     SituationKind("honest", "honest", MEASURES, ()),
     SituationKind("honest_alone", "honest", MEASURES, (), shape=_alone),
@@ -361,10 +363,18 @@ HONEST_KINDS: Final = (
     SituationKind("honest_quiet_neighbour", "honest", MEASURES, (), cause=_quiet_neighbour),
     SituationKind("honest_small_stops", "honest", MEASURES, (), cause=_small_stops),
     SituationKind("honest_busy_host", "honest", MEASURES, (), cause=_busy_but_served),
-    SituationKind("honest_own_channel", "honest", MEASURES, (), shape=deep, cause=_own_channel),
-    SituationKind("honest_own_controller", "honest", MEASURES, (), shape=deep, cause=_own_controller),
-    SituationKind("honest_own_heads", "honest", MEASURES, (), shape=deep, cause=_own_heads),
-    SituationKind("honest_own_cores", "honest", MEASURES, (), shape=deep, cause=_own_cores),
+    SituationKind(
+        "honest_own_channel", "honest", MEASURES, (), shape=deep, cause=_own_channel, own_limits=BY_BYTES
+    ),
+    SituationKind(
+        "honest_own_controller", "honest", MEASURES, (), shape=deep, cause=_own_controller, own_limits=BY_IOS
+    ),
+    SituationKind(
+        "honest_own_heads", "honest", MEASURES, (), shape=deep, cause=_own_heads, own_limits=BY_BYTES
+    ),
+    SituationKind(
+        "honest_own_cores", "honest", MEASURES, (), shape=deep, cause=_own_cores, own_limits=BY_IOS
+    ),
     SituationKind("honest_rate", "honest", PACED, ("own_limit",), cause=_rate),
     SituationKind("honest_think_time", "honest", PACED, ("own_limit",), cause=_think),
 )

@@ -6,7 +6,7 @@ with an explanation taken out of the list. Knows lines and fits; a test holds it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lab.fit.model import row_features
@@ -16,8 +16,8 @@ from loadstone.audit import belief
 from loadstone.audit.explained import EVEN, REMAINS
 from loadstone.audit.judge import CREDIBLE, ENOUGH, GRAVE
 from loadstone.audit.rules import throttled
-from loadstone.audit.rules.probes import LIKELY
-from loadstone.explanations.names import UNEXPLAINED
+from loadstone.audit.rules.probes import LIKELY, effect_of
+from loadstone.explanations.names import BY_NAME
 from loadstone.explanations.weigh import scaled, weigh
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ class Said:
     named: frozenset[str]
     findings: tuple[tuple[str, float], ...]
     chances: dict[str, float]
+    limit: str | None = None
+    """It is said to be at this limit, and that nobody can tell whose that is."""
 
     @property
     def measures(self) -> bool:
@@ -75,8 +77,7 @@ def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> S
     causes = [list(one) for one in row["plain"]["causes"]]
     pointed = scaled(alone, belief.after_probes(plain, fitted))[0]
     if pointed.explanation.effect != "measures" and pointed.probability >= LIKELY:
-        effect = "suspect" if pointed.explanation.name == UNEXPLAINED else pointed.explanation.effect
-        causes.append(["probes", round(min(0.99, pointed.probability), 2), effect])
+        causes.append(["probes", round(min(0.99, pointed.probability), 2), effect_of(pointed.explanation)])
     weighed = weigh(
         measured.facts,
         measured.probed,
@@ -128,7 +129,8 @@ def _said(row: Row, causes: list[list[Any]], fitted: Fitted, after: ProbedBelief
         kind, confidence = "cannot_tell", 0.9
     else:
         kind, confidence = "measures_storage", min(belief.MOST, fitted.untried.probability(row_features(row)))
-        if any(one[1] >= GRAVE for one in suspects) or confidence < CREDIBLE or len(looked) < ENOUGH:
+        grave = any(one[1] >= GRAVE for one in suspects if one[0] != "probes")
+        if grave or confidence < CREDIBLE or len(looked) < ENOUGH:
             kind, confidence = "cannot_tell", 1 - confidence
     chances = _chances(after.weighed) if after else {}
     # What the run alone leaves open probes do not close, and the explanations stay as they were weighed.
@@ -139,10 +141,13 @@ def _said(row: Row, causes: list[list[Any]], fitted: Fitted, after: ProbedBelief
             kind, confidence = "cannot_tell", 1 - confidence
     likely = [name for name, chance in chances.items() if chance >= 0.1]
     first = names[0] if names and kind != "measures_storage" else next(iter(chances), None)
+    pointed = after.pointed if after and rests and rests[0][0] == "probes" else None
+    whose = pointed is not None and kind == "cannot_tell" and bool(BY_NAME[pointed].own)
     return Said(
         kind=kind,
         confidence=round(confidence, 2),
         first=first,
+        limit=pointed if whose else None,
         named=frozenset([*names, *likely]),
         findings=tuple(
             (str(name), _turned_out(fitted, *one)) for name, one in zip(names, rests, strict=True)
@@ -157,8 +162,16 @@ def right(row: Row) -> frozenset[str]:
     return frozenset({*kind.truth, *kind.rules})
 
 
+def not_told(row: Row, said: Said) -> bool:
+    """Tell whether an honest line is said to be neither the storage's nor the job's, right or wrong."""
+    return accused(row, replace(said, limit=None))
+
+
 def accused(row: Row, said: Said) -> bool:
-    """Tell whether an honest line is said to be anything else than the storage or the job's own settings."""
-    if said.measures:
+    """Tell whether an honest line is said to be anything else than the storage or the job's own settings.
+
+    Of a number at a limit of its storage's own it is right that it is at one, and that nobody can tell whose.
+    """
+    if said.measures or said.limit in rows.kind_row(row).own_limits:
         return False
     return not (said.kind == "limited" and said.first in right(row))

@@ -20,7 +20,8 @@ class SituationKind:
     """One row. `truth`: explanations that are right; `rules`: findings that are right of it.
 
     `counterfactual`: it counts only where it changes the number by a tenth. `in_device`: the simulated
-    device does it; otherwise only what its host counts tells of it.
+    device does it; otherwise only what its host counts tells of it. `own_limits`: what a limit of the
+    medium's own looks like: that such a number is at one of these, nobody can tell whose, is right.
     """
 
     name: str
@@ -32,6 +33,7 @@ class SituationKind:
     cause: Callable[[Situation, random.Random, Healthy], None] | None = None
     counterfactual: bool = True
     in_device: bool = True
+    own_limits: tuple[str, ...] = ()
 
     @property
     def honest(self) -> bool:

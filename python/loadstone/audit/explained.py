@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 REMAINS: Final = 0.05
 """An explanation less probable than this does not remain."""
 EVEN: Final = 0.5
+WHOSE: Final = "whose"
+"""Evidence of a finding: a limit, which may as well be the storage's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +115,22 @@ def _believed(
         says = weighed[0].explanation.says
         sentences = say("verdict.explained.agreed", it=it, checks=checks, probes=tried, says=says)
         return {"sentences": busy + sentences, "confidence": sure}
-    key = "left" if measures >= EVEN else "open"
-    sentences = say(f"verdict.explained.{key}", it=it, probes=tried, remaining=len(remain), names=names)
+    limit = weighed[0].explanation if measures < EVEN and _of_unknown_owner(verdict) else None
+    if limit is not None and limit.own:
+        says, own = limit.says, limit.own
+        sentences = say("verdict.explained.whose", it=it, probes=tried, says=says, own=own)
+    else:
+        key = "left" if measures >= EVEN else "open"
+        sentences = say(f"verdict.explained.{key}", it=it, probes=tried, remaining=len(remain), names=names)
     sentences = " ".join([sentences, *(say("verdict.explained.unsettled", what=one) for one in unsettled)])
     if measures >= EVEN:
         return {"sentences": busy + sentences, "confidence": sure}
     return {"kind": "cannot_tell", "confidence": round(1 - measures, 2), "sentences": sentences}
+
+
+def _of_unknown_owner(verdict: Verdict) -> bool:
+    """Tell whether what speaks most against a number is a limit that may as well be the storage's own."""
+    return bool(verdict.causes) and WHOSE in verdict.causes[0].evidence and verdict.causes[0].effect != "note"
 
 
 def of_phases(every: Sequence[Verdict], deciding: Verdict) -> dict[str, Any]:

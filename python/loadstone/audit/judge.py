@@ -312,7 +312,8 @@ def _verdict(
         calm = disk.text if disk is not None else say("verdict.sentence.undisturbed")
         reason = suspects[0].text if suspects else calm
         sentences = f"{first} {reason}"
-        grave = any(cause.confidence >= GRAVE for cause in suspects)
+        # What probes point at is in what they leave of the storage.
+        grave = any(cause.confidence >= GRAVE for cause in suspects if cause.rule != "probes")
         if grave or confidence < CREDIBLE or len(looked) < ENOUGH:
             kind, confidence = "cannot_tell", 1 - confidence
             reason = suspects[0].text if suspects else _too_little(looked, missing)

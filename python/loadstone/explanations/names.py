@@ -34,6 +34,8 @@ class Explanation:
     """Findings of these rules are evidence for it."""
     advice: str = ""
     """What would show it, or do away with it."""
+    own: str = ""
+    """What of the storage's own gives the same readings: nobody can tell from outside whose limit it is."""
 
 
 def _any(_: JobFacts) -> bool:
@@ -101,6 +103,7 @@ EXPLANATIONS: Final[tuple[Explanation, ...]] = (
         _closed,
         ("throttled",),
         "look for a limit in the volume's type, its policy, or the hypervisor",
+        own="the storage's own controller",
     ),
     Explanation(
         "bandwidth_limit",
@@ -111,6 +114,7 @@ EXPLANATIONS: Final[tuple[Explanation, ...]] = (
         _closed,
         ("throttled", "link_ceiling"),
         "look for a limit in the volume's type, and at the slowest link",
+        own="the storage's own channel",
     ),
     Explanation(
         "burst_credits",
@@ -131,6 +135,7 @@ EXPLANATIONS: Final[tuple[Explanation, ...]] = (
         lambda job: not job.paced and job.depth > 1,
         ("depth_not_reached",),
         "look at queue_depth of the device, sessions and HBA",
+        own="the storage's own parallel parts",
     ),
     Explanation(
         "shared_limit",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import belief
+from loadstone.audit.explained import WHOSE
 from loadstone.audit.rule import Clear, Finding, NotMine, Rule
 from loadstone.explanations.names import UNEXPLAINED
 from loadstone.explanations.weigh import scaled, weigh
@@ -16,6 +17,8 @@ from loadstone.messages import say
 if TYPE_CHECKING:
     from loadstone.audit.case import Case
     from loadstone.audit.rule import Answer
+    from loadstone.explanations.names import Explanation
+    from loadstone.verdict import Effect
 
 LIKELY: Final = 0.5
 """Below this no single explanation is told as the cause."""
@@ -36,25 +39,39 @@ def judge(case: Case) -> Answer:
         return Clear()
     return (
         Finding(
-            effect="suspect" if row.name == UNEXPLAINED else row.effect,
+            effect=effect_of(row),
             confidence=round(min(0.99, sure), 2),
-            text=say(
-                "audit.probes.points.text",
-                probes=probes,
-                says=row.says,
-                probability_percent=100 * sure,
-                limit_percent=100 * LIKELY,
-            ),
+            text=_text(row, probes, sure),
             evidence={
                 "points_at": row.says,
                 "probability_percent": round(100 * sure, 1),
                 "by": weighed_by or "all of them",
                 "probes": probes,
+                **({WHOSE: "not known"} if row.own else {}),
             },
             advice=row.advice,
             layer=row.layer,
         ),
     )
+
+
+def effect_of(row: Explanation) -> Effect:
+    """Return what it means that probes point at an explanation.
+
+    A limit that the storage's own would look like is no finding about who set it.
+    """
+    return "suspect" if row.name == UNEXPLAINED or row.own else row.effect
+
+
+def _text(row: Explanation, probes: int, sure: float) -> str:
+    points = say(
+        "audit.probes.points.text",
+        probes=probes,
+        says=row.says,
+        probability_percent=100 * sure,
+        limit_percent=100 * LIKELY,
+    )
+    return f"{points} {say('audit.probes.whose.text', own=row.own)}" if row.own else points
 
 
 RULE: Final = Rule(
