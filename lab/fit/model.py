@@ -224,8 +224,8 @@ def _tried(row: Row, *, without: bool = False) -> TriedReadings:
 def fit_findings(rows: Sequence[Row], leave: Callable[[Row], bool] | None = None) -> dict[str, float]:
     """Return how often findings of each sort were right: of few, near to how sure their rule makes them.
 
-    Of the lines of the calibration: those of the fit are of earlier rules, some of which were as sure of other
-    findings.
+    Of the lines of the calibration: those of the fit are of earlier rules, some of which were as sure of
+    other findings.
     """
     tallies: dict[str, list[float]] = {}
     counts = frequencies(rows, leave)

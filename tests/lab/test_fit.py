@@ -98,6 +98,13 @@ def test_the_calibration_is_of_situations_that_nothing_was_fitted_on() -> None:
     assert list(FITTED.frequency.right) == sorted(FITTED.frequency.right)
 
 
+def test_findings_are_as_sure_as_those_of_the_calibration_were_right() -> None:
+    """A plateau at a round number was told with 80 %, and no line that was fitted on had one so sure."""
+    every, _ = lines.kept(lines.CALIBRATION)
+    assert model.fit_findings(every) == FITTED.findings
+    assert FITTED.findings["throttled limited 0.80"] == pytest.approx(0.68, abs=0.01)
+
+
 @pytest.mark.nightly
 def test_the_frequencies_are_those_that_are_kept(later: model.FitSample) -> None:
     made = model.fit_frequencies(later, FITTED)
