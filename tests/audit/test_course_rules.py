@@ -17,7 +17,7 @@ from loadstone.audit.rules import not_steady, throttled, too_few_samples
 from loadstone.explanations.job_facts import JobFacts
 from loadstone.explanations.readings import Probed, ProbeReading, Tried
 from loadstone.path.layers import Ceiling, DataPath, Layer
-from loadstone.verdict import Cause
+from loadstone.verdict import Cause, Verdict
 from tests.audit.cases import SECOND_NS, WINDOW_NS, disk, job, one, run
 
 if TYPE_CHECKING:
@@ -260,6 +260,41 @@ def test_probes_take_back_a_plateau_and_no_step() -> None:
     fell = replace(run(noisy(3000, 30, 0.05) + noisy(400, 70, 0.05)), job_facts=facts, probed=probed(0.69))
     assert judge.as_found(fell).causes[0].rule == "throttled"
     assert judge.as_found(fell).kind == "limited"
+
+
+def test_a_limit_that_the_storage_may_have_itself_is_nobodys_as_far_as_anybody_can_tell() -> None:
+    """Regression (seeds 726956, 731708): media at their own channel's bandwidth, taken for limiters'."""
+    facts = JobFacts(
+        reads=True, writes=False, in_order=True, paced=False, depth=128, targets=1,
+        partial=False, off_grid=False, repeats_payload=False, in_tree=False,
+    )  # fmt: skip
+    same = ("depth.half", "depth.twice", "again.tiny", "again.now", "order.random", "contents.zeros")
+    told = dict.fromkeys(same, 0.0)
+    told |= {"size.twice": -0.69, "one.scaling": 0.03, "one.evenness": -1.18, "run.dips": -5.99}
+    readings = tuple(ProbeReading(name=name, value=one, error=0.01, count=1000) for name, one in told.items())
+    tried = Tried(name="all", bundle="probes/001", seconds=9, written_bytes=0, result="", readings=readings)
+    probes = Probed(stage=0, budget_s=20, tried=(tried,), left_out=(), ended="")
+    jobs = (job(iodepth=128, random_percent=0.0),)
+    uneven = replace(loop(on_their_own(1.9e6, 0.3), jobs=jobs), job_facts=facts, probed=probes)
+    verdict = judge.as_found(uneven)
+    cause = next(one for one in verdict.causes if one.rule == "probes")
+    assert (verdict.kind, verdict.limited_by, cause.effect) == ("cannot_tell", None, "suspect")
+    assert cause.evidence["whose"] == "not known"
+    assert verdict.sentences.startswith("Cannot tell whose limit it is that ")
+    assert "the storage's own channel would give the same readings" in verdict.sentences
+    assert verdict.confidence == pytest.approx(1 - belief_of(verdict), abs=0.01)
+
+
+def belief_of(verdict: Verdict) -> float:
+    """How probable the storage is, of its explanations."""
+    return sum(one.probability for one in verdict.explanations if one.name in ("medium", "job_depth"))
+
+
+def test_a_round_number_is_met_closely() -> None:
+    """Regression: within 0.7 % of one of the numbers people set was one in five that nobody set."""
+    several = (job(iodepth=4),)
+    assert one(throttled.RULE, loop(on_time(2e6 / 1.003, 200e3), jobs=several)).confidence == 0.8
+    assert throttled.RULE.judge(loop(on_time(2e6 / 1.006, 200e3), jobs=several)) == Clear()
 
 
 def test_what_probes_alone_point_at_decides_nothing_where_all_evidence_leaves_the_storage() -> None:
