@@ -40,9 +40,9 @@ WORDS = (
     "after probes the most probable explanation, is right. *Named*: it is among the findings, or has at "
     "least 10 %. "
     "*Believed*: 'measures the storage' with at least 80 %; *doubted* is the rest. *Accused*: an honest "
-    "number that is said to be invalid, limited by something else, or not tellable. One at a limit of its "
-    "storage's own is not where it is said that it is at such a limit, and that nobody can tell whose. A line "
-    "of its own counts those, too. *Left out*: the weights "
+    "number that is said to be invalid, limited by something else, or not tellable. A number at a limit "
+    "of its storage's own may be told to be at one, and that whose it is cannot be told: that is no "
+    "accusation. A line of its own counts those, too. *Left out*: the weights "
     "were fitted without that kind, or without its whole family. *Removed*: its explanation was also taken "
     "out of the list before probes were chosen. Then 'unexplained' is first among what is not the storage."
 )

@@ -157,7 +157,7 @@ def summary(every: Sequence[ScoredLine]) -> list[str]:
         lambda one: judged.accused(one.row, one.untried))  # fmt: skip
     add("honest runs after probes", "accused", "3 %", after,
         lambda one: judged.accused(one.row, _of(one.probed)))  # fmt: skip
-    add("the same, with those said to be at a limit, nobody can tell whose", "accused or so told", "–", after,
+    add("the same, with those told to be at a limit, whose cannot be told", "accused or so told", "–", after,
         lambda one: judged.not_told(one.row, _of(one.probed)))  # fmt: skip
     return out
 

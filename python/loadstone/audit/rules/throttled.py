@@ -47,9 +47,8 @@ QUEUED: Final = 0.03
 """Of several: a disk that takes the nearest first keeps an even rate by uneven latencies, and comes
 nearer to a limiter than with one."""
 ROUND: Final = 0.0035
-"""Of a rate: so near to a number that people set limits to. With twice as much a rate that nobody set was
-near one of them in one case of five. Four limiters of nbdkit (seeds 8359 to 8599) were off by 0.0034 at
-most."""
+"""Of a rate: so near to a number that people set limits to. Twice as much would hold for one rate in five
+by chance. Four limiters of nbdkit (seeds 8359 to 8599) were off by 0.0034 at most."""
 MANTISSAS: Final = (1.0, 1.25, 1.5, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.5, 8.0)
 SURE: Final = 0.8
 """A plateau at a round number: what falls to a lower level is surer."""
