@@ -50,6 +50,12 @@ class _Nameless(ast.NodeTransformer):
     def __init__(self) -> None:
         self._scopes: list[dict[str, str]] = []
 
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        """Leave out what is said of the name above it: it does nothing."""
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            return None
+        return self.generic_visit(node)
+
     def visit(self, node: ast.AST) -> ast.AST:
         """Leave the docstring out, and enter the scope that a function or a comprehension is."""
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:

@@ -28,6 +28,14 @@ def test_a_renamed_variable_a_comment_and_a_docstring_change_nothing() -> None:
     assert program(renamed) == program(RULE)
 
 
+def test_what_is_said_of_a_name_below_it_changes_nothing() -> None:
+    """Regression: other words below a threshold made other rules of it."""
+    said = 'LIMIT = 0.5\n"""So near."""\nclass Rule:\n    sure = 0.8\n    """How sure."""\n'
+    assert program(said.replace("near", "close")) == program(said)
+    assert program(said) == program("LIMIT = 0.5\nclass Rule:\n    sure = 0.8\n")
+    assert program(said.replace("0.5", "0.6")) != program(said)
+
+
 def test_what_it_does_changes_it() -> None:
     for before, after in (
         ("max", "min"),
