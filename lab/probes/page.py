@@ -42,8 +42,9 @@ WORDS = (
     "*Believed*: 'measures the storage' with at least 80 %; *doubted* is the rest. *Accused*: an honest "
     "number that is said to be invalid, limited by something else, or not tellable. At a limit of its "
     "storage's own, 'cannot tell whose limit it is' is no accusation. A line of its own counts those, too. "
-    "*Left out*: the weights were fitted without that kind, or without its whole family. *Removed*: its explanation was also taken "
-    "out of the list before probes were chosen. Then 'unexplained' is first among what is not the storage."
+    "*Left out*: the weights were fitted without that kind, or without its whole family. *Removed*: its "
+    "explanation was also taken out of the list before probes were chosen. Then 'unexplained' is first "
+    "among what is not the storage."
 )
 
 
@@ -138,8 +139,8 @@ def _verdicts(every: Sequence[ScoredLine], fitted: Fitted, drawn: DrawnSituation
         + f". Weights and regressions were fitted on {fitted.source.situations} other situations, seeds "
         f"{', '.join(fitted.source.seeds)}. The rules' thresholds that say so were chosen on those. What is "
         f"said after probes was calibrated on {fitted.calibrated_on.situations} more (seeds "
-        f"{', '.join(fitted.calibrated_on.seeds)}). No weight or threshold was chosen on the seeds scored here. What a "
-        "host's counters would say is drawn with the situation, as the "
+        f"{', '.join(fitted.calibrated_on.seeds)}). No weight or threshold was chosen on the "
+        "seeds scored here. What a host's counters would say is drawn with the situation, as the "
         "simulated device has no host; below are runs with real parts.",
         "",
         WORDS,

@@ -170,6 +170,20 @@ def test_what_is_said_of_a_line_is_what_the_judge_said() -> None:
         assert probed.chances == pytest.approx(row["probed"]["explanations"], abs=1e-4)
 
 
+def test_at_a_limit_of_its_own_a_number_is_rightly_said_to_be_at_one() -> None:
+    said = judged.Said(
+        kind="cannot_tell", confidence=0.66, first="bandwidth_limit", named=frozenset(), findings=(),
+        chances={}, limit="bandwidth_limit",
+    )  # fmt: skip
+    own = {"kind": "honest_own_channel"}
+    assert not judged.accused(own, said)
+    assert judged.not_told(own, said)
+    assert judged.accused({"kind": "honest_own_cores"}, said)
+    assert judged.accused({"kind": "honest"}, said)
+    assert judged.accused(own, replace(said, limit=None))
+    assert not said.believed
+
+
 def test_what_was_told_the_same_is_in_one_bin() -> None:
     told = [(0.7, at % 10 != 0) for at in range(200)] + [(0.95, True)] * 60
     assert [len(part) for part in tables.bins(told)] == [200, 60]
