@@ -56,11 +56,11 @@ def judge(case: Case) -> Answer:
 
 
 def effect_of(row: Explanation) -> Effect:
-    """Return what it means that probes point at an explanation.
+    """Return what it means that probes point at an explanation other than the storage.
 
     A limit that the storage's own would look like is no finding about who set it.
     """
-    return "suspect" if row.name == UNEXPLAINED or row.own else row.effect
+    return "suspect" if row.name == UNEXPLAINED or row.own else row.effect  # type: ignore[return-value] # see above
 
 
 def _text(row: Explanation, probes: int, sure: float) -> str:
