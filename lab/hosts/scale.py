@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -28,6 +28,9 @@ from loadstone.hosts.merge import merged_events, merged_plan
 from loadstone.hosts.phases import Ask, Decide, Do, Open, PhaseLimits, Phases, SetStart
 from loadstone.hosts.ticks import MergedTicks
 from loadstone.plan.model import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def main() -> int:
@@ -91,7 +94,10 @@ def simulated(count: int) -> dict[str, Any]:
     began_s = time.process_time()
     actions: list[Do] = []
 
-    answers = {Decide: lambda: phases.decided(1.0, go=True), Open: lambda: phases.opened(2.0)}
+    answers: dict[type[Do], Callable[[], list[Do]]] = {
+        Decide: lambda: phases.decided(1.0, go=True),
+        Open: lambda: phases.opened(2.0),
+    }
 
     def do(doing: list[Do]) -> None:
         for one in doing:

@@ -396,7 +396,7 @@ def _unmeasured(story: ExperimentStory, pattern: str) -> list[str]:
         without = [row for row in valid if metric not in row.metrics]
         if not without:
             continue
-        at = dict.fromkeys(words.levels(row.levels) for row in without if row.levels)
+        at = dict.fromkeys(words.levels(dict(row.levels)) for row in without if row.levels)
         share = "" if len(without) == len(valid) else f" ({'; '.join(at)})"
         why = say("report.experiment.no_record")
         if (percent := PERCENTILES.get(metric)) is not None:
