@@ -126,7 +126,8 @@ def test_a_job_of_a_named_workload_runs_alone(tmp_path: Path, capsys: pytest.Cap
             ["run", "four-corners", "--size", "1m", "--target", "/tmp"],
             "command line: --target: /tmp is a directory",
         ),
-        (["workloads", "four"], "`loadstone workloads` lists them"),
+        (["workloads", "four"], "did you mean 'four-corners'"),
+        (["workloads", "qqqqq"], "`loadstone workloads` lists them"),
         (["verify", "/nothing"], "/nothing: not a bundle"),
         # `Unused Tokens: ['j.fio']` was said, in the parser's words.
         (["hosts", "check", "h1", "j.fio"], "`loadstone hosts` takes no more words, found 'j.fio'"),

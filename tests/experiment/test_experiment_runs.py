@@ -445,7 +445,7 @@ def test_levels_that_cannot_be_set_are_told_together(tmp_path: Path) -> None:
     text = FILE.replace('control = "sysctl"\nsubject = "vm.swappiness"\nlevels = [60, 10]', ABSENT)
     refused = why_refused(prepare(written(tmp_path, text)))
     assert refused is not None
-    assert "swappiness = a | b: nr_requests: there is not a block device under no_such_disk" in str(refused)
+    assert "swappiness = a | b: nr_requests: there is no block device under no_such_disk" in str(refused)
 
 
 def test_a_server_that_does_not_answer_is_said_before_the_study(tmp_path: Path) -> None:

@@ -72,9 +72,9 @@ def test_the_file_of_secrets_is_held_to_its_shape(tmp_path: Path) -> None:
     assert one("nas=snmp://nas", secrets=written(tmp_path, user)).secrets.privacy_password == "p"
     for text, says in (
         ('[nas]\ncomunity = "x"\n', "comunity"),
-        ("[nas]\ncommunity = 5\n", "no text"),
+        ("[nas]\ncommunity = 5\n", "is not a text"),
         ("community", "not TOML"),
-        ('nas = "x"\n', "no table"),
+        ('nas = "x"\n', "is not a table"),
         ('[other]\ncommunity = "x"\n', r"\[other\]"),
         ('[nas]\nuser = "u"\nauthentication = "rot13"\nauth_password = "x"\n', "rot13"),
         ('[nas]\nuser = "u"\nprivacy_password = "x"\n', "auth_password"),
