@@ -65,6 +65,11 @@ def words(error: BaseException | None) -> str:
     return f"{type(error).__name__}: {error}"
 
 
+def hides_interrupt(error: Exception) -> bool:
+    """Tell whether it is an interrupt in the words of pydantic, which was building a model when it came."""
+    return type(error).__name__ == "SchemaError" and KeyboardInterrupt.__name__ in str(error)
+
+
 def _placed(error: BaseException | None) -> str:
     """Say the same, and of a mistake in the program where it was made."""
     if error is None or isinstance(error, MemoryError | OSError):

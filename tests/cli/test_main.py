@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from pydantic_core import SchemaError
 
 from loadstone import crash_note, exitcodes
 from loadstone.cli import app
@@ -220,3 +221,20 @@ def test_help_of_a_verb_names_its_arguments_wherever_it_is_asked_for(
 def test_a_file_called_help_is_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--", "--help"]) == exitcodes.USAGE
     assert "'--help' is neither a job file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "error",
+    [KeyboardInterrupt(), SchemaError("Error building `nullable` serializer:\n  KeyboardInterrupt: ")],
+)
+def test_an_interrupt_of_a_verb_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: BaseException
+) -> None:
+    """The parser of the command line ended it with 130 and no word, as while a job file was read."""
+
+    def interrupted() -> None:
+        raise error
+
+    monkeypatch.setattr("loadstone.api.named.grouped_workloads", interrupted)
+    assert main(["workloads"]) == exitcodes.INTERRUPTED
+    assert capsys.readouterr().err == "loadstone: interrupted\n"

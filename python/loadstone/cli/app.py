@@ -62,6 +62,8 @@ def build(described: Collection[str] = ()) -> App:
         print_error=False,
         help_on_error=False,
         result_action="return_value",
+        # `main` says that it was interrupted.
+        suppress_keyboard_interrupt=False,
     )
     for name, meaning in VERBS.items():
         where = f"loadstone.cli.verbs.{name}:{name}"

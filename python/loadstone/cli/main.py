@@ -59,13 +59,21 @@ def _answered(words: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exitcodes.FAILED
     except KeyboardInterrupt:
-        sys.stderr.write("loadstone: interrupted\n")
-        return exitcodes.INTERRUPTED
+        return _interrupted()
     except (MemoryError, OSError, ImportError) as error:
         show(_in_words(error))
         if figures := crash_note.read():
             sys.stderr.write(f"measured until then:\n{figures}\n")
         return exitcodes.FAILED
+    except Exception as error:
+        if not uncaught.hides_interrupt(error):
+            raise
+        return _interrupted()
+
+
+def _interrupted() -> int:
+    sys.stderr.write("loadstone: interrupted\n")
+    return exitcodes.INTERRUPTED
 
 
 def _refuse_too_little_memory() -> None:
