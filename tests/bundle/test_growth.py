@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.bundle import growth, layout, seal
+from loadstone.bundle import growth, layout, members, seal
+from loadstone.bundle.disk import Disk
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
 from tests.support import runs
 
 if TYPE_CHECKING:
+    from io import BufferedReader
     from pathlib import Path
 
 GROWN = ("samples.arrows", "events.jsonl", "host.jsonl")
@@ -75,7 +78,7 @@ def test_what_came_after_the_last_note_is_read(killed: Path) -> None:
 def test_a_note_that_was_altered_or_taken_away_is_told(killed: Path, content: bytes) -> None:
     note = killed / layout.GROWTH
     note.write_bytes(content)
-    with pytest.raises(BundleError, match=r"growth\.json was altered"):
+    with pytest.raises(BundleError, match=r"growth\.json (was altered|is empty)"):
         Bundle.open(killed)
     note.unlink()
     with pytest.raises(BundleError, match=r"growth\.json is missing"):
@@ -106,3 +109,58 @@ def test_a_bundle_of_before_there_were_notes_is_read(killed: Path) -> None:
     del manifest["growth"]
     (killed / layout.MANIFEST).write_text(json.dumps(seal.with_digest(manifest)))
     assert Bundle.open(killed).verified is None
+
+
+def test_a_read_that_fails_half_way_leaves_a_note_that_is_true(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hash had gone on and the size had not: the next note called a sound file altered."""
+    file = tmp_path / layout.EVENTS
+    file.write_bytes(b"one\n")
+    descriptor = os.open(tmp_path / layout.GROWTH, os.O_RDWR | os.O_CREAT)
+    noted = growth.Growth(descriptor, Disk())
+    noted.note(tmp_path)
+    file.write_bytes(b"one\n" + bytes(2 * growth._PIECE_BYTES))
+    opened = members.open_member
+
+    def failing(directory: Path, name: str) -> FailingReader:
+        return FailingReader(opened(directory, name))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(members, "open_member", failing)
+        noted.note(tmp_path)
+    assert growth.differences(tmp_path) == []
+    noted.note(tmp_path)
+    os.close(descriptor)
+    assert growth.differences(tmp_path) == []
+
+
+class FailingReader:
+    """A file of which the second read fails."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._file = file
+        self._reads = 0
+
+    def __enter__(self) -> FailingReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def seek(self, at: int) -> int:
+        return self._file.seek(at)
+
+    def read(self, length: int) -> bytes:
+        self._reads += 1
+        if self._reads > 1:
+            raise OSError(errno.EIO, "Input/output error")
+        return self._file.read(length)
+
+
+def test_a_note_that_was_never_written_is_no_alteration(tmp_path: Path) -> None:
+    """As of a run that was killed between making the file and writing it, before there were samples."""
+    (tmp_path / layout.GROWTH).touch()
+    assert growth.differences(tmp_path) == []
+    (tmp_path / next(iter(layout.STREAMS))).write_bytes(b"x")
+    assert growth.differences(tmp_path) == ["growth.json is empty"]

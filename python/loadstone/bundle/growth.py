@@ -60,7 +60,9 @@ class Growth:
             self._disk.write_over(self._file, text.ljust(length - 1) + b"\n")
 
     def _hash_on(self, directory: Path, name: str) -> None:
-        size, hasher = self._hashed.setdefault(name, (0, blake3()))
+        size, hashed = self._hashed.get(name, (0, blake3()))
+        # Where reading fails, size and hash stay those of one moment.
+        hasher = hashed.copy()
         with members.open_member(directory, name) as file:
             file.seek(size)
             while piece := file.read(_PIECE_BYTES):
@@ -75,10 +77,11 @@ def differences(directory: Path) -> list[str]:
         document = members.table(directory, layout.GROWTH)
         grown = _Grown.model_validate(document)
     except (BundleError, ValidationError):
-        if not members.exists(directory, layout.GROWTH):
-            # It is removed as the last of what grew.
+        there = members.exists(directory, layout.GROWTH)
+        if not there or not (directory / layout.GROWTH).lstat().st_size:
+            # It is made before the first of what grows, and removed after the last.
             left = any(members.exists(directory, name) for name in layout.STREAMS)
-            return [f"{layout.GROWTH} is missing"] if left else []
+            return [f"{layout.GROWTH} is {'empty' if there else 'missing'}"] if left else []
         return [f"{layout.GROWTH} was altered"]
     changes = seal.own_difference(document, layout.GROWTH, required=True)
     for name, noted in grown.files.items():
