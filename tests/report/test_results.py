@@ -71,3 +71,15 @@ def test_findings_that_differ_in_their_figures_alone_are_said_once(tmp_path: Pat
     assert len(rows) == 1
     assert "(And 2 more phases, with figures of their own.)" in rows[0]
     assert text.partition("## What was found")[0].count("\n| 64k sequential read, working set ") == 3
+
+
+def test_digits_of_a_name_are_no_figure() -> None:
+    """Findings on two devices were one finding with other figures."""
+    texts = (
+        "sda1 saw 36 reads of 4.00 KiB",
+        "sda2 saw 36 reads of 4.00 KiB",
+        "sda1 saw 37 reads of 8.00 KiB",
+    )
+    one, device, figures = (results.FIGURE.sub("", text) for text in texts)
+    assert one == figures
+    assert one != device

@@ -17,6 +17,7 @@ from loadstone.audit.find_results import check_there
 from loadstone.comparison import curve_effects, matrix, operating_points, pairing, watched
 from loadstone.comparison.differences import Difference, differences, environment_of, within
 from loadstone.comparison.phase import with_tails
+from loadstone.comparison.settings import first_of
 from loadstone.comparison.side import Side, named, side
 from loadstone.errors import InputError
 from loadstone.helpers import Helpers
@@ -273,12 +274,12 @@ def _called(phase: ComparedPhase, pairs: Sequence[pairing.PatternRow]) -> str:
     if phase.pattern not in every:
         return phase.pattern
     details = [factor_named(name, value) for name, value in phase.factors.items() if name != REPEAT]
-    details = details or ([f"iodepth {phase.depth}"] if phase.depth else [", ".join(phase.names)])
     alike = [
         cell.first for row in pairs for cell in row.cells if cell and cell.first.pattern == phase.pattern
     ]
-    if settings := pairing.settings_apart(phase, alike):
-        details.append(settings)
+    if not details and (apart := pairing.settings_apart(phase, alike)):
+        details = [apart]
+    details = details or ([f"iodepth {phase.depth}"] if phase.depth else [", ".join(phase.names)])
     return f"{phase.pattern}, {', '.join(details)}"
 
 
@@ -374,7 +375,7 @@ def _unlike_repeats(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) 
 
 
 def _some(names: Sequence[str]) -> str:
-    return "; ".join(names[:2]) + (f" and {len(names) - 2} more" if names[2:] else "")
+    return first_of(names, separator="; ", most=2)
 
 
 def _not_counted(passed: PassedOver) -> str:

@@ -139,8 +139,8 @@ def differences(
         )
         for pattern, phases in rows.items()
     }
-    ranked = [*SUSPECTS, *JOB_WORDS, *(words for _, words in WORDS)]
-    rank = {words: at for at, words in reversed(list(enumerate(ranked)))}
+    ranked = dict.fromkeys((*SUSPECTS, *JOB_WORDS, *(words for _, words in WORDS)))
+    rank = {words: at for at, words in enumerate(ranked)}
     every = [(one.key, one) for one in facts] + list(_of_patterns(of_rows))
     return [one for _, one in sorted(every, key=lambda pair: rank.get(pair[0], len(ranked)))]
 

@@ -141,8 +141,8 @@ def _yes(value: bool | None) -> str | None:
     return None if value is None else ("yes" if value else "no")
 
 
-def first_of(values: Iterable[str]) -> str:
+def first_of(values: Iterable[str], *, separator: str = ", ", most: int = MOST_NAMED) -> str:
     """Return the first of many values, and how many more there are."""
     every = list(values)
-    more = len(every) - MOST_NAMED
-    return ", ".join(every[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(every) - most
+    return separator.join(every[:most]) + (f" and {more} more" if more > 0 else "")

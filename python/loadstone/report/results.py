@@ -14,7 +14,7 @@ from loadstone import output, units
 from loadstone.audit.judge import WORST_FIRST
 from loadstone.comparison import matrix, pairing
 from loadstone.comparison.metric import BANDWIDTH, FAILED, IOPS, MEAN, P99
-from loadstone.comparison.settings import MEASURED_BY, MOST_NAMED
+from loadstone.comparison.settings import MEASURED_BY, MOST_NAMED, first_of
 from loadstone.messages import say
 from loadstone.report.article.blocks import (
     Article,
@@ -50,8 +50,8 @@ SHOWN: Final = (IOPS, BANDWIDTH, MEAN, P99, FAILED)
 HEADINGS: Final = ("pattern", "IOPS", "bandwidth", "latency mean", "p99", "failed", "valid runs", "verdict")
 MAX_REASONS: Final = 20
 MAX_SMALL: Final = 12
-FIGURE: Final = re.compile(r"[\d.,]+\s?(?:[kMGT]i?B?(?:/s)?|[µnm]?s|%)?")
-"""A number of a finding, with its unit."""
+FIGURE: Final = re.compile(r"(?<![\w.])\d[\d.,]*\s?(?:[kMGT]i?B?(?:/s)?|[µnm]?s|%)?")
+"""A number of a finding, with its unit; the digits of `sda1` and `lun2` belong to a name."""
 
 
 def write(side: Side, path: Path) -> None:
@@ -132,9 +132,7 @@ def _worth(side: Side, names: Mapping[int, str]) -> list[VerdictLine]:
 
 def _some(names: Iterable[str]) -> str:
     """Name the first few patterns, and how many more there are; their names have commas."""
-    every = list(dict.fromkeys(names))
-    more = len(every) - MOST_NAMED
-    return "; ".join(every[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return first_of(dict.fromkeys(names), separator="; ")
 
 
 def _facts(side: Side) -> list[tuple[str, str]]:

@@ -1,0 +1,122 @@
+"""Which runs of a side are repeats: those of one load, by all that every run tells."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from loadstone.comparison import pairing
+from loadstone.comparison.compare import compare
+from loadstone.comparison.side import side as read_side
+
+FOREIGN = Path(__file__).parents[1] / "data" / "foreign"
+
+
+def of_fio(path: Path, factor: float, **options: str) -> Path:
+    """Write the fio JSON of one job with these options, at `factor` times the kept one's rate."""
+    told = json.loads((FOREIGN / "fio" / "grouped.json").read_text())
+    (one,) = told["jobs"][:1]
+    one["job options"] = {"rw": "read", "bs": "64k", "numjobs": "4", "filename": "data", **options}
+    told["jobs"], told["global options"] = (
+        [one],
+        {"ioengine": "libaio", "direct": "1", "iodepth": "8", "runtime": "2"},
+    )
+    told["global options"] = {
+        key: value for key, value in told["global options"].items() if key not in options
+    }
+    for name in ("iops", "bw", "bw_bytes"):
+        one["read"][name] *= factor
+    one["read"]["total_ios"] = round(one["read"]["total_ios"] * factor)
+    one["read"]["io_bytes"] = round(one["read"]["io_bytes"] * factor)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(told))
+    return path
+
+
+SIZES = {"small": {"filesize": "16m"}, "middle": {"size": "64m"}, "large": {"size": "256m"}}
+
+
+def test_runs_over_other_working_sets_are_no_repeats(tmp_path: Path) -> None:
+    """Three sizes, three runs each, were nine repeats of one pattern, and their scatter hid what differed."""
+    for side, gain in (("before", 1.0), ("after", 1.05)):
+        for at, (size, options) in enumerate(SIZES.items(), start=1):
+            for number in range(3):
+                of_fio(
+                    tmp_path / side / f"{size}-{number}.json",
+                    gain * (1 + at / 100) * (1 + number / 1000),
+                    **options,
+                )
+    made = compare([tmp_path / "before", tmp_path / "after"])
+    assert sorted(row.pattern for row in made.pairs) == [
+        f"64k sequential read, working set {size}" for size in ("16.0 MiB", "256 MiB", "64.0 MiB")
+    ]
+    assert {len(cell.valid) for row in made.pairs for cell in row.cells if cell is not None} == {3}
+    assert all(
+        {phase.run.partition("-")[0] for phase in cell.phases} == {row.cells[0].first.run.partition("-")[0]}
+        for row in made.pairs
+        for cell in row.cells
+        if cell is not None and row.cells[0] is not None
+    )
+    rates = [one for one in made.effects if one.metric.name == "bandwidth"]
+    assert [one.judgement for one in rates] == ["better"] * 3
+    assert [one.contrast.change for one in rates if one.contrast is not None] == pytest.approx([0.05] * 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"direct": "0"}, "direct I/O no"),
+        ({"ioengine": "io_uring"}, "I/O backend io_uring"),
+    ],
+)
+def test_a_side_with_two_kinds_of_runs_has_two_rows(
+    tmp_path: Path, options: dict[str, str], name: str
+) -> None:
+    of_fio(tmp_path / "both" / "a.json", 1.0, size="64m")
+    of_fio(tmp_path / "both" / "b.json", 2.0, size="64m", **options)
+    of_fio(tmp_path / "one" / "c.json", 3.0, size="64m", **options)
+    made = compare([tmp_path / "both", tmp_path / "one"])
+    ((pattern, runs_of),) = [
+        (row.pattern, [cell.first.run for cell in row.cells if cell is not None]) for row in made.pairs
+    ]
+    assert (pattern, runs_of) == ("64k sequential read", ["b.json", "c.json"])
+    assert [one.what for one in made.alone if one.side == "both"] != []
+    two = compare([tmp_path / "both", tmp_path / "both" / "b.json", tmp_path / "both" / "a.json"])
+    assert name in " ".join(row.pattern for row in two.pairs)
+
+
+def test_what_only_some_runs_tell_makes_no_other_load(tmp_path: Path) -> None:
+    of_fio(tmp_path / "side" / "a.json", 1.0, size="64m")
+    of_fio(tmp_path / "side" / "b.json", 1.1)
+    (cell,) = pairing.cells(read_side(tmp_path / "side"))
+    assert [phase.run for phase in cell.phases] == ["a.json", "b.json"]
+
+
+def test_settings_that_differ_in_one_pattern_alone_are_told_with_it(tmp_path: Path) -> None:
+    for side, direct in (("before", "0"), ("after", "1")):
+        of_fio(tmp_path / side / "a.json", 1.0, size="64m")
+        of_fio(tmp_path / side / "b.json", 2.0, size="64m", rw="randread", direct=direct)
+    found = compare([tmp_path / "before", tmp_path / "after"]).differences
+    assert [(one.key, one.values) for one in found] == [("direct I/O (64k random read)", ("no", "yes"))]
+
+
+def test_what_differs_is_asked_of_sides_that_did_the_same(tmp_path: Path) -> None:
+    """Where no pattern was done by all, the first phases of the sides were held against each other."""
+    of_fio(tmp_path / "a" / "a.json", 1.0, size="64m")
+    of_fio(tmp_path / "b" / "a.json", 1.1, size="64m", ioengine="io_uring")
+    of_fio(tmp_path / "a" / "r.json", 1.2, size="64m", rw="randread")
+    of_fio(tmp_path / "c" / "r.json", 1.3, size="64m", rw="randread", ioengine="posixaio")
+    found = compare([tmp_path / "a", tmp_path / "b", tmp_path / "c"]).differences
+    assert [(one.key, one.values) for one in found] == [("I/O backend", ("libaio", "io_uring", "posixaio"))]
+
+
+def test_a_load_that_no_other_side_has_is_named_by_its_settings(tmp_path: Path) -> None:
+    of_fio(tmp_path / "both" / "a.json", 1.0, size="64m")
+    of_fio(tmp_path / "both" / "b.json", 1.1, size="256m", iodepth="8")
+    of_fio(tmp_path / "one" / "c.json", 1.2, size="64m")
+    assert (
+        "only both has 64k sequential read, working set 256 MiB"
+        in compare([tmp_path / "both", tmp_path / "one"]).warnings
+    )
