@@ -34,10 +34,12 @@ PRINTED: Final = 0.051
 
 
 def _judge(case: Case) -> Answer:
-    impossible = [one for op, done in case.ops.items() if (one := _part_of_less(op, done)) is not None]
-    impossible += [
-        one for op, done in case.ops.items() if (one := _longer_than_run(case, op, done)) is not None
+    findings = [
+        finding
+        for op, done in case.ops.items()
+        for finding in (_part_of_less(op, done), _longer_than_run(case, op, done))
     ]
+    impossible = [finding for finding in findings if finding is not None]
     if impossible:
         return tuple(impossible)
     answer = _by_littles_law(case)
