@@ -77,11 +77,11 @@ def differences(directory: Path) -> list[str]:
         document = members.table(directory, layout.GROWTH)
         grown = _Grown.model_validate(document)
     except (BundleError, ValidationError):
-        there = members.exists(directory, layout.GROWTH)
-        if not there or not (directory / layout.GROWTH).lstat().st_size:
+        begun = members.exists(directory, layout.GROWTH)
+        if not begun or not (directory / layout.GROWTH).lstat().st_size:
             # It is made before the first of what grows, and removed after the last.
             left = any(members.exists(directory, name) for name in layout.STREAMS)
-            return [f"{layout.GROWTH} is {'empty' if there else 'missing'}"] if left else []
+            return [f"{layout.GROWTH} is {'empty' if begun else 'missing'}"] if left else []
         return [f"{layout.GROWTH} was altered"]
     changes = seal.own_difference(document, layout.GROWTH, required=True)
     for name, noted in grown.files.items():
