@@ -48,8 +48,8 @@ class Obstacle:
 class PlannedJob:
     """What a job would do: its Plan, with every default resolved against this host."""
 
-    def __init__(self, asked_workload: Workload, resolved: Resolution) -> None:
-        self.asked, self.resolved = asked_workload, resolved
+    def __init__(self, work: Workload, resolved: Resolution) -> None:
+        self.asked, self.resolved = work, resolved
 
     @property
     def memory_bytes(self) -> int:
@@ -192,9 +192,9 @@ def asked_for(job: Job, changes: JobChanges) -> Workload:
     return job_workload
 
 
-def planned_workload(asked_workload: Workload, changes: JobChanges) -> PlannedJob:
+def planned_workload(work: Workload, changes: JobChanges) -> PlannedJob:
     """Plan a Workload. Raises `InputError` or `RefusedError`."""
-    return PlannedJob(asked_workload, resolution(asked_workload, changes))
+    return PlannedJob(work, resolution(work, changes))
 
 
 def obstacles_of(plan: Plan, looked_at: set[str]) -> list[Obstacle]:

@@ -42,32 +42,30 @@ def workload(job: Job, changes: JobChanges) -> Workload:
     return changed(_read(job, changes), changes)
 
 
-def changed(unchanged: Workload, changes: JobChanges, *, runtime: bool = True) -> Workload:
+def changed(work: Workload, changes: JobChanges, *, runtime: bool = True) -> Workload:
     """Return a Workload with the changes; without `runtime` not how long it takes."""
     argument = changes.caller.given
     if changes.targets_instead:
         with argument("targets_instead"):
-            unchanged = unchanged.map_targets(dict(changes.targets_instead))
+            work = work.map_targets(dict(changes.targets_instead))
     if changes.targets:
         with argument("targets") as where:
-            unchanged = unchanged.with_targets(list(changes.targets))
-            jobs = [
-                job.changed({"set_at": {**job.set_at, "placement.targets": where}}) for job in unchanged.jobs
-            ]
-            unchanged = unchanged.model_copy(update={"jobs": tuple(jobs)})
-    unchanged = sized(unchanged, changes)
+            work = work.with_targets(list(changes.targets))
+            jobs = [job.changed({"set_at": {**job.set_at, "placement.targets": where}}) for job in work.jobs]
+            work = work.model_copy(update={"jobs": tuple(jobs)})
+    work = sized(work, changes)
     if runtime and changes.runtime is not None:
         with argument("runtime") as where:
-            unchanged = unchanged.with_runtime(nanoseconds(changes.runtime, where))
-    return unchanged
+            work = work.with_runtime(nanoseconds(changes.runtime, where))
+    return work
 
 
-def sized(unsized: Workload, changes: JobChanges) -> Workload:
+def sized(work: Workload, changes: JobChanges) -> Workload:
     """Let every job use as much of its targets as `size` says."""
     if changes.size is None:
-        return unsized
+        return work
     with changes.caller.given("size") as where:
-        return unsized.with_size(amount(changes.size, Reading(where)))
+        return work.with_size(amount(changes.size, Reading(where)))
 
 
 def nanoseconds(time: str | float, where: Where) -> int:
@@ -79,15 +77,15 @@ def nanoseconds(time: str | float, where: Where) -> int:
     return round(time * SECOND_NS)
 
 
-def resolution(asked_workload: Workload, changes: JobChanges) -> Resolution:
+def resolution(work: Workload, changes: JobChanges) -> Resolution:
     """Resolve every default against this host. Touches nothing."""
-    return resolution_at(asked_workload, changes, total_rate(changes))
+    return resolution_at(work, changes, total_rate(changes))
 
 
-def resolution_at(asked_workload: Workload, changes: JobChanges, rate: TotalRate | None) -> Resolution:
+def resolution_at(work: Workload, changes: JobChanges, rate: TotalRate | None) -> Resolution:
     """Resolve with a total rate that is not among the changes, None for a closed loop."""
     options = ResolveOptions(keep_ioengine=changes.keep_ioengine, rate=rate, journal=changes.journal)
-    resolved = resolve(asked_workload, options=options)
+    resolved = resolve(work, options=options)
     if changes.ramp_until_steady and len({worker.stage for worker in resolved.plan.workers}) > 1:
         raise make_error(InputError, "api.job.no_settling", where=changes.caller.at("ramp_until_steady"))
     return resolved
@@ -240,10 +238,10 @@ def _read(job: Job, changes: JobChanges) -> Workload:
     )
 
 
-def _sections(whole_workload: Workload, changes: JobChanges) -> Workload:
+def _sections(work: Workload, changes: JobChanges) -> Workload:
     """Keep the jobs that were chosen; all without a choice."""
     names, where = changes.sections, changes.caller.at("sections")
-    known = [job.name for job in whole_workload.jobs]
+    known = [job.name for job in work.jobs]
     for name in names:
         if name not in known:
             raise make_error(
@@ -251,13 +249,13 @@ def _sections(whole_workload: Workload, changes: JobChanges) -> Workload:
                 "api.job.no_job",
                 where=where,
                 hint=nearest(name, known),
-                workload=whole_workload.name,
+                workload=work.name,
                 name=repr(name),
             )
-    jobs = tuple(job for job in whole_workload.jobs if not names or job.name in names)
+    jobs = tuple(job for job in work.jobs if not names or job.name in names)
     if names and len(jobs) == len(known):
         raise make_error(InputError, "api.job.keeps_all", where=where)
-    return whole_workload.model_copy(update={"jobs": jobs})
+    return work.model_copy(update={"jobs": jobs})
 
 
 def _neither(word: str, changes: JobChanges) -> InputError:
