@@ -127,7 +127,12 @@ _WHERE: Final = {
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_WHERE[name]), name)
+    value = getattr(importlib.import_module(_WHERE[name]), name)
+    if not isinstance(value, type):
+        value = importlib.import_module("loadstone.api.argument_types").checked(value)
+    # From now on it is found without asking here.
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

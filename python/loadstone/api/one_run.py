@@ -83,6 +83,7 @@ def consent_of(consent: Sequence[Path | str] | Consent) -> Consent:
     return Consent(
         frozenset(str(one) for one in consent),
         remedy=lambda needed: f"accept_data_loss=[{', '.join(map(repr, needed))}]",
+        where=PYTHON.at("accept_data_loss"),
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from loadstone.bundle.hosts import SharedSeen
-from loadstone.errors import InputError, RefusedError, Where
+from loadstone.errors import InputError, RefusedError
 from loadstone.hosts.assignment import Division
 from loadstone.messages import say
 from loadstone.messages.suggest import nearest
@@ -205,7 +205,7 @@ def _check_given(
     for name in sorted(consent.paths - valid):
         raise InputError(
             say("hosts.targets.unknown", path=repr(name)),
-            where=Where("command line", option="--i-accept-data-loss"),
+            where=consent.where,
             hint=nearest(name, valid) or say("hosts.targets.unknown_hint"),
         )
 

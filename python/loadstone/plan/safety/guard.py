@@ -60,6 +60,9 @@ class Left:
         self.trees |= other.trees
 
 
+AS_OPTION: Final = Where("command line", option="--i-accept-data-loss")
+
+
 @dataclass(frozen=True, slots=True)
 class Consent:
     """Which targets the user agreed to lose, path by path.
@@ -72,6 +75,8 @@ class Consent:
     ask: Callable[[str, list[str]], str] | None = None
     remedy: Callable[[Sequence[str]], str] = _as_options
     """Says how it is given for paths."""
+    where: Where = AS_OPTION
+    """Where it is given."""
     tell: Callable[[str, float], None] | None = None
     """Hears what share of a path was looked at, where that takes a while."""
     left: Left = field(default_factory=Left, compare=False)
@@ -239,7 +244,7 @@ def _check_known(consent: Consent, plans: Sequence[Plan]) -> None:
             near = difflib.get_close_matches(path, known.values(), n=1)
             raise InputError(
                 say("refusals.consent.unknown", path=repr(path)),
-                where=Where("command line", option="--i-accept-data-loss"),
+                where=consent.where,
                 hint=say("refusals.consent.near", near=repr(near[0]))
                 if near
                 else say("refusals.consent.leave_out"),
@@ -461,7 +466,7 @@ def _refuse_unconsented(unconsented: Mapping[str, list[str]], consent: Consent) 
     if unconsented:
         raise RefusedError(
             say("refusals.consent.refusal") + _listing(unconsented),
-            where=Where("command line"),
+            where=replace(consent.where, option=None),
             hint=say("refusals.consent.hint", remedy=consent.remedy(list(unconsented))),
         )
 
