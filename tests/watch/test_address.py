@@ -38,6 +38,7 @@ def test_each_way_is_read() -> None:
     "word",
     ["nas", "nas=", "nas=ssh://x:99999", "=ssh://x", "a b=ssh://x", "../x=ssh://x", "nas=ftp://x",
      "nas=ssh://", "nas=10.0.0.5", "nas=ssh://-oProxyCommand=x", "nas=ssh://-l@x", "nas=ssh://x/etc",
+     "nas=ssh://x?y", "nas=snmp://public@x/y", "nas=snmp://public@x?y=z", "nas=http://x/metrics#y",
      f"{'n' * 33}=local"],
 )  # fmt: skip
 def test_what_means_nothing_is_refused(word: str) -> None:
@@ -46,8 +47,11 @@ def test_what_means_nothing_is_refused(word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["n=ssh://u:s3cret@x", "n=http://u:s3cret@x:91", "n=http://s3cret@x:91", "n=snmp://s3cret@x"]
-)
+    "word",
+    ["n=ssh://u:s3cret@x", "n=http://u:s3cret@x:91", "n=http://s3cret@x:91", "n=snmp://s3cret@x",
+     "n=http://x/metrics?token=s3cret", "n=https://x?collect[]=cpu&s3cret", "n=http://x?s3cret=",
+     "n=http://u:1/s3cret@x", "n=ssh://u:1/s3cret@x"],
+)  # fmt: skip
 def test_a_secret_on_the_command_line_is_refused_and_not_repeated(word: str) -> None:
     with pytest.raises(InputError) as caught:
         one(word)
@@ -65,6 +69,24 @@ def test_a_community_comes_from_the_environment_or_the_file(tmp_path: Path) -> N
     assert found.secrets.community == "of-file"
     assert "of-file" not in repr(found)
     assert "of-file" not in found.url
+
+
+def test_what_an_address_must_not_show_comes_from_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, '[nas]\nquery = "token=s3cret"\n')
+    found = one("nas=http://nas/metrics?collect[]=cpu", path)
+    assert found.secrets.query == "token=s3cret"
+    assert "s3cret" not in repr(found) + found.url
+
+
+@pytest.mark.parametrize(
+    ("word", "key"),
+    [("nas=ssh://x", "password"), ("nas=local", "community"), ("nas=http://x", "community"),
+     ("nas=snmp://x", "token")],
+)  # fmt: skip
+def test_a_secret_that_a_way_does_not_use_is_refused(tmp_path: Path, word: str, key: str) -> None:
+    with pytest.raises(InputError, match=f"{key} has no effect") as caught:
+        one(word, written(tmp_path, f'[nas]\n{key} = "s3cret"\n'))
+    assert "s3cret" not in str(caught.value) + str(caught.value.hint)
 
 
 def test_the_file_of_secrets_is_held_to_its_shape(tmp_path: Path) -> None:

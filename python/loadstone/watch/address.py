@@ -11,7 +11,7 @@ import re
 import stat
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from loadstone import input_file, toml_text
 from loadstone.errors import InputError, Where
@@ -21,6 +21,7 @@ from loadstone.units import digits
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+    from urllib.parse import SplitResult
 
 Kind = Literal["ssh", "snmp", "http", "local"]
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
@@ -35,7 +36,18 @@ LONGEST_S: Final = 3600.0
 SNMP_PORT: Final = 161
 KINDS: Final[dict[str, Kind]] = {"ssh": "ssh", "snmp": "snmp", "http": "http", "https": "http"}
 AUTHENTICATIONS: Final = ("md5", "sha", "sha224", "sha256", "sha384", "sha512")
+FILTERS: Final = frozenset({"collect[]", "exclude[]"})
+"""What node_exporter reads of an address; anything else may be a secret."""
 PRIVACIES: Final = ("des", "3des", "aes", "aes192", "aes256")
+LETS_IN: Final[dict[Kind, frozenset[str]]] = {
+    "ssh": frozenset(),
+    "local": frozenset(),
+    "http": frozenset({"user", "password", "token", "query"}),
+    "snmp": frozenset(
+        {"community", "user", "authentication", "auth_password", "privacy", "privacy_password"}
+    ),
+}
+"""Which secrets a way uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +58,8 @@ class Secrets:
     user: str | None = field(default=None, repr=False)
     password: str | None = field(default=None, repr=False)
     token: str | None = field(default=None, repr=False)
+    query: str | None = field(default=None, repr=False)
+    """Of an http address, what stands after its question mark."""
     authentication: str | None = None
     auth_password: str | None = field(default=None, repr=False)
     privacy: str | None = None
@@ -109,6 +123,7 @@ def _address(
         raise make_error(InputError, "watch.address.name", where=_at(), name=repr(_harmless(name)))
     address = _parsed(name, url)
     secrets = known_secrets.get(name, Secrets())
+    _check_effects(address, secrets)
     if address.kind == "snmp":
         secrets = _community(address, secrets, environment)
         address = replace(address, user=None)
@@ -131,21 +146,40 @@ def _parsed(name: str, url: str) -> WatchedAddress:
     if not host or host.startswith("-"):
         raise make_error(InputError, "watch.address.no_host", where=_at(), name=name, shape=SHAPE)
     user = unquote(parts.username) if parts.username else None
-    if parts.password is not None or (kind == "http" and user is not None):
-        raise _on_command_line(name, "a password")
+    _check_open(name, kind, parts)
     if user is not None and user.startswith("-"):
         raise make_error(InputError, "watch.address.user", where=_at(), name=name, user=repr(user))
     place = parts.netloc.rpartition("@")[2]
+    if parts.fragment or (kind != "http" and (parts.path.strip("/") or parts.query)):
+        raise make_error(InputError, "watch.address.more", where=_at(), name=name, shape=SHAPE)
     if kind == "snmp":
         return WatchedAddress(name, kind, f"snmp://{place}", host, port or SNMP_PORT, user)
     if kind == "ssh":
-        if parts.path not in ("", "/"):
-            raise make_error(InputError, "watch.address.path", where=_at(), name=name, path=repr(parts.path))
         return WatchedAddress(name, kind, f"ssh://{f'{user}@' if user else ''}{place}", host, port, user)
     query = f"?{parts.query}" if parts.query else ""
     return WatchedAddress(
         name, kind, f"{parts.scheme}://{place}{parts.path or '/metrics'}{query}", host, port
     )
+
+
+def _check_open(name: str, kind: Kind, parts: SplitResult) -> None:
+    """Refuse an address with a secret in it."""
+    # An @ behind a slash is one of a password that has a slash.
+    if parts.password is not None or "@" in parts.path or (kind == "http" and parts.username is not None):
+        raise _on_command_line(name, "a password")
+    if any(key not in FILTERS for key, _ in parse_qsl(parts.query, keep_blank_values=True)):
+        raise _on_command_line(name, "what stands after the question mark")
+
+
+def _check_effects(address: WatchedAddress, secrets: Secrets) -> None:
+    """Refuse secrets that the way to a host does not use."""
+    uses = LETS_IN[address.kind]
+    unused = [key for key in Secrets.__dataclass_fields__ if getattr(secrets, key) and key not in uses]
+    if unused:
+        raise make_error(
+            InputError, "watch.secrets.no_effect", where=_at(SECRETS), name=address.name, option=unused[0],
+            kind=address.kind, known=", ".join(sorted(uses)) or "none",
+        )  # fmt: skip
 
 
 def _community(address: WatchedAddress, secrets: Secrets, environment: Mapping[str, str]) -> Secrets:

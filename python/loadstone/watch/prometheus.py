@@ -168,7 +168,8 @@ class Prometheus:
                 self._address.host, self._address.port, timeout=self._timeout_s
             )
             connection.connect()
-        path = (self._parts.path or "/metrics") + (f"?{self._parts.query}" if self._parts.query else "")
+        query = "&".join(filter(None, (self._parts.query, self._address.secrets.query)))
+        path = (self._parts.path or "/metrics") + (f"?{query}" if query else "")
         sent_ns = time.monotonic_ns()
         connection.request("GET", path, headers=self._headers())
         answer = connection.getresponse()
