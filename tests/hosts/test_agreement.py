@@ -50,6 +50,58 @@ def test_one_lun_under_two_names_is_recognised_and_refused() -> None:
     assert agree(two, given("shared:/dev/sdb"), divide=False).divisions == {}
 
 
+def test_what_a_host_uses_in_two_ways_is_written_where_one_of_them_writes() -> None:
+    """The way that was planned last stood for both: a job that only read hid one that wrote."""
+    ways = [seen(identity="naa.1"), seen(identity="naa.1", written=False)]
+    for order in (ways, ways[::-1]):
+        with pytest.raises(RefusedError, match="a:/dev/sdb, b:/dev/sdb are the same"):
+            agree({"a": order, "b": order}, given(), divide=False)
+    laid_out = [seen(identity="x", laid_out_by_run=True), seen(identity="x", written=False)]
+    with pytest.raises(RefusedError, match="lay it out"):
+        agree({"a": laid_out, "b": laid_out}, given(), divide=True)
+
+
+def test_all_paths_of_one_host_to_one_device_are_divided() -> None:
+    paths = [seen("/dev/sdb", "naa.1", written=False), seen("/dev/sdc", "naa.1")]
+    two = {"a": paths, "b": [seen("/dev/sdd", "naa.1")]}
+    with pytest.raises(RefusedError, match="a:/dev/sdb, a:/dev/sdc, b:/dev/sdd are the same"):
+        agree(two, given(), divide=False)
+    found = agree(two, given(), divide=True)
+    assert {host: one.paths for host, one in found.divisions.items()} == {
+        "a": ("/dev/sdb", "/dev/sdc"),
+        "b": ("/dev/sdd",),
+    }
+    assert found.changed_elsewhere == {"a": ["/dev/sdb", "/dev/sdc"], "b": ["/dev/sdd"]}
+    assert [one.paths for one in found.shared] == [{"a": "/dev/sdc", "b": "/dev/sdd"}]
+    assert agree(two, given("shared:/dev/sdc"), divide=False).divisions == {}
+
+
+def test_a_device_and_its_partition_on_another_host_are_one() -> None:
+    two = {"a": [seen("/dev/sdb", "naa.1")], "b": [seen("/dev/sdc1", "naa.1 from sector 2048")]}
+    with pytest.raises(RefusedError, match=r"a:/dev/sdb, b:/dev/sdc1 are the same \(naa.1\)"):
+        agree(two, given(), divide=False)
+    with pytest.raises(RefusedError, match="a device and a partition of it"):
+        agree(two, given(), divide=True)
+    apart = {"a": [seen("/dev/sdb2", "naa.1 from sector 4096")], "b": two["b"]}
+    assert agree(apart, given(), divide=False).shared == ()
+    # Who writes the device writes what both of the others use.
+    with pytest.raises(RefusedError, match="a:/dev/sdb2, b:/dev/sdc1, c:/dev/sdb are the same"):
+        agree({**apart, "c": two["a"]}, given(), divide=False)
+
+
+def test_one_file_that_hosts_mounted_by_other_addresses_is_known_by_its_handle() -> None:
+    two = {
+        "a": [seen("/mnt/f", "10.0.0.5:/exp file 7", also=("NFS file handle 12",))],
+        "b": [seen("/mnt/f", "10.1.0.5:/exp file 7", also=("NFS file handle 12",))],
+    }
+    with pytest.raises(RefusedError, match=r"a:/mnt/f, b:/mnt/f are the same"):
+        agree(two, given(), divide=False)
+    # One whose kernel tells no handle is known by address and number.
+    two["c"] = [seen("/mnt/f", "10.1.0.5:/exp file 7")]
+    with pytest.raises(RefusedError, match=r"a:/mnt/f, b:/mnt/f, c:/mnt/f are the same"):
+        agree(two, given(), divide=False)
+
+
 def test_a_device_without_a_name_may_be_declared_as_shared() -> None:
     two = {"a": [seen("/dev/vdb")], "b": [seen("/dev/vdc")]}
     assert agree(two, given(), divide=False).shared == ()

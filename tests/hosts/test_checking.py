@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from loadstone.hosts import checking
 from loadstone.hosts.greeting import is_one_machine
+from loadstone.hosts.hosts_file import HostsFile
 
 
 def test_two_names_of_one_machine_are_told_apart_from_two_hosts() -> None:
@@ -22,6 +23,23 @@ def test_two_names_of_one_machine_are_told_apart_from_two_hosts() -> None:
     found: list[tuple[str, ...]] = []
     for each in every:
         each.tell = lambda *words, name=each.name: found.append((name, *words))
-    checking._compare(cast("Any", every), [])
+    checking._compare(cast("Any", every), HostsFile())
     assert [(name, what, state) for name, what, state, *_ in found] == [("alias", "machine", "warn")]
     assert "same machine as h1" in found[0][3]
+
+
+def test_one_device_under_other_names_is_told() -> None:
+    """Only the same path of other hosts was looked at, and a device has another on each."""
+    targets = {
+        "h1": {"/dev/sdb": {"identity": "naa.1"}, "/dev/sdc": {"identity": "naa.2"}},
+        "h2": {"/dev/sdb": {"identity": "naa.2"}, "/dev/sdc": {"missing": "No such file or directory"}},
+        "h3": {"/dev/sdb": {"identity": "naa.2 from sector 63"}, "/dev/sdc": {"identity": None}},
+    }
+    found: list[tuple[str, ...]] = []
+    every = [SimpleNamespace(name=name, told={}, targets=each, tell=None) for name, each in targets.items()]
+    for each in every:
+        each.tell = lambda *words, name=each.name: found.append((name, *words))
+    checking._compare(cast("Any", every), HostsFile())
+    assert [one[:4] for one in found] == [
+        ("h1", "target /dev/sdc", "warn", "seen by h2:/dev/sdb, h3:/dev/sdb, too")
+    ]

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Final
 from loadstone.bundle.hosts import SharedSeen
 from loadstone.errors import InputError, RefusedError
 from loadstone.hosts.assignment import Division
+from loadstone.hosts.identity import first_sector, whole_device
 from loadstone.messages import say
 from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence, Set
+    from collections.abc import Iterable, Mapping, Sequence, Set
 
     from loadstone.hosts.assignment import SeenTarget
     from loadstone.hosts.hosts_file import SharedTarget
@@ -65,112 +66,189 @@ def agree(
             "\n  ".join([say("hosts.targets.in_use"), *refused]), hint=say("hosts.targets.in_use_hint")
         )
     agreement = Agreement()
-    groups = shared_targets(seen, declared)
     parts = {(host, one.path) for host, targets in seen.items() for one in targets if one.is_part}
-    agreement.shared = tuple(
-        one.model_copy(update={"divided": one.written and (divide or _is_of_parts(one, parts))})
-        for one in groups
-    )
-    _check_parts(parts, agreement.shared)
+    groups = shared_targets(seen, declared)
+    for group in groups:
+        group.divided = group.written and (divide or _is_of_parts(group, parts))
+    agreement.shared = tuple(group.record() for group in groups)
+    _check_parts(parts, groups)
     if not consent_is_checked:
         _check_given(seen, consent, groups)
-    for group in agreement.shared:
+    for group in groups:
         if _is_of_parts(group, parts):
             # A host that only reads a tree vouches for nothing there.
-            for at, host in enumerate(_writers(group, seen)):
+            for at, host in enumerate(group.writers):
                 marked = agreement.marked_elsewhere if at else agreement.marked_for_all
-                marked.setdefault(host, []).append(group.paths[host])
+                marked.setdefault(host, []).append(group.path(host))
         elif group.written:
-            _agree_on_shared(group, seen, consent, divide=divide)
-            for host, path in group.paths.items():
+            _agree_on_shared(group, consent, divide=divide)
+            for host, path in group.places:
                 agreement.changed_elsewhere.setdefault(host, []).append(path)
     if divide:
-        agreement.divisions = _divisions([one for one in agreement.shared if not _is_of_parts(one, parts)])
-    _agree_on_content(seen, consent, agreement)
+        agreement.divisions = _divisions([one for one in groups if not _is_of_parts(one, parts)])
+    _agree_on_content(seen, consent, groups, agreement)
     return agreement
+
+
+@dataclass(slots=True)
+class SharedGroup:
+    """What several hosts see of one target; a host may use it in several ways and by several paths."""
+
+    names: set[str] = field(default_factory=set)
+    """All words by which it is known."""
+    targets: dict[str, list[SeenTarget]] = field(default_factory=dict)
+    """By host."""
+    declared: str | None = None
+    divided: bool = False
+
+    @property
+    def every(self) -> list[SeenTarget]:
+        """All ways in which all hosts use it."""
+        return [target for targets in self.targets.values() for target in targets]
+
+    @property
+    def places(self) -> list[tuple[str, str]]:
+        """Each host with each of its paths."""
+        return list(dict.fromkeys((host, one.path) for host, each in self.targets.items() for one in each))
+
+    @property
+    def written(self) -> bool:
+        """Whether a host writes it."""
+        return any(target.written for target in self.every)
+
+    @property
+    def writers(self) -> list[str]:
+        """The hosts that write it."""
+        return [host for host, each in self.targets.items() if any(one.written for one in each)]
+
+    @property
+    def identity(self) -> str:
+        """What people are told it is: as the hosts file calls it, or what all of it lies on."""
+        identities = [one.identity for one in self.every if one.identity is not None]
+        return self.declared or min(identities, key=len, default="")
+
+    def path(self, host: str) -> str:
+        """Return the path that stands for a host's: the first that it writes, or else its first."""
+        targets = self.targets[host]
+        return next((one.path for one in targets if one.written), targets[0].path)
+
+    @property
+    def first_path(self) -> str:
+        """The path by which consent for all hosts is given."""
+        return self.path(next(iter(self.targets)))
+
+    @property
+    def begins_at_one_place(self) -> bool:
+        """Whether equal ranges are one place for all: not where some use a partition of a device."""
+        return len({first_sector(target.identity) for target in self.every}) < 2
+
+    def take(self, other: SharedGroup) -> None:
+        """Add what is the same after all."""
+        self.names |= other.names
+        self.declared = self.declared or other.declared
+        for host, targets in other.targets.items():
+            self.targets.setdefault(host, []).extend(targets)
+
+    def record(self) -> SharedSeen:
+        """Return it as the bundle keeps it."""
+        return SharedSeen(
+            identity=self.identity,
+            paths={host: self.path(host) for host in self.targets},
+            written=self.written,
+            divided=self.divided,
+        )
 
 
 def shared_targets(
     seen: Mapping[str, Sequence[SeenTarget]], declared: Sequence[SharedTarget] = ()
-) -> list[SharedSeen]:
+) -> list[SharedGroup]:
     """Return the targets that several hosts see, by what they are or as the hosts file says."""
     declared_names = {(host, path): one.name for one in declared for host, path in one.targets.items()}
-    groups: dict[str, dict[str, SeenTarget]] = defaultdict(dict)
+    groups: dict[str, SharedGroup] = {}
     for host, targets in seen.items():
         for target in targets:
-            name = declared_names.get((host, target.path)) or target.identity
+            name = declared_names.get((host, target.path))
+            words = {word for word in (target.identity, *target.also) if word is not None}
             if name is not None:
-                groups[name][host] = target
-    return [
-        SharedSeen(
-            identity=identity,
-            paths={host: target.path for host, target in hosts.items()},
-            written=any(target.written for target in hosts.values()),
-            divided=False,
-        )
-        for identity, hosts in groups.items()
-        if len(hosts) > 1
-    ]
+                words.add(f"declared {name}")
+            if words:
+                group = _one_of(groups, words)
+                group.declared = group.declared or name
+                group.targets.setdefault(host, []).append(target)
+    for word in list(groups):
+        # Whoever writes a device writes its partitions.
+        if (device := whole_device(word)) in groups:
+            _one_of(groups, {word, device})
+    apart = {id(group): group for group in groups.values()}
+    for group in apart.values():
+        group.targets = {host: group.targets[host] for host in seen if host in group.targets}
+    return [group for group in apart.values() if len(group.targets) > 1]
 
 
-def _writers(group: SharedSeen, seen: Mapping[str, Sequence[SeenTarget]]) -> list[str]:
-    return [
-        host
-        for host, path in group.paths.items()
-        if any(target.path == path and target.written for target in seen[host])
-    ]
+def _one_of(groups: dict[str, SharedGroup], words: set[str]) -> SharedGroup:
+    """Return the group of all of these words; what was apart until now is put together."""
+    apart = {id(group): group for word in words if (group := groups.get(word)) is not None}
+    first, *others = apart.values() or [SharedGroup()]
+    for other in others:
+        first.take(other)
+    first.names |= words
+    for word in first.names:
+        groups[word] = first
+    return first
 
 
-def _is_of_parts(group: SharedSeen, parts: Set[tuple[str, str]]) -> bool:
+def _is_of_parts(group: SharedGroup, parts: Set[tuple[str, str]]) -> bool:
     """Whether each host uses files of its own there, as its job says."""
-    return parts >= set(group.paths.items())
+    return parts >= set(group.places)
 
 
-def _check_parts(parts: Set[tuple[str, str]], groups: Sequence[SharedSeen]) -> None:
+def _check_parts(parts: Set[tuple[str, str]], groups: Sequence[SharedGroup]) -> None:
     """Refuse parts of what is not one tree: each host would have but some of its files."""
-    together = {place for group in groups for place in group.paths.items()}
+    together = {place for group in groups for place in group.places}
     users = Counter(path for _, path in parts)
     alone = sorted((host, path) for host, path in parts - together if users[path] > 1)
     if alone:
         raise RefusedError(
-            say("hosts.targets.parts", places=", ".join(f"{host}:{path}" for host, path in alone)),
-            hint=say("hosts.targets.parts_hint"),
+            say("hosts.targets.parts", places=_named(alone)), hint=say("hosts.targets.parts_hint")
         )
 
 
-def _agree_on_shared(
-    group: SharedSeen, seen: Mapping[str, Sequence[SeenTarget]], consent: Consent, *, divide: bool
-) -> None:
-    writers = _writers(group, seen)
-    laid_out = [
-        host
-        for host, path in group.paths.items()
-        if any(target.path == path and target.laid_out_by_run for target in seen[host])
-    ]
-    where = ", ".join(f"{host}:{path}" for host, path in group.paths.items())
-    if laid_out:
+def _agree_on_shared(group: SharedGroup, consent: Consent, *, divide: bool) -> None:
+    where = _named(group.places)
+    if any(target.laid_out_by_run for target in group.every):
         raise RefusedError(
             say("hosts.targets.layout", places=where, identity=group.identity),
             hint=say("hosts.targets.layout_hint"),
         )
     if divide:
+        if not group.begins_at_one_place:
+            raise RefusedError(
+                say("hosts.divide.partition", places=where), hint=say("hosts.divide.partition_hint")
+            )
         return
-    path = next(iter(group.paths.values()))
-    evidence = [say("hosts.targets.same", hosts=len(group.paths), places=where, identity=group.identity)]
-    names = ", ".join(writers)
-    if len(writers) > 1:
+    evidence = [say("hosts.targets.same", hosts=len(group.targets), places=where, identity=group.identity)]
+    names = ", ".join(group.writers)
+    if len(group.writers) > 1:
         evidence.append(say("hosts.targets.over_each_other", names=names))
-    if not consent.given(f"{SHARED}:{path}", evidence):
+    key = f"{SHARED}:{group.first_path}"
+    if not consent.given(key, evidence):
         raise RefusedError(
             say("hosts.targets.shared", places=where, identity=group.identity, names=names),
-            hint=say("hosts.targets.shared_hint", name=f"{SHARED}:{path}"),
+            hint=say("hosts.targets.shared_hint", name=key),
         )
 
 
+def _named(places: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{host}:{path}" for host, path in places)
+
+
 def _agree_on_content(
-    seen: Mapping[str, Sequence[SeenTarget]], consent: Consent, agreement: Agreement
+    seen: Mapping[str, Sequence[SeenTarget]],
+    consent: Consent,
+    groups: Sequence[SharedGroup],
+    agreement: Agreement,
 ) -> None:
-    shared = {(host, path): one for one in agreement.shared for host, path in one.paths.items()}
+    shared = {place: group for group in groups for place in group.places}
     without: list[str] = []
     options: list[str] = []
     for host, targets in seen.items():
@@ -181,7 +259,7 @@ def _agree_on_content(
             group = shared.get((host, target.path))
             names = [key]
             if group is not None:
-                names.append(f"{SHARED}:{next(iter(group.paths.values()))}")
+                names.append(f"{SHARED}:{group.first_path}")
             if any(name in consent.paths for name in names) or consent.given(key, list(target.needs_consent)):
                 agreement.consent.setdefault(host, []).append(target.path)
                 continue
@@ -195,13 +273,13 @@ def _agree_on_content(
 
 
 def _check_given(
-    seen: Mapping[str, Sequence[SeenTarget]], consent: Consent, groups: Sequence[SharedSeen]
+    seen: Mapping[str, Sequence[SeenTarget]], consent: Consent, groups: Sequence[SharedGroup]
 ) -> None:
     """Refuse consent for what no host writes: it is a slip."""
     valid = {
         f"{host}:{target.path}" for host, targets in seen.items() for target in targets if target.written
     }
-    valid |= {f"{SHARED}:{path}" for one in groups for path in one.paths.values()}
+    valid |= {f"{SHARED}:{path}" for group in groups for _, path in group.places}
     for name in sorted(consent.paths - valid):
         raise InputError(
             say("hosts.targets.unknown", path=repr(name)),
@@ -210,14 +288,14 @@ def _check_given(
         )
 
 
-def _divisions(groups: Sequence[SharedSeen]) -> dict[str, Division]:
+def _divisions(groups: Sequence[SharedGroup]) -> dict[str, Division]:
     """Give every host its part; all groups are divided among the same hosts, in their order."""
     paths: dict[str, list[str]] = defaultdict(list)
     members: set[frozenset[str]] = set()
     for group in groups:
         if group.written:
-            members.add(frozenset(group.paths))
-            for host, path in group.paths.items():
+            members.add(frozenset(group.targets))
+            for host, path in group.places:
                 paths[host].append(path)
     if len(members) > 1:
         raise RefusedError(say("hosts.divide.members"), hint=say("hosts.divide.members_hint"))

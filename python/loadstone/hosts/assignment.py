@@ -66,6 +66,8 @@ class SeenTarget(FrozenModel):
 
     path: str
     identity: str | None
+    also: tuple[str, ...] = ()
+    """Other words by which another host may know it."""
     written: bool
     size_bytes: int
     kind: str

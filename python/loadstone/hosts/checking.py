@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadstone.errors import LoadstoneError
 from loadstone.hosts.agent_links import Clocks, clocks
+from loadstone.hosts.agreement import shared_targets
 from loadstone.hosts.asked_host import AskedHost, at_once
+from loadstone.hosts.assignment import SeenTarget
 from loadstone.hosts.greeting import greeting, is_one_machine
 from loadstone.messages import say
 from loadstone.version import __version__
@@ -68,7 +70,7 @@ def check_hosts(hosts: HostsFile, reached: Reached, targets: Sequence[str]) -> l
     """Ask every host at the same time; return what was found, host by host."""
     checked_hosts = {name: _Asked(name, reached) for name in hosts.names}
     at_once([partial(_ask, one, hosts, list(targets)) for one in checked_hosts.values()])
-    _compare(list(checked_hosts.values()), targets)
+    _compare(list(checked_hosts.values()), hosts)
     return [finding for one in checked_hosts.values() for finding in one.findings]
 
 
@@ -128,26 +130,30 @@ def _tell_target(one: _Asked, path: str, seen: dict[str, Any]) -> None:
         one.tell(f"target {path}", "ok", "; ".join([*parts, "free of users"]))
 
 
-def _compare(every: list[_Asked], targets: Sequence[str]) -> None:
+def _compare(every: list[_Asked], hosts: HostsFile) -> None:
     """Say which hosts, and which targets of several hosts, are one and the same."""
     for at, one in enumerate(every):
         for other in every[:at]:
             if is_one_machine(one.told, other.told):
                 text = say("hosts.machine.same", other=other.name)
                 one.tell("machine", "warn", text, say("hosts.machine.same_hint"))
-    for path in targets:
-        by_identity: dict[str, list[str]] = {}
-        for one in every:
-            identity = one.targets.get(path, {}).get("identity")
-            if identity:
-                by_identity.setdefault(str(identity), []).append(one.name)
-        for names in by_identity.values():
-            if len(names) > 1:
-                first = next(one for one in every if one.name == names[0])
-                others = ", ".join(names[1:])
-                first.tell(
-                    f"target {path}",
-                    "warn",
-                    f"seen by {others}, too",
-                    "--divide gives each host its part",
-                )
+    targets = {
+        one.name: [_as_read(path, target) for path, target in one.targets.items()]
+        for one in every
+        if one.targets
+    }
+    by_name = {one.name: one for one in every}
+    for group in shared_targets(targets, hosts.shared):
+        (host, path), *others = group.places
+        names = [other if elsewhere == path else f"{other}:{elsewhere}" for other, elsewhere in others]
+        by_name[host].tell(
+            f"target {path}", "warn", f"seen by {', '.join(names)}, too", "--divide gives each host its part"
+        )
+
+
+def _as_read(path: str, target: dict[str, Any]) -> SeenTarget:
+    """Return a target as a run that only reads it would."""
+    also = tuple(str(word) for word in target.get("also") or ())
+    return SeenTarget(
+        path=path, identity=target.get("identity"), also=also, written=False, size_bytes=0, kind=""
+    )

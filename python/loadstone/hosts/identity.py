@@ -1,15 +1,18 @@
 """What a target is, whoever looks: the same words from every host that sees the same storage.
 
-Knows WWNs, NGUIDs and serial numbers of devices, server and file of a network mount, and, where a
-device has no name of its own, the kernel it belongs to: two hosts with one kernel (containers,
-network namespaces) see the same device under the same number.
+Knows WWNs, NGUIDs and serial numbers of devices, LVM's own of a volume, server, file and handle of a
+network mount, and, where a device has no name of its own, the kernel it belongs to: two hosts with
+one kernel (containers, network namespaces) see the same device under the same number.
 """
 
 from __future__ import annotations
 
+import ctypes
+import hashlib
 import os
 import re
 import stat
+import struct
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +23,14 @@ BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _NETWORK: Final = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "fuse.glusterfs", "9p", "lustre"}
 )
+NFS: Final = frozenset({"nfs", "nfs4"})
+_PART: Final = " from sector "
+_VOLUMES: Final = ("mpath-", "LVM-")
+"""How names begin that device mapper keeps, and that are the same on every host."""
+_HANDLE_BYTES: Final = 128
+"""Most bytes of a handle (MAX_HANDLE_SZ of linux/exportfs.h)."""
+_HERE: Final = -100
+"""AT_FDCWD"""
 _EMPTY: Final = re.compile(r"^(?:(?:eui|nguid|uuid|wwn|naa)[.:-]?)?[0.\-:]*$", re.IGNORECASE)
 
 
@@ -38,6 +49,47 @@ def identity(path: str, *, sys: Path = Path("/sys")) -> str | None:
     return _of_file(path, status)
 
 
+def whole_device(words: str) -> str:
+    """Return by which words the device of a partition is known; those of anything else as they are."""
+    return words.partition(_PART)[0]
+
+
+def first_sector(words: str | None) -> str:
+    """Return where a partition begins; nothing for what is no partition."""
+    return "" if words is None else words.partition(_PART)[2]
+
+
+def file_handle(path: str, kinds: frozenset[str] = NFS) -> str | None:
+    """Return the server's own name of an NFS file, which is one by whatever address and export it is mounted.
+
+    None where it is not on a file system of `kinds`, or the kernel does not tell.
+    """
+    place = Path(os.path.realpath(path))
+    try:
+        known = next(one for one in (place, *place.parents) if one.exists())
+        mount = mount_of(known)
+        handle = _handle(known) if mount is not None and mount.kind in kinds else None
+    except OSError:
+        return None
+    if handle is None:
+        return None
+    words = f"NFS file handle {hashlib.sha256(handle).hexdigest()[:16]}"
+    return words if known == place else f"{place.relative_to(known)} in {words}"
+
+
+def _handle(path: Path) -> bytes | None:
+    """Return what name_to_handle_at(2) says of a file. On NFS it is file number, kind and server's handle."""
+    ask = getattr(ctypes.CDLL(None), "name_to_handle_at", None)
+    if ask is None:
+        return None
+    answer = ctypes.create_string_buffer(8 + _HANDLE_BYTES)
+    struct.pack_into("Ii", answer, 0, _HANDLE_BYTES, 0)
+    if ask(_HERE, os.fsencode(path), answer, ctypes.byref(ctypes.c_int()), 0) != 0:
+        return None
+    length, kind = struct.unpack_from("Ii", answer, 0)
+    return struct.pack("i", kind) + answer.raw[8 : 8 + length]
+
+
 def _of_device(number: int, sys: Path) -> str | None:
     device = BlockDevice.of_number(number, sys)
     if device is None:
@@ -46,13 +98,13 @@ def _of_device(number: int, sys: Path) -> str | None:
     part = ""
     if (at / "partition").exists():
         start = _text(at / "start")
-        part, at = f" from sector {start}", at.resolve().parent
+        part, at = f"{_PART}{start}", at.resolve().parent
     for name in ("nguid", "wwid", "device/wwid", "uuid", "eui", "device/vpd_pg83_naa"):
         identifier = _text(at / name)
         if identifier and not _EMPTY.match(identifier) and "nvme.0000" not in identifier:
             return f"{identifier}{part}"
     uuid = _text(at / "dm" / "uuid")
-    if uuid and uuid.startswith("mpath-"):
+    if uuid and uuid.startswith(_VOLUMES):
         return f"{uuid.removeprefix('mpath-')}{part}"
     serial = _text(at / "serial") or _text(at / "device" / "serial")
     if serial:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone import units
 from loadstone.hosts.assignment import SeenTarget
-from loadstone.hosts.identity import identity
+from loadstone.hosts.identity import file_handle, identity
 from loadstone.path.discover import discover
 from loadstone.plan.model import TargetKind
 from loadstone.plan.safety import guard, in_use
@@ -30,10 +30,13 @@ def look_at(plan: Plan, consent: guard.Consent) -> list[SeenTarget]:
         if target.kind is TargetKind.VIRTUAL:
             continue
         finding = guard.examine(target, host, consent) if index in written else None
+        node = target.path if target.namesake is None else target.namesake.path
+        handle = file_handle(node)
         seen_targets.append(
             SeenTarget(
                 path=target.path,
-                identity=identity(target.path if target.namesake is None else target.namesake.path),
+                identity=identity(node),
+                also=() if handle is None else (handle,),
                 written=index in written,
                 size_bytes=target.size_bytes,
                 kind=str(target.kind.value),
@@ -53,12 +56,14 @@ def behind(path: str) -> dict[str, Any]:
         mode = Path(path).stat().st_mode
     except OSError as error:
         return {"missing": error.strerror or str(error), "identity": None}
+    handle = file_handle(path)
     data_path = discover(path)
     limits = [one for layer in data_path.layers for one in layer.ceilings if one.quantity == "bytes_per_s"]
     lowest = min(limits, key=lambda one: one.per_s, default=None)
     uses = in_use.device_uses if stat.S_ISBLK(mode) else in_use.file_uses
     return {
         "identity": identity(path),
+        "also": [] if handle is None else [handle],
         "layers": [layer.name for layer in data_path.layers],
         "ceiling": None if lowest is None else f"{units.bandwidth_decimal(lowest.per_s)} ({lowest.source})",
         "in_use": uses(Path(path), Snapshot()),
