@@ -16,7 +16,7 @@ from loadstone.control import own_group
 from loadstone.control.layout.steps import building, taking_down
 from loadstone.effects.foreseen import least_seen
 from loadstone.effects.observations import Factor, Observation, Observations
-from loadstone.errors import InputError, LoadstoneError, RefusedError, Where, each, raise_all
+from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
 from loadstone.experiment import allocation
 from loadstone.experiment.file import level_name
 from loadstone.experiment.levels import applies
@@ -116,19 +116,9 @@ def _announced(prepared: PreparedExperiment) -> Announcement:
     announcement = Announcement(prepared)
     plans, changed = announcement.plans, dict[str, None]()
     for one in prepared.known:
-        try:
-            resolved = prepared.resolve(one)
-            plans[one.name] = resolved.plan
-            changed |= {note.text: None for note in resolved.notes if note.kind in ("changed", "trap")}
-        except (InputError, RefusedError) as error:
-            raise_all(
-                type(mistake)(
-                    f"run {one.name}: {mistake.message}",
-                    where=_of_factor(prepared, mistake.where),
-                    hint=mistake.hint,
-                )
-                for mistake in each(error)
-            )
+        resolved = prepared.resolved(one)
+        plans[one.name] = resolved.plan
+        changed |= {note.text: None for note in resolved.notes if note.kind in ("changed", "trap")}
     _refuse_without_effect(prepared, plans, list(changed))
     _refuse_allocations(prepared, plans)
     _writes(announcement, plans)
@@ -155,14 +145,6 @@ def _planned(prepared: PreparedExperiment) -> Observations:
         metrics=document.metrics,
         rarely=document.rarely,
     )
-
-
-def _of_factor(prepared: PreparedExperiment, where: Where | None) -> Where | None:
-    """Return the factor whose level set an option that cannot be planned."""
-    if where is None or where.line is not None or where.file != str(prepared.path):
-        return where
-    own = next((one.name for one in prepared.varied.factors if one.option == where.option), None)
-    return where if own is None else Where(where.file, option=f"factors.{own}.levels")
 
 
 def _refuse_no_run(prepared: PreparedExperiment, plans: dict[str, Plan]) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.control.control_kind import Setting
-from loadstone.experiment.prepared import VOLUME
+from loadstone.experiment.file import VOLUME
 from loadstone.path.block import BlockDevice
 from loadstone.plan.model import TargetKind
 

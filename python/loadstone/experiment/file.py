@@ -22,6 +22,10 @@ from loadstone.verdict import RULE_NAMES
 
 AS_IS: Final = "as is"
 """The level of a control that leaves it as it is."""
+VOLUME: Final = "{volume}"
+"""Stands for each volume of the layout."""
+FILE: Final = "{file}"
+"""A file on each volume, or the volume itself where it has no file system."""
 NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9 ._+%-]{0,63}$"
 
 Scalar = bool | int | float | str
@@ -409,13 +413,23 @@ class ExperimentFile(FrozenModel):
         if self.devices and not self.layouts:
             raise _located(say("experiment.layout.devices_alone"), "devices")
         uses = [*self.targets, *(text for one in self.patterns for text in one.targets)]
-        placed = any("{volume}" in text or "{file}" in text for text in uses)
-        if placed and not self.layouts:
-            raise _located(say("experiment.layout.no_layouts"), "targets")
+        placed = any(VOLUME in text or FILE in text for text in uses)
+        if not self.layouts and (loc := ("targets",) if placed else self._set_on_volumes()):
+            raise _located(say("experiment.layout.no_layouts"), *loc)
         if self.layouts and not placed:
             text = say("experiment.layout.no_target")
             raise _located(text, "layouts", min(self.layouts))
         return self
+
+    def _set_on_volumes(self) -> tuple[str | int, ...]:
+        """Return where something is set on the volumes of a layout; empty: nowhere."""
+        for at, one in enumerate(self.settings):
+            if VOLUME in one.subject:
+                return ("settings", at, "subject")
+        for at, factor in enumerate(self.factors):
+            if VOLUME in factor.subject or VOLUME in (factor.of or ""):
+                return ("factors", at, "subject" if factor.subject else "of")
+        return ()
 
 
 def _located(text: str, *loc: str | int) -> PydanticCustomError:

@@ -9,14 +9,14 @@ Does not know what is measured.
 from __future__ import annotations
 
 import contextlib
-import json
+import dataclasses
 import os
 import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from loadstone.bundle.experiment import MachineSetting, UnsetLevel
+from loadstone.bundle.experiment import MachineSetting
 from loadstone.control import page_cache
 from loadstone.control.all_controls import Controls
 from loadstone.control.changes import Changes
@@ -25,8 +25,8 @@ from loadstone.control.fill import FillLevel, missing_bytes
 from loadstone.control.layout import build
 from loadstone.control.layout.build import SeenDevice
 from loadstone.control.layout.model import LayoutOrder
-from loadstone.errors import LoadstoneError, RefusedError, RunError
-from loadstone.experiment.file import AS_IS, level_name
+from loadstone.errors import RefusedError, RunError
+from loadstone.experiment.file import VOLUME, level_name
 from loadstone.experiment.ledger import BudgetLedger
 from loadstone.experiment.levels import WantedSetting
 from loadstone.messages import make_error
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 
     from loadstone.control.change_journal import Change
     from loadstone.control.changes import Restored
-    from loadstone.errors import Where
-    from loadstone.experiment.file import ExperimentFactor, ExperimentFile
+    from loadstone.experiment.file import ExperimentFile
     from loadstone.experiment.levels import Asked, CacheDrop
 
 BASE: Final = Path("/run/loadstone")
@@ -96,65 +95,16 @@ class Machine:
             changes.put_back()
             raise
 
-    def rehearse(self, place: Callable[[WantedSetting], Where]) -> list[UnsetLevel]:
-        """Set each level once and put it back; return those that the kernel does not take, and why.
-
-        What is for all runs is set meanwhile; RefusedError says its `place` where that is not taken. What
-        costs much (layouts, what fills a file system), what a level of another factor resets, and commands
-        are not rehearsed.
-        """
-        once, again = self._constant()
-        refused: list[UnsetLevel] = []
-        with self._changes() as constant:
-            for one in self._ordered([*once, *again]):
-                if self._is_rehearsed(one.control, one.subject):
-                    _set_for_all(constant, one, place)
-            for factor in filter(self._is_varied_alone, self.whole.factors):
-                whys = {name: self._why_not_taken(factor, name) for name in factor.level_names}
-                refused += [
-                    UnsetLevel(factor=factor.name, level=name, why=why)
-                    for name, why in whys.items()
-                    if why is not None
-                ]
-        return refused
-
-    def _is_rehearsed(self, control: str, subject: str) -> bool:
-        return "{volume}" not in subject and not self.controls.named(control).moves
-
-    def _is_varied_alone(self, factor: ExperimentFactor) -> bool:
-        """Return whether its levels can be set without those of the other factors."""
-        if factor.what == "cgroup":
-            return True
-        if factor.control is None or not self._is_rehearsed(factor.control, factor.subject):
-            return False
-        others = [one for one in self.whole.factors if one is not factor and one.control is not None]
-        reset = {item for one in others for item in self.controls.reset_by(str(one.control), one.subject)}
-        return not reset.intersection(self.controls.meant(factor.control, factor.subject))
-
-    def _why_not_taken(self, factor: ExperimentFactor, name: str) -> str | None:
-        level, why = factor.level(name), None
-        if level.value == AS_IS:
-            return None
-        with self._changes() as changes:
-            try:
-                if factor.what == "cgroup":
-                    changes.set("cgroup", f"{self.label}-{os.getpid()}", json.dumps(level.limits))
-                else:
-                    changes.set(str(factor.control), factor.subject, level.text)
-            except LoadstoneError as error:
-                why = error.message
-        return why
-
     def begin(self) -> None:
         """Set what is for all runs."""
-        for one in self._ordered(self._constant()[0]):
-            self._count_fill(one.control, one.subject, one.value)
+        for one in self.placed(self.constant()[0], None):
+            self._count_fill(one)
             changes = self._for_all().set(one.control, one.subject, one.value)
             self.for_all += [_record(change) for change in changes]
 
     def end(self) -> None:
         """Put back what is left: the layout, then what is for all runs."""
-        self._take_down()
+        self.take_down()
         if self._all is not None:
             self.for_all = self._put_back(self._all, self.for_all)
             self._all = None
@@ -167,8 +117,8 @@ class Machine:
         record: Callable[[Sequence[MachineSetting]], None],
     ) -> Iterator[None]:
         """Set what a run asks for, and put it back after it. `prepare` brings its targets into a state."""
-        self._stand(wanted.layout)
-        changes = self._changes()
+        self.stand(wanted.layout)
+        changes = self.changes()
         settings: list[MachineSetting] = []
         try:
             self._set(changes, wanted, settings)
@@ -194,15 +144,14 @@ class Machine:
             done += [
                 _record(one) for one in changes.set("cgroup", f"{self.label}-{os.getpid()}", settings.group)
             ]
-        wanted = self._ordered([*self._constant()[1], *settings.settings])
+        wanted = self.placed([*self.constant()[1], *settings.settings], settings.layout)
         for setting in wanted:
-            subject = self._in_layout(setting.subject, settings.layout)
-            self._count_fill(setting.control, subject, setting.value)
-            applied = changes.set(setting.control, subject, setting.value)
+            self._count_fill(setting)
+            applied = changes.set(setting.control, setting.subject, setting.value)
             done += [_record(one) for one in applied] or [
                 MachineSetting(
                     control=setting.control,
-                    subject=subject,
+                    subject=setting.subject,
                     before=setting.value,
                     asked=setting.value,
                     after=setting.value,
@@ -210,29 +159,45 @@ class Machine:
                 )
             ]
         if len(wanted) > 1:
-            self._refuse_lost(wanted, settings.layout)
+            self._refuse_lost(wanted)
         for pair in settings.commands:
             done.append(_record(changes.run(pair.name, pair.do, pair.undo), before=""))
 
-    def _constant(self) -> tuple[list[WantedSetting], list[WantedSetting]]:
-        """Return what is set once for all runs, and what each run sets again because a factor resets it."""
+    def constant(self) -> tuple[list[WantedSetting], list[WantedSetting]]:
+        """Return what is set once for all runs, and what each run sets again.
+
+        That is what a factor resets, and what is set on the volumes of a layout.
+        """
         varied = [(str(one.control), one.subject) for one in self.whole.factors if one.control is not None]
         reset = {item for one in varied for item in self.controls.reset_by(*one)}
         every = [
             WantedSetting(one.control, one.subject, level_name(one.value)) for one in self.whole.settings
         ]
-        again = [one for one in every if reset.intersection(self.controls.meant(one.control, one.subject))]
+        again = [
+            one
+            for one in every
+            if VOLUME in one.subject or reset.intersection(self.controls.meant(one.control, one.subject))
+        ]
         return [one for one in every if one not in again], again
 
-    def _ordered(self, wanted: Sequence[WantedSetting]) -> list[WantedSetting]:
-        """Return what resets others before these: the scheduler of a disk before the length of its queue."""
-        return sorted(wanted, key=lambda one: not self.controls.reset_by(one.control, one.subject))
+    def placed(self, wanted: Sequence[WantedSetting], layout: str | None) -> list[WantedSetting]:
+        """Return settings in their order, those of `{volume}` once for each volume of a layout.
 
-    def _refuse_lost(self, wanted: Sequence[WantedSetting], layout: str | None) -> None:
+        What resets others comes before these: the scheduler of a disk before the length of its queue.
+        """
+        volumes = self.volumes(layout) if layout else []
+        settings = [
+            dataclasses.replace(one, subject=one.subject.replace(VOLUME, volume))
+            for one in wanted
+            for volume in (volumes if VOLUME in one.subject else [""])
+        ]
+        return sorted(settings, key=lambda one: not self.controls.reset_by(one.control, one.subject))
+
+    def _refuse_lost(self, wanted: Sequence[WantedSetting]) -> None:
         """Refuse to run where one setting has undone another."""
         for one in wanted:
             kind = self.controls.named(one.control)
-            for name in () if kind.moves else kind.resolve(self._in_layout(one.subject, layout)):
+            for name in () if kind.moves else kind.resolve(one.subject):
                 now = kind.read(name)
                 if now is None or not kind.agrees(one.value, now):
                     raise make_error(
@@ -243,21 +208,18 @@ class Machine:
                         found=repr(now),
                     )
 
-    def _count_fill(self, control: str, subject: str, value: str) -> None:
+    def _count_fill(self, wanted: WantedSetting) -> None:
         """Count what a fill level takes, before it is taken."""
-        if control == FillLevel.name and Path(subject).is_dir():
-            count = missing_bytes(subject, value)
-            self.ledger.refuse(f"filling {subject} to {value}", more_bytes=count)
+        count = fill_bytes(wanted)
+        if count:
+            self.ledger.refuse(f"filling {wanted.subject} to {wanted.value}", more_bytes=count)
             self.ledger.wrote(count)
 
-    def _in_layout(self, subject: str, layout: str | None) -> str:
-        return subject.replace("{volume}", self.volumes(layout)[0]) if layout else subject
-
-    def _stand(self, layout: str | None) -> None:
-        """Have this layout stand, and no other."""
+    def stand(self, layout: str | None, *, synchronised: bool = True) -> None:
+        """Have this layout stand, and no other; `synchronised`: wait for that as the file says."""
         if self._layout is not None and self._layout[0] == layout:
             return
-        self._take_down()
+        self.take_down()
         if self.still_changed:
             # On what did not go nothing is built, and it is nobody else's.
             settings = "; ".join(f"{one.control} of {one.subject}: {one.why}" for one in self.still_changed)
@@ -266,7 +228,7 @@ class Machine:
             return
         order = order_of(self.whole, layout, self.label)
         self._refuse_changed(order)
-        changes = self._changes()
+        changes = self.changes()
         self.tell(f"building {layout} on {', '.join(order.used) or order.description.source or ''}")
         self.for_all.append(
             MachineSetting(control="layout", subject=layout, before=NOTHING, asked=_layout_words(order))
@@ -277,9 +239,9 @@ class Machine:
         written = build.written_bytes(order)
         try:
             changes.make("layout", f"{layout} ({self.label})", *texts)
-            after = self._sync(order, written)
+            after = self._sync(order, written) if synchronised else "built"
         except BaseException:
-            self._take_down()
+            self.take_down()
             raise
         finally:
             self.ledger.wrote(build.written_bytes(order) - written)
@@ -311,7 +273,8 @@ class Machine:
             self.ledger.wrote(int((1 - share) * build.size_bytes(order)))
         return "built, synchronised" if share == 1 else f"built, {share or 0:.0%} synchronised: it goes on"
 
-    def _take_down(self) -> None:
+    def take_down(self) -> None:
+        """Take down the layout that stands, if one does."""
         if self._layout is None:
             return
         _, _, changes, at = self._layout
@@ -323,10 +286,11 @@ class Machine:
 
     def _for_all(self) -> Changes:
         if self._all is None:
-            self._all = self._changes()
+            self._all = self.changes()
         return self._all
 
-    def _changes(self) -> Changes:
+    def changes(self) -> Changes:
+        """Return changes of this machine that are still to be made."""
         return Changes(self.controls, self.where, self.step)
 
     def _put_back(self, changes: Changes, settings: Sequence[MachineSetting]) -> list[MachineSetting]:
@@ -360,13 +324,10 @@ class Machine:
         return done
 
 
-def _set_for_all(changes: Changes, wanted: WantedSetting, place: Callable[[WantedSetting], Where]) -> None:
-    try:
-        changes.set(wanted.control, wanted.subject, wanted.value)
-    except LoadstoneError as error:
-        raise make_error(
-            RefusedError, "experiment.setting.cannot", where=place(wanted), reason=error.message
-        ) from error
+def fill_bytes(wanted: WantedSetting) -> int:
+    """Return what a setting writes: only filling a file system does."""
+    is_fill = wanted.control == FillLevel.name and Path(wanted.subject).is_dir()
+    return missing_bytes(wanted.subject, wanted.value) if is_fill else 0
 
 
 def _name(one: Restored) -> str:

@@ -27,10 +27,10 @@ from loadstone.control.fill import FillLevel
 from loadstone.control.layout import build
 from loadstone.control.own_group import OwnGroup
 from loadstone.control.page_cache import FILE as DROP_FILE
-from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
+from loadstone.errors import InputError, LoadstoneError, RefusedError, Where, each, raise_all
 from loadstone.experiment import design, levels, loads
 from loadstone.experiment.amounts import metric_value, size_bytes, time_s
-from loadstone.experiment.file import AS_IS, layout_of, level_name, studied_rules
+from loadstone.experiment.file import AS_IS, FILE, VOLUME, layout_of, level_name, studied_rules
 from loadstone.experiment.machine_state import new_label, order_of
 from loadstone.experiment.order import ordered
 from loadstone.experiment.read_file import line_given, line_of, read_file, with_lines
@@ -40,7 +40,7 @@ from loadstone.plan.resolve import resolve
 from loadstone.study.controller import Next
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from loadstone.control.control_kind import Control, Setting
@@ -51,9 +51,6 @@ if TYPE_CHECKING:
 
 BESIDE_S: Final = 2.0
 """What a run takes beside its load: files, calibration, sealing."""
-VOLUME: Final = "{volume}"
-FILE: Final = "{file}"
-"""A file on each volume, or the volume itself where it has no file system."""
 DATA: Final = "data"
 
 
@@ -122,6 +119,28 @@ class PreparedExperiment:
     def resolve(self, wanted: Next) -> Resolution:
         """Resolve a run against this host."""
         return resolve(wanted.workload, options=ResolveOptions())
+
+    def resolved(self, wanted: Next, by: Callable[[Next], Resolution] | None = None) -> Resolution:
+        """Resolve a run; a mistake names the run, and the factor whose level made it."""
+        try:
+            return (by or self.resolve)(wanted)
+        except (InputError, RefusedError) as error:
+            raise_all(
+                type(mistake)(
+                    f"run {wanted.name}: {mistake.message}",
+                    where=self._of_factor(mistake.where),
+                    hint=mistake.hint,
+                )
+                for mistake in each(error)
+            )
+            raise
+
+    def _of_factor(self, where: Where | None) -> Where | None:
+        """Return the factor whose level set an option that cannot be planned."""
+        if where is None or where.line is not None or where.file != str(self.path):
+            return where
+        own = next((one.name for one in self.varied.factors if one.option == where.option), None)
+        return where if own is None else Where(where.file, option=f"factors.{own}.levels")
 
     def needs_layout(self, run: ExperimentRun) -> bool:
         """Return whether its targets are not there before it begins."""

@@ -24,14 +24,15 @@ from loadstone.bundle import study as study_on_disk
 from loadstone.bundle.experiment import UnsetLevel
 from loadstone.bundle.write import BundleWriter
 from loadstone.control.layout.build import SeenDevice
-from loadstone.engine.interrupts import Interrupts
+from loadstone.engine.interrupts import Interrupts, leave
 from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, Where
 from loadstone.experiment import allocation, claims
 from loadstone.experiment.controller import ExperimentController
 from loadstone.experiment.ledger import BudgetLedger
 from loadstone.experiment.machine_state import Machine, order_of
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, load_s, prepare, why_refused
-from loadstone.experiment.read_file import line_of
+from loadstone.experiment.read_file import line_of, with_lines
+from loadstone.experiment.rehearsal import Rehearsal
 from loadstone.experiment.writes import least_written
 from loadstone.messages import make_error, say
 from loadstone.path.child import answering, run_in_child
@@ -405,8 +406,21 @@ class _Session:
         machine.claim([*claims.settings(prepared, machine.controls), *claims.things(used)])
 
     def rehearse(self) -> tuple[UnsetLevel, ...]:
-        """Return the levels that the kernel does not take. Raises RefusedError for what is for all runs."""
-        return tuple(self.machine.rehearse(self._place))
+        """Return the levels that are not taken. Raises RefusedError for what is for all runs."""
+        first_block = [run for run in self.document.runs if run.block == 0]
+        with Interrupts(leave):
+            return tuple(Rehearsal(self.machine, first_block, self._place, self._look).hold())
+
+    def _look(self, layout: str) -> None:
+        """Plan the runs of a layout while it stands: what cannot be planned is said before the first run."""
+        prepared = self._prepared
+        if self._means.maker is not None:
+            return
+        with with_lines(prepared.path, prepared.content, prepared.whole):
+            for one in prepared.nexts:
+                run = prepared.runs[one.name]
+                if run.block == 0 and prepared.asked(run).layout == layout:
+                    prepared.resolved(one, self._means.resolve)
 
     def _place(self, wanted: WantedSetting) -> Where:
         """Return where the file sets something for all runs."""
