@@ -1,8 +1,9 @@
 """Layouts and settings that this host's kernel lacks, on one that has them: `python -m lab.machine_layouts`.
 
-A machine in QEMU has md, the device mapper, an NFS server, threads of a core and two NUMA nodes. In it
-everything of an experiment but the load is done as on any host: arrays and volumes are built, killed at
-drawn moments and restored, and the system is read after each. Last an experiment is run by its verb.
+A machine in QEMU has md, the device mapper, an NFS server, threads of a core, two NUMA nodes and CPU
+frequencies: a table of ACPI says that there are three, and the kernel's driver sets them. In it everything
+of an experiment but the load is done as on any host: arrays and volumes are built, killed at drawn moments
+and restored, and the system is read after each. Last experiments are run by their verb.
 Emulated: nothing is known of how fast anything is.
 Needs root, qemu-system-x86_64 and apt, which brings the kernel into a cache; installs nothing.
 
@@ -14,6 +15,7 @@ Prints what was built and how many points were as they should be, and ends with 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -42,13 +44,30 @@ if TYPE_CHECKING:
 
 MODULES: Final = (
     "loop", "raid0", "raid1", "raid10", "raid456", "dm_mod", "dm_raid",
-    "dm_thin_pool", "xfs", "nfsd", "nfsv4", "nfs",
+    "dm_thin_pool", "xfs", "nfsd", "nfsv4", "nfs", "acpi_cpufreq", "cpufreq_ondemand", "cpufreq_powersave",
 )  # fmt: skip
 PACKAGES: Final = (
     "nfs-kernel-server", "nfs-common", "libtirpc3", "libwrap0", "libnfsidmap1", "libevent-core-2.1-7",
     "libkeyutils1",
 )  # fmt: skip
 TOOLS: Final = ("exportfs", "rpc.nfsd", "rpc.mountd", "mount.nfs4", "mount.nfs")
+COMPILER: Final = ("acpica-tools", "iasl")
+CPUS: Final = 4
+FREQUENCIES: Final = """DefinitionBlock ("", "SSDT", 2, "LAB", "CPUFREQ", 1) {{
+  {external}
+  {scopes}
+}}
+"""
+OF_A_CPU: Final = """  Scope (\\_SB.CPUS.C00{number}) {{
+    Name (_PCT, Package () {{ ResourceTemplate () {{ Register (SystemIO, 8, 0, 0x80) }},
+                              ResourceTemplate () {{ Register (SystemIO, 8, 0, 0x80) }} }})
+    Name (_PSS, Package () {{ Package () {{ 3000, 30000, 10, 10, 3, 3 }},
+                              Package () {{ 2000, 20000, 10, 10, 2, 2 }},
+                              Package () {{ 1000, 10000, 10, 10, 1, 1 }} }})
+    Name (_PPC, 0)
+  }}"""
+"""Frequencies in MHz, which are set by a port that does nothing (ACPI 6.5, 8.4.5)."""
+THRESHOLD: Final = Path("/sys/devices/system/cpu/cpufreq/ondemand/up_threshold")
 ROOT: Final = Path(__file__).resolve().parents[1]
 LVS: Final = ("lvs", "--noheadings", "-o", "vg_name,lv_name,segtype")
 DISKS: Final = 4
@@ -188,9 +207,33 @@ kind = "layout"
 levels = [{levels}]
 
 {settings}"""
+NODES: Final = """title = "Nodes of another machine"
+repeats = 1
+runtime = "2s"
+size = "8m"
+targets = ["/dev/shm/lab/on-a-node"]
+
+[[patterns]]
+name = "write"
+options = { rw = "randwrite", bs = "4k", ioengine = "psync" }
+
+[[factors]]
+name = "node"
+option = "numa_cpu_nodes"
+levels = ["0", "1"]
+
+[[factors]]
+name = "memory"
+option = "numa_mem_policy"
+levels = ["local", "bind:1"]
+"""
+_POLICY: Final = Path("/sys/devices/system/cpu/cpufreq/policy0")
 SETTINGS: Final[dict[str, tuple[Path, tuple[str | int, ...]]]] = {
     "smt": (Path("/sys/devices/system/cpu/smt/control"), ("on", "off")),
     "nfs_server_threads": (Path("/proc/fs/nfsd/threads"), ("as is", 9)),
+    "governor": (_POLICY / "scaling_governor", ("as is", "performance", "powersave")),
+    "frequency_max_khz": (_POLICY / "scaling_max_freq", ("as is", 2000000)),
+    "frequency_min_khz": (_POLICY / "scaling_min_freq", ("as is", 2000000)),
 }
 """Where the kernel tells each, and the levels of a factor of it."""
 PARTS: Final[dict[str, str]] = {
@@ -270,6 +313,11 @@ def snapshot(folder: Path) -> dict[str, str]:
         ),
         "mounts": "\n".join(sorted(line for line in mounts if "/run/loadstone" in line)),
         "left in /run": " ".join(sorted(path.name for path in Path("/run/loadstone").glob("ls*"))),
+        "threshold of ondemand": THRESHOLD.read_text().strip(),
+        "frequencies": " ".join(
+            f"{path.parent.name}: {path.read_text().strip()}"
+            for path in sorted(_POLICY.parent.glob("policy*/scaling_[gm][oia]*"))
+        ),
         "online": Path("/sys/devices/system/cpu/online").read_text().strip(),
         **{name: place.read_text().strip() for name, (place, _) in there().items()},
         "journals": " ".join(sorted(path.name for path in (folder / "state/changes").glob("*.jsonl"))),
@@ -358,24 +406,62 @@ def drill(folder: Path, points: int, seed: int, before: dict[str, str]) -> list[
 
 
 def whole(folder: Path, before: dict[str, str]) -> list[str]:
-    """Run an experiment by its verb."""
+    """Run experiments by their verb."""
     wrong = []
-    path = file(folder, ["md RAID5", "LVM thin", "NFS"])
+    layouts = file(folder, ["md RAID5", "LVM thin", "NFS"])
+    nodes = folder / "nodes.toml"
+    nodes.write_text(NODES)
+    ready = ROOT / "examples/experiments/governor-and-layer.toml"
+    small = [
+        "--set",
+        f"device={DEVICES[0]}",
+        "--set",
+        "runtime=1s",
+        "--set",
+        "size=16m",
+        "--set",
+        "repeats=2",
+    ]
+    for path, words in ((layouts, []), (nodes, []), (ready, small)):
+        wrong += planned_and_run(path, words, folder)
+        changed = difference(before, snapshot(folder))
+        wrong += [f"after {path.name}: {json.dumps(changed)}"] if changed else []
+    return wrong
+
+
+def planned_and_run(path: Path, words: Sequence[str], folder: Path) -> list[str]:
+    """Have the verb plan and run a file, and look where its engine's threads are meanwhile."""
     consent = [word for one in DEVICES for word in ("--i-accept-data-loss", one)]
-    verb = [sys.executable, "-m", "loadstone", "experiment"]
-    for words in (
-        ["plan", str(path)],
-        ["run", str(path), "--out", str(folder / "out"), *consent, "--no-progress", "--no-calibration"],
-    ):
-        done = subprocess.run(
-            [*verb, *words], env=os.environ | {"LOADSTONE_STATE": str(folder / "state")}, capture_output=True,
-            text=True, check=False,
-        )  # fmt: skip
-        print(done.stdout[-4000:], done.stderr[-4000:], flush=True)
-        if done.returncode:
-            wrong.append(f"{words[0]} ended with {done.returncode}")
-    changed = difference(before, snapshot(folder))
-    return wrong + ([f"after the verb: {json.dumps(changed)}"] if changed else [])
+    out = ["--out", str(folder / path.stem), "--no-progress", "--no-calibration"]
+    wrong, cpus = [], set[str]()
+    for action in (["plan", str(path)], ["run", str(path), *out, *consent]):
+        command = [sys.executable, "-m", "loadstone", "experiment", *action, *words]
+        environment = os.environ | {"LOADSTONE_STATE": str(folder / "state")}
+        with tempfile.TemporaryFile("w+") as output:
+            begun = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+            while begun.poll() is None:
+                cpus |= cpus_of_engine()
+                time.sleep(0.1)
+            output.seek(0)
+            print(output.read()[-6000:], flush=True)
+        if begun.returncode:
+            wrong.append(f"{path.name}: {action[0]} ended with {begun.returncode}")
+    if path.stem == "nodes" and not {"0-1", "2-3"} <= cpus:
+        wrong.append(f"the engine's threads were on CPUs {sorted(cpus)}, not on each node")
+    print(f"threads of the engine may run on CPUs {sorted(cpus)}", flush=True)
+    return wrong
+
+
+def cpus_of_engine() -> set[str]:
+    """Return the CPUs on which threads of the engine may run, as the kernel tells them."""
+    lists = set()
+    for status in Path("/proc").glob("[0-9]*/task/*/status"):
+        with contextlib.suppress(OSError):
+            text = status.read_text()
+            # A thread has a name of its own; its process has the program's.
+            if "loadstone-engi" in (status.parents[2] / "comm").read_text():
+                lists.add(text.partition("Cpus_allowed_list:")[2].split()[0])
+    return lists
 
 
 def inside(points: int, seed: int) -> int:
@@ -386,6 +472,10 @@ def inside(points: int, seed: int) -> int:
         with (folder / f"disk{number}").open("wb") as out:
             out.truncate(DISK_MIB << 20)
         call("losetup", device, folder / f"disk{number}")
+    # One that the kernel makes anew must come back with what somebody had set.
+    for governor in sorted(_POLICY.parent.glob("policy*/scaling_governor")):
+        governor.write_text("ondemand")
+    THRESHOLD.write_text("71")
     print(f"settings: {list(there())}", flush=True)
     before = snapshot(folder)
     wrong = build_each(folder)
@@ -413,6 +503,7 @@ def main() -> int:
     libraries = {str(path.parent) for name, path in unpacked.items() if ".so" in name}
     os.environ["LD_LIBRARY_PATH"] = ":".join(sorted(libraries))
     programs = {f"usr/sbin/{name}": unpacked[name] for name in TOOLS}
+    compiler = machine.unpacked(COMPILER[:1])[COMPILER[1]]
     programs |= {f"sbin/{name}": unpacked[name] for name in TOOLS if name.startswith("mount.")}
     programs |= {f"usr/sbin/{name}": Path(answer) for name in ON_THE_WAY if (answer := shutil.which(name))}
     programs |= {f"usr/sbin/{name}": programs["usr/sbin/lvm"] for name in LVM if "usr/sbin/lvm" in programs}
@@ -421,18 +512,30 @@ def main() -> int:
     needed = machine.libraries(one for tree in trees().values() for one in tree.rglob("*.so"))
     programs |= {name: path for name, path in needed.items() if "site-packages" not in name}
     with tempfile.TemporaryDirectory(prefix="loadstone-lab-") as name:
+        table = frequencies(Path(name), compiler)
         output = machine.run(
             SCRIPT.replace("POINTS", str(options.points)).replace("SEED", str(options.seed)),
             folder=Path(name), programs=programs, files=FILES, trees=trees(), modules=MODULES,
+            # No AMD of family 15, for which the kernel's driver has no frequencies.
             devices=[
+                "-cpu", "max,vendor=GenuineIntel,family=6,model=85", "-acpitable", f"file={table}",
                 "-object", "memory-backend-ram,id=m0,size=3072M", "-numa", "node,memdev=m0,cpus=0-1",
                 "-object", "memory-backend-ram,id=m1,size=3072M", "-numa", "node,memdev=m1,cpus=2-3",
             ],
-            memory_mib=6144, cpus="4,sockets=2,cores=1,threads=2", patience_s=PATIENCE_S,
+            memory_mib=6144, cpus=f"{CPUS},sockets=2,cores=1,threads=2", patience_s=PATIENCE_S,
         )  # fmt: skip
     print(output)
     answer = output.rpartition("@@@ ")[2].strip()
     return 1 if not answer.startswith("[]") else 0
+
+
+def frequencies(folder: Path, compiler: Path) -> Path:
+    """Return a table of ACPI by which each CPU has frequencies."""
+    names = "\n  ".join(f"External (\\_SB.CPUS.C00{number}, DeviceObj)" for number in range(CPUS))
+    scopes = "\n".join(OF_A_CPU.format(number=number) for number in range(CPUS))
+    (folder / "cpu.asl").write_text(FREQUENCIES.format(external=names, scopes=scopes))
+    call(compiler, "-p", folder / "cpu", folder / "cpu.asl")
+    return folder / "cpu.aml"
 
 
 def trees() -> dict[str, Path]:
@@ -449,7 +552,8 @@ def trees() -> dict[str, Path]:
         for one in packages.iterdir()
         if one.name not in LEFT_OUT and "mypyc" not in one.name
     }
-    return by_place | {"lab/python": ROOT / "python", "lab/lab": ROOT / "lab"}
+    own = {f"lab/{name}": ROOT / name for name in ("python", "lab", "examples/experiments")}
+    return by_place | own
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ import pytest
 
 from loadstone.control.all_controls import Controls
 from loadstone.control.changes import Changes, restore
+from loadstone.control.cpu import Governor
 from loadstone.errors import RefusedError
 from tests.control import machine
 
@@ -42,6 +44,7 @@ class ControlFile:
 
 ROWS = (
     ControlFile("governor", "policy0", f"{POLICY}/scaling_governor", "powersave", "performance", "performance", "fast"),
+    ControlFile("governor_tunable", "policy0/powersave/limit", f"{POLICY}/powersave/limit", "40", "50", "50"),
     ControlFile("frequency_min_khz", "policy0", f"{POLICY}/scaling_min_freq", "800000", "1200000", "1200000", "slow"),
     ControlFile("frequency_max_khz", "policy0", f"{POLICY}/scaling_max_freq", "3600000", "2000000", "2000000", "2 GHz"),
     ControlFile("energy_preference", "policy0", f"{POLICY}/energy_performance_preference", "balance_power", "performance",
@@ -129,3 +132,40 @@ def test_a_value_that_it_does_not_take_is_refused_and_nothing_written_down(
 def test_every_control_is_tried() -> None:
     names = {control.name for control in Controls().every()}
     assert names == {row.control for row in ROWS} | NOT_FILES
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_governor_comes_back_with_its_tunables(tmp_path: Path, *, shared: bool) -> None:
+    """The kernel makes them anew, with their defaults: a threshold of 70 was 95 afterwards."""
+    host = tmp_path / "host"
+    machine.make(host)
+    policies = host / CPU / "cpufreq"
+
+    def tunables(policy: Path) -> Path:
+        return (policies if shared else policy) / "ondemand"
+
+    class KernelGovernor(Governor):
+        def write(self, subject: str, value: str) -> None:
+            super().write(subject, value)
+            for policy in policies.glob("policy*"):
+                used = any((one / self.file).read_text() == "ondemand" for one in policies.glob("policy*"))
+                own = (policy / self.file).read_text() == "ondemand"
+                if not (used if shared else own):
+                    shutil.rmtree(tunables(policy), ignore_errors=True)
+                elif not tunables(policy).exists():
+                    tunables(policy).mkdir()
+                    (tunables(policy) / "up_threshold").write_text("95")
+
+    controls = machine.controls(host)
+    controls.replace(KernelGovernor(host / "sys"))
+    for policy in policies.glob("policy*"):
+        (policy / "scaling_available_governors").write_text("performance ondemand\n")
+        (policy / "scaling_governor").write_text("ondemand")
+        (policy / "scaling_setspeed").write_text("<unsupported>\n")
+        tunables(policy).mkdir(exist_ok=True)
+        (tunables(policy) / "up_threshold").write_text("70")
+    before = machine.snapshot(host)
+    with Changes(controls, tmp_path / "state") as changes:
+        changes.set("governor", "", "performance")
+        assert not list(policies.rglob("up_threshold"))
+    assert machine.snapshot(host) == before

@@ -20,7 +20,9 @@ from loadstone.experiment.machine_state import Machine
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare
 from loadstone.experiment.read_file import parse
 from loadstone.experiment.rehearsal import Rehearsal
+from loadstone.experiment.run import ExperimentMeans, run_experiment
 from loadstone.path.mounts import mounts
+from loadstone.plan.safety.guard import Consent
 from tests.control import machine as files
 from tests.support.devices import attached, empty
 
@@ -226,3 +228,22 @@ def test_a_setting_of_a_volume_is_of_each(devices: list[str], tmp_path: Path) ->
     with pytest.raises(RefusedError, match=r"cannot be set here: .*commit=odd") as told:
         refused(machine_of(wrong, tmp_path), wrong.document.runs)
     assert told.value.where == Where("x.toml", option="mount_options")
+
+
+@pytest.mark.root
+def test_nothing_is_lost_for_a_mistyped_path(devices: list[str], tmp_path: Path) -> None:
+    """The layouts were built before somebody was told that a consent has no effect."""
+    subprocess.run(["mkfs.ext4", "-q", "-F", "-L", "precious", devices[0]], check=True)
+    layouts = {"each": 'filesystem = "ext4"', "bare": 'filesystem = "none"'}
+    prepared = prepared_of(tmp_path, on_layouts(devices, layouts, ""))
+    with pytest.raises(InputError, match="'/dev/sdzz' is not a target of this run"):
+        run_experiment(
+            prepared,
+            out_dir=tmp_path / "out",
+            request={},
+            consent=Consent(paths=frozenset({*devices, "/dev/sdzz"})),
+            means=ExperimentMeans(machine=lambda _, __: machine_of(prepared, tmp_path)),
+            calibration=False,
+        )
+    done = subprocess.run(["blkid", "-p", devices[0]], capture_output=True, text=True, check=False)
+    assert "precious" in done.stdout

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from loadstone.control.control_kind import NUMBER
+from loadstone.control.control_kind import NUMBER, Setting
 from loadstone.control.file_controls import FileControl, HostFile, numbered, put, text, words
 from loadstone.errors import RefusedError
 from loadstone.messages import make_error
@@ -32,10 +32,44 @@ class _PolicyFile(FileControl):
 
 
 class Governor(_PolicyFile):
-    """The governor of a frequency policy."""
+    """The governor of a frequency policy. One that is left by all policies loses its tunables."""
 
     name, title, source = "governor", "CPU frequency governor", CPUFREQ
     file, listed_in = "scaling_governor", "scaling_available_governors"
+
+    def companions(self, subject: str) -> list[Setting]:
+        """Return the tunables of the governor, and the frequency that a user chose."""
+        governor = self.read(subject)
+        own = [f"{subject}/{governor}/", f"{governor}/", f"{subject}/{GovernorTunable.chosen}"]
+        tunables = GovernorTunable(self.root).subjects()
+        return [Setting(GovernorTunable.name, one) for one in tunables if one.startswith(tuple(own))]
+
+
+class GovernorTunable(FileControl):
+    """A tunable of a governor: `ondemand/up_threshold`, or `policy0/ondemand/up_threshold`.
+
+    Of the governor `userspace` it is the frequency, kHz: `policy0/scaling_setspeed`.
+    """
+
+    name, title, source = "governor_tunable", "tunable of a CPU frequency governor", CPUFREQ
+    folder = f"{CPU}/cpufreq"
+    chosen: ClassVar[str] = "scaling_setspeed"
+
+    def path(self, subject: str) -> Path:
+        """Return its file."""
+        return self.root / self.folder / subject
+
+    def subjects(self) -> list[str]:
+        """Return every tunable of the governors that some policy has now."""
+        place = self.root / self.folder
+        policies = numbered(place, "policy", [Governor.file])
+        governors = {text(place / one / Governor.file) or "" for one in policies} - {""}
+        files = [
+            *(place / one / self.chosen for one in policies),
+            *(file for one in sorted(governors) for file in sorted(place.glob(f"{one}/*"))),
+            *(file for one in sorted(governors) for file in sorted(place.glob(f"policy*/{one}/*"))),
+        ]
+        return [str(file.relative_to(place)) for file in files if (text(file) or "<")[0] != "<"]
 
 
 class FrequencyMin(_PolicyFile):
@@ -161,4 +195,14 @@ class IdleStates(FileControl):
             put(file, "0" if name in allowed else "1")
 
 
-CONTROLS = (Governor, FrequencyMin, FrequencyMax, EnergyPreference, Boost, Smt, Online, IdleStates)
+CONTROLS = (
+    Governor,
+    GovernorTunable,
+    FrequencyMin,
+    FrequencyMax,
+    EnergyPreference,
+    Boost,
+    Smt,
+    Online,
+    IdleStates,
+)

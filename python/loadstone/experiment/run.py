@@ -408,8 +408,16 @@ class _Session:
     def rehearse(self) -> tuple[UnsetLevel, ...]:
         """Return the levels that are not taken. Raises RefusedError for what is for all runs."""
         first_block = [run for run in self.document.runs if run.block == 0]
+        self._check_consent()
         with Interrupts(leave):
             return tuple(Rehearsal(self.machine, first_block, self._place, self._look).hold())
+
+    def _check_consent(self) -> None:
+        """Refuse consent without effect before a layout is built: nothing is lost for a mistyped path."""
+        if self._consent.paths and self._means.maker is None:
+            resolve, runs = self._means.resolve or self._prepared.resolve, self._prepared.runs
+            first = [one for one in self._prepared.known if runs[one.name].block == 0]
+            guard.check_consent(self._consent, [resolve(one).plan for one in first])
 
     def _look(self, layout: str) -> None:
         """Plan the runs of a layout while it stands: what cannot be planned is said before the first run."""
