@@ -11,6 +11,7 @@ import pytest
 
 from loadstone.errors import RefusedError
 from loadstone.plan.safety import guard, in_use
+from loadstone.plan.safety.use import Use, UseKind
 from tests.support.devices import attached, call, empty, mounted, tool
 
 from .plans import plan, target
@@ -162,7 +163,8 @@ def test_what_a_process_writes_on_a_partition_is_in_use_on_its_disk(loop: str) -
         first, second = f"{loop}p1", f"{loop}p2"
         with Path(first).open("r+b"):
             host = in_use.Snapshot()
-            host.__dict__["users"] = {(0, Path(first).stat().st_rdev): ["a process has it open for writing"]}
+            use = Use(UseKind.OPEN, "a process has it open for writing")
+            host.__dict__["users"] = {(0, Path(first).stat().st_rdev): [use]}
             told = [f"{Path(first).name}: a process has it open for writing"]
             assert in_use.device_uses(Path(loop), host) == told
             assert in_use.device_uses(Path(first), host) == told

@@ -20,6 +20,7 @@ from loadstone.cli.main import main
 from loadstone.errors import RefusedError
 from loadstone.path.block import BlockDevice
 from loadstone.plan.safety import guard, in_use, kernel_exports, open_files
+from loadstone.plan.safety.use import Use, UseKind
 from tests.support.devices import attached, call
 
 from . import test_trees
@@ -352,7 +353,9 @@ def test_what_a_client_of_the_nfs_server_has_open_is_told(tmp_path: Path) -> Non
     line = '- 0x01: { type: open, access: %s, deny: --, superblock: "fd:10:%d", filename: "a" }\n'
     states.write_text(line % ("rw", 13649) + line % ("r-", 7))
     key = (os.makedev(0xFD, 0x10), 13649)
-    assert open_files.users(tmp_path) == {key: ["a client of the NFS server has it open"]}
+    assert open_files.users(tmp_path) == {
+        key: [Use(UseKind.SERVED, "a client of the NFS server has it open")]
+    }
 
 
 def test_a_writer_that_no_process_shows_is_found(database: Path) -> None:

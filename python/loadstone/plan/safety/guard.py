@@ -23,12 +23,13 @@ from loadstone.path.child import run_in_child
 from loadstone.plan.anchors import look as look_below
 from loadstone.plan.host_facts import namesake_of
 from loadstone.plan.model import BackendMoveExtents, BackendNames, Plan, Target, TargetKind
-from loadstone.plan.safety import content_evidence, in_use, marker, open_files, tree_mark, writable
+from loadstone.plan.safety import content_evidence, in_use, marker, tree_mark, writable
 from loadstone.plan.safety.content import BlockReader
 from loadstone.plan.safety.device_seal import DeviceSeal
 from loadstone.plan.safety.held import held
 from loadstone.plan.safety.in_use import Snapshot
 from loadstone.plan.safety.seen import GONE, Seen, change
+from loadstone.plan.safety.use import UseKind
 from loadstone.plan.special_engines import REMOVING
 
 if TYPE_CHECKING:
@@ -276,8 +277,10 @@ def secured(plan: Plan, consent: Consent, *, content: bool = True) -> Secured:
             before[index] = None if pinned is None else Seen.of(pinned)
             if index in by_load or layout_changes(target, pinned):
                 findings.append((index, examine(target, host, consent, content=content, pinned=pinned)))
-    _refuse_forbidden({one.path: one.forbidden for _, one in findings if one.forbidden})
-    _refuse_used({one.path: one.in_use for _, one in findings if one.in_use})
+    forbidden = {one.path: one.forbidden for _, one in findings if one.forbidden}
+    _refuse(say("refusals.forbidden.refusal"), forbidden, say("refusals.forbidden.hint"))
+    used = {one.path: one.in_use for _, one in findings if one.in_use}
+    _refuse(say("refusals.in_use.refusal"), used, say("refusals.in_use.hint"))
     lost = [one for _, one in findings if one.needs_consent]
     _refuse_unconsented(
         {one.path: one.needs_consent for one in lost if not consent.given(one.path, one.needs_consent)},
@@ -354,13 +357,12 @@ def layout_changes(target: Target, file: Path | None = None) -> bool:
 def _examine_file(
     name: str, path: Path, status: os.stat_result, host: Snapshot, consent: Consent, *, content: bool
 ) -> TargetFinding:
-    used = in_use.file_uses(path, host)
+    # All hosts looked before one of them was told to go on: who opened it since is another host.
+    used = in_use.file_uses(path, host, UseKind.OPEN if name in consent.changed_elsewhere else None)
     doubts = _doubts(path)
     mark = marker.read(path)
     marked_by_host = False
     if name in consent.changed_elsewhere:
-        # All hosts looked before one of them was told to go on: who opened it since is another host.
-        used = [use for use in used if not use.endswith(open_files.OPEN)]
         marked_by_host = mark is not None and mark.state == "writing" and not consent.beforehand(name)
     if used or marked_by_host or not status.st_size:
         return TargetFinding(name, in_use=used, needs_consent=doubts)
@@ -438,28 +440,14 @@ def _is_real(target: Target) -> bool:
 
 def refuse_changed(changed: Mapping[str, str]) -> None:
     """Raise `RefusedError` for paths of which something is told."""
-    if changed:
-        raise RefusedError(
-            say("refusals.changed.refusal")
-            + _listing({path: [difference] for path, difference in changed.items()}),
-            hint=say("refusals.changed.hint"),
-        )
+    reasons = {path: [difference] for path, difference in changed.items()}
+    _refuse(say("refusals.changed.refusal"), reasons, say("refusals.changed.hint"))
 
 
-def _refuse_forbidden(refused: Mapping[str, list[str]]) -> None:
-    if refused:
-        raise RefusedError(
-            say("refusals.forbidden.refusal") + _listing(refused),
-            hint=say("refusals.forbidden.hint"),
-        )
-
-
-def _refuse_used(refused: Mapping[str, list[str]]) -> None:
-    if refused:
-        raise RefusedError(
-            say("refusals.in_use.refusal") + _listing(refused),
-            hint=say("refusals.in_use.hint"),
-        )
+def _refuse(refusal: str, reasons: Mapping[str, list[str]], hint: str) -> None:
+    """Raise `RefusedError` for the paths that have reasons."""
+    if reasons:
+        raise RefusedError(refusal + _listing(reasons), hint=hint)
 
 
 def _refuse_unconsented(unconsented: Mapping[str, list[str]], consent: Consent) -> None:

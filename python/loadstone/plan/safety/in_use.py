@@ -25,11 +25,11 @@ from loadstone.path.mounts import Mount, mount_of, mounted_files, mounts, swaps
 from loadstone.plan.safety import open_files, user_space_mounts
 from loadstone.plan.safety.kernel_exports import exported
 from loadstone.plan.safety.open_files import Key, key_of
+from loadstone.plan.safety.use import Use, UseKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_BACKS: Final = "it backs "
 _F_SETOWN_EX: Final = 15
 _F_OWNER_TID: Final = 0
 """Of fcntl(2)."""
@@ -69,34 +69,34 @@ class Snapshot:
         return [(loop.backing() or key_of(Path(loop.backing_file() or "")), loop) for loop in loops(self.sys)]
 
     @cached_property
-    def users(self) -> dict[Key, list[str]]:
+    def users(self) -> dict[Key, list[Use]]:
         """What other processes have open for writing, mapped or locked, and what the kernel serves."""
         uses = open_files.users()
-        for path, use in exported():
+        for path, text in exported():
             if (key := key_of(path)) is not None:
-                uses.setdefault(key, []).append(use)
+                uses.setdefault(key, []).append(Use(UseKind.SERVED, text))
         return uses
 
     @cached_property
-    def servers(self) -> dict[str, set[int] | None]:
-        """Processes that serve mounts, as `open_files` names them, and which they serve."""
-        serving = user_space_mounts.servers()
-        return {open_files.name_of(open_files.PROC / number): served for number, served in serving.items()}
+    def servers(self) -> dict[int, set[int] | None]:
+        """Processes that serve mounts, and the `st_dev` of those that each serves."""
+        return {int(number): served for number, served in user_space_mounts.servers().items()}
 
     @cached_property
-    def file_uses(self) -> dict[Key, list[str]]:
+    def file_uses(self) -> dict[Key, list[Use]]:
         """All uses of files and devices that are not mounts, holders or claims."""
         uses = {key: list(key_uses) for key, key_uses in self.users.items()}
         for key, loop in self.loops:
             if key is not None:
-                uses.setdefault(key, []).insert(0, f"{_BACKS}{loop.name}")
+                uses.setdefault(key, []).insert(0, Use(UseKind.LOOP, f"it backs {loop.name}"))
         for source, mount, in_own_space in mounted_files():
             key = key_of(source)
             if key is not None and key[0]:
                 where = "" if in_own_space else " in another mount namespace"
-                uses.setdefault(key, []).append(f"it is mounted at {mount.point} ({mount.kind}){where}")
+                text = f"it is mounted at {mount.point} ({mount.kind}){where}"
+                uses.setdefault(key, []).append(Use(UseKind.MOUNTED, text))
         for key, name in self.swaps:
-            uses.setdefault(key, []).append(f"it is used as swap ({name})")
+            uses.setdefault(key, []).append(Use(UseKind.SWAP, f"it is used as swap ({name})"))
         return uses
 
 
@@ -105,7 +105,7 @@ def device_uses(path: Path, host: Snapshot) -> list[str]:
     number = path.stat().st_rdev
     device = BlockDevice.of_number(number, host.sys)
     if device is None:
-        evidence = host.users.get((0, number), [])
+        evidence = [use.text for use in host.users.get((0, number), [])]
     else:
         family = [device, *above(device), *_same_backing(device, host)]
         evidence = [use for one in family for use in _member_uses(one, host)]
@@ -130,8 +130,8 @@ def _uses_under_device(device: BlockDevice, host: Snapshot) -> list[str]:
             lower = [one.disk(), *_same_backing(one.disk(), host)]
             waiting.append(one.disk())
         elif backing is not None and backing[0]:
-            backing_uses = [use for use in host.file_uses.get(backing, []) if not use.startswith(_BACKS)]
-            uses += [f"the file behind {one.name}: {use}" for use in backing_uses]
+            backing_uses = [use for use in host.file_uses.get(backing, []) if use.kind is not UseKind.LOOP]
+            uses += [f"the file behind {one.name}: {use.text}" for use in backing_uses]
             lower = []
         elif backing is not None and (under := BlockDevice.of_number(backing[1], host.sys)) is not None:
             lower = [under, *above(under), *_same_backing(under, host)]
@@ -147,29 +147,29 @@ def _uses_under_device(device: BlockDevice, host: Snapshot) -> list[str]:
     return uses
 
 
-def file_uses(path: Path, host: Snapshot) -> list[str]:
-    """Evidence that somebody uses the regular file at `path`, by whatever name."""
+def file_uses(path: Path, host: Snapshot, but: UseKind | None = None) -> list[str]:
+    """Evidence that somebody uses the regular file at `path`, by whatever name, `but` of one kind."""
     uses = _uses_by_this_name(path, host)
     below = user_space_mounts.names_below(path)
     for lower in below.names:
-        uses += [f"below its mount, as {lower}: {use}" for use in _uses_below(lower, below.mounts, host)]
-    return uses
+        uses += [use.under(f"below its mount, as {lower}") for use in _uses_below(lower, below.mounts, host)]
+    return [use.text for use in uses if use.kind is not but]
 
 
-def _uses_by_this_name(path: Path, host: Snapshot) -> list[str]:
+def _uses_by_this_name(path: Path, host: Snapshot) -> list[Use]:
     uses = [use for key in keys(path, host) for use in host.file_uses.get(key, [])]
-    if not any("swap" in use for use in uses) and _is_swapped_to(path, host):
-        uses.append("it is used as swap")
+    if not any(use.kind is UseKind.SWAP for use in uses) and _is_swapped_to(path, host):
+        uses.append(Use(UseKind.SWAP, "it is used as swap"))
     if not uses and is_open_for_writing(path) and key_of(path) not in open_files.ours():
-        uses.append(f"a process outside /proc{open_files.OPEN}")
+        uses.append(Use(UseKind.OPEN, "a process outside /proc has it open for writing"))
     return list(dict.fromkeys(uses))
 
 
-def _uses_below(lower: Path, mounts: frozenset[int], host: Snapshot) -> list[str]:
+def _uses_below(lower: Path, mounts: frozenset[int], host: Snapshot) -> list[Use]:
     """Return uses of a file below mounts; what their servers have open was opened above, perhaps by us."""
     uses = [use for key in keys(lower, host) for use in host.file_uses.get(key, [])]
-    server_names = tuple(name for name, served in host.servers.items() if served is None or served & mounts)
-    return [use for use in uses if not use.startswith(server_names)]
+    servers = {number for number, served in host.servers.items() if served is None or served & mounts}
+    return [use for use in uses if use.process not in servers]
 
 
 def is_open_for_writing(path: Path) -> bool:
@@ -207,7 +207,7 @@ def tree_uses(anchor: Path, host: Snapshot, most: int = 20) -> list[str]:
     used = {inode for device, inode in host.file_uses if device}
     evidence: list[str] = []
     below = user_space_mounts.names_below(anchor)
-    places: list[tuple[Path, Callable[[Path], list[str]]]]
+    places: list[tuple[Path, Callable[[Path], list[Use]]]]
     places = [(anchor, lambda path: _uses_by_this_name(path, host))]
     places += [(one, lambda path: _uses_below(path, below.mounts, host)) for one in below.names]
     for place, uses in places:
@@ -218,7 +218,7 @@ def tree_uses(anchor: Path, host: Snapshot, most: int = 20) -> list[str]:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
                     elif entry.inode() in used and entry.is_file(follow_symlinks=False):
-                        evidence += [f"{entry.path}: {use}" for use in uses(Path(entry.path))]
+                        evidence += [f"{entry.path}: {use.text}" for use in uses(Path(entry.path))]
     return evidence[:most]
 
 
@@ -286,7 +286,7 @@ def _own_uses(device: BlockDevice, host: Snapshot) -> list[str]:
     evidence = [f"{name} is mounted at {mount.point} ({mount.kind})" for mount in mounted]
     evidence += [f"{name} is used as swap" for key, _ in host.swaps if key == (0, number)]
     evidence += [f"{name} belongs to the mounted btrfs {volume}" for volume in _btrfs(device, host.sys)]
-    return evidence + [f"{name}: {use}" for use in host.users.get((0, number), [])]
+    return evidence + [f"{name}: {use.text}" for use in host.users.get((0, number), [])]
 
 
 def _btrfs(device: BlockDevice, sys: Path) -> list[str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.plan.safety import inode
+from loadstone.plan.safety.use import Use, UseKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 PROC: Final = Path("/proc")
 PATIENCE_S: Final = 4.0
 """For the mappings of one process: they are read in microseconds, or not at all."""
-OPEN: Final = " has it open for writing"
-"""How what is told of who has something open ends."""
 Key = tuple[int, int]
 """What a file is by: (0, `st_rdev`) for a block device, else (`st_dev`, `st_ino`)."""
 
@@ -62,16 +61,18 @@ def _key_of(mode: int, device: int, number: int, itself: int) -> Key | None:
     return (device, number) if stat.S_ISREG(mode) else None
 
 
-def users(proc: Path = PROC) -> dict[Key, list[str]]:
-    """Return for each file or device that others use sentences that say who and how."""
-    uses: dict[Key, list[str]] = {}
+def users(proc: Path = PROC) -> dict[Key, list[Use]]:
+    """Return for each file or device that others use who and how."""
+    uses: dict[Key, list[Use]] = {}
     others = [one for one in proc.iterdir() if one.name.isdecimal() and int(one.name) != os.getpid()]
     for process, mapped in zip(others, _mapped_by(others), strict=True):
-        written = _open_for_writing(process)
+        number, written = int(process.name), _open_for_writing(process)
         for key in written:
-            uses.setdefault(key, []).append(f"{name_of(process)}{OPEN}")
+            text = f"{name_of(process)} has it open for writing"
+            uses.setdefault(key, []).append(Use(UseKind.OPEN, text, number))
         for key in mapped - written:
-            uses.setdefault(key, []).append(f"{name_of(process)} has it mapped for writing")
+            text = f"{name_of(process)} has it mapped for writing"
+            uses.setdefault(key, []).append(Use(UseKind.MAPPED, text, number))
     for key, use in [*_locked(proc), *_open_over_nfs(proc)]:
         uses.setdefault(key, []).append(use)
     return uses
@@ -153,7 +154,7 @@ def _mapped(process: Path) -> set[Key]:
     return keys
 
 
-def _locked(proc: Path) -> list[tuple[Key, str]]:
+def _locked(proc: Path) -> list[tuple[Key, Use]]:
     """Locks of others: flock(2), fcntl(2) and those of an open file description, and leases."""
     try:
         text = (proc / "locks").read_text(errors="replace")
@@ -166,17 +167,19 @@ def _locked(proc: Path) -> list[tuple[Key, str]]:
             continue
         who = name_of(proc / str(process)) if process > 0 else "another process"
         lock = "a lease on it" if kind in {"LEASE", "DELEG"} else f"it locked ({kind})"
-        locks.append((_key(match[4], match[5], match[6]), f"{who} has {lock}"))
+        use = Use(UseKind.LOCKED, f"{who} has {lock}", process if process > 0 else None)
+        locks.append((_key(match[4], match[5], match[6]), use))
     return locks
 
 
-def _open_over_nfs(proc: Path) -> list[tuple[Key, str]]:
+def _open_over_nfs(proc: Path) -> list[tuple[Key, Use]]:
     """Return what clients of this host's NFS server have open for writing."""
-    uses: list[tuple[Key, str]] = []
+    uses: list[tuple[Key, Use]] = []
+    use = Use(UseKind.SERVED, "a client of the NFS server has it open")
     for states in (proc / "fs" / "nfsd" / "clients").glob("*/states"):
         with contextlib.suppress(OSError):
             opened = _NFS_OPEN.finditer(states.read_text(errors="replace"))
-            uses += [(_key(*match.groups()), "a client of the NFS server has it open") for match in opened]
+            uses += [(_key(*match.groups()), use) for match in opened]
     return uses
 
 
