@@ -137,7 +137,7 @@ def test_a_stream_is_there_from_the_start_and_ours_at_every_moment(tmp_path: Pat
         for part in ("one\n", "two\n"):
             file.write(part)
             file.flush()
-            assert output.is_ours(out)
+            assert output._Place(out).is_ours()
     assert out.read_text() == "one\ntwo\n"
     with output.stream(out) as file:
         file.write("again\n")
@@ -157,7 +157,7 @@ def test_nothing_is_left_half_written_after_an_error(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         half()
     assert out.read_text() == "first"
-    assert output.is_ours(out)
+    assert output._Place(out).is_ours()
     assert [one.name for one in tmp_path.iterdir()] == ["r"]
 
 
@@ -386,7 +386,7 @@ def test_a_file_that_grew_becomes_what_is_wanted_and_is_kept_where_it_can(
             out.write(wanted[at : at + 1])
     assert path.read_bytes() == wanted
     assert (path.stat().st_ino == inode) is stays
-    assert output.is_ours(path)
+    assert output._Place(path).is_ours()
 
 
 def test_a_grown_file_that_somebody_else_wrote_is_left_to_them(tmp_path: Path) -> None:

@@ -107,14 +107,6 @@ def stream(path: Path) -> Iterator[IO[str]]:
                 file.close()
 
 
-def is_ours(path: Path) -> bool:
-    """Whether a file holds just what Loadstone wrote there as an output."""
-    with contextlib.suppress(OSError, RefusedError):
-        place = _Place(path)
-        return place.status is not None and stat.S_ISREG(place.status.st_mode) and place.is_ours()
-    return False
-
-
 class _Place:
     """A name in a directory, links followed, and what stands there."""
 

@@ -14,7 +14,8 @@ import pytest
 
 from loadstone import process_state
 from loadstone.errors import RefusedError, RunError, Where
-from loadstone.path.child import NoAnswerError, answering, ask_parent, left_behind, run_in_child
+from loadstone.path import child
+from loadstone.path.child import NoAnswerError, answering, ask_parent, run_in_child
 from tests.engine.hanging import hanging_file, missing
 
 
@@ -87,7 +88,7 @@ def test_a_slow_child_that_goes_on_is_waited_for() -> None:
 def test_a_silent_child_is_ended_and_told() -> None:
     with pytest.raises(NoAnswerError, match=r"looking at /dev/sdx: no answer for \d s$"):
         run_in_child(lambda: time.sleep(60), doing="looking at /dev/sdx", silent_s=0.5)
-    assert left_behind() == []
+    assert child._left == []
 
 
 def test_a_killed_process_that_ends_late_is_not_left_behind() -> None:
@@ -140,7 +141,8 @@ def test_one_that_nothing_can_kill_is_left_behind_and_we_end(tmp_path: Path) -> 
     """The server has taken the read and never answers: the reader is in state D, deaf to SIGKILL."""
     program = f"""
 import os, sys
-from loadstone.path.child import NoAnswerError, left_behind, run_in_child
+from loadstone.path import child
+from loadstone.path.child import NoAnswerError, run_in_child
 def read():
     with open({str(tmp_path / "file")!r}, "rb", buffering=0) as file:
         while True:
@@ -149,7 +151,7 @@ def read():
 try:
     run_in_child(read, doing="reading", silent_s=1.0)
 except NoAnswerError as error:
-    print(error, len(left_behind()))
+    print(error, len(child._left))
 """
     with hanging_file(tmp_path / "file", 1 << 20, good_reads=5, read_on=True):
         done = subprocess.run(

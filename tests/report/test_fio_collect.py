@@ -142,7 +142,7 @@ def test_the_options_are_as_the_user_wrote_them() -> None:
     assert sum(bins.values()) == 200
 
 
-@pytest.mark.parametrize("version", terse.VERSIONS)
+@pytest.mark.parametrize("version", [2, 3, 4, 5])
 def test_terse_lines_have_fios_number_of_fields(version: int) -> None:
     expected = {2: 161, 3: 121, 4: 162, 5: 180}[version]
     lines = terse.lines(collect.report(fio_small_run.source()), version)

@@ -90,7 +90,7 @@ def test_the_text_of_the_same_figures_is_fios(case: str, tmp_path: Path) -> None
 
 
 @pytest.mark.in_turn
-@pytest.mark.parametrize("version", terse.VERSIONS)
+@pytest.mark.parametrize("version", [2, 3, 4, 5])
 @pytest.mark.parametrize("case", ["mixed-directions", "unified", "two-groups", "windows", "file"])
 def test_the_terse_line_of_the_same_figures_is_fios(case: str, version: int, tmp_path: Path) -> None:
     out = run_fio([f"--terse-version={version}", *CASES[case]], tmp_path, "terse,json+")

@@ -62,15 +62,6 @@ class DamagedError(Exception):
     """What comes next in a stream is nothing that the engine writes."""
 
 
-def read(path: Path, schema: pl.Schema) -> pl.DataFrame:
-    """Return the whole messages of a stream; no file or no message is an empty table.
-
-    Raises `BundleError` when a column of `schema` is missing or has another type.
-    """
-    tables = list(pieces(path, schema))
-    return pl.concat(tables) if tables else schema.to_frame()
-
-
 def to_parquet(path: Path, out: Path, schema: pl.Schema) -> None:
     """Write the whole messages of a stream as zstd Parquet, in memory that does not grow with it.
 

@@ -113,12 +113,6 @@ def answering(*questions: Callable[..., Any]) -> Any:
         _questions[:] = before
 
 
-def left_behind() -> list[int]:
-    """Return the children that could not be ended so far."""
-    _reap()
-    return list(_left)
-
-
 def _fork() -> int:
     sys.stdout.flush()
     sys.stderr.flush()

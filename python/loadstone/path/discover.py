@@ -45,17 +45,6 @@ def discover(target: str, *, sys: Path = SYS, proc: Path = PROC) -> DataPath:
     return walk.build.path(target)
 
 
-def discover_device(name: str, *, sys: Path = SYS, proc: Path = PROC) -> DataPath:
-    """Return the layers under a block device by its kernel name."""
-    walk = _Walk(Builder(sys, proc))
-    device = BlockDevice.of_name(name, sys)
-    if device is None:
-        walk.build.gap(f"{name}: there is no such block device")
-    else:
-        walk.device(device)
-    return walk.build.path(f"/dev/{name}")
-
-
 class _Walk:
     def __init__(self, build: Builder) -> None:
         self.build = build

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.latency import Latency
 
-VERSIONS: Final = (2, 3, 4, 5)
 _PERCENTILE_FIELDS: Final = 20
 
 
