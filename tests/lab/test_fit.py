@@ -10,14 +10,21 @@ from lab.probes.draw import FAMILIES, KINDS
 
 from loadstone.audit import belief
 from loadstone.explanations.weigh import measuring, scaled, weigh
-from loadstone.explanations.weights import FITTED, Weights
+from loadstone.explanations.weights import FITTED, Logistic, Weights
+
+
+def same(one: Logistic, other: Logistic) -> bool:
+    """Whether two regressions are one: a sum's last bits, and where a search ends, depend on the host."""
+    return one.intercept == pytest.approx(other.intercept, abs=0.002) and one.slopes == pytest.approx(
+        other.slopes, abs=0.002
+    )
 
 
 def test_the_weights_are_of_the_situations_that_are_kept() -> None:
     every, hashed = lines.kept()
     assert FITTED.source.lines_blake3 == hashed
     assert FITTED.source.situations == len(every)
-    assert model.fit_untried(every) == FITTED.untried
+    assert same(model.fit_untried(every), FITTED.untried)
     assert len(KINDS) >= 40
     assert len(FAMILIES) >= 5
 
@@ -46,7 +53,9 @@ def test_the_fit_gives_the_weights_that_are_kept(whole: model.FitSample, start: 
 @pytest.mark.nightly
 def test_the_regressions_are_those_that_are_kept(whole: model.FitSample) -> None:
     believed = model.believed_lines(whole, FITTED.weights)
-    assert model.fit_probed(believed) == (FITTED.probed, FITTED.limited)
+    probed, limited = model.fit_probed(believed)
+    assert same(probed, FITTED.probed)
+    assert limited == FITTED.limited
     assert model.fit_strange(whole) == FITTED.strange
 
 
