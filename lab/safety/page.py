@@ -44,7 +44,9 @@ Written by `make safety`, which also tries every line of the tables.
 - A tree in which a file has a second name, a symbolic link stands for a file or directory, or something is
   mounted.
 
-The first two hold during a run, too: such a file is not opened to write.
+The first two hold during a run, too. Such a file of a tree is not opened to write. A file or device that
+comes into use ends the run. The kernel tells of every open while the load goes on, and a use counts that is
+seen twice, half a second apart. What was written there in those one to three seconds may be lost.
 
 **Written without a question**: what is new or empty; what is all zeros or holes; a file or tree with a
 valid mark of Loadstone's. Nothing else: random bytes look like a backup, a key or a video.

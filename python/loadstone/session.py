@@ -40,6 +40,7 @@ from loadstone.monitor import target_files
 from loadstone.monitor.sampler import Sampler, Under
 from loadstone.path.child import NoAnswerError, answering, ask_parent, run_in_child
 from loadstone.plan.safety import guard, obstacles
+from loadstone.plan.safety.newcomers import Newcomers
 from loadstone.plan.safety.run_targets import RunTargets, hold
 from loadstone.watch.watching import Watching
 
@@ -248,7 +249,7 @@ class _Sealing:
 
     def __init__(self, held: RunTargets, consent: guard.Consent, means: Means) -> None:
         self.held = held
-        self._consent = consent
+        self.consent = consent
         self._means = means
 
     def seal(
@@ -265,7 +266,7 @@ class _Sealing:
                 silent_s=END_SILENT_S,
                 give_up=give_up,
             )
-            self._consent.left.take(left)
+            self.consent.left.take(left)
 
 
 def _looked_around(
@@ -351,6 +352,7 @@ class _Run:
         self._interrupts: Interrupts | None = None
         self._pauses: Pauses | None = None
         self._left = False
+        self._newcomers: Newcomers | None = None
         self._note_due_s = -math.inf
         self._host_error: OSError | MemoryError | None = None
         """Why the monitors' rows cannot be written."""
@@ -424,9 +426,28 @@ class _Run:
                 if self._steer is not None:
                     self._steer(event, _Told(engine, self._state, self._do))
             if not self._left:
+                self._look_for_newcomers(engine.pid)
                 self._do(self._state.passed(now(), engine.state()))
             if self._left:
                 return
+
+    def _look_for_newcomers(self, engine: int) -> None:
+        """End the run when a target that it writes has come into use."""
+        newcomers, now_s = self._newcomers, self._means.monotonic()
+        if newcomers is None or self._state.is_over or not newcomers.is_due(now_s):
+            return
+        uses: frozenset[tuple[str, str]] = frozenset()
+        with contextlib.suppress(LoadstoneError):
+            uses = self._means.look(
+                lambda: newcomers.look(engine),
+                doing=_looking(self._plan),
+                silent_s=END_SILENT_S,
+                give_up=self._is_insisted_on,
+            )
+        if (confirmed := newcomers.judge(uses, now_s)) is not None:
+            path, use = confirmed
+            error = make_error(RunError, "refusals.in_use.began", path=path, use=use)
+            self._do(self._state.failed(error, now_s))
 
     def _note_growth(self, now_s: float) -> None:
         if self.writes and now_s >= self._note_due_s:
@@ -511,17 +532,23 @@ class _Run:
             for event in self._watching.begin(origin_ns, self._write_watched):
                 self._write(self._writer.event, event)
 
+        self._newcomers = newcomers = Newcomers(self._sealing.held, self._sealing.consent.changed_elsewhere)
+
         def look() -> list[dict[str, Any]]:
             self._sealing.held.prepared()
-            return target_files.states(self._plan, "begin")
+            states = target_files.states(self._plan, "begin")
+            newcomers.attend()
+            return states
 
         self._sealing.held.laid_out = True
-        self._look_at_targets(look)
+        self._look_at_targets(look, keep=newcomers.descriptors)
 
     def _end_monitors(self) -> None:
         if self._sampler is None:
             return
         cost = self._sampler.stop()
+        if self._newcomers is not None:
+            self._newcomers.close()
         for event in self._watching.end():
             self._write(self._writer.event, event)
         if self._host_error is not None:
@@ -529,11 +556,15 @@ class _Run:
         self._write(self._writer.event, {"type": "monitor_cost", **cost})
         self._look_at_targets(lambda: target_files.states(self._plan, "end"))
 
-    def _look_at_targets(self, look: Callable[[], list[dict[str, Any]]]) -> None:
+    def _look_at_targets(self, look: Callable[[], list[dict[str, Any]]], keep: Sequence[int] = ()) -> None:
         """Look while the engine runs or after it: what does not answer is told and left."""
         try:
             events = self._means.look(
-                look, doing=_looking(self._plan), silent_s=END_SILENT_S, give_up=self._is_insisted_on
+                look,
+                doing=_looking(self._plan),
+                silent_s=END_SILENT_S,
+                give_up=self._is_insisted_on,
+                keep=keep,
             )
         except NoAnswerError as error:
             events = [{"type": "note", "text": str(error)}]

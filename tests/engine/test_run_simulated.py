@@ -410,7 +410,9 @@ def simulate(seed: int, directory: Path) -> SimulatedRun:
         made[-1].interrupts = user[-1]
         return user[-1]
 
-    def look(work: Callable[[], Any], *, doing: str, silent_s: float = 20.0, give_up: Any = None) -> Any:
+    def look(
+        work: Callable[[], Any], *, doing: str, silent_s: float = 20.0, give_up: Any = None, keep: Any = ()
+    ) -> Any:
         if made and not answers:
             world.now_s += silent_s
             raise NoAnswerError(f"{doing}: no answer")

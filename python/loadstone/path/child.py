@@ -24,7 +24,7 @@ from loadstone.errors import RunError
 from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 T = TypeVar("T")
 
@@ -51,6 +51,7 @@ def run_in_child(
     doing: str,
     silent_s: float | None = None,
     give_up: Callable[[], bool] = lambda: False,
+    keep: Iterable[int] = (),
 ) -> T:
     """Do `work` in a child and return what it returns, or raise what it raises.
 
@@ -59,7 +60,7 @@ def run_in_child(
     It sees all that this process sees, and changes nothing in this process. Raises `NoAnswerError`
     once it did nothing for `silent_s`, and as soon as `give_up` says so; the child is then killed
     and not waited for. `doing` begins the message: "looking at /dev/sdb". Nothing of the terminal
-    is open in the child; `ask_parent` asks through this process.
+    is open in the child; `ask_parent` asks through this process. Of descriptors only `keep` stay open.
     """
     if _to_parent is not None:
         return work()
@@ -75,7 +76,7 @@ def run_in_child(
         child_end.close()
         raise make_error(RunError, "path.child.not_started", doing=doing, reason=error.strerror) from error
     if pid == 0:
-        _serve(work, child_end, doing)
+        _serve(work, child_end, doing, keep)
     child_end.close()
     child = _Child(pid, parent_end)
     try:
@@ -123,13 +124,13 @@ def _fork() -> int:
         return os.fork()
 
 
-def _serve(work: Callable[[], object], parent: Connection, doing: str) -> None:
+def _serve(work: Callable[[], object], parent: Connection, doing: str, keep: Iterable[int]) -> None:
     """Do the work and leave, whatever happens: nothing of the parent's may be run here."""
     global _to_parent  # noqa: PLW0603 # one per process, set where the process begins
     code = 1
     try:
         try:
-            _let_go(parent.fileno())
+            _let_go({parent.fileno(), *keep})
             _to_parent = parent
             answer: tuple[str, Any] = ("done", work())
         except OSError as error:
@@ -149,7 +150,7 @@ def _refused(doing: str, error: OSError) -> RunError:
     return make_error(RunError, "path.child.refused", doing=doing, reason=reason)
 
 
-def _let_go(keep: int) -> None:
+def _let_go(keep: set[int]) -> None:
     """Hold nothing that somebody waits for: neither the terminal nor an engine's pipes."""
     os.setsid()
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -160,7 +161,7 @@ def _let_go(keep: int) -> None:
         os.dup2(nothing, number)
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 # a Path per descriptor has no use
         number = int(name)
-        if number > 2 and number != keep:
+        if number > 2 and number not in keep:
             with contextlib.suppress(OSError):
                 os.close(number)
 

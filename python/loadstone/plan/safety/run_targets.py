@@ -43,6 +43,7 @@ class RunTargets:
     """With the identity of every target."""
     own: frozenset[int]
     """Targets that hold nothing but what is Loadstone's, and will after the run."""
+    written: frozenset[int]
     left: guard.Left
     """What was left behind before, and by this run when it is sealed."""
     cleared: frozenset[int] = frozenset()
@@ -147,7 +148,7 @@ def hold(plan: Plan, consent: guard.Consent, *, content: bool = True) -> RunTarg
     cleared = frozenset(tree.target for tree in plan.trees if tree.clear)
     looked_at = [tree.model_copy(update={"vouched_ns": vouched.get(tree.target)}) for tree in plan.trees]
     plan = plan.model_copy(update={"targets": tuple(targets), "trees": tuple(looked_at)})
-    return RunTargets(plan, own, consent.left, cleared, vouched)
+    return RunTargets(plan, own, checked.written, consent.left, cleared, vouched)
 
 
 def sealed_ns(path: str, known: Container[tuple[int, int]] = ()) -> int | None:

@@ -1,0 +1,83 @@
+"""Somebody begins to use a target while a run writes it: the run ends, and says who came."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from subprocess import PIPE, Popen
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import devices
+
+from .program import finish, job, run, start, ticks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LONG_S = 40
+"""Far above what it takes until a use is seen."""
+WRITES = (
+    "[w]\nrw=randwrite\nbs=4k\nsize=4m\ntime_based\nruntime={}\nfilename={}\nrate_iops=200\nioengine={}\n"
+)
+OPENS = "import sys; file = open(sys.argv[1], sys.argv[2]); print(flush=True); sys.stdin.read()"
+
+
+def writing(directory: Path, target: object, seconds: int = LONG_S, engine: str = "io_uring") -> Popen[str]:
+    """A run that writes a target, whose load has begun."""
+    file = job(directory / "w.fio", WRITES.format(seconds, target, engine))
+    process = start("run", file, "--out", "b", cwd=directory)
+    ticks(directory / "b")
+    return process
+
+
+@pytest.mark.parametrize("engine", ["io_uring", "psync", "mmap"])
+def test_a_program_that_opens_a_target_for_writing_ends_the_run(tmp_path: Path, engine: str) -> None:
+    load = writing(tmp_path, tmp_path / "data", engine=engine)
+    with Popen([sys.executable, "-c", OPENS, tmp_path / "data", "r+b"], stdin=PIPE) as other:
+        done = finish(load)
+        assert other.stdin is not None
+        other.stdin.close()
+    assert done.code == 1, done
+    assert f"{tmp_path}/data came into use while the run wrote it: process {other.pid}" in done.err
+    assert json.loads((tmp_path / "b" / "manifest.json").read_text())["status"] == "failed"
+    again = run("run", tmp_path / "w.fio", "--runtime", "1s", "--out", "again", cwd=tmp_path)
+    assert again.code == 2, again
+    assert "not known to be Loadstone's alone" in again.err
+
+
+@pytest.mark.root
+def test_a_loop_device_over_a_target_ends_the_run(tmp_path: Path) -> None:
+    load = writing(tmp_path, tmp_path / "data")
+    with devices.attached(tmp_path / "data") as device:
+        done = finish(load)
+    assert done.code == 1, done
+    assert f"it backs {device.removeprefix('/dev/')}" in done.err
+
+
+@pytest.mark.root
+def test_a_device_that_a_program_begins_to_write_ends_the_run(tmp_path: Path) -> None:
+    with devices.attached(devices.empty(tmp_path / "image", 8 << 20)) as device:
+        load = writing(tmp_path, device)
+        with Popen([sys.executable, "-c", OPENS, device, "r+b"], stdin=PIPE) as other:
+            done = finish(load)
+            assert other.stdin is not None
+            other.stdin.close()
+    assert done.code == 1, done
+    assert f"{device} came into use" in done.err
+
+
+def test_who_only_reads_or_is_gone_again_ends_nothing(tmp_path: Path) -> None:
+    load = writing(tmp_path, tmp_path / "data", seconds=6)
+    with Popen([sys.executable, "-c", OPENS, tmp_path / "data", "rb"], stdin=PIPE) as reader:
+        while load.poll() is None:
+            (tmp_path / "data").open("r+b").close()
+            (tmp_path / "data").read_bytes()
+            time.sleep(0.3)
+        done = finish(load)
+        assert reader.stdin is not None
+        reader.stdin.close()
+    assert done.code == 0, done
+    assert "came into use" not in done.err
