@@ -12,9 +12,10 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from loadstone.plan.model import TargetKind
-from loadstone.plan.safety import in_use, open_files
+from loadstone.plan.safety import in_use
 from loadstone.plan.safety.held import held_as_checked
 from loadstone.plan.safety.in_use import Snapshot
+from loadstone.plan.safety.use import UseKind
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -32,8 +33,8 @@ _IN_OPEN: Final = 0x20
 _EVENTS_BYTES: Final = 1 << 16
 _libc = ctypes.CDLL(None, use_errno=True)
 
-Use = tuple[str, str]
-"""The path of a target, and how it is used."""
+TargetUse = tuple[str, str]
+"""The path of a target, and the sentence that says how it is used."""
 
 
 class Newcomers:
@@ -50,7 +51,7 @@ class Newcomers:
         self._came = False
         self._wait_s = AGAIN_S
         self._not_before_s = 0.0
-        self._before: frozenset[Use] = frozenset()
+        self._before: frozenset[TargetUse] = frozenset()
 
     @property
     def descriptors(self) -> tuple[int, ...]:
@@ -75,21 +76,20 @@ class Newcomers:
             pass  # No more of them.
         return self._came and now_s >= self._not_before_s
 
-    def look(self, engine: int) -> frozenset[Use]:
+    def look(self, engine: int) -> frozenset[TargetUse]:
         """Return how others than the engine use the targets."""
-        host, uses = Snapshot(), set[Use]()
-        engine_name = open_files.name_of(open_files.PROC / str(engine))
+        host, uses = Snapshot(), set[TargetUse]()
         for target in self._targets:
             with held_as_checked(target) as path:
                 if path is None:
                     continue
                 for use in (use for key in in_use.keys(path, host) for use in host.file_uses.get(key, [])):
-                    others = target.path in self._shared and use.endswith(open_files.OPEN)
-                    if not (others or use.startswith(engine_name)):
-                        uses.add((target.path, use))
+                    others = target.path in self._shared and use.kind is UseKind.OPEN
+                    if not (others or use.process == engine):
+                        uses.add((target.path, use.text))
         return frozenset(uses)
 
-    def judge(self, uses: frozenset[Use], now_s: float) -> Use | None:
+    def judge(self, uses: frozenset[TargetUse], now_s: float) -> TargetUse | None:
         """Return a use that was there at the last look, too."""
         confirmed = uses & self._before
         self._before, self._came = uses, bool(uses)
