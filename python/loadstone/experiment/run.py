@@ -119,30 +119,20 @@ def run_experiment(
     session = _Session(prepared, out_dir, consent, means, stopped)
     session.machine.agreed = agreed
     session.claim()
+    outcome = None
     try:
         not_taken = session.rehearse() if stopped is None else ()
-        outcome = (
-            None
-            if not_taken
-            else run_study(
+        if not not_taken:
+            outcome = run_study(
                 session.controller,
                 request=_study_request(prepared, request, watch),
                 out_dir=out_dir,
-                hooks=Hooks(
-                    means.resolve or prepared.resolve,
-                    progress=means.progress,
-                    around=session.around,
-                    checked=lambda: means.checked(prepared),
-                    result=means.result,
-                    closing=session.closing,
-                    maker=means.maker,
-                ),
+                hooks=session.hooks(),
                 consent=consent,
                 after_failure="go_on",
                 calibration=calibration,
                 earlier=None if stopped is None else stopped.earlier,
             )
-        )
     finally:
         # What could not be written was told when the study ended.
         with contextlib.suppress(BundleError):
@@ -375,6 +365,19 @@ class _Session:
             obstacle=self._obstacle,
             alike=self._alike,
             planned=self._planned,
+        )
+
+    def hooks(self) -> Hooks:
+        """Return what a study of its runs calls."""
+        means, prepared = self._means, self._prepared
+        return Hooks(
+            means.resolve or prepared.resolve,
+            progress=means.progress,
+            around=self.around,
+            checked=lambda: means.checked(prepared),
+            result=means.result,
+            closing=self.closing,
+            maker=means.maker,
         )
 
     @contextlib.contextmanager

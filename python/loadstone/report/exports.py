@@ -27,6 +27,7 @@ from loadstone.report.run.terminal import cells
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from loadstone.analysis.latency import Latency
     from loadstone.analysis.totals import Total
     from loadstone.bundle.read import Bundle
 
@@ -178,20 +179,18 @@ def prometheus(bundle: Bundle) -> str:
                 if stats.iops.error is not None:
                     gauges["iops_standard_error"].labels(*where).set(stats.iops.error)
             for kind in LATENCIES:
-                lat = stats.latencies.get(kind)
-                if lat is None:
-                    continue
-                statistics: dict[str, float | None] = {
-                    "mean": lat.mean_ns,
-                    "min": lat.min_ns,
-                    "max": lat.max_ns,
-                }
-                statistics |= {f"{p / 100:g}": lat.percentile(p) for p in (50.0, 90.0, 99.0, 99.9, 99.99)}
-                for statistic, value_ns in statistics.items():
-                    if value_ns is not None:
-                        latency.labels(*where, kind, statistic).set(value_ns / 1e9)
+                if (lat := stats.latencies.get(kind)) is not None:
+                    for statistic, value_ns in _statistics_ns(lat).items():
+                        if value_ns is not None:
+                            latency.labels(*where, kind, statistic).set(value_ns / 1e9)
     _run_gauges(summary, registry)
     return generate_latest(registry).decode()
+
+
+def _statistics_ns(lat: Latency) -> dict[str, float | None]:
+    """Return a latency's figures by the value of the label `statistic`."""
+    quantiles = {f"{p / 100:g}": lat.percentile(p) for p in (50.0, 90.0, 99.0, 99.9, 99.99)}
+    return {"mean": lat.mean_ns, "min": lat.min_ns, "max": lat.max_ns, **quantiles}
 
 
 def _run_gauges(summary: Summary, registry: CollectorRegistry) -> None:

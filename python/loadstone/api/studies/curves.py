@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from loadstone.analysis.study.slo import Slo
     from loadstone.api.jobs.data_sheet import DataSheet
     from loadstone.api.jobs.job_changes import Caller, Job, JobChanges
-    from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution
     from loadstone.study.controller import Next
     from loadstone.workload.model import Workload
@@ -51,12 +50,9 @@ def prepare_curve(
     asked_for = workload(job, changes)
     controller = _controller(asked_for, options)
 
-    def check(plan: Plan, wanted: Next) -> None:
-        check_one_stage(plan, wanted.workload)
-
     def resolve(wanted: Next) -> Resolution:
         resolved = resolution_at(wanted.workload, changes, wanted.rate)
-        check(resolved.plan, wanted)
+        check_one_stage(resolved.plan, wanted.workload)
         return resolved
 
     decided = {
@@ -82,7 +78,7 @@ def prepare_curve(
         first=first,
         after_failure="go_on",
         changes_of=lambda _: changes,
-        check=check,
+        check=lambda plan, wanted: check_one_stage(plan, wanted.workload),
     )
 
 

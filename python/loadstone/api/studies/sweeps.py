@@ -52,8 +52,7 @@ def prepare_sweep(
     gain_share = _gain(gain, {name for name, _ in axes}, caller)
     changes.refuse(("interval", "warmup"), "a sweep")
     asked_for = workload(job, changes)
-    parts = stages(asked_for)
-    passes = times(repeat, caller)
+    parts, passes = stages(asked_for), times(repeat, caller)
     controller = SweepController(parts, axes, repeat=passes or 1, rate=total_rate(changes))
 
     def check(plan: Plan, wanted: Next) -> None:

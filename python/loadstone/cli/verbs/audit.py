@@ -62,16 +62,8 @@ def audit(
         raise make_error(InputError, "cli.option.exclude_markdown", where=Where(COMMAND_LINE))
     if limit is not None and limit < 1:
         raise make_error(InputError, "cli.audit.limit", where=Where(COMMAND_LINE))
-    try:
-        with _shown() as tell:
-            audited = loadstone.audit_results(
-                *results, spec=spec, limit=limit, unverified=unverified, tell=tell
-            )
-    except (InputError, BundleError) as error:
-        of_the_sheet = spec is not None and error.where is not None and error.where.file == str(spec)
-        if require_valid and not of_the_sheet:
-            error.exit_code = exitcodes.NOT_VALID  # As a gate: what cannot be read is not known to be valid.
-        raise
+    with _as_gate(spec, wanted=require_valid), _shown() as tell:
+        audited = loadstone.audit_results(*results, spec=spec, limit=limit, unverified=unverified, tell=tell)
     if json:
         sys.stdout.write(encoder.dumps(audited.document(), indent=2, ensure_ascii=False) + "\n")
     elif markdown:
@@ -81,6 +73,18 @@ def audit(
     if audited.has_broken:
         return exitcodes.NOT_VALID if require_valid else exitcodes.USAGE
     return validity(exitcodes.DONE, audited.verdict) if require_valid else exitcodes.DONE
+
+
+@contextmanager
+def _as_gate(spec: Path | None, *, wanted: bool) -> Iterator[None]:
+    """Let what cannot be read end as a gate does: it is not known to be valid. A data sheet is no result."""
+    try:
+        yield
+    except (InputError, BundleError) as error:
+        of_the_sheet = spec is not None and error.where is not None and error.where.file == str(spec)
+        if wanted and not of_the_sheet:
+            error.exit_code = exitcodes.NOT_VALID
+        raise
 
 
 @contextmanager

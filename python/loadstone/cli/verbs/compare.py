@@ -9,7 +9,7 @@ import json as encoder
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from cyclopts import Parameter
 
@@ -20,6 +20,8 @@ from loadstone.errors import BundleError, InputError, Where
 from loadstone.messages import make_error
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loadstone.api.comparing import Comparison
 
 
@@ -60,29 +62,13 @@ def compare(
     alpha
         How often chance may tell equal results apart, in either direction together [default: 5%].
     """
-    allowed = _share(tolerance, "--tolerance", "2%", 0.0, gate=gate)
-    looked_for = None if detect is None else _share(detect, "--detect", "5%", 0.0)
-    level = _share(alpha, "--alpha", "5%", 0.05)
-    if looked_for is not None and looked_for <= allowed:
-        raise make_error(InputError, "cli.compare.detect", where=Where(COMMAND_LINE, option="--detect"))
+    sizes, level = _gate_sizes(detect, tolerance, gate=gate), _share(alpha, "--alpha", "5%", 0.05)
     if markdown and json:
         raise make_error(InputError, "cli.option.exclude_markdown", where=Where(COMMAND_LINE))
     files = [*(output or []), *([html] if html is not None else [])]
-    from loadstone.api import comparing
-
-    for path in files:
-        comparing.check_report(path, any_ending=path is html)
-    comparing.check_sides(results)
-    try:
-        compared = comparing.compare(*results, unverified=unverified, alpha=level)
-    except (InputError, BundleError) as error:
-        if gate:
-            error.exit_code = exitcodes.NOT_VALID  # A side has no data: it could not have seen anything.
-        raise
-    size = looked_for if looked_for is not None else max(comparing.DETECT, 2 * allowed)
+    compared = _compared(results, files, html, alpha=level, gate=gate, unverified=unverified)
     if json:
-        document = compared.document(detect=size, tolerance=allowed, gated=gate)
-        sys.stdout.write(encoder.dumps(document, indent=2) + "\n")
+        sys.stdout.write(encoder.dumps(compared.document(**sizes, gated=gate), indent=2) + "\n")
     elif markdown:
         sys.stdout.write(compared.markdown())
     else:
@@ -90,16 +76,57 @@ def compare(
     sys.stdout.flush()
     for path in files:
         console.say(f"comparison: {compared.report(path)}")
-    if gate:
-        return _gate(compared, size, allowed)
-    return exitcodes.USAGE if compared.has_broken else exitcodes.DONE
+    return _exit_code(compared, sizes, gate=gate)
 
 
-def _gate(compared: Comparison, detect: float, tolerance: float) -> int:
-    """Say what the gate decides; return the exit code of that."""
-    for line in compared.gate_sentences(detect=detect, tolerance=tolerance):
+class _GateSizes(TypedDict):
+    """Shares of a figure."""
+
+    detect: float
+    tolerance: float
+
+
+def _gate_sizes(detect: str | None, tolerance: str | None, *, gate: bool) -> _GateSizes:
+    """Read what a gate must be able to see, and what it lets pass."""
+    from loadstone.api import comparing
+
+    allowed = _share(tolerance, "--tolerance", "2%", 0.0, gate=gate)
+    size = _share(detect, "--detect", "5%", max(comparing.DETECT, 2 * allowed))
+    if size <= allowed:
+        raise make_error(InputError, "cli.compare.detect", where=Where(COMMAND_LINE, option="--detect"))
+    return _GateSizes(detect=size, tolerance=allowed)
+
+
+def _compared(
+    results: Sequence[Path],
+    files: Sequence[Path],
+    html: Path | None,
+    *,
+    alpha: float,
+    gate: bool,
+    unverified: bool,
+) -> Comparison:
+    """Compare, once it is known that the files can be written."""
+    from loadstone.api import comparing
+
+    for path in files:
+        comparing.check_report(path, any_ending=path is html)
+    comparing.check_sides(results)
+    try:
+        return comparing.compare(*results, unverified=unverified, alpha=alpha)
+    except (InputError, BundleError) as error:
+        if gate:
+            error.exit_code = exitcodes.NOT_VALID  # A side has no data: it could not have seen anything.
+        raise
+
+
+def _exit_code(compared: Comparison, sizes: _GateSizes, *, gate: bool) -> int:
+    """Say what a gate decides; return the exit code of that."""
+    if not gate:
+        return exitcodes.USAGE if compared.has_broken else exitcodes.DONE
+    for line in compared.gate_sentences(**sizes):
         console.say(line)
-    outcome = compared.decide(detect=detect, tolerance=tolerance).outcome
+    outcome = compared.decide(**sizes).outcome
     return {"passed": exitcodes.DONE, "regression": exitcodes.REGRESSION}.get(outcome, exitcodes.NOT_VALID)
 
 

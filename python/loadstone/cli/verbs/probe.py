@@ -57,14 +57,8 @@ def probe(
     from loadstone.cli.running.one_run import AskedRun, once
 
     asked_for = probe_workload([target, *more], rw=rw, bs=bs, iodepth=iodepth, runtime=runtime, size=size)
-    options: dict[str, Any] = {
-        "target": [target, *more],
-        "rw": rw,
-        "bs": bs,
-        "iodepth": iodepth,
-        "runtime": runtime,
-    }
     load = LoadOptions()
-    options |= {**asdict(load), **options, "size": size, "budget": budget}
+    options: dict[str, Any] = asdict(load) | {"target": [target, *more], "rw": rw, "bs": bs}
+    options |= {"iodepth": iodepth, "runtime": runtime, "size": size, "budget": budget}
     run_request = AskedRun(asked_for, load.changes(), options, DataSheet(), budget, dry_run)
     return once(run_request, run_options)

@@ -54,20 +54,16 @@ def rerun(
     figures = None
     if probe is not None:
         figures = probing.figures(probing.read_budget(probe), agreed, progress=run_options.progress)
-    result = rerun_bundle(
-        old.bundle,
-        run_options.on_hosts(),
-        HowRun(
-            run_options.directory("rerun"),
-            agreed,
-            calibration=run_options.calibration,
-            progress=run_summary.live(wanted=run_options.progress),
-            check=False,
-            say=console.say,
-        ),
-        run_options.watched(),
-        figures,
+    settings = HowRun(
+        run_options.directory("rerun"),
+        agreed,
+        calibration=run_options.calibration,
+        progress=run_summary.live(wanted=run_options.progress),
+        check=False,
+        say=console.say,
     )
+    watched = run_options.watched()
+    result = rerun_bundle(old.bundle, run_options.on_hosts(), settings, watched, figures)
     return run_summary.tell(result, run_options, require_valid=run_options.require_valid)
 
 

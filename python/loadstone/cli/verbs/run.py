@@ -5,15 +5,20 @@ Knows the order: read, resolve, run, report. Each is done elsewhere.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from loadstone.cli.display import console
 from loadstone.cli.options.arguments import COMMAND_LINE, SHELL, Flag, Job, LoadOptions, Sheet, job_of
 from loadstone.cli.options.run_options import RunOptions
 from loadstone.errors import InputError, Where
 from loadstone.messages import make_error
+
+if TYPE_CHECKING:
+    from loadstone.api.jobs.data_sheet import DataSheet
+    from loadstone.api.jobs.job_changes import JobChanges, JobText
+    from loadstone.api.jobs.run_list import RunList
 
 
 def run(
@@ -53,49 +58,81 @@ def run(
         Print which probes would run, how long they take and what they write; with --probe.
     """
     from loadstone.api.jobs import data_sheet, run_list
-    from loadstone.api.one_run import request_of
-    from loadstone.api.planning import asked_for
-    from loadstone.api.studies.lists import prepare_list
-    from loadstone.api.studies.repeats import prepare_repeats
-    from loadstone.cli.running import probing, study
-    from loadstone.cli.running.one_run import AskedRun, once
 
-    on_hosts = run_options.on_hosts() is not None
-    seconds = None if probe is None else probing.read_budget(probe)
     if dry_run and probe is None:
         raise make_error(InputError, "cli.run.dry_run", where=Where(COMMAND_LINE, option="--dry-run"))
     options = {"job": job, **({"more": list(more)} if more else {}), **asdict(load)}
-    changes, named, sheet = load.changes(), job_of(job), data_sheet.read(spec)
-    if (runs := run_list.read(named, changes, [job_of(one) for one in more], shuffle)) is not None:
+    sheet = data_sheet.read(spec)
+    job_run = _JobRun(job_of(job), load.changes(), options, sheet, run_options, probe, dry_run)
+    runs = run_list.read(job_run.job, job_run.changes, [job_of(one) for one in more], shuffle)
+    if runs is not None:
         SHELL.refuse("several runs", until=until)
-        if on_hosts:
-            SHELL.refuse("several runs on hosts", probe=probe)
-        output = None if vdbench_output is None else str(vdbench_output)
-        options |= {"repeat": repeat, "shuffle": shuffle, "vdbench_output": output, "probe": probe}
-        listed = prepare_list(
-            runs,
-            changes,
-            repeat=repeat,
-            vdbench_output=vdbench_output,
-            sheet=sheet,
-            request=request_of(str(runs.language), options),
-            say=console.say,
-        )
-        if dry_run and seconds is not None:
-            return probing.dry_runs(listed, seconds, as_json=run_options.json)
-        return study.execute(listed, run_options, seconds)
+        return job_run.run_all(runs, vdbench_output, repeat=repeat, shuffle=shuffle)
     SHELL.refuse("what is no parameter file of vdbench", vdbench_output=vdbench_output)
-    if repeat is not None or until is not None:
-        SHELL.refuse("several runs", probe=probe)
+    if repeat is None and until is None:
+        return job_run.run_once()
+    SHELL.refuse("several runs", probe=probe)
+    return job_run.run_repeats(repeat, until)
+
+
+@dataclass(frozen=True, slots=True)
+class _JobRun:
+    """A job and what the command line says about it."""
+
+    job: str | JobText
+    changes: JobChanges
+    options: dict[str, Any]
+    """As `request.json` keeps them."""
+    sheet: DataSheet
+    run_options: RunOptions
+    probe: str | None
+    dry_run: bool
+
+    def run_once(self) -> int:
+        from loadstone.api.planning import asked_for
+        from loadstone.cli.running.one_run import AskedRun, once
+
+        workload = asked_for(self.job, self.changes)
+        request = AskedRun(workload, self.changes, self.options, self.sheet, self.probe, self.dry_run)
+        return once(request, self.run_options)
+
+    def run_repeats(self, repeat: int | None, until: str | None) -> int:
+        from loadstone.api.one_run import request_of
+        from loadstone.api.studies.repeats import prepare_repeats
+        from loadstone.cli.running import study
+
         repeated = prepare_repeats(
-            named,
-            changes,
+            self.job,
+            self.changes,
             repeat=repeat,
             until=until,
-            sheet=sheet,
-            request=request_of("run", {**options, "repeat": repeat, "until": until}),
-            here=run_options.hosts is None,
+            sheet=self.sheet,
+            request=request_of("run", {**self.options, "repeat": repeat, "until": until}),
+            here=self.run_options.hosts is None,
         )
-        return study.execute(repeated, run_options)
-    run_request = AskedRun(asked_for(named, changes), changes, options, sheet, probe, dry_run)
-    return once(run_request, run_options)
+        return study.execute(repeated, self.run_options)
+
+    def run_all(
+        self, runs: RunList, vdbench_output: Path | None, *, repeat: int | None, shuffle: int | None
+    ) -> int:
+        from loadstone.api.one_run import request_of
+        from loadstone.api.studies.lists import prepare_list
+        from loadstone.cli.running import probing, study
+
+        seconds = None if self.probe is None else probing.read_budget(self.probe)
+        if self.run_options.on_hosts() is not None:
+            SHELL.refuse("several runs on hosts", probe=self.probe)
+        output = None if vdbench_output is None else str(vdbench_output)
+        options = {**self.options, "repeat": repeat, "shuffle": shuffle, "vdbench_output": output}
+        listed = prepare_list(
+            runs,
+            self.changes,
+            repeat=repeat,
+            vdbench_output=vdbench_output,
+            sheet=self.sheet,
+            request=request_of(str(runs.language), {**options, "probe": self.probe}),
+            say=console.say,
+        )
+        if self.dry_run and seconds is not None:
+            return probing.dry_runs(listed, seconds, as_json=self.run_options.json)
+        return study.execute(listed, self.run_options, seconds)
