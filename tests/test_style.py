@@ -17,6 +17,7 @@ PAGES = (
     "../CHANGELOG.md",
     "../contract/README.md",
     *sorted(page.name for page in DOCS.glob("*.md")),
+    *sorted(f"../{page.relative_to(ROOT)}" for page in (ROOT / "examples").rglob("*.md")),
 )
 MOST_WORDS = 25
 CODE = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)")
@@ -25,7 +26,7 @@ CODE = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)")
 def sentences(text: str) -> list[str]:
     """The sentences of a page's prose, list items and table cells; quoted code is one word, a block none."""
     prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
-    prose = re.sub(r"^    .*$", "", prose, flags=re.MULTILINE)
+    prose = re.sub(r"(?<=\n\n)(?:(?: {4,}.*)?\n)+", "\n", prose)
     prose = CODE.sub("`code`", prose)
     lines = [""]
     for line in prose.splitlines():

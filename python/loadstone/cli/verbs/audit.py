@@ -42,8 +42,8 @@ def audit(
     Parameters
     ----------
     results
-        Bundles, studies, results of fio (JSON, terse or text), output directories of vdbench, result
-        files of Iometer (CSV) and DISKSPD (XML), published figures (TOML), or directories of those.
+        Bundles, studies, published figures (TOML), or directories of those. Results of other tools: fio's
+        JSON, terse and text, vdbench's output directories, Iometer's CSV and DISKSPD's XML.
     json
         Print one JSON document instead of text.
     markdown

@@ -53,8 +53,8 @@ def compare(
     json
         Print one JSON document instead of a table.
     gate
-        End with exit code 97 when something became worse, 98 when a side is not valid or has no data, when
-        the sides have no load in common, or when a regression of the size of --detect could have been missed.
+        End with exit code 97 when something became worse. 98: a side is not valid or has no data, the sides
+        have no load in common, or a regression like --detect could be missed.
     detect
         The regression that the gate must be able to see, as 5% [default: 5%].
     tolerance

@@ -32,13 +32,13 @@ def report(
     Parameters
     ----------
     bundle
-        Directory of a run, a study or an experiment, also of one that was killed; another tool's result
-        (what `loadstone audit` reads); or a directory of any of these.
+        Directory of a run, a study or an experiment, also of one that was killed. Or another tool's result
+        (what `loadstone audit` reads), or a directory of any of these.
     others
         More studies whose latency curves are laid over those of the first.
     output
         File to write (repeat for several): .html, .md or .pdf, of runs and studies also .svg or .png with
-        all charts [default: report.html in a bundle or study; here curves.html for several studies,
+        all charts. [default: report.html in a bundle or study; here curves.html for several studies,
         NAME-report.html for others].
     """
     from loadstone.api.reporting import check_report, write_report

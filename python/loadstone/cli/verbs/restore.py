@@ -33,8 +33,8 @@ def restore(
     dry_run
         Only say what is changed.
     force
-        Put back also what somebody else has set to a third value since, and forget a fill whose file
-        system is gone and a command whose second one fails again.
+        Put back also what somebody else has set to a third value since. Forget a fill whose file
+        system is gone, and a command whose second one fails again.
     json
         Print one JSON document.
     """

@@ -48,7 +48,7 @@ def run(
         Run several job files in an order drawn from this number; without it, as they are given.
     until
         Repeat until the 95% interval of the mean rate is within a share of it, or time is up: 2%,30m
-        [default time: 30m]; with --repeat, at most so many times.
+        [default time: 30m]. With --repeat, at most so many times.
     vdbench_output
         Directory for vdbench's own files, of a parameter file, written while it runs.
     probe
