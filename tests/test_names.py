@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 ROOT: Final = Path(__file__).parents[1]
 TREES: Final = ("python", "tests", "bench", "lab")
@@ -47,10 +48,10 @@ def test_a_second_class_of_the_same_name_is_seen(tmp_path: Path) -> None:
     assert defined(tmp_path)["Line"] == ["a.py", "b.py"]
 
 
-def says_nothing(text: str) -> list[int]:
+def says_nothing(tree: ast.Module) -> list[int]:
     """Return the lines where a function first stores something under such a name that is no parameter."""
     lines = []
-    for function in (node for node in ast.walk(ast.parse(text)) if isinstance(node, FUNCTIONS)):
+    for function in (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)):
         inside = list(ast.walk(function))
         parameters = {node.arg for node in inside if isinstance(node, ast.arg)}
         stored = [node for node in inside if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
@@ -58,36 +59,38 @@ def says_nothing(text: str) -> list[int]:
     return lines
 
 
-def parameters_say_nothing(text: str) -> list[int]:
+def parameters_say_nothing(tree: ast.Module) -> list[int]:
     """Return the lines of parameters with such a name."""
-    arguments = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.arg))
+    arguments = (node for node in ast.walk(tree) if isinstance(node, ast.arg))
     return [node.lineno for node in arguments if node.arg in NO_PARAMETER]
 
 
-def sources() -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each file of product, lab and bench."""
+@functools.cache
+def vague() -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """The variables and the parameters of product, lab and bench that say nothing: files and lines."""
+    variables, parameters = {}, {}
     for file in sorted(file for tree in ("python", "lab", "bench") for file in (ROOT / tree).rglob("*.py")):
-        yield file.relative_to(ROOT).as_posix(), file.read_text()
+        name, tree = file.relative_to(ROOT).as_posix(), ast.parse(file.read_text())
+        if lines := says_nothing(tree):
+            variables[name] = lines
+        if not name.startswith(DIGESTED) and (lines := parameters_say_nothing(tree)):
+            parameters[name] = lines
+    return variables, parameters
 
 
 def test_variables_say_what_they_hold() -> None:
-    vague = {name: lines for name, text in sources() if (lines := says_nothing(text))}
-    assert vague == {}
+    assert vague()[0] == {}
 
 
 def test_parameters_say_what_they_are_given() -> None:
-    vague = {
-        name: lines
-        for name, text in sources()
-        if not name.startswith(DIGESTED) and (lines := parameters_say_nothing(text))
-    }
-    assert vague == {}
+    assert vague()[1] == {}
 
 
 def test_a_parameter_that_says_nothing_is_seen() -> None:
     text = "def f(bundle, *, told=1):\n    return sorted(bundle, key=lambda found: found[told])\n"
-    assert parameters_say_nothing(text) == [1, 2]
+    assert parameters_say_nothing(ast.parse(text)) == [1, 2]
 
 
 def test_a_variable_that_says_nothing_is_seen() -> None:
-    assert says_nothing("def f(found):\n    found = [told for told in found]\n    return found\n") == [2]
+    text = "def f(found):\n    found = [told for told in found]\n    return found\n"
+    assert says_nothing(ast.parse(text)) == [2]
