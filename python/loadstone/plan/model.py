@@ -536,7 +536,7 @@ class Payload(Part):
 
 
 class Plan(Part):
-    version: Literal[1] = 1
+    version: Literal[1]
     interval_ns: U64
     grace_ns: U64
     memory_limit_bytes: U64

@@ -211,6 +211,7 @@ def _finish(workload: Workload, build: PlanDraft) -> Resolution:
     windows = [one for job in workload.jobs for one in job.recording.windows_msec]
     windows += [stop_conditions.sample_ns(job) // MILLISECOND_NS for job in workload.jobs if job.steady.rule]
     draft = plan.Plan(
+        version=1,
         interval_ns=build.options.interval_ns or budget.interval_ns(duration, windows),
         grace_ns=build.options.grace_ns,
         memory_limit_bytes=build.host.memory_bytes,
