@@ -77,3 +77,19 @@ class Probe:
     turns: Callable[[Base], Turns | str]
     read: Callable[[Measured, Base], list[ProbeReading]]
     of_the_job: bool = False
+
+
+def comparison(
+    name: str,
+    asks: str,
+    turns: Callable[[Base], Turns | str],
+    effects: Mapping[str, tuple[str, str]],
+    *,
+    of_the_job: bool = False,
+) -> Probe:
+    """Return a probe of which each reading is the rate of one arm over that of another."""
+
+    def read(measured: Measured, _: Base) -> list[ProbeReading]:
+        return [one for reading, arms in effects.items() for one in measured.effect(reading, *arms)]
+
+    return Probe(name, asks, tuple(effects), turns, read, of_the_job)

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 from loadstone.explanations.job_facts import GRID_BYTES
 from loadstone.probe import changes
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
-from loadstone.probe.probe import Probe
+from loadstone.probe.probe import comparison
 
 if TYPE_CHECKING:
-    from loadstone.explanations.readings import ProbeReading
     from loadstone.plan.model import Stream
     from loadstone.probe.base import Base
-    from loadstone.probe.probe import Measured
 
 
 def _turns(base: Base) -> Turns | str:
@@ -35,8 +33,6 @@ def _turns(base: Base) -> Turns | str:
     return interleaved(base, ArmPlan("as_run"), ArmPlan("on_grid", on_grid))
 
 
-def _read(measured: Measured, _: Base) -> list[ProbeReading]:
-    return measured.effect("aligned.own", "on_grid", "as_run")
-
-
-PROBE = Probe("alignment", "on the grid against off it", ("aligned.own",), _turns, _read, of_the_job=True)
+PROBE = comparison(
+    "alignment", "on the grid against off it", _turns, {"aligned.own": ("on_grid", "as_run")}, of_the_job=True
+)

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Final
 from loadstone.probe import changes
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
 from loadstone.probe.base import block_sizes
-from loadstone.probe.probe import Probe
+from loadstone.probe.probe import comparison
 
 if TYPE_CHECKING:
-    from loadstone.explanations.readings import ProbeReading
     from loadstone.probe.base import Base
-    from loadstone.probe.probe import Measured
 
 LEAST_BYTES: Final = 4096
 MOST_BYTES: Final = 8 << 20
@@ -33,11 +31,9 @@ def _turns(base: Base) -> Turns | str:
     return interleaved(base, *arms)
 
 
-def _read(measured: Measured, _: Base) -> list[ProbeReading]:
-    return [
-        *measured.effect("size.half", "half", "as_run"),
-        *measured.effect("size.twice", "twice", "as_run"),
-    ]
-
-
-PROBE = Probe("block_size", "half and twice the block size", ("size.half", "size.twice"), _turns, _read)
+PROBE = comparison(
+    "block_size",
+    "half and twice the block size",
+    _turns,
+    {"size.half": ("half", "as_run"), "size.twice": ("twice", "as_run")},
+)

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 from loadstone.probe import changes
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
-from loadstone.probe.probe import Probe
+from loadstone.probe.probe import comparison
 
 if TYPE_CHECKING:
-    from loadstone.explanations.readings import ProbeReading
     from loadstone.probe.base import Base
-    from loadstone.probe.probe import Measured
 
 
 def _turns(base: Base) -> Turns | str:
@@ -25,11 +23,9 @@ def _turns(base: Base) -> Turns | str:
     return interleaved(base, ArmPlan("half", partial(changes.depth, times=0.5)), as_run, twice)
 
 
-def _read(measured: Measured, _: Base) -> list[ProbeReading]:
-    return [
-        *measured.effect("depth.half", "half", "as_run"),
-        *measured.effect("depth.twice", "twice", "as_run"),
-    ]
-
-
-PROBE = Probe("depth", "half and twice the depth", ("depth.half", "depth.twice"), _turns, _read)
+PROBE = comparison(
+    "depth",
+    "half and twice the depth",
+    _turns,
+    {"depth.half": ("half", "as_run"), "depth.twice": ("twice", "as_run")},
+)

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Final
 from loadstone.probe import changes
 from loadstone.probe.arms import ArmPlan, Turns
 from loadstone.probe.base import writes
-from loadstone.probe.probe import Probe
+from loadstone.probe.probe import comparison
 
 if TYPE_CHECKING:
-    from loadstone.explanations.readings import ProbeReading
     from loadstone.plan.model import Stream
     from loadstone.probe.base import Base
-    from loadstone.probe.probe import Measured
 
 FIRST: Final = 1.5
 """Of an arm's length, and the second has the rest of two. So a pass that is up to three times as fast stays
@@ -47,8 +45,6 @@ def _turns(base: Base) -> Turns | str:
     return Turns(order, base.arm_s)
 
 
-def _read(measured: Measured, _: Base) -> list[ProbeReading]:
-    return measured.effect("first.second", "second", "first")
-
-
-PROBE = Probe("first_pass", "first against second pass of writes", ("first.second",), _turns, _read)
+PROBE = comparison(
+    "first_pass", "first against second pass of writes", _turns, {"first.second": ("second", "first")}
+)

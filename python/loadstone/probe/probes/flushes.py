@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Final
 from loadstone.probe import changes
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
 from loadstone.probe.base import writes
-from loadstone.probe.probe import Probe
+from loadstone.probe.probe import comparison
 
 if TYPE_CHECKING:
-    from loadstone.explanations.readings import ProbeReading
     from loadstone.plan.model import Stream
     from loadstone.probe.base import Base
-    from loadstone.probe.probe import Measured
 
 OWN_SHARE: Final = 0.5
 
@@ -36,13 +34,9 @@ def _turns(base: Base) -> Turns | str:
     return interleaved(base, *arms)
 
 
-def _read(measured: Measured, _: Base) -> list[ProbeReading]:
-    return [
-        *measured.effect("flush.cost", "without", "with"),
-        *measured.effect("flush.own", "unflushed", "as_run"),
-    ]
-
-
-PROBE = Probe(
-    "flushes", "with and without a flush after each write", ("flush.cost", "flush.own"), _turns, _read
+PROBE = comparison(
+    "flushes",
+    "with and without a flush after each write",
+    _turns,
+    {"flush.cost": ("without", "with"), "flush.own": ("unflushed", "as_run")},
 )

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Final
 from loadstone.probe import changes
 from loadstone.probe.arms import ArmPlan, Turns
 from loadstone.probe.base import writes
-from loadstone.probe.probe import Probe
+from loadstone.probe.probe import comparison
 
 if TYPE_CHECKING:
-    from loadstone.explanations.readings import ProbeReading
     from loadstone.plan.model import Stream
     from loadstone.probe.base import Base
-    from loadstone.probe.probe import Measured
 
 BEGINS: Final = 0.5
 """A run in order has read the beginning of its range: the turns share what lies behind this."""
@@ -49,8 +47,6 @@ def _turns(base: Base) -> Turns | str:
     return Turns(order, base.arm_s)
 
 
-def _read(measured: Measured, _: Base) -> list[ProbeReading]:
-    return measured.effect("order.random", "shuffled", "in_order")
-
-
-PROBE = Probe("order", "in order against at random", ("order.random",), _turns, _read, of_the_job=True)
+PROBE = comparison(
+    "order", "in order against at random", _turns, {"order.random": ("shuffled", "in_order")}, of_the_job=True
+)

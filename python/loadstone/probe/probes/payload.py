@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 from loadstone.probe import changes
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
 from loadstone.probe.base import writes
-from loadstone.probe.probe import Probe
+from loadstone.probe.probe import comparison
 
 if TYPE_CHECKING:
-    from loadstone.explanations.readings import ProbeReading
     from loadstone.probe.base import Base
-    from loadstone.probe.probe import Measured
 
 
 def _turns(base: Base) -> Turns | str:
@@ -29,10 +27,10 @@ def _turns(base: Base) -> Turns | str:
     )
 
 
-def _read(measured: Measured, _: Base) -> list[ProbeReading]:
-    return measured.effect("payload.own", "own", "unique")
-
-
-PROBE = Probe(
-    "payload", "the job's content against new content", ("payload.own",), _turns, _read, of_the_job=True
+PROBE = comparison(
+    "payload",
+    "the job's content against new content",
+    _turns,
+    {"payload.own": ("own", "unique")},
+    of_the_job=True,
 )

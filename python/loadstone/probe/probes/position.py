@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.probe import changes
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
-from loadstone.probe.probe import Probe
+from loadstone.probe.probe import comparison
 
 if TYPE_CHECKING:
-    from loadstone.explanations.readings import ProbeReading
     from loadstone.plan.model import Stream
     from loadstone.probe.base import Base
-    from loadstone.probe.probe import Measured
 
 SHARE: Final = 0.05
 """Each place is so much of the target, or more where that has fewer than `LEAST_BLOCKS`."""
@@ -44,18 +42,10 @@ def _turns(base: Base) -> Turns | str:
     return interleaved(base, *(ArmPlan(name, partial(at, start=start)) for name, start in places))
 
 
-def _read(measured: Measured, _: Base) -> list[ProbeReading]:
-    return [
-        *measured.effect("position.middle", "middle", "beginning"),
-        *measured.effect("position.end", "end", "beginning"),
-    ]
-
-
-PROBE = Probe(
+PROBE = comparison(
     "position",
     "beginning, middle and end",
-    ("position.middle", "position.end"),
     _turns,
-    _read,
+    {"position.middle": ("middle", "beginning"), "position.end": ("end", "beginning")},
     of_the_job=True,
 )

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 from loadstone.probe import changes
 from loadstone.probe.arms import ArmPlan, Turns
 from loadstone.probe.base import reads, writes
-from loadstone.probe.probe import Probe
+from loadstone.probe.probe import comparison
 
 if TYPE_CHECKING:
-    from loadstone.explanations.readings import ProbeReading
     from loadstone.plan.model import Stream
     from loadstone.probe.base import Base
-    from loadstone.probe.probe import Measured
 
 LEAST_BYTES = 1 << 20
 ROUNDS = 4
@@ -53,8 +51,6 @@ def _turns(base: Base) -> Turns | str:
     return Turns((before, ArmPlan("fill", fill, writes, share=2.0), written, before, written), base.arm_s)
 
 
-def _read(measured: Measured, _: Base) -> list[ProbeReading]:
-    return measured.effect("written.read", "written", "before")
-
-
-PROBE = Probe("written", "never written against just written", ("written.read",), _turns, _read)
+PROBE = comparison(
+    "written", "never written against just written", _turns, {"written.read": ("written", "before")}
+)
