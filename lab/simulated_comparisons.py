@@ -239,8 +239,11 @@ def measure(pairs: Sequence[PlannedPair], folder: Path) -> dict[tuple[int, str],
 
 
 def _own(case: Case, job: str) -> Case:
-    """Return a stage's case as if one job had run alone: its neighbours are other runs, and other pairs."""
-    own_jobs = tuple(one for one in case.jobs if one.job == job)
+    """Return a stage's case as if one job had run alone: its neighbours are other runs, and other pairs.
+
+    Its working set is how its device drifts and differs from run to run; the load is the same.
+    """
+    own_jobs = tuple(replace(one, size_bytes=None) for one in case.jobs if one.job == job)
     return replace(case, jobs=own_jobs, ops=case.by_job[job], by_job={job: case.by_job[job]})
 
 

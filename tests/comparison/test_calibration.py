@@ -77,6 +77,10 @@ def test_pairs_that_the_engine_measured_are_judged_as_they_are(tmp_path: Path) -
     assert (slower["gate"], slower["better"]) == ("regression", False)
     # Their jobs share stages with each other's; none of them is another load for that.
     assert alike["gate"] == "passed"
+    # Two runs of each side, of devices of other sizes, are repeats of one load all the same.
+    (repeated,) = simulated_comparisons.judge([881_128_000_030])
+    assert repeated["gate"] == "not_detectable"
+    assert not repeated["better"]
     keep = tmp_path / "kept.jsonl"
     keep.write_text("".join(json.dumps(one) + "\n" for one in told))
     lines = simulated_comparisons.page(
