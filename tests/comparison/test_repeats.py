@@ -120,3 +120,96 @@ def test_a_load_that_no_other_side_has_is_named_by_its_settings(tmp_path: Path) 
         "only both has 64k sequential read, working set 256 MiB"
         in compare([tmp_path / "both", tmp_path / "one"]).warnings
     )
+
+
+FIO_TEXT = """\
+{name}: (g={group}): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, \
+ioengine=libaio, iodepth={depth}
+fio-3.33
+Starting 1 process
+
+{name}: (groupid={group}, jobs=1): err= 0: pid={pid}: Sat Nov 28 20:58:{pid:02d} 2026
+  read: IOPS={iops}, BW={mib}MiB/s ({mib}MB/s)({mib}MiB/1000msec)
+    clat (usec): min=50, max={slowest}, avg={mean}.00, stdev=12.00
+     lat (usec): min=50, max={slowest}, avg={mean}.50, stdev=12.00
+  cpu          : usr=1.00%, sys=2.00%, ctx=1, majf=0, minf=1
+     issued rwts: total={iops},0,0,0 short=0,0,0,0 dropped=0,0,0,0
+
+Run status group {group} (all jobs):
+"""
+
+
+def fio_text(path: Path, runs: list[tuple[str, int, int]]) -> Path:
+    """Write what fio printed of these runs of 1 s, one after the other: name, depth and IOPS of each."""
+    texts = [
+        FIO_TEXT.format(
+            name=name,
+            group=0,
+            depth=depth,
+            pid=at,
+            iops=iops,
+            mib=f"{iops / 256:.1f}",
+            mean=1_000_000 * depth // iops,
+            slowest=900 + at,
+        )
+        for at, (name, depth, iops) in enumerate(runs, start=1)
+    ]
+    path.write_text("\n".join(texts))
+    return path
+
+
+def test_runs_of_one_name_in_one_text_are_repeats(tmp_path: Path) -> None:
+    """Twelve runs printed into one file were twelve patterns, of which nothing could be said."""
+    before = fio_text(tmp_path / "before.txt", [("iops", 8, 30_000 + 10 * at) for at in range(12)])
+    after = fio_text(tmp_path / "after.txt", [("iops", 8, 40_000 + 10 * at) for at in range(12)])
+    compared = compare([before, after])
+    (row,) = compared.pairs
+    assert [len(cell.valid) for cell in row.cells if cell is not None] == [12, 12]
+    assert {one.judgement for one in compared.effects if one.first} == {"better"}
+
+
+def test_loads_of_one_name_and_other_depths_in_one_text_are_no_repeats(tmp_path: Path) -> None:
+    depths = [1, 2, 4, 1, 2, 4]
+    side = read_side(fio_text(tmp_path / "a.txt", [("j", depth, 9000 * depth) for depth in depths]))
+    assert [[phase.depth for phase in cell.phases] for cell in pairing.cells(side)] == [
+        [1, 1],
+        [2, 2],
+        [4, 4],
+    ]
+
+
+def names_of(rows: list[pairing.PatternRow]) -> list[list[str]]:
+    return [[cell.first.name for cell in row.cells if cell is not None] for row in rows]
+
+
+def test_what_has_the_same_name_is_paired_whatever_place_it_has(tmp_path: Path) -> None:
+    """A side without the first of three had its first held against that: pools were told to be others."""
+    sides = [
+        read_side(fio_text(tmp_path / f"{at}.txt", [(name, 8, 9000 + at) for name in names]))
+        for at, names in enumerate([["fuse", "kernel", "rbd"], ["kernel", "rbd"]])
+    ]
+    rows, alone = pairing.rows(sides)
+    assert names_of(rows) == [["kernel", "kernel"], ["rbd", "rbd"]]
+    assert [[cell.first.name for cell in cells] for cells in alone] == [["fuse"], []]
+
+
+def test_what_is_left_of_a_pattern_with_other_names_is_something_else(tmp_path: Path) -> None:
+    sides = [
+        read_side(fio_text(tmp_path / f"{at}.txt", [(name, 8, 9000 + at) for name in names]))
+        for at, names in enumerate([["fuse", "kernel"], ["kernel", "rbd"]])
+    ]
+    rows, alone = pairing.rows(sides)
+    assert names_of(rows) == [["kernel", "kernel"]]
+    assert [[cell.first.name for cell in cells] for cells in alone] == [["fuse"], ["rbd"]]
+
+
+def test_the_order_pairs_other_names_only_where_there_are_as_many(tmp_path: Path) -> None:
+    sides = [
+        read_side(fio_text(tmp_path / f"{at}.txt", [(name, 8, 9000 + at) for name in names]))
+        for at, names in enumerate([["a", "b", "c"], ["x", "y", "z"], ["u", "v"]])
+    ]
+    rows, alone = pairing.rows(sides[:2])
+    assert [row.pattern for row in rows] == [f"4k random read, {one}" for one in ("a → x", "b → y", "c → z")]
+    rows, alone = pairing.rows([sides[0], sides[2]])
+    assert not rows
+    assert [len(cells) for cells in alone] == [3, 2]

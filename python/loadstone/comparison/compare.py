@@ -279,7 +279,10 @@ def _called(phase: ComparedPhase, pairs: Sequence[pairing.PatternRow]) -> str:
     ]
     if not details and (apart := pairing.settings_apart(phase, alike)):
         details = [apart]
-    details = details or ([f"iodepth {phase.depth}"] if phase.depth else [", ".join(phase.names)])
+    named_apart = phase.depth in {one.depth for one in alike}
+    details = details or (
+        [f"iodepth {phase.depth}"] if phase.depth and not named_apart else list(phase.names)
+    )
     return f"{phase.pattern}, {', '.join(details)}"
 
 

@@ -6,15 +6,16 @@ a list named them apart. Between sides the nearest likeness that is unique decid
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from loadstone import units
 from loadstone.analysis.study.curve import PURPOSE, RATE
 from loadstone.comparison.settings import LOAD_WORDS, load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from loadstone.comparison.phase import ComparedPhase
     from loadstone.comparison.side import Side
@@ -98,20 +99,32 @@ def _same(phase: ComparedPhase) -> Hashable:
     )  # fmt: skip
 
 
-LIKENESS: Final[tuple[Callable[[ComparedPhase], Hashable], ...]] = (
-    lambda one: (one.pattern, one.depth, one.asked, one.label, _factors(one), one.names, one.number),
-    lambda one: (one.pattern, one.label, _factors(one), one.names, one.number),
-    lambda one: (one.pattern, one.depth, _factors(one), one.number),
-    lambda one: (one.pattern, one.depth, one.number),
-    lambda one: (one.pattern, one.depth),
-    lambda one: (one.pattern, one.number),
-    lambda one: one.pattern,
-    lambda one: (one.label, one.names, _factors(one)) if one.label or one.names else None,
-    lambda one: one.names or None,
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """What two phases may have in common; a key of None is that of no other phase."""
+
+    key: Callable[[ComparedPhase], Hashable]
+    by: Literal["name", "load", "order", "name_alone"]
+    """By name: where it pairs some of a pattern the rest of that has other names, and is something else.
+    By order: only where nothing else pairs a pattern, and both sides have as many loads of it."""
+
+
+LIKENESS: Final = (
+    Likeness(lambda one: (one.pattern, one.depth, one.asked, one.label, _factors(one), one.names), "name"),
+    Likeness(lambda one: (one.pattern, one.label, _factors(one), one.names), "name"),
+    Likeness(lambda one: (one.pattern, one.label, _factors(one), one.names, one.number), "order"),
+    Likeness(lambda one: (one.pattern, one.depth, _factors(one)), "load"),
+    Likeness(lambda one: (one.pattern, one.depth, _factors(one), one.number), "order"),
+    Likeness(lambda one: (one.pattern, one.depth), "load"),
+    Likeness(lambda one: (one.pattern, one.depth, one.number), "order"),
+    Likeness(lambda one: one.pattern, "load"),
+    Likeness(lambda one: (one.pattern, one.number), "order"),
+    Likeness(
+        lambda one: (one.label, one.names, _factors(one)) if one.label or one.names else None, "name_alone"
+    ),
+    Likeness(lambda one: one.names or None, "name_alone"),
 )
-"""What two sides may have in common, the nearest first."""
-OF_ONE_LOAD: Final = 6
-"""So many of them say what the load was, and are tried first with the settings that tell loads apart."""
+"""The nearest first."""
 
 
 def rows(sides: Sequence[Side]) -> tuple[list[PatternRow], list[list[Repeats]]]:
@@ -143,23 +156,47 @@ def _row(row: tuple[Repeats | None, ...]) -> PatternRow:
 
 
 def _partners(mine: Sequence[Repeats], theirs: Sequence[Repeats]) -> dict[int, int]:
+    """Return which of the second side's cells each of the first side's is paired with, by their places."""
     matches: dict[int, int] = {}
     apart_by = sorted(frozenset().union(*(cell.apart_by for cell in (*mine, *theirs))))
 
-    def with_settings(like: Callable[[ComparedPhase], Hashable]) -> Callable[[ComparedPhase], Hashable]:
-        return lambda one: (like(one), tuple(load(one).get(key) for key in apart_by))
+    def with_settings(like: Likeness) -> Likeness:
+        return replace(like, key=lambda one: (like.key(one), tuple(load(one).get(key) for key in apart_by)))
 
-    likeness = [with_settings(like) for like in LIKENESS[:OF_ONE_LOAD]] if apart_by else []
-    for like in (*likeness, *LIKENESS):
-        my_places = _unique(mine, like, set(matches))
-        their_places = _unique(theirs, like, set(matches.values()))
-        matches |= {
-            my_places[key]: their_places[key]
-            for key in my_places
-            if key in their_places
-            and _may_be_held(mine[my_places[key]].first, theirs[their_places[key]].first)
+    of_patterns = [like for like in LIKENESS if like.by != "name_alone"]
+    named: set[str] = set()
+    for like in (*(map(with_settings, of_patterns) if apart_by else ()), *LIKENESS):
+        closed = set() if like.by in ("name", "name_alone") else named
+        if like.by == "order":
+            closed = {mine[at].first.pattern for at in matches} | _unlike_counts(mine, theirs)
+        pairs = {
+            at: other
+            for at, other in _paired_by(like, mine, theirs, matches).items()
+            if mine[at].first.pattern not in closed and _may_be_held(mine[at].first, theirs[other].first)
         }
+        named |= {mine[at].first.pattern for at in pairs if like.by == "name"}
+        matches |= pairs
     return matches
+
+
+def _paired_by(
+    like: Likeness, mine: Sequence[Repeats], theirs: Sequence[Repeats], matches: Mapping[int, int]
+) -> dict[int, int]:
+    """Pair the cells that are not paired yet and have a key that no other cell of their side has."""
+    paired_places = (set(matches), set(matches.values()))
+    # What is left over of several alike is not like what is left over on the other side.
+    rivals = paired_places if like.by == "name_alone" else (set(), set())
+    places, other_places = (
+        {key: at for key, at in _unique(cells, like.key, rival).items() if at not in used}
+        for cells, rival, used in zip((mine, theirs), rivals, paired_places, strict=True)
+    )
+    return {at: other_places[key] for key, at in places.items() if key in other_places}
+
+
+def _unlike_counts(mine: Sequence[Repeats], theirs: Sequence[Repeats]) -> set[str]:
+    """Return the patterns of which the sides have not as many loads: their order tells nothing."""
+    counts, other_counts = (Counter(cell.first.pattern for cell in cells) for cells in (mine, theirs))
+    return {pattern for pattern in counts if counts[pattern] != other_counts[pattern]}
 
 
 def _may_be_held(one: ComparedPhase, other: ComparedPhase) -> bool:
@@ -242,7 +279,8 @@ def _told_apart(row: PatternRow, alike: Sequence[PatternRow]) -> str:
         ("phase", lambda one: one.number),
     ):
         if not parts and len({of(one) for one in firsts}) == len(alike):
-            parts.append(f"{label} {of(phase)}".strip())
+            of_sides = dict.fromkeys(str(of(cell.first)) for cell in row.cells if cell is not None)
+            parts.append(f"{label} {' → '.join(of_sides)}".strip())
     if not parts:
         parts.append(f"{phase.label or ', '.join(phase.names)} {phase.number}")
     return f"{phase.pattern}, {', '.join(parts)}"

@@ -22,7 +22,7 @@ from loadstone.comparison.metric import BANDWIDTH, IOPS
 from loadstone.comparison.pattern import pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Hashable, Iterator, Mapping
     from pathlib import Path
 
     from loadstone.analysis.summary import Summary
@@ -58,7 +58,7 @@ class ComparedPhase:
     verdict: Verdict
     case: Case
     number: int
-    """Which of the phases of this pattern in its run it is."""
+    """Which of the loads of this pattern in its run it is; repeats under one name are one load."""
     label: str = ""
     """What the study called the run, where a list gave it a name."""
     factors: Mapping[str, Factor] = field(default_factory=dict)
@@ -194,7 +194,7 @@ def phases(
     path: Path, foreign_results: ForeignResults, point: Point | None, *, named: bool = False
 ) -> Iterator[ComparedPhase]:
     """Make the phases of one result, in their order; `named`: the name of its point means something."""
-    count_by_pattern: dict[str, int] = {}
+    loads_by_pattern: dict[str, list[Hashable]] = {}
     summary: Summary | None = foreign_results.summary
     summary_fields = iter(_of_summary(summary)) if summary is not None else None
     for case, verdict in _judged(foreign_results):
@@ -202,19 +202,24 @@ def phases(
         if case.source == "published" and case.setup.baseline:
             continue
         words = pattern(case)
-        count_by_pattern[words] = count_by_pattern.get(words, 0) + 1
-        yield ComparedPhase(
+        phase = ComparedPhase(
             run=point.name if point is not None else path.name or str(path),
             path=path,
             name=case.name,
             pattern=words,
             verdict=verdict if verdict is not None else judge_case(case),
             case=case,
-            number=count_by_pattern[words],
+            number=1,
             label=_label(point) if named else "",
             factors={} if point is None else {k: v for k, v in point.factors.items() if k != REPEAT},
             **fields,
         )
+        loads = loads_by_pattern.setdefault(words, [])
+        # Under its own name once more it is a repeat, where all that may differ is known.
+        load: Hashable = (case.name, phase.names) if phase.depth is not None else len(loads)
+        if load not in loads:
+            loads.append(load)
+        yield replace(phase, number=1 + loads.index(load))
 
 
 def _judged(foreign_results: ForeignResults) -> Iterator[tuple[Case, Verdict | None]]:
