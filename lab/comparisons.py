@@ -24,10 +24,10 @@ from lab.experiments import share
 
 from loadstone.analysis.estimate import ratio
 from loadstone.analysis.statistics.significance import Sample
-from loadstone.audit.case import Case, JobRequest, OpMeasurement
+from loadstone.audit.case import Case, Figure, JobRequest, LatencyFigures, OpMeasurement, RateSpread
 from loadstone.comparison import gate as gates
 from loadstone.comparison import matrix, pairing
-from loadstone.comparison.measured_values import sample
+from loadstone.comparison.measured_values import of_case, sample
 from loadstone.comparison.metric import IOPS, MEAN, P99
 from loadstone.comparison.phase import ComparedPhase
 from loadstone.comparison.side import Side
@@ -76,6 +76,8 @@ class PairKind:
     lengths: tuple[int, int] | None = None
     drift: bool | None = None
     outliers: bool | None = None
+    fio: tuple[bool, bool] | None = None
+    """Of which sides no more is known than fio tells: a mean, its deviation, and the number of samples."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,7 @@ def phase(
     run: str,
     valid: bool,
     length: int,
+    fio: bool,
 ) -> ComparedPhase:
     """Measure one phase of one run of so many intervals; `level` is what it does, as a share of the device."""
     noise = chance.normal(0, 1, length)
@@ -137,10 +140,18 @@ def phase(
     assert mean is not None
     tail = mean.value * 3 * np.exp(chance.normal(0, 0.03))
     samples = {IOPS: sample(iops), MEAN: sample(mean), P99: Sample(tail, 0.03 * tail, length - 1.0)}
+    total = OpMeasurement(
+        iops=Figure(iops.value),
+        latency=LatencyFigures(mean.value),
+        spread=RateSpread(float(rates.std(ddof=1) / rates.mean()), length),
+    )
+    case = Case(
+        name=pattern, source="fio" if fio else "bundle", jobs=(JobRequest(job="a", iodepth=DEPTH),),
+        total=total if fio else OpMeasurement(), ops={},
+    )  # fmt: skip
     return ComparedPhase(
-        run=run, path=Path(run), name=pattern, pattern=pattern, verdict=_verdict(valid=valid),
-        case=Case(name=pattern, source="bundle", jobs=(JobRequest(job="a"),), total=OpMeasurement(), ops={}),
-        number=1, values={metric: value for metric, value in samples.items() if value is not None},
+        run=run, path=Path(run), name=pattern, pattern=pattern, verdict=_verdict(valid=valid), case=case, number=1,
+        values=of_case(case) if fio else {name: value for name, value in samples.items() if value is not None},
     )  # fmt: skip
 
 
@@ -159,6 +170,7 @@ def drawn(chance: np.random.Generator) -> PairKind:
         lengths=(long[0], long[1] if chance.random() < 0.5 else long[0]),
         drift=bool(chance.random() < 0.4),
         outliers=bool(chance.random() < 0.4),
+        fio=(False, False),
     )
 
 
@@ -183,9 +195,10 @@ def pair(
                 level = factor if valid else 3 * factor
                 phases.append(
                     phase(
-                        chance, drawn_device, level, pattern, run=f"{side}{run}", valid=valid, length=length
+                        chance, drawn_device, level, pattern, run=f"{side}{run}", valid=valid, length=length,
+                        fio=(known.fio or (False, False))[side],
                     )
-                )
+                )  # fmt: skip
     sides = [
         Side(name, Path(name), tuple(phases)) for name, phases in zip("ab", phases_of_sides, strict=True)
     ]
@@ -240,6 +253,11 @@ def kinds() -> dict[str, PairKind]:
             by_name[f"{word}, {runs[0]} and {runs[1]} runs"] = replace(
                 steady, repeats=runs, drift=drift, outliers=outliers
             )
+    for fio, word in (((True, True), "fio's"), ((True, False), "fio's beside Loadstone's")):
+        for disturbed, words in ((False, ""), (True, ", both")):
+            kind = replace(steady, repeats=(1, 1), fio=fio, drift=disturbed, outliers=disturbed)
+            by_name[f"1 run each, {word}{words}"] = kind
+    by_name["3 and 1 runs, fio's beside Loadstone's"] = replace(steady, repeats=(3, 1), fio=(True, False))
     return by_name
 
 

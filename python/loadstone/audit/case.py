@@ -52,6 +52,15 @@ class LatencyFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class RateSpread:
+    """How much the rate of short samples varied, by a tool that keeps no more of them than this."""
+
+    share: float
+    """Their standard deviation over their mean: at most, where several clones were added up."""
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
 class OpMeasurement:
     """One operation, or all of them together, over the measured time."""
 
@@ -62,6 +71,7 @@ class OpMeasurement:
     bandwidth: Figure | None = None
     """Bytes per second."""
     latency: LatencyFigures | None = None
+    spread: RateSpread | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,12 +114,12 @@ def together(samples: Sequence[Sample]) -> Sample:
     A run that was copied is no repeat, and copies do not differ.
     """
     mean = statistics.of_runs(samples)
-    within = [one.error for one in samples]
+    within = [None if one.bound else one.error for one in samples]
     known = [error for error in within if error is not None]
     if len(samples) == 1:
         return mean
     if len(known) < len(samples):
-        # What tells no error of its own is a percentile of a bucket, or a figure that was printed rounded.
+        # Without an error of its own: a percentile of a bucket, or a figure that was printed rounded.
         return replace(mean, error=max(mean.error or 0.0, statistics.BUCKET_ERROR * mean.value))
     own = math.sqrt(sum(error**2 for error in known)) / len(known)
     return replace(mean, error=max(mean.error or 0.0, own))

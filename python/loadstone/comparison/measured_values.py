@@ -5,6 +5,7 @@ Knows how estimates of a run, and figures of another tool, become samples. Compa
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -34,11 +35,17 @@ if TYPE_CHECKING:
     from loadstone.analysis.latency import Latency
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import OpTotals, Total
-    from loadstone.audit.case import Case, Figure, OpMeasurement
+    from loadstone.audit.case import Case, Figure, OpMeasurement, RateSpread
 
 MOVING: Final = ("read", "write", "trim")
 SAME_WINDOW: Final = 0.02
 """A tool's mean and that of its intervals are this near each other where both are of one time."""
+
+SAMPLES_AS_ONE: Final = 10.0
+"""Of samples of which only the deviation is known: how they follow each other is not (`lab.comparisons`)."""
+LEAST_SAMPLES: Final = 2 * SAMPLES_AS_ONE
+CLOSED: Final = 0.1
+"""Rate times mean latency is this near the depth where all I/Os were outstanding at all times."""
 
 Value = Sample | tuple[int, int]
 """Of failures (failed, all), of everything else the sample."""
@@ -152,6 +159,9 @@ def of_case(case: Case) -> dict[Metric, Value]:
     """
     only = next(iter(case.ops.values())) if len(case.ops) == 1 else None
     values = {**(_of_measured(only) if only is not None else {}), **_of_measured(case.total)}
+    rate, mean = values.get(IOPS), values.get(MEAN)
+    if isinstance(rate, Sample) and isinstance(mean, Sample) and _closed(case, rate, mean):
+        values[MEAN] = _varying(mean, case.total.spread)
     for metric, of_intervals in _intervals(case).items():
         figure = values.get(metric)
         if isinstance(figure, Sample) and figure.error is None and of_intervals.error is not None:
@@ -159,6 +169,15 @@ def of_case(case: Case) -> dict[Metric, Value]:
             if abs(ratio - 1) <= SAME_WINDOW:
                 values[metric] = replace(of_intervals, value=figure.value, error=ratio * of_intervals.error)
     return values
+
+
+def _closed(case: Case, rate: Sample, mean: Sample) -> bool:
+    """Tell whether all clones kept all their I/Os outstanding, so that latency varies as the rate does."""
+    depths = [None if job.iodepth is None else job.iodepth * (job.clones or 1) for job in case.jobs]
+    known = [depth for depth in depths if depth is not None]
+    if not known or len(known) < len(depths):
+        return False
+    return abs(rate.value * mean.value / 1e9 / sum(known) - 1) <= CLOSED
 
 
 def _intervals(case: Case) -> dict[Metric, Sample]:
@@ -202,8 +221,8 @@ def of_case_jobs(case: Case) -> dict[OfJob, Value]:
 def _of_measured(measured: OpMeasurement) -> dict[Metric, Value]:
     latency = measured.latency
     values: dict[Metric, Value | None] = {
-        IOPS: _figure(measured.iops),
-        BANDWIDTH: _figure(measured.bandwidth),
+        IOPS: _figure(measured.iops, measured.spread),
+        BANDWIDTH: _figure(measured.bandwidth, measured.spread),
         MEAN: None if latency is None or not latency.mean_ns else Sample(latency.mean_ns, None, None),
     }
     for percent, metric in AT_PERCENT.items():
@@ -214,8 +233,22 @@ def _of_measured(measured: OpMeasurement) -> dict[Metric, Value]:
     return {metric: value for metric, value in values.items() if value is not None}
 
 
-def _figure(figure: Figure | None) -> Sample | None:
+def _varying(figure: Sample, spread: RateSpread | None) -> Sample:
+    """Return a figure with the error that its samples have; unchanged where too few of them tell one."""
+    if figure.error is not None or spread is None or spread.samples < LEAST_SAMPLES:
+        return figure
+    independent = spread.samples / SAMPLES_AS_ONE
+    return replace(
+        figure,
+        error=spread.share * figure.value / math.sqrt(independent),
+        freedom=independent - 1,
+        bound=True,
+    )
+
+
+def _figure(figure: Figure | None, spread: RateSpread | None) -> Sample | None:
     # A printed error has no count beside it: it is taken as of few intervals.
     if figure is None or not figure.value:
         return None
-    return Sample(figure.value, figure.error, None if figure.error is None else 2.0)
+    sample = Sample(figure.value, figure.error, None if figure.error is None else 2.0)
+    return _varying(sample, spread)

@@ -44,6 +44,7 @@ class Sample:
     `runs` is how many runs it is the mean of. The error of one run is from within it and knows
     nothing of how much runs differ. `widening`: a test takes the error as so much wider.
     `shared`: the error was taken from the other side, so that there is only one of them.
+    `bound`: the error is at most this; the spread of repeats tells it better.
     """
 
     value: float
@@ -52,6 +53,7 @@ class Sample:
     runs: int = 1
     widening: float = 1.0
     shared: bool = False
+    bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 OPS: Final[tuple[shape.Op, ...]] = ("read", "write", "trim")
 NO_STORAGE: Final = frozenset({"net", "netsplice", "rdma", "cpuio", "exec"})
 """Engines that load a network, a CPU or a program."""
+SAMPLED_LIKE: Final = 0.1
+"""The mean of fio's samples is this near the rate, unless a log made a sample of every I/O."""
+SHORTEST_SAMPLE_S: Final = 0.4
+"""fio takes one each half second, or as often as a log is told to."""
 DEEPEST: Final = 64
 """The last row of fio's table of depths: that many and more."""
 TOGETHER: Final = 0.95
@@ -41,6 +45,27 @@ class FioJob:
     clones: int = 1
     depths: dict[int, float] = field(default_factory=dict)
     """Percent of I/Os that began with so many outstanding, or up to the next number."""
+
+
+def spread(
+    rate: float | None,
+    mean: float | None,
+    deviation: float | None,
+    samples: int | None,
+    *,
+    clones: int,
+    seconds: float,
+) -> shape.RateSpread | None:
+    """Return how much the rate of a job's samples varied; None where they are not of its rate.
+
+    Of clones that are reported together fio adds the means and the samples, and tells the deviation of one.
+    """
+    if not rate or not mean or deviation is None or not samples or samples < clones:
+        return None
+    of_each = samples // clones
+    if abs(mean / rate - 1) > SAMPLED_LIKE or seconds / of_each < SHORTEST_SAMPLE_S:
+        return None
+    return shape.RateSpread(clones * deviation / mean, of_each)
 
 
 def case(jobs: Sequence[FioJob], asked: tuple[shape.JobRequest, ...], notes: list[str]) -> shape.Case:

@@ -109,9 +109,9 @@ class _Entry:
                 ops={
                     op: measurement
                     for op, one in sections.items()
-                    if (measurement := _measured(one)) is not None
+                    if (measurement := _measured(one, threads or 1)) is not None
                 },
-                mixed=_measured(mixed) if isinstance(mixed, dict) else None,
+                mixed=_measured(mixed, threads or 1) if isinstance(mixed, dict) else None,
                 seconds=runtime / 1e3,
                 cpu_percent=sum(known) * (threads or 1) if known else None,
                 error=reader.whole(job.get("error")) or 0,
@@ -139,7 +139,7 @@ def _plausible(clones: int | None) -> int | None:
     return clones if clones is not None and clones <= reader.MOST_CLONES else None
 
 
-def _measured(section: dict[str, Any]) -> shape.OpMeasurement | None:
+def _measured(section: dict[str, Any], clones: int) -> shape.OpMeasurement | None:
     """Read one direction; None when it did nothing."""
     ios = reader.whole(section.get("total_ios"))
     latency = _latency(section)
@@ -160,6 +160,14 @@ def _measured(section: dict[str, Any]) -> shape.OpMeasurement | None:
         iops=reader.figure(iops),
         bandwidth=reader.figure(rate),
         latency=latency,
+        spread=fio_case.spread(
+            iops,
+            reader.number(section.get("iops_mean")),
+            reader.number(section.get("iops_stddev")),
+            reader.whole(section.get("iops_samples")),
+            clones=clones,
+            seconds=(reader.number(section.get("runtime")) or 0.0) / 1e3,
+        ),
     )
 
 

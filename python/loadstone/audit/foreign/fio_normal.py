@@ -54,6 +54,10 @@ ISSUED: Final = re.compile(
 )
 DEPTHS: Final = re.compile(r"^\s+IO depths\s+:(.*)$")
 SHARES: Final = re.compile(r"(?P<bin>\d+)=(?P<percent>[\d.]+)%")
+SAMPLES: Final = re.compile(
+    r"^\s+iops\s+: min=.*, avg= ?(?P<avg>[\d.]+), stdev= ?(?P<stdev>[\d.]+), samples=(?P<samples>\d+)"
+)
+"""Of fio 3 alone: fio 2 tells no number of samples."""
 UNIT_NS: Final = {"nsec": 1.0, "usec": 1e3, "msec": 1e6}
 AGREE: Final = 0.015
 """Printed amounts of three digits agree within this."""
@@ -73,6 +77,7 @@ class _Direction:
     seconds: float
     latencies: dict[str, shape.LatencyFigures] = field(default_factory=dict)
     percentiles_ns: dict[float, float] = field(default_factory=dict)
+    samples: re.Match[str] | None = None
 
 
 @dataclass(slots=True)
@@ -195,6 +200,8 @@ def _line(line: str, state: _State) -> bool:
             known = reader.number(percent)
             if known is not None:
                 state.op.percentiles_ns[known] = _scaled(value) * state.percentile_ns
+    elif state.op is not None and (match := SAMPLES.match(line)) is not None:
+        state.op.samples = match
     else:
         _job_line(line, state.job)
     return True
@@ -255,7 +262,7 @@ def _bytes(text: str, unit: str, *, binary: bool = False) -> float:
     return float((reader.number(text) or 0.0) * base**power)
 
 
-def _measured(direction: _Direction, issued: int | None) -> shape.OpMeasurement:
+def _measured(direction: _Direction, issued: int | None, clones: int) -> shape.OpMeasurement:
     figures = direction.latencies.get("lat") or direction.latencies.get("clat")
     latency = None
     if figures is not None:
@@ -275,6 +282,18 @@ def _measured(direction: _Direction, issued: int | None) -> shape.OpMeasurement:
         iops=shape.Figure(direction.iops),
         bandwidth=shape.Figure(direction.bytes_per_s),
         latency=latency,
+        spread=None if direction.samples is None else _spread(direction, direction.samples, clones),
+    )
+
+
+def _spread(direction: _Direction, samples: re.Match[str], clones: int) -> shape.RateSpread | None:
+    return fio_case.spread(
+        direction.iops,
+        reader.number(samples["avg"]),
+        reader.number(samples["stdev"]),
+        reader.whole(samples["samples"]),
+        clones=clones,
+        seconds=direction.seconds,
     )
 
 
@@ -299,7 +318,7 @@ def _case(jobs: list[_Job], asked: dict[tuple[str, str], re.Match[str]], notes: 
     fio_jobs = [
         fio_case.FioJob(
             name=job.name,
-            ops={op: _measured(direction, job.issued.get(op)) for op, direction in job.ops.items()},
+            ops={op: _measured(direction, job.issued.get(op), job.jobs) for op, direction in job.ops.items()},
             seconds=max((direction.seconds for direction in job.ops.values()), default=0.0),
             cpu_percent=job.cpu_percent,
             error=job.error,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import file_kind, input_file
-from loadstone.audit.case import Figure, OpMeasurement
+from loadstone.audit.case import Figure, OpMeasurement, RateSpread
 from loadstone.errors import InputError, NoStorageError, Where
 from loadstone.messages import make_error, say
 
@@ -160,7 +160,20 @@ def added(parts: Iterable[OpMeasurement]) -> OpMeasurement:
         iops=figure(total([part.iops.value if part.iops else None for part in parts])),
         bandwidth=figure(total([part.bandwidth.value if part.bandwidth else None for part in parts])),
         latency=_mean(parts),
+        spread=_spread(parts),
     )
+
+
+def _spread(parts: Sequence[OpMeasurement]) -> RateSpread | None:
+    """Return how much the sum of rates may vary: as if all went up and down together."""
+    moving = [part for part in parts if part.iops is not None and part.iops.value]
+    spreads = [part.spread for part in moving]
+    whole = sum(part.iops.value for part in moving if part.iops is not None)
+    if not whole or None in spreads:
+        return None
+    known = [(part.iops.value, part.spread) for part in moving if part.iops and part.spread]
+    share = sum(rate * spread.share for rate, spread in known) / whole
+    return RateSpread(share, min(spread.samples for _, spread in known))
 
 
 def _mean(parts: Sequence[OpMeasurement]) -> Any:
