@@ -225,3 +225,32 @@ def test_a_run_that_ended_in_its_first_interval_has_no_average(tmp_path: Path) -
     assert results.notes == ("SD_format ended in its first interval, so that its average is of nothing",)
     (folder / "flatfile.html").unlink()
     assert [case.name for case in foreign.read(folder).cases] == ["rd1"]
+
+
+def test_intervals_of_a_mixed_run_are_told_apart_by_its_share_of_reads(tmp_path: Path) -> None:
+    """Only runs of one operation had any, so that a mixed one was never told apart from another."""
+    mixed = VdbenchRun(rate=1000.0, read_percent=70.0, changed={"read_resp": "2.0", "write_resp": "5.0"})
+    series = only(write(tmp_path / "out", mixed, parameters=RAW)).series
+    assert series is not None
+    first = series.filter(series["start_ns"] == 0)
+    assert first.select("op", "ops", "bytes", "mean_ns").rows() == [
+        ("read", 700, 700 * 4096, 2e6),
+        ("write", 300, 300 * 4096, 5e6),
+    ]
+
+
+def test_intervals_of_a_mixture_of_sizes_tell_no_operation_apart(tmp_path: Path) -> None:
+    mixed = VdbenchRun(read_percent=70.0, bytes_per_io=6000, xfersize="4096")
+    assert only(write(tmp_path / "out", mixed, parameters=RAW.replace("4k", "(4k,50,8k,50)"))).series is None
+
+
+def test_intervals_of_operations_in_files_are_those_of_reads_and_writes(tmp_path: Path) -> None:
+    folder = write_files(
+        tmp_path / "out", Rate="900", Read_rate="700", MB_read="7", Write_rate="200", MB_write="1"
+    )
+    series = only(folder).series
+    assert series is not None
+    assert series.filter(series["start_ns"] == 0).select("op", "ops", "bytes").rows() == [
+        ("read", 700, 7 << 20),
+        ("write", 200, 1 << 20),
+    ]

@@ -92,7 +92,7 @@ def _case(run: AveragedRun, asked: Parameters | None) -> shape.Case:
             for path in (asked.targets if asked else ())
         )
         + tuple(shape.TargetState(path, kind="tree") for path in anchors),
-        series=_series(run),
+        series=_series(run, sizes),
         host_cpu_percent=reader.number(row.get("cpu_used")),
         queue_depth=reader.positive(row.get("queue_depth")),
         printed=shape.Printed(
@@ -259,30 +259,31 @@ def _sizes(row: dict[str, str], run: AveragedRun, asked: Parameters | None) -> d
     return {size: 1.0} if alike or specified else {}
 
 
-def _series(run: AveragedRun) -> pl.DataFrame | None:
-    """Return the measured intervals of a run that only reads or only writes."""
-    share = reader.number(run.average.get("read%"))
+def _series(run: AveragedRun, sizes: dict[int, float]) -> pl.DataFrame | None:
+    """Return the measured intervals of a run; nothing where one does not tell reads and writes apart."""
     step = run.step_s
-    if step is None or share not in (0.0, 100.0):
+    if step is None:
         return None
     rows = []
     for index, row in enumerate(run.intervals):
-        iops, mib = reader.number(row.get("rate")), reader.number(row.get("MB/sec"))
-        mean = reader.positive(row.get("resp"))
-        if iops is None or mib is None:
+        ops = _ops_in_files(row, step) if _in_files(row) else _ops(row, _total(row, step), sizes)
+        if not ops:
             return None
-        rows.append(
-            {
-                "op": "read" if share else "write",
-                "start_ns": round(index * step * 1e9),
-                "end_ns": round((index + 1) * step * 1e9),
-                "seconds": step,
-                "ops": round(iops * step),
-                "bytes": round(mib * MIB * step),
-                "errors": 0,
-                "iops": iops,
-                "bytes_per_s": mib * MIB,
-                "mean_ns": None if mean is None else mean * 1e6,
-            }
-        )
-    return pl.DataFrame(rows, infer_schema_length=None)
+        for op, one in ops.items():
+            if one.operations is None or one.bytes is None or one.iops is None or one.bandwidth is None:
+                return None
+            rows.append(
+                {
+                    "op": op,
+                    "start_ns": round(index * step * 1e9),
+                    "end_ns": round((index + 1) * step * 1e9),
+                    "seconds": step,
+                    "ops": one.operations,
+                    "bytes": one.bytes,
+                    "errors": 0,
+                    "iops": one.iops.value,
+                    "bytes_per_s": one.bandwidth.value,
+                    "mean_ns": None if one.latency is None else one.latency.mean_ns,
+                }
+            )
+    return pl.DataFrame(rows, infer_schema_length=None) if rows else None
