@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import graphlib
 import re
 import subprocess
 import tomllib
@@ -9,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+import grimp
 import pytest
 
 HERE: Final = Path(__file__).resolve()
@@ -135,3 +137,11 @@ def test_every_room_of_the_package_is_told() -> None:
     }
     apart = {"__init__", "__main__", "py.typed"}
     assert package - apart == set(rooms())
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Also not when they are called; names that only type annotations need do not count."""
+    graph = grimp.build_graph("loadstone", exclude_type_checking_imports=True, cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    assert len(imports) > 700
+    graphlib.TopologicalSorter(imports).prepare()  # Raises CycleError with the circle.

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from loadstone import input_file
+from loadstone.api.jobs.amounts import total_rate
 from loadstone.api.jobs.job_changes import PYTHON, JobChanges
-from loadstone.api.jobs.read_workload import total_rate
 from loadstone.api.one_run import result_of
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.messages import say

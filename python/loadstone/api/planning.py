@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from loadstone.api.jobs import commands, plan_lines, run_list
+from loadstone.api.jobs import commands, plan_lines, read_runs, run_list
 from loadstone.api.jobs.job_changes import JobArguments, JobChanges, job_of
 from loadstone.api.jobs.read_workload import resolution, workload
 from loadstone.engine.plan_check import memory_bytes
@@ -175,7 +175,7 @@ def plan_runs(job: Path | str, *more: Path | str, **changes: Unpack[JobArguments
 
 def planned(job: Job, changes: JobChanges, more: Sequence[Job] = ()) -> PlannedJob | PlannedRuns:
     """Plan a job, or several runs. Raises `InputError` or `RefusedError`."""
-    if (runs := run_list.read(job, changes, more)) is not None:
+    if (runs := read_runs.read(job, changes, more)) is not None:
         return PlannedRuns(runs, changes)
     return planned_job(job, changes)
 

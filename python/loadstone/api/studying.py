@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from loadstone.api.jobs import data_sheet, run_list
+from loadstone.api.jobs import data_sheet, read_runs
 from loadstone.api.jobs.job_changes import PYTHON, JobArguments, JobChanges, job_of
 from loadstone.api.on_hosts import given_hosts, study_maker
 from loadstone.api.one_run import consent_of, request_of, watched
@@ -77,7 +77,7 @@ def run_all(
     """
     seconds = None if probe is None else budget_s(probe, PYTHON.at("probe"))
     changes = _changes(arguments)
-    runs = run_list.read(job_of(job), changes, [job_of(one) for one in more], shuffle)
+    runs = read_runs.read(job_of(job), changes, [job_of(one) for one in more], shuffle)
     if runs is None:
         raise make_error(InputError, "api.study.one_run", job=job)
     request = _request(

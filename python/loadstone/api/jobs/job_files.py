@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from loadstone import input_file
 from loadstone.api.jobs.job_changes import Job, JobChanges, JobText
-from loadstone.api.jobs.read_workload import language_of, source, workload
+from loadstone.api.jobs.job_source import language_of, source
+from loadstone.api.jobs.read_workload import workload
+from loadstone.api.jobs.run_list import RunList
 from loadstone.errors import InputError, RefusedError, raise_all
 from loadstone.formats.recognise import Language
 from loadstone.messages import make_error
@@ -24,7 +26,6 @@ from loadstone.study.run_list import ChangedRuns, ListController
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from loadstone.api.jobs.run_list import RunList
     from loadstone.errors import LoadstoneError
     from loadstone.study.controller import Controller
     from loadstone.workload.model import Note, Workload
@@ -90,8 +91,6 @@ def read(
     shuffle: int | None = None,
 ) -> RunList:
     """Read all files. `one` reads a file of several runs, and says None of what is a single run."""
-    from loadstone.api.jobs.run_list import RunList
-
     job_files = files_of(jobs, changes)
     if shuffle is not None:
         random.Random(shuffle).shuffle(job_files)  # noqa: S311 - an order, no secret

@@ -9,8 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone.api.jobs.amounts import seconds
 from loadstone.api.jobs.job_changes import Job, JobChanges, JobText
-from loadstone.api.jobs.read_workload import seconds, source
+from loadstone.api.jobs.job_source import source
 from loadstone.api.jobs.run_list import RunList
 from loadstone.api.jobs.vdbench_live import watch
 from loadstone.api.jobs.vdbench_output import Output

@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.analysis.study import slo as limits
-from loadstone.api.jobs.read_workload import rate_process, resolution_at, workload
+from loadstone.api.jobs.amounts import rate_process
+from loadstone.api.jobs.read_workload import resolution_at, workload
 from loadstone.api.studies.prepared import PreparedStudy, notes_of, times
 from loadstone.errors import InputError
 from loadstone.messages import make_error

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.api.jobs.read_workload import nanoseconds, resolution, total_rate
+from loadstone.api.jobs.amounts import nanoseconds, total_rate
+from loadstone.api.jobs.read_workload import resolution
 from loadstone.api.planning import asked_for
 from loadstone.api.studies.prepared import PreparedStudy, notes_of, times
 from loadstone.errors import InputError

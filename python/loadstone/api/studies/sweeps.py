@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from loadstone import units
 from loadstone.analysis.study.sweep import STAGE
-from loadstone.api.jobs.read_workload import resolution, total_rate, workload
+from loadstone.api.jobs.amounts import total_rate
+from loadstone.api.jobs.read_workload import resolution, workload
 from loadstone.api.studies.prepared import PreparedStudy, notes_of, times
 from loadstone.errors import InputError
 from loadstone.messages import make_error

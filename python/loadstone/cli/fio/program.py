@@ -14,20 +14,19 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import messages
 from loadstone.cli.fio import args as fio_args
-from loadstone.errors import InputError, LoadstoneError, RefusedError, Where, told
+from loadstone.cli.fio.fio_errors import FAILED, say
+from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
 from loadstone.messages import make_error
-from loadstone.printable import message
+from loadstone.version import FIO_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from loadstone.cli.fio.args import FioArguments
     from loadstone.formats.fio import Source
     from loadstone.workload.model import Workload
 
-FIO_VERSION: Final = "fio-3.42"
 DONE: Final = 0
-FAILED: Final = 1
 STDIN: Final = "-"
 ALLOW_EXEC: Final = "LOADSTONE_ALLOW_EXEC"
 """Set to 1: `exec_prerun`, `exec_postrun` and the command of `--trigger` run."""
@@ -55,23 +54,6 @@ def main(argv: Sequence[str]) -> int:
     except LoadstoneError as error:
         say(error)
         return FAILED
-
-
-def say(error: LoadstoneError, names: Mapping[str, str] | None = None) -> None:
-    """Print an error to standard error as fio does: `fio: ...`, the remedy on the next line.
-
-    `names`: of files as the jobs have them, by their paths.
-    """
-    for one in told(error):
-        text = str(one)
-        if names:
-            from loadstone.cli.fio.file_names import as_given
-
-            text = as_given(text, names)
-        sys.stderr.write(message(f"fio: {text}") + "\n")
-        if one.hint:
-            sys.stderr.write(message(one.hint) + "\n")
-    sys.stderr.flush()
 
 
 def read(arguments: FioArguments, job_sources: Sequence[Source]) -> Workload:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadstone import messages
-from loadstone.cli.fio.program import FIO_VERSION
 from loadstone.errors import LoadstoneError
 from loadstone.plan.derived import reads_back
+from loadstone.version import FIO_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -26,8 +26,8 @@ from loadstone.cli.display import console
 from loadstone.cli.fio import file_names as fio_names
 from loadstone.cli.fio.disks import Disks
 from loadstone.cli.fio.eta import Eta
+from loadstone.cli.fio.fio_errors import FAILED, say
 from loadstone.cli.fio.idle import IdleTimes
-from loadstone.cli.fio.program import FAILED, say
 from loadstone.cli.fio.results import FioResults
 from loadstone.cli.fio.trigger import Trigger
 from loadstone.cli.fio.verify_state_files import save_state

@@ -57,14 +57,14 @@ def run(
     dry_run
         Print which probes would run, how long they take and what they write; with --probe.
     """
-    from loadstone.api.jobs import data_sheet, run_list
+    from loadstone.api.jobs import data_sheet, read_runs
 
     if dry_run and probe is None:
         raise make_error(InputError, "cli.run.dry_run", where=Where(COMMAND_LINE, option="--dry-run"))
     options = {"job": job, **({"more": list(more)} if more else {}), **asdict(load)}
     sheet = data_sheet.read(spec)
     job_run = _JobRun(job_of(job), load.changes(), options, sheet, run_options, probe, dry_run)
-    runs = run_list.read(job_run.job, job_run.changes, [job_of(one) for one in more], shuffle)
+    runs = read_runs.read(job_run.job, job_run.changes, [job_of(one) for one in more], shuffle)
     if runs is not None:
         SHELL.refuse("several runs", until=until)
         return job_run.run_all(runs, vdbench_output, repeat=repeat, shuffle=shuffle)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from loadstone.report.fio import collect, disk_use, document, iolog, logs, normal, terse
+from loadstone.version import FIO_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +54,7 @@ def json_document(bundle: Bundle, plus: bool = True) -> dict[str, Any]:
 def normal_text(bundle: Bundle) -> str:
     """Return fio's human output of a run, headers included."""
     report = collect.report(source(bundle))
-    headers = (*report.headers, document.FIO_VERSION)
+    headers = (*report.headers, FIO_VERSION)
     return "".join(f"{row}\n" for row in headers) + normal.text(report)
 
 

@@ -30,15 +30,12 @@ from loadstone.report.fio.stats import (
     latency_shares,
 )
 from loadstone.report.fio.stats import percentiles as fio_percentiles
-from loadstone.version import __version__
+from loadstone.version import FIO_VERSION, __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from loadstone.analysis.latency import Latency
-
-FIO_VERSION: Final = "fio-3.42"
-"""The fio whose outputs are written; tools look for `fio-X.Y`."""
 
 _LEVELS: Final = ("1", "2", "4", "8", "16", "32", ">=64")
 _BATCHES: Final = ("0", "4", "8", "16", "32", "64", ">=64")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone.report.fio.document import FIO_VERSION
 from loadstone.report.fio.stats import (
     READ,
     Direction,
@@ -19,6 +18,7 @@ from loadstone.report.fio.stats import (
     latency_shares,
     percentiles,
 )
+from loadstone.version import FIO_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
