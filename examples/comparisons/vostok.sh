@@ -1,10 +1,11 @@
 #!/bin/sh
 # The six published job files of examples/vostok before and after: fio measures before, Loadstone
 # after, and one command makes the table. Eight files of 64 MiB stand in for the eight LUNs.
-# Usage: vostok.sh [DIRECTORY [SECONDS]]. Needs fio. About a minute; the eight files are removed.
+# Usage: vostok.sh [DIRECTORY [SECONDS]]. Needs fio. About five minutes; the eight files are removed.
+# Below ten seconds fio's results have too few samples to tell how sure they are.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
-out=${1:-vostok-comparison} seconds=${2:-5}
+out=${1:-vostok-comparison} seconds=${2:-20}
 loadstone=${LOADSTONE:-loadstone}
 mkdir -p "$out/luns" "$out/jobs" "$out/before"
 out=$(CDPATH='' cd -- "$out" && pwd)
