@@ -228,3 +228,11 @@ def test_on_a_page_the_names_of_many_changes_stand_beside_them_and_on_a_phone_ab
     html = as_file(Article("k", "t", [Drawings([drawing(wide, narrow)], 1)]), ".html")
     assert isinstance(html, str)
     assert re.findall(r'<figure[^>]*class="(\w+)"', html) == ["wide", "narrow"]
+
+
+def test_the_last_label_of_an_axis_of_changes_is_not_cut() -> None:
+    """`+400 %` at the right end of it lost its last letter."""
+    row = {"line": "4k read: IOPS", "at": 1.2, "low": 0.2, "high": 4.9, "kind": "same"}
+    picture = drawing(forest("Change", [row], {"same": ("#888", "circle")})).svg
+    labels = re.findall(r'<text text-anchor="(\w+)"[^>]*>([^<]* %)</text>', picture)
+    assert labels[-1] == ("end", "+400 %")

@@ -42,6 +42,8 @@ HALO: Final = {"stroke": "white", "strokeWidth": 5, "strokeJoin": "round"}
 ROW: Final = 36
 ROW_BESIDE: Final = 17
 LABEL_ABOVE: Final = -12
+NEAR_END: Final = 24
+"""Pixels: half of the longest label."""
 WIDEST: Final = 100.0
 """Where two runs differ wildly the end of an interval is nought or without bounds, and no axis reaches it."""
 MARGIN: Final = 0.05
@@ -124,6 +126,8 @@ def _axis(low: float, high: float) -> Spec:
             ),
             "labelExpr": "datum.value == 1 ? 'none' : format((datum.value - 1) * 100, '+,.3~r') + ' %'",
             "labelOverlap": True,
+            # A label so near the end would reach over it, and be cut.
+            "labelFlush": NEAR_END,
         },
     }
 
