@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from loadstone.comparison import matrix, pairing
 from loadstone.comparison.compare import compare
 from loadstone.comparison.metric import BANDWIDTH, IOPS, MEAN
 from loadstone.comparison.side import side as read_side
+from loadstone.report.comparison.page import page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -124,3 +126,16 @@ def test_fio_s_text_tells_the_same(tmp_path: Path) -> None:
     known = values(path)
     assert known[IOPS.name].error == pytest.approx(4 * 100 / math.sqrt(11.9))
     assert known[MEAN.name].error == pytest.approx(1.6e6 * 4 * 0.01 / math.sqrt(11.9))
+
+
+@pytest.mark.parametrize(
+    ("name", "below"), [("fio-3.36.json", False), ("4096-byte-sectors-raid10.json", True)]
+)
+def test_sides_with_long_names_stand_below_each_other_on_a_phone(
+    tmp_path: Path, name: str, *, below: bool
+) -> None:
+    """A name that cannot be broken pushed the second side's figures off the screen."""
+    sides = [of_fio(tmp_path / "before.json", 10_000.0), of_fio(tmp_path / name, 9_000.0)]
+    classes = re.findall(r'<table class="([^"]*matrix[^"]*)"', page(compare(sides)))
+    assert classes
+    assert all(("labelled" in one.split()) is below for one in classes)

@@ -28,6 +28,9 @@ COLUMNS: Final = 4
 BESIDE: Final = 2
 """So many have room beside each other on a phone; more are lines below each other there."""
 
+LONG_NAME: Final = 18
+"""A phone has no room for two columns under names of more letters, which cannot be broken."""
+
 
 def page(comparison: ComparisonTable) -> str:
     """Return the page."""
@@ -50,7 +53,7 @@ def _rendered(comparison: ComparisonTable, drawer: Drawer) -> str:
         ],
         doubts=[f"{one.name}: {doubt}" for one in comparison.sides for doubt in one.doubts],
         across=len(comparison.sides) <= COLUMNS,
-        labelled=len(comparison.sides) > BESIDE or _tells_each(matrix),
+        labelled=len(comparison.sides) > BESIDE or _tells_each(matrix) or _has_long_name(comparison),
         matrix=matrix,
         # So many columns have room for a value and its change beside each other.
         beside=0 < len(comparison.sides) - 1 <= BESIDE,
@@ -127,6 +130,10 @@ def _matrix(comparison: ComparisonTable) -> list[dict[str, Any]]:
 def _tells_each(matrix: list[dict[str, Any]]) -> bool:
     """Tell whether a cell has the values of its repeats: a phone has no room for two of those in a row."""
     return any(cell["each"] for block in matrix for line in block["lines"] for cell in line["cells"])
+
+
+def _has_long_name(comparison: ComparisonTable) -> bool:
+    return any(len(one.name) > LONG_NAME for one in comparison.sides)
 
 
 def _line(comparison: ComparisonTable, metric: Metric, effects: list[Effect]) -> dict[str, Any]:
