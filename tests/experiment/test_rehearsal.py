@@ -228,6 +228,7 @@ def test_a_setting_of_a_volume_is_of_each(devices: list[str], tmp_path: Path) ->
     with pytest.raises(RefusedError, match=r"cannot be set here: .*commit=odd") as told:
         refused(machine_of(wrong, tmp_path), wrong.document.runs)
     assert told.value.where == Where("x.toml", option="mount_options")
+    assert not [one for one in mounts() if one.point in machine_of(wrong, tmp_path).volumes("each")]
 
 
 @pytest.mark.root

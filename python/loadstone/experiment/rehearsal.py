@@ -142,17 +142,23 @@ class Rehearsal:
             self._refuse_left()
             self._refuse_layout(name, error)
         else:
-            _, again = machine.constant()
-            with machine.changes() as changes:
-                on_volumes = [one for one in again if VOLUME in one.subject]
-                for one in on_volumes:
-                    self._set_for_all(changes, machine.placed([one], name), one)
-                self.look(name)
-                self._try_all(trials, name)
-            machine.take_down()
+            try:
+                self._try_on(name, trials)
+            finally:
+                machine.take_down()
             self._refuse_left()
         # What was built is gone again: the page tells what the runs had.
         del machine.for_all[records:]
+
+    def _try_on(self, name: str, trials: Sequence[LevelTrial]) -> None:
+        """Try all that is of a layout, while it stands."""
+        machine = self.machine
+        on_volumes = [one for one in machine.constant()[1] if VOLUME in one.subject]
+        with machine.changes() as changes:
+            for one in on_volumes:
+                self._set_for_all(changes, machine.placed([one], name), one)
+            self.look(name)
+            self._try_all(trials, name)
 
     def _refuse_layout(self, name: str, error: LoadstoneError) -> None:
         for factor in self.machine.whole.factors:
