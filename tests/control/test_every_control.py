@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
+from loadstone.control import file_controls
 from loadstone.control.all_controls import Controls
 from loadstone.control.changes import Changes, restore
 from loadstone.control.cpu import Governor
@@ -169,3 +171,19 @@ def test_a_governor_comes_back_with_its_tunables(tmp_path: Path, *, shared: bool
         changes.set("governor", "", "performance")
         assert not list(policies.rglob("up_threshold"))
     assert machine.snapshot(host) == before
+
+
+def test_a_limit_of_frequency_is_waited_for(host: Path, tmp_path: Path) -> None:
+    """The kernel's worker sets it: it was read before that, and called not put back."""
+    timers: list[threading.Timer] = []
+
+    def later(path: Path, value: str) -> None:
+        timers.append(threading.Timer(0.2, lambda: path.write_text(value)))
+        timers[-1].start()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(file_controls, "put", later)
+        with Changes(machine.controls(host), tmp_path / "state") as changes:
+            (change,) = changes.set("frequency_max_khz", "policy0", "2000000")
+    assert change.after == "2000000"
+    assert (host / POLICY / "scaling_max_freq").read_text().strip() == "3600000"

@@ -6,7 +6,8 @@ Documentation/admin-guide/cputopology.rst). Does not know which setting is good 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+import time
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from loadstone.control.control_kind import NUMBER, Setting
 from loadstone.control.file_controls import FileControl, HostFile, numbered, put, text, words
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 CPU = "devices/system/cpu"
 CPUFREQ = "Documentation/admin-guide/pm/cpufreq.rst"
+APPLIED_S: Final = 2.0
+"""So long a limit is waited for; one that is rounded is told after that."""
+LOOK_S: Final = 0.01
 
 
 class _PolicyFile(FileControl):
@@ -72,14 +76,23 @@ class GovernorTunable(FileControl):
         return [str(file.relative_to(place)) for file in files if (text(file) or "<")[0] != "<"]
 
 
-class FrequencyMin(_PolicyFile):
+class _FrequencyLimit(_PolicyFile):
+    def write(self, subject: str, value: str) -> None:
+        """Set it, and wait until the kernel has: it hands a limit on to a worker (freq_qos_add_notifier)."""
+        super().write(subject, value)
+        until_s = time.monotonic() + APPLIED_S
+        while self.read(subject) != value and time.monotonic() < until_s:
+            time.sleep(LOOK_S)
+
+
+class FrequencyMin(_FrequencyLimit):
     """Lowest frequency of a policy, kHz."""
 
     name, title, source = "frequency_min_khz", "lowest CPU frequency, kHz", CPUFREQ
     file, takes = "scaling_min_freq", NUMBER
 
 
-class FrequencyMax(_PolicyFile):
+class FrequencyMax(_FrequencyLimit):
     """Highest frequency of a policy, kHz."""
 
     name, title, source = "frequency_max_khz", "highest CPU frequency, kHz", CPUFREQ
