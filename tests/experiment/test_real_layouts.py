@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import json
 import os
 import shutil
@@ -26,6 +28,7 @@ from loadstone.experiment.levels import Asked
 from loadstone.experiment.machine_state import Machine, order_of
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare
 from loadstone.formats.fio.read import TextSource, read_jobfiles
+from loadstone.path.block import BlockDevice
 from loadstone.path.mounts import mounts
 from loadstone.plan.resolve import resolve
 from loadstone.plan.safety import guard
@@ -330,6 +333,29 @@ def test_a_target_is_brought_into_its_state(tmp_path: Path, state: str, size: in
     assert not path.exists()
 
 
+def test_room_that_cannot_be_allocated_is_not_written_instead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On vfat and NFS 3 a preallocated file was one that is written: posix_fallocate(3) does that."""
+
+    def refuse(*_: object) -> int:
+        ctypes.set_errno(errno.EOPNOTSUPP)
+        return -1
+
+    monkeypatch.setattr(allocation._LIBC, "fallocate", refuse)
+    with pytest.raises(RunError, match="cannot be made 'preallocated': Operation not supported"):
+        allocation.prepare(plan(tmp_path / "data"), "preallocated", guard.Consent(), lambda: False)
+
+
+def test_a_file_system_without_holes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = allocation._write
+    # As vfat has it: what was skipped is there, full of zeros.
+    monkeypatch.setattr(allocation, "_write", lambda file, size, give_up, **_: write(file, size, give_up))
+    target = plan(tmp_path / "data")
+    with pytest.raises(RunError, match="cannot be made 'holes': its file system keeps no holes"):
+        allocation.prepare(target, "holes", guard.Consent(), lambda: False)
+
+
 def test_what_is_somebody_elses_is_not_removed(tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.write_bytes(os.urandom(1 << 20))
@@ -341,6 +367,20 @@ def test_what_is_somebody_elses_is_not_removed(tmp_path: Path) -> None:
 def test_states_that_would_mean_nothing_are_told(tmp_path: Path) -> None:
     assert "only reads" in (allocation.why_not(plan(tmp_path / "x", "randread"), "first pass") or "")
     assert "is a file" in (allocation.why_not(plan(tmp_path / "x"), "trimmed") or "")
+
+
+@pytest.mark.root
+def test_a_device_that_takes_no_discards_is_told_before(
+    devices: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trimmed = plan(Path(devices[0]))
+    assert allocation.why_not(trimmed, "trimmed") is None
+    attribute = BlockDevice.attribute
+    monkeypatch.setattr(
+        BlockDevice, "attribute", lambda self, name: "0" if "discard" in name else attribute(self, name)
+    )
+    assert "takes no discards" in (allocation.why_not(trimmed, "trimmed") or "")
+    assert allocation.why_not(trimmed, "later pass") is None
 
 
 @pytest.mark.parametrize(

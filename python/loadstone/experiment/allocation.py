@@ -7,6 +7,8 @@ back: a target's content was given up by whoever consented to the run.
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import fcntl
 import os
 import struct
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError, RunError
 from loadstone.messages import make_error, say
+from loadstone.path.block import BlockDevice
 from loadstone.plan.model import TargetKind
 from loadstone.plan.safety import guard, marker, seen
 from loadstone.plan.safety.content import BlockReader
@@ -31,6 +34,8 @@ PIECE_BYTES: Final = 1 << 20
 HOLE_BYTES: Final = 64 << 10
 """Of `holes`: so much is written, so much is not, and again."""
 DIGEST_S: Final = 1.0
+SECTOR_BYTES: Final = 512
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _BLKDISCARD: Final = 0x1277
 """ioctl(2) of <linux/fs.h>."""
 
@@ -43,6 +48,8 @@ def why_not(plan: Plan, state: str) -> str | None:
             return f"{target.path} is neither a file nor a block device"
         if device and state in ("preallocated", "holes"):
             return f"{target.path} is a device: it can be discarded (first pass), or written (later pass)"
+        if device and state != "later pass" and not _takes_discards(target.path):
+            return f"{target.path} takes no discards (discard_max_bytes): later pass is its only state"
         if not device and state == "trimmed":
             return f"{target.path} is a file: new, preallocated or holes are its states without data"
     files = any(target.kind is TargetKind.FILE for target in plan.targets)
@@ -50,6 +57,11 @@ def why_not(plan: Plan, state: str) -> str | None:
     if state in ("new", "first pass") and files and not writes:
         return "a run that only reads lays a new file out: that is what `later pass` says"
     return None
+
+
+def _takes_discards(path: str) -> bool:
+    device = BlockDevice.of_number(Path(path).stat().st_rdev)
+    return device is None or device.disk().attribute("queue/discard_max_bytes") != "0"
 
 
 def written_bytes(plan: Plan, state: str) -> int:
@@ -113,10 +125,12 @@ def _make_file(path: str, size: int, state: str, consent: guard.Consent, give_up
     try:
         os.ftruncate(file, size)
         if state == "preallocated":
-            os.posix_fallocate(file, 0, size)
+            _allocate(file, size)
         else:
             _write(file, size, give_up, every_second=state == "holes")
         os.fsync(file)
+        if state == "holes" and os.fstat(file).st_blocks * SECTOR_BYTES > 0.9 * size:
+            raise OSError(errno.EOPNOTSUPP, say("experiment.allocation.no_holes"))
         # Its pages would make the first reads hits.
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
         with BlockReader(way_to(file)) as reader:
@@ -126,6 +140,12 @@ def _make_file(path: str, size: int, state: str, consent: guard.Consent, give_up
         os.close(file)
     consent.left.files[status.st_dev, status.st_ino] = sealed
     marker.settle([sealed])
+
+
+def _allocate(file: int, size: int) -> None:
+    """Allocate room and write nothing; posix_fallocate(3) writes where the file system cannot do that."""
+    if _LIBC.fallocate(file, 0, ctypes.c_int64(0), ctypes.c_int64(size)):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def _size_bytes(target: Target, plan: Plan) -> int:
