@@ -353,6 +353,7 @@ class _Run:
         self._pauses: Pauses | None = None
         self._left = False
         self._newcomers: Newcomers | None = None
+        self._long_layout = False
         self._note_due_s = -math.inf
         self._host_error: OSError | MemoryError | None = None
         """Why the monitors' rows cannot be written."""
@@ -418,6 +419,7 @@ class _Run:
             if self._host_error is not None:
                 self._give_up(self._host_error)
             if event is not None and not self._left:
+                self._long_layout |= event.get("type") == "layout"
                 self._do(self._state.heard(event, now()))
                 self._tell_watched(show=event.get("type") == "tick")
                 if event.get("type") == "tick":
@@ -532,7 +534,11 @@ class _Run:
             for event in self._watching.begin(origin_ns, self._write_watched):
                 self._write(self._writer.event, event)
 
-        self._newcomers = newcomers = Newcomers(self._sealing.held, self._sealing.consent.changed_elsewhere)
+        self._newcomers = newcomers = Newcomers(
+            self._sealing.held,
+            self._sealing.consent.changed_elsewhere,
+            long_layout=self._long_layout,
+        )
 
         def look() -> list[dict[str, Any]]:
             self._sealing.held.prepared()

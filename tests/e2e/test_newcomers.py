@@ -12,7 +12,7 @@ import pytest
 
 from tests.support import devices
 
-from .program import finish, job, run, start, ticks
+from .program import events, finish, job, kinds, run, start, ticks, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +46,20 @@ def test_a_program_that_opens_a_target_for_writing_ends_the_run(tmp_path: Path, 
     again = run("run", tmp_path / "w.fio", "--runtime", "1s", "--out", "again", cwd=tmp_path)
     assert again.code == 2, again
     assert "not known to be Loadstone's alone" in again.err
+
+
+@pytest.mark.root
+def test_who_came_while_a_file_was_laid_out_is_seen(tmp_path: Path) -> None:
+    text = WRITES.format(LONG_S, tmp_path / "data", "psync").replace("size=4m", "size=1g\nfallocate=none")
+    file = job(tmp_path / "w.fio", text.replace("randwrite", "randrw"))
+    load = start("run", file, "--out", "b", cwd=tmp_path)
+    until(lambda: "layout" in kinds(tmp_path / "b"), "a layout")
+    with devices.attached(tmp_path / "data"):
+        done = finish(load)
+    began_ns = [event for event in events(tmp_path / "b") if event["type"] == "start"]
+    assert done.code == 1, done
+    assert began_ns, "it was seen in the load"
+    assert "it backs " in done.err
 
 
 @pytest.mark.root

@@ -40,15 +40,18 @@ TargetUse = tuple[str, str]
 class Newcomers:
     """Watches what a run writes. Touches no target but in `attend` and `look`, which a child calls."""
 
-    def __init__(self, run_targets: RunTargets, shared: Container[str] = ()) -> None:
-        """`shared`: paths that other hosts of the run have open for writing, too."""
+    def __init__(self, run_targets: RunTargets, shared: Container[str] = (), *, long_layout: bool) -> None:
+        """`shared`: paths that other hosts of the run have open for writing, too.
+
+        `long_layout`: files were laid out since the check, for hours perhaps, so that somebody may have come.
+        """
         targets = [run_targets.plan.targets[index] for index in sorted(run_targets.written)]
         self._targets: list[Target] = [
             one for one in targets if one.kind in (TargetKind.FILE, TargetKind.BLOCK)
         ][:MOST_TARGETS]
         self._shared = shared
         self._descriptor = _libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC) if self._targets else -1
-        self._came = False
+        self._came = long_layout
         self._wait_s = AGAIN_S
         self._not_before_s = 0.0
         self._before: frozenset[TargetUse] = frozenset()
