@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from loadstone.audit.case import Case, JobRequest, OpMeasurement
 from loadstone.comparison import pairing
 from loadstone.comparison.compare import compare
+from loadstone.comparison.pattern import pattern
 from loadstone.comparison.side import side as read_side
 
 FOREIGN = Path(__file__).parents[1] / "data" / "foreign"
@@ -213,3 +215,11 @@ def test_the_order_pairs_other_names_only_where_there_are_as_many(tmp_path: Path
     rows, alone = pairing.rows([sides[0], sides[2]])
     assert not rows
     assert [len(cells) for cells in alone] == [3, 2]
+
+
+def test_a_mix_of_which_only_the_directions_are_known_is_named_by_both() -> None:
+    """fio's text does not tell the share of reads: its mixed loads were `4k sequential`."""
+    one = OpMeasurement(operations=100)
+    job = JobRequest(job="a", random_percent=0.0, block_bytes={4096: 1.0})
+    case = Case(name="a", source="fio", jobs=(job,), total=one, ops={"read": one, "write": one})
+    assert pattern(case) == "4k sequential read and write"

@@ -78,7 +78,7 @@ def _order(random_percent: float) -> str:
 
 def _mix(job: JobRequest, moved: list[str]) -> str:
     if job.read_percent is None:
-        return moved[0] if len(moved) == 1 else ""
+        return " and ".join(moved)
     if job.read_percent in (0, 100):
         return "read" if job.read_percent else "write"
     return f"{job.read_percent:.3g} % read"
