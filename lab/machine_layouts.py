@@ -76,7 +76,7 @@ PATIENCE_S: Final = 3600.0
 DEVICES: Final = tuple(f"/dev/loop{number}" for number in range(DISKS))
 
 SCRIPT: Final = """
-export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root LD_LIBRARY_PATH=/libs
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root LD_LIBRARY_PATH=/usr/lib
 for one in /mods/*.ko; do insmod $one || echo no $one; done
 mkdir -p /dev/shm /dev/md /run/lock /run/lvm /var/lib /exp /root
 mount -t tmpfs -o size=80% t /dev/shm; mount -t tmpfs t /run; mkdir -p /run/lock/lvm /run/lvm
@@ -221,11 +221,6 @@ options = { rw = "randwrite", bs = "4k", ioengine = "psync" }
 name = "node"
 option = "numa_cpu_nodes"
 levels = ["0", "1"]
-
-[[factors]]
-name = "memory"
-option = "numa_mem_policy"
-levels = ["local", "bind:1"]
 """
 _POLICY: Final = Path("/sys/devices/system/cpu/cpufreq/policy0")
 SETTINGS: Final[dict[str, tuple[Path, tuple[str | int, ...]]]] = {
@@ -422,16 +417,16 @@ def whole(folder: Path, before: dict[str, str]) -> list[str]:
         "--set",
         "repeats=2",
     ]
-    for path, words in ((layouts, []), (nodes, []), (ready, small)):
-        wrong += planned_and_run(path, words, folder)
+    for path, words, lost in ((layouts, [], DEVICES), (nodes, [], ()), (ready, small, DEVICES[:1])):
+        wrong += planned_and_run(path, [*words], lost, folder)
         changed = difference(before, snapshot(folder))
         wrong += [f"after {path.name}: {json.dumps(changed)}"] if changed else []
     return wrong
 
 
-def planned_and_run(path: Path, words: Sequence[str], folder: Path) -> list[str]:
+def planned_and_run(path: Path, words: Sequence[str], lost: Sequence[str], folder: Path) -> list[str]:
     """Have the verb plan and run a file, and look where its engine's threads are meanwhile."""
-    consent = [word for one in DEVICES for word in ("--i-accept-data-loss", one)]
+    consent = [word for one in lost for word in ("--i-accept-data-loss", one)]
     out = ["--out", str(folder / path.stem), "--no-progress", "--no-calibration"]
     wrong, cpus = [], set[str]()
     for action in (["plan", str(path)], ["run", str(path), *out, *consent]):
@@ -508,7 +503,8 @@ def main() -> int:
     programs |= {f"usr/sbin/{name}": Path(answer) for name in ON_THE_WAY if (answer := shutil.which(name))}
     programs |= {f"usr/sbin/{name}": programs["usr/sbin/lvm"] for name in LVM if "usr/sbin/lvm" in programs}
     programs |= {"usr/bin/loadstone-engine": find(), "usr/bin/python3": Path(sys.executable).resolve()}
-    programs |= {f"libs/{name}": path for name, path in unpacked.items() if ".so" in name}
+    # Where they are looked for by default: mount(8) takes LD_LIBRARY_PATH away.
+    programs |= {f"usr/lib/{name}": path for name, path in unpacked.items() if ".so" in name}
     needed = machine.libraries(one for tree in trees().values() for one in tree.rglob("*.so"))
     programs |= {name: path for name, path in needed.items() if "site-packages" not in name}
     with tempfile.TemporaryDirectory(prefix="loadstone-lab-") as name:

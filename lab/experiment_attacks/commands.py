@@ -27,7 +27,9 @@ def command(bench: AttackBench) -> None:
         raise WrongError("the command was not undone")
     shutil.rmtree(bench.folder / "out")
     path = bench.file(bench.text(factor.replace("touch", "false").replace("rm ", "rm -f ")))
-    bench.ran("run", path, "--allow-exec").ends(1).says("ended with 1")
+    bench.ran("run", path, "--allow-exec").ends(2).says("ended with 1", "1 level cannot be set here")
+    if (bench.folder / "out").exists():
+        raise WrongError("a run was begun although a level cannot be set")
 
 
 def wild_command(bench: AttackBench) -> None:
@@ -61,7 +63,7 @@ def wild_command(bench: AttackBench) -> None:
         if Path("/proc", number.read_text().strip()).exists():
             raise WrongError("the program in the background was not ended")
     elif kind == "escapes":
-        bench.ended(process).ends(1).says(r"ended with 3: \\x1b\[2Jgone")
+        bench.ended(process).ends(2).says(r"ended with 3: \\x1b\[2Jgone")
     else:
         bench.ended(process).ends(1).says("STILL CHANGED", r"ended with 4: \\x1b\[2Jno way")
         bench.restore().ends(1).says("ended with 4")
