@@ -3,6 +3,7 @@
 python -m lab.probes --seeds 100001:101000 --keep fit.jsonl   # situations to fit on, none of them scored
 python -m lab.fit --from fit.jsonl                            # kept with the source, compressed; then fitted
 python -m lab.fit                                             # fitted again from what is kept
+python -m lab.fit --counts                                    # the weights stay, frequencies are counted
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from lab.fit import lines, model
 from lab.probes import rows
 
-from loadstone.explanations.weights import FILE, Fitted, FittedOn, Frequency
+from loadstone.explanations.weights import FILE, FITTED, Fitted, FittedOn, Frequency
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,9 +47,21 @@ def fitted() -> Fitted:
         strange=model.fit_strange(sample),
         frequency=AS_TOLD,
         open_frequency=AS_TOLD,
+        decided=AS_TOLD,
+        causes=AS_TOLD,
+        decided_causes=AS_TOLD,
+        unexplained=AS_TOLD,
         limited=limited,
     )
     return fit.model_copy(update=model.fit_frequencies(model.sample(later, alone=True), fit))
+
+
+def counted_anew() -> Fitted:
+    """Return what is fitted, with frequencies counted on all situations that are kept for that."""
+    later, hashed = lines.kept(lines.CALIBRATION)
+    counts = model.fit_frequencies(model.sample(later, alone=True), FITTED)
+    findings = model.fit_findings(later)
+    return FITTED.model_copy(update={"calibrated_on": _source(later, hashed), "findings": findings, **counts})
 
 
 def _source(every: Sequence[Row], hashed: str) -> FittedOn:
@@ -77,13 +90,16 @@ def main() -> int:
     options.add_argument(
         "--calibrate-on", type=Path, nargs="+", default=[], help="situations to keep and calibrate on"
     )
+    options.add_argument(
+        "--counts", action="store_true", help="only count anew how often what is told was right"
+    )
     arguments = options.parse_args()
     if arguments.collected:
         lines.keep(row for path in arguments.collected for row in rows.read(path))
     if arguments.calibrate_on:
         later = (row for path in arguments.calibrate_on for row in rows.read(path))
         lines.keep(later, lines.CALIBRATION, several=True)
-    fit = fitted()
+    fit = counted_anew() if arguments.counts else fitted()
     target = Path(str(resources.files("loadstone.explanations").joinpath(FILE)))
     target.write_text(json.dumps(fit.model_dump(mode="json"), indent=2) + "\n")
     sys.stdout.write(f"fitted on {fit.source.situations} situations: {target}\n")

@@ -34,6 +34,8 @@ READING_NAMES: Final = tuple(READINGS)
 class Evidence:
     """One situation. A row for each explanation in each regime, a column for each reading."""
 
+    rows: Floats
+    """Which explanation each is."""
     odds: Floats
     measures: Floats
     unknown: Floats
@@ -76,6 +78,7 @@ def of(row: Row, *, probed: bool = True, removed: bool = False) -> Evidence:
     }  # fmt: skip
     most = max((len(one) for one in finding_logs.values()), default=0)
     return Evidence(
+        rows=cells.rows.astype(np.float64),
         odds=np.log(cells.odds),
         measures=of_cells({one.name: float(BY_NAME[one.name].effect == "measures") for one in every}),
         unknown=of_cells({one.name: float(one.name == UNEXPLAINED) for one in every}),
@@ -99,6 +102,18 @@ def of(row: Row, *, probed: bool = True, removed: bool = False) -> Evidence:
     )
 
 
+@dataclass(frozen=True)
+class LikeliestCauses:
+    """Of each situation the most probable of what is not the storage.
+
+    `part`: of all causes; whether it is right, and whether it is something unexplained.
+    """
+
+    part: Floats
+    right: NDArray[np.bool_]
+    unknown: NDArray[np.bool_]
+
+
 @dataclass
 class Sort:
     """Explanations whose readings depend on the same weights, and what these made of them last."""
@@ -113,6 +128,7 @@ class Sort:
 class EvidenceTable:
     """Many situations, padded to one shape: situation, explanation in its regime, reading."""
 
+    rows: Floats
     odds: Floats
     measures: Floats
     unknown: Floats
@@ -198,6 +214,19 @@ class EvidenceTable:
         share: Floats = (chances * self.at_a_limit).sum(axis=1) / np.maximum(chances.sum(axis=1), 1e-300)
         return share
 
+    def causes(self, weights: Weights) -> LikeliestCauses:
+        """Return the most probable cause of each situation."""
+        chances = np.exp(self.logs(weights)) * (1 - self.measures)
+        each = range(1 + int(self.rows.max()))
+        sums = np.stack([(chances * (self.rows == row)).sum(axis=1) for row in each], axis=1)
+        first = sums.argmax(axis=1)
+        of_first = self.rows == first[:, None]
+        return LikeliestCauses(
+            sums.max(axis=1) / np.maximum(sums.sum(axis=1), 1e-300),
+            (of_first & (self.right > 0)).any(axis=1),
+            (of_first & (self.unknown > 0)).any(axis=1),
+        )
+
     def measuring(self, weights: Weights) -> Floats:
         """Return the chance that it measures the storage, of each situation."""
         chances: Floats = (np.exp(self.logs(weights)) * self.measures).sum(axis=1)
@@ -235,6 +264,7 @@ def table(every: Sequence[Evidence]) -> EvidenceTable:
         if one.found.size:
             finding_logs[at, : one.found.shape[0], : one.found.shape[1]] = one.found
     return EvidenceTable(
+        rows=flat("rows", -1.0),
         odds=flat("odds", -1e9),
         measures=flat("measures"),
         unknown=flat("unknown"),

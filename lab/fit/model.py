@@ -341,17 +341,47 @@ def fit_frequencies(
 ) -> dict[str, Frequency]:
     """Return how often the cautious answer was right, of lines it was not fitted on (isotonic regression).
 
-    Of numbers with an open question of their own.
+    Of numbers with an open question of their own, and of the explanations.
     """
     used = believed_lines(of, fitted.weights, leave, thought_of=True)
     beliefs = np.array([cautious(one, fitted) for one in used.told])
-    truth = np.array(used.honest, np.float64)
+    truth = np.array(used.honest)
     is_open = np.array([one["open"] >= MOSTLY for one in used.told])
     curves = {}
     for name, chosen in (("frequency", ~is_open), ("open_frequency", is_open)):
-        order = np.argsort(beliefs[chosen], kind="stable")
-        curves[name] = isotonic(beliefs[chosen][order], truth[chosen][order])
-    return curves
+        curves[name] = _counted(beliefs[chosen], truth[chosen])
+    return curves | fit_causes(of, fitted.weights, leave)
+
+
+def fit_causes(
+    of: FitSample, weights: Weights, leave: Callable[[Row], bool] | None = None
+) -> dict[str, Frequency]:
+    """Return how often the most probable explanation was right, of lines the weights were not fitted on.
+
+    Of numbers that a rule decided otherwise of, the storage; of lies, the most probable cause. Something
+    unexplained can be right only where the cause is in no list: some lies count there a second time.
+    """
+    used = np.array([leave is None or not leave(row) for row in of.rows])
+    honest = np.array([lines.kind_row(row).honest for row in of.rows])
+    decided = ~np.array([undecided(row) for row in of.rows])
+    listed, removed = (table.causes(weights) for table in of.tables)
+    lies = used & ~honest
+    without = lies & removed.unknown & np.array([lines.unlisted(row) for row in of.rows])
+    named, unexplained = lies & ~listed.unknown, lies & listed.unknown
+    return {
+        "decided": _counted(of.tables[0].measuring(weights)[used & decided], honest[used & decided]),
+        "causes": _counted(listed.part[named & ~decided], listed.right[named & ~decided]),
+        "decided_causes": _counted(listed.part[named & decided], listed.right[named & decided]),
+        "unexplained": _counted(
+            np.concatenate([listed.part[unexplained], removed.part[without]]),
+            np.concatenate([listed.right[unexplained], removed.right[without]]),
+        ),
+    }
+
+
+def _counted(predicted: Floats, right: NDArray[np.bool_]) -> Frequency:
+    order = np.argsort(predicted, kind="stable")
+    return isotonic(predicted[order], right[order].astype(np.float64))
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,8 @@ def main() -> int:
         )
         costs = cost.read(arguments.cost) if arguments.cost else []
         (DOCS / "verdicts.md").write_text(page.verdicts(scored, FITTED, drawn, real, costs))
-    sys.stdout.write("\n".join([*tables.summary(scored), "", *tables.by_kind(scored), ""]))
+    explained = tables.of_explanations([one for one in scored if one.probed is not None])
+    sys.stdout.write("\n".join([*tables.summary(scored), "", *tables.by_kind(scored), "", *explained, ""]))
     mistakes = wrong(scored) if arguments.check else []
     for text in mistakes:
         sys.stderr.write(f"{text}\n")

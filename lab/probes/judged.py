@@ -13,10 +13,12 @@ from lab.fit.model import row_features
 from lab.probes import rows
 
 from loadstone.audit import belief
+from loadstone.audit.belief import CREDIBLE
 from loadstone.audit.explained import EVEN, REMAINS
-from loadstone.audit.judge import CREDIBLE, ENOUGH, GRAVE
+from loadstone.audit.judge import ENOUGH, GRAVE
 from loadstone.audit.rules import throttled
 from loadstone.audit.rules.probes import LIKELY, effect_of
+from loadstone.explanations.as_often_right import as_often_right
 from loadstone.explanations.names import BY_NAME
 from loadstone.explanations.weigh import scaled, weigh
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 BELIEVED = 0.8
 PLATEAUS = [["throttled", throttled.SURE], ["throttled", throttled.LESS_SURE]]
 """Findings that limit by evenness: of a line it is known by how sure the rule is."""
+DECIDE = ("not_valid", "limited")
 ORDER = ("not_valid", "limited", "suspect", "note")
 
 
@@ -93,14 +96,18 @@ def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> S
         causes = [[*one[:2], "note"] if one[:2] in PLATEAUS else one for one in causes]
     if sure >= EVEN:
         causes = [[*one[:2], "note"] if one[0] == "probes" else one for one in causes]
-    return _said(row, causes, fitted, ProbedBelief(tuple(weighed), sure, pointed.explanation.name))
+    decided = any(one[0] != "probes" and one[2] in DECIDE and one[1] >= CREDIBLE for one in causes)
+    explained = tuple(as_often_right(weighed, sure, decided=decided, fitted=fitted))
+    probes_sure = round(min(belief.MOST, _chances(explained)[pointed.explanation.name]), 2)
+    causes = [["probes", probes_sure, one[2]] if one[0] == "probes" else one for one in causes]
+    return _said(row, causes, fitted, ProbedBelief(explained, sure, pointed.explanation.name))
 
 
 @dataclass(frozen=True)
 class ProbedBelief:
     """The explanations, how probable the storage is with all of them, and what probes alone point at."""
 
-    weighed: tuple[Weighed, ...]
+    told: tuple[Weighed, ...]
     measures: float
     pointed: str
 
@@ -117,7 +124,7 @@ def _said(row: Row, causes: list[list[Any]], fitted: Fitted, after: ProbedBelief
     causes.sort(key=lambda one: (4 if one[1] < CREDIBLE else ORDER.index(one[2]), -one[1]))
     rests = [one for one in causes if one[2] != "note" and one[1] >= CREDIBLE]
     names = [after.pointed if rule == "probes" and after else rule for rule, _, _ in rests]
-    deciding = next((one for one in rests if one[2] in ("not_valid", "limited")), None)
+    deciding = next((one for one in rests if one[2] in DECIDE), None)
     suspects = [one for one in rests if one[2] == "suspect"]
     looked = {*row["plain"]["checked"], *(rule for rule, _, effect in causes if effect == "note")}
     if deciding is not None:
@@ -132,11 +139,10 @@ def _said(row: Row, causes: list[list[Any]], fitted: Fitted, after: ProbedBelief
         grave = any(one[1] >= GRAVE for one in suspects if one[0] != "probes")
         if grave or confidence < CREDIBLE or len(looked) < ENOUGH:
             kind, confidence = "cannot_tell", 1 - confidence
-    chances = _chances(after.weighed) if after else {}
-    # What the run alone leaves open probes do not close, and the explanations stay as they were weighed.
+    chances = _chances(after.told) if after else {}
+    # What the run alone leaves open probes do not close.
     if after and kind == "measures_storage":
         confidence = after.measures
-        chances = _chances(scaled(after.weighed, confidence))
         if confidence < EVEN:
             kind, confidence = "cannot_tell", 1 - confidence
     likely = [name for name, chance in chances.items() if chance >= 0.1]

@@ -17,8 +17,9 @@ from lab.probes.simulate import answered, attempt
 from lab.rules_digest import choice_digest, rules_digest
 
 from loadstone.analysis.summary import summarise
+from loadstone.audit.belief import CREDIBLE
 from loadstone.audit.from_bundle import cases
-from loadstone.audit.judge import CREDIBLE, as_found, told
+from loadstone.audit.judge import as_found, told
 from loadstone.bundle.read import Bundle
 from loadstone.explanations.job_facts import JobFacts
 from loadstone.explanations.readings import CONTENDED, NO_RATES, OF_OTHERS, Probed, left
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from loadstone.verdict import Verdict
 
 Row = dict[str, Any]
+UNLISTED: Final = 0.25
+"""So many lies for one in the list are taken to have a cause that is in none."""
 MOST_TAKEN: Final = 0.95
 LEAST_CHANGE: Final = 0.0953
 """ln 1.1: a cause that changes the number by less is no cause of it."""
@@ -171,6 +174,12 @@ def beside_others(row: Row) -> Row:
         return probed.model_copy(update={"tried": tuple(every)}).model_dump(mode="json")
 
     return row | {name: seen(row.get(name)) for name in ("tried", "tried_without")}
+
+
+def unlisted(row: Row) -> bool:
+    """Tell whether a lie counts again, as if its cause were in no list: one in four, drawn by its seed."""
+    drawn = random.Random(f"in no list {row['seed']}").random()
+    return drawn < UNLISTED and bool(row.get("tried_without"))
 
 
 def kind_row(row: Row) -> SituationKind:

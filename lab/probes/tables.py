@@ -316,18 +316,63 @@ def believing(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | N
 
 
 def first_named(every: Sequence[ScoredLine]) -> list[Told]:
-    """Return the probability of the most probable explanation after probes, and whether it is right."""
-    pairs = []
-    for one in every:
-        if one.probed is None or not rows.kind_row(one.row).in_device:
-            continue
-        name, chance = next(iter(one.probed.chances.items()))
-        sure, true = chance, name in rows.kind_row(one.row).truth
-        if BY_NAME[name].effect == "measures":
-            sure = sum(c for other, c in one.probed.chances.items() if BY_NAME[other].effect == "measures")
-            true = one.honest
-        pairs.append((min(1.0, sure), true))
-    return pairs
+    """Return the probability of the most probable explanation after probes, and whether it is right.
+
+    Where that is something unexplained, `unexplained_first` has it.
+    """
+    return [_first(one, one.probed) for one in every if one.probed is not None and _is_named(one, one.probed)]
+
+
+def unexplained_first(every: Sequence[ScoredLine]) -> list[Told]:
+    """Return the same where something unexplained is the most probable, of lies one in five in no list."""
+    pairs = [(one, one.probed) for one in every if one.probed is not None]
+    pairs += [(one, one.removed) for one in every if one.removed is not None and rows.unlisted(one.row)]
+    unknown = [pair for pair in pairs if rows.kind_row(pair[0].row).in_device and not _is_named(*pair)]
+    return [(_first(one, answer)[0], answer is one.removed) for one, answer in unknown]
+
+
+def _is_named(one: ScoredLine, said: Said) -> bool:
+    return rows.kind_row(one.row).in_device and next(iter(said.chances)) != UNEXPLAINED
+
+
+def _first(one: ScoredLine, said: Said) -> Told:
+    name, chance = next(iter(said.chances.items()))
+    if BY_NAME[name].effect != "measures":
+        return min(1.0, chance), name in rows.kind_row(one.row).truth
+    storage = sum(c for other, c in said.chances.items() if BY_NAME[other].effect == "measures")
+    return min(1.0, storage), one.honest
+
+
+def of_explanations(every: Sequence[ScoredLine]) -> list[str]:
+    """Return what explanations after probes were worth, as tables."""
+    named, unexplained, probes = first_named(every), unexplained_first(every), pointed(every)
+    return [
+        brier(named),
+        "",
+        *reliability(named),
+        "",
+        f"Where *something unexplained* is the most probable ({len(unexplained)} cases), it can be right "
+        "only of a cause that is in no list. One lie in five is taken to be such a one. So one in four of "
+        "those above, drawn by its seed, counts here a second time, as it was probed without its "
+        "explanation:",
+        "",
+        *reliability(unexplained),
+        "",
+        f"What probes point at, where the verdict names it ({len(probes)} cases):",
+        "",
+        *reliability(probes),
+    ]
+
+
+def pointed(every: Sequence[ScoredLine]) -> list[Told]:
+    """Return what probes alone point at, where that counts, and whether it is right."""
+    return [
+        (sure, name in rows.kind_row(one.row).truth)
+        for one in every
+        if one.probed is not None and rows.kind_row(one.row).in_device
+        for name, sure in one.probed.findings
+        if name in BY_NAME
+    ]
 
 
 def findings(every: Sequence[ScoredLine]) -> list[Told]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from lab.parts import MissingPartError, Stage, busy_share, cpu_times, stolen_share
 
 from loadstone.analysis.summary import summarise
+from loadstone.audit.belief import CREDIBLE
 from loadstone.audit.from_bundle import cases
-from loadstone.audit.judge import CREDIBLE, judge
+from loadstone.audit.judge import judge
 from loadstone.bundle.read import Bundle
 
 if TYPE_CHECKING:

@@ -108,7 +108,7 @@ def made() -> str:
         fit = getattr(FITTED, told)
         slopes = ", ".join(f"{name} {value:g}" for name, value in fit.slopes.items())
         lines.append(f"| `{told}` | {fit.intercept:g}; {slopes} | regression of 'measures the storage' |")
-    for told in ("frequency", "open_frequency"):
+    for told in ("frequency", "open_frequency", "decided", "causes", "decided_causes", "unexplained"):
         known = getattr(FITTED, told)
         steps = zip(known.told[1::2], known.right[1::2], strict=True)
         told_as = ", ".join(f"{upto:.3g}: {right:.3g}" for upto, right in steps)

@@ -20,6 +20,9 @@ def same(one: Logistic, other: Logistic) -> bool:
     )
 
 
+COUNTED = ("frequency", "open_frequency", "decided", "causes", "decided_causes", "unexplained")
+
+
 def test_the_weights_are_of_the_situations_that_are_kept() -> None:
     every, hashed = lines.kept()
     assert FITTED.source.lines_blake3 == hashed
@@ -117,7 +120,41 @@ def test_findings_are_as_sure_as_those_of_the_calibration_were_right() -> None:
 @pytest.mark.nightly
 def test_the_frequencies_are_those_that_are_kept(later: model.FitSample) -> None:
     made = model.fit_frequencies(later, FITTED)
-    assert made == {"frequency": FITTED.frequency, "open_frequency": FITTED.open_frequency}
+    assert made == {name: getattr(FITTED, name) for name in made}
+    assert set(made) == set(COUNTED)
+
+
+def _causes(of: model.FitSample, parts: int) -> list[tuple[float, float, float]]:
+    """Return what the weights give to the likeliest cause, how it is told, and how often that was right."""
+    causes = of.tables[0].causes(FITTED.weights)
+    chosen = [
+        not rows.kind_row(row).honest and model.undecided(row) and not unknown
+        for row, unknown in zip(of.rows, causes.unknown, strict=True)
+    ]
+    weighed, right = causes.part[chosen], causes.right[chosen]
+    counted = np.array([FITTED.causes.of(float(one)) for one in weighed])
+    return [
+        (float(weighed[part].mean()), float(counted[part].mean()), float(right[part].mean()))
+        for part in np.array_split(np.argsort(weighed, kind="stable"), parts)
+    ]
+
+
+@pytest.mark.in_turn
+def test_the_most_probable_cause_is_as_often_right_in_every_half_of_a_tenth_of_the_calibration(
+    part_of_later: model.FitSample,
+) -> None:
+    for _, counted, right in _causes(part_of_later, 2):
+        assert counted == pytest.approx(right, abs=0.1)
+
+
+@pytest.mark.nightly
+def test_the_most_probable_cause_is_as_often_right_in_every_fifth_of_the_calibration(
+    later: model.FitSample,
+) -> None:
+    """What the weights give to it is not: they are too sure of some, and not sure enough of others."""
+    fifths = _causes(later, 5)
+    assert max(abs(weighed - right) for weighed, _, right in fifths) > 0.05
+    assert all(abs(counted - right) < 0.05 for _, counted, right in fifths)
 
 
 def _told_and_right(of: model.FitSample, parts: int) -> list[tuple[float, float]]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MOST: Final = 0.99
 """No list of rules and explanations is complete."""
+CREDIBLE: Final = 0.5
+"""Findings less sure than this are told and decide nothing."""
 SERVED: Final = 0.6
 """What `generator_cpu` is sure of where the CPUs were busy and the generator's threads seldom waited."""
 UNSEEN: Final = (0.2, 0.35)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from loadstone.audit import belief
+from loadstone.explanations.as_often_right import as_often_right
 from loadstone.explanations.open_questions import open_questions
 from loadstone.explanations.weigh import measuring, scaled, weigh
 from loadstone.messages import say
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from loadstone.audit.case import Case
     from loadstone.explanations.readings import Tried
     from loadstone.explanations.weigh import Weighed
-    from loadstone.verdict import RuleName
+    from loadstone.verdict import Cause, RuleName
 
 REMAINS: Final = 0.05
 """An explanation less probable than this does not remain."""
@@ -59,6 +60,12 @@ class AfterProbes:
         readings = belief.TriedReadings.of(case.job_facts, case.probed)
         return cls(tuple(weighed), tried, belief.probed(*grounds, weighed, readings))
 
+    def told(self, causes: Sequence[Cause]) -> list[Weighed]:
+        """Return the explanations as they are told beside these findings."""
+        if self.measures is None:
+            return list(self.weighed)
+        return as_often_right(self.weighed, self.measures, decided=any(map(_decides, causes)))
+
     def chance_of(self, rule: RuleName) -> float:
         """Return how probable what a rule points at is after probes; 1 where nothing was tried."""
         if self.measures is None:
@@ -73,7 +80,9 @@ def with_explanations(verdict: Verdict, case: Case, evidence: AfterProbes | None
         return verdict
     sure = verdict.confidence if evidence.measures is None else evidence.measures
     weighed, tried = list(evidence.weighed), evidence.tried
-    if verdict.kind == "measures_storage":
+    if evidence.measures is not None:
+        weighed = evidence.told(verdict.causes)
+    elif verdict.kind == "measures_storage":
         weighed = scaled(weighed, sure)
     changes: dict[str, Any] = {
         "explanations": tuple(_told(one) for one in weighed),
@@ -84,6 +93,27 @@ def with_explanations(verdict: Verdict, case: Case, evidence: AfterProbes | None
         unsettled = list(open_questions(case.job_facts, case.probed))
         changes |= _believed(verdict, case.name, weighed, len(tried), sure, unsettled=unsettled)
     return verdict.model_copy(update=changes)
+
+
+def as_told(causes: Sequence[Cause], evidence: AfterProbes | None) -> list[Cause]:
+    """Return findings, what probes alone point at as sure as it is with all evidence."""
+    if evidence is None or evidence.measures is None:
+        return list(causes)
+    sure = {one.explanation.says: one.probability for one in evidence.told(causes)}
+    return [
+        one.model_copy(
+            update={"confidence": round(min(belief.MOST, sure[str(one.evidence["points_at"])]), 2)}
+        )
+        if one.rule == "probes"
+        else one
+        for one in causes
+    ]
+
+
+def _decides(cause: Cause) -> bool:
+    """Tell whether a rule decided by what it saw in the run."""
+    decides = cause.effect in {"not_valid", "limited"} and cause.confidence >= belief.CREDIBLE
+    return decides and cause.rule != "probes"
 
 
 def _settled(weighed: Sequence[Weighed]) -> bool:
@@ -130,7 +160,10 @@ def _believed(
 
 def _of_unknown_owner(verdict: Verdict) -> bool:
     """Tell whether what speaks most against a number is a limit that may as well be the storage's own."""
-    return bool(verdict.causes) and WHOSE in verdict.causes[0].evidence and verdict.causes[0].effect != "note"
+    first = verdict.causes[0] if verdict.causes else None
+    if first is None or first.effect == "note" or first.confidence < belief.CREDIBLE:
+        return False
+    return WHOSE in first.evidence
 
 
 def of_phases(every: Sequence[Verdict], deciding: Verdict) -> dict[str, Any]:

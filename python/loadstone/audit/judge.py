@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import belief
-from loadstone.audit.explained import EVEN, REMAINS, AfterProbes, of_phases, with_explanations
+from loadstone.audit.belief import CREDIBLE
+from loadstone.audit.explained import EVEN, REMAINS, AfterProbes, as_told, of_phases, with_explanations
 from loadstone.audit.rule import CannotTell, Clear, Finding, cannot_tell
 from loadstone.audit.rules import RULES
 from loadstone.messages import say
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from loadstone.audit.rule import Rule
     from loadstone.verdict import RuleName
 
-CREDIBLE: Final = 0.5
-"""Findings less sure than this are told and decide nothing."""
 ENOUGH: Final = 3
 """Fewer rules than this that had anything to look at are no ground to believe a number."""
 MUCH_LESS: Final = 0.201
@@ -149,7 +148,7 @@ def as_found(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
     if nothing is not None:
         return verdict
     evidence = AfterProbes.of(verdict, case)
-    causes = [_unless_refuted(cause, evidence) for cause in verdict.causes]
+    causes = as_told([_unless_refuted(cause, evidence) for cause in verdict.causes], evidence)
     return with_explanations(_of_case(case, causes, missing, tuple(checked)), case, evidence)
 
 

@@ -93,6 +93,17 @@ class Fitted(FrozenModel):
     strange: float = Field(description="the same at most, where a reading is far from what storage does")
     frequency: Frequency = Field(description="how often what `probed` tells was right")
     open_frequency: Frequency = Field(description="the same where a question of its job is open")
+    decided: Frequency = Field(
+        description="how often a number measured the storage where a rule decided otherwise, by what the "
+        "explanations give to the storage"
+    )
+    causes: Frequency = Field(
+        description="how often the most probable cause was right of lies, by its part of all causes"
+    )
+    decided_causes: Frequency = Field(description="the same where a rule decided")
+    unexplained: Frequency = Field(
+        description="the same of something unexplained, of lies of which one in five is in no list"
+    )
     limited: float = Field(
         description="the same at most, where nothing of the storage is idle: any limit looks like its own"
     )

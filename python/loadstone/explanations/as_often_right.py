@@ -1,0 +1,72 @@
+"""Explanations told as often as such ones turned out to be right.
+
+Knows weighed explanations and the counts in `weights.json`. Weights say which explanation is the most
+probable; how often that is right was counted on other situations, because readings depend on each other in
+ways that no table of predictions has. The order among causes stays as it was weighed. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from loadstone.explanations.names import UNEXPLAINED
+from loadstone.explanations.weigh import measuring, scaled
+from loadstone.explanations.weights import FITTED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.explanations.weigh import Weighed
+    from loadstone.explanations.weights import Fitted, Frequency
+
+STEEPEST: Final = 64.0
+HALVINGS: Final = 40
+
+
+def as_often_right(
+    weighed: Sequence[Weighed], measures: float, *, decided: bool, fitted: Fitted = FITTED
+) -> list[Weighed]:
+    """Return explanations after probes with probabilities that are frequencies.
+
+    `measures`: how probable it is that the number measures the storage. Where a rule `decided` otherwise,
+    what the explanations give to the storage is told as often as that was right beside such a finding.
+    """
+    sure = fitted.decided.of(measuring(weighed)) if decided else measures
+    every = scaled(weighed, sure)
+    causes = [one for one in every if one.explanation.effect != "measures"]
+    whole = sum(one.probability for one in causes)
+    if len(causes) < 2 or whole <= 0:
+        return every
+    shares = [one.probability / whole for one in causes]
+    tempered_shares = tempered(shares, _curve(causes[0], fitted, decided=decided).of(shares[0]))
+    own = [one for one in every if one.explanation.effect == "measures"]
+    again = [
+        replace(one, probability=whole * share) for one, share in zip(causes, tempered_shares, strict=True)
+    ]
+    return sorted([*own, *again], key=lambda one: -one.probability)
+
+
+def _curve(first: Weighed, fitted: Fitted, *, decided: bool) -> Frequency:
+    if first.explanation.name == UNEXPLAINED:
+        return fitted.unexplained
+    return fitted.decided_causes if decided else fitted.causes
+
+
+def tempered(shares: Sequence[float], first: float) -> list[float]:
+    """Return shares of the same order of which the first, the largest one, is this large.
+
+    Each to the same power: no less than all alike, and no more than the steepest power gives.
+    """
+    logs = [math.log(max(share, 1e-300)) for share in shares]
+
+    def to_the(power: float) -> list[float]:
+        values = [math.exp(power * (log - logs[0])) for log in logs]
+        return [value / sum(values) for value in values]
+
+    low, high = 0.0, STEEPEST
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if to_the(middle)[0] < first else (low, middle)
+    return to_the(high)

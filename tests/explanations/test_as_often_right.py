@@ -1,0 +1,70 @@
+"""Explanations after probes are told as often as such ones were right."""
+
+from __future__ import annotations
+
+import pytest
+
+from loadstone.explanations.as_often_right import as_often_right, tempered
+from loadstone.explanations.names import BY_NAME, UNEXPLAINED
+from loadstone.explanations.weigh import Weighed, measuring
+from loadstone.explanations.weights import FITTED, Frequency
+
+COUNTS = FITTED.model_copy(
+    update={
+        "decided": Frequency(told=(0.0, 1.0), right=(0.1, 0.1)),
+        "causes": Frequency(told=(0.0, 1.0), right=(0.5, 0.5)),
+        "decided_causes": Frequency(told=(0.0, 1.0), right=(0.9, 0.9)),
+        "unexplained": Frequency(told=(0.0, 1.0), right=(0.4, 0.4)),
+    }
+)
+
+
+def weighed(**chances: float) -> list[Weighed]:
+    return [
+        Weighed(BY_NAME[name], chance, (), (), None)
+        for name, chance in sorted(chances.items(), key=lambda one: -one[1])
+    ]
+
+
+def told(*, decided: bool, **chances: float) -> dict[str, float]:
+    again = as_often_right(weighed(**chances), 0.2, decided=decided, fitted=COUNTS)
+    assert sum(one.probability for one in again) == pytest.approx(1)
+    return {one.explanation.name: one.probability for one in again}
+
+
+def test_a_cause_is_told_as_often_as_such_ones_were_right() -> None:
+    after = told(decided=False, iops_limit=0.6, cache=0.15, background=0.05, medium=0.15, job_depth=0.05)
+    assert after["iops_limit"] == pytest.approx(0.8 * 0.5)
+    assert after["medium"] == pytest.approx(0.15)
+    assert after["cache"] > after["background"]
+
+
+def test_beside_a_rule_that_decided_the_storage_is_told_as_often_as_it_was_right_there() -> None:
+    """Regression: a number that a rule had called limited was given to the storage with 65 %, right in 7."""
+    after = told(decided=True, medium=0.65, iops_limit=0.2, background=0.15)
+    assert after["medium"] == pytest.approx(0.1)
+    assert after["iops_limit"] == pytest.approx(0.9 * 0.9)
+
+
+def test_something_unexplained_has_counts_of_its_own() -> None:
+    after = told(decided=False, something_unexplained=0.6, cache=0.2, medium=0.2)
+    # No less than what comes behind it: the order stays.
+    assert after[UNEXPLAINED] == pytest.approx(after["cache"], abs=1e-3)
+    three = told(decided=False, something_unexplained=0.6, cache=0.15, background=0.05, medium=0.2)
+    assert three[UNEXPLAINED] == pytest.approx(0.8 * 0.4, abs=1e-3)
+
+
+def test_where_there_is_no_choice_nothing_changes() -> None:
+    alone = weighed(job_rate=0.8, something_unexplained=0.2)
+    assert measuring(as_often_right(alone, 0.7, decided=False)) == pytest.approx(0.7)
+    assert as_often_right(weighed(job_rate=1.0), 0.7, decided=False) == weighed(job_rate=1.0)
+
+
+def test_tempered_shares_keep_their_order_and_their_sum() -> None:
+    shares = [0.5, 0.3, 0.15, 0.05]
+    for first in (0.3, 0.5, 0.9, 0.999):
+        again = tempered(shares, first)
+        assert again[0] == pytest.approx(first, abs=1e-6)
+        assert again == sorted(again, reverse=True)
+        assert sum(again) == pytest.approx(1)
+    assert tempered(shares, 0.1) == pytest.approx([0.25] * 4, abs=1e-6)
