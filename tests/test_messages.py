@@ -203,8 +203,11 @@ def fields(template: str) -> set[str]:
 def filled(template: str) -> str:
     """The message with a value of every kind in it."""
     values = {
-        name: next(
-            (text for suffix, text in SAMPLES.items() if name.endswith(suffix)), "" if name in LONG else "X"
+        name: messages.Written(
+            next(
+                (text for suffix, text in SAMPLES.items() if name.endswith(suffix)),
+                "" if name in LONG else "X",
+            )
         )
         for name in fields(template)
     }
@@ -403,6 +406,29 @@ def test_values_are_written_in_the_unit_of_their_name() -> None:
     assert messages.written("rate_iops", None) == "–"
     with pytest.raises(TypeError, match="needs a unit"):
         messages.written("depth", 1.5)
+
+
+@pytest.mark.parametrize(
+    ("probes", "heading"), [(1, "after 1 probe:"), (2, "after 2 probes:"), (0, "after 0 probes:")]
+)
+def test_a_message_counts_one_as_one(probes: int, heading: str) -> None:
+    assert messages.say("verdict.explained.heading", probes=probes).endswith(heading)
+
+
+COUNTED: Final = (
+    "array members|checks|explanations|fields|links|loads|other results|phases|probes|results|rounds|rows"
+    "|verdicts|whole numbers"
+)
+"""What is counted and may be one."""
+
+
+def test_what_may_be_one_has_a_form_for_one() -> None:
+    """'1 probes agree' stood in verdicts."""
+    verbs = {"formats_iometer.managers.network"}
+    wrong = [
+        key for key, text in EVERY if key not in verbs and re.search(rf"\{{[a-z_]+\}} (?:{COUNTED})\b", text)
+    ]
+    assert wrong == []
 
 
 @pytest.mark.parametrize(

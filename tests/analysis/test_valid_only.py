@@ -65,7 +65,7 @@ def test_an_operating_point_rests_on_valid_runs_alone() -> None:
     assert advice.value == 4
     assert advice == sweep(honest, SETTINGS).advice[0]
     said = study_sweep.sentences(sweep([*honest, deep(16, 90_000, valid=False)], SETTINGS), 0.1)
-    assert said[-1] == "1 of 5 combinations are not valid and are left out."
+    assert said[-1] == "1 of 5 combinations is not valid and is left out."
 
 
 def test_without_a_valid_run_nothing_is_recommended() -> None:

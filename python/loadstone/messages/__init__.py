@@ -67,8 +67,11 @@ WRITERS: Final[tuple[tuple[str, Callable[[float], str]], ...]] = (
 
 
 def say(key: str, /, **values: Value) -> str:
-    """Return the message `key` (`ROOM.NAME...`) with its values, each in the unit its name ends with."""
-    return template(key).format(**{name: written(name, value) for name, value in values.items()})
+    """Return the message `key` (`ROOM.NAME...`) with its values, each in the unit its name ends with.
+
+    `{probes:# probe agrees|# probes agree}` is written for one and for any other number, `#` being the number.
+    """
+    return template(key).format(**{name: Written(written(name, value)) for name, value in values.items()})
 
 
 def make_error(
@@ -88,6 +91,18 @@ def make_error(
     if hint is None and f"{key}_hint" in _room(key.partition(".")[0]):
         details["hint"] = say(f"{key}_hint", **values)
     return kind(say(key, **values), **details)
+
+
+class Written(str):
+    """A value as a message shows it, which chooses between the words for one and for many."""
+
+    __slots__ = ()
+
+    def __format__(self, forms: str) -> str:
+        if not forms:
+            return str(self)
+        one, _, many = forms.partition("|")
+        return (one if self == "1" else many).replace("#", self)
 
 
 def title(rule: str) -> str:
