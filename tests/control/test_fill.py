@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loadstone import holes
 from loadstone.control.fill import FILE, NONE, FillLevel
 from loadstone.errors import RefusedError
 
@@ -54,3 +55,22 @@ def test_no_link_pipe_or_directory_of_its_name_is_removed_or_waited_for(tmp_path
     with pytest.raises(RefusedError, match="did not write"):
         FillLevel().write(str(tmp_path), NONE)
     assert (tmp_path / FILE).is_dir()
+
+
+@pytest.mark.parametrize("size_mib", [4, 256])
+def test_what_the_file_says_of_its_holes_is_not_believed_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size_mib: int
+) -> None:
+    """Some file systems say that data is a hole: a small file is read whole, of a larger one each part."""
+    file = filled(tmp_path)
+    os.truncate(file, size_mib << 20)
+    monkeypatch.setattr(holes, "data", lambda *_: [])
+    with file.open("r+b") as theirs:
+        theirs.seek((size_mib << 19) + 1)
+        theirs.write(b"m" if size_mib == 4 else bytes([1]) * (1 << 19))
+    with pytest.raises(RefusedError, match="did not write"):
+        FillLevel().write(str(tmp_path), NONE)
+    os.truncate(file, 0)
+    os.truncate(file, size_mib << 20)
+    FillLevel().write(str(tmp_path), NONE)
+    assert not file.exists()
