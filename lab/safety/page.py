@@ -35,7 +35,8 @@ Written by `make safety`, which also tries every line of the tables.
   device.
 - A file that backs a loop device, is mounted by itself, is swapped to, or is open for writing elsewhere.
   Before a run that is also looked for where bindfs, mergerfs and rclone have the file. unionfs and others
-  that name no directory do not tell.
+  that name no directory do not tell. An erofs mounted from files is known whatever their names are by
+  now, unless a process reads them, too.
 - Anything on a file system of the kernel's, such as proc, sysfs, cgroup or tracefs. Files there look empty
   and are not files. `plan/safety/writable.py` lists the types, by what statfs(2) gives.
 - A name that leads through a link in /proc, as `/dev/fd` and `/dev/stdout` do.

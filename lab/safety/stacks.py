@@ -143,12 +143,32 @@ def overlay(folder: Path, stack: contextlib.ExitStack) -> Path:
 def mounted_without_a_loop(_: Path, stack: contextlib.ExitStack) -> Path:
     """An erofs that the kernel reads from its file by itself, as those of containers (Linux 6.12)."""
     image, point = _erofs(stack)
+    _mounted_by_itself(image, point, b"", stack)
+    return image
+
+
+def mounted_and_renamed(_: Path, stack: contextlib.ExitStack) -> Path:
+    """The same under another name by now: the list of mounts has the old one."""
+    image, point = _erofs(stack)
+    _mounted_by_itself(image, point, b"", stack)
+    return image.rename(image.with_name("renamed"))
+
+
+def data_of_a_mounted_image(_: Path, stack: contextlib.ExitStack) -> Path:
+    """The file that a mounted erofs has its data in (`device=`), which the list of mounts does not name."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp")))
+    data = folder / "data"
+    image, point = _erofs(stack, "--chunksize=4096", f"--blobdev={data}")
+    _mounted_by_itself(image, point, f"device={data}".encode(), stack)
+    return data
+
+
+def _mounted_by_itself(image: Path, point: Path, options: bytes, stack: contextlib.ExitStack) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mount(os.fsencode(image), os.fsencode(point), b"erofs", _READ_ONLY, b""):
+    if libc.mount(os.fsencode(image), os.fsencode(point), b"erofs", _READ_ONLY, options):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), str(image))
     stack.callback(call, "umount", point)
-    return image
 
 
 def mounted_without_a_loop_elsewhere(_: Path, stack: contextlib.ExitStack) -> Path:
@@ -164,14 +184,14 @@ def mounted_without_a_loop_elsewhere(_: Path, stack: contextlib.ExitStack) -> Pa
     return image
 
 
-def _erofs(stack: contextlib.ExitStack) -> tuple[Path, Path]:
+def _erofs(stack: contextlib.ExitStack, *options: str) -> tuple[Path, Path]:
     # A file in memory is none that it can be mounted from.
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp")))
     image, point, content = folder / "image", folder / "mounted", folder / "content"
     point.mkdir()
     content.mkdir()
     (content / "notes").write_bytes(MINE * 16)
-    call("mkfs.erofs", image, content)
+    call("mkfs.erofs", *options, image, content)
     return image, point
 
 

@@ -164,6 +164,8 @@ def uses() -> Iterator[SafetyCase]:
     for holds, mount in (
         ("a file that is mounted without a loop device", stacks.mounted_without_a_loop),
         ("the same in another mount namespace", stacks.mounted_without_a_loop_elsewhere),
+        ("the same, renamed since it was mounted", stacks.mounted_and_renamed),
+        ("the data file of a mounted erofs", stacks.data_of_a_mounted_image),
     ):
         yield SafetyCase(FILE, holds, tried, REFUSED, _made_in_folder(mount), needs="mkfs.erofs")
     # The kernel adds to it with every process that ends.

@@ -28,7 +28,7 @@ from .plans import plan, target
 from .test_devices import backing, loop
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = ["backing", "loop"]
 
@@ -294,6 +294,32 @@ def test_a_file_that_is_mounted_without_a_loop_device_is_in_use(tmp_path: Path, 
         with pytest.raises(RefusedError, match="it is mounted at"):
             guard.secure(plan(target(str(image))), guard.Consent(frozenset({str(image)})))
     assert uses(image) == []
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("make", [stacks.mounted_and_renamed, stacks.data_of_a_mounted_image])
+def test_a_file_of_a_mounted_image_is_in_use_by_a_name_that_no_mount_tells(
+    tmp_path: Path, make: Callable[[Path, contextlib.ExitStack], Path]
+) -> None:
+    """Renamed since it was mounted, or named as `device=` of another: the kernel alone has it open."""
+    if os.geteuid() != 0 or shutil.which("mkfs.erofs") is None:
+        pytest.skip("needs root and mkfs.erofs")
+    with contextlib.ExitStack() as stack:
+        try:
+            file = make(tmp_path, stack)
+        except (OSError, RuntimeError) as error:
+            pytest.skip(f"no erofs is mounted from a file here: {error}")
+        use = "the kernel has it open, as files of a mounted erofs"
+        assert uses(file) == [use]
+        with pytest.raises(RefusedError, match="mounted erofs"):
+            guard.secure(plan(target(str(file))), guard.Consent(frozenset({str(file)})))
+        assert in_use.tree_uses(file.parent, in_use.Snapshot())[:1] == [f"{file}: {use}"]
+        with file.open("rb"):
+            assert uses(file) == []  # Who reads it may be that process: nothing is said of it.
+        stranger = file.with_name("stranger")
+        stranger.write_bytes(b"x")
+        assert uses(stranger) == []
+    assert uses(file) == []
 
 
 @pytest.mark.root

@@ -66,6 +66,18 @@ def mounted_files(proc: Path = PROC) -> list[tuple[Path, Mount, bool]]:
     ]
 
 
+def is_image_mounted_by_itself(proc: Path = PROC) -> bool:
+    """Return whether a file system of some mount namespace may stand on a file without a loop device.
+
+    An erofs with no block device does. The name of its source may be old, and those of further files
+    (`device=`) are told nowhere.
+    """
+    spaces = [tuple(mounts(proc)), *(_parsed(text) for _, text in _other_namespaces(proc))]
+    return any(
+        mount.kind == "erofs" and not os.major(mount.device) for of_space in spaces for mount in of_space
+    )
+
+
 def _other_namespaces(proc: Path) -> Iterator[tuple[Path, str]]:
     """Yield a process of each other mount namespace, with what is mounted there."""
     known: set[Path] = set()

@@ -21,7 +21,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.path.block import SYS, BlockDevice, above, loops
-from loadstone.path.mounts import Mount, mount_of, mounted_files, mounts, swaps
+from loadstone.path.mounts import (
+    Mount,
+    is_image_mounted_by_itself,
+    mount_of,
+    mounted_files,
+    mounts,
+    swaps,
+)
 from loadstone.plan.safety import open_files, user_space_mounts
 from loadstone.plan.safety.kernel_exports import exported
 from loadstone.plan.safety.open_files import Key, key_of
@@ -62,6 +69,11 @@ class Snapshot:
     def has_swap(self) -> bool:
         """Whether anything is swapped to."""
         return bool(swaps())
+
+    @cached_property
+    def has_mounted_images(self) -> bool:
+        """Whether the kernel reads files for a file system, which may have other names by now."""
+        return is_image_mounted_by_itself()
 
     @cached_property
     def loops(self) -> list[tuple[Key | None, BlockDevice]]:
@@ -162,6 +174,8 @@ def _uses_by_this_name(path: Path, host: Snapshot) -> list[Use]:
         uses.append(Use(UseKind.SWAP, "it is used as swap"))
     if not uses and is_open_for_writing(path) and key_of(path) not in open_files.ours():
         uses.append(Use(UseKind.OPEN, "a process outside /proc has it open for writing"))
+    if not uses and host.has_mounted_images and _is_read_by_the_kernel(path):
+        uses.append(Use(UseKind.MOUNTED, "the kernel has it open, as files of a mounted erofs"))
     return list(dict.fromkeys(uses))
 
 
@@ -179,6 +193,22 @@ def is_open_for_writing(path: Path) -> bool:
     descriptors on their way through a socket or kept by io_uring, processes of other PID namespaces.
     False also where it gives leases on no file, or not to us.
     """
+    return _is_lease_refused(path, fcntl.F_RDLCK)
+
+
+def _is_read_by_the_kernel(path: Path) -> bool:
+    """Tell whether a file is open, if only to be read, and no process has it open.
+
+    The kernel gives a write lease only on a file that nobody else has open.
+    """
+    key = key_of(path)
+    if key is None or not key[0]:
+        return False
+    return _is_lease_refused(path, fcntl.F_WRLCK) and not open_files.readers(key)
+
+
+def _is_lease_refused(path: Path, lease: int) -> bool:
+    """Tell whether the kernel refuses a lease because somebody has the file open as the lease excludes."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -187,7 +217,7 @@ def is_open_for_writing(path: Path) -> bool:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGIO})
     try:
         fcntl.fcntl(file, _F_SETOWN_EX, struct.pack("ii", _F_OWNER_TID, threading.get_native_id()))
-        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(file, fcntl.F_SETLEASE, lease)
         fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except OSError as error:
         return error.errno == errno.EAGAIN
@@ -217,7 +247,9 @@ def tree_uses(anchor: Path, host: Snapshot, most: int = 20) -> list[str]:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
-                    elif entry.inode() in used and entry.is_file(follow_symlinks=False):
+                    elif (entry.inode() in used or host.has_mounted_images) and entry.is_file(
+                        follow_symlinks=False
+                    ):
                         evidence += [f"{entry.path}: {use.text}" for use in uses(Path(entry.path))]
     return evidence[:most]
 

@@ -83,6 +83,24 @@ def ours(proc: Path = PROC) -> set[Key]:
     return _open_for_writing(proc / "self") | _mapped(proc / "self")
 
 
+def readers(key: Key, proc: Path = PROC) -> bool:
+    """Return whether any process, this one too, has a file open or mapped, be it only to read it."""
+    names = f" {os.major(key[0]):02x}:{os.minor(key[0]):02x} {key[1]} "
+    for process in (one for one in proc.iterdir() if one.name.isdecimal()):
+        with contextlib.suppress(OSError):
+            # What is only held by its name (O_PATH) is not open, and no reader.
+            if any(key_of(link) == key and _is_opened(process, link) for link in (process / "fd").iterdir()):
+                return True
+            if names in (process / "maps").read_text(errors="replace"):
+                return True
+    return False
+
+
+def _is_opened(process: Path, link: Path) -> bool:
+    flags = re.search(r"^flags:\s*([0-7]+)", (process / "fdinfo" / link.name).read_text(), re.MULTILINE)
+    return flags is not None and not int(flags.group(1), 8) & os.O_PATH
+
+
 def name_of(process: Path) -> str:
     """Say which process a directory of /proc is."""
     try:
