@@ -158,14 +158,10 @@ def _row(row: tuple[Repeats | None, ...]) -> PatternRow:
 def _partners(mine: Sequence[Repeats], theirs: Sequence[Repeats]) -> dict[int, int]:
     """Return which of the second side's cells each of the first side's is paired with, by their places."""
     matches: dict[int, int] = {}
-    apart_by = sorted(frozenset().union(*(cell.apart_by for cell in (*mine, *theirs))))
-
-    def with_settings(like: Likeness) -> Likeness:
-        return replace(like, key=lambda one: (like.key(one), tuple(load(one).get(key) for key in apart_by)))
-
     of_patterns = [like for like in LIKENESS if like.by != "name_alone"]
+    nearest = [_with_settings(like, keys) for keys in _apart_on_both(mine, theirs) for like in of_patterns]
     named: set[str] = set()
-    for like in (*(map(with_settings, of_patterns) if apart_by else ()), *LIKENESS):
+    for like in (*nearest, *LIKENESS):
         closed = set() if like.by in ("name", "name_alone") else named
         if like.by == "order":
             closed = {mine[at].first.pattern for at in matches} | _unlike_counts(mine, theirs)
@@ -177,6 +173,19 @@ def _partners(mine: Sequence[Repeats], theirs: Sequence[Repeats]) -> dict[int, i
         named |= {mine[at].first.pattern for at in pairs if like.by == "name"}
         matches |= pairs
     return matches
+
+
+def _apart_on_both(mine: Sequence[Repeats], theirs: Sequence[Repeats]) -> list[tuple[str, ...]]:
+    """Return the settings that pair, the strictest first: those that tell the loads of a side apart.
+
+    Where one side did all of it over another working set, the settings that both sides vary still pair.
+    """
+    first, second = (frozenset().union(*(cell.apart_by for cell in cells)) for cells in (mine, theirs))
+    return [tuple(sorted(keys)) for keys in dict.fromkeys((first | second, first & second)) if keys]
+
+
+def _with_settings(like: Likeness, keys: Sequence[str]) -> Likeness:
+    return replace(like, key=lambda one: (like.key(one), tuple(load(one).get(key) for key in keys)))
 
 
 def _paired_by(
