@@ -16,10 +16,11 @@ import pytest
 
 from loadstone.api.comparing import Comparison
 from loadstone.audit.foreign.reader import BROKEN as BROKEN_READER
+from loadstone.comparison import gate as gate_module
 from loadstone.comparison.compare import compare
-from loadstone.comparison.gate import ENOUGH
+from loadstone.comparison.gate import ENOUGH, Gate, Power
 from loadstone.errors import LoadstoneError
-from loadstone.report.comparison import page
+from loadstone.report.comparison import page, words
 from tests.comparison.test_compare import study
 from tests.support import runs
 from tests.support.runs import MadeJob
@@ -174,3 +175,12 @@ def test_a_copy_of_a_side_does_not_differ(tmp_path: Path, seed: int) -> None:
     assert not any(one.told_apart for one in found.effects)
     assert all(one.contrast is None or one.contrast.change == 0 for one in found.effects)
     assert not found.differences
+
+
+def test_a_gate_that_does_not_pass_names_no_chance_that_would() -> None:
+    """At 79.9 of 100 it said *80 of 100 cases (at least 80)*, and the line below it 79."""
+    weak = Power("4k random read", "IOPS", "after", ENOUGH - 0.001, None)
+    judged = Gate("not_detectable", (gate_module._weak(weak, 0.05),), 0.05)
+    lines = words.gate(judged, [weak])
+    assert "79 of 100 cases (at least 80)" in lines[0]
+    assert "79 of 100 cases or more" in lines[1]

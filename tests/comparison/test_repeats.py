@@ -12,6 +12,7 @@ from loadstone.comparison import pairing
 from loadstone.comparison.compare import compare
 from loadstone.comparison.pattern import pattern
 from loadstone.comparison.side import side as read_side
+from loadstone.report.comparison.words import headline
 
 FOREIGN = Path(__file__).parents[1] / "data" / "foreign"
 
@@ -223,3 +224,48 @@ def test_a_mix_of_which_only_the_directions_are_known_is_named_by_both() -> None
     job = JobRequest(job="a", random_percent=0.0, block_bytes={4096: 1.0})
     case = Case(name="a", source="fio", jobs=(job,), total=one, ops={"read": one, "write": one})
     assert pattern(case) == "4k sequential read and write"
+
+
+def test_settings_that_both_sides_vary_pair_where_one_that_only_one_side_varies_cannot(
+    tmp_path: Path,
+) -> None:
+    """Each side had one and four clones at depth 4 and 16, one over other files: half was paired."""
+    for side, sizes in (("before", {1: "64m", 4: "64m"}), ("after", {1: "16m", 4: "256m"})):
+        for clones, size in sizes.items():
+            for depth in (4, 16):
+                path = of_fio(
+                    tmp_path / side / f"{clones}-{depth}.json", clones + depth / 100 + len(side) / 1000,
+                    numjobs=str(clones), iodepth=str(depth), size=size,
+                )  # fmt: skip
+                told = json.loads(path.read_text())
+                (one,) = told["jobs"]
+                one["job_runtime"] = clones * one["read"]["runtime"]
+                path.write_text(json.dumps(told))
+    made = compare([tmp_path / "before", tmp_path / "after"])
+    runs = [[cell.first.run for cell in row.cells if cell is not None] for row in made.pairs]
+    assert sorted(runs) == [[name, name] for name in ("1-16.json", "1-4.json", "4-16.json", "4-4.json")]
+
+
+@pytest.mark.parametrize(
+    ("factor", "judgements"),
+    [(1.0, ["unknown", "unknown"]), (40.0, ["better", "better"]), (0.05, ["worse", "worse"])],
+)
+def test_with_other_block_sizes_a_side_is_faster_where_both_rates_are(
+    tmp_path: Path, factor: float, judgements: list[str]
+) -> None:
+    """4k against 64k were told as 16 times the IOPS, in green, while a sixteenth was moved."""
+    for number in range(3):
+        of_fio(tmp_path / "large" / f"{number}.json", 1.0 + number / 500, size="64m")
+        path = of_fio(tmp_path / "small" / f"{number}.json", factor * (1 + number / 500), size="64m", bs="4k")
+        told = json.loads(path.read_text())
+        (one,) = told["jobs"]
+        one["read"]["iops"] *= 8
+        one["read"]["total_ios"] *= 8
+        for name in ("bw", "bw_bytes", "io_bytes"):
+            one["read"][name] /= 2
+        path.write_text(json.dumps(told))
+    made = compare([tmp_path / "large", tmp_path / "small"])
+    effects = {one.metric.name: one.judgement for one in made.effects}
+    assert [effects["IOPS"], effects["bandwidth"]] == judgements
+    assert effects["latency mean"] == "unknown"
+    assert ("cannot say: block sizes or rates differ" in headline(made)) == (factor == 1.0)

@@ -117,8 +117,13 @@ def _weak(one: Power, detect: float) -> str:
     least = "" if one.smallest is None else f"; the smallest it would find is {_percent(one.smallest)}"
     return (
         f"{one.pattern}: a regression of {_percent(detect)} in {one.metric} would be found in "
-        f"{one.power * 100:.0f} of 100 cases (at least {ENOUGH * 100:.0f}){least}"
+        f"{whole_cases(one.power)} of 100 cases (at least {ENOUGH * 100:.0f}){least}"
     )
+
+
+def whole_cases(power: float) -> int:
+    """Return in how many of 100 cases a regression would be found at least."""
+    return math.floor(power * 100)
 
 
 def _percent(share: float) -> str:

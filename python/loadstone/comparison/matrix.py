@@ -162,9 +162,22 @@ def _of_row(at: int, row: PatternRow, side: int) -> Iterable[Effect]:
             continue
         contrast = contrast_of(before, after, metric)
         # A rate that was asked for is no result where the other side was asked for another.
-        p = None if contrast is None or (metric in RATES and not asked_alike) else contrast.p
+        is_unlike = (metric in RATES and not asked_alike) or _says_nothing(before, after, metric)
+        p = None if contrast is None or is_unlike else contrast.p
         again = metric in RATES and first in RATES and metric is not first and alike
         yield Effect(row.pattern, metric, side, a, b, contrast, p, "unknown", metric is first, at, again)
+
+
+def _says_nothing(before: Repeats, after: Repeats, metric: Metric) -> bool:
+    """Tell that a quantity depends on the size of the I/Os, and the sides have other sizes.
+
+    Large ones move more and are fewer. Only where both rates changed to one side is one of them faster.
+    """
+    if metric is FAILED or not before.first.has_other_blocks(after.first):
+        return False
+    changes = [contrast_of(before, after, rate) for rate in RATES]
+    signs = {one.change > 0 for one in changes if one is not None}
+    return metric not in RATES or len(signs) > 1
 
 
 def first_metric(a: Repeats, b: Repeats) -> Metric | None:

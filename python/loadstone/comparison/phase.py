@@ -96,11 +96,11 @@ class ComparedPhase:
     @property
     def large_blocks(self) -> bool:
         """Whether bandwidth tells more than IOPS."""
-        block = self._block_bytes
+        block = self.block_bytes
         return isinstance(self.values.get(BANDWIDTH), Sample) if block is None else block >= LARGE_BLOCK_BYTES
 
     @property
-    def _block_bytes(self) -> float | None:
+    def block_bytes(self) -> float | None:
         """Bytes of an I/O on average."""
         iops, moved = self.values.get(IOPS), self.values.get(BANDWIDTH)
         if isinstance(iops, Sample) and isinstance(moved, Sample) and iops.value:
@@ -116,6 +116,11 @@ class ComparedPhase:
         known = [part for part in parts if part is not None]
         return sum(known) if known and len(known) == len(parts) else None
 
+    def has_other_blocks(self, other: ComparedPhase) -> bool:
+        """Tell whether its I/Os have another size, so that neither rate alone says which is faster."""
+        one, two = self.block_bytes, other.block_bytes
+        return one is not None and two is not None and not _may_be(one, two)
+
     def is_the_same_measurement(self, other: ComparedPhase) -> bool:
         """Tell a copy, or one run that was printed in two forms: the same I/Os took the same time.
 
@@ -128,7 +133,7 @@ class ComparedPhase:
         return (
             bool(ops)
             and ops.keys() == other_ops.keys()
-            and _may_be(self._block_bytes, other._block_bytes)
+            and _may_be(self.block_bytes, other.block_bytes)
             and _near(self.case.seconds, other.case.seconds, digits)
             and all(
                 own.operations == other_ops[op].operations

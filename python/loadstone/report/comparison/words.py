@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone import units
 from loadstone.analysis.estimate import Estimate
 from loadstone.analysis.study.sweep import named as factor_named
+from loadstone.comparison.gate import whole_cases
 from loadstone.report.verdict.words import NAMES
 
 if TYPE_CHECKING:
@@ -188,8 +189,13 @@ def _answer(comparison: ComparisonTable) -> str:
         rest = len(rated) - len(better) - len(worse) - len(invalid) - len(mute)
         if rest and rated:
             parts.append(f"{_rest(rest, len(rated))}not told apart")
-        if mute:
-            parts.append(f"{_rest(len(mute), len(rated))}cannot say: no error is known of a side")
+        unlike = [one for one in mute if one.contrast is not None and one.contrast.p is not None]
+        if unlike:
+            parts.append(f"{_rest(len(unlike), len(rated))}cannot say: block sizes or rates differ")
+        if len(mute) > len(unlike):
+            parts.append(
+                f"{_rest(len(mute) - len(unlike), len(rated))}cannot say: no error is known of a side"
+            )
         parts += _beside(side_effects, rated)
         if not rated:
             parts.append("nothing that can be compared")
@@ -316,7 +322,7 @@ def gate(judged: Gate, known: Sequence[Power]) -> list[str]:
     if weakest is not None:
         lines.append(
             f"power: a regression of {judged.detect * 100:.3g} % would be found in "
-            f"{math.floor(weakest.power * 100):.0f} of 100 cases or more; least sure: {weakest.pattern}, "
+            f"{whole_cases(weakest.power)} of 100 cases or more; least sure: {weakest.pattern}, "
             f"{weakest.metric}"
         )
     return lines
