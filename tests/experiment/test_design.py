@@ -42,6 +42,35 @@ def test_a_quarter_of_five_factors_keeps_main_effects_apart() -> None:
         assert sum(row[factor] for row in made.rows) == 4
 
 
+def test_the_twelve_runs_of_plackett_and_burman_mix_a_third_of_each_interaction_into_main_effects() -> None:
+    """Every interaction of two others counts by a third as a main effect (Plackett and Burman, 1946).
+
+    Nothing was said of it: only of effects that cannot be told apart at all.
+    """
+    made = design.fraction([2] * 5, 12, "abcde", seed=1)
+    assert made.aliased == ()
+    expected = {
+        (main, f"{one}:{two}")
+        for main in "abcde"
+        for one, two in itertools.combinations("abcde", 2)
+        if main not in (one, two)
+    }
+    assert {(main, other) for main, other, _ in made.mixed} == expected
+    assert {round(part, 9) for *_, part in made.mixed} == {round(1 / 3, 9)}
+
+
+def test_what_is_mixed_in_part_is_by_how_much_an_interaction_shifts_a_main_effect() -> None:
+    """The difference of two means, computed by hand from a planted interaction."""
+    made = design.fraction([2] * 5, 12, "abcde", seed=1)
+    signs = [[1 if level else -1 for level in row] for row in made.rows]
+    values = [row[1] * row[2] for row in signs]
+    ups = [value for row, value in zip(signs, values, strict=True) if row[0] == 1]
+    downs = [value for row, value in zip(signs, values, strict=True) if row[0] == -1]
+    shift = (sum(ups) / len(ups) - sum(downs) / len(downs)) / 2
+    assert abs(shift) == pytest.approx(next(part for a, b, part in made.mixed if (a, b) == ("a", "b:c")))
+    assert not design.mixed(design.full([2, 3, 2]).rows, [2, 3, 2], "abc")
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_mixed_levels_are_balanced_as_far_as_they_can_be(seed: int) -> None:
     made = design.fraction([2, 3, 4], 12, "abc", seed=seed)

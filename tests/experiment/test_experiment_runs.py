@@ -509,8 +509,23 @@ def test_a_fraction_fits_its_budget(tmp_path: Path) -> None:
     prepared = prepare(written(tmp_path, text))
     assert (prepared.document.combinations, prepared.document.full_combinations) == (4, 8)
     assert prepared.document.aliased
+    assert not prepared.document.mixed
     assert prepared.length_s is not None
     assert prepared.length_s <= 34
+
+
+def test_a_fraction_tells_parts_of_interactions_in_main_effects(tmp_path: Path) -> None:
+    more = '[[factors]]\nname = "NAME"\noption = "OPTION"\nlevels = [LEVELS]\n'
+    text = FILE.replace('runtime = "2s"', 'runtime = "2s"\ndesign = "fraction"\nbudget = { time = "45s" }')
+    text += more.replace("NAME", "size").replace("OPTION", "bs").replace("LEVELS", '"4k", "8k"')
+    text = text.replace("repeats = 2", "repeats = 2\nseed = 4")
+    announcement = announce(prepare(written(tmp_path, text)))
+    mixed = announcement.prepared.document.mixed
+    assert ("depth", "swappiness:size") in {(one, two) for one, two, _ in mixed}
+    (told,) = [one for one in lines(announcement) if one.startswith("  depth is mixed")]
+    assert told.startswith("  depth is mixed in part with swappiness × size (67")
+    assert told.endswith("such a part of an interaction counts as its own.")
+    assert announcement.document()["mixed"] == [list(one) for one in mixed]
 
 
 def test_a_budget_that_no_run_fits_into_is_refused_with_its_line(tmp_path: Path) -> None:

@@ -142,6 +142,8 @@ class ExperimentDocument(FrozenModel):
     """Of levels, that there are."""
     aliased: tuple[tuple[str, str], ...] = ()
     """Effects that the fraction cannot tell apart, as pairs of names (`a`, `b:c`)."""
+    mixed: tuple[tuple[str, str, float], ...] = ()
+    """Main effects that the fraction mixes with a part of an interaction, and that part (0 to 1)."""
     order: Literal["random", "given"]
     seed: int
     """Draws the order within each block."""

@@ -78,6 +78,7 @@ class Announcement:
             "combinations": document.combinations,
             "full_combinations": document.full_combinations,
             "aliased": [list(pair) for pair in document.aliased],
+            "mixed": [list(one) for one in document.mixed],
             "blocks": document.blocks,
             "order": document.order,
             "seed": document.seed,

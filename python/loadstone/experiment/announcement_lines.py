@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
+from loadstone.effects.aliases import mixed_in_words
 from loadstone.experiment.prepared import unset_in_words
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def _design(announcement: Announcement) -> Iterator[str]:
         yield f"  {name} changes rarely: within a block all runs of a level follow each other"
     for one, two in document.aliased:
         yield f"  {one} cannot be told from {two}"
+    yield from (f"  {sentence}" for sentence in mixed_in_words(document.mixed))
     for scatter, difference in announcement.seen.items():
         yield "  " + seen(scatter, difference, document.blocks)
 

@@ -18,7 +18,7 @@ import numpy as np
 from loadstone.messages import make_error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -29,6 +29,8 @@ STARTS: Final = 12
 SWEEPS: Final = 30
 SAME: Final = 1e-8
 """A column that differs less than this share of itself from what others make is made by them."""
+LEAST_MIXED: Final = 0.05
+"""Smaller parts of an interaction in a main effect are not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class Combinations:
     rows: tuple[Row, ...]
     full: int
     aliased: tuple[tuple[str, str], ...] = ()
+    mixed: tuple[tuple[str, str, float], ...] = ()
+    """Main effects, interactions of which each takes in a part, and that part (0 to 1)."""
 
 
 def full(levels: Sequence[int]) -> Combinations:
@@ -75,7 +79,7 @@ def fraction(levels: Sequence[int], most: int, names: Sequence[str], seed: int) 
     candidates = np.array(every.rows, dtype=int)
     chosen = _exchanged(candidates, levels, most, seed)
     rows = tuple(sorted(tuple(int(level) for level in candidates[at]) for at in chosen))
-    return Combinations(rows, every.full, aliases(rows, levels, names))
+    return Combinations(rows, every.full, aliases(rows, levels, names), mixed(rows, levels, names))
 
 
 def aliases(rows: Sequence[Row], levels: Sequence[int], names: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -83,23 +87,39 @@ def aliases(rows: Sequence[Row], levels: Sequence[int], names: Sequence[str]) ->
 
     An effect is aliased with another when one of its contrasts is made of the other's and the mean.
     """
+    pairs = _correlated(rows, levels)
+    return tuple((_named(one, names), _named(two, names)) for one, two, part in pairs if part > 1 - SAME)
+
+
+def mixed(
+    rows: Sequence[Row], levels: Sequence[int], names: Sequence[str]
+) -> tuple[tuple[str, str, float], ...]:
+    """Return main effects that these rows mix with a part of an interaction, and the part (0 to 1).
+
+    With two levels each it is the coefficient of the alias: how much of that interaction the difference of
+    two means takes in (D. C. Montgomery, Design and Analysis of Experiments, chapter 8). With more levels it
+    is that of the contrast that takes in most.
+    """
+    return tuple(
+        (_named(one, names), _named(two, names), part)
+        for one, two, part in _correlated(rows, levels)
+        if len(one) < len(two) and LEAST_MIXED <= part <= 1 - SAME
+    )
+
+
+def _correlated(
+    rows: Sequence[Row], levels: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], float]]:
+    """Return each two effects by their factors, and the largest correlation of their contrasts."""
     table = np.array(rows, dtype=int)
-    effects: list[tuple[tuple[int, ...], NDArray[np.float64]]] = [
-        ((factor,), _contrasts(table[:, factor], count)) for factor, count in enumerate(levels)
-    ]
-    mains = list(effects)
-    for (one,), first in mains:
-        for (two,), second in mains:
-            if one < two:
-                columns = [a * b for a in first.T for b in second.T]
-                effects.append(((one, two), np.array(columns).T))
-    centred = [(which, _centred(columns)) for which, columns in effects]
-    pairs = []
-    for at, (one_name, first) in enumerate(centred):
-        for two_name, second in centred[at + 1 :]:
-            if _shares_a_contrast(first, second):
-                pairs.append((_named(one_name, names), _named(two_name, names)))
-    return tuple(pairs)
+    mains = [((factor,), _contrasts(table[:, factor], count)) for factor, count in enumerate(levels)]
+    effects: list[tuple[tuple[int, ...], NDArray[np.float64]]] = [*mains]
+    for ((one,), first), ((two,), second) in itertools.combinations(mains, 2):
+        effects.append(((one, two), np.array([a * b for a in first.T for b in second.T]).T))
+    bases = [(which, _basis(_centred(columns))) for which, columns in effects]
+    for (one_factors, first), (two_factors, second) in itertools.combinations(bases, 2):
+        if first.size and second.size:
+            yield one_factors, two_factors, float(np.linalg.svd(first.T @ second, compute_uv=False)[0])
 
 
 def _named(which: tuple[int, ...], names: Sequence[str]) -> str:
@@ -117,14 +137,6 @@ def _contrasts(column: NDArray[np.int_], count: int) -> NDArray[np.float64]:
 def _centred(columns: NDArray[np.float64]) -> NDArray[np.float64]:
     centred: NDArray[np.float64] = columns - columns.mean(axis=0)
     return centred
-
-
-def _shares_a_contrast(one: NDArray[np.float64], two: NDArray[np.float64]) -> bool:
-    """Return whether some contrast of one is a contrast of the other: a canonical correlation of 1."""
-    first, second = _basis(one), _basis(two)
-    if not first.size or not second.size:
-        return False
-    return bool(np.linalg.svd(first.T @ second, compute_uv=False)[0] > 1 - SAME)
 
 
 def _basis(columns: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -516,6 +516,7 @@ def _document(whole: ExperimentFile, combinations: Combinations) -> ExperimentDo
         combinations=len(combinations.rows),
         full_combinations=combinations.full,
         aliased=combinations.aliased,
+        mixed=combinations.mixed,
         order=whole.order,
         seed=whole.seed,
         rarely=tuple(factor.name for factor in whole.factors if factor.changes_rarely),

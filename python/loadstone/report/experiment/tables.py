@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.analysis.histogram import MIN_BEYOND
+from loadstone.effects.aliases import mixed_in_words
 from loadstone.effects.design_matrix import written
 from loadstone.effects.metric_names import name_of
 from loadstone.effects.metric_names import value as value_of
@@ -273,7 +274,8 @@ def design(story: ExperimentStory) -> str:
     order = drawn if record.order == "random" else "in the order of the file"
     rarely = f"; all runs of a level of {', '.join(record.rarely)} follow each other" if record.rarely else ""
     aliased = "".join(f" {written(a)} cannot be told from {written(b)}." for a, b in story.effects.aliased)
-    return f"{kind}, {order}{rarely}. BLAKE3 of {record.file}: {record.file_blake3[:16]}….{aliased}"
+    mixed = "".join(f" {sentence}" for sentence in mixed_in_words(record.mixed))
+    return f"{kind}, {order}{rarely}. BLAKE3 of {record.file}: {record.file_blake3[:16]}….{aliased}{mixed}"
 
 
 def terms(story: ExperimentStory) -> list[str]:
