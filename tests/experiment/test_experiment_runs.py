@@ -308,7 +308,7 @@ def test_a_level_that_only_the_kernel_refuses_is_said_before_the_first_run(
     with pytest.raises(RefusedError, match="'10' was not accepted: Invalid argument") as told:
         host.run(prepare(path), out)
     assert told.value.where is not None
-    assert (told.value.where.line, told.value.where.option) == (16, "factors.swappiness")
+    assert (told.value.where.line, told.value.where.option) == (19, "factors.swappiness.levels")
     assert not out.exists()
     assert (host.seen, host.swappiness, list(host.state.glob("*"))) == ([], "60", [])
 

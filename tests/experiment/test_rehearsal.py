@@ -232,6 +232,19 @@ def test_a_setting_of_a_volume_is_of_each(devices: list[str], tmp_path: Path) ->
 
 
 @pytest.mark.root
+def test_a_device_that_is_none_is_told_with_its_line(devices: list[str], tmp_path: Path) -> None:
+    """`/dev/loop976 is not a block device` was all, without the file."""
+    layouts = {"each": 'filesystem = "ext4"', "bare": 'filesystem = "none"'}
+    text = on_layouts([devices[0], str(tmp_path / "none")], layouts, "")
+    prepared = prepared_of(tmp_path, text)
+    with pytest.raises(RefusedError, match="none is not a block device") as told:
+        run_experiment(prepared, out_dir=tmp_path / "out", request={}, consent=Consent(), calibration=False)
+    line = BEGINNING.count("\n") + 1
+    assert told.value.where == Where(str(tmp_path / "x.toml"), line, "devices")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.root
 def test_nothing_is_lost_for_a_mistyped_path(devices: list[str], tmp_path: Path) -> None:
     """The layouts were built before somebody was told that a consent has no effect."""
     subprocess.run(["mkfs.ext4", "-q", "-F", "-L", "precious", devices[0]], check=True)

@@ -223,7 +223,7 @@ def why_refused(prepared: PreparedExperiment) -> RefusedError | None:
     return RefusedError(
         text if several else say("experiment.level.cannot_one", reason=words),
         where=line_given(
-            Where(str(prepared.path), option=f"factors.{first.factor}"),
+            Where(str(prepared.path), option=f"factors.{first.factor}.levels"),
             prepared.path,
             prepared.content,
             prepared.whole,

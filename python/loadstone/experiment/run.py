@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from blake3 import blake3
 
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from loadstone.study.run import StudyOutcome, StudyProgress
     from loadstone.study.run_maker import RunMaker
     from loadstone.watch.address import WatchedAddress
+
+LOOKING: Final = "looking at the devices of the layouts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +273,9 @@ def _check_devices(prepared: PreparedExperiment, consent: guard.Consent) -> guar
     asking, questions = through_parent(consent)
     if devices:
         with answering(*questions):
-            run_in_child(lambda: _look(devices, asking), doing="looking at the devices of the layouts")
+            run_in_child(
+                lambda: _look(prepared, devices, asking), doing="looking at the devices of the layouts"
+            )
     return _of_runs(prepared, consent, set(devices))
 
 
@@ -279,7 +283,7 @@ def _seen(devices: Sequence[str]) -> dict[str, SeenDevice]:
     if not devices:
         return {}
     seen_devices: dict[str, SeenDevice] = run_in_child(
-        lambda: {one: SeenDevice.of(one) for one in devices}, doing="looking at the devices of the layouts"
+        lambda: {one: SeenDevice.of(one) for one in devices}, doing=LOOKING
     )
     return seen_devices
 
@@ -321,8 +325,13 @@ def device_evidence(device: str, consent: guard.Consent) -> guard.TargetFinding:
     return guard.examine_device(device, path, path.stat().st_rdev, Snapshot(), consent)
 
 
-def _look(devices: Sequence[str], consent: guard.Consent) -> None:
-    findings = [device_evidence(device, consent) for device in devices]
+def _look(prepared: PreparedExperiment, devices: Sequence[str], consent: guard.Consent) -> None:
+    findings = []
+    for device in devices:
+        try:
+            findings.append(device_evidence(device, consent))
+        except LoadstoneError as error:
+            raise error.elsewhere(lambda known: known or _written_at(prepared, device)) from error  # noqa: B023
     if used := {one.path: one.refused for one in findings if one.refused}:
         words = "; ".join(f"{path}: {', '.join(why)}" for path, why in used.items())
         raise RefusedError(f"{say('refusals.in_use.refusal')}: {words}", hint=say("refusals.in_use.hint"))
@@ -333,6 +342,14 @@ def _look(devices: Sequence[str], consent: guard.Consent) -> None:
         raise RefusedError(
             f"{say('refusals.consent.refusal')}: {words}", hint=say("refusals.consent.hint", remedy=remedy)
         )
+
+
+def _written_at(prepared: PreparedExperiment, device: str) -> Where:
+    """Return where the file names a device of layouts."""
+    logs = [name for name, one in prepared.whole.layouts.items() if one.log == device]
+    listed = device in prepared.whole.devices or not logs
+    key = ("devices",) if listed else ("layouts", logs[0], "log")
+    return Where(str(prepared.path), line_of(prepared.content.decode(), key), ".".join(key))
 
 
 class _Session:
