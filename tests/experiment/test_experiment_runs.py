@@ -502,6 +502,20 @@ def test_a_run_of_one_factor_at_a_time_is_told_by_what_differs(tmp_path: Path) -
     ]
 
 
+def test_what_was_taken_is_not_rehearsed_again_where_a_level_is_left_out(tmp_path: Path) -> None:
+    """All of it was set once more, layouts built once more."""
+    host, done = MachineOfFiles(tmp_path), tmp_path / "done"
+    good = f'{{ name = "good", do = "echo do >> {done}", undo = "echo undo >> {done}" }}'
+    bad = '{ name = "bad", do = "exit 3", undo = "true" }'
+    text = FILE + f'\n[[factors]]\nname = "mode"\nkind = "command"\nlevels = ["as is", {good}, {bad}]\n'
+    options = ReadOptionsOfExperiment(allow_exec=True, leave_out_unset=True)
+    outcome = host.run(prepare(written(tmp_path, text), options), tmp_path / "out")
+    runs = [run for run in outcome.document.runs if run.levels["mode"] == "good"]
+    assert [one.level for one in outcome.document.unset_levels] == ["bad"]
+    assert len(runs) == 8
+    assert done.read_text() == "do\nundo\n" * (1 + len(runs))
+
+
 def test_a_fraction_fits_its_budget(tmp_path: Path) -> None:
     more = '[[factors]]\nname = "NAME"\noption = "OPTION"\nlevels = [LEVELS]\n'
     text = FILE.replace('runtime = "2s"', 'runtime = "2s"\ndesign = "fraction"\nbudget = { time = "34s" }')

@@ -42,6 +42,25 @@ class LevelTrial:
     """What is set before it: levels of other factors that would reset it."""
     beside: tuple[str, ...]
     """The same in words."""
+    layout: str | None
+    """What has to stand, where it is of a volume."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Return what makes it another one."""
+        return (self.factor, self.level, self.before, self.layout)
+
+
+@dataclass(slots=True)
+class RehearsedLevels:
+    """What was taken before some levels were left out: nobody has to try that again."""
+
+    trials: set[tuple[object, ...]] = field(default_factory=set)
+    """`LevelTrial.key` of each."""
+    runs: set[str] = field(default_factory=set)
+    """Names of runs that were planned while their layout stood."""
+    for_all: bool = False
+    """What is for all runs was set."""
 
 
 @dataclass(slots=True)
@@ -54,6 +73,8 @@ class Rehearsal:
     """Where the file sets something for all runs."""
     look: Callable[[str], None] = lambda _: None
     """Called with the name of each layout while it stands."""
+    earlier: RehearsedLevels = field(default_factory=RehearsedLevels)
+    """What is not tried again; this rehearsal adds to it."""
     _refused: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def hold(self) -> list[UnsetLevel]:
@@ -62,10 +83,13 @@ class Rehearsal:
         Raises RefusedError for what is for all runs and is not taken, RunError for what cannot be put back.
         """
         machine, trials = self.machine, self._trials()
+        if self.earlier.for_all and not any(trials.values()) and len(trials) == 1:
+            return []
         once, again = machine.constant()
         constant = [*once, *(one for one in again if VOLUME not in one.subject)]
         with machine.changes() as changes:
             self._set_for_all(changes, machine.placed(constant, None))
+            self.earlier.for_all = True
             self._try_all(trials.pop(None, []))
             for name, own_trials in trials.items():
                 self._try_layout(str(name), own_trials)
@@ -78,23 +102,21 @@ class Rehearsal:
         """
         whole = self.machine.whole
         by_layout: dict[str | None, list[LevelTrial]] = {None: []}
-        known: set[tuple[object, ...]] = set()
+        known = set(self.earlier.trials)
         for run in self.runs:
             layout = asked(whole, run.levels, run.pattern).layout
-            by_layout.setdefault(layout, [])
+            if layout is not None and run.name not in self.earlier.runs:
+                by_layout.setdefault(layout, [])
             for factor in whole.factors:
-                trial = self._trial(factor, run)
-                if trial is None:
-                    continue
-                on_volume = VOLUME in f"{factor.subject}{factor.of}"
-                key = (trial.factor, trial.level, trial.before, layout if on_volume else None)
-                if key not in known:
-                    known.add(key)
-                    by_layout[layout if on_volume or factor.what == "command" else None].append(trial)
+                trial = self._trial(factor, run, layout)
+                if trial is not None and trial.key not in known:
+                    known.add(trial.key)
+                    stands = layout if trial.layout is not None or factor.what == "command" else None
+                    by_layout.setdefault(stands, []).append(trial)
         return by_layout
 
-    def _trial(self, factor: ExperimentFactor, run: ExperimentRun) -> LevelTrial | None:
-        """Return what a run sets by one factor; None: nothing."""
+    def _trial(self, factor: ExperimentFactor, run: ExperimentRun, layout: str | None) -> LevelTrial | None:
+        """Return what a run on a layout sets by one factor; None: nothing."""
         if factor.what not in SET_ALONE:
             return None
         wanted = self._of_factor(factor, run)
@@ -107,6 +129,7 @@ class Rehearsal:
             wanted=wanted,
             before=tuple(item for one in first for item in self._of_factor(one, run).settings),
             beside=tuple(f"{one.name} = {run.levels[one.name]}" for one in first),
+            layout=layout if VOLUME in f"{factor.subject}{factor.of}" else None,
         )
 
     def _of_factor(self, factor: ExperimentFactor, run: ExperimentRun) -> Asked:
@@ -147,6 +170,7 @@ class Rehearsal:
             finally:
                 machine.take_down()
             self._refuse_left()
+            self.earlier.runs |= {run.name for run in self._on(name)}
         # What was built is gone again: the page tells what the runs had.
         del machine.for_all[records:]
 
@@ -162,9 +186,13 @@ class Rehearsal:
 
     def _refuse_layout(self, name: str, error: LoadstoneError) -> None:
         for factor in self.machine.whole.factors:
-            for run in self.runs if factor.what == "layout" else ():
-                if asked(self.machine.whole, run.levels, run.pattern).layout == name:
-                    self._refused.setdefault((factor.name, run.levels[factor.name]), error.message)
+            for run in self._on(name) if factor.what == "layout" else ():
+                self._refused.setdefault((factor.name, run.levels[factor.name]), error.message)
+
+    def _on(self, layout: str) -> list[ExperimentRun]:
+        """Return the runs on a layout."""
+        whole = self.machine.whole
+        return [run for run in self.runs if asked(whole, run.levels, run.pattern).layout == layout]
 
     def _refuse_left(self) -> None:
         """Refuse to go on where a layout did not go."""
@@ -209,6 +237,7 @@ class Rehearsal:
                 self._set(changes, trial.wanted, layout)
             except LoadstoneError as error:
                 return error.message
+        self.earlier.trials.add(trial.key)
         return None
 
     def _set(self, changes: Changes, wanted: Asked, layout: str | None) -> None:

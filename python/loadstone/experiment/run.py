@@ -32,7 +32,7 @@ from loadstone.experiment.ledger import BudgetLedger
 from loadstone.experiment.machine_state import Machine, order_of
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, load_s, prepare, why_refused
 from loadstone.experiment.read_file import line_of, with_lines
-from loadstone.experiment.rehearsal import Rehearsal
+from loadstone.experiment.rehearsal import Rehearsal, RehearsedLevels
 from loadstone.experiment.writes import least_written
 from loadstone.messages import make_error, say
 from loadstone.path.child import answering, run_in_child
@@ -106,12 +106,15 @@ def run_experiment(
     calibration: bool = True,
     watch: tuple[WatchedAddress, ...] = (),
     stopped: StoppedExperiment | None = None,
+    rehearsed: RehearsedLevels | None = None,
 ) -> ExperimentOutcome:
     """Do all of its runs into a study at `out_dir`, or those that are missing of one that stopped.
 
+    `rehearsed`: what was set once before some levels were left out.
+
     Raises RefusedError for devices and targets that may not be written, and what `run_study` raises.
     """
-    means = means or ExperimentMeans()
+    means, rehearsed = means or ExperimentMeans(), rehearsed or RehearsedLevels()
     if stopped is None:
         BundleWriter.check(out_dir)
     consent = remembered(consent)
@@ -123,7 +126,7 @@ def run_experiment(
     session.claim()
     outcome = None
     try:
-        not_taken = session.rehearse() if stopped is None else ()
+        not_taken = session.rehearse(rehearsed) if stopped is None else ()
         if not not_taken:
             outcome = run_study(
                 session.controller,
@@ -148,6 +151,7 @@ def run_experiment(
             means=means,
             calibration=calibration,
             watch=watch,
+            rehearsed=rehearsed,
         )
     left = tuple(session.machine.still_changed)
     code = exitcodes.FAILED if left else outcome.exit_code
@@ -425,12 +429,12 @@ class _Session:
             used += claims.targets(prepared, self._means.resolve or prepared.resolve)
         machine.claim([*claims.settings(prepared, machine.controls), *claims.things(used)])
 
-    def rehearse(self) -> tuple[UnsetLevel, ...]:
+    def rehearse(self, earlier: RehearsedLevels) -> tuple[UnsetLevel, ...]:
         """Return the levels that are not taken. Raises RefusedError for what is for all runs."""
         first_block = [run for run in self.document.runs if run.block == 0]
         self._check_consent()
         with Interrupts(leave):
-            return tuple(Rehearsal(self.machine, first_block, self._place, self._look).hold())
+            return tuple(Rehearsal(self.machine, first_block, self._place, self._look, earlier).hold())
 
     def _check_consent(self) -> None:
         """Refuse consent without effect before a layout is built: nothing is lost for a mistyped path."""
