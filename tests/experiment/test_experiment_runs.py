@@ -482,7 +482,8 @@ def test_few_repeats_are_said_to_show_little() -> None:
 def test_a_plan_tells_everything_and_touches_nothing(tmp_path: Path) -> None:
     told = announce(prepare(written(tmp_path))).document()
     assert (told["combinations"], told["blocks"], len(told["runs"])) == (4, 2, 8)
-    assert told["time_s"] == pytest.approx(8 * 4.0)
+    assert told["rehearsal"] == {"time_s": pytest.approx(0.2), "levels": 2, "layouts": 0, "commands": 0}
+    assert told["time_s"] == pytest.approx(8 * 4.0 + 0.2)
     assert {(one["control"], one["value"]) for one in told["machine"]} == {("sysctl", "60"), ("sysctl", "10")}
     assert told["most_written_bytes"] == 0
     assert list(tmp_path.iterdir()) == [tmp_path / "x.toml"]

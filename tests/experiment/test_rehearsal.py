@@ -13,8 +13,10 @@ import pytest
 
 from loadstone.bundle.experiment import ExperimentRun
 from loadstone.control.fill import FILE as FILL_FILE
-from loadstone.control.fill import FillLevel
+from loadstone.control.fill import FillLevel, missing_bytes
 from loadstone.errors import InputError, RefusedError, RunError, Where
+from loadstone.experiment.announce import announce
+from loadstone.experiment.announcement_lines import lines
 from loadstone.experiment.levels import Asked, WantedSetting
 from loadstone.experiment.machine_state import Machine
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare
@@ -177,6 +179,29 @@ def on_layouts(devices: list[str], layouts: dict[str, str], factors: str, settin
         head + named + ON_FILES + settings
         + factor("layout", f'kind = "layout"\nlevels = [{levels}]') + factors
     )  # fmt: skip
+
+
+@pytest.mark.root
+def test_a_plan_tells_what_the_rehearsal_takes_and_how_often_layouts_are_built(
+    devices: list[str], tmp_path: Path
+) -> None:
+    """Its time was that of the runs alone, and nothing was said of what fills a file system."""
+    layouts = {"each": 'filesystem = "ext4"', "second": 'filesystem = "ext4"\nmkfs_options = ["-m", "0"]'}
+    full = factor("full", f'kind = "fill_level"\nof = "{tmp_path}"\nlevels = ["as is", "99%"]')
+    mode = factor("mode", f'kind = "command"\nlevels = ["as is", {command("on", "true", "true")}]')
+    prepared = prepared_of(tmp_path, on_layouts(devices, layouts, full + mode))
+    announcement = announce(prepared)
+    size, missing = announcement.rehearsal, missing_bytes(str(tmp_path), "99%")
+    assert (size.layouts, size.commands) == (2, 1)
+    # In each block the runs of a layout follow each other.
+    assert 3 <= announcement.built <= 4
+    runs_s = 16 * 3.0
+    assert announcement.length_s == pytest.approx(runs_s + (2 + announcement.built) * 2.0 + size.levels * 0.1)
+    assert announcement.filled_bytes == pytest.approx(missing * (1 + 8), rel=0.1)
+    told = "\n".join(lines(announcement))
+    assert f"to build 2 layouts once and set {size.levels} levels once before the first run" in told
+    assert "without the time that commands take" in told
+    assert "allocated to fill file systems, all times together: " in told
 
 
 @pytest.mark.root

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import re
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import units
@@ -20,8 +20,9 @@ from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
 from loadstone.experiment import allocation
 from loadstone.experiment.file import level_name
 from loadstone.experiment.levels import applies
-from loadstone.experiment.machine_state import order_of
+from loadstone.experiment.machine_state import Machine, fill_bytes, order_of
 from loadstone.experiment.read_file import with_lines
+from loadstone.experiment.rehearsal import Rehearsal, RehearsalSize
 from loadstone.experiment.run import device_evidence, layout_devices
 from loadstone.experiment.writes import laid_out_bytes, least_written, most_written
 from loadstone.messages import make_error, say
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
 
 SCATTERS: Final = (0.02, 0.10)
 """Of repeats, as a share: a quiet device, and a busy one."""
+LAYOUT_S: Final = 2.0
+"""Building a layout and taking it down, on devices that need no sync; large ones take longer."""
+LEVEL_S: Final = 0.1
+"""Setting a level once and putting it back."""
 RUN_S: Final = 60.0
 """Of runs that end by bytes."""
 FORMAT = 1
@@ -51,6 +56,12 @@ class Announcement:
     """What is written into files that are not there yet, or too short."""
     prepared_bytes: int = 0
     """What is written to bring targets into a state before their runs, as far as it is known now."""
+    filled_bytes: int = 0
+    """What is allocated to fill file systems, all times together."""
+    rehearsal: RehearsalSize = field(default_factory=RehearsalSize)
+    """What is set once before the first run."""
+    built: int = 0
+    """How often the runs have a layout built."""
     most_written_bytes: int | None = 0
     """What the runs may write; None: nobody knows, some end by their time."""
     writes: list[str] = field(default_factory=list)
@@ -65,6 +76,17 @@ class Announcement:
     over_budget: str | None = None
     seen: dict[float, float | None] = field(default_factory=dict)
     """Of a scatter of repeats, the least difference of two levels that will be found; None: hardly any."""
+
+    @property
+    def rehearsal_s(self) -> float:
+        """How long the rehearsal takes, commands left out."""
+        return self.rehearsal.layouts * LAYOUT_S + self.rehearsal.levels * LEVEL_S
+
+    @property
+    def length_s(self) -> float | None:
+        """How long all of it takes, with the rehearsal and layouts; None where a run ends by its bytes."""
+        runs_s = self.prepared.length_s
+        return None if runs_s is None else runs_s + self.rehearsal_s + self.built * LAYOUT_S
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -91,9 +113,16 @@ class Announcement:
                 {"name": run.name, "block": run.block, "pattern": run.pattern, "levels": run.levels}
                 for run in document.runs
             ],
-            "time_s": prepared.length_s,
+            "time_s": self.length_s,
+            "rehearsal": {
+                "time_s": self.rehearsal_s,
+                "levels": self.rehearsal.levels,
+                "layouts": self.rehearsal.layouts,
+                "commands": self.rehearsal.commands,
+            },
             "laid_out_bytes": self.laid_out_bytes,
             "prepared_bytes": self.prepared_bytes,
+            "filled_bytes": self.filled_bytes,
             "most_written_bytes": self.most_written_bytes,
             "written_targets": self.writes,
             "machine": self.changes,
@@ -122,6 +151,8 @@ def _announced(prepared: PreparedExperiment) -> Announcement:
         changed |= {note.text: None for note in resolved.notes if note.kind in ("changed", "trap")}
     _refuse_without_effect(prepared, plans, list(changed))
     _refuse_allocations(prepared, plans)
+    announcement.rehearsal = _rehearsal(prepared)
+    announcement.built = _built(prepared)
     _writes(announcement, plans)
     announcement.changes = list(_changes(prepared))
     announcement.layouts = list(_layouts(prepared))
@@ -131,6 +162,19 @@ def _announced(prepared: PreparedExperiment) -> Announcement:
     if any(len(one.levels) > 1 for one in prepared.document.factors):
         announcement.seen = least_seen(_planned(prepared), SCATTERS)
     return announcement
+
+
+def _rehearsal(prepared: PreparedExperiment) -> RehearsalSize:
+    """Return what is set once before the first run."""
+    first = [run for run in prepared.document.runs if run.block == 0]
+    machine = Machine(prepared.varied, prepared.label)
+    return Rehearsal(machine, first, lambda _: Where(str(prepared.path))).size()
+
+
+def _built(prepared: PreparedExperiment) -> int:
+    """Return how often a layout is built: one stands while the runs that want it follow each other."""
+    layouts = (prepared.asked(run).layout for run in prepared.document.runs)
+    return sum(name is not None for name, _ in groupby(layouts))
 
 
 def _planned(prepared: PreparedExperiment) -> Observations:
@@ -176,13 +220,14 @@ def _refuse_no_run(prepared: PreparedExperiment, plans: dict[str, Plan]) -> None
 
 
 def _over_budget(announcement: Announcement) -> str | None:
-    budget, length_s = announcement.prepared.document.budget, announcement.prepared.length_s
+    budget, length_s = announcement.prepared.document.budget, announcement.length_s
     if budget.time_s is not None and length_s is not None and length_s > budget.time_s:
         return (
             f"it takes about {length_s:.0f} s, and the budget is {budget.time_s:.0f} s: "
-            f"{_that_fit(announcement.prepared, budget.time_s)}"
+            f"{_that_fit(announcement.prepared, budget.time_s - announcement.rehearsal_s)}"
         )
-    least = announcement.laid_out_bytes + announcement.prepared_bytes + (announcement.most_written_bytes or 0)
+    beside = announcement.laid_out_bytes + announcement.prepared_bytes + announcement.filled_bytes
+    least = beside + (announcement.most_written_bytes or 0)
     if budget.written_bytes is not None and least > budget.written_bytes:
         return (
             f"it writes {units.size(least)} or more, and the budget is {units.size(budget.written_bytes)}: "
@@ -279,6 +324,12 @@ def _writes(announcement: Announcement, plans: dict[str, Plan]) -> None:
         own = most_written(plan)
         known = announcement.most_written_bytes
         announcement.most_written_bytes = None if own is None or known is None else known + own
+    fills = (
+        fill_bytes(one)
+        for run in announcement.prepared.document.runs
+        for one in announcement.prepared.asked(run).settings
+    )
+    announcement.filled_bytes = announcement.rehearsal.filled_bytes + sum(fills)
     announcement.writes = list(dict.fromkeys(announcement.writes))
     announcement.laid_out_bytes = sum(laid_out.values())
     if len(plans) < len(announcement.prepared.nexts):

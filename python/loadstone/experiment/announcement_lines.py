@@ -95,14 +95,15 @@ def _combinations(announcement: Announcement) -> str:
 
 
 def _cost(announcement: Announcement) -> Iterator[str]:
-    length = announcement.prepared.length_s
+    length = announcement.length_s
     yield "time: " + (f"about {units.whole_seconds(length)}" if length else "not known: runs end by bytes")
+    yield from _rehearsal(announcement)
     if announcement.over_budget:
         yield f"  {announcement.over_budget}"
     if (
         not announcement.writes
         and announcement.most_written_bytes == 0
-        and not (announcement.laid_out_bytes or announcement.prepared_bytes)
+        and not (announcement.laid_out_bytes or announcement.prepared_bytes or announcement.filled_bytes)
     ):
         yield "written: nothing"
         return
@@ -113,11 +114,26 @@ def _cost(announcement: Announcement) -> Iterator[str]:
         yield f"written before, to lay files out: {units.size(announcement.laid_out_bytes)}"
     if announcement.prepared_bytes:
         yield f"written before runs, to bring targets into a state: {units.size(announcement.prepared_bytes)}"
+    if announcement.filled_bytes:
+        yield f"allocated to fill file systems, all times together: {units.size(announcement.filled_bytes)}"
     if announcement.writes:
         yield f"written targets: {', '.join(announcement.writes)}"
     budget = announcement.prepared.document.budget.written_bytes
     if budget is not None:
         yield f"budget of writes: {units.size(budget)}; it ends before it would be exceeded"
+
+
+def _rehearsal(announcement: Announcement) -> Iterator[str]:
+    size = announcement.rehearsal
+    counts = (("build", size.layouts, "layout"), ("set", size.levels, "level"))
+    parts = [
+        f"{verb} {number} {noun}{'' if number == 1 else 's'} once" for verb, number, noun in counts if number
+    ]
+    if parts:
+        length = units.whole_seconds(max(1.0, announcement.rehearsal_s))
+        yield f"  with {length} to {' and '.join(parts)} before the first run"
+    if size.commands:
+        yield "  without the time that commands take"
 
 
 def _machine(announcement: Announcement) -> Iterator[str]:

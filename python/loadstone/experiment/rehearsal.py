@@ -63,6 +63,17 @@ class RehearsedLevels:
     """What is for all runs was set."""
 
 
+@dataclass(frozen=True, slots=True)
+class RehearsalSize:
+    """What a rehearsal will do."""
+
+    levels: int = 0
+    layouts: int = 0
+    commands: int = 0
+    """Of the levels, those that run commands: nobody knows for how long."""
+    filled_bytes: int = 0
+
+
 @dataclass(slots=True)
 class Rehearsal:
     """All levels of the runs of one block."""
@@ -94,6 +105,17 @@ class Rehearsal:
             for name, own_trials in trials.items():
                 self._try_layout(str(name), own_trials)
         return [UnsetLevel(factor=name, level=level, why=why) for (name, level), why in self._refused.items()]
+
+    def size(self) -> RehearsalSize:
+        """Return what it will do, and do nothing."""
+        trials = self._trials()
+        every = [one for own in trials.values() for one in own]
+        return RehearsalSize(
+            levels=len(every),
+            layouts=len(trials) - 1,
+            commands=sum(bool(one.wanted.commands) for one in every),
+            filled_bytes=sum(fill_bytes(setting) for one in every for setting in one.wanted.settings),
+        )
 
     def _trials(self) -> dict[str | None, list[LevelTrial]]:
         """Return what is to be set, each level once with what it depends on, by the layout that stands then.
