@@ -311,6 +311,8 @@ class Case:
     seconds: float | None = None
     began: bool = True
     """Whether any of its jobs began to do I/O."""
+    ran_s: tuple[float, float] | None = None
+    """When it began and ended, in seconds by its host's calendar, where another tool tells it."""
     ramp_ios: int | None = None
     """I/Os that completed in the ramp, where nothing was measured; None: not known."""
     by_job: dict[str, dict[Op, OpMeasurement]] = field(default_factory=dict)

@@ -358,7 +358,7 @@ def _warnings(
             names = ", ".join(dict.fromkeys(_called(cell.first, pairs) for cell in cells))
             warnings.append(f"only {one.name} has {names}")
     for one in sides:
-        warnings += [f"{one.name}: {doubt}" for doubt in one.doubts]
+        warnings += [f"{one.name}: {doubt}" for doubt in (*one.doubts, *one.at_once)]
         warnings += [f"{one.name}: {_not_counted(passed)}" for passed in one.passed]
         if broken := _not_complete(one):
             warnings.append(f"{one.name} {broken}")

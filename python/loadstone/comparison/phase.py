@@ -203,7 +203,7 @@ def phases(
     summary: Summary | None = foreign_results.summary
     summary_fields = iter(_of_summary(summary)) if summary is not None else None
     for case, verdict in _judged(foreign_results):
-        fields: dict[str, Any] = next(summary_fields) if summary_fields is not None else _of_case(case)
+        fields: dict[str, Any] = next(summary_fields) if summary_fields is not None else of_case(case)
         if case.source == "published" and case.setup.baseline:
             continue
         words = pattern(case)
@@ -302,7 +302,8 @@ def with_tails(phase: ComparedPhase) -> ComparedPhase:
     return replace(phase, values=measured_values.of_stage(total, by_stage), jobs=jobs)
 
 
-def _of_case(case: Case) -> dict[str, Any]:
+def of_case(case: Case) -> dict[str, Any]:
+    """Return the fields of a phase that follow from another tool's case."""
     values = measured_values.of_case(case)
     known = [one.value for one in case.repeats]
     rate = values.get(IOPS)

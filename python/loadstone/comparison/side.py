@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.audit.find_results import PassedOver, SearchProgress, find, not_read
 from loadstone.audit.judge import WORST_FIRST
 from loadstone.bundle import study as on_disk
+from loadstone.comparison import at_once
 from loadstone.comparison.phase import ComparedPhase, phases
 from loadstone.errors import BundleError, InputError, Where
 from loadstone.messages import make_error, say
@@ -53,6 +54,8 @@ class Side:
     """Why these may not be the numbers that were measured."""
     passed: tuple[PassedOver, ...] = ()
     """What was not read."""
+    at_once: tuple[str, ...] = ()
+    """Which results were taken for one load, because they ran at the same time."""
 
     @property
     def not_read(self) -> str | None:
@@ -111,17 +114,19 @@ def side(path: Path, *, unverified: bool = False, helpers: Helpers | None = None
             runs.append(ComparedRun(where, results.summary, point, study))
     if not all_phases:
         raise _nothing(path, passed)
+    together = at_once.joined(all_phases)
     name = path.resolve().name if path.name in ("", ".", "..") else path.name
     known = {one for one in verified if one is not None}
     return Side(
         name=name,
         path=path,
-        phases=tuple(all_phases),
+        phases=together.phases,
         runs=tuple(runs),
         studies=tuple(read.studies.items()),
         verified=all(known) if known else None,
         doubts=tuple(dict.fromkeys(_doubts(runs))),
         passed=tuple(passed),
+        at_once=together.notes,
     )
 
 

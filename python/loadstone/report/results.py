@@ -66,7 +66,7 @@ def article(side: Side) -> Article:
     names = {id(phase): row.pattern for row in rows for phase in _cell(row).phases}
     answer = " ".join(filter(None, (_answer(rows), side.not_read)))
     blocks: list[Block] = [Paragraph(answer, "answer")]
-    blocks += [Paragraph(doubt, "doubt") for doubt in side.doubts]
+    blocks += [Paragraph(doubt, "doubt") for doubt in (*side.doubts, *side.at_once)]
     blocks.append(Verdicts(_worth(side, names)))
     blocks.append(Facts(_facts(side)))
     blocks.append(ArticleTable(HEADINGS, [_row(row) for row in rows], matrix=True))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.audit import case as shape
@@ -22,6 +22,8 @@ BEGINS: Final = re.compile(rb'^\{\s*"fio version"\s*:\s*"', re.MULTILINE)
 """fio's own writing: messages may come before it."""
 REWRITTEN: Final = re.compile(rb'\A\s*\{.*"fio version"\s*:\s*"', re.DOTALL)
 """Whatever wrote the document again may have sorted its keys."""
+CALENDAR_MS: Final = 1e12
+"""A start after this (2001) is of a calendar; smaller ones are of some other clock."""
 NEAR: Final = 0.1
 """Threads that group_reporting hides are worked out from their times, so well."""
 
@@ -230,11 +232,29 @@ def _results(path: Path, root: dict[str, Any], entries: list[_Entry]) -> reader.
     phases = _together(list(groups.values()))
     notes: list[str] = []
     cases = [_case(phase, notes) for phase in phases]
+    cases = [
+        replace(case, ran_s=_ran(root, phase, case.seconds, alone=len(phases) == 1))
+        for phase, case in zip(phases, cases, strict=True)
+    ]
     if len(cases) == 1:
         cases = [fio_disks.with_traffic(cases[0], fio_disks.of_json(root.get("disk_util")))]
     version = str(root.get("fio version", "fio"))[:32]
     storage_cases = fio_case.of_storage(path, cases, notes)
     return reader.ForeignResults(f"fio JSON ({version})", storage_cases, notes=tuple(dict.fromkeys(notes)))
+
+
+def _ran(
+    root: dict[str, Any], entries: Sequence[_Entry], seconds: float | None, *, alone: bool
+) -> tuple[float, float] | None:
+    """Return when a phase ran: by the starts of its jobs, or backwards from when all was printed."""
+    starts = [entry.start_ms for entry in entries if entry.start_ms is not None]
+    if seconds is None:
+        return None
+    if len(starts) == len(entries) and min(starts) >= CALENDAR_MS:
+        return min(starts) / 1e3, max(starts) / 1e3 + seconds
+    printed_ms = reader.positive(root.get("timestamp_ms"))
+    printed_s = printed_ms / 1e3 if printed_ms else reader.positive(root.get("timestamp"))
+    return (printed_s - seconds, printed_s) if alone and printed_s else None
 
 
 def _together(groups: list[list[_Entry]]) -> list[list[_Entry]]:

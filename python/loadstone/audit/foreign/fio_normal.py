@@ -8,16 +8,18 @@ parts of some among a person's notes: what has no head belongs to no job.
 
 from __future__ import annotations
 
+import calendar
 import re
+import time
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import case as shape
 from loadstone.audit.foreign import fio_case, fio_disks, fio_options, reader
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 RECOGNISED: Final = re.compile(rb"(?m)^\S.*: \(groupid=\d+, jobs=\d+\): err=")
@@ -58,6 +60,8 @@ SAMPLES: Final = re.compile(
     r"^\s+iops\s+: min=.*, avg= ?(?P<avg>[\d.]+), stdev= ?(?P<stdev>[\d.]+), samples=(?P<samples>\d+)"
 )
 """Of fio 3 alone: fio 2 tells no number of samples."""
+PRINTED: Final = "%a %b %d %H:%M:%S %Y"
+"""How a moment is written, without its zone: moments of one host are told apart."""
 UNIT_NS: Final = {"nsec": 1.0, "usec": 1e3, "msec": 1e6}
 AGREE: Final = 0.015
 """Printed amounts of three digits agree within this."""
@@ -335,13 +339,22 @@ def _case(jobs: list[_Job], asked: dict[tuple[str, str], re.Match[str]], notes: 
     hidden = lines.keys() - clones.keys()
     if hidden:
         notes.append(f"{jobs[0].name} stands for {len(lines)} jobs (group_reporting)")
-        return fio_case.case(
-            fio_jobs, (_asked(f"{jobs[0].name} and others", sum(clones.values()), lines),), notes
-        )
+        of_all = _asked(f"{jobs[0].name} and others", sum(clones.values()), lines)
+        return replace(fio_case.case(fio_jobs, (of_all,), notes), ran_s=_ran(jobs))
     every = tuple(
         _asked(name, count, {name: lines[name]} if name in lines else {}) for name, count in clones.items()
     )
-    return fio_case.case(fio_jobs, every, notes)
+    return replace(fio_case.case(fio_jobs, every, notes), ran_s=_ran(jobs))
+
+
+def _ran(jobs: Sequence[_Job]) -> tuple[float, float] | None:
+    """Return when jobs ran, backwards from when their results were printed; None where that is not told."""
+    seconds = max((direction.seconds for job in jobs for direction in job.ops.values()), default=0.0)
+    try:
+        printed_s = float(calendar.timegm(time.strptime(jobs[0].when or "", PRINTED)))
+    except ValueError:
+        return None
+    return printed_s - seconds, printed_s
 
 
 def _asked(name: str, clones: int, lines: Mapping[str, re.Match[str]]) -> shape.JobRequest:

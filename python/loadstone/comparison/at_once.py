@@ -1,0 +1,137 @@
+"""Results of another tool that ran at the same time: together they are one load, and no repeats.
+
+Eight LUNs loaded by eight programs side by side are told in eight files. Their mean is the rate of no
+device anybody has: what was measured is their sum, as one program with eight jobs would tell it. Knows
+when results ran, by the calendar of their hosts; pairs and compares nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from loadstone.audit.foreign.reader import added
+from loadstone.audit.judge import judge
+from loadstone.comparison.phase import of_case
+from loadstone.comparison.settings import first_of
+from loadstone.messages import say
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from loadstone.audit.case import Case, JobRequest
+    from loadstone.comparison.phase import ComparedPhase
+
+ALL_OF_IT: Final = 0.8
+"""Of the longer one, for a sum: programs begin one after the other."""
+LEAST_S: Final = 2.0
+"""Two moments that are printed in whole seconds are apart by less."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtOnce:
+    """The phases of a side, those that ran together as one, and what is to be said of that."""
+
+    phases: tuple[ComparedPhase, ...]
+    notes: tuple[str, ...]
+
+
+def joined(phases: Sequence[ComparedPhase]) -> AtOnce:
+    """Put together what would be repeats of one load and ran at the same time."""
+    groups: dict[int, list[ComparedPhase]] = {}
+    loads: dict[Hashable, list[int]] = {}
+    for at, phase in enumerate(phases):
+        of_load = loads.setdefault((phase.pattern, phase.depth, phase.asked, phase.label), [])
+        first = next((one for one in of_load if all(_ran_with(phase, other) for other in groups[one])), None)
+        if first is None:
+            of_load.append(at)
+        groups.setdefault(at if first is None else first, []).append(phase)
+    notes = [
+        say("comparison.sides.at_once", runs=_runs(group), results=len(group))
+        for group in groups.values()
+        if len(group) > 1
+    ]
+    by_place = {at: _sum(group) for at, group in groups.items()}
+    notes += _in_part([[by_place[at] for at in of_load] for of_load in loads.values()])
+    return AtOnce(tuple(by_place.values()), tuple(notes))
+
+
+def _in_part(loads: Iterable[Sequence[ComparedPhase]]) -> list[str]:
+    """Say which repeats disturbed each other: they overlap, and are no sum."""
+    return [
+        say("comparison.sides.partly", run=one.run, other=other.run)
+        for alike in loads
+        if (pair := next(((a, b) for i, a in enumerate(alike) for b in alike[:i] if _overlap_s(a, b)), None))
+        for other, one in [pair]
+    ]
+
+
+def _ran_with(one: ComparedPhase, other: ComparedPhase) -> bool:
+    """Tell whether two results are of the same time, but for how their programs were started."""
+    if one.path == other.path or one.case.ran_s is None or other.case.ran_s is None:
+        return False
+    longer_s = max(end - start for start, end in (one.case.ran_s, other.case.ran_s))
+    return _overlap_s(one, other) >= ALL_OF_IT * longer_s
+
+
+def _overlap_s(one: ComparedPhase, other: ComparedPhase) -> float:
+    """Return for how long two results ran at once; 0 for what the printed seconds cannot tell."""
+    if one.path == other.path or one.case.ran_s is None or other.case.ran_s is None:
+        return 0.0
+    (a_start, a_end), (b_start, b_end) = one.case.ran_s, other.case.ran_s
+    overlap_s = min(a_end, b_end) - max(a_start, b_start)
+    return overlap_s if overlap_s > LEAST_S else 0.0
+
+
+def _sum(group: Sequence[ComparedPhase]) -> ComparedPhase:
+    first = group[0]
+    if len(group) == 1:
+        return first
+    cases = [one.case for one in group]
+    case = replace(
+        first.case,
+        jobs=_jobs(group),
+        total=added([one.total for one in cases]),
+        ops={
+            op: added([one.ops[op] for one in cases if op in one.ops])
+            for op in dict.fromkeys(op for one in cases for op in one.ops)
+        },
+        seconds=max((one.seconds or 0.0 for one in cases), default=0.0) or None,
+        by_job={},
+        targets=tuple(target for one in cases for target in one.targets),
+        flush=None,
+        traffic=None,
+        generator_cpu_percent=None,
+        most_outstanding=None,
+        counted_percent=None,
+        problems=None
+        if any(one.problems is None for one in cases)
+        else tuple(problem for one in cases for problem in one.problems or ()),
+        siblings=(),
+    )
+    return replace(
+        first,
+        run=_runs(group),
+        case=case,
+        verdict=judge([_alone(one) for one in cases]).verdict,
+        **of_case(case),
+    )
+
+
+def _alone(case: Case) -> Case:
+    return replace(case, siblings=())
+
+
+def _runs(group: Sequence[ComparedPhase]) -> str:
+    return first_of(dict.fromkeys(one.run for one in group), separator=" + ")
+
+
+def _jobs(group: Sequence[ComparedPhase]) -> tuple[JobRequest, ...]:
+    """Return the jobs of all; those of one name are told apart by their result."""
+    times = Counter(name for one in group for name in {job.job for job in one.case.jobs})
+    return tuple(
+        replace(job, job=f"{one.run}: {job.job}") if times[job.job] > 1 else job
+        for one in group
+        for job in one.case.jobs
+    )

@@ -1,0 +1,101 @@
+"""Results of another tool that ran at the same time are one load: their total, and no repeats."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.comparison import pairing
+from loadstone.comparison.compare import compare
+from loadstone.comparison.metric import IOPS, MEAN
+from loadstone.comparison.side import side as read_side
+from loadstone.report.results import article
+from tests.comparison.test_repeats import of_fio
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ENDED_S = 1_700_000_000.0
+LENGTH_S = 60.0
+
+
+def of_lun(path: Path, lun: int, ended_s: float, factor: float = 1.0, seconds: float = LENGTH_S) -> float:
+    """Write what fio tells of one LUN; return its IOPS."""
+    of_fio(path, factor * (1 + lun / 50), filename=f"/dev/sd{chr(98 + lun)}", size="64m")
+    told = json.loads(path.read_text())
+    (one,) = told["jobs"]
+    one.pop("job_start", None)
+    scale = 1000 * seconds / one["read"]["runtime"]
+    one["job_runtime"] *= scale
+    for name in ("runtime", "total_ios", "io_bytes"):
+        one["read"][name] = round(one["read"][name] * scale)
+    told["timestamp"], told["timestamp_ms"] = round(ended_s), round(1000 * ended_s)
+    path.write_text(json.dumps(told))
+    return float(one["read"]["iops"])
+
+
+def test_files_of_luns_that_ran_together_are_a_total(tmp_path: Path) -> None:
+    """Eight LUNs side by side were eight repeats: the table had the mean of a LUN, an eighth of the array."""
+    for seed in range(996_010, 996_014):
+        drawn = random.Random(seed)
+        luns, rounds = drawn.randint(2, 8), drawn.randint(1, 4)
+        place = tmp_path / str(seed)
+        totals = []
+        for number in range(rounds):
+            ended_s = ENDED_S + number * (LENGTH_S + 5) + drawn.random()
+            totals.append(
+                sum(
+                    of_lun(
+                        place / f"{number}-lun{lun}.json", lun, ended_s + drawn.uniform(0, 3),
+                        1 + number / 370,
+                    )
+                    for lun in range(luns)
+                )
+            )  # fmt: skip
+        read = read_side(place)
+        (cell,) = pairing.cells(read)
+        assert [one.values[IOPS].value for one in cell.phases] == pytest.approx(totals)
+        assert cell.first.depth == luns * 4 * 8
+        alone = read_side(place / "0-lun0.json").phases[0].values[MEAN]
+        assert cell.first.values[MEAN].value == pytest.approx(alone.value)
+        assert len(read.at_once) == rounds
+        assert f"one load of {luns} results" in str(article(read).blocks)
+
+
+def test_runs_that_follow_each_other_are_repeats(tmp_path: Path) -> None:
+    for number in range(4):
+        of_lun(tmp_path / "a" / f"{number}.json", number, ENDED_S + number * (LENGTH_S + 0.5))
+    read = read_side(tmp_path / "a")
+    assert [len(cell.phases) for cell in pairing.cells(read)] == [4]
+    assert not read.at_once
+
+
+def test_runs_that_overlap_in_part_are_repeats_with_a_warning(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        for number in range(3):
+            of_lun(
+                tmp_path / name / f"{number}.json", number, ENDED_S + number * LENGTH_S * 2 / 3,
+                1 + 0.01 * len(name) * number,
+            )  # fmt: skip
+    of_lun(tmp_path / "b" / "3.json", 3, ENDED_S + 1e6)
+    made = compare([tmp_path / "a", tmp_path / "b"])
+    (cells,) = [row.cells for row in made.pairs]
+    assert [len(cell.phases) for cell in cells if cell is not None] == [3, 4]
+    assert sum("ran at the same time in part" in warning for warning in made.warnings) == 2
+
+
+def test_a_total_of_files_is_held_against_one_file_of_all_luns(tmp_path: Path) -> None:
+    """Before: one program for all LUNs. After: one for each. The same load, 5 % and more faster."""
+    one = of_lun(tmp_path / "before.json", 0, ENDED_S)
+    told = json.loads((tmp_path / "before.json").read_text())
+    told["jobs"] = [{**told["jobs"][0], "jobname": f"lun{lun}"} for lun in range(4)]
+    (tmp_path / "before.json").write_text(json.dumps(told))
+    after = [of_lun(tmp_path / "after" / f"lun{lun}.json", lun, ENDED_S + 1e5, 1.05) for lun in range(4)]
+    made = compare([tmp_path / "before.json", tmp_path / "after"])
+    (effect,) = [one for one in made.effects if one.metric is IOPS]
+    assert effect.contrast is not None
+    assert effect.contrast.change == pytest.approx(sum(after) / (4 * one) - 1)
+    assert not any("another load" in warning for warning in made.warnings)
