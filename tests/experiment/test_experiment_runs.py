@@ -503,6 +503,26 @@ def test_a_run_of_one_factor_at_a_time_is_told_by_what_differs(tmp_path: Path) -
     ]
 
 
+@pytest.mark.parametrize(
+    ("target", "factor", "place"),
+    [
+        ('targets = ["/proc/cpuinfo/x"]\n', "", (5, "targets")),
+        ("", '[[factors]]\nname = "where"\nkind = "target"\nlevels = ["/dev/null", "/proc/cpuinfo/x"]\n',
+         (24, "factors.where.levels")),
+        ('targets = ["/dev/null", "/dev/null"]\n', "", (5, "targets")),
+    ],
+)  # fmt: skip
+def test_a_target_that_cannot_be_had_is_told_where_it_is_named(
+    tmp_path: Path, target: str, factor: str, place: tuple[int, str]
+) -> None:
+    """The line was that of the pattern's options."""
+    text = FILE.replace('ioengine = "null"', 'ioengine = "psync"') + "\n" + factor
+    path = written(tmp_path, text.replace('size = "1g"\n', f'size = "1g"\n{target}'))
+    with pytest.raises(InputError) as told:
+        announce(prepare(path))
+    assert told.value.where == Where(str(path), *place)
+
+
 def test_what_was_taken_is_not_rehearsed_again_where_a_level_is_left_out(tmp_path: Path) -> None:
     """All of it was set once more, layouts built once more."""
     host, done = MachineOfFiles(tmp_path), tmp_path / "done"

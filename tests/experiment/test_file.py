@@ -176,6 +176,9 @@ def test_layouts_need_a_factor_and_a_target() -> None:
         read(both)
     with pytest.raises(InputError, match="thin has no effect with manager 'md'"):
         read(both + "thin = true\n")
+    doubled = both.replace("repeats = 2", 'repeats = 2\ndevices = ["/dev/sdq", "/dev/sdr", "/dev/sdq"]')
+    with pytest.raises(InputError, match="has /dev/sdq twice"):
+        read(doubled)
 
 
 def test_lines_are_found_in_tables_of_tables() -> None:

@@ -412,6 +412,8 @@ class ExperimentFile(FrozenModel):
             raise _located(say("experiment.layout.unused"), "layouts", unused[0])
         if self.devices and not self.layouts:
             raise _located(say("experiment.layout.devices_alone"), "devices")
+        if twice := next((one for one in self.devices if self.devices.count(one) > 1), None):
+            raise _located(say("experiment.layout.device_twice", device=twice), "devices")
         uses = [*self.targets, *(text for one in self.patterns for text in one.targets)]
         placed = any(VOLUME in text or FILE in text for text in uses)
         if not self.layouts and (loc := ("targets",) if placed else self._set_on_volumes()):

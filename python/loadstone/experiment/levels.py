@@ -91,6 +91,15 @@ def targets(whole: ExperimentFile, levels: Mapping[str, str], pattern: str) -> l
     return list(own.targets or whole.targets)
 
 
+def targets_key(whole: ExperimentFile, pattern: str) -> str:
+    """Return the key of the file that names the targets of a pattern."""
+    for factor in whole.factors:
+        if factor.what == "target" and applies(factor, pattern):
+            return f"factors.{factor.name}.levels"
+    own = next(one for one in whole.patterns if one.name == pattern)
+    return f"patterns.{pattern}.targets" if own.targets else "targets"
+
+
 def changed(
     workload: Workload,
     whole: ExperimentFile,

@@ -37,11 +37,13 @@ def workload_of(
     *,
     parameters: Mapping[str, str],
     targets: Sequence[str],
+    targets_key: str,
     allow_exec: bool,
 ) -> Workload:
     """Return the workload of a pattern, with what the experiment says for all of them.
 
-    `parameters`: levels of factors that are parameters; `targets`: where it works, none for its own.
+    `parameters`: levels of factors that are parameters; `targets`: where it works, none for its own;
+    `targets_key`: where the file names them.
     """
     where = Where(str(file), option=f"patterns.{pattern.name}")
     try:
@@ -51,11 +53,23 @@ def workload_of(
             workload = with_options(workload, options, where)
         notes = workload.notes
         if targets:
-            workload = workload.with_targets(targets)
+            workload = _on_targets(workload, targets, Where(str(file), option=targets_key))
         # What the experiment's own file asks for needs no note that it was asked for.
         return _for_all(workload, whole).model_copy(update={"notes": notes})
     except LoadstoneError as error:
         raise error.elsewhere(lambda known: known or where) from error
+
+
+def _on_targets(workload: Workload, targets: Sequence[str], place: Where) -> Workload:
+    """Return a workload on these targets; what is wrong with them is told where the file names them."""
+    try:
+        moved = workload.with_targets(targets)
+    except LoadstoneError as error:
+        raise error.elsewhere(lambda known: known or place) from error
+    jobs = (
+        job.model_copy(update={"set_at": {**job.set_at, "placement.targets": place}}) for job in moved.jobs
+    )
+    return moved.model_copy(update={"jobs": tuple(jobs)})
 
 
 def _for_all(workload: Workload, whole: ExperimentFile) -> Workload:

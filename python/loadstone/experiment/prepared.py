@@ -427,6 +427,7 @@ class _Maker:
             self._path,
             parameters=levels.parameters(whole, chosen, pattern),
             targets=places,
+            targets_key=levels.targets_key(whole, pattern),
             allow_exec=self._options.allow_exec,
         )
         return levels.changed(
