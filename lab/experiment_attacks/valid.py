@@ -71,7 +71,9 @@ def allocation(bench: AttackBench) -> None:
     levels = ", ".join(
         f'"{one}"' for one in bench.draw.sample(["first pass", "later pass", "holes", "preallocated"], 2)
     )
-    valid(bench, f'\n[[factors]]\nname = "f"\nkind = "allocation"\nlevels = [{levels}]\n', 4)
+    # A load that reads as well lays a new file out: it is refused.
+    factor = f'\n[[factors]]\nname = "f"\nkind = "allocation"\nlevels = [{levels}]\n'
+    valid(bench, factor, 4, load=LOAD.replace("randrw", "randwrite"))
 
 
 def page_cache(bench: AttackBench) -> None:

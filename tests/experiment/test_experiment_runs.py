@@ -523,6 +523,41 @@ def test_a_target_that_cannot_be_had_is_told_where_it_is_named(
     assert told.value.where == Where(str(path), *place)
 
 
+ON_A_FILE = FILE.replace('"null", rw = "randread"', '"psync", rw = "randwrite"').replace(
+    '"iodepth"\nlevels = [1, 4]', '"bs"\nlevels = ["4k", "8k"]'
+)
+STATES = '\n[[factors]]\nname = "state"\nkind = "allocation"\nlevels = ["new", "preallocated"]\n'
+
+
+def test_a_new_file_has_no_room_before_the_load(tmp_path: Path) -> None:
+    """fio's default allocates it: `new` was what `preallocated` is, all 8 MiB of it after 20 writes."""
+    text = ON_A_FILE.replace('size = "1g"', f'size = "1m"\ntargets = ["{tmp_path}/data"]') + STATES
+    prepared = prepare(written(tmp_path, text))
+    plans = announce(prepared).plans
+    ways = {
+        (run.levels["state"], plans[run.name].targets[0].layout.fallocate.value)
+        for run in prepared.document.runs
+        if plans[run.name].targets[0].layout is not None
+    }
+    assert ways == {("new", "none"), ("preallocated", "native")}
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("overwrite = 1", "lays a new file out"),
+        ('fallocate = "native"', "fallocate=native allocates the file before the load"),
+    ],
+)
+def test_what_makes_a_new_file_another_state_is_refused(tmp_path: Path, option: str, words: str) -> None:
+    text = ON_A_FILE.replace('size = "1g"', f'size = "1m"\ntargets = ["{tmp_path}/data"]') + STATES
+    path = written(tmp_path, text.replace('bs = "4k" }', f'bs = "4k", {option} }}'))
+    with pytest.raises((InputError, RefusedError), match=words) as told:
+        announce(prepare(path))
+    assert told.value.where is not None
+    assert told.value.where.option == "factors.state.levels"
+
+
 def test_what_was_taken_is_not_rehearsed_again_where_a_level_is_left_out(tmp_path: Path) -> None:
     """All of it was set once more, layouts built once more."""
     host, done = MachineOfFiles(tmp_path), tmp_path / "done"

@@ -366,6 +366,9 @@ def test_what_is_somebody_elses_is_not_removed(tmp_path: Path) -> None:
 
 def test_states_that_would_mean_nothing_are_told(tmp_path: Path) -> None:
     assert "only reads" in (allocation.why_not(plan(tmp_path / "x", "randread"), "first pass") or "")
+    # It was measured as a first pass, on a file that had been written whole.
+    assert "also reads" in (allocation.why_not(plan(tmp_path / "x", "randrw"), "first pass") or "")
+    assert allocation.why_not(plan(tmp_path / "x", "randrw"), "later pass") is None
     assert "is a file" in (allocation.why_not(plan(tmp_path / "x"), "trimmed") or "")
 
 

@@ -54,8 +54,10 @@ def why_not(plan: Plan, state: str) -> str | None:
             return f"{target.path} is a file: new, preallocated or holes are its states without data"
     files = any(target.kind is TargetKind.FILE for target in plan.targets)
     writes = any(stream.pattern.write_percent for stream in plan.streams)
-    if state in ("new", "first pass") and files and not writes:
-        return "a run that only reads lays a new file out: that is what `later pass` says"
+    laid_out = any(one.layout is not None and one.layout.write for one in plan.targets)
+    if state in ("new", "first pass") and files and (laid_out or not writes):
+        load = "that also reads, or has overwrite," if writes else "that only reads"
+        return f"a load {load} lays a new file out: `later pass` says that"
     return None
 
 

@@ -16,14 +16,14 @@ from loadstone.control import own_group
 from loadstone.control.layout.steps import building, taking_down
 from loadstone.effects.foreseen import least_seen
 from loadstone.effects.observations import Factor, Observation, Observations
-from loadstone.errors import InputError, LoadstoneError, RefusedError, Where
+from loadstone.errors import InputError, LoadstoneError, Where
 from loadstone.experiment import allocation
 from loadstone.experiment.file import level_name
 from loadstone.experiment.levels import applies
 from loadstone.experiment.machine_state import Machine, fill_bytes, order_of
 from loadstone.experiment.read_file import with_lines
 from loadstone.experiment.rehearsal import Rehearsal, RehearsalSize
-from loadstone.experiment.run import device_evidence, layout_devices
+from loadstone.experiment.run import device_evidence, layout_devices, refuse_state
 from loadstone.experiment.writes import laid_out_bytes, least_written, most_written
 from loadstone.messages import make_error, say
 from loadstone.plan.safety import guard
@@ -292,25 +292,8 @@ def _without_names(plan: Plan, name: str) -> str:
 
 def _refuse_allocations(prepared: PreparedExperiment, plans: dict[str, Plan]) -> None:
     for run in prepared.document.runs:
-        state = prepared.asked(run).allocation
-        if state is None or run.name not in plans or run.block:
-            continue
-        if why := allocation.why_not(plans[run.name], state):
-            raise make_error(
-                RefusedError,
-                "experiment.factor.not_of_run",
-                where=Where(str(prepared.path), option=_allocation_levels(prepared)),
-                hint=say("experiment.factor.not_of_all_patterns")
-                if len(prepared.whole.patterns) > 1
-                else None,
-                name=run.name,
-                reason=why,
-            )
-
-
-def _allocation_levels(prepared: PreparedExperiment) -> str:
-    own = next(one.name for one in prepared.varied.factors if one.what == "allocation")
-    return f"factors.{own}.levels"
+        if run.name in plans and not run.block:
+            refuse_state(prepared, run, plans[run.name])
 
 
 def _writes(announcement: Announcement, plans: dict[str, Plan]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, LoadstoneError, Where
 from loadstone.experiment.amounts import size_bytes, time_s
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
     from loadstone.experiment.file import ExperimentFactor, ExperimentFile
     from loadstone.workload.model import Workload
+
+
+UNALLOCATED: Final = ("new", "first pass")
+"""States of a file in which the load itself allocates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +129,26 @@ def changed(
                 size = max(1 << 20, int(of * share) >> 20 << 20)
                 sized = workload.with_size(Amount(bytes=size))
                 workload = sized.model_copy(update={"notes": workload.notes})
+            elif factor.what == "allocation" and level.value in UNALLOCATED:
+                workload = _unallocated(workload, str(level.value), where)
         except LoadstoneError as error:
             raise error.elsewhere(_unless_known(where)) from error
     return workload
+
+
+def _unallocated(workload: Workload, state: str, where: Where) -> Workload:
+    """Have no room allocated before the load: a file whose room is there is a preallocated one."""
+    for job in workload.jobs:
+        if job.files.fallocate not in (None, "none", "truncate"):
+            raise make_error(
+                InputError, "experiment.allocation.fallocate", where=where, state=repr(state),
+                fallocate=job.files.fallocate,
+            )  # fmt: skip
+    jobs = (
+        job if job.files.fallocate is not None else job.changed({"files.fallocate": "none"})
+        for job in workload.jobs
+    )  # fmt: skip
+    return workload.model_copy(update={"jobs": tuple(jobs)})
 
 
 def _unless_known(where: Where) -> Callable[[Where | None], Where]:

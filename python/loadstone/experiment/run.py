@@ -45,11 +45,17 @@ from loadstone.study.run import EarlierStudy, Hooks, StudyRequest, remembered, r
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from loadstone.bundle.experiment import ExperimentDocument, ExperimentSession, MachineSetting
+    from loadstone.bundle.experiment import (
+        ExperimentDocument,
+        ExperimentRun,
+        ExperimentSession,
+        MachineSetting,
+    )
     from loadstone.bundle.study import Point, StudyRecord
     from loadstone.control.layout.model import LayoutOrder
     from loadstone.experiment.levels import WantedSetting
     from loadstone.experiment.prepared import PreparedExperiment
+    from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution
     from loadstone.study.run import StudyOutcome, StudyProgress
     from loadstone.study.run_maker import RunMaker
@@ -348,6 +354,24 @@ def _look(prepared: PreparedExperiment, devices: Sequence[str], consent: guard.C
         )
 
 
+def refuse_state(prepared: PreparedExperiment, run: ExperimentRun, plan: Plan) -> None:
+    """Raise RefusedError where the targets of a run cannot be in the state that it asks for."""
+    state = prepared.asked(run).allocation
+    why = None if state is None else allocation.why_not(plan, state)
+    if why is None:
+        return
+    own = next(one.name for one in prepared.varied.factors if one.what == "allocation")
+    several = len(prepared.whole.patterns) > 1
+    raise make_error(
+        RefusedError,
+        "experiment.factor.not_of_run",
+        where=Where(str(prepared.path), option=f"factors.{own}.levels"),
+        hint=say("experiment.factor.not_of_all_patterns") if several else None,
+        name=run.name,
+        reason=why,
+    )
+
+
 def _written_at(prepared: PreparedExperiment, device: str) -> Where:
     """Return where the file names a device of layouts."""
     logs = [name for name, one in prepared.whole.layouts.items() if one.log == device]
@@ -452,7 +476,7 @@ class _Session:
             for one in prepared.nexts:
                 run = prepared.runs[one.name]
                 if run.block == 0 and prepared.asked(run).layout == layout:
-                    prepared.resolved(one, self._means.resolve)
+                    refuse_state(prepared, run, prepared.resolved(one, self._means.resolve).plan)
 
     def _place(self, wanted: WantedSetting) -> Where:
         """Return where the file sets something for all runs."""
