@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -23,6 +24,12 @@ SAYS_NOTHING: Final = {
 NO_PARAMETER: Final = {"found", "made", "told", "asked", "given"}
 DIGESTED: Final = ("python/loadstone/analysis/", "python/loadstone/audit/", "python/loadstone/explanations/")
 """Parameters are part of the rules' digest, which recorded results name: these keep their names."""
+RUST_TYPE: Final = re.compile(
+    r"^(?:pub(?:\([^)]*\))? )?type (\w+)"
+    r"|^\s*(?:pub(?:\([^)]*\))? )?(?:unsafe )?(?:struct|enum|trait|union) (\w+)",
+    re.MULTILINE,
+)
+"""A type of a Rust file: `type` inside an `impl` is a part of a trait and is none."""
 FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -46,6 +53,28 @@ def test_a_second_class_of_the_same_name_is_seen(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("class Line:\n    pass\n")
     (tmp_path / "b.py").write_text("def f():\n    class Line:\n        pass\n")
     assert defined(tmp_path)["Line"] == ["a.py", "b.py"]
+
+
+def rust_types(root: Path) -> dict[str, list[str]]:
+    """Return the Rust files that define a type of each name."""
+    files: dict[str, list[str]] = defaultdict(list)
+    for file in sorted(root.rglob("*.rs")):
+        text = file.read_text()
+        for name in sorted({either or other for either, other in RUST_TYPE.findall(text)}):
+            files[name].append(file.relative_to(root).as_posix())
+    return files
+
+
+def test_no_name_of_a_rust_type_is_used_for_two_things() -> None:
+    every = rust_types(ROOT / "crates")
+    assert len(every) > 300
+    assert {name: files for name, files in every.items() if len(files) > 1} == {}
+
+
+def test_a_second_rust_type_of_the_same_name_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "a.rs").write_text("pub(crate) enum Line {}\nimpl A for B {\n    type Item = u8;\n}\n")
+    (tmp_path / "b.rs").write_text("mod tests {\n    struct Line;\n}\ntype Item = u8;\n")
+    assert rust_types(tmp_path) == {"Line": ["a.rs", "b.rs"], "Item": ["b.rs"]}
 
 
 def says_nothing(tree: ast.Module) -> list[int]:

@@ -29,11 +29,11 @@ pub struct Clock {
 #[derive(Debug, Clone, Copy)]
 pub struct Calibration {
     usable: bool,
-    first: Reading,
+    first: ClockReading,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Reading {
+struct ClockReading {
     ticks: u64,
     ns: u64,
     /// Width of the bracket around `ns`, in ticks.
@@ -46,9 +46,9 @@ impl Calibration {
     pub fn start() -> Self {
         let usable = tsc_usable();
         let first = if usable {
-            Reading::take()
+            ClockReading::take()
         } else {
-            Reading {
+            ClockReading {
                 ticks: 0,
                 ns: 0,
                 width_ticks: 0,
@@ -67,7 +67,7 @@ impl Calibration {
         if elapsed < CALIBRATION_NS {
             std::thread::sleep(Duration::from_nanos(CALIBRATION_NS - elapsed));
         }
-        let last = Reading::take();
+        let last = ClockReading::take();
         let ticks = last.ticks.wrapping_sub(self.first.ticks);
         let ns = last.ns.saturating_sub(self.first.ns);
         if ticks == 0 || ns == 0 {
@@ -84,7 +84,7 @@ impl Calibration {
     }
 }
 
-impl Reading {
+impl ClockReading {
     fn take() -> Self {
         let mut best = Self {
             ticks: 0,

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use loadstone_plan::plain;
 use loadstone_plan::*;
-use support::{engine, finish, of_type, start, Run, Scratch};
+use support::{engine, finish, of_type, start, EngineRun, Scratch};
 
 const DEPTH: u32 = 8;
 const OPS: u64 = 4000;
@@ -67,7 +67,7 @@ fn ring(iopoll: bool) -> Backend {
 }
 
 /// Reads of a file of zeros at a depth.
-fn run(command: Command, backend: Backend) -> Run {
+fn run(command: Command, backend: Backend) -> EngineRun {
     let dir = Scratch::new();
     let file = dir.join("data");
     File::create(&file).unwrap().set_len(BYTES).unwrap();
@@ -87,12 +87,12 @@ fn run(command: Command, backend: Backend) -> Run {
     finish(start(command, &plan, &dir.0), |_| {})
 }
 
-fn notes(run: &Run) -> String {
+fn notes(run: &EngineRun) -> String {
     let texts = of_type(&run.events, "note").map(|event| event["text"].as_str().unwrap());
     texts.collect::<Vec<_>>().join("\n")
 }
 
-fn ran_whole(run: &Run, backend: &str) {
+fn ran_whole(run: &EngineRun, backend: &str) {
     assert_eq!(run.code, 0, "{:?}", run.events);
     let end = of_type(&run.events, "stream_end").next().unwrap();
     assert_eq!(end["backend"], backend);

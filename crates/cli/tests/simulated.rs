@@ -15,11 +15,11 @@ use loadstone_plan::plain::{self, device, SECOND_NS};
 use loadstone_plan::*;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest, ProptestConfig};
 use serde_json::Value;
-use support::{engine, finish, of_type, start, Run, Scratch};
+use support::{engine, finish, of_type, start, EngineRun, Scratch};
 
 /// One I/O of `ios.arrows`.
 #[derive(Debug, Clone, PartialEq)]
-struct Logged {
+struct IoRow {
     t_ns: u64,
     stream: u32,
     op: u8,
@@ -32,15 +32,15 @@ struct Logged {
 }
 
 /// Everything a run left behind.
-struct Outcome {
+struct SimulatedRun {
     events: Vec<Value>,
-    ios: Vec<Logged>,
+    ios: Vec<IoRow>,
     /// Operations, bytes and errors of all samples.
     sums: [u64; 3],
     samples: Vec<u8>,
 }
 
-impl Outcome {
+impl SimulatedRun {
     fn of_type<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         of_type(&self.events, kind)
     }
@@ -76,7 +76,7 @@ fn column32<'a>(batch: &'a RecordBatch, name: &str) -> &'a [u32] {
         .values()
 }
 
-fn logged(batch: &RecordBatch) -> Vec<Logged> {
+fn logged(batch: &RecordBatch) -> Vec<IoRow> {
     let op = batch
         .column_by_name("op")
         .unwrap()
@@ -87,7 +87,7 @@ fn logged(batch: &RecordBatch) -> Vec<Logged> {
         .unwrap()
         .as_primitive::<Int32Type>()
         .values();
-    let row = |i: usize| Logged {
+    let row = |i: usize| IoRow {
         t_ns: column(batch, "t_ns")[i],
         stream: column32(batch, "stream")[i],
         op: op[i],
@@ -101,9 +101,9 @@ fn logged(batch: &RecordBatch) -> Vec<Logged> {
     (0..batch.num_rows()).map(row).collect()
 }
 
-fn run(plan: &Plan) -> Outcome {
+fn run(plan: &Plan) -> SimulatedRun {
     let dir = Scratch::new();
-    let Run { code, events } = finish(start(engine(), plan, &dir.0), |_| ());
+    let EngineRun { code, events } = finish(start(engine(), plan, &dir.0), |_| ());
     assert_eq!(code, 0, "{events:?}");
     let mut sums = [0; 3];
     for batch in batches(dir.join("samples.arrows")) {
@@ -115,7 +115,7 @@ fn run(plan: &Plan) -> Outcome {
     let ios = logs.then(|| batches(dir.join("ios.arrows")));
     let ios = ios.iter().flatten().flat_map(logged).collect();
     let samples = std::fs::read(dir.join("samples.arrows")).unwrap();
-    Outcome {
+    SimulatedRun {
         events,
         ios,
         sums,
@@ -394,7 +394,7 @@ fn twice_the_workers_take_twice_the_memory_and_no_more() {
 }
 
 /// The most I/Os of one stream between hand-over and reaping at any time.
-fn deepest(ios: &[Logged], stream: u32) -> i64 {
+fn deepest(ios: &[IoRow], stream: u32) -> i64 {
     let mut edges: Vec<(u64, i64)> = Vec::new();
     for io in ios.iter().filter(|io| io.stream == stream) {
         edges.push((io.t_ns - io.clat_ns, 1));

@@ -17,7 +17,7 @@ use loadstone_io::backend::psync::Psync;
 use loadstone_io::backend::ring::abi::Sqe;
 use loadstone_io::backend::ring::{Ring, RingOptions};
 use loadstone_io::backend::uring::{Uring, UringOptions};
-use loadstone_io::backend::{Backend, Io, Op, OpenFile, Outcome};
+use loadstone_io::backend::{Io, IoBackend, Op, OpenFile, Outcome};
 use loadstone_io::memory::Mapping;
 use loadstone_io::usage::Usage;
 use loadstone_plan::TargetKind;
@@ -32,7 +32,7 @@ const ROUND: Duration = Duration::from_millis(500);
 const STEPS: u32 = 64;
 
 /// A way to spend time: makes a number of I/Os and says how many.
-type Step<'a> = Box<dyn FnMut() -> io::Result<u32> + 'a>;
+type FloorStep<'a> = Box<dyn FnMut() -> io::Result<u32> + 'a>;
 
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -71,7 +71,7 @@ fn main() -> io::Result<()> {
     let mut empty = empty_ring()?;
     let (mut at_ring, mut at_call) = (0, 0);
     let name = op.name();
-    let mut ways: Vec<(String, Step<'_>)> = vec![
+    let mut ways: Vec<(String, FloorStep<'_>)> = vec![
         (
             "a system call that does nothing".into(),
             Box::new(|| Ok(enter_kernel())),
@@ -105,7 +105,7 @@ fn main() -> io::Result<()> {
 }
 
 /// Processor time of the process per I/O over one round.
-fn cost_ns(step: &mut Step<'_>) -> io::Result<f64> {
+fn cost_ns(step: &mut FloorStep<'_>) -> io::Result<f64> {
     let (before, end) = (Usage::now(), Instant::now() + ROUND);
     let mut ios = 0;
     while Instant::now() < end {
@@ -118,7 +118,7 @@ fn cost_ns(step: &mut Step<'_>) -> io::Result<f64> {
 }
 
 /// One hand-over of `count` I/Os, reaped.
-fn batch<B: Backend>(
+fn batch<B: IoBackend>(
     backend: &mut B,
     count: u32,
     op: Op,

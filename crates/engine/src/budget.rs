@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use loadstone_base::run_error::RunError;
 use loadstone_generation::chain::Chains;
-use loadstone_generation::pattern::{map_bytes, Next};
+use loadstone_generation::pattern::{map_bytes, NextIo};
 use loadstone_io::memory::PAGE_BYTES;
 use loadstone_plan::max_block_bytes;
 use loadstone_plan::{Fill, Plan, Stream};
@@ -15,8 +15,8 @@ use loadstone_verification::headers::readback::Readback;
 use loadstone_verification::verify::tables;
 use loadstone_verification::verify::verifier::Verifier;
 use loadstone_worker::priority::Priorities;
-use loadstone_worker::record::Table;
-use loadstone_worker::rows::Rows;
+use loadstone_worker::record::CounterTable;
+use loadstone_worker::rows::WorkerRows;
 use loadstone_worker::samples::IoRecord;
 use loadstone_worker::slots::{Counters, Slot};
 use loadstone_worker::state::{LOG_BLOCK, LOG_BLOCKS};
@@ -55,13 +55,13 @@ fn pattern_bytes(stream: &Stream) -> u64 {
 
 /// Memory of a worker with these streams.
 fn worker_bytes(plan: &Plan, worker: u32, streams: &[u32]) -> u64 {
-    let rows = Rows::new(plan, streams);
+    let rows = WorkerRows::new(plan, streams);
     let own = || streams.iter().map(|&id| &plan.streams[id as usize]);
     let ramps = |stream: &Stream| stream.limits.ramp_ns > 0 || stream.search.is_some();
     let table_bytes = if own().any(ramps) {
-        Table::bytes_needed(rows.len())
+        CounterTable::bytes_needed(rows.len())
     } else {
-        Table::bytes_without_ramp(rows.len())
+        CounterTable::bytes_without_ramp(rows.len())
     };
     let mut bytes = ((1 + spare_tables(plan, worker)) * table_bytes) as u64;
     let mut depth = 0u64;
@@ -84,7 +84,7 @@ fn worker_bytes(plan: &Plan, worker: u32, streams: &[u32]) -> u64 {
             bytes += Chains::memory_bytes(stream.iodepth);
         }
         if stream.serialize_overlap {
-            bytes += iodepth * size_of::<(u32, Next)>() as u64;
+            bytes += iodepth * size_of::<(u32, NextIo)>() as u64;
         }
     }
     if own().any(|stream| stream.log_ios) {

@@ -14,10 +14,10 @@ use loadstone_base::ops::AnyOp;
 use loadstone_io::usage::{Resident, Usage};
 use loadstone_plan::Plan;
 use loadstone_worker::events::{Event, Speaker, TickRow};
-use loadstone_worker::record::Table;
-use loadstone_worker::rows::Rows;
+use loadstone_worker::record::CounterTable;
+use loadstone_worker::rows::WorkerRows;
 use loadstone_worker::samples::{
-    ios_batch, ios_schema, samples_batch, samples_schema, BatchFile, IoRecord, Key, Row,
+    ios_batch, ios_schema, samples_batch, samples_schema, BatchFile, IoRecord, RowKey, SampleRow,
 };
 
 /// Writer of samples and ticks.
@@ -27,7 +27,7 @@ pub struct Reporter {
     ios: Option<BatchFile>,
     interval_ns: u64,
     /// Rows of intervals not complete yet.
-    pending: BTreeMap<u32, BTreeMap<Key, Row>>,
+    pending: BTreeMap<u32, BTreeMap<RowKey, SampleRow>>,
     origin_usage: Usage,
     resident: Resident,
     total_ops: u64,
@@ -91,13 +91,13 @@ impl Reporter {
     }
 
     /// Takes the rows of one worker's interval; the table may be cleared afterwards.
-    pub fn take(&mut self, table: &Table, rows: &Rows, stage: u32) {
+    pub fn take(&mut self, table: &CounterTable, rows: &WorkerRows, stage: u32) {
         self.last_ns = self.last_ns.max(table.end_ns);
         let interval = (table.end_ns.max(1) - 1) / self.interval_ns;
         let interval = u32::try_from(interval).unwrap_or(u32::MAX);
         for row in 0..table.rows() as u32 {
             let (pair, ramp) = rows.meaning(row);
-            let key = Key {
+            let key = RowKey {
                 interval,
                 stage,
                 cell: pair.cell,
@@ -105,7 +105,7 @@ impl Reporter {
                 priority: pair.priority,
                 ramp,
             };
-            let Some(taken) = Row::take(table, row, key) else {
+            let Some(taken) = SampleRow::take(table, row, key) else {
                 continue;
             };
             if taken.start_ns == taken.end_ns && taken.ops + taken.errors == 0 {
@@ -134,7 +134,7 @@ impl Reporter {
             }
             let later = self.pending.split_off(&next);
             let complete = std::mem::replace(&mut self.pending, later);
-            let rows: Vec<Row> = complete
+            let rows: Vec<SampleRow> = complete
                 .into_values()
                 .flat_map(BTreeMap::into_values)
                 .collect();
@@ -147,7 +147,7 @@ impl Reporter {
     }
 
     /// Says what was done in an interval, and adds the streams that are steady with it.
-    fn tick(&mut self, rows: &[Row], speaker: &mut Speaker, steady: &mut Vec<u32>) {
+    fn tick(&mut self, rows: &[SampleRow], speaker: &mut Speaker, steady: &mut Vec<u32>) {
         let interval = rows[0].key.interval;
         let usage = self.usage();
         speaker.say(&Event::Tick {
@@ -199,8 +199,8 @@ impl Reporter {
 }
 
 /// One row for each cell and operation, whatever the priorities of the I/Os.
-fn tick_rows(rows: &[Row]) -> Vec<TickRow> {
-    let kind = |row: &Row| (row.key.cell, row.key.op, row.key.ramp);
+fn tick_rows(rows: &[SampleRow]) -> Vec<TickRow> {
+    let kind = |row: &SampleRow| (row.key.cell, row.key.op, row.key.ramp);
     let together = rows.chunk_by(|one, next| kind(one) == kind(next));
     together
         .map(|rows| match rows {
@@ -210,7 +210,7 @@ fn tick_rows(rows: &[Row]) -> Vec<TickRow> {
         .collect()
 }
 
-fn merged(rows: &[Row]) -> Row {
+fn merged(rows: &[SampleRow]) -> SampleRow {
     let mut all = rows[0].clone();
     for row in &rows[1..] {
         let mut row = row.clone();
@@ -220,7 +220,7 @@ fn merged(rows: &[Row]) -> Row {
     all
 }
 
-fn tick_row(row: &Row) -> TickRow {
+fn tick_row(row: &SampleRow) -> TickRow {
     TickRow {
         cell: row.key.cell,
         op: AnyOp::from_code(row.key.op).name(),

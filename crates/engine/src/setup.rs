@@ -17,7 +17,7 @@ use loadstone_base::clock::Clock;
 use loadstone_base::errno::hint_for;
 use loadstone_io::backend::sim_behaviour::Remembered;
 use loadstone_io::backend::sim_medium::Medium;
-use loadstone_io::backend::{Backend, OpenFile};
+use loadstone_io::backend::{IoBackend, OpenFile};
 use loadstone_io::memory::Mapping;
 use loadstone_io::name::Name;
 use loadstone_plan::{self as plan, Plan};
@@ -26,13 +26,13 @@ use loadstone_verification::verify::tables::VerifyTables;
 use loadstone_worker::control::{Control, Gate, Message};
 use loadstone_worker::events::Event;
 use loadstone_worker::priority;
-use loadstone_worker::record::Table;
-use loadstone_worker::rows::Rows;
+use loadstone_worker::record::CounterTable;
+use loadstone_worker::rows::WorkerRows;
 use loadstone_worker::samples::IoRecord;
 use loadstone_worker::slots::{Counters, Shared, Slot};
-use loadstone_worker::state::{Lines, Memory, State};
+use loadstone_worker::state::{Lines, Memory, WorkerState};
 use loadstone_worker::stream::StreamState;
-use loadstone_worker::worker::Worker;
+use loadstone_worker::worker::WorkerLoop;
 
 /// Stack of a worker: its loop needs little.
 const STACK_BYTES: usize = 256 * 1024;
@@ -72,9 +72,9 @@ pub struct WorkerHandle {
     /// Its thread.
     pub thread: Option<JoinHandle<()>>,
     /// Its rows.
-    pub rows: Arc<Rows>,
+    pub rows: Arc<WorkerRows>,
     /// Where its tables go back to.
-    pub tables: Sender<Box<Table>>,
+    pub tables: Sender<Box<CounterTable>>,
     /// Where its blocks of records go back to.
     pub log_blocks: Sender<Vec<IoRecord>>,
     /// Address of the table it counts in; 0: none.
@@ -93,11 +93,11 @@ struct WorkerParts {
     stage: Stage,
     worker: u32,
     streams: Vec<u32>,
-    rows: Arc<Rows>,
+    rows: Arc<WorkerRows>,
     slots: Arc<Shared<Slot>>,
     counters: Arc<Shared<Counters>>,
     buffers: Mapping,
-    table: Box<Table>,
+    table: Box<CounterTable>,
     lines: Lines,
 }
 
@@ -108,7 +108,7 @@ struct WorkerParts {
 /// Of the allocation or of the thread.
 pub fn start(stage: &Stage, worker: u32, streams: Vec<u32>) -> io::Result<WorkerHandle> {
     let plan = &stage.plan;
-    let rows = Arc::new(Rows::new(plan, &streams));
+    let rows = Arc::new(WorkerRows::new(plan, &streams));
     let bytes = streams.iter().map(|&id| {
         let stream = &plan.streams[id as usize];
         buffer_stride(stream) * stream.iodepth as usize
@@ -116,10 +116,10 @@ pub fn start(stage: &Stage, worker: u32, streams: Vec<u32>) -> io::Result<Worker
     let buffers = Mapping::new(bytes.sum(), true)?;
     let slots = Arc::new(Shared::new(lay_out_slots(plan, &streams, &buffers)));
     let counters = Arc::new(Shared::new(vec![Counters::default(); streams.len()]));
-    let table = Box::new(Table::new(rows.len())?);
+    let table = Box::new(CounterTable::new(rows.len())?);
     let (tables, spare) = channel();
     for _ in 0..spare_tables(plan, worker) {
-        let _ = tables.send(Box::new(Table::new(rows.len())?));
+        let _ = tables.send(Box::new(CounterTable::new(rows.len())?));
     }
     let (log_blocks, log_spare) = channel();
     let table_in_use = Arc::new(AtomicUsize::new(0));
@@ -174,12 +174,12 @@ impl WorkerHandle {
     ///
     /// # Errors
     /// Of the memory for the copy.
-    pub fn table_in_use(&self, bounds_ns: (u64, u64)) -> io::Result<Option<Table>> {
+    pub fn table_in_use(&self, bounds_ns: (u64, u64)) -> io::Result<Option<CounterTable>> {
         match self.table_in_use.load(Ordering::Acquire) {
             0 => Ok(None),
             // SAFETY: the worker's thread has not ended, or its last table lies unread in
             // the main thread's inbox: either way the mapping is there.
-            address => unsafe { Table::copy(address, self.rows.len(), bounds_ns) }.map(Some),
+            address => unsafe { CounterTable::copy(address, self.rows.len(), bounds_ns) }.map(Some),
         }
     }
 }
@@ -241,13 +241,13 @@ impl Local {
 }
 
 /// Runs the loop of a backend.
-fn drive<B: Backend>(parts: WorkerParts, backend: io::Result<B>, local: &Local) {
+fn drive<B: IoBackend>(parts: WorkerParts, backend: io::Result<B>, local: &Local) {
     let backend = match backend {
         Ok(backend) => backend,
         Err(error) => return fail(&parts.stage, parts.worker, &error),
     };
     run_worker(parts, local, |state| {
-        let mut worker = Worker { backend, state };
+        let mut worker = WorkerLoop { backend, state };
         let outcome = worker.run();
         (outcome, worker.state.lost, worker)
     });
@@ -258,7 +258,7 @@ fn drive<B: Backend>(parts: WorkerParts, backend: io::Result<B>, local: &Local) 
 fn run_worker<W>(
     parts: WorkerParts,
     local: &Local,
-    run: impl FnOnce(State) -> (io::Result<()>, bool, W),
+    run: impl FnOnce(WorkerState) -> (io::Result<()>, bool, W),
 ) {
     let WorkerParts {
         stage,
@@ -287,7 +287,7 @@ fn run_worker<W>(
         rows,
         table,
     };
-    let mut state = State::new(stage.plan.clone(), worker, states, memory, lines);
+    let mut state = WorkerState::new(stage.plan.clone(), worker, states, memory, lines);
     let _ = out.send(Message::Ready { worker });
     let Some(start) = stage.gate.wait() else {
         return;
@@ -305,7 +305,12 @@ fn run_worker<W>(
 }
 
 /// The states of a worker's streams, each with its slots behind those of the one before it.
-fn stream_states(stage: &Stage, streams: &[u32], rows: &Rows, local: &Local) -> Vec<StreamState> {
+fn stream_states(
+    stage: &Stage,
+    streams: &[u32],
+    rows: &WorkerRows,
+    local: &Local,
+) -> Vec<StreamState> {
     let mut first_slot = 0;
     let states = streams.iter().map(|&id| {
         let stream = &stage.plan.streams[id as usize];

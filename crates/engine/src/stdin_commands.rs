@@ -15,7 +15,7 @@ use loadstone_worker::control::{Control, Stop};
 
 /// A line of standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum StdinCommand {
     /// Drain and end.
     Stop,
     /// Drain this stage and those before it; go on with the next one.
@@ -28,7 +28,7 @@ pub enum Order {
     Within(u64),
 }
 
-impl Order {
+impl StdinCommand {
     /// The order of a line; none when it is none.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
@@ -124,12 +124,12 @@ fn hear(control: &Control, wanted_by: &[RawFd]) -> Option<String> {
 }
 
 fn obey(control: &Control, clock: &mut DeadMansClock, line: &str) {
-    match Order::parse(line) {
-        Some(Order::Stop) => control.stop(Stop::Drain),
-        Some(Order::EndStage(stage)) => control.end_stage(stage),
-        Some(Order::EndStream(stream)) => control.end_stream(stream),
-        Some(Order::StartAt(time)) => control.start_at(time),
-        Some(Order::Within(time)) => clock.within_ns = Some(time),
+    match StdinCommand::parse(line) {
+        Some(StdinCommand::Stop) => control.stop(Stop::Drain),
+        Some(StdinCommand::EndStage(stage)) => control.end_stage(stage),
+        Some(StdinCommand::EndStream(stream)) => control.end_stream(stream),
+        Some(StdinCommand::StartAt(time)) => control.start_at(time),
+        Some(StdinCommand::Within(time)) => clock.within_ns = Some(time),
         None => eprintln!(
             "not an order: {line:?}, expected `stop`, `end-stage N`, `end-stream N`, `start-at NS` or \
              `within NS`"
@@ -178,11 +178,23 @@ mod tests {
 
     #[test]
     fn orders_are_read_and_nothing_else_is() {
-        assert_eq!(Order::parse("stop\n"), Some(Order::Stop));
-        assert_eq!(Order::parse("end-stage 3"), Some(Order::EndStage(3)));
-        assert_eq!(Order::parse("end-stream 0"), Some(Order::EndStream(0)));
-        assert_eq!(Order::parse("start-at 12"), Some(Order::StartAt(12)));
-        assert_eq!(Order::parse("within 9"), Some(Order::Within(9)));
+        assert_eq!(StdinCommand::parse("stop\n"), Some(StdinCommand::Stop));
+        assert_eq!(
+            StdinCommand::parse("end-stage 3"),
+            Some(StdinCommand::EndStage(3))
+        );
+        assert_eq!(
+            StdinCommand::parse("end-stream 0"),
+            Some(StdinCommand::EndStream(0))
+        );
+        assert_eq!(
+            StdinCommand::parse("start-at 12"),
+            Some(StdinCommand::StartAt(12))
+        );
+        assert_eq!(
+            StdinCommand::parse("within 9"),
+            Some(StdinCommand::Within(9))
+        );
         for line in [
             "",
             "end-stage",
@@ -194,7 +206,7 @@ mod tests {
             "within -1",
             "stopped",
         ] {
-            assert_eq!(Order::parse(line), None, "{line:?}");
+            assert_eq!(StdinCommand::parse(line), None, "{line:?}");
         }
     }
 

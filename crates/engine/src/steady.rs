@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use loadstone_plan::{Plan, Steady, SteadyMetric};
 use loadstone_worker::events::{Event, SteadyState};
-use loadstone_worker::samples::Row;
+use loadstone_worker::samples::SampleRow;
 
 /// Number of a flush among the operations: it moves nothing.
 const SYNC: u8 = 3;
@@ -72,7 +72,7 @@ pub fn watches(plan: &Plan) -> Vec<Watch> {
 impl Watch {
     /// Takes the rows of an interval that ends at `end_ns`; true when the state is steady
     /// from now on.
-    pub fn see(&mut self, rows: &[Row], interval_ns: u64, end_ns: u64) -> bool {
+    pub fn see(&mut self, rows: &[SampleRow], interval_ns: u64, end_ns: u64) -> bool {
         if self.attained {
             return false;
         }
@@ -200,7 +200,7 @@ fn judge(values: &[f64], slope: bool, percent: bool) -> Judged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadstone_worker::samples::Key;
+    use loadstone_worker::samples::RowKey;
 
     const SECOND: u64 = 1_000_000_000;
     const HALF: u64 = SECOND / 2;
@@ -227,8 +227,8 @@ mod tests {
         }
     }
 
-    fn row(interval: u64, cell: u32, ramp: bool, ops: u64) -> Row {
-        let key = Key {
+    fn row(interval: u64, cell: u32, ramp: bool, ops: u64) -> SampleRow {
+        let key = RowKey {
             interval: interval as u32,
             stage: 0,
             cell,
@@ -236,7 +236,7 @@ mod tests {
             priority: 0,
             ramp,
         };
-        let mut row = Row::empty(key, interval * HALF, (interval + 1) * HALF);
+        let mut row = SampleRow::empty(key, interval * HALF, (interval + 1) * HALF);
         (row.ops, row.bytes, row.sums[0].sum_ns) = (ops, ops * 4096, ops as f64 * 5_000.0);
         row
     }

@@ -3,24 +3,24 @@
 //! Knows what each reader promises, and panics where it does not keep that. Where a checksum would
 //! turn away nearly all bytes a first byte chooses whether it is made right. Knows no fuzzer.
 
-use loadstone_engine::stdin_commands::Order;
+use loadstone_engine::stdin_commands::StdinCommand;
 use loadstone_engine::{budget, check};
 use loadstone_io::backend::nvme::namespace::Namespace;
 use loadstone_plan::plain;
 use loadstone_plan::{
     Backend, HeaderLayout, HeaderPattern, HeaderSum, Headers, Plan, SimDevice, Sizes, Stream,
 };
-use loadstone_verification::headers::check::{check as check_headers, Reading};
-use loadstone_verification::headers::content::{fill, Write as HeaderWrite};
+use loadstone_verification::headers::check::{check as check_headers, HeaderRead};
+use loadstone_verification::headers::content::{fill, HeaderWrite};
 use loadstone_verification::headers::rules as header_rules;
 use loadstone_verification::verify::check::{check as check_stamps, Verdict};
-use loadstone_verification::verify::expect::{Expectation, Table};
-use loadstone_verification::verify::handover::Known;
+use loadstone_verification::verify::expect::{BlockTable, Expectation};
+use loadstone_verification::verify::handover::Handover;
 use loadstone_verification::verify::journal::{
     frame_crc, Durability, Record, Settings, FRAME_HEADER_BYTES, FRAME_MAGIC, RECORD_BYTES,
 };
 use loadstone_verification::verify::recover::Recovered;
-use loadstone_verification::verify::stamp::{Content, Stamper, Write, GENERATIONS};
+use loadstone_verification::verify::stamp::{PayloadSource, StampWrite, Stamper, GENERATIONS};
 use serde_json::Value;
 
 #[path = "../../cli/tests/seeds/witness.rs"]
@@ -339,7 +339,7 @@ fn framed(settings: Settings, bytes: &[u8], records: usize) -> Vec<u8> {
 }
 
 /// A table of quiet blocks: the generation last given out may be there, and no other than there is.
-fn hold(table: &Table) {
+fn hold(table: &BlockTable) {
     for index in 0..table.len() {
         let entry = table.entry(index);
         assert_eq!(entry.in_flight(), 0);
@@ -366,7 +366,7 @@ pub fn known(data: &[u8]) {
         file.extend_from_slice(&crc.to_le_bytes());
         file
     };
-    let Ok(known) = Known::parse(&file) else {
+    let Ok(known) = Handover::parse(&file) else {
         return;
     };
     for (target, start_bytes) in [(0, 0), (1, 8 * 4096), (u32::MAX - 1, 1 << 40)] {
@@ -374,7 +374,7 @@ pub fn known(data: &[u8]) {
             continue;
         }
         let length_bytes = 64 * u64::from(known.block_bytes);
-        let mut table = Table::new(start_bytes, length_bytes, known.block_bytes);
+        let mut table = BlockTable::new(start_bytes, length_bytes, known.block_bytes);
         known.enter(target, &mut table);
         hold(&table);
     }
@@ -391,9 +391,9 @@ pub fn stamped(data: &[u8]) {
         target: u32::from(bytes.byte()),
         block_bytes: (sectors * 512) as u32,
         content: if kind & 8 == 0 {
-            Content::Payload
+            PayloadSource::Payload
         } else {
-            Content::Generated
+            PayloadSource::Generated
         },
     };
     let offset = u64::from(bytes.byte()) * u64::from(stamper.block_bytes);
@@ -410,7 +410,7 @@ pub fn stamped(data: &[u8]) {
     };
     let block = |generation, offset| {
         let mut block = vec![kind; sectors * 512];
-        let write = Write {
+        let write = StampWrite {
             sequence: 3,
             bytes: stamper.block_bytes,
             place_bytes: 0,
@@ -544,7 +544,7 @@ pub fn headers(data: &[u8]) {
     };
     let mut buffer = vec![0; len as usize];
     fill(&plan, &write, &mut buffer);
-    let reading = Reading {
+    let reading = HeaderRead {
         file: 0,
         offset: write.offset,
         len,
@@ -564,7 +564,7 @@ pub fn headers(data: &[u8]) {
         assert!(wrong.offset >= reading.offset);
         assert!(wrong.offset + u64::from(wrong.bytes) <= reading.offset + u64::from(len));
     }
-    let zeros = Reading {
+    let zeros = HeaderRead {
         zeros: true,
         ..reading
     };
@@ -574,7 +574,7 @@ pub fn headers(data: &[u8]) {
 /// Lines of the standard input.
 pub fn orders(data: &[u8]) {
     for line in String::from_utf8_lossy(data).lines() {
-        let order = Order::parse(line);
+        let order = StdinCommand::parse(line);
         assert!(
             order.is_none() || line.trim().starts_with(['s', 'e']),
             "{line:?}"

@@ -7,12 +7,12 @@
 
 use std::collections::VecDeque;
 
-use crate::pattern::Next;
+use crate::pattern::NextIo;
 use loadstone_base::ops::Op;
 use loadstone_plan::Verify;
 
 /// An I/O that may be issued now; with the time it was due when the stream is paced.
-pub type Due = (Next, Option<u64>);
+pub type Due = (NextIo, Option<u64>);
 
 /// The chains of one stream.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct Chains {
     before: bool,
     after: bool,
     /// By slot: what follows the I/O in flight.
-    following: Box<[Option<Next>]>,
+    following: Box<[Option<NextIo>]>,
     due: VecDeque<Due>,
     open: u32,
 }
@@ -43,13 +43,13 @@ impl Chains {
     /// Bytes needed for so many slots.
     #[must_use]
     pub fn memory_bytes(depth: u32) -> u64 {
-        u64::from(depth) * (size_of::<Option<Next>>() + size_of::<Due>()) as u64
+        u64::from(depth) * (size_of::<Option<NextIo>>() + size_of::<Due>()) as u64
     }
 
     /// What is issued for an I/O: the read before it where that is asked for. `known`:
     /// something is known of what is there.
     #[must_use]
-    pub fn first(&self, next: Next, known: bool) -> Next {
+    pub fn first(&self, next: NextIo, known: bool) -> NextIo {
         if self.before && known && next.op == Op::Write {
             read_of(next)
         } else {
@@ -58,7 +58,7 @@ impl Chains {
     }
 
     /// `issued` is in flight in this slot for `asked`.
-    pub fn started(&mut self, slot: u32, issued: Next, asked: Next) {
+    pub fn started(&mut self, slot: u32, issued: NextIo, asked: NextIo) {
         let following = match (issued.op, asked.op) {
             (Op::Read, Op::Write) => Some(asked),
             (Op::Write, _) if self.after => Some(read_of(issued)),
@@ -96,8 +96,8 @@ impl Chains {
 }
 
 /// The read of the place of a write.
-fn read_of(write: Next) -> Next {
-    Next {
+fn read_of(write: NextIo) -> NextIo {
+    NextIo {
         op: Op::Read,
         ..write
     }
@@ -122,8 +122,8 @@ mod tests {
         Chains::new(&verify, 2)
     }
 
-    fn io(op: Op) -> Next {
-        Next {
+    fn io(op: Op) -> NextIo {
+        NextIo {
             op,
             file: 0,
             offset: 8192,

@@ -2,14 +2,14 @@
 //!
 //! Knows the ranges one stream has in flight. Only streams that ask for it keep them.
 
-use crate::pattern::Next;
+use crate::pattern::NextIo;
 
 /// The ranges of one stream in flight, and the I/O that waits for one of them.
 #[derive(Debug)]
 pub struct Overlaps {
-    flying: Vec<(u32, Next)>,
+    flying: Vec<(u32, NextIo)>,
     /// Waits; with the time of its arrival when it is paced.
-    pub held: Option<(Next, Option<u64>)>,
+    pub held: Option<(NextIo, Option<u64>)>,
 }
 
 impl Overlaps {
@@ -24,7 +24,7 @@ impl Overlaps {
 
     /// True when a range in flight on the same file has a byte in common with `next`.
     #[must_use]
-    pub fn hits(&self, next: &Next) -> bool {
+    pub fn hits(&self, next: &NextIo) -> bool {
         let end = next.offset + u64::from(next.len);
         self.flying.iter().any(|(_, other)| {
             other.file == next.file
@@ -34,7 +34,7 @@ impl Overlaps {
     }
 
     /// It was issued in this slot.
-    pub fn started(&mut self, slot: u32, next: Next) {
+    pub fn started(&mut self, slot: u32, next: NextIo) {
         self.flying.push((slot, next));
     }
 
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn only_ranges_with_a_byte_in_common_overlap() {
-        let io = |file, offset, len| Next {
+        let io = |file, offset, len| NextIo {
             op: Op::Write,
             file,
             offset,

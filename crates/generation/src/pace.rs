@@ -51,7 +51,7 @@ pub struct Schedule {
 
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum NextStart {
     /// Issue this operation; it should have started at `intended_ns`.
     Paced {
         /// The operation.
@@ -131,7 +131,7 @@ impl Schedule {
 
     /// What is due now. A paced answer must be followed by [`Schedule::issued`].
     #[must_use]
-    pub fn next(&self, now_ns: u64) -> Next {
+    pub fn next(&self, now_ns: u64) -> NextStart {
         let mut earliest = &self.arrivals[0];
         for arrivals in &self.arrivals[1..] {
             if arrivals.due_ns < earliest.due_ns {
@@ -140,14 +140,14 @@ impl Schedule {
         }
         let intended_ns = self.start_ns.saturating_add(earliest.due_ns as u64);
         if intended_ns <= now_ns {
-            return Next::Paced {
+            return NextStart::Paced {
                 op: earliest.op,
                 intended_ns,
             };
         }
         match self.unpaced.first() {
-            Some(&op) => Next::Unpaced(op),
-            None => Next::Wait(intended_ns),
+            Some(&op) => NextStart::Unpaced(op),
+            None => NextStart::Wait(intended_ns),
         }
     }
 
@@ -277,7 +277,7 @@ mod tests {
         for n in 0..3_000u64 {
             let due = 1_000 + n * 1_000_000_000 / 3;
             match schedule.next(u64::MAX) {
-                Next::Paced {
+                NextStart::Paced {
                     op: Op::Read,
                     intended_ns,
                 } => assert!(intended_ns.abs_diff(due) <= 1, "{n}"),
@@ -308,7 +308,10 @@ mod tests {
             for n in 0..3 {
                 let intended_ns = 10 + first + n * 1_000_000;
                 let op = Op::Write;
-                assert_eq!(schedule.next(u64::MAX), Next::Paced { op, intended_ns });
+                assert_eq!(
+                    schedule.next(u64::MAX),
+                    NextStart::Paced { op, intended_ns }
+                );
                 schedule.issued(op, 4096);
             }
         }
@@ -322,7 +325,7 @@ mod tests {
         );
         schedule.start(0);
         schedule.issued(Op::Read, 8192);
-        assert_eq!(schedule.next(0), Next::Wait(2_000_000));
+        assert_eq!(schedule.next(0), NextStart::Wait(2_000_000));
     }
 
     #[test]
@@ -361,7 +364,7 @@ mod tests {
             let op = Op::Read;
             assert_eq!(
                 schedule.next(u64::MAX),
-                Next::Paced { op, intended_ns },
+                NextStart::Paced { op, intended_ns },
                 "{n}"
             );
             schedule.issued(op, 4096);

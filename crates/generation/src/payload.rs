@@ -24,7 +24,7 @@ const STAMP_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 #[derive(Debug)]
 pub struct Filler {
     renewal: Renewal,
-    layout: Layout,
+    layout: PayloadLayout,
     noise: Noise,
     stamp: u64,
 }
@@ -46,7 +46,7 @@ impl Filler {
     /// The filler of a stream with this payload; equal seeds give equal bytes.
     #[must_use]
     pub fn new(payload: &Payload, seed: u64) -> Self {
-        let layout = Layout::new(payload);
+        let layout = PayloadLayout::new(payload);
         let renewal = match payload {
             _ if layout.base == Base::Constant && !payload.stamp => Renewal::Nothing,
             _ if layout.base == Base::Constant => Renewal::Stamps,
@@ -119,7 +119,7 @@ impl Filler {
 
 /// Which parts of a buffer are random and which are constant.
 #[derive(Debug)]
-struct Layout {
+struct PayloadLayout {
     base: Base,
     /// Unit of `Base::Parts`; 0: the whole buffer.
     chunk_bytes: usize,
@@ -136,7 +136,7 @@ enum Base {
     Parts,
 }
 
-impl Layout {
+impl PayloadLayout {
     fn new(payload: &Payload) -> Self {
         let constant_percent = payload.compress_percent.min(100) as usize;
         let pattern: Box<[u8]> = match &payload.fill {

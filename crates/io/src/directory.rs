@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use loadstone_plan::Identity;
 
 /// A result, or an error number.
-pub type Outcome<T> = Result<T, i32>;
+pub type OsResult<T> = Result<T, i32>;
 
 /// A directory that its owner keeps open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Directory(RawFd);
 
 /// What stands at a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct FileStatus {
     /// Tells it from any other.
     pub identity: Identity,
     /// Its length.
@@ -31,12 +31,12 @@ pub struct Found {
     kind: libc::mode_t,
 }
 
-impl Found {
+impl FileStatus {
     /// What is open.
     ///
     /// # Errors
     /// The error number of `statx(2)`.
-    pub fn of(file: &impl AsRawFd) -> Outcome<Self> {
+    pub fn of(file: &impl AsRawFd) -> OsResult<Self> {
         Directory(file.as_raw_fd()).look_at_itself()
     }
 
@@ -104,7 +104,7 @@ impl Directory {
     ///
     /// # Errors
     /// Its error number, as of all that follow.
-    pub fn open(self, name: &CStr, flags: i32, mode: libc::mode_t) -> Outcome<OwnedFd> {
+    pub fn open(self, name: &CStr, flags: i32, mode: libc::mode_t) -> OsResult<OwnedFd> {
         // SAFETY: a name is a text with its end, here and below.
         let fd = retried(|| unsafe { libc::openat(self.0, name.as_ptr(), flags, mode) })?;
         // SAFETY: the descriptor was just opened and nobody else has it.
@@ -115,7 +115,7 @@ impl Directory {
     ///
     /// # Errors
     /// As above.
-    pub fn look_at_itself(self) -> Outcome<Found> {
+    pub fn look_at_itself(self) -> OsResult<FileStatus> {
         self.look(c"", libc::AT_EMPTY_PATH)
     }
 
@@ -123,7 +123,7 @@ impl Directory {
     ///
     /// # Errors
     /// As above.
-    pub fn look(self, name: &CStr, flags: i32) -> Outcome<Found> {
+    pub fn look(self, name: &CStr, flags: i32) -> OsResult<FileStatus> {
         let wanted = libc::STATX_BASIC_STATS | libc::STATX_BTIME;
         let mut found = MaybeUninit::<libc::statx>::zeroed();
         // SAFETY: as above.
@@ -133,7 +133,7 @@ impl Directory {
         // SAFETY: all zeros are valid, and the kernel filled it.
         let found = unsafe { found.assume_init() };
         let told = found.stx_mask & libc::STATX_BTIME != 0;
-        Ok(Found {
+        Ok(FileStatus {
             identity: Identity {
                 device: libc::makedev(found.stx_dev_major, found.stx_dev_minor),
                 inode: found.stx_ino,
@@ -151,7 +151,7 @@ impl Directory {
     ///
     /// # Errors
     /// As above.
-    pub fn mkdir(self, name: &CStr, mode: libc::mode_t) -> Outcome<()> {
+    pub fn mkdir(self, name: &CStr, mode: libc::mode_t) -> OsResult<()> {
         // SAFETY: as above.
         done(retried(|| unsafe {
             libc::mkdirat(self.0, name.as_ptr(), mode)
@@ -162,7 +162,7 @@ impl Directory {
     ///
     /// # Errors
     /// As above.
-    pub fn unlink(self, name: &CStr) -> Outcome<()> {
+    pub fn unlink(self, name: &CStr) -> OsResult<()> {
         // SAFETY: as above.
         done(retried(|| unsafe {
             libc::unlinkat(self.0, name.as_ptr(), 0)
@@ -173,7 +173,7 @@ impl Directory {
     ///
     /// # Errors
     /// As above.
-    pub fn rmdir(self, name: &CStr) -> Outcome<()> {
+    pub fn rmdir(self, name: &CStr) -> OsResult<()> {
         let flags = libc::AT_REMOVEDIR;
         // SAFETY: as above.
         done(retried(|| unsafe {
@@ -185,7 +185,7 @@ impl Directory {
     ///
     /// # Errors
     /// As above.
-    pub fn touch(self, name: &CStr) -> Outcome<()> {
+    pub fn touch(self, name: &CStr) -> OsResult<()> {
         let (now, flags) = (std::ptr::null(), libc::AT_SYMLINK_NOFOLLOW);
         // SAFETY: no times mean the present one.
         done(retried(|| unsafe {
@@ -198,7 +198,7 @@ impl Directory {
     ///
     /// # Errors
     /// As above.
-    pub fn access(self, name: &CStr) -> Outcome<()> {
+    pub fn access(self, name: &CStr) -> OsResult<()> {
         let (number, name) = (libc::SYS_faccessat, name.as_ptr());
         // SAFETY: as above.
         done(retried(
@@ -210,7 +210,7 @@ impl Directory {
     ///
     /// # Errors
     /// As above.
-    pub fn rename(self, name: &CStr, to: Self, other: &CStr) -> Outcome<()> {
+    pub fn rename(self, name: &CStr, to: Self, other: &CStr) -> OsResult<()> {
         let (name, other) = (name.as_ptr(), other.as_ptr());
         // SAFETY: as above.
         done(retried(|| unsafe {
@@ -223,7 +223,7 @@ impl Directory {
     ///
     /// # Errors
     /// As above; `EEXIST` where something has the name.
-    pub fn rename_to_free(self, name: &CStr, into: Self, new: &CStr) -> Outcome<()> {
+    pub fn rename_to_free(self, name: &CStr, into: Self, new: &CStr) -> OsResult<()> {
         let (from, to) = (name.as_ptr(), new.as_ptr());
         let (number, flags) = (libc::SYS_renameat2, libc::RENAME_NOREPLACE);
         // SAFETY: as above.
@@ -237,7 +237,7 @@ impl Directory {
     ///
     /// # Errors
     /// As above.
-    pub fn rename_to_new(self, name: &CStr, new: &CStr) -> Outcome<()> {
+    pub fn rename_to_new(self, name: &CStr, new: &CStr) -> OsResult<()> {
         match self.rename_to_free(name, self, new) {
             Err(libc::EINVAL | libc::ENOSYS) => {
                 let (from, to) = (name.as_ptr(), new.as_ptr());
@@ -257,7 +257,7 @@ fn nanoseconds(time: libc::statx_timestamp) -> Option<u64> {
 }
 
 /// Drops what a call gives when it succeeds.
-pub fn done(outcome: Outcome<i32>) -> Outcome<()> {
+pub fn done(outcome: OsResult<i32>) -> OsResult<()> {
     outcome.map(|_| ())
 }
 
@@ -265,7 +265,7 @@ pub fn done(outcome: Outcome<i32>) -> Outcome<()> {
 ///
 /// # Errors
 /// The error number.
-pub fn result(returned: i32) -> Outcome<i32> {
+pub fn result(returned: i32) -> OsResult<i32> {
     if returned >= 0 {
         return Ok(returned);
     }
@@ -278,7 +278,7 @@ pub fn result(returned: i32) -> Outcome<i32> {
 /// # Errors
 /// As above.
 #[inline]
-pub fn retried(mut call: impl FnMut() -> i32) -> Outcome<i32> {
+pub fn retried(mut call: impl FnMut() -> i32) -> OsResult<i32> {
     loop {
         match result(call()) {
             Err(libc::EINTR) => {}

@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::directory::{Directory, Found, Outcome};
+use crate::directory::{Directory, FileStatus, OsResult};
 use loadstone_plan::Identity;
 
 /// A name, and what stood there when its target was opened.
@@ -57,8 +57,8 @@ impl Name {
     ///
     /// # Errors
     /// Error numbers of the look and of the removal.
-    pub fn delete(&self) -> Outcome<()> {
-        let may_go = |expected: Option<&Identity>, flags| -> Outcome<bool> {
+    pub fn delete(&self) -> OsResult<()> {
+        let may_go = |expected: Option<&Identity>, flags| -> OsResult<bool> {
             let found = self.look(&self.name, flags)?;
             Ok(stays(&found, expected).is_none())
         };
@@ -106,7 +106,7 @@ impl Name {
     }
 
     /// A target may be named by a link to it; a file that the run made by its name is no link.
-    fn look(&self, name: &CStr, flags: i32) -> Outcome<Found> {
+    fn look(&self, name: &CStr, flags: i32) -> OsResult<FileStatus> {
         let follows = match self.expected {
             Some(_) => 0,
             None => libc::AT_SYMLINK_NOFOLLOW,
@@ -114,7 +114,7 @@ impl Name {
         self.directory().look(name, flags | follows)
     }
 
-    fn judge(&self, found: &Found) -> io::Result<()> {
+    fn judge(&self, found: &FileStatus) -> io::Result<()> {
         match stays(found, self.expected.as_ref()) {
             None => Ok(()),
             Some(what) => Err(io::Error::other(format!(
@@ -126,7 +126,7 @@ impl Name {
 
 /// Says why what stands at a name must stay; none where it may go. What operations by name make
 /// is empty, and a directory is removed only when it is.
-fn stays(found: &Found, expected: Option<&Identity>) -> Option<String> {
+fn stays(found: &FileStatus, expected: Option<&Identity>) -> Option<String> {
     match expected {
         Some(expected) => found.difference(expected),
         None if found.is_directory() || (found.is_file() && found.size_bytes == 0) => None,

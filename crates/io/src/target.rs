@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
 
 use crate::backend::nvme::namespace::Namespace;
 use crate::backend::OpenFile;
-use crate::directory::Found;
+use crate::directory::FileStatus;
 use loadstone_base::run_error::RunError;
 use loadstone_plan::{Advice, Identity, Named, OpenSync, Target, TargetKind};
 
@@ -276,8 +276,8 @@ fn identity_of(path: &str, file: &File) -> Result<Identity, RunError> {
     })
 }
 
-fn found(path: &str, file: &File) -> Result<Found, RunError> {
-    Found::of(file).map_err(|errno| {
+fn found(path: &str, file: &File) -> Result<FileStatus, RunError> {
+    FileStatus::of(file).map_err(|errno| {
         RunError::target(path, "cannot stat", &io::Error::from_raw_os_error(errno))
     })
 }

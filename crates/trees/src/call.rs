@@ -9,12 +9,12 @@
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
-use super::tag::{Expected, Kept, Tag};
+use super::tag::{Expected, FileTag, Kept};
 use loadstone_generation::tree::names::MAX_PATH_BYTES;
-use loadstone_io::directory::{done, result, retried, Directory, Found};
+use loadstone_io::directory::{done, result, retried, Directory, FileStatus};
 use loadstone_plan::{OpenSync, Target};
 
-pub use loadstone_io::directory::Outcome;
+pub use loadstone_io::directory::OsResult;
 
 /// `RESOLVE_NO_XDEV`, `RESOLVE_NO_MAGICLINKS`, `RESOLVE_NO_SYMLINKS` and `RESOLVE_BENEATH`
 /// of `linux/openat2.h`.
@@ -82,7 +82,7 @@ impl Anchor {
     /// The error number of `openat(2)` or `openat2(2)`, or of what the dropping took; `EMLINK`
     /// when a file to write has another name, and `ESTALE` when it is not the `known` one. The
     /// file is not open then.
-    pub fn open(&self, path: &[u8], access: Access, known: Expected) -> Outcome<RawFd> {
+    pub fn open(&self, path: &[u8], access: Access, known: Expected) -> OsResult<RawFd> {
         let fd = self.open_as_it_is(path, access)?;
         if let Err(errno) = self.prepared(fd, access, known) {
             let _ = close(fd);
@@ -95,13 +95,13 @@ impl Anchor {
     ///
     /// # Errors
     /// The error number of `statx(2)`.
-    pub fn tag_of(&self, fd: RawFd) -> Outcome<Tag> {
+    pub fn tag_of(&self, fd: RawFd) -> OsResult<FileTag> {
         Ok(self
             .kept
             .tag(&Directory::held(&fd).look_at_itself()?.identity))
     }
 
-    fn prepared(&self, fd: RawFd, access: Access, known: Expected) -> Outcome<()> {
+    fn prepared(&self, fd: RawFd, access: Access, known: Expected) -> OsResult<()> {
         if access == Access::Write {
             self.own(&Directory::held(&fd).look_at_itself()?, known)?;
         }
@@ -111,7 +111,7 @@ impl Anchor {
         Ok(())
     }
 
-    fn open_as_it_is(&self, path: &[u8], access: Access) -> Outcome<RawFd> {
+    fn open_as_it_is(&self, path: &[u8], access: Access) -> OsResult<RawFd> {
         let (flags, mode) = match access {
             Access::Read => (libc::O_RDONLY, 0),
             Access::Write => (libc::O_RDWR, 0),
@@ -126,7 +126,7 @@ impl Anchor {
         opened.map(OwnedFd::into_raw_fd)
     }
 
-    fn open2(&self, path: &CStr, flags: i32, mode: libc::mode_t) -> Outcome<OwnedFd> {
+    fn open2(&self, path: &CStr, flags: i32, mode: libc::mode_t) -> OsResult<OwnedFd> {
         let how = OpenHow {
             flags: flags as u64,
             mode: u64::from(mode),
@@ -146,8 +146,8 @@ impl Anchor {
     fn in_parent(
         &self,
         path: &[u8],
-        call: impl FnOnce(Directory, &CStr) -> Outcome<()>,
-    ) -> Outcome<()> {
+        call: impl FnOnce(Directory, &CStr) -> OsResult<()>,
+    ) -> OsResult<()> {
         let last = path.iter().rposition(|&byte| byte == b'/');
         let Some(last) = last.filter(|_| self.openat2) else {
             return call(self.here, text(path));
@@ -164,7 +164,7 @@ impl Anchor {
     /// # Errors
     /// The error number of the system call or that of opening the directory it is in, as of all
     /// that follow.
-    pub fn mkdir(&self, path: &[u8]) -> Outcome<()> {
+    pub fn mkdir(&self, path: &[u8]) -> OsResult<()> {
         self.in_parent(path, |parent, name| parent.mkdir(name, 0o755))
     }
 
@@ -172,7 +172,7 @@ impl Anchor {
     ///
     /// # Errors
     /// As above.
-    pub fn rmdir(&self, path: &[u8]) -> Outcome<()> {
+    pub fn rmdir(&self, path: &[u8]) -> OsResult<()> {
         self.in_parent(path, Directory::rmdir)
     }
 
@@ -180,7 +180,7 @@ impl Anchor {
     ///
     /// # Errors
     /// As above; `ESTALE` for another file.
-    pub fn delete(&self, path: &[u8], known: Expected) -> Outcome<()> {
+    pub fn delete(&self, path: &[u8], known: Expected) -> OsResult<()> {
         self.in_parent(path, |parent, name| {
             let found = parent.look(name, NO_LINK)?;
             self.is_known(&found, known)?;
@@ -190,14 +190,14 @@ impl Anchor {
 
     /// Refuses a file to write that is not the known one, or has another name: somebody put it
     /// into the tree after that was looked at.
-    fn own(&self, found: &Found, known: Expected) -> Outcome<()> {
+    fn own(&self, found: &FileStatus, known: Expected) -> OsResult<()> {
         match found.links {
             0 | 1 => self.is_known(found, known),
             _ => Err(libc::EMLINK),
         }
     }
 
-    fn is_known(&self, found: &Found, known: Expected) -> Outcome<()> {
+    fn is_known(&self, found: &FileStatus, known: Expected) -> OsResult<()> {
         if self.kept.is(found, known) {
             return Ok(());
         }
@@ -208,7 +208,7 @@ impl Anchor {
     ///
     /// # Errors
     /// As above; `ELOOP` and the like when it is something else.
-    pub fn getattr(&self, path: &[u8]) -> Outcome<u64> {
+    pub fn getattr(&self, path: &[u8]) -> OsResult<u64> {
         let found = self.here.look(text(path), NO_LINK)?;
         if found.is_file() {
             return Ok(found.size_bytes);
@@ -226,7 +226,7 @@ impl Anchor {
     ///
     /// # Errors
     /// As above.
-    pub fn setattr(&self, path: &[u8]) -> Outcome<()> {
+    pub fn setattr(&self, path: &[u8]) -> OsResult<()> {
         self.in_parent(path, Directory::touch)
     }
 
@@ -234,7 +234,7 @@ impl Anchor {
     ///
     /// # Errors
     /// As above.
-    pub fn access(&self, path: &[u8]) -> Outcome<()> {
+    pub fn access(&self, path: &[u8]) -> OsResult<()> {
         self.here.access(text(path))
     }
 
@@ -248,7 +248,7 @@ impl Anchor {
         (path, known): (&[u8], Expected),
         to: &Self,
         (to_path, replaced): (&[u8], Expected),
-    ) -> Outcome<()> {
+    ) -> OsResult<()> {
         self.in_parent(path, |from, name| {
             self.is_known(&from.look(name, NO_LINK)?, known)?;
             to.in_parent(to_path, |into, other| {
@@ -270,7 +270,7 @@ impl Anchor {
 ///
 /// # Errors
 /// As above.
-pub fn close(fd: RawFd) -> Outcome<()> {
+pub fn close(fd: RawFd) -> OsResult<()> {
     // SAFETY: the caller owns the descriptor and uses it no more.
     done(result(unsafe { libc::close(fd) }))
 }
@@ -279,13 +279,13 @@ pub fn close(fd: RawFd) -> Outcome<()> {
 ///
 /// # Errors
 /// As above.
-pub fn flush(fd: RawFd) -> Outcome<()> {
+pub fn flush(fd: RawFd) -> OsResult<()> {
     // SAFETY: the caller owns the descriptor.
     done(retried(|| unsafe { libc::fsync(fd) }))
 }
 
 /// Drops the cached pages of a file. Dirty ones are not dropped, so they are written first.
-fn drop_cache(fd: RawFd) -> Outcome<()> {
+fn drop_cache(fd: RawFd) -> OsResult<()> {
     // SAFETY: the caller owns the descriptor, here and below.
     done(retried(|| unsafe { libc::fdatasync(fd) }))?;
     // SAFETY: as above; it returns its error.
@@ -312,9 +312,9 @@ mod tests {
     use loadstone_plan::{plain, TargetKind};
 
     /// Is removed with all that is in it.
-    struct Scratch(PathBuf);
+    struct ScratchTree(PathBuf);
 
-    impl Drop for Scratch {
+    impl Drop for ScratchTree {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn what_is_linked_into_a_tree_during_a_run_is_not_opened_to_write() {
         let name = format!("loadstone-names-{}", std::process::id());
-        let scratch = Scratch(std::env::temp_dir().join(name));
+        let scratch = ScratchTree(std::env::temp_dir().join(name));
         let tree = scratch.0.join("tree");
         fs::create_dir_all(&tree).unwrap();
         let mine = scratch.0.join("mine");
@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn what_is_behind_a_link_on_the_way_is_neither_made_nor_removed_nor_moved() {
         let name = format!("loadstone-call-{}", std::process::id());
-        let scratch = Scratch(std::env::temp_dir().join(name));
+        let scratch = ScratchTree(std::env::temp_dir().join(name));
         let (tree, outside) = (scratch.0.join("tree"), scratch.0.join("outside"));
         for directory in [tree.join("own"), outside.join("empty")] {
             fs::create_dir_all(directory).unwrap();

@@ -41,28 +41,28 @@ pub use transfer::SECTOR_BYTES;
 use call::Anchor;
 use loadstone_base::rng::Rng;
 use loadstone_base::run_error::RunError;
-use loadstone_generation::tree::names::{Shape, MAX_PATH_BYTES};
-use loadstone_generation::tree::sizes::Sizes;
+use loadstone_generation::tree::names::{TreeShape, MAX_PATH_BYTES};
+use loadstone_generation::tree::sizes::TreeFileSizes;
 use loadstone_io::target::OpenTarget;
 use loadstone_plan::{FileOperation, FilePart, FileSelect, FileStop, Plan, TreeUse, Verify};
 use loadstone_worker::events::Event;
-use queue::Queue;
+use queue::ArrivalQueue;
 use registry::Registry;
-use select::Cursor;
+use select::TreeCursor;
 use verified::Starts;
-use walk::{Halt, Seen};
+use walk::{Halt, WalkItem};
 
 /// A tree as all workers see it.
 #[derive(Debug)]
-pub struct Tree {
+pub struct SharedTree {
     /// Index into the Plan's targets.
     pub target: u32,
     /// How its files are opened.
     pub anchor: Anchor,
     /// Numbers and names.
-    pub shape: Shape,
+    pub shape: TreeShape,
     /// Full sizes of its files.
-    pub sizes: Sizes,
+    pub sizes: TreeFileSizes,
     /// What there is of it.
     pub registry: Registry,
     /// Tags of files below it that another tree left there.
@@ -96,7 +96,7 @@ const ENDED: u64 = u64::MAX - 1;
 #[derive(Debug, Default)]
 pub struct Trees {
     /// In the Plan's order.
-    pub trees: Vec<Tree>,
+    pub trees: Vec<SharedTree>,
     /// Counts what was made and removed: who found nothing need not look again before.
     changes: AtomicU64,
     /// By stream: `BUSY`, `ENDED`, or the number of changes after which it found nothing.
@@ -104,9 +104,9 @@ pub struct Trees {
     /// By stream: those who can help it to something to do.
     helpers: Vec<Vec<u32>>,
     /// By stream: where it is; streams that go through a tree together have the same one.
-    cursors: Vec<Option<Arc<Cursor>>>,
+    cursors: Vec<Option<Arc<TreeCursor>>>,
     /// By stream: where its arrivals come from when others take from it, too.
-    queues: Vec<Option<Arc<Queue>>>,
+    queues: Vec<Option<Arc<ArrivalQueue>>>,
 }
 
 impl Trees {
@@ -212,19 +212,19 @@ impl Trees {
 
     /// The queue of a stream; none: its arrivals are its own.
     #[must_use]
-    pub(crate) fn queue(&self, stream: u32) -> Option<Arc<Queue>> {
+    pub(crate) fn queue(&self, stream: u32) -> Option<Arc<ArrivalQueue>> {
         self.queues[stream as usize].clone()
     }
 
     /// The cursor of a stream.
     #[must_use]
-    pub fn cursor(&self, stream: u32) -> Arc<Cursor> {
+    pub fn cursor(&self, stream: u32) -> Arc<TreeCursor> {
         let cursor = self.cursors[stream as usize].clone();
-        cursor.unwrap_or_else(|| Cursor::new(0))
+        cursor.unwrap_or_else(|| TreeCursor::new(0))
     }
 }
 
-fn choices(tree: &Tree, in_tree: &TreeUse) -> u32 {
+fn choices(tree: &SharedTree, in_tree: &TreeUse) -> u32 {
     match in_tree.operation {
         FileOperation::Mkdir {} | FileOperation::Rmdir {} => tree.shape.directory_count(),
         _ => {
@@ -235,7 +235,7 @@ fn choices(tree: &Tree, in_tree: &TreeUse) -> u32 {
 }
 
 /// Refuses a stream whose part of the tree has no file.
-fn refuse_empty_parts(plan: &Plan, trees: &[Tree]) -> Result<(), RunError> {
+fn refuse_empty_parts(plan: &Plan, trees: &[SharedTree]) -> Result<(), RunError> {
     let mut uses = plan.streams.iter().filter_map(|one| one.tree.as_ref());
     let Some(empty) = uses.find(|one| choices(&trees[one.tree as usize], one) == 0) else {
         return Ok(());
@@ -275,7 +275,7 @@ fn keeps_positions(plan: &Plan, tree: u32) -> bool {
 #[must_use]
 pub fn memory_bytes(plan: &Plan) -> u64 {
     let of = |(index, tree): (u32, &loadstone_plan::Tree)| {
-        let Ok(shape) = Shape::new(tree) else {
+        let Ok(shape) = TreeShape::new(tree) else {
             return 0;
         };
         let positions = if keeps_positions(plan, index) {
@@ -284,7 +284,7 @@ pub fn memory_bytes(plan: &Plan) -> u64 {
             0
         };
         let starts = match verified::verify_of(plan, index) {
-            Some(_) if Sizes::new(tree).same().is_none() => verified::START_BYTES,
+            Some(_) if TreeFileSizes::new(tree).same().is_none() => verified::START_BYTES,
             _ => 0,
         };
         u64::from(shape.file_count()) * (registry::FILE_BYTES + positions + starts)
@@ -302,14 +302,14 @@ fn prepare_one(
     index: u32,
     file: &std::fs::File,
     report: &mut dyn FnMut(Event) -> bool,
-) -> Result<Tree, Halt> {
+) -> Result<SharedTree, Halt> {
     let tree = &plan.trees[index as usize];
     let target = &plan.targets[tree.target as usize];
-    let shape = Shape::new(tree).map_err(|_| {
+    let shape = TreeShape::new(tree).map_err(|_| {
         let text = "is larger than the check of the Plan allows".into();
         Halt::Unfit(String::new(), text, "")
     })?;
-    let sizes = Sizes::new(tree);
+    let sizes = TreeFileSizes::new(tree);
     let used_files = sizes.first_files(tree.total_bytes, shape.file_count());
     let total_bytes = sizes.total_bytes(used_files);
     if tree.clear {
@@ -331,18 +331,18 @@ fn prepare_one(
     };
     let anchor = Anchor::new(file, target);
     let mut others = HashSet::new();
-    let mut note = |seen: Seen, _: &dyn Fn() -> String| match seen {
-        Seen::File(number, found) => {
+    let mut note = |seen: WalkItem, _: &dyn Fn() -> String| match seen {
+        WalkItem::File(number, found) => {
             registry.found_file(number, found.size_bytes, anchor.kept.tag(&found.identity));
         }
-        Seen::Other(found) if others.len() < MOST_OTHERS => {
+        WalkItem::Other(found) if others.len() < MOST_OTHERS => {
             others.insert(anchor.kept.tag(&found.identity).0);
         }
-        Seen::Other(_) | Seen::Below(_) => {}
-        Seen::Directory(number, entries) => registry.found_directory(number, entries),
+        WalkItem::Other(_) | WalkItem::Below(_) => {}
+        WalkItem::Directory(number, entries) => registry.found_directory(number, entries),
     };
     walk::scan(file, &shape, tree.vouched_ns, &mut note, &mut looking)?;
-    Ok(Tree {
+    Ok(SharedTree {
         target: tree.target,
         anchor,
         shape,
@@ -388,7 +388,11 @@ fn clear_earlier(
 ///
 /// What comes later has a later ctime than all that is seen, so clocks get on before: those of
 /// files by a tick of the kernel's, of some file systems by a second.
-fn look_back(tree: &Tree, file: &std::fs::File, report: &mut dyn FnMut(Event) -> bool) -> bool {
+fn look_back(
+    tree: &SharedTree,
+    file: &std::fs::File,
+    report: &mut dyn FnMut(Event) -> bool,
+) -> bool {
     std::thread::sleep(TICK);
     let mut outcome = Seeing::all_of(tree, file, report);
     if matches!(&outcome, Ok(seen) if seen.newest_ns > 0 && seen.newest_ns % SECOND_NS == 0) {
@@ -425,12 +429,12 @@ struct Seeing {
 
 impl Seeing {
     fn all_of(
-        tree: &Tree,
+        tree: &SharedTree,
         file: &std::fs::File,
         report: &mut dyn FnMut(Event) -> bool,
     ) -> Result<Self, Halt> {
         let mut this = Self::default();
-        let mut compare = |seen: Seen, place: &dyn Fn() -> String| this.add(tree, seen, place);
+        let mut compare = |seen: WalkItem, place: &dyn Fn() -> String| this.add(tree, seen, place);
         let mut looking = |files| {
             report(Event::Tree {
                 target: tree.target,
@@ -444,21 +448,21 @@ impl Seeing {
         Ok(this)
     }
 
-    fn add(&mut self, tree: &Tree, seen: Seen, place: &dyn Fn() -> String) {
+    fn add(&mut self, tree: &SharedTree, seen: WalkItem, place: &dyn Fn() -> String) {
         let (found, known) = match seen {
-            Seen::File(number, found) => {
+            WalkItem::File(number, found) => {
                 // Another host's are for that to tell.
                 let others = number % tree.part.count != tree.part.index;
                 let known = tree.registry.expected(number);
                 (found, others || tree.anchor.kept.is(found, known))
             }
-            Seen::Other(found) => {
+            WalkItem::Other(found) => {
                 let tag = tree.anchor.kept.tag(&found.identity);
                 (found, tree.others.contains(&tag.0))
             }
             // A directory that comes in its place has a later ctime, and old files.
-            Seen::Below(found) => (found, true),
-            Seen::Directory(..) => return,
+            WalkItem::Below(found) => (found, true),
+            WalkItem::Directory(..) => return,
         };
         self.newest_ns = self.newest_ns.max(found.changed_ns);
         if !known {
@@ -496,13 +500,13 @@ fn fault(anchor: &str, halt: Halt) -> RunError {
 }
 
 /// One queue for all streams that name it.
-fn queues(plan: &Plan) -> Vec<Option<Arc<Queue>>> {
-    let mut made: HashMap<u32, Option<Arc<Queue>>> = HashMap::new();
+fn queues(plan: &Plan) -> Vec<Option<Arc<ArrivalQueue>>> {
+    let mut made: HashMap<u32, Option<Arc<ArrivalQueue>>> = HashMap::new();
     let streams = plan.streams.iter().map(|stream| {
         let number = stream.tree.as_ref()?.queue?;
         let queue = made.entry(number);
         queue
-            .or_insert_with(|| Queue::new(plan, number).map(Arc::new))
+            .or_insert_with(|| ArrivalQueue::new(plan, number).map(Arc::new))
             .clone()
     });
     streams.collect()
@@ -510,8 +514,8 @@ fn queues(plan: &Plan) -> Vec<Option<Arc<Queue>>> {
 
 /// One cursor for all streams of a stage that go through the same part of a tree in the
 /// same way with the same operation.
-fn cursors(plan: &Plan, trees: &[Tree]) -> Vec<Option<Arc<Cursor>>> {
-    let mut made: Vec<(_, Arc<Cursor>)> = Vec::new();
+fn cursors(plan: &Plan, trees: &[SharedTree]) -> Vec<Option<Arc<TreeCursor>>> {
+    let mut made: Vec<(_, Arc<TreeCursor>)> = Vec::new();
     let streams = plan.streams.iter().map(|stream| {
         let in_tree = stream.tree.as_ref()?;
         let FileSelect::Sequential { random_start, once } = in_tree.select else {
@@ -534,7 +538,7 @@ fn cursors(plan: &Plan, trees: &[Tree]) -> Vec<Option<Arc<Cursor>>> {
         } else {
             0
         };
-        let cursor = Cursor::new(start);
+        let cursor = TreeCursor::new(start);
         made.push((key, cursor.clone()));
         Some(cursor)
     });

@@ -2,18 +2,18 @@
 //!
 //! Knows how much of it was done, and when it is left. Knows no system call.
 
-use super::registry::Known;
+use super::registry::KnownFile;
 use super::take::Taken;
 use loadstone_base::ops::Op;
 use loadstone_base::rng::Rng;
 
 /// A file that is open for transfers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Open {
+pub(super) struct OpenTreeFile {
     pub fd: i32,
     pub taken: Taken,
     /// As it is now.
-    pub left: Known,
+    pub left: KnownFile,
     /// Full size.
     pub full_bytes: u64,
     /// Where a sequential transfer goes on.
@@ -25,7 +25,7 @@ pub(super) struct Open {
     pub most_transfers: u64,
 }
 
-impl Open {
+impl OpenTreeFile {
     pub fn is_done(&self) -> bool {
         self.done_bytes >= self.most_bytes || self.done_transfers >= self.most_transfers
     }

@@ -2,17 +2,17 @@
 //!
 //! Knows one operation on something that was taken. Knows nothing of how it was chosen.
 
-use super::call::{Access, Anchor, Outcome};
-use super::open_file::Open;
-use super::registry::Known;
-use super::tag::{Expected, Tag};
+use super::call::{Access, Anchor, OsResult};
+use super::open_file::OpenTreeFile;
+use super::registry::KnownFile;
+use super::tag::{Expected, FileTag};
 use super::take::{give, Taken, GONE};
 use super::transfer::Filled;
 use super::worker::FileWorker;
 use super::Trees;
 use loadstone_base::ops::FileOp;
 use loadstone_plan::FileOperation;
-use loadstone_worker::state::files::{Step, Times};
+use loadstone_worker::state::files::{OperationStep, Times};
 
 impl FileWorker {
     /// Does the operation of a stream on what it took, and gives that back.
@@ -73,8 +73,8 @@ impl FileWorker {
         index: u32,
         op: FileOp,
         times: Option<Times>,
-        call: impl FnOnce(&Anchor, &[u8]) -> Outcome<()>,
-    ) -> Outcome<()> {
+        call: impl FnOnce(&Anchor, &[u8]) -> OsResult<()>,
+    ) -> OsResult<()> {
         let step = self.step_by_name(index, op);
         let outcome = self.step(index, step, times, |trees, job| {
             call(&trees.trees[job.in_tree.tree as usize].anchor, &job.path).map(|()| 0)
@@ -88,7 +88,7 @@ impl FileWorker {
         index: u32,
         access: Access,
         times: Option<Times>,
-    ) -> Outcome<i32> {
+    ) -> OsResult<i32> {
         let mut opened = Err(libc::EIO);
         let number = self.jobs[index as usize].number;
         let known = self.tree(index).registry.expected(number);
@@ -105,17 +105,17 @@ impl FileWorker {
         index: u32,
         number: u32,
         times: Option<Times>,
-    ) -> Outcome<()> {
+    ) -> OsResult<()> {
         let known = self.tree(index).registry.expected(number);
         self.call(index, FileOp::Delete, times, |anchor, path| {
             anchor.delete(path, known)
         })?;
-        self.tree(index).registry.set_tag(number, Tag::NONE);
+        self.tree(index).registry.set_tag(number, FileTag::NONE);
         Ok(())
     }
 
     /// A create that is only the open that makes the file: two steps, one within the other.
-    pub(super) fn create_file(&mut self, index: u32) -> Outcome<i32> {
+    pub(super) fn create_file(&mut self, index: u32) -> OsResult<i32> {
         let step = self.step_by_name(index, FileOp::Create);
         let handed_ns = self.clock.now_ns();
         let outer = self.state.begin_step(index, &step, None, handed_ns);
@@ -131,11 +131,11 @@ impl FileWorker {
 
     /// The open within a create, in the stream's tree or in another one. What fails there
     /// is told as the create's.
-    fn make_file(&mut self, index: u32, other: Option<u32>) -> Outcome<i32> {
+    fn make_file(&mut self, index: u32, other: Option<u32>) -> OsResult<i32> {
         let trees = self.trees.clone();
         let own = self.jobs[index as usize].in_tree.tree;
         let tree = &trees.trees[other.unwrap_or(own) as usize];
-        let step = Step {
+        let step = OperationStep {
             target: tree.target,
             ..self.step_by_name(index, FileOp::Open)
         };
@@ -149,7 +149,7 @@ impl FileWorker {
         self.state.end_step(index, outer, made.map(|_| 0), now);
         if let Ok(fd) = made {
             // What cannot be looked at is not known again, so it is not written again.
-            let tag = anchor.tag_of(fd).unwrap_or(Tag::NONE);
+            let tag = anchor.tag_of(fd).unwrap_or(FileTag::NONE);
             tree.registry.set_tag(job.number, tag);
         }
         made
@@ -203,7 +203,7 @@ impl FileWorker {
         index: u32,
         (taken, times): (&Taken, Times),
         op: FileOp,
-        call: impl FnOnce(&Anchor, &[u8]) -> Outcome<()>,
+        call: impl FnOnce(&Anchor, &[u8]) -> OsResult<()>,
     ) {
         self.name_file(index, taken.number);
         let outcome = self.call(index, op, Some(times), call);
@@ -279,9 +279,9 @@ impl FileWorker {
         self.finish(index, taken, taken.known);
     }
 
-    fn copy_steps(&mut self, index: u32, taken: &Taken, to: u32, other: &mut Known) -> Filled {
+    fn copy_steps(&mut self, index: u32, taken: &Taken, to: u32, other: &mut KnownFile) -> Filled {
         let target = self.trees.trees[to as usize].target;
-        let in_other = |op| Step {
+        let in_other = |op| OperationStep {
             target,
             ..self.step_by_name(index, op)
         };
@@ -291,7 +291,7 @@ impl FileWorker {
                 let other = &trees.trees[to as usize];
                 let known = other.registry.expected(job.number);
                 other.anchor.delete(&job.other_path, known)?;
-                other.registry.set_tag(job.number, Tag::NONE);
+                other.registry.set_tag(job.number, FileTag::NONE);
                 Ok(0)
             });
             match deleted {
@@ -341,7 +341,7 @@ impl FileWorker {
             let places = ((&*job.path, known), (&*job.other_path, replaced));
             from.anchor.rename(places.0, &to.anchor, places.1)?;
             to.registry.set_tag(job.number, known.tag);
-            from.registry.set_tag(job.number, Tag::NONE);
+            from.registry.set_tag(job.number, FileTag::NONE);
             Ok(0)
         });
         let other = match outcome {
@@ -361,7 +361,13 @@ impl FileWorker {
     }
 
     /// Gives a file back: gone when the operation removed it, or somebody else had.
-    fn give_unless_gone(&mut self, index: u32, taken: &Taken, removed: bool, outcome: Outcome<()>) {
+    fn give_unless_gone(
+        &mut self,
+        index: u32,
+        taken: &Taken,
+        removed: bool,
+        outcome: OsResult<()>,
+    ) {
         let missing = taken.alone && outcome == Err(libc::ENOENT);
         let left = if removed || missing {
             GONE
@@ -372,7 +378,7 @@ impl FileWorker {
     }
 
     /// Gives a file of the stream's tree back.
-    pub(super) fn finish(&self, index: u32, taken: &Taken, left: Known) {
+    pub(super) fn finish(&self, index: u32, taken: &Taken, left: KnownFile) {
         let tree = self.tree(index);
         if !left.exists {
             tree.registry.leave(tree.shape.directory_of(taken.number));
@@ -383,7 +389,7 @@ impl FileWorker {
     }
 
     /// Gives a file of the tree that was copied or moved to back.
-    fn finish_other(&self, to: u32, taken: &Taken, left: Known) {
+    fn finish_other(&self, to: u32, taken: &Taken, left: KnownFile) {
         let tree = &self.trees.trees[to as usize];
         if !left.exists {
             tree.registry.leave(tree.shape.directory_of(taken.number));
@@ -394,10 +400,10 @@ impl FileWorker {
     }
 
     /// What there is of a file that could not be made: somebody else's, perhaps.
-    pub(super) fn seen_again(&self, index: u32, errno: i32, before: Known) -> Known {
+    pub(super) fn seen_again(&self, index: u32, errno: i32, before: KnownFile) -> KnownFile {
         let path = &self.jobs[index as usize].path;
         match (errno, self.tree(index).anchor.getattr(path)) {
-            (libc::EEXIST, Ok(size_bytes)) => Known {
+            (libc::EEXIST, Ok(size_bytes)) => KnownFile {
                 exists: true,
                 size_bytes,
             },
@@ -412,7 +418,7 @@ impl FileWorker {
         }
     }
 
-    fn close_open(&mut self, index: u32, open: &Open) {
+    fn close_open(&mut self, index: u32, open: &OpenTreeFile) {
         let target = self.tree(index).target;
         let _ = self.close(index, target, open.fd);
         self.state.streams[index as usize].flushes.leave_out();

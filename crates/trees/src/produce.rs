@@ -7,7 +7,7 @@ use loadstone_plan::{FileOperation, FileSelect, Plan, Stream, TreeUse};
 
 /// Something that comes to be in a tree, by the Plan's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
+enum TreeChange {
     DirectoryMade(u32),
     DirectoryGone(u32),
     FileMade(u32),
@@ -96,35 +96,39 @@ fn uses_up(in_tree: &TreeUse) -> bool {
     )
 }
 
-fn makes(stream: &Stream, in_tree: &TreeUse) -> Vec<Change> {
+fn makes(stream: &Stream, in_tree: &TreeUse) -> Vec<TreeChange> {
     let tree = in_tree.tree;
     match in_tree.operation {
-        FileOperation::Mkdir {} => vec![Change::DirectoryMade(tree)],
-        FileOperation::Rmdir {} => vec![Change::DirectoryGone(tree)],
-        FileOperation::Create { .. } => vec![Change::FileMade(tree)],
-        FileOperation::Delete {} => vec![Change::FileGone(tree)],
-        FileOperation::Copy { to } => vec![Change::FileMade(to)],
-        FileOperation::Move { to } => vec![Change::FileGone(tree), Change::FileMade(to)],
+        FileOperation::Mkdir {} => vec![TreeChange::DirectoryMade(tree)],
+        FileOperation::Rmdir {} => vec![TreeChange::DirectoryGone(tree)],
+        FileOperation::Create { .. } => vec![TreeChange::FileMade(tree)],
+        FileOperation::Delete {} => vec![TreeChange::FileGone(tree)],
+        FileOperation::Copy { to } => vec![TreeChange::FileMade(to)],
+        FileOperation::Move { to } => vec![TreeChange::FileGone(tree), TreeChange::FileMade(to)],
         // A file without bytes becomes one that can be read.
         FileOperation::Transfer { .. } if stream.pattern.write_percent > 0 => {
-            vec![Change::FileMade(tree)]
+            vec![TreeChange::FileMade(tree)]
         }
         _ => Vec::new(),
     }
 }
 
-fn needs(stream: &Stream, in_tree: &TreeUse) -> Vec<Change> {
+fn needs(stream: &Stream, in_tree: &TreeUse) -> Vec<TreeChange> {
     let tree = in_tree.tree;
     match in_tree.operation {
-        FileOperation::Mkdir {} => vec![Change::DirectoryGone(tree)],
-        FileOperation::Rmdir {} => vec![Change::DirectoryMade(tree), Change::FileGone(tree)],
-        FileOperation::Create { .. } => vec![Change::FileGone(tree), Change::DirectoryMade(tree)],
+        FileOperation::Mkdir {} => vec![TreeChange::DirectoryGone(tree)],
+        FileOperation::Rmdir {} => {
+            vec![TreeChange::DirectoryMade(tree), TreeChange::FileGone(tree)]
+        }
+        FileOperation::Create { .. } => {
+            vec![TreeChange::FileGone(tree), TreeChange::DirectoryMade(tree)]
+        }
         FileOperation::Transfer { random: false, .. } if stream.pattern.write_percent > 0 => {
-            vec![Change::DirectoryMade(tree)]
+            vec![TreeChange::DirectoryMade(tree)]
         }
         FileOperation::Copy { to } | FileOperation::Move { to } => {
-            vec![Change::FileMade(tree), Change::DirectoryMade(to)]
+            vec![TreeChange::FileMade(tree), TreeChange::DirectoryMade(to)]
         }
-        _ => vec![Change::FileMade(tree)],
+        _ => vec![TreeChange::FileMade(tree)],
     }
 }

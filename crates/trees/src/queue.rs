@@ -5,22 +5,22 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use loadstone_generation::pace::{Next, Schedule};
+use loadstone_generation::pace::{NextStart, Schedule};
 use loadstone_plan::{Plan, RateAmount};
 
 /// The arrivals of one queue.
 #[derive(Debug)]
-pub struct Queue {
-    state: Mutex<State>,
+pub struct ArrivalQueue {
+    state: Mutex<ArrivalState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ArrivalState {
     schedule: Schedule,
     started: bool,
 }
 
-impl Queue {
+impl ArrivalQueue {
     /// The queue with this number: its rate is that of all its streams together. None when
     /// no stream has it.
     #[must_use]
@@ -41,7 +41,7 @@ impl Queue {
         }
         rate.phase = 0.0;
         Some(Self {
-            state: Mutex::new(State {
+            state: Mutex::new(ArrivalState {
                 schedule: Schedule::single(&rate, first),
                 started: false,
             }),
@@ -58,8 +58,8 @@ impl Queue {
         let next = state.schedule.next(u64::MAX);
         state.schedule.issued(Schedule::WHOLE, 1);
         match next {
-            Next::Paced { intended_ns, .. } => intended_ns,
-            Next::Unpaced(_) | Next::Wait(_) => u64::MAX,
+            NextStart::Paced { intended_ns, .. } => intended_ns,
+            NextStart::Unpaced(_) | NextStart::Wait(_) => u64::MAX,
         }
     }
 }
@@ -85,12 +85,12 @@ mod tests {
             ..plain::stream()
         };
         let plan = plain::plan(Backend::Files {}, (0..3).map(one).collect());
-        let queue = Queue::new(&plan, 4).unwrap();
+        let queue = ArrivalQueue::new(&plan, 4).unwrap();
         let taken: Vec<u64> = (0..6).map(|_| queue.claim(7)).collect();
         let gap = 1_000_000_000 / 300;
         for (number, at) in taken.iter().enumerate() {
             assert!(at.abs_diff(7 + number as u64 * gap) <= 2, "{taken:?}");
         }
-        assert!(Queue::new(&plan, 5).is_none());
+        assert!(ArrivalQueue::new(&plan, 5).is_none());
     }
 }

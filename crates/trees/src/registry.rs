@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::tag::{Expected, Tag};
+use super::tag::{Expected, FileTag};
 
 /// Bytes of memory for each file (its state and its tag), for each directory, and for each file where positions
 /// are kept.
@@ -32,7 +32,7 @@ const ENTRIES: u32 = CHANGING - 1;
 
 /// A file as the registry knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownFile {
     /// It is there.
     pub exists: bool,
     /// Its size; 0 while it is not there.
@@ -60,14 +60,14 @@ pub struct Registry {
     positions: Box<[AtomicU64]>,
 }
 
-fn known(word: u64) -> Known {
-    Known {
+fn known(word: u64) -> KnownFile {
+    KnownFile {
         exists: word & EXISTS != 0,
         size_bytes: word & MAX_SIZE_BYTES,
     }
 }
 
-fn word_of(known: Known) -> u64 {
+fn word_of(known: KnownFile) -> u64 {
     if known.exists {
         EXISTS | known.size_bytes.min(MAX_SIZE_BYTES)
     } else {
@@ -81,7 +81,9 @@ impl Registry {
     pub fn new(files: u32, directories: u32, positions: bool) -> Self {
         let this = Self {
             files: (0..files).map(|_| AtomicU64::new(0)).collect(),
-            tags: (0..files).map(|_| AtomicU64::new(Tag::NONE.0)).collect(),
+            tags: (0..files)
+                .map(|_| AtomicU64::new(FileTag::NONE.0))
+                .collect(),
             directories: (0..=directories).map(|_| AtomicU32::new(0)).collect(),
             positions: (0..if positions { files } else { 0 })
                 .map(|_| AtomicU64::new(0))
@@ -92,10 +94,11 @@ impl Registry {
     }
 
     /// Notes what was found on the disk, before anybody uses the registry.
-    pub fn found_file(&self, file: u32, size_bytes: u64, tag: Tag) {
+    pub fn found_file(&self, file: u32, size_bytes: u64, tag: FileTag) {
         let exists = true;
         self.set_tag(file, tag);
-        self.files[file as usize].store(word_of(Known { exists, size_bytes }), Ordering::Relaxed);
+        self.files[file as usize]
+            .store(word_of(KnownFile { exists, size_bytes }), Ordering::Relaxed);
     }
 
     /// The same of a directory with so many entries.
@@ -106,7 +109,7 @@ impl Registry {
 
     /// What is known of a file.
     #[must_use]
-    pub fn file(&self, file: u32) -> Known {
+    pub fn file(&self, file: u32) -> KnownFile {
         known(self.files[file as usize].load(Ordering::Acquire))
     }
 
@@ -124,8 +127,8 @@ impl Registry {
         &self,
         file: u32,
         alone: bool,
-        wanted: impl Fn(Known) -> bool,
-    ) -> Result<Known, Refused> {
+        wanted: impl Fn(KnownFile) -> bool,
+    ) -> Result<KnownFile, Refused> {
         let place = &self.files[file as usize];
         let mut word = place.load(Ordering::Acquire);
         loop {
@@ -149,7 +152,7 @@ impl Registry {
     }
 
     /// Gives back a file one had for oneself. True when something changed.
-    pub fn give(&self, file: u32, left: Known) -> bool {
+    pub fn give(&self, file: u32, left: KnownFile) -> bool {
         let before = self.files[file as usize].swap(word_of(left), Ordering::AcqRel);
         debug_assert_eq!(before / USER, ALONE);
         known(before) != left
@@ -177,14 +180,14 @@ impl Registry {
     pub fn expected(&self, file: u32) -> Expected {
         let word = self.files[file as usize].load(Ordering::Acquire);
         Expected {
-            tag: Tag(self.tags[file as usize].load(Ordering::Acquire)),
+            tag: FileTag(self.tags[file as usize].load(Ordering::Acquire)),
             size_bytes: known(word).size_bytes,
             settled: matches!(word / USER, 0 | ALONE),
         }
     }
 
     /// Notes that it is another one now.
-    pub fn set_tag(&self, file: u32, tag: Tag) {
+    pub fn set_tag(&self, file: u32, tag: FileTag) {
         self.tags[file as usize].store(tag.0, Ordering::Release);
     }
 
@@ -289,13 +292,13 @@ mod tests {
     use proptest::prelude::*;
     use std::sync::atomic::AtomicI64;
 
-    const GONE: Known = Known {
+    const GONE: KnownFile = KnownFile {
         exists: false,
         size_bytes: 0,
     };
 
-    fn there(size_bytes: u64) -> Known {
-        Known {
+    fn there(size_bytes: u64) -> KnownFile {
+        KnownFile {
             exists: true,
             size_bytes,
         }

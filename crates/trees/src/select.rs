@@ -15,7 +15,7 @@ const TRIES: u64 = 64;
 
 /// Where streams that go through a tree together are.
 #[derive(Debug)]
-pub struct Cursor {
+pub struct TreeCursor {
     start: u64,
     taken: AtomicU64,
 }
@@ -25,13 +25,13 @@ pub struct Cursor {
 pub struct Choice {
     count: u32,
     part: FilePart,
-    kind: Kind,
+    kind: SelectOrder,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum SelectOrder {
     Sequential {
-        cursor: Arc<Cursor>,
+        cursor: Arc<TreeCursor>,
         once: bool,
     },
     Random,
@@ -41,7 +41,7 @@ enum Kind {
 
 /// The outcome of looking for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+pub enum Selection {
     /// This one fits, and was taken.
     This(u32),
     /// Not found yet: other things may be due.
@@ -57,7 +57,7 @@ pub enum Found {
 
 /// A search under way.
 #[derive(Debug, Default)]
-pub struct Search {
+pub struct FileSearch {
     tries: u64,
     /// Next in turn and how many are left to look at.
     turn: Option<(u32, u32)>,
@@ -69,12 +69,12 @@ pub struct Search {
 impl Choice {
     /// The choice of a stream among `count` of `part`; a sequential one goes by `cursor`.
     #[must_use]
-    pub fn new(select: FileSelect, count: u32, part: FilePart, cursor: Arc<Cursor>) -> Self {
+    pub fn new(select: FileSelect, count: u32, part: FilePart, cursor: Arc<TreeCursor>) -> Self {
         let kind = match select {
-            FileSelect::Sequential { once, .. } => Kind::Sequential { cursor, once },
-            FileSelect::Random {} => Kind::Random,
+            FileSelect::Sequential { once, .. } => SelectOrder::Sequential { cursor, once },
+            FileSelect::Random {} => SelectOrder::Random,
             FileSelect::Skewed { midpoint_percent } => {
-                Kind::Skewed(rate_for(midpoint_percent / 100.0))
+                SelectOrder::Skewed(rate_for(midpoint_percent / 100.0))
             }
         };
         Self { count, part, kind }
@@ -90,12 +90,12 @@ impl Choice {
     fn next(&self, rng: &mut Rng) -> Option<u32> {
         let count = u64::from(self.count);
         match &self.kind {
-            Kind::Sequential { cursor, once } => {
+            SelectOrder::Sequential { cursor, once } => {
                 let at = cursor.taken.fetch_add(1, Ordering::Relaxed);
                 (!once || at < count).then(|| ((cursor.start + at) % count) as u32)
             }
-            Kind::Random => Some(rng.below(count) as u32),
-            Kind::Skewed(rate) => {
+            SelectOrder::Random => Some(rng.below(count) as u32),
+            SelectOrder::Skewed(rate) => {
                 let share = -(-rng.unit() * -(-rate).exp_m1()).ln_1p() / rate;
                 Some(((share * count as f64) as u32).min(self.count - 1))
             }
@@ -104,13 +104,13 @@ impl Choice {
 
     fn tries(&self) -> u64 {
         match self.kind {
-            Kind::Sequential { .. } => u64::from(self.count),
+            SelectOrder::Sequential { .. } => u64::from(self.count),
             _ => TRIES.min(u64::from(self.count)),
         }
     }
 }
 
-impl Search {
+impl FileSearch {
     /// Looks at up to `patience` of them. `take` takes one that fits.
     pub fn go(
         &mut self,
@@ -118,15 +118,15 @@ impl Search {
         rng: &mut Rng,
         patience: u32,
         mut take: impl FnMut(u32) -> Result<(), Refused>,
-    ) -> Found {
-        let once = matches!(choice.kind, Kind::Sequential { once: true, .. });
+    ) -> Selection {
+        let once = matches!(choice.kind, SelectOrder::Sequential { once: true, .. });
         for _ in 0..patience {
             let next = match (self.held.take(), &mut self.turn) {
                 (Some(held), _) => Some(held),
                 (None, Some((_, 0))) => {
                     let busy = self.busy;
                     *self = Self::default();
-                    return Found::None { busy };
+                    return Selection::None { busy };
                 }
                 (None, Some((at, left))) => {
                     let next = *at;
@@ -137,17 +137,17 @@ impl Search {
                 (None, None) => choice.next(rng),
             };
             let Some(next) = next else {
-                return Found::Through;
+                return Selection::Through;
             };
             let number = choice.part.number(next);
             match take(number) {
                 Ok(()) => {
                     *self = Self::default();
-                    return Found::This(number);
+                    return Selection::This(number);
                 }
                 Err(Refused::Busy) if once => {
                     self.held = Some(next);
-                    return Found::None { busy: true };
+                    return Selection::None { busy: true };
                 }
                 Err(refused) => self.busy |= refused == Refused::Busy,
             }
@@ -158,11 +158,11 @@ impl Search {
                 self.turn = Some((rng.below(u64::from(choice.count)) as u32, choice.count));
             }
         }
-        Found::NotYet
+        Selection::NotYet
     }
 }
 
-impl Cursor {
+impl TreeCursor {
     /// Begins at `start`.
     #[must_use]
     pub fn new(start: u32) -> Arc<Self> {
@@ -204,7 +204,7 @@ mod tests {
 
     const EVERY: FilePart = FilePart { index: 0, count: 1 };
 
-    fn all(choice: &Choice, search: &mut Search, count: usize) -> Vec<Found> {
+    fn all(choice: &Choice, search: &mut FileSearch, count: usize) -> Vec<Selection> {
         let mut rng = Rng::new(1);
         (0..count)
             .map(|_| search.go(choice, &mut rng, 100, |_| Ok(())))
@@ -213,14 +213,17 @@ mod tests {
 
     #[test]
     fn streams_that_share_a_cursor_take_turns() {
-        let shared = Cursor::new(2);
+        let shared = TreeCursor::new(2);
         let [a, b] = [(); 2].map(|()| Choice::new(SEQUENTIAL, 4, EVERY, shared.clone()));
-        let (mut first, mut second) = (Search::default(), Search::default());
+        let (mut first, mut second) = (FileSearch::default(), FileSearch::default());
         assert_eq!(
             all(&a, &mut first, 3),
-            [Found::This(2), Found::This(3), Found::This(0)]
+            [Selection::This(2), Selection::This(3), Selection::This(0)]
         );
-        assert_eq!(all(&b, &mut second, 2), [Found::This(1), Found::This(2)]);
+        assert_eq!(
+            all(&b, &mut second, 2),
+            [Selection::This(1), Selection::This(2)]
+        );
     }
 
     #[test]
@@ -229,9 +232,9 @@ mod tests {
             let mut taken: Vec<u32> = Vec::new();
             for part in (0..count).map(|index| FilePart { index, count }) {
                 let own = part.of(files);
-                let choice = Choice::new(ONCE, own, part, Cursor::new(0));
-                for found in all(&choice, &mut Search::default(), own as usize) {
-                    let Found::This(number) = found else {
+                let choice = Choice::new(ONCE, own, part, TreeCursor::new(0));
+                for found in all(&choice, &mut FileSearch::default(), own as usize) {
+                    let Selection::This(number) = found else {
                         panic!("{files} of {count}: {found:?}")
                     };
                     taken.push(number);
@@ -245,22 +248,22 @@ mod tests {
     #[test]
     fn once_is_once_also_for_what_is_busy() {
         let (choice, mut search, mut rng) = (
-            Choice::new(ONCE, 3, EVERY, Cursor::new(1)),
-            Search::default(),
+            Choice::new(ONCE, 3, EVERY, TreeCursor::new(1)),
+            FileSearch::default(),
             Rng::new(1),
         );
-        assert_eq!(all(&choice, &mut search, 1), [Found::This(1)]);
+        assert_eq!(all(&choice, &mut search, 1), [Selection::This(1)]);
         for _ in 0..3 {
             let found = search.go(&choice, &mut rng, 100, |_| Err(Refused::Busy));
-            assert_eq!(found, Found::None { busy: true });
+            assert_eq!(found, Selection::None { busy: true });
         }
         assert_eq!(
             all(&choice, &mut search, 4),
             [
-                Found::This(2),
-                Found::This(0),
-                Found::Through,
-                Found::Through
+                Selection::This(2),
+                Selection::This(0),
+                Selection::Through,
+                Selection::Through
             ]
         );
     }
@@ -272,20 +275,26 @@ mod tests {
             midpoint_percent: 1.0,
         };
         for select in [SEQUENTIAL, FileSelect::Random {}, skewed] {
-            let choice = Choice::new(select, 10_000, EVERY, Cursor::new(0));
+            let choice = Choice::new(select, 10_000, EVERY, TreeCursor::new(0));
             let mut look = |only: u32, refused| {
-                let mut search = Search::default();
+                let mut search = FileSearch::default();
                 loop {
                     let take = |at| if at == only { Ok(()) } else { Err(refused) };
                     match search.go(&choice, &mut rng, 1000, take) {
-                        Found::NotYet => {}
+                        Selection::NotYet => {}
                         found => return found,
                     }
                 }
             };
-            assert_eq!(look(7_777, Refused::Unfit), Found::This(7_777));
-            assert_eq!(look(u32::MAX, Refused::Unfit), Found::None { busy: false });
-            assert_eq!(look(u32::MAX, Refused::Busy), Found::None { busy: true });
+            assert_eq!(look(7_777, Refused::Unfit), Selection::This(7_777));
+            assert_eq!(
+                look(u32::MAX, Refused::Unfit),
+                Selection::None { busy: false }
+            );
+            assert_eq!(
+                look(u32::MAX, Refused::Busy),
+                Selection::None { busy: true }
+            );
         }
     }
 
@@ -297,7 +306,7 @@ mod tests {
                 FileSelect::Skewed { midpoint_percent },
                 1000,
                 EVERY,
-                Cursor::new(0),
+                TreeCursor::new(0),
             );
             let (mut below, mut first, mut last) = (0, 0, 0);
             for _ in 0..40_000 {

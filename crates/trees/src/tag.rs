@@ -7,14 +7,14 @@
 use std::os::fd::AsRawFd;
 
 use loadstone_base::rng::mix;
-use loadstone_io::directory::Found;
+use loadstone_io::directory::FileStatus;
 use loadstone_plan::Identity;
 
-/// Of one file; [`Tag::NONE`] is no file's.
+/// Of one file; [`FileTag::NONE`] is no file's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tag(pub(super) u64);
+pub struct FileTag(pub(super) u64);
 
-impl Tag {
+impl FileTag {
     /// Nobody knows such a file: no write goes to what has the name.
     pub const NONE: Self = Self(0);
 
@@ -32,7 +32,7 @@ impl Tag {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expected {
     /// Which one it is.
-    pub tag: Tag,
+    pub tag: FileTag,
     /// How large it was left.
     pub size_bytes: u64,
     /// Nobody is changing that.
@@ -42,7 +42,7 @@ pub struct Expected {
 impl Expected {
     /// Of a file that should not be there.
     pub const NONE: Self = Self {
-        tag: Tag::NONE,
+        tag: FileTag::NONE,
         size_bytes: 0,
         settled: true,
     };
@@ -77,20 +77,20 @@ impl Kept {
 
     /// The tag of a file there.
     #[must_use]
-    pub fn tag(self, of: &Identity) -> Tag {
+    pub fn tag(self, of: &Identity) -> FileTag {
         let birth = of.born_ns.filter(|_| self.births);
         let birth = birth.map_or(0, |born_ns| mixed(born_ns).max(1));
-        Tag(u64::from(mixed(of.inode).max(1)) << 32 | u64::from(birth))
+        FileTag(u64::from(mixed(of.inode).max(1)) << 32 | u64::from(birth))
     }
 
     /// Whether what was found is the known file.
     #[must_use]
-    pub fn is(self, found: &Found, known: Expected) -> bool {
+    pub fn is(self, found: &FileStatus, known: Expected) -> bool {
         let tag = self.tag(&found.identity);
         let same_number = tag.number() == known.tag.number();
         let same_size = found.size_bytes == known.size_bytes;
         match (tag.birth(), known.tag.birth()) {
-            _ if known.tag == Tag::NONE => false,
+            _ if known.tag == FileTag::NONE => false,
             (0, _) | (_, 0) if same_number => same_size || !known.settled,
             (0, _) | (_, 0) => same_size && !self.numbers,
             (now, then) => now == then && (same_number || !self.numbers),
@@ -109,8 +109,8 @@ fn mixed(value: u64) -> u32 {
 mod tests {
     use super::*;
 
-    fn file(inode: u64, born_ns: Option<u64>, size_bytes: u64) -> Found {
-        let mut found = Found::of(&std::fs::File::open("/").unwrap()).unwrap();
+    fn file(inode: u64, born_ns: Option<u64>, size_bytes: u64) -> FileStatus {
+        let mut found = FileStatus::of(&std::fs::File::open("/").unwrap()).unwrap();
         found.identity = Identity {
             device: 1,
             inode,
@@ -122,7 +122,7 @@ mod tests {
     }
 
     /// As it is known when it was left like that.
-    fn left(kept: Kept, file: &Found, settled: bool) -> Expected {
+    fn left(kept: Kept, file: &FileStatus, settled: bool) -> Expected {
         Expected {
             tag: kept.tag(&file.identity),
             size_bytes: file.size_bytes,

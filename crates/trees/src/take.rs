@@ -2,12 +2,12 @@
 //!
 //! Knows what each operation needs to find. Knows no disk.
 
-use super::registry::{Known, Refused, Registry};
-use super::Tree;
+use super::registry::{KnownFile, Refused, Registry};
+use super::SharedTree;
 use loadstone_plan::{FileOperation, TreeUse};
 
 /// A file that is not there.
-pub(super) const GONE: Known = Known {
+pub(super) const GONE: KnownFile = KnownFile {
     exists: false,
     size_bytes: 0,
 };
@@ -18,15 +18,15 @@ pub(super) struct Taken {
     /// Number of the file, or of the directory.
     pub number: u32,
     /// As it was.
-    pub known: Known,
+    pub known: KnownFile,
     /// For oneself.
     pub alone: bool,
     /// The same in the tree that is copied or moved to.
-    pub other: Known,
+    pub other: KnownFile,
 }
 
 impl Taken {
-    fn alone(number: u32, known: Known) -> Self {
+    fn alone(number: u32, known: KnownFile) -> Self {
         let (alone, other) = (true, GONE);
         Self {
             number,
@@ -40,7 +40,7 @@ impl Taken {
 /// Takes what the operation of a stream needs of the directory or file with this number.
 /// `reads`: some of its transfers are reads.
 pub(super) fn take(
-    trees: &[Tree],
+    trees: &[SharedTree],
     in_tree: &TreeUse,
     reads: bool,
     number: u32,
@@ -48,7 +48,7 @@ pub(super) fn take(
     let tree = &trees[in_tree.tree as usize];
     let registry = &tree.registry;
     // Alone, unless the stream shares.
-    let take = |wanted: &dyn Fn(Known) -> bool| -> Result<Taken, Refused> {
+    let take = |wanted: &dyn Fn(KnownFile) -> bool| -> Result<Taken, Refused> {
         let known = registry.take(number, !in_tree.shared, wanted)?;
         Ok(Taken {
             alone: !in_tree.shared,
@@ -71,7 +71,7 @@ pub(super) fn take(
         }
         FileOperation::Create { fill } => {
             let full = tree.sizes.of(number);
-            let wanted = |file: Known| !file.exists || (fill && file.size_bytes < full);
+            let wanted = |file: KnownFile| !file.exists || (fill && file.size_bytes < full);
             Ok(Taken::alone(number, take_place(tree, number, wanted)?))
         }
         FileOperation::Delete {} => {
@@ -117,7 +117,7 @@ pub(super) fn take(
 }
 
 /// Takes the same place in another tree, too.
-fn with_place(tree: &Tree, other: &Tree, taken: Taken) -> Result<Taken, Refused> {
+fn with_place(tree: &SharedTree, other: &SharedTree, taken: Taken) -> Result<Taken, Refused> {
     match take_place(other, taken.number, |_| true) {
         Ok(other) => Ok(Taken { other, ..taken }),
         Err(refused) => {
@@ -128,7 +128,11 @@ fn with_place(tree: &Tree, other: &Tree, taken: Taken) -> Result<Taken, Refused>
 }
 
 /// Takes a file for oneself; where it is not there, also its place in its directory.
-fn take_place(tree: &Tree, number: u32, wanted: impl Fn(Known) -> bool) -> Result<Known, Refused> {
+fn take_place(
+    tree: &SharedTree,
+    number: u32,
+    wanted: impl Fn(KnownFile) -> bool,
+) -> Result<KnownFile, Refused> {
     let known = tree.registry.take(number, true, wanted)?;
     if !known.exists {
         if let Err(refused) = tree.registry.enter(tree.shape.directory_of(number)) {
@@ -140,7 +144,7 @@ fn take_place(tree: &Tree, number: u32, wanted: impl Fn(Known) -> bool) -> Resul
 }
 
 /// Gives a file back as it is now. True when something changed.
-pub(super) fn give(registry: &Registry, taken: &Taken, left: Known) -> bool {
+pub(super) fn give(registry: &Registry, taken: &Taken, left: KnownFile) -> bool {
     if taken.alone {
         registry.give(taken.number, left)
     } else {

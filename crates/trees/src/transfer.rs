@@ -3,16 +3,16 @@
 //! Knows where in a file the next transfer goes and when a file is left. Knows nothing of
 //! how a file was chosen, nor what its name is.
 
-use super::call::{Access, Outcome};
-use super::open_file::Open;
-use super::registry::Known;
+use super::call::{Access, OsResult};
+use super::open_file::OpenTreeFile;
+use super::registry::KnownFile;
 use super::take::{Taken, GONE};
 use super::worker::FileWorker;
-use super::Tree;
+use super::SharedTree;
 use loadstone_base::ops::{AnyOp, Op, OpKind};
 use loadstone_io::backend::{syscall, Io, OpenFile};
 use loadstone_plan::{FileOperation, FileStop, TargetKind};
-use loadstone_worker::state::files::{Step, Times};
+use loadstone_worker::state::files::{OperationStep, Times};
 use loadstone_worker::stream::Reason;
 
 /// Direct transfers begin and end on these.
@@ -29,7 +29,7 @@ pub(super) enum Filled {
     Failed(i32),
 }
 
-impl Tree {
+impl SharedTree {
     /// So much of a size can be read.
     pub(super) fn usable(&self, size_bytes: u64) -> u64 {
         size_bytes / self.unit_bytes * self.unit_bytes
@@ -45,7 +45,7 @@ impl FileWorker {
     /// One transfer, after a file was opened for it where none is.
     pub(super) fn transfer(&mut self, index: u32, arrival_ns: Option<u64>, now: u64) {
         let job = &mut self.jobs[index as usize];
-        if job.open.as_ref().is_some_and(Open::is_done) {
+        if job.open.as_ref().is_some_and(OpenTreeFile::is_done) {
             return self.close_file(index);
         }
         if job.open.is_none() {
@@ -180,7 +180,7 @@ impl FileWorker {
                 .filter(|&position| position < usable)
                 .unwrap_or(0)
         };
-        self.jobs[index as usize].open = Some(Open {
+        self.jobs[index as usize].open = Some(OpenTreeFile {
             fd,
             taken,
             left,
@@ -194,7 +194,7 @@ impl FileWorker {
         self.state.streams[index as usize].flushes.close_at_end();
     }
 
-    fn open_or_create(&mut self, index: u32, only_reads: bool, exists: bool) -> Outcome<i32> {
+    fn open_or_create(&mut self, index: u32, only_reads: bool, exists: bool) -> OsResult<i32> {
         match (only_reads, exists) {
             (true, _) => self.open_file(index, Access::Read, None),
             (false, true) => self.open_file(index, Access::Write, None),
@@ -203,7 +203,13 @@ impl FileWorker {
     }
 
     /// Writes a file to its full size, from the block its end is in.
-    pub(super) fn fill(&mut self, index: u32, fd: i32, number: u32, left: &mut Known) -> Filled {
+    pub(super) fn fill(
+        &mut self,
+        index: u32,
+        fd: i32,
+        number: u32,
+        left: &mut KnownFile,
+    ) -> Filled {
         let full_bytes = self.tree(index).sizes.of(number);
         let job = &mut self.jobs[index as usize];
         let first = u64::from(job.sizes[OpKind::Write as usize].draw(&mut job.rng));
@@ -234,7 +240,7 @@ impl FileWorker {
         (from, to): (i32, i32),
         taken: &Taken,
         target: u32,
-        other: &mut Known,
+        other: &mut KnownFile,
     ) -> Filled {
         let end = taken.known.size_bytes;
         let mut position = 0;
@@ -289,7 +295,7 @@ impl FileWorker {
         times: Option<Times>,
     ) -> Result<u32, i32> {
         let target = self.tree(index).target;
-        let step = Step {
+        let step = OperationStep {
             op: AnyOp::Io(op.kind()),
             target: other.unwrap_or(target),
             offset,
@@ -351,7 +357,7 @@ mod tests {
     use super::*;
     use loadstone_base::rng::Rng;
 
-    fn open(position: u64) -> Open {
+    fn open(position: u64) -> OpenTreeFile {
         let known = GONE;
         let taken = Taken {
             number: 0,
@@ -359,7 +365,7 @@ mod tests {
             alone: true,
             other: GONE,
         };
-        Open {
+        OpenTreeFile {
             fd: -1,
             taken,
             left: known,

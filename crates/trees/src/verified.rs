@@ -6,9 +6,9 @@
 //! of it along.
 
 use super::worker::FileWorker;
-use super::Tree;
+use super::SharedTree;
 use loadstone_base::ops::Op;
-use loadstone_generation::tree::sizes::Sizes;
+use loadstone_generation::tree::sizes::TreeFileSizes;
 use loadstone_plan::{Plan, Verify};
 use loadstone_verification::verify::damage::Damage;
 use loadstone_verification::verify::verifier::{Transfer, Verifier};
@@ -29,7 +29,7 @@ pub enum Starts {
 impl Starts {
     /// Those of the first `count` files.
     #[must_use]
-    pub fn new(sizes: &Sizes, count: u32) -> Self {
+    pub fn new(sizes: &TreeFileSizes, count: u32) -> Self {
         if let Some(bytes) = sizes.same() {
             return Self::Same(bytes);
         }
@@ -200,14 +200,14 @@ impl FileWorker {
     }
 }
 
-fn place_in_file(trees: &[Tree], target: u32, place: u64) -> u64 {
+fn place_in_file(trees: &[SharedTree], target: u32, place: u64) -> u64 {
     let tree = trees.iter().find(|tree| tree.target == target);
     let starts = tree.and_then(|tree| tree.starts.as_ref());
     starts.map_or(place, |starts| starts.file_at(place).1)
 }
 
 /// File and offset of a place in a tree's table, as a person reads them.
-fn name_of(trees: &[Tree], target: u32, place: u64) -> String {
+fn name_of(trees: &[SharedTree], target: u32, place: u64) -> String {
     let tree = trees.iter().find(|tree| tree.target == target);
     let Some((tree, starts)) = tree.and_then(|tree| Some((tree, tree.starts.as_ref()?))) else {
         return format!("target {target} offset {place}");

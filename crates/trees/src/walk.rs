@@ -11,8 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use loadstone_generation::tree::names::{parse_directory, parse_file, Shape};
-use loadstone_io::directory::{Directory, Found, Outcome};
+use loadstone_generation::tree::names::{parse_directory, parse_file, TreeShape};
+use loadstone_io::directory::{Directory, FileStatus, OsResult};
 
 /// Time between two reports of progress.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
@@ -34,7 +34,7 @@ pub enum Halt {
 pub type Report<'a> = &'a mut dyn FnMut(u64) -> bool;
 
 /// A walk below an anchor.
-struct Walk<'a> {
+struct DirectoryWalk<'a> {
     /// File system it stays on.
     device: u64,
     path: String,
@@ -48,7 +48,7 @@ struct Walk<'a> {
 
 /// What a name in a directory stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Entry {
+enum DirectoryEntry {
     Directory(u32),
     File(u32),
     /// Not a tree's.
@@ -57,19 +57,19 @@ enum Entry {
 
 /// What a walk comes across.
 #[derive(Debug)]
-pub enum Seen<'a> {
+pub enum WalkItem<'a> {
     /// A file of the tree, by its number.
-    File(u32, &'a Found),
+    File(u32, &'a FileStatus),
     /// A file whose name this tree has no use for, as one with other numbers would.
-    Other(&'a Found),
+    Other(&'a FileStatus),
     /// A directory of the tree with so many entries.
     Directory(u32, u32),
     /// A directory below the anchor, of this tree or one with other numbers.
-    Below(&'a Found),
+    Below(&'a FileStatus),
 }
 
 /// Told what is seen; of a file also its place.
-pub type Visit<'a> = &'a mut dyn FnMut(Seen, &dyn Fn() -> String);
+pub type Visit<'a> = &'a mut dyn FnMut(WalkItem, &dyn Fn() -> String);
 
 /// Finds what there is of a tree; gives the number of its files.
 ///
@@ -77,12 +77,12 @@ pub type Visit<'a> = &'a mut dyn FnMut(Seen, &dyn Fn() -> String);
 /// [`Halt`].
 pub fn scan(
     anchor: &File,
-    shape: &Shape,
+    shape: &TreeShape,
     vouched_ns: Option<u64>,
     visit: Visit,
     report: Report,
 ) -> Result<u64, Halt> {
-    let mut walk = Walk::new(anchor, vouched_ns, report)?;
+    let mut walk = DirectoryWalk::new(anchor, vouched_ns, report)?;
     let top = walk.reopened(anchor)?;
     walk.scan(&top, shape, (1, Some(0)), visit)?;
     Ok(walk.files)
@@ -93,13 +93,13 @@ pub fn scan(
 /// # Errors
 /// [`Halt`].
 pub fn clear(anchor: &File, vouched_ns: Option<u64>, report: Report) -> Result<(u64, u64), Halt> {
-    let mut walk = Walk::new(anchor, vouched_ns, report)?;
+    let mut walk = DirectoryWalk::new(anchor, vouched_ns, report)?;
     let top = walk.reopened(anchor)?;
     walk.clear(&top, 1)?;
     Ok((walk.files, walk.directories))
 }
 
-impl<'a> Walk<'a> {
+impl<'a> DirectoryWalk<'a> {
     fn new(anchor: &File, vouched_ns: Option<u64>, report: Report<'a>) -> Result<Self, Halt> {
         let found = anchor.metadata();
         let found = found.map_err(|error| Halt::Error(String::new(), error))?;
@@ -118,7 +118,7 @@ impl<'a> Walk<'a> {
     fn scan(
         &mut self,
         here: &File,
-        shape: &Shape,
+        shape: &TreeShape,
         (level, directory): (u32, Option<u32>),
         visit: Visit,
     ) -> Result<(), Halt> {
@@ -127,26 +127,27 @@ impl<'a> Walk<'a> {
             let name = name.map_err(|error| Halt::Error(self.path.clone(), error))?;
             entries = entries.saturating_add(1);
             match entry(&name, level) {
-                Entry::Directory(number) => {
+                DirectoryEntry::Directory(number) => {
                     let child = directory.and_then(|parent| shape.child(parent, number));
                     self.within(&name, |walk| {
                         let (below, found) = walk.enter(here, &name)?;
-                        visit(Seen::Below(&found), &String::new);
+                        visit(WalkItem::Below(&found), &String::new);
                         walk.scan(&below, shape, (level + 1, child), visit)
                     })?;
                 }
-                Entry::File(number) => {
+                DirectoryEntry::File(number) => {
                     let found = self.file(here, &name)?;
                     let file = directory.and_then(|parent| shape.file(parent, number));
-                    let seen = file.map_or(Seen::Other(&found), |file| Seen::File(file, &found));
+                    let seen =
+                        file.map_or(WalkItem::Other(&found), |file| WalkItem::File(file, &found));
                     visit(seen, &|| self.place(&name));
                     self.count_file()?;
                 }
-                Entry::Foreign => {}
+                DirectoryEntry::Foreign => {}
             }
         }
         if let Some(directory) = directory {
-            visit(Seen::Directory(directory, entries), &String::new);
+            visit(WalkItem::Directory(directory, entries), &String::new);
         }
         Ok(())
     }
@@ -155,7 +156,7 @@ impl<'a> Walk<'a> {
     fn clear(&mut self, here: &File, level: u32) -> Result<(), Halt> {
         loop {
             let ours = self.names(here)?.filter(|name| {
-                let is_ours = |name| entry(name, level) != Entry::Foreign;
+                let is_ours = |name| entry(name, level) != DirectoryEntry::Foreign;
                 name.as_ref().map_or(true, is_ours)
             });
             let ours: io::Result<Vec<CString>> = ours.take(AT_A_TIME).collect();
@@ -170,12 +171,12 @@ impl<'a> Walk<'a> {
     fn clear_these(&mut self, here: &File, level: u32, names: &[CString]) -> Result<(), Halt> {
         for name in names {
             match entry(name, level) {
-                Entry::File(_) => {
+                DirectoryEntry::File(_) => {
                     self.file(here, name)?;
                     self.removed(name, Directory::held(here).unlink(name))?;
                     self.count_file()?;
                 }
-                Entry::Directory(_) => {
+                DirectoryEntry::Directory(_) => {
                     self.within(name, |walk| {
                         let (below, _) = walk.enter(here, name)?;
                         walk.clear(&below, level + 1)
@@ -183,7 +184,7 @@ impl<'a> Walk<'a> {
                     self.removed(name, Directory::held(here).rmdir(name))?;
                     self.directories += 1;
                 }
-                Entry::Foreign => {}
+                DirectoryEntry::Foreign => {}
             }
         }
         Ok(())
@@ -241,15 +242,15 @@ impl<'a> Walk<'a> {
 
     /// Opens a directory below the anchor. One that was moved here has a later ctime; what is in
     /// it has not.
-    fn enter(&self, here: &File, name: &CString) -> Result<(File, Found), Halt> {
+    fn enter(&self, here: &File, name: &CString) -> Result<(File, FileStatus), Halt> {
         let below = self.open(here, name)?;
-        let found = Found::of(&below).map_err(|errno| self.broken(name, errno))?;
+        let found = FileStatus::of(&below).map_err(|errno| self.broken(name, errno))?;
         self.vouched(&found, || self.path.trim_end_matches('/').to_owned())?;
         Ok((below, found))
     }
 
     /// Ends the walk where something came after the tree was looked at.
-    fn vouched(&self, found: &Found, place: impl Fn() -> String) -> Result<(), Halt> {
+    fn vouched(&self, found: &FileStatus, place: impl Fn() -> String) -> Result<(), Halt> {
         match self.vouched_ns {
             Some(limit_ns) if found.changed_ns > limit_ns => Err(Halt::Unfit(
                 place(),
@@ -261,7 +262,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A regular file here.
-    fn file(&self, here: &File, name: &CString) -> Result<Found, Halt> {
+    fn file(&self, here: &File, name: &CString) -> Result<FileStatus, Halt> {
         let found = Directory::held(here).look(name, libc::AT_SYMLINK_NOFOLLOW);
         let found = found.map_err(|errno| self.broken(name, errno))?;
         if found.is_link() {
@@ -275,7 +276,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Judges a removal.
-    fn removed(&self, name: &CString, outcome: Outcome<()>) -> Result<(), Halt> {
+    fn removed(&self, name: &CString, outcome: OsResult<()>) -> Result<(), Halt> {
         outcome.map_err(|errno| match errno {
             libc::ENOTEMPTY | libc::EEXIST => Halt::Unfit(
                 self.place(name),
@@ -320,14 +321,14 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn entry(name: &CString, level: u32) -> Entry {
+fn entry(name: &CString, level: u32) -> DirectoryEntry {
     if let Some((of, number)) = parse_directory(name.as_bytes()) {
         if of == level {
-            return Entry::Directory(number);
+            return DirectoryEntry::Directory(number);
         }
     }
     match parse_file(name.as_bytes()) {
-        Some(number) => Entry::File(number),
-        None => Entry::Foreign,
+        Some(number) => DirectoryEntry::File(number),
+        None => DirectoryEntry::Foreign,
     }
 }

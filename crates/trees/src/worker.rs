@@ -6,23 +6,23 @@
 
 use std::sync::Arc;
 
-use super::call::{self, Outcome};
-use super::open_file::Open;
-use super::queue::Queue;
-use super::select::{Choice, Found, Search};
+use super::call::{self, OsResult};
+use super::open_file::OpenTreeFile;
+use super::queue::ArrivalQueue;
+use super::select::{Choice, FileSearch, Selection};
 use super::take::{take, Taken};
-use super::{Tree, Trees};
+use super::{SharedTree, Trees};
 use loadstone_base::clock::Clock;
 use loadstone_base::ops::{AnyOp, FileOp, OpKind};
 use loadstone_base::rng::{mix, Rng};
-use loadstone_generation::pace::{Next as Due, Schedule};
-use loadstone_generation::pattern::Sizes;
+use loadstone_generation::pace::{NextStart as Due, Schedule};
+use loadstone_generation::pattern::SizeSource;
 use loadstone_io::backend::sleep_until;
 use loadstone_plan::{FileOperation, TreeUse};
 use loadstone_worker::control::Message;
 use loadstone_worker::events::Event;
-use loadstone_worker::state::files::{Step, Times};
-use loadstone_worker::state::State;
+use loadstone_worker::state::files::{OperationStep, Times};
+use loadstone_worker::state::WorkerState;
 use loadstone_worker::stream::Reason;
 use loadstone_worker::worker::{NAP_NS, SPIN_NS};
 
@@ -41,7 +41,7 @@ const SALT: u64 = 0x5a1e_c7ed_f11e_0001;
 pub struct FileWorker {
     pub(super) clock: Clock,
     /// Its state.
-    pub state: State,
+    pub state: WorkerState,
     pub(super) trees: Arc<Trees>,
     /// By stream.
     pub(super) jobs: Vec<Job>,
@@ -56,16 +56,16 @@ pub(super) struct Job {
     pub in_tree: TreeUse,
     pub read_percent: u32,
     /// Of reads and of writes.
-    pub sizes: [Sizes; 2],
+    pub sizes: [SizeSource; 2],
     pub rng: Rng,
     choice: Choice,
-    search: Search,
+    search: FileSearch,
     /// What was there before the search began.
     changes: u64,
     searched_ns: u64,
-    waiting: Option<Waiting>,
+    waiting: Option<StalledStream>,
     /// Where its arrivals come from when other streams take from it, too.
-    queue: Option<Arc<Queue>>,
+    queue: Option<Arc<ArrivalQueue>>,
     /// The arrival it took from there.
     claimed_ns: Option<u64>,
     /// When an arrival was taken up that is not served yet.
@@ -76,14 +76,14 @@ pub(super) struct Job {
     pub path: Vec<u8>,
     /// In the tree that is copied or moved to.
     pub other_path: Vec<u8>,
-    pub open: Option<Open>,
+    pub open: Option<OpenTreeFile>,
     /// An error ends the stream.
     pub failed: bool,
 }
 
 /// A stream that found nothing.
 #[derive(Debug, Clone, Copy)]
-struct Waiting {
+struct StalledStream {
     since_ns: u64,
     pause_ns: u64,
     /// Something was in use: changes are not counted then.
@@ -95,7 +95,7 @@ impl FileWorker {
     /// A worker with these state. The calling thread gets a table of descriptors of its
     /// own: opens and closes of others do not hold it up.
     #[must_use]
-    pub fn new(clock: Clock, state: State, trees: Arc<Trees>) -> Self {
+    pub fn new(clock: Clock, state: WorkerState, trees: Arc<Trees>) -> Self {
         // SAFETY: the copy has the same descriptors; failure changes nothing.
         unsafe { libc::unshare(libc::CLONE_FILES) };
         let jobs = state.streams.iter().map(|stream| {
@@ -109,10 +109,10 @@ impl FileWorker {
                 id: stream.id,
                 number: 0,
                 read_percent: plan.pattern.read_percent,
-                sizes: [Sizes::new(&read.sizes), Sizes::new(&write.sizes)],
+                sizes: [SizeSource::new(&read.sizes), SizeSource::new(&write.sizes)],
                 rng: Rng::new(mix(plan.seed ^ SALT)),
                 choice: Choice::new(in_tree.select, choices, part, trees.cursor(stream.id)),
-                search: Search::default(),
+                search: FileSearch::default(),
                 changes: 0,
                 searched_ns: 0,
                 waiting: None,
@@ -259,7 +259,8 @@ impl FileWorker {
         now: u64,
     ) -> Option<(Taken, Times)> {
         let job = &mut self.jobs[index as usize];
-        let unchanged = |waiting: &Waiting| !waiting.busy && self.trees.changes() == job.changes;
+        let unchanged =
+            |waiting: &StalledStream| !waiting.busy && self.trees.changes() == job.changes;
         if job.waiting.as_ref().is_some_and(unchanged) {
             if self.trees.found_nothing(job.id, job.changes) {
                 self.state.stop_issuing(index, Reason::Exhausted, now);
@@ -283,7 +284,7 @@ impl FileWorker {
             });
         let searched = self.clock.now_ns();
         match found {
-            Found::This(_) => {
+            Selection::This(_) => {
                 job.searched_ns = 0;
                 let waited = job.waiting.take().is_some();
                 let closed_ns = if waited {
@@ -298,11 +299,11 @@ impl FileWorker {
                 };
                 Some((taken?, times))
             }
-            Found::NotYet => {
+            Selection::NotYet => {
                 job.searched_ns += searched - now;
                 None
             }
-            Found::None { busy } => {
+            Selection::None { busy } => {
                 job.searched_ns += searched - now;
                 if !busy && self.trees.found_nothing(job.id, job.changes) {
                     self.state.stop_issuing(index, Reason::Exhausted, searched);
@@ -311,7 +312,7 @@ impl FileWorker {
                 }
                 None
             }
-            Found::Through => {
+            Selection::Through => {
                 self.state.stop_issuing(index, Reason::Exhausted, searched);
                 None
             }
@@ -321,7 +322,7 @@ impl FileWorker {
     /// Waits for what others do: ever longer, and at least as long as it searched.
     fn pause(&mut self, index: u32, now: u64, busy: bool) {
         let job = &mut self.jobs[index as usize];
-        let waiting = job.waiting.get_or_insert(Waiting {
+        let waiting = job.waiting.get_or_insert(StalledStream {
             since_ns: now,
             pause_ns: PAUSE_NS.0 / 2,
             busy,
@@ -351,10 +352,10 @@ impl FileWorker {
     pub(super) fn step(
         &mut self,
         index: u32,
-        step: Step,
+        step: OperationStep,
         times: Option<Times>,
-        call: impl FnOnce(&Trees, &Job) -> Outcome<u32>,
-    ) -> Outcome<u32> {
+        call: impl FnOnce(&Trees, &Job) -> OsResult<u32>,
+    ) -> OsResult<u32> {
         let handed_ns = self.clock.now_ns();
         let outer = self.state.begin_step(index, &step, times, handed_ns);
         let outcome = call(&self.trees, &self.jobs[index as usize]);
@@ -366,7 +367,13 @@ impl FileWorker {
         outcome
     }
 
-    pub(super) fn say_failure(&mut self, index: u32, step: &Step, outcome: Outcome<u32>, now: u64) {
+    pub(super) fn say_failure(
+        &mut self,
+        index: u32,
+        step: &OperationStep,
+        outcome: OsResult<u32>,
+        now: u64,
+    ) {
         let job = &self.jobs[index as usize];
         let in_other = self.trees.trees[job.in_tree.tree as usize].target != step.target;
         let path = if in_other { &job.other_path } else { &job.path };
@@ -382,8 +389,8 @@ impl FileWorker {
     }
 
     /// A step by name in the stream's own tree.
-    pub(super) fn step_by_name(&self, index: u32, op: FileOp) -> Step {
-        Step {
+    pub(super) fn step_by_name(&self, index: u32, op: FileOp) -> OperationStep {
+        OperationStep {
             op: AnyOp::File(op),
             target: self.tree(index).target,
             offset: 0,
@@ -393,8 +400,8 @@ impl FileWorker {
 
     /// Closes a descriptor as a step of its own. The flush before it, where the stream
     /// has one, is a step within.
-    pub(super) fn close(&mut self, index: u32, target: u32, fd: i32) -> Outcome<u32> {
-        let step = Step {
+    pub(super) fn close(&mut self, index: u32, target: u32, fd: i32) -> OsResult<u32> {
+        let step = OperationStep {
             target,
             ..self.step_by_name(index, FileOp::Close)
         };
@@ -404,7 +411,7 @@ impl FileWorker {
         }
         let handed_ns = self.clock.now_ns();
         let outer = self.state.begin_step(index, &step, None, handed_ns);
-        let flush = Step {
+        let flush = OperationStep {
             op: AnyOp::Io(OpKind::Sync),
             ..step
         };
@@ -420,7 +427,7 @@ impl FileWorker {
     }
 
     /// The tree of a stream.
-    pub(super) fn tree(&self, index: u32) -> &Tree {
+    pub(super) fn tree(&self, index: u32) -> &SharedTree {
         &self.trees.trees[self.jobs[index as usize].in_tree.tree as usize]
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::events::Event;
 use crate::flow::Flows;
-use crate::record::Table;
+use crate::record::CounterTable;
 use crate::samples::IoRecord;
 use loadstone_plan::Plan;
 
@@ -224,7 +224,7 @@ pub enum Message {
         /// Worker.
         worker: u32,
         /// Its counters.
-        table: Box<Table>,
+        table: Box<CounterTable>,
         /// The worker has ended: there will be no more.
         last: bool,
     },

@@ -21,19 +21,19 @@ const AHEAD_PART: u64 = 64;
 
 /// All flows of a run, by their numbers.
 #[derive(Debug, Default)]
-pub struct Flows(Mutex<HashMap<u32, Arc<Flow>>>);
+pub struct Flows(Mutex<HashMap<u32, Arc<FlowState>>>);
 
 /// What the streams of one flow have in common.
 #[derive(Debug, Default)]
-struct Flow {
+struct FlowState {
     issued: AtomicU64,
     weight: AtomicU64,
 }
 
 /// One stream's part in a flow.
 #[derive(Debug)]
-pub struct Share {
-    flow: Arc<Flow>,
+pub struct FlowShare {
+    flow: Arc<FlowState>,
     weight: u64,
     issued: u64,
     joined: bool,
@@ -45,9 +45,9 @@ impl Flows {
     /// The part of one stream. One that starts with its stage joins at once: a stream must
     /// not be alone, and free to do all it can, while the others' threads wake up.
     #[must_use]
-    pub fn share(&self, plan: &plan::Flow, start_delay_ns: u64) -> Share {
+    pub fn share(&self, plan: &plan::Flow, start_delay_ns: u64) -> FlowShare {
         let mut flows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut share = Share {
+        let mut share = FlowShare {
             flow: flows.entry(plan.id).or_default().clone(),
             weight: u64::from(plan.weight),
             issued: 0,
@@ -62,7 +62,7 @@ impl Flows {
     }
 }
 
-impl Share {
+impl FlowShare {
     /// The stream starts.
     pub fn join(&mut self) {
         if !std::mem::replace(&mut self.joined, true) {
@@ -100,7 +100,7 @@ impl Share {
 mod tests {
     use super::*;
 
-    fn shares(weights: &[u32], ahead: u32) -> (Flows, Vec<Share>) {
+    fn shares(weights: &[u32], ahead: u32) -> (Flows, Vec<FlowShare>) {
         let flows = Flows::default();
         let of = |&weight| {
             let (id, sleep_ns) = (3, 0);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     /// Every stream issues whenever it may.
-    fn turns(shares: &mut [Share], count: u64) -> Vec<u64> {
+    fn turns(shares: &mut [FlowShare], count: u64) -> Vec<u64> {
         let before: Vec<u64> = shares.iter().map(|share| share.issued).collect();
         for turn in 0..count {
             let at = turn as usize % shares.len();

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use crate::rows::Rows;
+use crate::rows::WorkerRows;
 use loadstone_base::ops::{AnyOp, Op};
 use loadstone_base::rng::Rng;
 use loadstone_base::run_error::RunError;
@@ -19,7 +19,7 @@ const WHO_PROCESS: libc::c_int = 1;
 
 /// One share of a stream's I/Os.
 #[derive(Debug)]
-struct Share {
+struct PriorityRows {
     asked: PriorityShare,
     /// Even row by file of the stream.
     rows: Vec<u32>,
@@ -28,18 +28,18 @@ struct Share {
 /// Chooses the priority of each I/O of a stream.
 #[derive(Debug)]
 pub struct Priorities {
-    shares: Vec<Share>,
+    shares: Vec<PriorityRows>,
     rng: Rng,
 }
 
 impl Priorities {
     /// The shares of a stream; none when all its I/Os have the priority of its thread.
     #[must_use]
-    pub fn new(stream: &Stream, rows: &Rows) -> Option<Box<Self>> {
+    pub fn new(stream: &Stream, rows: &WorkerRows) -> Option<Box<Self>> {
         let share = |asked: &PriorityShare| {
             let op = AnyOp::Io(asked.op.op().kind());
             let row = |file: &FileUse| rows.row_at(file.cell, op, asked.priority);
-            Share {
+            PriorityRows {
                 asked: *asked,
                 rows: stream.files.iter().map(row).collect(),
             }
@@ -80,7 +80,7 @@ impl Priorities {
     /// Bytes a stream's shares need.
     #[must_use]
     pub fn memory_bytes(stream: &Stream) -> u64 {
-        let each = size_of::<Share>() + stream.files.len() * size_of::<u32>();
+        let each = size_of::<PriorityRows>() + stream.files.len() * size_of::<u32>();
         (stream.priorities.len() * each) as u64
     }
 }
@@ -181,7 +181,7 @@ mod tests {
 
     fn shares(shares: Vec<PriorityShare>) -> Priorities {
         let plan = plan(shares);
-        let rows = Rows::new(&plan, &[0]);
+        let rows = WorkerRows::new(&plan, &[0]);
         *Priorities::new(&plan.streams[0], &rows).unwrap()
     }
 
@@ -219,7 +219,7 @@ mod tests {
     fn each_priority_has_a_row_of_its_own_and_the_threads_has_the_plain_one() {
         let mut plan = plan(vec![reads(None, 50.0, 0x2000), reads(None, 50.0, 0x4004)]);
         plan.workers[0].io_priority = 0x4004;
-        let rows = Rows::new(&plan, &[0]);
+        let rows = WorkerRows::new(&plan, &[0]);
         let read = AnyOp::Io(loadstone_base::ops::OpKind::Read);
         assert_eq!(rows.len(), 4);
         assert_eq!(rows.row_at(0, read, 0x4004), rows.row(0, read));

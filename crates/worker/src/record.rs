@@ -14,7 +14,7 @@ use loadstone_io::memory::{look_at, Mapping, PAGE_BYTES};
 /// Latencies kept for each row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
-pub enum Kind {
+pub enum LatencyKind {
     /// Intended start to reaped.
     Lat = 0,
     /// Picked up to handed over.
@@ -26,9 +26,9 @@ pub enum Kind {
     Wait = 3,
 }
 
-/// Number of [`Kind`]s.
+/// Number of [`LatencyKind`]s.
 pub const KINDS: usize = 4;
-const WAIT: usize = Kind::Wait as usize;
+const WAIT: usize = LatencyKind::Wait as usize;
 
 /// Buckets of a row that lie together: a cache line of them, a quarter of a power of two.
 const BLOCK: usize = 16;
@@ -79,13 +79,13 @@ pub struct Totals {
     pub in_flight: u32,
     /// 1 when a stream fed this row during the interval.
     pub live: u32,
-    /// By [`Kind`].
+    /// By [`LatencyKind`].
     pub sums: [Sums; KINDS],
 }
 
 /// The counters of all rows of a worker for one interval.
 #[derive(Debug)]
-pub struct Table {
+pub struct CounterTable {
     memory: Mapping,
     rows: usize,
     /// Pairs of an even and an odd row.
@@ -98,14 +98,14 @@ pub struct Table {
 
 /// One run of I/Os with the same latencies.
 #[derive(Debug, Clone, Copy)]
-pub struct Run {
+pub struct RepeatedLatency {
     /// Row.
     pub row: u32,
     /// Number of I/Os.
     pub count: u32,
     /// Bytes they moved together.
     pub bytes: u64,
-    /// Values by [`Kind`].
+    /// Values by [`LatencyKind`].
     pub values_ns: [u64; KINDS],
 }
 
@@ -131,7 +131,7 @@ struct Immediate {
 
 /// A page of a table.
 #[derive(Clone, Copy)]
-struct Page([u8; PAGE_BYTES]);
+struct TablePage([u8; PAGE_BYTES]);
 
 /// Blocks of one row.
 const BLOCKS: usize = BUCKETS / BLOCK * KINDS;
@@ -146,7 +146,7 @@ fn half_bytes(pairs: usize) -> usize {
     pairs * BLOCKS * BLOCK * size_of::<u32>()
 }
 
-impl Table {
+impl CounterTable {
     /// Bytes a table of so many rows needs.
     #[must_use]
     pub fn bytes_needed(rows: usize) -> usize {
@@ -192,7 +192,7 @@ impl Table {
             // SAFETY: by the caller's promise both mappings are that long, and both begin
             // on a page.
             unsafe {
-                let page: Page = look_at((address as *const u8).add(start).cast());
+                let page: TablePage = look_at((address as *const u8).add(start).cast());
                 // What counted nothing does not become resident.
                 if page.0[..len] != [0; PAGE_BYTES][..len] {
                     let to = copy.memory.start().add(start);
@@ -280,7 +280,7 @@ impl Table {
 
     /// Adds a run of completed I/Os.
     #[inline]
-    pub fn add(&mut self, run: &Run) {
+    pub fn add(&mut self, run: &RepeatedLatency) {
         let count = u64::from(run.count);
         let totals = self.totals_mut(run.row);
         let first = totals.ops == 0;
@@ -336,9 +336,9 @@ impl Table {
     }
 
     fn add_immediate(&mut self, row: u32, items: &[Immediate]) {
-        const LAT: usize = Kind::Lat as usize;
-        const SLAT: usize = Kind::Slat as usize;
-        const CLAT: usize = Kind::Clat as usize;
+        const LAT: usize = LatencyKind::Lat as usize;
+        const SLAT: usize = LatencyKind::Slat as usize;
+        const CLAT: usize = LatencyKind::Clat as usize;
         let mut totals = *self.totals_mut(row);
         for item in items {
             let first = totals.ops == 0;
@@ -404,7 +404,7 @@ impl Table {
 mod tests {
     use super::*;
 
-    fn all(table: &Table, row: u32, kind: usize) -> Vec<(usize, u32)> {
+    fn all(table: &CounterTable, row: u32, kind: usize) -> Vec<(usize, u32)> {
         // SAFETY: every bucket is in range.
         let count = |bucket| unsafe { table.place(row, kind, bucket).read() };
         let counts = (0..BUCKETS).map(|bucket| (bucket, count(bucket)));
@@ -413,17 +413,18 @@ mod tests {
 
     #[test]
     fn a_run_counts_like_its_ios_one_by_one() {
-        let (mut run_wise, mut one_by_one) = (Table::new(2).unwrap(), Table::new(2).unwrap());
+        let (mut run_wise, mut one_by_one) =
+            (CounterTable::new(2).unwrap(), CounterTable::new(2).unwrap());
         for (row, count, value) in [(0, 32, 4_000), (0, 1, 90), (1, 7, 1 << 50), (0, 5, 4_000)] {
             let values_ns = [value, value / 3, value - value / 3, 0];
-            run_wise.add(&Run {
+            run_wise.add(&RepeatedLatency {
                 row,
                 count,
                 bytes: 4096 * u64::from(count),
                 values_ns,
             });
             for _ in 0..count {
-                one_by_one.add(&Run {
+                one_by_one.add(&RepeatedLatency {
                     row,
                     count: 1,
                     bytes: 4096,
@@ -451,12 +452,13 @@ mod tests {
 
     #[test]
     fn ios_received_count_like_ios_added() {
-        let (mut received, mut added) = (Table::new(4).unwrap(), Table::new(4).unwrap());
+        let (mut received, mut added) =
+            (CounterTable::new(4).unwrap(), CounterTable::new(4).unwrap());
         let mut random = loadstone_base::rng::Rng::new(3);
         for index in 0..1000u32 {
             let (row, lat) = (index / 7 % 3, random.next_u64() >> (random.next_u64() % 64));
             received.receive(row, 512 + row, lat);
-            added.add(&Run {
+            added.add(&RepeatedLatency {
                 row,
                 count: 1,
                 bytes: u64::from(512 + row),
@@ -468,7 +470,7 @@ mod tests {
         }
         // What a thread sees that has given the worker up.
         // SAFETY: the table lives and has four rows.
-        let copy = unsafe { Table::copy(received.address(), 4, (0, 1)) }.unwrap();
+        let copy = unsafe { CounterTable::copy(received.address(), 4, (0, 1)) }.unwrap();
         received.settle();
         for table in [&received, &copy] {
             for row in 0..4 {
@@ -490,9 +492,9 @@ mod tests {
     #[test]
     fn every_count_has_a_place_of_its_own() {
         let rows = 3;
-        let table = Table::new(rows).unwrap();
+        let table = CounterTable::new(rows).unwrap();
         let mut places = std::collections::HashSet::new();
-        let end = table.memory.start() as usize + Table::bytes_needed(rows);
+        let end = table.memory.start() as usize + CounterTable::bytes_needed(rows);
         for row in 0..rows as u32 {
             for kind in 0..KINDS {
                 for bucket in 0..BUCKETS {
@@ -505,7 +507,7 @@ mod tests {
         assert!(places
             .iter()
             .all(|&place| place >= table.memory.start() as usize + head_bytes(rows.div_ceil(2))));
-        let first_of_ramp = table.memory.start() as usize + Table::bytes_without_ramp(rows);
+        let first_of_ramp = table.memory.start() as usize + CounterTable::bytes_without_ramp(rows);
         assert!(places.iter().any(|&place| place == first_of_ramp));
         assert!(table.place(2, KINDS - 1, BUCKETS - 1) < first_of_ramp as *mut u32);
         assert!(table.place(1, 0, 0) >= first_of_ramp as *mut u32);
@@ -513,9 +515,9 @@ mod tests {
 
     #[test]
     fn clearing_leaves_nothing() {
-        let mut table = Table::new(3).unwrap();
+        let mut table = CounterTable::new(3).unwrap();
         for value in [0, 1, 77, 12_345, u64::MAX] {
-            table.add(&Run {
+            table.add(&RepeatedLatency {
                 row: 1,
                 count: 3,
                 bytes: 1,

@@ -21,7 +21,7 @@ pub struct Pair {
 
 /// The pairs of one worker, in the order of its rows.
 #[derive(Debug, Clone, Default)]
-pub struct Rows {
+pub struct WorkerRows {
     pairs: Vec<Pair>,
     /// The pair of a cell, the code of an operation and a priority. Only those of these
     /// streams: of thousands of workers none may need memory for the cells of all.
@@ -123,7 +123,7 @@ pub fn cells_of(stream: &Stream) -> impl Iterator<Item = u32> + '_ {
     of_files.chain(stream.tree.iter().map(|in_tree| in_tree.cell))
 }
 
-impl Rows {
+impl WorkerRows {
     /// The rows that these streams of the Plan need.
     #[must_use]
     pub fn new(plan: &Plan, streams: &[u32]) -> Self {
@@ -214,7 +214,7 @@ mod tests {
     fn thousands_of_workers_have_the_rows_of_their_own_streams_and_no_others() {
         let plan = apart(4096);
         let all = plan.streams_by_worker();
-        let rows: Vec<Rows> = all.iter().map(|own| Rows::new(&plan, own)).collect();
+        let rows: Vec<WorkerRows> = all.iter().map(|own| WorkerRows::new(&plan, own)).collect();
         assert_eq!(
             rows.iter().map(|rows| rows.index.len()).sum::<usize>(),
             4096
@@ -252,7 +252,7 @@ mod tests {
         };
         let streams = vec![stream([50, 50, 0], [7, 3]), stream([0, 90, 10], [3, 5])];
         let plan = plain::plan(Backend::Null {}, streams);
-        let rows = Rows::new(&plan, &[0, 1]);
+        let rows = WorkerRows::new(&plan, &[0, 1]);
         let meanings: Vec<(u32, &str)> = (0..rows.len() as u32)
             .step_by(2)
             .map(|row| (rows.meaning(row).0.cell, rows.meaning(row).0.op.name()))

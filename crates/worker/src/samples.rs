@@ -17,16 +17,16 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
 use crate::histogram::value_of;
-use crate::record::{Kind, Sums, Table, KINDS};
+use crate::record::{CounterTable, LatencyKind, Sums, KINDS};
 use loadstone_base::new_file::new_file;
 use loadstone_base::ops::OpKind;
 
-/// Prefixes of the latency columns, in the order of [`crate::record::Kind`].
+/// Prefixes of the latency columns, in the order of [`crate::record::LatencyKind`].
 pub const KIND_NAMES: [&str; KINDS] = ["lat", "slat", "clat", "wait"];
 
 /// What a row stands for. The order is the order in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Key {
+pub struct RowKey {
     /// Number of the interval.
     pub interval: u32,
     /// Stage.
@@ -43,9 +43,9 @@ pub struct Key {
 
 /// One row of `samples.arrows`, with sparse histograms.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct SampleRow {
     /// What it stands for.
-    pub key: Key,
+    pub key: RowKey,
     /// Bounds since the run's origin.
     pub start_ns: u64,
     /// End.
@@ -66,10 +66,10 @@ pub struct Row {
     pub buckets: [Vec<(u16, u32)>; KINDS],
 }
 
-impl Row {
+impl SampleRow {
     /// Takes a row out of a worker's table; none when there is nothing to tell.
     #[must_use]
-    pub fn take(table: &Table, row: u32, key: Key) -> Option<Self> {
+    pub fn take(table: &CounterTable, row: u32, key: RowKey) -> Option<Self> {
         let totals = *table.totals(row);
         if totals.live == 0 && totals.ops == 0 && totals.errors == 0 {
             return None;
@@ -84,7 +84,7 @@ impl Row {
                     .map(|(bucket, count)| (bucket as u16, count))
                     .collect();
             }
-            const WAIT: usize = Kind::Wait as usize;
+            const WAIT: usize = LatencyKind::Wait as usize;
             add_zeros(&mut buckets[WAIT], &mut sums[WAIT], totals.ops);
         }
         let (start_ns, end_ns) = (table.start_ns, table.end_ns);
@@ -105,7 +105,7 @@ impl Row {
 
     /// A row in which nothing happened.
     #[must_use]
-    pub fn empty(key: Key, start_ns: u64, end_ns: u64) -> Self {
+    pub fn empty(key: RowKey, start_ns: u64, end_ns: u64) -> Self {
         Self {
             key,
             start_ns,
@@ -328,18 +328,18 @@ fn arrow_error(error: ArrowError) -> io::Error {
 ///
 /// # Errors
 /// When the columns do not fit the schema, which is a defect.
-pub fn samples_batch(rows: &[Row]) -> io::Result<RecordBatch> {
-    let u64s = |get: &dyn Fn(&Row) -> u64| -> ArrayRef {
+pub fn samples_batch(rows: &[SampleRow]) -> io::Result<RecordBatch> {
+    let u64s = |get: &dyn Fn(&SampleRow) -> u64| -> ArrayRef {
         let mut builder = UInt64Builder::with_capacity(rows.len());
         rows.iter().for_each(|row| builder.append_value(get(row)));
         Arc::new(builder.finish())
     };
-    let u32s = |get: &dyn Fn(&Row) -> u32| -> ArrayRef {
+    let u32s = |get: &dyn Fn(&SampleRow) -> u32| -> ArrayRef {
         let mut builder = UInt32Builder::with_capacity(rows.len());
         rows.iter().for_each(|row| builder.append_value(get(row)));
         Arc::new(builder.finish())
     };
-    let f64s = |get: &dyn Fn(&Row) -> f64| -> ArrayRef {
+    let f64s = |get: &dyn Fn(&SampleRow) -> f64| -> ArrayRef {
         let mut builder = Float64Builder::with_capacity(rows.len());
         rows.iter().for_each(|row| builder.append_value(get(row)));
         Arc::new(builder.finish())

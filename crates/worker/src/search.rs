@@ -8,7 +8,7 @@ use loadstone_plan::DepthSearch;
 
 /// What a completion changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum SearchStep {
     /// Nothing.
     Stay,
     /// From now on this depth, which is above the one before.
@@ -25,7 +25,7 @@ pub enum Step {
 
 /// A search under way.
 #[derive(Debug)]
-pub struct Search {
+pub struct DepthFinder {
     plan: DepthSearch,
     most: u32,
     depth: u32,
@@ -41,7 +41,7 @@ pub struct Search {
     found: bool,
 }
 
-impl Search {
+impl DepthFinder {
     /// Begins with one I/O at a time; `most` is the largest depth tried.
     #[must_use]
     pub fn new(plan: DepthSearch, most: u32) -> Self {
@@ -77,20 +77,24 @@ impl Search {
     }
 
     /// Takes the latency of one completion.
-    pub fn completed(&mut self, lat_ns: u64, now_ns: u64) -> Step {
+    pub fn completed(&mut self, lat_ns: u64, now_ns: u64) -> SearchStep {
         let late = lat_ns > self.plan.target_ns;
         self.done += 1;
         self.late += u64::from(late);
         let window_over = now_ns.saturating_sub(self.since_ns) >= self.plan.window_ns;
         if self.found {
-            return if window_over { Step::Over } else { Step::Stay };
+            return if window_over {
+                SearchStep::Over
+            } else {
+                SearchStep::Stay
+            };
         }
         // When every I/O has to be in time the first late one decides.
         if late && self.plan.percentile >= 100.0 {
             return self.missed(now_ns);
         }
         if !window_over {
-            return Step::Stay;
+            return SearchStep::Stay;
         }
         let in_time = (self.done - self.late) as f64 / self.done as f64 * 100.0;
         if in_time >= self.plan.percentile {
@@ -100,7 +104,7 @@ impl Search {
         }
     }
 
-    fn met(&mut self, now_ns: u64) -> Step {
+    fn met(&mut self, now_ns: u64) -> SearchStep {
         self.begin(now_ns);
         self.low = self.depth;
         if self.depth + 1 == self.high {
@@ -118,23 +122,23 @@ impl Search {
         .min(self.most);
         if next > self.depth {
             self.depth = next;
-            return Step::Deeper(next);
+            return SearchStep::Deeper(next);
         }
         if self.plan.keep_on {
-            return Step::Stay;
+            return SearchStep::Stay;
         }
         self.found = true;
-        Step::Found
+        SearchStep::Found
     }
 
-    fn missed(&mut self, now_ns: u64) -> Step {
+    fn missed(&mut self, now_ns: u64) -> SearchStep {
         self.begin(now_ns);
         self.stable = 0;
         if self.depth == 1 {
             return if self.plan.keep_on {
-                Step::Stay
+                SearchStep::Stay
             } else {
-                Step::Missed
+                SearchStep::Missed
             };
         }
         self.high = self.depth;
@@ -142,7 +146,7 @@ impl Search {
             self.low -= 1;
         }
         self.depth = self.depth.midpoint(self.low).max(1);
-        Step::Shallower(self.depth)
+        SearchStep::Shallower(self.depth)
     }
 }
 
@@ -162,17 +166,17 @@ mod tests {
     }
 
     /// A device whose latency is 10 ns for each I/O outstanding: the target is met to 10.
-    fn run(search: &mut Search, windows: u64) -> Vec<Step> {
+    fn run(search: &mut DepthFinder, windows: u64) -> Vec<SearchStep> {
         let mut steps = Vec::new();
         search.begin(0);
         for window in 0..windows {
             for part in 1..=10 {
                 let now_ns = window * WINDOW_NS + part * WINDOW_NS / 10;
                 let step = search.completed(u64::from(search.depth()) * 10, now_ns);
-                if step != Step::Stay {
+                if step != SearchStep::Stay {
                     steps.push(step);
                 }
-                if matches!(step, Step::Over | Step::Missed) {
+                if matches!(step, SearchStep::Over | SearchStep::Missed) {
                     return steps;
                 }
             }
@@ -183,19 +187,19 @@ mod tests {
     #[test]
     fn it_doubles_then_halves_the_gap_and_ends_with_a_window_of_the_answer() {
         for percentile in [100.0, 90.0] {
-            let mut search = Search::new(plan(percentile, false), 64);
+            let mut search = DepthFinder::new(plan(percentile, false), 64);
             let steps = run(&mut search, 100);
             let ways = [
-                Step::Deeper(2),
-                Step::Deeper(4),
-                Step::Deeper(8),
-                Step::Deeper(16),
-                Step::Shallower(12),
-                Step::Shallower(10),
-                Step::Deeper(11),
-                Step::Shallower(10),
-                Step::Found,
-                Step::Over,
+                SearchStep::Deeper(2),
+                SearchStep::Deeper(4),
+                SearchStep::Deeper(8),
+                SearchStep::Deeper(16),
+                SearchStep::Shallower(12),
+                SearchStep::Shallower(10),
+                SearchStep::Deeper(11),
+                SearchStep::Shallower(10),
+                SearchStep::Found,
+                SearchStep::Over,
             ];
             assert_eq!(steps, ways, "{percentile}");
             assert_eq!(search.depth(), 10);
@@ -204,31 +208,31 @@ mod tests {
 
     #[test]
     fn the_largest_depth_is_the_answer_when_it_meets_the_target() {
-        let mut search = Search::new(plan(100.0, false), 8);
+        let mut search = DepthFinder::new(plan(100.0, false), 8);
         let steps = run(&mut search, 100);
-        let end = [Step::Deeper(8), Step::Found, Step::Over];
+        let end = [SearchStep::Deeper(8), SearchStep::Found, SearchStep::Over];
         assert_eq!(steps[2..], end);
     }
 
     #[test]
     fn a_target_missed_at_depth_1_cannot_be_met() {
-        let mut search = Search::new(plan(99.0, false), 8);
+        let mut search = DepthFinder::new(plan(99.0, false), 8);
         search.begin(0);
-        assert_eq!(search.completed(101, WINDOW_NS), Step::Missed);
-        let mut keeps_on = Search::new(plan(99.0, true), 8);
+        assert_eq!(search.completed(101, WINDOW_NS), SearchStep::Missed);
+        let mut keeps_on = DepthFinder::new(plan(99.0, true), 8);
         keeps_on.begin(0);
-        assert_eq!(keeps_on.completed(101, WINDOW_NS), Step::Stay);
+        assert_eq!(keeps_on.completed(101, WINDOW_NS), SearchStep::Stay);
     }
 
     #[test]
     fn one_that_keeps_on_never_ends_and_tries_again_what_it_could_not_hold() {
-        let mut search = Search::new(plan(100.0, true), 64);
+        let mut search = DepthFinder::new(plan(100.0, true), 64);
         let steps = run(&mut search, 60);
-        assert!(!steps.contains(&Step::Found));
+        assert!(!steps.contains(&SearchStep::Found));
         assert!(
             steps
                 .iter()
-                .filter(|&&step| step == Step::Deeper(11))
+                .filter(|&&step| step == SearchStep::Deeper(11))
                 .count()
                 > 2
         );

@@ -19,8 +19,8 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use crate::control::{Message, Stop};
-use crate::record::{Run, Table};
-use crate::rows::Rows;
+use crate::record::{CounterTable, RepeatedLatency};
+use crate::rows::WorkerRows;
 use crate::samples::IoRecord;
 use crate::slots::{batch_column, count_depths, depth_column, Counters, Slot, NOT_HANDED};
 use crate::stream::StreamState;
@@ -70,7 +70,7 @@ enum Timer {
 
 /// The state of one worker.
 #[derive(Debug)]
-pub struct State {
+pub struct WorkerState {
     /// The Plan.
     pub plan: Arc<Plan>,
     /// Index of the worker.
@@ -124,12 +124,12 @@ pub struct State {
     orders_seen: u32,
     timers: BinaryHeap<Reverse<(u64, Timer, u32)>>,
     lines: Lines,
-    table: Box<Table>,
-    rows: Arc<Rows>,
+    table: Box<CounterTable>,
+    rows: Arc<WorkerRows>,
     next_cut_ns: u64,
     /// Ends of ramps within the stage, latest first.
     ramp_ends: Vec<u64>,
-    run: Run,
+    run: RepeatedLatency,
     run_intended_ns: u64,
     run_handed_ns: u64,
     /// By target.
@@ -151,12 +151,12 @@ pub struct Memory {
     /// Counters, by stream.
     pub counters: &'static mut [Counters],
     /// Rows of its tables.
-    pub rows: Arc<Rows>,
+    pub rows: Arc<WorkerRows>,
     /// First table.
-    pub table: Box<Table>,
+    pub table: Box<CounterTable>,
 }
 
-impl State {
+impl WorkerState {
     /// Opens the state; nothing is allocated after this but for errors.
     #[must_use]
     pub fn new(
@@ -208,7 +208,7 @@ impl State {
             orders_seen: 0,
             next_cut_ns: u64::MAX,
             ramp_ends: Vec::with_capacity(count),
-            run: Run {
+            run: RepeatedLatency {
                 row: u32::MAX,
                 count: 0,
                 bytes: 0,
@@ -294,7 +294,7 @@ impl State {
 
     /// Rows of this worker.
     #[must_use]
-    pub fn rows(&self) -> &Rows {
+    pub fn rows(&self) -> &WorkerRows {
         &self.rows
     }
 }

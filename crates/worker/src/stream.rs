@@ -14,10 +14,10 @@ mod turn;
 
 use std::sync::Arc;
 
-use crate::flow::Share;
+use crate::flow::FlowShare;
 use crate::priority::Priorities;
-use crate::rows::Rows;
-use crate::search::Search;
+use crate::rows::WorkerRows;
+use crate::search::DepthFinder;
 use loadstone_base::ops::{AnyOp, OpKind, OPS};
 use loadstone_generation::overlap::Overlaps;
 use loadstone_generation::pace::Schedule;
@@ -30,7 +30,7 @@ use loadstone_verification::verify::verifier::Verifier;
 pub use checks::Checks;
 pub use flushes::Flushes;
 pub use left::{Left, ANY};
-pub use life::{Ending, Life, Phase, Reason};
+pub use life::{Life, Phase, Reason, StreamEnding};
 pub use room::Room;
 pub use thinking::Thinking;
 pub use turn::Turn;
@@ -88,9 +88,9 @@ pub struct StreamState {
     /// Pauses.
     pub thinking: Option<Thinking>,
     /// Search for a depth.
-    pub search: Option<Search>,
+    pub search: Option<DepthFinder>,
     /// Its share of the I/Os of several streams.
-    pub flow: Option<Share>,
+    pub flow: Option<FlowShare>,
     /// Priorities other than its worker's.
     pub priorities: Option<Box<Priorities>>,
     /// Ranges in flight, when I/Os that overlap wait.
@@ -106,7 +106,7 @@ impl StreamState {
         plan: &Plan,
         id: u32,
         first_slot: u32,
-        rows: &Rows,
+        rows: &WorkerRows,
         verify_tables: &Arc<VerifyTables>,
         local: &dyn Fn(u32) -> u32,
     ) -> Self {
@@ -170,7 +170,7 @@ impl StreamState {
                 None => Schedule::new(&stream.pace, &stream.pattern, stream.seed),
             },
             thinking: stream.pace.think.map(Thinking::new),
-            search: stream.search.map(|search| Search::new(search, depth)),
+            search: stream.search.map(|search| DepthFinder::new(search, depth)),
             flow: None,
             priorities: Priorities::new(stream, rows),
             overlaps: stream.serialize_overlap.then(|| Overlaps::new(depth)),

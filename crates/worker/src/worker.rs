@@ -9,12 +9,12 @@ use std::io;
 
 use crate::control::Message;
 use crate::slots::Slot;
-use crate::state::State;
+use crate::state::WorkerState;
 use crate::stream::{Checks, Reason};
 use loadstone_generation::chain::Chains;
-use loadstone_generation::pace::Next as Due;
-use loadstone_generation::pattern::Next;
-use loadstone_io::backend::{Backend, Op, SyncKind};
+use loadstone_generation::pace::NextStart as Due;
+use loadstone_generation::pattern::NextIo;
+use loadstone_io::backend::{IoBackend, Op, SyncKind};
 
 /// Reads left out before other streams get their turn.
 const SKIPS: u32 = 16_384;
@@ -27,14 +27,14 @@ pub const SPIN_NS: u64 = 50_000;
 
 /// A worker and its backend.
 #[derive(Debug)]
-pub struct Worker<B: Backend> {
+pub struct WorkerLoop<B: IoBackend> {
     /// Way to do I/O.
     pub backend: B,
     /// Everything else.
-    pub state: State,
+    pub state: WorkerState,
 }
 
-impl<B: Backend> Worker<B> {
+impl<B: IoBackend> WorkerLoop<B> {
     /// Runs the worker's streams to their ends.
     ///
     /// # Errors
@@ -229,7 +229,7 @@ impl<B: Backend> Worker<B> {
 
     /// The next transfer, with the time of its arrival when it is paced; none when there
     /// is nothing to issue now.
-    fn next_io(&mut self, index: u32, now: u64) -> Option<(Next, Option<u64>)> {
+    fn next_io(&mut self, index: u32, now: u64) -> Option<(NextIo, Option<u64>)> {
         let stream = &mut self.state.streams[index as usize];
         let made = match stream.schedule.as_ref().map(|schedule| schedule.next(now)) {
             None => match self.next_unpaced(index, now) {
@@ -331,7 +331,7 @@ impl<B: Backend> Worker<B> {
         &mut self,
         index: u32,
         slot: u32,
-        (next, asked): (&Next, &Next),
+        (next, asked): (&NextIo, &NextIo),
         intended_ns: u64,
         now: u64,
     ) {
@@ -353,7 +353,7 @@ impl<B: Backend> Worker<B> {
 
     /// The next I/O of a stream without arrivals. Reads a verifier does not want are left
     /// out, so many at a time that other streams need not wait for long.
-    fn next_unpaced(&mut self, index: u32, now: u64) -> Option<Next> {
+    fn next_unpaced(&mut self, index: u32, now: u64) -> Option<NextIo> {
         let stream = &mut self.state.streams[index as usize];
         for _ in 0..SKIPS {
             let next = stream.generator.next();
@@ -390,7 +390,7 @@ impl<B: Backend> Worker<B> {
         let Some((slot, free_ns)) = stream.take_slot() else {
             return false;
         };
-        let next = Next {
+        let next = NextIo {
             op: Op::Sync(kind),
             file,
             offset: 0,
@@ -416,7 +416,7 @@ impl<B: Backend> Worker<B> {
         &mut self,
         index: u32,
         slot_index: u32,
-        next: &Next,
+        next: &NextIo,
         intended_ns: u64,
         now: u64,
     ) {
@@ -474,7 +474,7 @@ impl<B: Backend> Worker<B> {
 /// # Safety
 /// Nobody else uses the buffer for as long as the slice lives: the kernel does not while the slot
 /// is free. It is at least as long as the stream's largest block.
-unsafe fn written<'a>(slot: &Slot, next: &Next) -> &'a mut [u8] {
+unsafe fn written<'a>(slot: &Slot, next: &NextIo) -> &'a mut [u8] {
     if next.op != Op::Write {
         return &mut [];
     }

@@ -9,11 +9,11 @@ use loadstone_plan::{
     Backend, Plan, Rate, RateAmount, RateProcess, ServiceTime, SimDevice, Stream,
 };
 use loadstone_worker::histogram::bucket_of;
-use loadstone_worker::record::Kind;
+use loadstone_worker::record::LatencyKind;
 
-use crate::witness::{Outcome, Row, Seen};
+use crate::witness::{IntervalRow, SeenIo, WitnessedRun};
 
-type Law = fn(&Plan, &Outcome) -> bool;
+type Law = fn(&Plan, &WitnessedRun) -> bool;
 
 const LAWS: [(&str, Law); 13] = [
     ("conservation", conservation),
@@ -43,7 +43,7 @@ pub const NAMES: [&str; LAWS.len()] = {
 };
 
 /// Panics when a law is broken; else the names of those that applied.
-pub fn hold(plan: &Plan, outcome: &Outcome) -> Vec<&'static str> {
+pub fn hold(plan: &Plan, outcome: &WitnessedRun) -> Vec<&'static str> {
     let applied = LAWS.iter().filter(|(_, law)| law(plan, outcome));
     applied.map(|(name, _)| *name).collect()
 }
@@ -55,12 +55,12 @@ fn device(plan: &Plan) -> &SimDevice {
     }
 }
 
-fn of_stream(outcome: &Outcome, stream: u32) -> impl Iterator<Item = &Seen> {
+fn of_stream(outcome: &WitnessedRun, stream: u32) -> impl Iterator<Item = &SeenIo> {
     outcome.seen.iter().filter(move |io| io.stream == stream)
 }
 
 /// True when the witness would call it failed: an error, or nothing moved of something.
-fn failed(io: &Seen) -> bool {
+fn failed(io: &SeenIo) -> bool {
     match (io.back, io.op) {
         (Some((_, result)), OpKind::Read | OpKind::Write) => {
             result.is_err() || (result == Ok(0) && io.len > 0)
@@ -70,7 +70,7 @@ fn failed(io: &Seen) -> bool {
     }
 }
 
-fn moved(io: &Seen) -> u64 {
+fn moved(io: &SeenIo) -> u64 {
     match (io.back, io.op) {
         (Some(_), OpKind::Trim) => u64::from(io.len),
         (Some((_, result)), OpKind::Read | OpKind::Write) => u64::from(result.unwrap_or(0)),
@@ -78,13 +78,13 @@ fn moved(io: &Seen) -> u64 {
     }
 }
 
-fn good(outcome: &Outcome) -> impl Iterator<Item = (&Seen, u64)> {
+fn good(outcome: &WitnessedRun) -> impl Iterator<Item = (&SeenIo, u64)> {
     let good = outcome.seen.iter().filter(|io| !failed(io));
     good.filter_map(|io| io.back.map(|(back_ns, _)| (io, back_ns)))
 }
 
 /// Issued = completed + failed + outstanding, by each stream's account and the witness's.
-fn conservation(plan: &Plan, outcome: &Outcome) -> bool {
+fn conservation(plan: &Plan, outcome: &WitnessedRun) -> bool {
     assert_eq!(
         outcome.ends.len(),
         plan.streams.len(),
@@ -99,7 +99,7 @@ fn conservation(plan: &Plan, outcome: &Outcome) -> bool {
         );
         for op in OpKind::ALL {
             let mine = || of_stream(outcome, end.stream).filter(|io| io.op == op);
-            let count = |test: &dyn Fn(&&Seen) -> bool| mine().filter(test).count() as u64;
+            let count = |test: &dyn Fn(&&SeenIo) -> bool| mine().filter(test).count() as u64;
             assert_eq!(end.issued[op as usize], count(&|_| true), "{op:?} {end:?}");
             let done = count(&|io| io.back.is_some() && !failed(io));
             assert_eq!(end.completed[op as usize], done, "{op:?} {end:?}");
@@ -126,7 +126,7 @@ fn conservation(plan: &Plan, outcome: &Outcome) -> bool {
 }
 
 /// No I/O outside the range of the file it belongs to.
-fn range(plan: &Plan, outcome: &Outcome) -> bool {
+fn range(plan: &Plan, outcome: &WitnessedRun) -> bool {
     for io in outcome.seen.iter().filter(|io| io.op != OpKind::Sync) {
         let files = &plan.streams[io.stream as usize].files;
         let file = files
@@ -144,7 +144,7 @@ fn range(plan: &Plan, outcome: &Outcome) -> bool {
 
 /// Never more in flight than asked for. The counts of depths have every I/O once, at the depth
 /// its refill made: never below its own, and never above the deepest that was.
-fn depth(plan: &Plan, outcome: &Outcome) -> bool {
+fn depth(plan: &Plan, outcome: &WitnessedRun) -> bool {
     for end in &outcome.ends {
         let most = plan.streams[end.stream as usize].iodepth;
         let mut columns = [0u64; 7];
@@ -164,7 +164,7 @@ fn depth(plan: &Plan, outcome: &Outcome) -> bool {
 }
 
 /// Nothing is issued after the stream's time, before its start or beyond its limits.
-fn limits(plan: &Plan, outcome: &Outcome) -> bool {
+fn limits(plan: &Plan, outcome: &WitnessedRun) -> bool {
     for (stream, id) in plan.streams.iter().zip(0..) {
         let limits = stream.limits;
         let end_ns = limits.start_delay_ns + limits.ramp_ns + limits.runtime_ns;
@@ -187,7 +187,7 @@ fn limits(plan: &Plan, outcome: &Outcome) -> bool {
 }
 
 /// The intervals follow each other without gaps, the I/Os of each within it.
-fn intervals(_: &Plan, outcome: &Outcome) -> bool {
+fn intervals(_: &Plan, outcome: &WitnessedRun) -> bool {
     let mut last = 0;
     for interval in &outcome.intervals {
         assert_eq!(interval.start_ns, last);
@@ -209,12 +209,12 @@ fn intervals(_: &Plan, outcome: &Outcome) -> bool {
     true
 }
 
-fn rows(outcome: &Outcome) -> impl Iterator<Item = &Row> {
+fn rows(outcome: &WitnessedRun) -> impl Iterator<Item = &IntervalRow> {
     outcome.intervals.iter().flat_map(|interval| &interval.rows)
 }
 
 /// The interval rows of a cell and operation add up to what the witness saw.
-fn totals(_: &Plan, outcome: &Outcome) -> bool {
+fn totals(_: &Plan, outcome: &WitnessedRun) -> bool {
     let mut told = BTreeMap::<(u32, u8), [u64; 3]>::new();
     for row in rows(outcome) {
         let sums = told.entry((row.cell, row.op as u8)).or_default();
@@ -236,7 +236,7 @@ fn totals(_: &Plan, outcome: &Outcome) -> bool {
 }
 
 /// The merged histograms of the intervals are the histogram of the whole.
-fn histograms(_: &Plan, outcome: &Outcome) -> bool {
+fn histograms(_: &Plan, outcome: &WitnessedRun) -> bool {
     let mut told = BTreeMap::<(u32, u8), BTreeMap<usize, u64>>::new();
     for row in rows(outcome) {
         for (kind, histogram) in row.histograms.iter().enumerate() {
@@ -248,7 +248,7 @@ fn histograms(_: &Plan, outcome: &Outcome) -> bool {
                 assert_eq!(ends, (bucket_of(low), bucket_of(high)), "{row:?}");
             }
         }
-        for &(bucket, count) in &row.histograms[Kind::Clat as usize] {
+        for &(bucket, count) in &row.histograms[LatencyKind::Clat as usize] {
             let whole = told.entry((row.cell, row.op as u8)).or_default();
             *whole.entry(usize::from(bucket)).or_default() += u64::from(count);
         }
@@ -263,7 +263,7 @@ fn histograms(_: &Plan, outcome: &Outcome) -> bool {
 }
 
 /// lat = wait + slat + clat, and the sum of clat is the witness's.
-fn parts(_: &Plan, outcome: &Outcome) -> bool {
+fn parts(_: &Plan, outcome: &WitnessedRun) -> bool {
     let mut sums = [0.0; 4];
     for row in rows(outcome) {
         for (sum, part) in sums.iter_mut().zip(row.sums) {
@@ -275,7 +275,7 @@ fn parts(_: &Plan, outcome: &Outcome) -> bool {
         .sum();
     let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * (a + b) + 1e-3;
     assert!(
-        close(sums[Kind::Clat as usize], seen as f64),
+        close(sums[LatencyKind::Clat as usize], seen as f64),
         "{sums:?}, {seen}"
     );
     assert!(close(sums[0], sums[1] + sums[2] + sums[3]), "{sums:?}");
@@ -283,7 +283,7 @@ fn parts(_: &Plan, outcome: &Outcome) -> bool {
 }
 
 /// The log has every I/O that came back of the streams that keep one, as it was.
-fn log(plan: &Plan, outcome: &Outcome) -> bool {
+fn log(plan: &Plan, outcome: &WitnessedRun) -> bool {
     let mut told: Vec<_> = outcome.log.iter().map(|io| io.identity).collect();
     let logged = outcome
         .seen
@@ -360,7 +360,7 @@ fn arrived(rate: &Rate, time_ns: f64) -> f64 {
 
 /// Evenly spaced I/Os never start ahead of their schedule: so there are no bursts but of
 /// what is already late.
-fn no_early_start(plan: &Plan, outcome: &Outcome) -> bool {
+fn no_early_start(plan: &Plan, outcome: &WitnessedRun) -> bool {
     let mut applied = false;
     for (id, stream, op, rate) in linear(plan) {
         let by_bytes = matches!(rate.amount, RateAmount::Bytes { .. });
@@ -381,7 +381,7 @@ fn no_early_start(plan: &Plan, outcome: &Outcome) -> bool {
 }
 
 /// A lone stream whose device is idle most of the time starts every I/O when it is due.
-fn rate_held(plan: &Plan, outcome: &Outcome) -> bool {
+fn rate_held(plan: &Plan, outcome: &WitnessedRun) -> bool {
     let device = device(plan);
     let [stream] = &plan.streams[..] else {
         return false;
@@ -435,7 +435,7 @@ fn rate_held(plan: &Plan, outcome: &Outcome) -> bool {
 }
 
 /// A stream that kept up issued what its schedule asked for, profile and all.
-fn arrivals(plan: &Plan, outcome: &Outcome) -> bool {
+fn arrivals(plan: &Plan, outcome: &WitnessedRun) -> bool {
     let mut applied = false;
     for (id, stream, op, rate) in linear(plan) {
         let end = outcome.ends.iter().find(|end| end.stream == id).unwrap();
@@ -444,7 +444,7 @@ fn arrivals(plan: &Plan, outcome: &Outcome) -> bool {
         }
         let by_bytes = matches!(rate.amount, RateAmount::Bytes { .. });
         let mine = || of_stream(outcome, id).filter(|io| io.op == op);
-        let unit = |io: &Seen| if by_bytes { f64::from(io.len) } else { 1.0 };
+        let unit = |io: &SeenIo| if by_bytes { f64::from(io.len) } else { 1.0 };
         let units: f64 = mine().map(unit).sum();
         let largest = if by_bytes {
             mine().map(unit).fold(0.0, f64::max)
@@ -464,7 +464,7 @@ fn arrivals(plan: &Plan, outcome: &Outcome) -> bool {
 
 /// In a closed loop there is always an I/O for every part of the depth, waiting or in
 /// flight: latencies add up to depth times time.
-fn little(plan: &Plan, outcome: &Outcome) -> bool {
+fn little(plan: &Plan, outcome: &WitnessedRun) -> bool {
     let (mut least, mut most) = (0.0, 0.0);
     for (stream, id) in plan.streams.iter().zip(0..) {
         let end = outcome.ends.iter().find(|end| end.stream == id).unwrap();
@@ -484,7 +484,7 @@ fn little(plan: &Plan, outcome: &Outcome) -> bool {
         most += depth * (last.max(stop) - start) as f64;
     }
     let lat: f64 = rows(outcome)
-        .map(|row| row.sums[Kind::Lat as usize].0)
+        .map(|row| row.sums[LatencyKind::Lat as usize].0)
         .sum();
     assert!(
         lat >= least * 0.999_999_999 && lat <= most * 1.000_000_001,

@@ -11,26 +11,26 @@ use std::sync::Arc;
 use loadstone_base::ops::{AnyOp, OpKind};
 use loadstone_engine::budget::buffer_stride;
 use loadstone_io::backend::sim::{Sim, START_NS};
-use loadstone_io::backend::{Backend, Done, Io};
+use loadstone_io::backend::{Done, Io, IoBackend};
 use loadstone_io::memory::Mapping;
 use loadstone_plan::{self as plan, Plan};
 use loadstone_verification::verify::tables::VerifyTables;
 use loadstone_worker::control::{Control, Message};
 use loadstone_worker::events::{Event, StreamEnd};
-use loadstone_worker::record::{Sums, Table, KINDS};
-use loadstone_worker::rows::Rows;
+use loadstone_worker::record::{CounterTable, Sums, KINDS};
+use loadstone_worker::rows::WorkerRows;
 use loadstone_worker::samples::{self, IoRecord};
 use loadstone_worker::slots::{Counters, Slot};
-use loadstone_worker::state::{Lines, Memory, State};
+use loadstone_worker::state::{Lines, Memory, WorkerState};
 use loadstone_worker::stream::StreamState;
-use loadstone_worker::worker::Worker;
+use loadstone_worker::worker::WorkerLoop;
 
 /// Tables to cut into; what is not cut for want of one goes on to the next interval.
 const TABLES: usize = 12;
 
 /// One I/O as it went by. Times count from the clock's start.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Seen {
+pub struct SeenIo {
     pub stream: u32,
     /// The backend's number of the file, which here is the target's.
     pub file: u32,
@@ -46,7 +46,7 @@ pub struct Seen {
 
 /// A row of one interval.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct IntervalRow {
     pub cell: u32,
     pub op: OpKind,
     pub ops: u64,
@@ -63,7 +63,7 @@ pub struct Row {
 pub struct Interval {
     pub start_ns: u64,
     pub end_ns: u64,
-    pub rows: Vec<Row>,
+    pub rows: Vec<IntervalRow>,
 }
 
 /// How one stream ended, by its own account.
@@ -84,7 +84,7 @@ pub struct End {
 /// One record of the log: stream, end, hand-over, operation, offset and error, and the
 /// four latencies.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
-pub struct Logged {
+pub struct LogRecord {
     pub identity: (u32, u64, u64, u8, u64, i32),
     /// By kind.
     pub latencies_ns: [u64; KINDS],
@@ -92,22 +92,22 @@ pub struct Logged {
 
 /// Everything a run left behind.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    pub seen: Vec<Seen>,
+pub struct WitnessedRun {
+    pub seen: Vec<SeenIo>,
     pub intervals: Vec<Interval>,
     pub ends: Vec<End>,
-    pub log: Vec<Logged>,
+    pub log: Vec<LogRecord>,
 }
 
 struct Witness {
     sim: Sim,
-    seen: Vec<Seen>,
+    seen: Vec<SeenIo>,
     /// By slot: its stream, and the I/O in flight on it.
     slots: Vec<(u32, Option<usize>)>,
     in_flight: Vec<u32>,
 }
 
-impl Backend for Witness {
+impl IoBackend for Witness {
     const VIRTUAL: bool = true;
 
     fn now_ns(&mut self) -> u64 {
@@ -121,7 +121,7 @@ impl Backend for Witness {
         *current = Some(self.seen.len());
         let depth = &mut self.in_flight[*stream as usize];
         *depth += 1;
-        self.seen.push(Seen {
+        self.seen.push(SeenIo {
             stream: *stream,
             file: io.file,
             op: io.op.kind(),
@@ -152,12 +152,12 @@ impl Backend for Witness {
 }
 
 /// Runs a Plan of one worker.
-pub fn run(plan: &Plan) -> Outcome {
+pub fn run(plan: &Plan) -> WitnessedRun {
     let plan = Arc::new(plan.clone());
     let plan::Backend::Sim { device } = &plan.workers[0].backend else {
         panic!("not a simulation")
     };
-    let rows = Arc::new(Rows::new(&plan, &plan.streams_by_worker()[0]));
+    let rows = Arc::new(WorkerRows::new(&plan, &plan.streams_by_worker()[0]));
     let stride = |stream: &plan::Stream| buffer_stride(stream) * stream.iodepth as usize;
     let buffers = Mapping::new(plan.streams.iter().map(stride).sum(), false).unwrap();
     let mut slots = lay_out(&plan, &buffers);
@@ -170,7 +170,7 @@ pub fn run(plan: &Plan) -> Outcome {
             std::slice::from_raw_parts_mut(counters.as_mut_ptr(), counters.len()),
         )
     };
-    let table = || Box::new(Table::new(rows.len()).unwrap());
+    let table = || Box::new(CounterTable::new(rows.len()).unwrap());
     let (tables, spare) = channel();
     (0..TABLES).for_each(|_| tables.send(table()).unwrap());
     drop(tables);
@@ -199,7 +199,7 @@ pub fn run(plan: &Plan) -> Outcome {
         table_in_use: Arc::default(),
         fallback: Arc::default(),
     };
-    let state = State::new(plan.clone(), 0, streams.collect(), memory, lines);
+    let state = WorkerState::new(plan.clone(), 0, streams.collect(), memory, lines);
     let depth = plan.streams.iter().map(|stream| stream.iodepth).sum();
     let backend = Witness {
         sim: Sim::new(device, plan.targets.len(), depth),
@@ -207,7 +207,7 @@ pub fn run(plan: &Plan) -> Outcome {
         slots: state.slots.iter().map(|slot| (slot.stream, None)).collect(),
         in_flight: vec![0; plan.streams.len()],
     };
-    let mut worker = Worker { backend, state };
+    let mut worker = WorkerLoop { backend, state };
     worker.run().unwrap();
     let seen = std::mem::take(&mut worker.backend.seen);
     drop(worker);
@@ -226,8 +226,8 @@ fn lay_out(plan: &Plan, buffers: &Mapping) -> Vec<Slot> {
     slots
 }
 
-fn collect(seen: Vec<Seen>, inbox: &Receiver<Message>, rows: &Rows) -> Outcome {
-    let mut outcome = Outcome {
+fn collect(seen: Vec<SeenIo>, inbox: &Receiver<Message>, rows: &WorkerRows) -> WitnessedRun {
+    let mut outcome = WitnessedRun {
         seen,
         intervals: Vec::new(),
         ends: Vec::new(),
@@ -246,7 +246,7 @@ fn collect(seen: Vec<Seen>, inbox: &Receiver<Message>, rows: &Rows) -> Outcome {
     for end in &mut outcome.ends {
         end.hung = hung.get(&end.stream).copied().unwrap_or(0);
         // What comes back to a stream that was given up is too late to count.
-        let late = |io: &&mut Seen| {
+        let late = |io: &&mut SeenIo| {
             io.stream == end.stream && io.back.is_some_and(|(back_ns, _)| back_ns >= end.t_ns)
         };
         if end.hung > 0 {
@@ -260,9 +260,9 @@ fn collect(seen: Vec<Seen>, inbox: &Receiver<Message>, rows: &Rows) -> Outcome {
     outcome
 }
 
-fn logged(io: &IoRecord) -> Logged {
+fn logged(io: &IoRecord) -> LogRecord {
     let handed_ns = io.t_ns - io.clat_ns;
-    Logged {
+    LogRecord {
         identity: (
             io.stream,
             io.t_ns,
@@ -290,11 +290,11 @@ fn end(end: &StreamEnd) -> End {
     }
 }
 
-fn interval(table: &Table, rows: &Rows) -> Interval {
+fn interval(table: &CounterTable, rows: &WorkerRows) -> Interval {
     let row = |number: u32| {
         let (pair, ramp) = rows.meaning(number);
         let AnyOp::Io(op) = pair.op else { return None };
-        let key = samples::Key {
+        let key = samples::RowKey {
             interval: 0,
             stage: 0,
             cell: pair.cell,
@@ -302,9 +302,9 @@ fn interval(table: &Table, rows: &Rows) -> Interval {
             priority: pair.priority,
             ramp,
         };
-        let row = samples::Row::take(table, number, key)?;
+        let row = samples::SampleRow::take(table, number, key)?;
         let sums = |sums: Sums| (sums.sum_ns, sums.min_ns, sums.max_ns);
-        Some(Row {
+        Some(IntervalRow {
             cell: pair.cell,
             op,
             ops: row.ops,

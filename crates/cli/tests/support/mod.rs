@@ -41,7 +41,7 @@ impl Drop for Scratch {
 
 /// How a run ended and all it said.
 #[derive(Debug)]
-pub struct Run {
+pub struct EngineRun {
     pub code: i32,
     pub events: Vec<Value>,
 }
@@ -71,7 +71,7 @@ pub fn start(mut engine: Command, plan: &impl Serialize, dir: &Path) -> Child {
 }
 
 /// Lets a run come to its end; `hear` has each event at once.
-pub fn finish(mut child: Child, mut hear: impl FnMut(&Value)) -> Run {
+pub fn finish(mut child: Child, mut hear: impl FnMut(&Value)) -> EngineRun {
     // To wait closes what is still in the child, and the engine stops at the end of its input.
     let stdin = child.stdin.take();
     let mut events = Vec::new();
@@ -83,7 +83,7 @@ pub fn finish(mut child: Child, mut hear: impl FnMut(&Value)) -> Run {
     }
     let status = child.wait().unwrap();
     drop(stdin);
-    Run {
+    EngineRun {
         code: status.code().unwrap_or_else(|| panic!("{status}")),
         events,
     }

@@ -3,7 +3,7 @@
 use loadstone_plan::*;
 
 use crate::plans::*;
-use crate::support::{engine, finish, of_type, start, Run};
+use crate::support::{engine, finish, of_type, start, EngineRun};
 
 #[test]
 fn a_format_makes_exactly_the_tree() {
@@ -131,7 +131,7 @@ fn a_stop_in_the_middle_of_a_file_leaves_a_tree_that_the_next_run_takes_up() {
             use std::io::Write;
             let stdin = child.stdin.as_mut().unwrap();
             stdin.write_all(b"stop\n").unwrap();
-            let Run { code, events } = finish(child, |_| ());
+            let EngineRun { code, events } = finish(child, |_| ());
             assert_eq!(code, 0, "{events:?}");
             let mut ends = of_type(&events, "stream_end");
             assert!(ends.any(|end| end["reason"] == "stopped"), "{events:?}");
@@ -188,7 +188,7 @@ fn several_engines_make_one_tree_and_each_uses_files_of_its_own() {
         plan.trees[0].part = FilePart { index, count };
         plan
     };
-    let at_once = |plans: Vec<Plan>| -> Vec<Outcome> {
+    let at_once = |plans: Vec<Plan>| -> Vec<TreeRun> {
         std::thread::scope(|scope| {
             let running: Vec<_> = (plans.iter())
                 .map(|plan| scope.spawn(|| run(plan)))

@@ -178,7 +178,7 @@ fn direct_transfers_are_aligned_and_the_memory_of_a_tree_is_told_and_bounded() {
         return eprintln!("skipped: no direct I/O in {}", dir.0.display());
     }
     assert_eq!(sizes(&anchor), [10_240; 4]);
-    let peak = |outcome: &Outcome| {
+    let peak = |outcome: &TreeRun| {
         let end = outcome.of_type("end").next().unwrap();
         end["rss_peak_bytes"].as_u64().unwrap()
     };

@@ -13,7 +13,7 @@ use loadstone_plan::*;
 use serde_json::Value;
 
 pub use crate::support::Scratch;
-use crate::support::{engine, finish, of_type, start, Run};
+use crate::support::{engine, finish, of_type, start, EngineRun};
 
 pub const SEQUENTIAL: FileSelect = FileSelect::Sequential {
     random_start: false,
@@ -160,14 +160,14 @@ pub struct Sum {
 
 /// What a run left.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct TreeRun {
     pub code: i32,
     pub events: Vec<Value>,
     /// By cell and name of the operation.
     pub sums: BTreeMap<(u32, &'static str), Sum>,
 }
 
-impl Outcome {
+impl TreeRun {
     pub fn of_type<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         of_type(&self.events, kind)
     }
@@ -196,15 +196,15 @@ impl Outcome {
 }
 
 /// Runs a Plan to its end.
-pub fn run(plan: &Plan) -> Outcome {
+pub fn run(plan: &Plan) -> TreeRun {
     heard(plan, |_| ())
 }
 
 /// Runs a Plan to its end; `hear` has each event at once.
-pub fn heard(plan: &Plan, hear: impl FnMut(&Value)) -> Outcome {
+pub fn heard(plan: &Plan, hear: impl FnMut(&Value)) -> TreeRun {
     let dir = Scratch::new();
-    let Run { code, events } = finish(start(engine(), plan, &dir.0), hear);
-    Outcome {
+    let EngineRun { code, events } = finish(start(engine(), plan, &dir.0), hear);
+    TreeRun {
         code,
         events,
         sums: sums(&dir.join("samples.arrows")),

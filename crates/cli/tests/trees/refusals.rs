@@ -22,9 +22,9 @@ fn operation(plan: &mut Plan, stream: usize, operation: FileOperation) -> &mut T
 }
 
 /// A change of the good Plan, with the place that is told.
-type Change = (&'static str, fn(&mut Plan));
+type RefusedChange = (&'static str, fn(&mut Plan));
 
-fn refuses<const N: usize>(changes: [Change; N]) {
+fn refuses<const N: usize>(changes: [RefusedChange; N]) {
     assert_eq!(check(&good()), Ok(()));
     for (place, change) in changes {
         let (path, message) = refused(good(), change);

@@ -351,7 +351,7 @@ fn an_operation_that_does_not_come_back_is_told_by_its_name() {
 
 /// Runs a Plan whose streams begin after a second, and does something to its tree when the
 /// engine has looked at it.
-fn after_hello(plan: &Plan, mut action: impl FnMut()) -> Outcome {
+fn after_hello(plan: &Plan, mut action: impl FnMut()) -> TreeRun {
     heard(plan, |event| {
         if event["type"] == "hello" {
             action();

@@ -11,18 +11,18 @@ use std::path::Path;
 use loadstone_plan::*;
 use serde::Serialize;
 use serde_json::{json, Value};
-use support::{engine, finish, of_type, start, Run, Scratch};
+use support::{engine, finish, of_type, start, EngineRun, Scratch};
 
 const BLOCK: u64 = 4096;
 
 /// How a Plan ran.
-fn ran(plan: &impl Serialize) -> Run {
+fn ran(plan: &impl Serialize) -> EngineRun {
     let dir = Scratch::new();
     finish(start(engine(), plan, &dir.0), |_| ())
 }
 
 fn run(plan: &Plan) -> Vec<Value> {
-    let Run { code, events } = ran(plan);
+    let EngineRun { code, events } = ran(plan);
     assert_eq!(code, 0, "{events:?}");
     events
 }
@@ -31,7 +31,7 @@ fn run(plan: &Plan) -> Vec<Value> {
 fn refused(plan: &Plan, path: &str, value: Value, says: &str) {
     let mut bad = json!(plan);
     *bad.pointer_mut(path).unwrap() = value;
-    let Run { code, events } = ran(&bad);
+    let EngineRun { code, events } = ran(&bad);
     assert_eq!(code, 2, "{path}: {events:?}");
     let fatal = of_type(&events, "fatal").next().unwrap();
     assert!(fatal.to_string().contains(says), "{path}: {fatal}");
@@ -57,7 +57,7 @@ fn sim(seed: u64, but: impl FnMut(&mut SimFaults)) -> Backend {
 }
 
 /// Which share of a device's faults.
-type Share = fn(&mut SimFaults) -> &mut u32;
+type FaultShare = fn(&mut SimFaults) -> &mut u32;
 
 fn sound(seed: u64) -> Backend {
     sim(seed, |_| ())
@@ -146,7 +146,7 @@ fn total_found(events: &[Value]) -> u64 {
 fn what_a_simulated_device_does_to_writes_is_found_and_named() {
     let blocks = 6_000;
     for content in [VerifyContent::Generated, VerifyContent::Payload] {
-        let each: [(Share, &str); 5] = [
+        let each: [(FaultShare, &str); 5] = [
             (|faults| &mut faults.lost_ppm, "lost_write"),
             (|faults| &mut faults.torn_ppm, "torn_write"),
             (|faults| &mut faults.flip_ppm, "bit_flip"),

@@ -6,7 +6,7 @@ use super::pattern::check_pattern;
 use super::{check_payload, check_rate, within, Checked};
 use loadstone_base::need;
 use loadstone_generation::tree::names::{
-    Shape, TooMuch, MAX_DIRECTORIES, MAX_FILES, MAX_PATH_BYTES,
+    TooMuch, TreeShape, MAX_DIRECTORIES, MAX_FILES, MAX_PATH_BYTES,
 };
 use loadstone_plan::{
     FileOperation, FileSelect, FileSizes, FileStop, Plan, RateAmount, Sizes, Stream, Target,
@@ -92,7 +92,7 @@ fn check_shape(tree: &Tree, path: &str) -> Checked {
         need!(value > 0, "{path}/{field}" => "is 0, must be at least 1");
     }
     need!(tree.first_file <= 1, "{path}/first_file" => "is {}, must be 0 or 1", tree.first_file);
-    let (field, message) = match Shape::new(tree) {
+    let (field, message) = match TreeShape::new(tree) {
         Ok(_) => return Ok(()),
         Err(TooMuch::Directories) => (
             "width",

@@ -3,7 +3,7 @@
 //! Knows their messages. Which of them are silent or lost is known to [`super::watch`].
 
 use super::fine_samples::FineSamples;
-use super::watch::{stream_ends, Seen};
+use super::watch::{stream_ends, WatchedWorker};
 use super::{Run, LOOK_UP};
 use crate::budget::spare_tables;
 use crate::setup::WorkerHandle;
@@ -25,8 +25,8 @@ impl Run {
         let ends_ns = stream_ends(&self.plan, start.clock_ns);
         let seen = hands
             .iter()
-            .map(|hand| Seen::new(&self.plan, hand, &ends_ns, start));
-        let mut seen: Vec<Seen> = seen.collect();
+            .map(|hand| WatchedWorker::new(&self.plan, hand, &ends_ns, start));
+        let mut seen: Vec<WatchedWorker> = seen.collect();
         let virtual_clock = hands.iter().any(|hand| self.is_virtual(hand));
         let mut fine = (!virtual_clock).then(|| FineSamples::new(stage, hands, start.offset_ns));
         let mut looked_up_ns = start.clock_ns;
@@ -34,7 +34,7 @@ impl Run {
             .iter()
             .map(|hand| spare_tables(&self.plan, hand.worker));
         let most_said: usize = tables.sum();
-        while !seen.iter().all(Seen::has_ended) {
+        while !seen.iter().all(WatchedWorker::has_ended) {
             let asleep_ns = self.clock.now_ns();
             let nap = fine.as_ref().map_or(LOOK_UP, |fine| {
                 fine.wait(asleep_ns - self.origin_ns).min(LOOK_UP)
@@ -75,7 +75,7 @@ impl Run {
         &mut self,
         stage: u32,
         hands: &mut [WorkerHandle],
-        seen: &mut [Seen],
+        seen: &mut [WatchedWorker],
     ) -> Result<(), RunError> {
         if !self.lost {
             for thread in hands.iter_mut().filter_map(|hand| hand.thread.take()) {
@@ -107,7 +107,7 @@ impl Run {
         message: Message,
         stage: u32,
         hands: &mut [WorkerHandle],
-        seen: &mut [Seen],
+        seen: &mut [WatchedWorker],
     ) -> Result<(), RunError> {
         match message {
             Message::Ready { .. } => {}

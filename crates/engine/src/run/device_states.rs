@@ -1,7 +1,7 @@
 //! What simulated devices remember, over the stages of a run and from one run to the next.
 
 use super::Run;
-use loadstone_io::backend::sim_behaviour::{Remembered, State};
+use loadstone_io::backend::sim_behaviour::{DeviceState, Remembered};
 use loadstone_plan::{Backend, Plan, SimBehaviour, Worker};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,7 +28,11 @@ fn behaviour_of(worker: &Worker) -> Option<&SimBehaviour> {
 /// What the simulated devices of a Plan remember from the runs before.
 pub(super) fn states(plan: &Plan) -> Vec<Remembered> {
     let model = plan.workers.iter().find_map(behaviour_of);
-    let kept = |target| model.map_or_else(State::default, |model| State::kept(model, target));
+    let kept = |target| {
+        model.map_or_else(DeviceState::default, |model| {
+            DeviceState::kept(model, target)
+        })
+    };
     (0..plan.targets.len())
         .map(|target| Arc::new(Mutex::new(kept(target))))
         .collect()

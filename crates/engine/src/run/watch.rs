@@ -21,7 +21,7 @@ const SILENT_NS: (u64, u64) = (1_000_000_000, 10_000_000_000);
 
 /// What the main thread knows of one worker of the present stage.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct WatchedWorker {
     /// End of the last interval handed in, since the origin; `u64::MAX`: it has ended.
     pub(super) progress_ns: u64,
     /// When its streams are over at the latest, on the clock of the run.
@@ -37,7 +37,7 @@ pub(super) struct Seen {
     told: bool,
 }
 
-impl Seen {
+impl WatchedWorker {
     /// Nothing was seen of it yet. `ends_ns` is that of [`stream_ends`].
     pub(super) fn new(
         plan: &Plan,
@@ -90,7 +90,7 @@ impl Run {
         &mut self,
         stage: u32,
         hands: &[WorkerHandle],
-        seen: &mut [Seen],
+        seen: &mut [WatchedWorker],
     ) -> Result<(), RunError> {
         if self.speaker.is_alone() {
             self.control.stop(Stop::Now);
@@ -135,7 +135,7 @@ impl Run {
     pub(super) fn write_complete(
         &mut self,
         hands: &[WorkerHandle],
-        seen: &[Seen],
+        seen: &[WatchedWorker],
     ) -> Result<(), RunError> {
         let complete = seen.iter().map(|seen| seen.progress_ns).min();
         let mut complete = complete.unwrap_or(u64::MAX);
@@ -162,7 +162,7 @@ impl Run {
     }
 
     /// Says once that a worker has I/O in flight and nothing comes back.
-    fn notice_silence(&mut self, hand: &WorkerHandle, seen: &mut Seen, now: u64) {
+    fn notice_silence(&mut self, hand: &WorkerHandle, seen: &mut WatchedWorker, now: u64) {
         // Looking at every counter is not for every time.
         if now < seen.looked_ns.saturating_add(SILENT_NS.0) {
             return;

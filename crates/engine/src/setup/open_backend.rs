@@ -21,7 +21,7 @@ use loadstone_io::backend::sim::Sim;
 use loadstone_io::backend::special_engines::{Call, Called};
 use loadstone_io::backend::splice::Splice;
 use loadstone_io::backend::uring::{Uring, UringOptions};
-use loadstone_io::backend::{Backend, OpenFile};
+use loadstone_io::backend::{IoBackend, OpenFile};
 use loadstone_io::name::Name;
 use loadstone_plan as plan;
 use loadstone_trees::worker::FileWorker;
@@ -126,7 +126,7 @@ pub(super) fn run(parts: WorkerParts, local: &Local) {
 }
 
 impl Opening<'_> {
-    fn drive<B: Backend>(self, backend: impl FnOnce(&Self) -> io::Result<B>) {
+    fn drive<B: IoBackend>(self, backend: impl FnOnce(&Self) -> io::Result<B>) {
         let backend = backend(&self);
         drive(self.parts, backend, self.local);
     }

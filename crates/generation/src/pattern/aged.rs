@@ -5,14 +5,14 @@
 
 use std::collections::VecDeque;
 
-use super::permutation::Walk;
+use super::permutation::PermutationWalk;
 use loadstone_base::rng::Rng;
 use loadstone_plan as plan;
 
 /// The order of one file's blocks.
 #[derive(Debug, Clone)]
 pub(super) struct Aged {
-    walk: Walk,
+    walk: PermutationWalk,
     /// Of each region, the blocks that are written again in the next.
     again_blocks: Box<[u64]>,
     region_blocks: u64,
@@ -55,7 +55,7 @@ impl Aged {
             return None;
         };
         Some(Self {
-            walk: Walk::new(blocks, key),
+            walk: PermutationWalk::new(blocks, key),
             again_blocks: again_blocks.as_slice().into(),
             region_blocks: *region_blocks,
             at_the_end: *at_the_end,

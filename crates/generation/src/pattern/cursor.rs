@@ -7,7 +7,7 @@ use loadstone_plan as plan;
 
 /// One operation's place in one file.
 #[derive(Debug, Clone)]
-pub(super) struct Cursor {
+pub(super) struct FileCursor {
     /// The file's range.
     pub(super) begin: u64,
     pub(super) end: u64,
@@ -21,7 +21,7 @@ pub(super) struct Cursor {
     pub(super) run_left: u32,
 }
 
-impl Cursor {
+impl FileCursor {
     pub(super) fn new(
         file: &plan::FileUse,
         align_bytes: u64,

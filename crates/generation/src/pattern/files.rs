@@ -12,7 +12,7 @@ pub(super) struct Files {
     choice: FileChoice,
     lengths: Box<[u64]>,
     /// Those it is at work on; without a limit, all.
-    open: Vec<Open>,
+    open: Vec<CurrentFile>,
     /// Most of them.
     most: usize,
     /// Index of the last choice in `open`.
@@ -38,7 +38,7 @@ pub(super) enum Walked {
 
 /// A file it is at work on.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct CurrentFile {
     file: u32,
     bytes: u64,
 }
@@ -52,7 +52,9 @@ impl Files {
         Self {
             choice: stream.file_choice,
             lengths: stream.files.iter().map(|file| file.length_bytes).collect(),
-            open: (0..most).map(|file| Open { file, bytes: 0 }).collect(),
+            open: (0..most)
+                .map(|file| CurrentFile { file, bytes: 0 })
+                .collect(),
             most: most as usize,
             // The first round-robin step brings file 0. A stream in a tree has none.
             current: most.saturating_sub(1),
@@ -114,7 +116,7 @@ impl Files {
         self.open.remove(at);
         while self.open.len() < self.most && self.open.iter().all(|open| open.file != self.next) {
             let file = self.next;
-            self.open.insert(at, Open { file, bytes: 0 });
+            self.open.insert(at, CurrentFile { file, bytes: 0 });
             self.next = (file + 1) % self.lengths.len() as u32;
             at += 1;
         }

@@ -36,9 +36,9 @@ mod source;
 mod strided;
 
 pub use passes::map_bytes;
-pub use permutation::{Permutation, Walk};
+pub use permutation::{Permutation, PermutationWalk};
 pub(crate) use sizes::{alias_table, pick};
-pub use sizes::{Alias, Sizes};
+pub use sizes::{Alias, SizeSource};
 
 use files::{Files, Walked};
 use loadstone_base::ops::Op;
@@ -46,7 +46,7 @@ use loadstone_base::rng::Rng;
 use loadstone_plan as plan;
 use passes::{Classes, Passes};
 use plain::Plain;
-use rows::Rows;
+use rows::PatternRows;
 use source::Source;
 use strided::Windows;
 
@@ -55,7 +55,7 @@ const MIXED: [Op; 3] = [Op::Read, Op::Write, Op::Trim];
 
 /// One I/O to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Next {
+pub struct NextIo {
     /// Read, write or trim.
     pub op: Op,
     /// Index into the stream's files.
@@ -77,10 +77,10 @@ pub struct Generator {
     /// What operations share of their orders.
     passes: Passes,
     trim_then_write: bool,
-    follow_up: Option<Next>,
+    follow_up: Option<NextIo>,
     windows: Option<Windows>,
     /// In place of everything above but the files.
-    rows: Option<Rows>,
+    rows: Option<PatternRows>,
     /// In place of everything above.
     plain: Option<Plain>,
 }
@@ -128,7 +128,7 @@ impl Generator {
             rows: pattern
                 .rows
                 .as_deref()
-                .map(|rows| Rows::new(rows, &stream.files)),
+                .map(|rows| PatternRows::new(rows, &stream.files)),
         }
     }
 
@@ -138,7 +138,7 @@ impl Generator {
         clippy::should_implement_trait,
         reason = "an endless source is no iterator"
     )]
-    pub fn next(&mut self) -> Next {
+    pub fn next(&mut self) -> NextIo {
         match &mut self.plain {
             Some(plain) => plain.next(),
             None => self.general(),
@@ -146,7 +146,7 @@ impl Generator {
     }
 
     #[inline(never)]
-    fn general(&mut self) -> Next {
+    fn general(&mut self) -> NextIo {
         if self.rows.is_some() {
             return self.by_rows(None);
         }
@@ -163,7 +163,7 @@ impl Generator {
     /// whose pace decides the operation. The write that follows a trim comes first,
     /// whatever is asked for.
     #[inline]
-    pub fn next_op(&mut self, op: Op) -> Next {
+    pub fn next_op(&mut self, op: Op) -> NextIo {
         if let Some(plain) = &mut self.plain {
             return plain.next();
         }
@@ -186,7 +186,7 @@ impl Generator {
     }
 
     #[inline(never)]
-    fn by_rows(&mut self, op: Option<usize>) -> Next {
+    fn by_rows(&mut self, op: Option<usize>) -> NextIo {
         let file = self.files.draw(&mut self.rng);
         match &mut self.rows {
             Some(rows) => rows.next(op, file, &mut self.rng),
@@ -195,14 +195,14 @@ impl Generator {
     }
 
     #[inline(always)]
-    fn make(&mut self, op: usize) -> Next {
+    fn make(&mut self, op: usize) -> NextIo {
         let file = self.files.draw(&mut self.rng);
         if self.windows.is_some() {
             self.move_window(op, file);
         }
         let source = &mut self.ops[op];
         let (offset, len) = source.next(file as usize, &mut self.rng, &mut self.passes);
-        let next = Next {
+        let next = NextIo {
             op: MIXED[op],
             file,
             offset,
@@ -220,7 +220,7 @@ impl Generator {
             self.files.used(len, walk);
         }
         if self.trim_then_write && next.op == Op::Trim {
-            self.follow_up = Some(Next {
+            self.follow_up = Some(NextIo {
                 op: Op::Write,
                 ..next
             });

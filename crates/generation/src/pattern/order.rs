@@ -11,12 +11,12 @@ use loadstone_plan as plan;
 /// A skewed law over the blocks of one file.
 #[derive(Debug, Clone)]
 pub(crate) struct Skewed {
-    law: Law,
-    place: Place,
+    law: RankDistribution,
+    place: HotSpot,
 }
 
 #[derive(Debug, Clone)]
-enum Law {
+enum RankDistribution {
     Zipf(Zipf),
     Pareto { n: f64, power: f64 },
     Normal { n: f64, deviation: f64 },
@@ -24,7 +24,7 @@ enum Law {
 
 /// Where rank 0, the hottest block, lies.
 #[derive(Debug, Clone)]
-enum Place {
+enum HotSpot {
     /// Ranks are spread over the range by a permutation.
     Scattered(Permutation),
     /// Rank 0 is here; higher ranks follow upwards and wrap round.
@@ -35,11 +35,13 @@ impl Skewed {
     /// The law of `order` over `n` blocks; none for the orders that are no such law.
     pub(crate) fn new(order: &plan::RandomOrder, n: u64, key: u64) -> Option<Self> {
         let (law, center) = match order {
-            plan::RandomOrder::Zipf { theta, center } => (Law::Zipf(Zipf::new(n, *theta)), *center),
+            plan::RandomOrder::Zipf { theta, center } => {
+                (RankDistribution::Zipf(Zipf::new(n, *theta)), *center)
+            }
             plan::RandomOrder::Pareto { h, center } => {
                 let h = h.clamp(1e-9, 1.0 - 1e-9);
                 (
-                    Law::Pareto {
+                    RankDistribution::Pareto {
                         n: n as f64,
                         power: h.ln() / (-h).ln_1p(),
                     },
@@ -50,7 +52,7 @@ impl Skewed {
                 deviation_percent,
                 center,
             } => (
-                Law::Normal {
+                RankDistribution::Normal {
                     n: n as f64,
                     deviation: deviation_percent / 100.0,
                 },
@@ -63,8 +65,8 @@ impl Skewed {
             | plan::RandomOrder::Aged { .. } => return None,
         };
         let place = match center {
-            None => Place::Scattered(Permutation::new(n, key)),
-            Some(share) => Place::Center {
+            None => HotSpot::Scattered(Permutation::new(n, key)),
+            Some(share) => HotSpot::Center {
                 block: ((share * n as f64) as u64).min(n - 1),
                 n,
             },
@@ -76,13 +78,15 @@ impl Skewed {
     #[inline]
     pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
         let rank = match &self.law {
-            Law::Zipf(zipf) => zipf.draw(rng),
-            Law::Pareto { n, power } => (n * rng.unit().powf(*power)).min(n - 1.0) as u64,
-            Law::Normal { n, deviation } => normal_rank(rng, *n, *deviation),
+            RankDistribution::Zipf(zipf) => zipf.draw(rng),
+            RankDistribution::Pareto { n, power } => {
+                (n * rng.unit().powf(*power)).min(n - 1.0) as u64
+            }
+            RankDistribution::Normal { n, deviation } => normal_rank(rng, *n, *deviation),
         };
         match &self.place {
-            Place::Scattered(order) => order.apply(rank.min(order.count() - 1)),
-            Place::Center { block, n } => {
+            HotSpot::Scattered(order) => order.apply(rank.min(order.count() - 1)),
+            HotSpot::Center { block, n } => {
                 let at = block + rank.min(n - 1);
                 if at >= *n {
                     at - n

@@ -5,10 +5,10 @@
 
 use super::aged;
 use super::bitmap::{self, Bitmap};
-use super::cursor::Cursor;
-use super::permutation::Walk;
+use super::cursor::FileCursor;
+use super::permutation::PermutationWalk;
 use super::reuse;
-use super::sizes::Sizes;
+use super::sizes::SizeSource;
 use loadstone_base::rng::mix;
 use loadstone_plan::{self as plan, RandomOrder};
 
@@ -18,7 +18,7 @@ pub(super) struct Passes {
     /// Orders without repeats, by class and file.
     pub(super) classes: Vec<Pass>,
     /// Walks that come back, by file.
-    pub(super) places: Box<[reuse::Place]>,
+    pub(super) places: Box<[reuse::WalkPosition]>,
 }
 
 /// The orders without repeats of one class, by file: maps, or else walks.
@@ -26,16 +26,16 @@ pub(super) struct Passes {
 pub(super) struct Pass {
     /// Sizes of one of its operations vary.
     pub(super) mapped: bool,
-    pub(super) walks: Box<[Walk]>,
+    pub(super) walks: Box<[PermutationWalk]>,
     pub(super) maps: Box<[Bitmap]>,
 }
 
 /// Blocks of different numbers are touched by one I/O, so what is left must be known.
 pub(super) fn needs_map(pattern: &plan::OpPattern) -> bool {
-    let sizes = Sizes::new(&pattern.sizes);
+    let sizes = SizeSource::new(&pattern.sizes);
     pattern.random_percent > 0
         && matches!(pattern.random, RandomOrder::Uniform { repeat: false })
-        && !matches!(sizes, Sizes::Fixed(_))
+        && !matches!(sizes, SizeSource::Fixed(_))
         && pattern.align_bytes == u64::from(sizes.min())
 }
 
@@ -48,11 +48,11 @@ pub fn map_bytes(stream: &plan::Stream) -> u64 {
         if !needs_map(source) {
             return files * aged::memory_bytes(&source.random);
         }
-        let smallest = Sizes::new(&source.sizes).min();
+        let smallest = SizeSource::new(&source.sizes).min();
         stream
             .files
             .iter()
-            .map(|file| Cursor::new(file, source.align_bytes, smallest, 0).blocks)
+            .map(|file| FileCursor::new(file, source.align_bytes, smallest, 0).blocks)
             .map(bitmap::bytes_needed)
             .sum()
     };
@@ -90,7 +90,7 @@ impl Class {
             if self.mapped {
                 maps.push(Bitmap::new(n));
             } else {
-                walks.push(Walk::new(n, key));
+                walks.push(PermutationWalk::new(n, key));
             }
         }
         Pass {
@@ -114,7 +114,12 @@ impl<'a> Classes<'a> {
         mix(self.seed ^ mix(((class as u64) << 32) | file as u64))
     }
 
-    pub(super) fn class(&mut self, cursors: &[Cursor], align_bytes: u64, mapped: bool) -> usize {
+    pub(super) fn class(
+        &mut self,
+        cursors: &[FileCursor],
+        align_bytes: u64,
+        mapped: bool,
+    ) -> usize {
         let blocks: Box<[u64]> = cursors.iter().map(|cursor| cursor.blocks).collect();
         let same = |class: &Class| class.align_bytes == align_bytes && class.blocks == blocks;
         if let Some(class) = self.classes.iter().position(same) {
@@ -134,7 +139,11 @@ impl<'a> Classes<'a> {
 
     pub(super) fn into_passes(self) -> Passes {
         Passes {
-            places: self.files.iter().map(|_| reuse::Place::default()).collect(),
+            places: self
+                .files
+                .iter()
+                .map(|_| reuse::WalkPosition::default())
+                .collect(),
             classes: self.classes.into_iter().map(Class::into_pass).collect(),
         }
     }

@@ -8,7 +8,7 @@
 
 use loadstone_base::rng::{mix, Rng};
 
-/// Numbers made at a time by [`Walk`]: enough to keep the processor's multipliers busy and
+/// Numbers made at a time by [`PermutationWalk`]: enough to keep the processor's multipliers busy and
 /// to skip numbers that are too large without a branch that cannot be foreseen.
 const BLOCK: usize = 8;
 
@@ -89,7 +89,7 @@ impl Permutation {
 
 /// A walk through a permutation, pass after pass, each pass in another order.
 #[derive(Debug, Clone)]
-pub struct Walk {
+pub struct PermutationWalk {
     order: Permutation,
     /// The next index of the power of two.
     index: u64,
@@ -99,7 +99,7 @@ pub struct Walk {
     made: u32,
 }
 
-impl Walk {
+impl PermutationWalk {
     /// A walk over `0..n`, reproducible from `key`.
     #[must_use]
     pub fn new(n: u64, key: u64) -> Self {
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn every_small_size_is_covered_exactly_once_per_pass() {
         for n in 1..=600u64 {
-            let mut walk = Walk::new(n, n);
+            let mut walk = PermutationWalk::new(n, n);
             for _ in 0..3 {
                 assert_each_once((0..n).map(|_| walk.step()), n);
             }
@@ -206,14 +206,14 @@ mod tests {
     #[test]
     fn passes_and_keys_differ() {
         let n = 1000;
-        let mut walk = Walk::new(n, 5);
+        let mut walk = PermutationWalk::new(n, 5);
         let first: Vec<_> = (0..n).map(|_| walk.step()).collect();
         let second: Vec<_> = (0..n).map(|_| walk.step()).collect();
-        let mut again = Walk::new(n, 5);
+        let mut again = PermutationWalk::new(n, 5);
         assert_eq!(first, (0..n).map(|_| again.step()).collect::<Vec<_>>());
         // Two random orders agree in one place on average.
         assert!(first.iter().zip(&second).filter(|(a, b)| a == b).count() < 10);
-        let mut other = Walk::new(n, 6);
+        let mut other = PermutationWalk::new(n, 6);
         assert!(first.iter().filter(|&&a| a == other.step()).count() < 10);
     }
 
@@ -233,7 +233,7 @@ mod tests {
         // permutation seen for a small part of its range behaves like independent draws.
         for n in [1_000_003u64, 1 << 20, 3_000_000, 123_456_789_012] {
             for key in 0..4 {
-                let mut walk = Walk::new(n, key);
+                let mut walk = PermutationWalk::new(n, key);
                 let places: Vec<_> = (0..40_000).map(|_| walk.step()).collect();
                 for lag in [0, 1, 2, 3, 4, 5, 8, 16, 1024] {
                     let mut counts = [0u32; 64];
@@ -259,7 +259,7 @@ mod tests {
     fn pairs_and_triples_fill_their_space_evenly() {
         for n in [1_000_003u64, 1 << 20, 123_456_789_012] {
             for key in 0..4 {
-                let mut walk = Walk::new(n, key);
+                let mut walk = PermutationWalk::new(n, key);
                 let places: Vec<_> = (0..60_000).map(|_| walk.step()).collect();
                 let mut counts = [0u32; 512];
                 for w in places.windows(3) {
@@ -280,7 +280,7 @@ mod tests {
     fn neighbours_in_order_are_seldom_neighbours_in_place() {
         // Each I/O follows the one before it with probability 1/n.
         let n = 1000;
-        let mut walk = Walk::new(n, 1);
+        let mut walk = PermutationWalk::new(n, 1);
         let places: Vec<_> = (0..200 * n).map(|_| walk.step()).collect();
         let near = places
             .windows(2)

@@ -4,9 +4,9 @@
 //! Knows the same order as the general way, and asks none of its questions: between two
 //! system calls each of them shows (docs/performance.md, "The floor").
 
-use super::cursor::Cursor;
-use super::permutation::Walk;
-use super::Next;
+use super::cursor::FileCursor;
+use super::permutation::PermutationWalk;
+use super::NextIo;
 use loadstone_base::ops::Op;
 
 /// The source of such I/Os.
@@ -16,7 +16,7 @@ pub(super) struct Plain {
     len: u32,
     begin: u64,
     align_bytes: u64,
-    walk: Walk,
+    walk: PermutationWalk,
 }
 
 impl Plain {
@@ -24,9 +24,9 @@ impl Plain {
     pub(super) fn new(
         op: Op,
         len: u32,
-        cursor: &Cursor,
+        cursor: &FileCursor,
         align_bytes: u64,
-        walk: &Walk,
+        walk: &PermutationWalk,
     ) -> Option<Self> {
         (cursor.begin + u64::from(len) <= cursor.end).then(|| Self {
             op,
@@ -38,8 +38,8 @@ impl Plain {
     }
 
     #[inline(always)]
-    pub(super) fn next(&mut self) -> Next {
-        Next {
+    pub(super) fn next(&mut self) -> NextIo {
+        NextIo {
             op: self.op,
             file: 0,
             offset: self.begin + self.walk.step() * self.align_bytes,

@@ -24,7 +24,7 @@ pub(super) struct Reuse {
 
 /// Where the walk of one file is, and what is to be done once more.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Place {
+pub(super) struct WalkPosition {
     /// First leaf of the tree in the range, and the last one drawn; none before the first.
     at: Option<(u64, u64)>,
     again: [Option<u64>; 3],
@@ -53,7 +53,13 @@ impl Reuse {
     }
 
     /// The next of `blocks`, for an operation by its number.
-    pub(super) fn draw(&self, place: &mut Place, op: usize, blocks: u64, rng: &mut Rng) -> u64 {
+    pub(super) fn draw(
+        &self,
+        place: &mut WalkPosition,
+        op: usize,
+        blocks: u64,
+        rng: &mut Rng,
+    ) -> u64 {
         if let Some(block) = place.again[op].take() {
             return block.min(blocks - 1);
         }
@@ -94,7 +100,7 @@ mod tests {
     }
 
     fn blocks(law: &Reuse, count: usize, of: u64) -> Vec<u64> {
-        let (mut place, mut rng) = (Place::default(), Rng::new(3));
+        let (mut place, mut rng) = (WalkPosition::default(), Rng::new(3));
         (0..count)
             .map(|_| law.draw(&mut place, 1, of, &mut rng))
             .collect()
@@ -173,7 +179,7 @@ mod tests {
     #[test]
     fn operations_move_the_same_place() {
         let (reads, writes) = (law(0, 1, 0), law(100, 1, 0));
-        let (mut place, mut rng) = (Place::default(), Rng::new(3));
+        let (mut place, mut rng) = (WalkPosition::default(), Rng::new(3));
         for _ in 0..1000 {
             let write = writes.draw(&mut place, 1, 8 << 20, &mut rng);
             let read = reads.draw(&mut place, 0, 8 << 20, &mut rng);

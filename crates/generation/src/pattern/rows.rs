@@ -5,13 +5,13 @@
 //! goes where the one before it ended, whichever row and operation that was. Knows no time.
 
 use super::sizes::{alias_table, pick, Alias};
-use super::{Next, MIXED};
+use super::{NextIo, MIXED};
 use loadstone_base::rng::Rng;
 use loadstone_plan as plan;
 
 /// The rows of a pattern, and where each file is.
 #[derive(Debug, Clone)]
-pub(super) struct Rows {
+pub(super) struct PatternRows {
     rows: Box<[plan::Row]>,
     /// For rows whatever the operation, for reads and for writes.
     lots: [Box<[Alias]>; 3],
@@ -29,7 +29,7 @@ struct Position {
     next: u64,
 }
 
-impl Rows {
+impl PatternRows {
     pub(super) fn new(rows: &[plan::Row], files: &[plan::FileUse]) -> Self {
         let lot = |share: fn(&plan::Row) -> f64| -> Box<[Alias]> {
             alias_table(rows.iter().map(|row| row.weight * share(row)).collect())
@@ -53,7 +53,7 @@ impl Rows {
     }
 
     /// The next I/O on a file; the operation is the row's unless it is given.
-    pub(super) fn next(&mut self, op: Option<usize>, file: u32, rng: &mut Rng) -> Next {
+    pub(super) fn next(&mut self, op: Option<usize>, file: u32, rng: &mut Rng) -> NextIo {
         if let Some(op) = op {
             self.current = pick(&self.lots[1 + op.min(1)], rng);
         } else if self.left == 0 {
@@ -64,7 +64,7 @@ impl Rows {
         }
         let row = self.rows[self.current];
         let op = op.unwrap_or_else(|| usize::from(!chance(row.read_percent, rng)));
-        Next {
+        NextIo {
             op: MIXED[op.min(1)],
             file,
             offset: self.positions[file as usize].take(row, rng),
@@ -117,14 +117,14 @@ mod tests {
         }
     }
 
-    fn take(rows: &[plan::Row], length_kib: u64, count: usize) -> Vec<Next> {
+    fn take(rows: &[plan::Row], length_kib: u64, count: usize) -> Vec<NextIo> {
         let file = plan::FileUse {
             target: 0,
             cell: 0,
             offset_bytes: 0,
             length_bytes: length_kib * KIB,
         };
-        let (mut rows, mut rng) = (Rows::new(rows, &[file]), Rng::new(5));
+        let (mut rows, mut rng) = (PatternRows::new(rows, &[file]), Rng::new(5));
         (0..count).map(|_| rows.next(None, 0, &mut rng)).collect()
     }
 
@@ -213,7 +213,7 @@ mod tests {
             length_bytes: 1 << 20,
         };
         let rows = [row(10.0, 4, 100, 100), row(90.0, 8, 0, 100)];
-        let (mut rows, mut rng) = (Rows::new(&rows, &[file]), Rng::new(5));
+        let (mut rows, mut rng) = (PatternRows::new(&rows, &[file]), Rng::new(5));
         for _ in 0..1000 {
             assert_eq!(rows.next(Some(0), 0, &mut rng).len, 4096);
             let write = rows.next(Some(1), 0, &mut rng);
@@ -230,7 +230,7 @@ mod tests {
             length_bytes: 100 * KIB,
         };
         let rows = [row(1.0, 4, 100, 100), row(1.0, 16, 0, 30)];
-        let (mut rows, mut rng) = (Rows::new(&rows, &[file]), Rng::new(8));
+        let (mut rows, mut rng) = (PatternRows::new(&rows, &[file]), Rng::new(8));
         for _ in 0..5000 {
             let io = rows.next(None, 0, &mut rng);
             assert_eq!(io.offset % u64::from(io.len), 0);

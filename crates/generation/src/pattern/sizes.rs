@@ -9,7 +9,7 @@ use loadstone_plan as plan;
 /// A source of sizes in bytes.
 #[derive(Debug, Clone)]
 #[allow(missing_docs, reason = "as in `plan::Sizes`")]
-pub enum Sizes {
+pub enum SizeSource {
     /// The same always.
     Fixed(u32),
     /// `min + k·step` for `k` in `0..count`.
@@ -30,7 +30,7 @@ pub struct Alias {
     other: u32,
 }
 
-impl Sizes {
+impl SizeSource {
     /// The source that a Plan describes.
     #[must_use]
     pub fn new(sizes: &plan::Sizes) -> Self {
@@ -148,7 +148,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn count(sizes: &plan::Sizes, draws: u32) -> BTreeMap<u32, u32> {
-        let (sizes, mut rng) = (Sizes::new(sizes), Rng::new(9));
+        let (sizes, mut rng) = (SizeSource::new(sizes), Rng::new(9));
         let mut counts = BTreeMap::new();
         for _ in 0..draws {
             *counts.entry(sizes.draw(&mut rng)).or_default() += 1;
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_fitting_draw_fits() {
-        let sizes = Sizes::new(&plan::Sizes::Range {
+        let sizes = SizeSource::new(&plan::Sizes::Range {
             min_bytes: 512,
             max_bytes: 1 << 20,
             step_bytes: 512,

@@ -4,14 +4,14 @@
 //! and not which file is next.
 
 use super::aged::Aged;
-use super::cursor::{clamp_len, Cursor};
+use super::cursor::{clamp_len, FileCursor};
 use super::files::Walked;
 use super::order::{Listed, Skewed, Zones};
 use super::passes::{needs_map, Classes, Passes};
-use super::permutation::Walk;
+use super::permutation::PermutationWalk;
 use super::plain::Plain;
 use super::reuse::Reuse;
-use super::sizes::Sizes;
+use super::sizes::SizeSource;
 use loadstone_base::ops::Op;
 use loadstone_base::rng::Rng;
 use loadstone_plan::{self as plan, RandomOrder};
@@ -19,21 +19,21 @@ use loadstone_plan::{self as plan, RandomOrder};
 /// Addresses and sizes of one operation.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
-    shape: Shape,
-    pub(super) sizes: Sizes,
-    order: Order,
+    shape: PatternCase,
+    pub(super) sizes: SizeSource,
+    order: AddressSource,
     align_bytes: u64,
     random_percent: u32,
     run_length: u32,
     run_identical: bool,
     stride_bytes: i64,
     stride_spread_bytes: u64,
-    cursors: Box<[Cursor]>,
+    cursors: Box<[FileCursor]>,
 }
 
 /// The common cases, so that they cost what they need and no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum PatternCase {
     /// One after the other, without stride.
     Sequential,
     /// Each at a new random address.
@@ -44,7 +44,7 @@ enum Shape {
 
 /// Where random addresses come from.
 #[derive(Debug, Clone)]
-enum Order {
+enum AddressSource {
     /// Number of a class of walks.
     Walk(usize),
     /// Number of a class with maps.
@@ -65,24 +65,27 @@ impl Source {
         classes: &mut Classes,
         used: bool,
     ) -> Self {
-        let sizes = Sizes::new(&pattern.sizes);
+        let sizes = SizeSource::new(&pattern.sizes);
         let align_bytes = pattern.align_bytes.max(1);
-        let cursors: Box<[Cursor]> = if used {
-            let cursor = |file| Cursor::new(file, align_bytes, sizes.min(), pattern.stride_bytes);
+        let cursors: Box<[FileCursor]> = if used {
+            let cursor =
+                |file| FileCursor::new(file, align_bytes, sizes.min(), pattern.stride_bytes);
             classes.files.iter().map(cursor).collect()
         } else {
             Box::default()
         };
         let random = pattern.random_percent > 0 && used;
         let order = match &pattern.random {
-            _ if !random => Order::Uniform,
-            RandomOrder::Uniform { repeat: true } => Order::Uniform,
+            _ if !random => AddressSource::Uniform,
+            RandomOrder::Uniform { repeat: true } => AddressSource::Uniform,
             RandomOrder::Uniform { repeat: false } => {
-                Order::Walk(classes.class(&cursors, align_bytes, needs_map(pattern)))
+                AddressSource::Walk(classes.class(&cursors, align_bytes, needs_map(pattern)))
             }
-            RandomOrder::Listed { blocks, advance } => Order::Listed(Listed::new(blocks, *advance)),
-            RandomOrder::Zoned { zones } => Order::Zoned(Zones::new(zones, align_bytes)),
-            RandomOrder::Aged { .. } => Order::Aged(
+            RandomOrder::Listed { blocks, advance } => {
+                AddressSource::Listed(Listed::new(blocks, *advance))
+            }
+            RandomOrder::Zoned { zones } => AddressSource::Zoned(Zones::new(zones, align_bytes)),
+            RandomOrder::Aged { .. } => AddressSource::Aged(
                 cursors
                     .iter()
                     .enumerate()
@@ -90,8 +93,8 @@ impl Source {
                     .collect(),
             ),
             other => match Reuse::new(other, align_bytes) {
-                Some(law) => Order::Reuse(law, op),
-                None => Order::Skewed(
+                Some(law) => AddressSource::Reuse(law, op),
+                None => AddressSource::Skewed(
                     cursors
                         .iter()
                         .enumerate()
@@ -106,10 +109,10 @@ impl Source {
                 && pattern.stride_spread_bytes == 0
                 && (run_length == 1 || !pattern.run_identical) =>
             {
-                Shape::Sequential
+                PatternCase::Sequential
             }
-            100.. if run_length == 1 => Shape::Random,
-            _ => Shape::General,
+            100.. if run_length == 1 => PatternCase::Random,
+            _ => PatternCase::General,
         };
         Self {
             shape,
@@ -127,7 +130,7 @@ impl Source {
 
     /// The short way to the same I/Os, where there is one.
     pub(super) fn plain(&self, op: Op, passes: &Passes) -> Option<Plain> {
-        let (Shape::Random, Sizes::Fixed(len), Order::Walk(class)) =
+        let (PatternCase::Random, SizeSource::Fixed(len), AddressSource::Walk(class)) =
             (self.shape, &self.sizes, &self.order)
         else {
             return None;
@@ -138,9 +141,9 @@ impl Source {
 
     /// Goes over to maps where an operation of the same class needs one.
     pub(super) fn use_map(&mut self, passes: &Passes) {
-        if let Order::Walk(class) = self.order {
+        if let AddressSource::Walk(class) = self.order {
             if passes.classes[class].mapped {
-                self.order = Order::Map(class);
+                self.order = AddressSource::Map(class);
             }
         }
     }
@@ -156,15 +159,17 @@ impl Source {
         let Some(cursor) = self.cursors.get_mut(file) else {
             return;
         };
-        *cursor = Cursor::new(
+        *cursor = FileCursor::new(
             window,
             self.align_bytes,
             self.sizes.min(),
             self.stride_bytes,
         );
         match self.order {
-            Order::Walk(class) => passes.classes[class].walks[file] = Walk::new(cursor.blocks, key),
-            Order::Map(class) => passes.classes[class].maps[file].clear(cursor.blocks),
+            AddressSource::Walk(class) => {
+                passes.classes[class].walks[file] = PermutationWalk::new(cursor.blocks, key)
+            }
+            AddressSource::Map(class) => passes.classes[class].maps[file].clear(cursor.blocks),
             _ => {}
         }
     }
@@ -173,7 +178,7 @@ impl Source {
     #[inline(always)]
     pub(super) fn next(&mut self, file: usize, rng: &mut Rng, passes: &mut Passes) -> (u64, u32) {
         match self.shape {
-            Shape::Sequential => {
+            PatternCase::Sequential => {
                 let len = self.sizes.draw(rng);
                 let cursor = &mut self.cursors[file];
                 let start = cursor.position;
@@ -183,8 +188,8 @@ impl Source {
                 }
                 self.wrap(file, len, rng)
             }
-            Shape::Random => self.random(file, rng, passes),
-            Shape::General => self.general(file, rng, passes),
+            PatternCase::Random => self.random(file, rng, passes),
+            PatternCase::General => self.general(file, rng, passes),
         }
     }
 
@@ -193,8 +198,8 @@ impl Source {
         let len = self.sizes.draw(rng);
         let cursor = &self.cursors[file];
         let block = match &mut self.order {
-            Order::Walk(class) => passes.classes[*class].walks[file].step(),
-            Order::Map(class) => {
+            AddressSource::Walk(class) => passes.classes[*class].walks[file].step(),
+            AddressSource::Map(class) => {
                 let most = u64::from(len).div_ceil(self.align_bytes);
                 let (block, count) = passes.classes[*class].maps[file].take(rng, most);
                 let free = count.saturating_mul(self.align_bytes);
@@ -203,12 +208,14 @@ impl Source {
                     len.min(clamp_len(free)),
                 );
             }
-            Order::Uniform => rng.below(cursor.blocks),
-            Order::Skewed(laws) => laws[file].draw(rng),
-            Order::Zoned(zones) => zones.draw(rng, cursor.blocks),
-            Order::Listed(list) => list.draw(cursor.blocks),
-            Order::Aged(files) => files[file].draw(rng),
-            Order::Reuse(law, op) => law.draw(&mut passes.places[file], *op, cursor.blocks, rng),
+            AddressSource::Uniform => rng.below(cursor.blocks),
+            AddressSource::Skewed(laws) => laws[file].draw(rng),
+            AddressSource::Zoned(zones) => zones.draw(rng, cursor.blocks),
+            AddressSource::Listed(list) => list.draw(cursor.blocks),
+            AddressSource::Aged(files) => files[file].draw(rng),
+            AddressSource::Reuse(law, op) => {
+                law.draw(&mut passes.places[file], *op, cursor.blocks, rng)
+            }
         };
         let start = cursor.begin + block * self.align_bytes;
         if start + u64::from(len) <= cursor.end {
@@ -333,7 +340,7 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use crate::pattern::tests::{file, offsets_kib, reads, source, take, uniform, KIB};
-    use crate::pattern::Next;
+    use crate::pattern::NextIo;
     use loadstone_plan::{self as plan, OpPattern};
 
     #[test]
@@ -440,7 +447,7 @@ mod tests {
     fn a_share_of_random_addresses_lets_sequential_ones_go_on_from_there() {
         let stream = reads(source(30, 4096), vec![file(0, 0, 1 << 30)]);
         let ios = take(&stream, 20_000);
-        let follows = |w: &&[Next]| w[1].offset == w[0].offset + 4096;
+        let follows = |w: &&[NextIo]| w[1].offset == w[0].offset + 4096;
         let sequential = ios.windows(2).filter(follows).count();
         // Binomial, mean 14,000, deviation 65.
         assert!((13_700..14_300).contains(&sequential), "{sequential}");

@@ -46,7 +46,7 @@ pub(super) fn mixed(shares: [u32; 3], source: OpPattern, files: Vec<FileUse>) ->
     }
 }
 
-pub(super) fn take(stream: &Stream, count: usize) -> Vec<Next> {
+pub(super) fn take(stream: &Stream, count: usize) -> Vec<NextIo> {
     let mut generator = Generator::new(stream);
     (0..count).map(|_| generator.next()).collect()
 }
@@ -79,7 +79,7 @@ fn an_operation_that_is_asked_for_goes_on_from_its_own_position() {
     let mut generator = Generator::new(&stream);
     for i in 0..20 {
         for op in [Op::Write, Op::Read] {
-            let expected = Next {
+            let expected = NextIo {
                 op,
                 file: 0,
                 offset: i * 4096,
@@ -98,7 +98,7 @@ fn a_trimmed_block_is_written_next() {
         assert_eq!(pair[0].op, Op::Trim);
         assert_eq!(
             pair[1],
-            Next {
+            NextIo {
                 op: Op::Write,
                 ..pair[0]
             }

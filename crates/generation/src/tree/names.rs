@@ -15,7 +15,7 @@ pub const MAX_PATH_BYTES: usize = 4096;
 
 /// The shape of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shape {
+pub struct TreeShape {
     width: u32,
     files: u32,
     first_file: u32,
@@ -36,7 +36,7 @@ pub enum TooMuch {
     Path,
 }
 
-impl Shape {
+impl TreeShape {
     /// The shape of a tree whose fields are above 0.
     ///
     /// # Errors
@@ -282,7 +282,7 @@ pub(crate) mod tests {
         String::from_utf8(path[..path.len() - 1].to_vec()).unwrap()
     }
 
-    fn directories(shape: &Shape) -> Vec<String> {
+    fn directories(shape: &TreeShape) -> Vec<String> {
         let mut path = Vec::new();
         let numbers = 1..=shape.directory_count();
         numbers
@@ -295,7 +295,7 @@ pub(crate) mod tests {
 
     #[test]
     fn directories_come_by_level_then_by_their_own_number() {
-        let shape = Shape::new(&tree(2, 2, 1, false)).unwrap();
+        let shape = TreeShape::new(&tree(2, 2, 1, false)).unwrap();
         assert_eq!(
             directories(&shape),
             [
@@ -312,11 +312,11 @@ pub(crate) mod tests {
     #[test]
     fn files_are_at_the_bottom_or_everywhere() {
         let mut path = Vec::new();
-        let shape = Shape::new(&tree(2, 3, 2, false)).unwrap();
+        let shape = TreeShape::new(&tree(2, 3, 2, false)).unwrap();
         assert_eq!((shape.directory_count(), shape.file_count()), (12, 18));
         shape.file_path(1, &mut path);
         assert_eq!(text(&path), "vdb.1_1.dir/vdb.2_1.dir/vdb_f0002.file");
-        let shape = Shape::new(&tree(2, 3, 20_000, true)).unwrap();
+        let shape = TreeShape::new(&tree(2, 3, 20_000, true)).unwrap();
         assert_eq!(shape.file_count(), 12 * 20_000);
         shape.file_path(19_999, &mut path);
         assert_eq!(text(&path), "vdb.1_1.dir/vdb_f20000.file");
@@ -324,7 +324,7 @@ pub(crate) mod tests {
             first_file: 0,
             ..tree(1, 1, 3, false)
         };
-        Shape::new(&zero).unwrap().file_path(2, &mut path);
+        TreeShape::new(&zero).unwrap().file_path(2, &mut path);
         assert_eq!(text(&path), "vdb.1_1.dir/vdb_f0002.file");
     }
 
@@ -355,7 +355,7 @@ pub(crate) mod tests {
 
     #[test]
     fn what_is_too_large_is_told() {
-        let too_much = |depth, width, files| Shape::new(&tree(depth, width, files, false));
+        let too_much = |depth, width, files| TreeShape::new(&tree(depth, width, files, false));
         assert_eq!(too_much(29, 2, 1), Err(TooMuch::Directories));
         assert_eq!(too_much(u32::MAX, u32::MAX, u32::MAX), Err(TooMuch::Path));
         assert_eq!(too_much(1, 2, u32::MAX), Err(TooMuch::Files));
@@ -369,7 +369,7 @@ pub(crate) mod tests {
             depth in 1u32..5, width in 1u32..5, files in 1u32..4, everywhere: bool, first_file in 0u32..2,
         ) {
             let plan = Tree { first_file, ..tree(depth, width, files, everywhere) };
-            let shape = Shape::new(&plan).unwrap();
+            let shape = TreeShape::new(&plan).unwrap();
             let names = directories(&shape);
             prop_assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), names.len());
             let name_of = |directory: u32| match directory {

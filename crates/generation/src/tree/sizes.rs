@@ -11,13 +11,13 @@ const MIB: u64 = 1024 * KIB;
 
 /// Sizes of the files of one tree.
 #[derive(Debug, Clone)]
-pub struct Sizes {
+pub struct TreeFileSizes {
     seed: u64,
-    kind: Kind,
+    kind: SizeRule,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum SizeRule {
     Same(u64),
     Table {
         bytes: Box<[u64]>,
@@ -27,17 +27,17 @@ enum Kind {
     Around(u64),
 }
 
-impl Sizes {
+impl TreeFileSizes {
     /// The sizes of a well-formed tree.
     #[must_use]
     pub fn new(tree: &Tree) -> Self {
         let kind = match &tree.sizes {
-            FileSizes::Table { table } if table.len() == 1 => Kind::Same(table[0].bytes),
-            FileSizes::Table { table } => Kind::Table {
+            FileSizes::Table { table } if table.len() == 1 => SizeRule::Same(table[0].bytes),
+            FileSizes::Table { table } => SizeRule::Table {
                 bytes: table.iter().map(|entry| entry.bytes).collect(),
                 alias: alias_table(table.iter().map(|entry| entry.weight).collect()),
             },
-            FileSizes::Around { mean_bytes } => Kind::Around(*mean_bytes),
+            FileSizes::Around { mean_bytes } => SizeRule::Around(*mean_bytes),
         };
         Self {
             seed: mix(tree.seed),
@@ -50,9 +50,9 @@ impl Sizes {
     pub fn of(&self, file: u32) -> u64 {
         let mut rng = Rng::new(self.seed ^ u64::from(file));
         match &self.kind {
-            Kind::Same(bytes) => *bytes,
-            Kind::Table { bytes, alias } => bytes[pick(alias, &mut rng)],
-            Kind::Around(mean) => rounded(mean / 2 + rng.below(*mean), *mean),
+            SizeRule::Same(bytes) => *bytes,
+            SizeRule::Table { bytes, alias } => bytes[pick(alias, &mut rng)],
+            SizeRule::Around(mean) => rounded(mean / 2 + rng.below(*mean), *mean),
         }
     }
 
@@ -60,7 +60,7 @@ impl Sizes {
     #[must_use]
     pub fn same(&self) -> Option<u64> {
         match self.kind {
-            Kind::Same(bytes) => Some(bytes),
+            SizeRule::Same(bytes) => Some(bytes),
             _ => None,
         }
     }
@@ -71,7 +71,7 @@ impl Sizes {
         if total_bytes == 0 {
             return count;
         }
-        if let Kind::Same(bytes) = self.kind {
+        if let SizeRule::Same(bytes) = self.kind {
             let files = total_bytes.div_ceil(bytes.max(1));
             return u32::try_from(files).unwrap_or(u32::MAX).min(count);
         }
@@ -88,7 +88,7 @@ impl Sizes {
     #[must_use]
     pub fn total_bytes(&self, count: u32) -> u64 {
         match self.kind {
-            Kind::Same(bytes) => bytes.saturating_mul(u64::from(count)),
+            SizeRule::Same(bytes) => bytes.saturating_mul(u64::from(count)),
             _ => (0..count).fold(0, |sum, file| sum.saturating_add(self.of(file))),
         }
     }
@@ -116,8 +116,8 @@ mod tests {
     use crate::tree::names::tests::tree;
     use loadstone_plan::FileSize;
 
-    fn sizes(sizes: FileSizes, seed: u64) -> Sizes {
-        Sizes::new(&Tree {
+    fn sizes(sizes: FileSizes, seed: u64) -> TreeFileSizes {
+        TreeFileSizes::new(&Tree {
             sizes,
             seed,
             ..tree(1, 1, 1, false)

@@ -5,9 +5,9 @@
 
 use std::io;
 
-use super::queue::Queue;
+use super::queue::CompletionQueue;
 use super::ring::{abi, Ring, RingOptions};
-use super::{syscall, Backend, Done, Io, Op, OpenFile};
+use super::{syscall, Done, Io, IoBackend, Op, OpenFile};
 use loadstone_plan::TargetKind;
 
 /// A backend whose discards are made by the worker itself.
@@ -15,21 +15,21 @@ use loadstone_plan::TargetKind;
 pub struct Discarding<B> {
     inner: B,
     files: Vec<OpenFile>,
-    done: Queue,
+    done: CompletionQueue,
 }
 
-impl<B: Backend> Discarding<B> {
+impl<B: IoBackend> Discarding<B> {
     /// Wraps a backend for `files` with up to `depth` I/Os in flight.
     pub fn new(inner: B, files: &[OpenFile], depth: u32) -> Self {
         Self {
             inner,
             files: files.to_vec(),
-            done: Queue::new(depth),
+            done: CompletionQueue::new(depth),
         }
     }
 }
 
-impl<B: Backend> Backend for Discarding<B> {
+impl<B: IoBackend> IoBackend for Discarding<B> {
     fn now_ns(&mut self) -> u64 {
         self.inner.now_ns()
     }

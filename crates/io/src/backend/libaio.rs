@@ -8,8 +8,8 @@
 
 use std::io;
 
-use super::queue::Queue;
-use super::{sleep_until, syscall, Backend, Done, Io, Op, OpenFile, Outcome, SyncKind};
+use super::queue::CompletionQueue;
+use super::{sleep_until, syscall, Done, Io, IoBackend, Op, OpenFile, Outcome, SyncKind};
 use loadstone_base::clock::Clock;
 
 const PREAD: u16 = 0;
@@ -43,7 +43,7 @@ struct Request {
 /// `struct io_event`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-struct Event {
+struct IoEvent {
     data: u64,
     request: u64,
     result: i64,
@@ -59,8 +59,8 @@ pub struct Libaio {
     /// Pushed and not yet submitted, with the file of each; those before `submitted` are.
     requests: Vec<(Request, u32)>,
     pointers: Vec<*const Request>,
-    events: Vec<Event>,
-    done: Queue,
+    events: Vec<IoEvent>,
+    done: CompletionQueue,
     in_flight: u32,
 }
 
@@ -84,8 +84,8 @@ impl Libaio {
             context,
             requests: Vec::with_capacity(depth as usize),
             pointers: Vec::with_capacity(depth as usize),
-            events: vec![Event::default(); depth as usize],
-            done: Queue::new(depth),
+            events: vec![IoEvent::default(); depth as usize],
+            done: CompletionQueue::new(depth),
             in_flight: 0,
         })
     }
@@ -219,7 +219,7 @@ impl Libaio {
     }
 }
 
-impl Backend for Libaio {
+impl IoBackend for Libaio {
     #[inline]
     fn now_ns(&mut self) -> u64 {
         self.clock.now_ns()

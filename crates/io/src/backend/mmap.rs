@@ -11,8 +11,8 @@ use std::ptr;
 use std::sync::atomic::{compiler_fence, AtomicPtr, Ordering};
 use std::sync::Once;
 
-use super::queue::Queue;
-use super::{sleep_until, syscall, Backend, Done, Io, Op, OpenFile, Outcome};
+use super::queue::CompletionQueue;
+use super::{sleep_until, syscall, Done, Io, IoBackend, Op, OpenFile, Outcome};
 use loadstone_base::clock::Clock;
 
 /// The mapping backend.
@@ -20,7 +20,7 @@ use loadstone_base::clock::Clock;
 pub struct Mmap {
     clock: Clock,
     files: Vec<Mapped>,
-    done: Queue,
+    done: CompletionQueue,
     page_bytes: usize,
     /// A mapping that could not be put back after a fault, reported by the next `flush`.
     broken: Option<io::Error>,
@@ -54,7 +54,7 @@ impl Mmap {
         Ok(Self {
             clock,
             files,
-            done: Queue::new(depth),
+            done: CompletionQueue::new(depth),
             page_bytes,
             broken: None,
         })
@@ -175,7 +175,7 @@ fn protection(fd: RawFd) -> io::Result<libc::c_int> {
     Ok(libc::PROT_READ | if writable { libc::PROT_WRITE } else { 0 })
 }
 
-impl Backend for Mmap {
+impl IoBackend for Mmap {
     const SYNCHRONOUS: bool = true;
 
     #[inline]

@@ -100,10 +100,10 @@ impl Done {
 
 /// A way to do I/O.
 ///
-/// The worker pushes I/Os, then calls [`Backend::flush`], then [`Backend::reap`]. It never
+/// The worker pushes I/Os, then calls [`IoBackend::flush`], then [`IoBackend::reap`]. It never
 /// has more in flight than the depth the backend was made for.
-pub trait Backend {
-    /// [`Backend::push`] does the I/O before it returns: the worker pushes one, stamps
+pub trait IoBackend {
+    /// [`IoBackend::push`] does the I/O before it returns: the worker pushes one, stamps
     /// before it and reaps after it.
     const SYNCHRONOUS: bool = false;
 
@@ -116,18 +116,18 @@ pub trait Backend {
     fn now_ns(&mut self) -> u64;
 
     /// Accepts one I/O. It may start at once (synchronous backends) or at the next
-    /// [`Backend::flush`].
+    /// [`IoBackend::flush`].
     fn push(&mut self, io: Io);
 
     /// I/Os to hand over at a time, while the rest of the batch is made; none: all of it in
-    /// the next [`Backend::flush`].
+    /// the next [`IoBackend::flush`].
     #[inline(always)]
     fn group(&self) -> Option<u32> {
         None
     }
 
     /// Hands over what was pushed: more of the batch follows. An error is the next
-    /// [`Backend::flush`]'s.
+    /// [`IoBackend::flush`]'s.
     fn hand_over(&mut self) {}
 
     /// Does one I/O and says what came of it. Only for synchronous backends with nothing to be

@@ -114,7 +114,7 @@ mod tests {
         use std::fs;
         use std::os::unix::fs::symlink;
 
-        use crate::directory::Found;
+        use crate::directory::FileStatus;
 
         let place = std::env::temp_dir().join(format!("loadstone-deleted-{}", std::process::id()));
         let (here, there) = (place.join("here"), place.join("there"));
@@ -122,7 +122,7 @@ mod tests {
             fs::create_dir_all(directory).unwrap();
             fs::write(directory.join("f"), "somebody's").unwrap();
         }
-        let ours = Found::of(&fs::File::open(here.join("f")).unwrap()).unwrap();
+        let ours = FileStatus::of(&fs::File::open(here.join("f")).unwrap()).unwrap();
         let path = here.join("f");
         let name = Parents::default()
             .hold(path.to_str().unwrap(), Some(&ours.identity))

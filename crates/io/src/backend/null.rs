@@ -4,7 +4,7 @@
 
 use std::io;
 
-use super::{sleep_until, Backend, Done, Io, Outcome};
+use super::{sleep_until, Done, Io, IoBackend, Outcome};
 use loadstone_base::clock::Clock;
 
 /// Completes everything at once.
@@ -28,7 +28,7 @@ impl Null {
     }
 }
 
-impl Backend for Null {
+impl IoBackend for Null {
     #[inline]
     fn now_ns(&mut self) -> u64 {
         self.clock.now_ns()

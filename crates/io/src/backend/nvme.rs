@@ -11,7 +11,7 @@ pub mod status;
 use std::io;
 
 use super::ring::abi::{self, CommandSqe, Cqe32};
-use super::ring::Entry;
+use super::ring::SubmissionEntry;
 use super::uring::{
     open_ring, register_buffers, unregistered, Commands, Uring, UringOptions, MAX_FIXED_BYTES,
 };
@@ -26,7 +26,7 @@ use namespace::Namespace;
 const REFUSE: u32 = 1;
 
 // SAFETY: 128 bytes (`command.rs`, `abi.rs`) and 32, as with both flags.
-unsafe impl Entry for CommandSqe<Command> {
+unsafe impl SubmissionEntry for CommandSqe<Command> {
     const SETUP: u32 = abi::SETUP_SQE128 | abi::SETUP_CQE32;
     type Completion = Cqe32;
 }

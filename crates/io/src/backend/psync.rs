@@ -5,8 +5,8 @@
 
 use std::io;
 
-use super::queue::Queue;
-use super::{sleep_until, syscall, Backend, Done, Io, OpenFile, Outcome};
+use super::queue::CompletionQueue;
+use super::{sleep_until, syscall, Done, Io, IoBackend, OpenFile, Outcome};
 use loadstone_base::clock::Clock;
 
 /// The synchronous backend.
@@ -14,7 +14,7 @@ use loadstone_base::clock::Clock;
 pub struct Psync {
     clock: Clock,
     files: Vec<OpenFile>,
-    done: Queue,
+    done: CompletionQueue,
 }
 
 impl Psync {
@@ -28,12 +28,12 @@ impl Psync {
         Self {
             clock,
             files: files.to_vec(),
-            done: Queue::new(depth),
+            done: CompletionQueue::new(depth),
         }
     }
 }
 
-impl Backend for Psync {
+impl IoBackend for Psync {
     const SYNCHRONOUS: bool = true;
 
     #[inline]

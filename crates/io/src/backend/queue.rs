@@ -4,12 +4,12 @@ use super::{Done, Outcome};
 
 /// A queue that holds at most as many completions as I/Os can be in flight.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct CompletionQueue {
     done: Vec<(u32, Outcome)>,
     taken: usize,
 }
 
-impl Queue {
+impl CompletionQueue {
     pub(super) fn new(depth: u32) -> Self {
         Self {
             done: Vec::with_capacity(depth as usize),
@@ -35,7 +35,7 @@ impl Queue {
         self.done.push((slot, outcome));
     }
 
-    /// As [`super::Backend::reap`].
+    /// As [`super::IoBackend::reap`].
     #[inline]
     pub(super) fn reap(&mut self, max: u32, take: &mut impl FnMut(Done)) -> u32 {
         let end = self.done.len().min(self.taken.saturating_add(max as usize));
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn completions_come_out_in_order_and_the_room_is_reused() {
-        let mut queue = Queue::new(4);
+        let mut queue = CompletionQueue::new(4);
         let mut expected = 0;
         for round in 0..20u32 {
             for i in 0..3 {
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn it_never_allocates_beyond_its_depth() {
-        let mut queue = Queue::new(5);
+        let mut queue = CompletionQueue::new(5);
         let capacity = queue.done.capacity();
         for slot in 0..1000 {
             queue.push(slot, Outcome::moved(0));

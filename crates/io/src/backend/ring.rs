@@ -19,9 +19,9 @@ pub const NO_TIMEOUT: u64 = u64::MAX;
 /// A submission entry, which decides the sizes of a ring's entries.
 ///
 /// # Safety
-/// With [`Entry::SETUP`] the kernel's entries have the sizes of the two types. They are integers
+/// With [`SubmissionEntry::SETUP`] the kernel's entries have the sizes of the two types. They are integers
 /// only; a submission begins as an [`Sqe`] does and a completion as a [`Cqe`].
-pub unsafe trait Entry: Copy + std::fmt::Debug {
+pub unsafe trait SubmissionEntry: Copy + std::fmt::Debug {
     /// Set-up flags that ask for entries of these sizes.
     const SETUP: u32;
     /// The completion entry.
@@ -29,14 +29,14 @@ pub unsafe trait Entry: Copy + std::fmt::Debug {
 }
 
 // SAFETY: as long as a ring's entries are without any flag.
-unsafe impl Entry for Sqe {
+unsafe impl SubmissionEntry for Sqe {
     const SETUP: u32 = 0;
     type Completion = Cqe;
 }
 
 /// What the entry of a completion had with it.
 #[inline(always)]
-pub fn user_data<E: Entry>(completion: &E::Completion) -> u64 {
+pub fn user_data<E: SubmissionEntry>(completion: &E::Completion) -> u64 {
     // SAFETY: every completion begins as this one.
     unsafe { (*(&raw const *completion).cast::<Cqe>()).user_data }
 }
@@ -56,7 +56,7 @@ pub struct RingOptions {
 
 /// A mapped ring.
 #[derive(Debug)]
-pub struct Ring<E: Entry = Sqe> {
+pub struct Ring<E: SubmissionEntry = Sqe> {
     fd: RawFd,
     enter_fd: RawFd,
     enter_flags: u32,
@@ -92,7 +92,7 @@ struct Completion<C> {
 
 // SAFETY: a ring is moved to its worker's thread before its first use at most; the
 // pointers are to mappings it owns.
-unsafe impl<E: Entry> Send for Ring<E> {}
+unsafe impl<E: SubmissionEntry> Send for Ring<E> {}
 
 /// Set-up flags in the order they are tried: everything, then less and less.
 fn flag_ladder(options: &RingOptions, entry: u32) -> Vec<u32> {
@@ -121,7 +121,7 @@ fn flag_ladder(options: &RingOptions, entry: u32) -> Vec<u32> {
     ]
 }
 
-impl<E: Entry> Ring<E> {
+impl<E: SubmissionEntry> Ring<E> {
     /// Sets up and maps a ring with the best flags the kernel takes.
     ///
     /// # Errors
@@ -227,7 +227,7 @@ impl<E: Entry> Ring<E> {
     /// The operations the kernel knows, by number.
     #[must_use]
     pub fn operations(&self) -> Vec<u8> {
-        let mut probe = abi::Probe::default();
+        let mut probe = abi::OpcodeProbe::default();
         let argument = (&raw mut probe).cast::<libc::c_void>();
         if self
             .register(abi::REGISTER_PROBE, argument, abi::PROBE_OPS as u32)
@@ -457,7 +457,7 @@ impl<E: Entry> Ring<E> {
     }
 }
 
-impl<E: Entry> Drop for Ring<E> {
+impl<E: SubmissionEntry> Drop for Ring<E> {
     fn drop(&mut self) {
         for (start, bytes) in self.maps {
             // SAFETY: both mappings are ours.

@@ -21,10 +21,10 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::sync::Arc;
 
-use super::queue::Queue;
+use super::queue::CompletionQueue;
 use super::sim_behaviour::{behave, limited, Remembered};
 use super::sim_medium::{Faults, Medium};
-use super::{Backend, Done, Io, Op, Outcome};
+use super::{Done, Io, IoBackend, Op, Outcome};
 use loadstone_base::rng::{mix, Rng};
 use loadstone_plan::{ServiceTime, SimDevice};
 
@@ -42,7 +42,7 @@ pub struct Sim {
     devices: Vec<Device>,
     /// Completions to come: time, number of the I/O, slot, outcome.
     coming: BinaryHeap<Reverse<(u64, u64, u32, Outcome)>>,
-    done: Queue,
+    done: CompletionQueue,
     count: u64,
     /// Something was handed over since the last flush.
     pushed: bool,
@@ -78,7 +78,7 @@ impl Sim {
             now_ns: START_NS,
             devices: (0..files).map(device).collect(),
             coming: BinaryHeap::with_capacity(depth as usize),
-            done: Queue::new(depth),
+            done: CompletionQueue::new(depth),
             count: 0,
             pushed: false,
         }
@@ -198,7 +198,7 @@ impl Device {
     }
 }
 
-impl Backend for Sim {
+impl IoBackend for Sim {
     const VIRTUAL: bool = true;
 
     #[inline]

@@ -21,11 +21,11 @@ const CHUNK_BYTES: u64 = 65_536;
 const SECOND_NS: u128 = 1_000_000_000;
 
 /// The state of one target, shared by workers and stages.
-pub type Remembered = Arc<Mutex<State>>;
+pub type Remembered = Arc<Mutex<DeviceState>>;
 
 /// What a device remembers.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct State {
+pub struct DeviceState {
     /// For each limit, when its bucket would be full again.
     full_ns: Vec<u64>,
     /// Blocks in the cache: their last use, and the reverse.
@@ -43,7 +43,7 @@ pub struct State {
     last_ns: u64,
 }
 
-impl State {
+impl DeviceState {
     /// Reads what a run before this one left; a new device where there is none.
     #[must_use]
     pub fn kept(model: &SimBehaviour, target: usize) -> Self {
@@ -181,16 +181,16 @@ pub fn behave(
 /// When an I/O that no medium is needed for begins, and how long it takes.
 fn at_once_ns(
     model: &SimBehaviour,
-    state: &mut State,
+    state: &mut DeviceState,
     io: &Io,
     arrival_ns: u64,
 ) -> Option<(u64, u64)> {
     if io.op == Op::Write && model.unwritten_ns > 0 {
-        State::is_new(&mut state.written, model.written_bytes, io, true);
+        DeviceState::is_new(&mut state.written, model.written_bytes, io, true);
     }
     if io.op == Op::Read
         && model.unwritten_ns > 0
-        && State::is_new(&mut state.written, model.written_bytes, io, false)
+        && DeviceState::is_new(&mut state.written, model.written_bytes, io, false)
     {
         return Some((arrival_ns, model.unwritten_ns));
     }
@@ -206,7 +206,13 @@ fn at_once_ns(
 }
 
 /// How long the medium takes for an I/O.
-fn service(model: &SimBehaviour, state: &mut State, io: &Io, at_ns: u64, drawn_ns: u64) -> u64 {
+fn service(
+    model: &SimBehaviour,
+    state: &mut DeviceState,
+    io: &Io,
+    at_ns: u64,
+    drawn_ns: u64,
+) -> u64 {
     if io.op.is_sync() && model.flush_ns > 0 {
         return model.flush_ns;
     }
@@ -233,7 +239,8 @@ fn service(model: &SimBehaviour, state: &mut State, io: &Io, at_ns: u64, drawn_n
             ns = percent(ns, model.neighbour_percent);
         }
     }
-    if model.first_touch_ns > 0 && State::is_new(&mut state.touched, model.touched_bytes, io, true)
+    if model.first_touch_ns > 0
+        && DeviceState::is_new(&mut state.touched, model.touched_bytes, io, true)
     {
         ns += model.first_touch_ns;
     }
@@ -241,7 +248,7 @@ fn service(model: &SimBehaviour, state: &mut State, io: &Io, at_ns: u64, drawn_n
 }
 
 /// Whether the content of a write is zeros, and whether it was written before.
-fn content(state: &mut State, io: &Io) -> (bool, bool) {
+fn content(state: &mut DeviceState, io: &Io) -> (bool, bool) {
     if io.buffer.is_null() {
         return (false, false);
     }

@@ -12,7 +12,7 @@ use loadstone_base::rng::Rng;
 use loadstone_plan::SimFaults;
 
 const SECTOR_BYTES: usize = 512;
-type Sector = [u8; SECTOR_BYTES];
+type SectorBytes = [u8; SECTOR_BYTES];
 
 /// A fault that was injected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,12 +27,12 @@ pub struct Injected {
 
 /// The content of one device.
 #[derive(Debug, Default)]
-pub struct Medium(Mutex<Content>);
+pub struct Medium(Mutex<MediumContent>);
 
 #[derive(Debug, Default)]
-struct Content {
+struct MediumContent {
     /// Sectors written, with what they held before.
-    sectors: HashMap<u64, (Sector, Option<Sector>)>,
+    sectors: HashMap<u64, (SectorBytes, Option<SectorBytes>)>,
     injected: Vec<Injected>,
 }
 
@@ -77,7 +77,7 @@ impl Faults {
     }
 }
 
-impl Content {
+impl MediumContent {
     fn put(&mut self, offset: u64, bytes: &[u8]) {
         for (number, sector) in
             (offset / SECTOR_BYTES as u64..).zip(bytes.chunks_exact(SECTOR_BYTES))
@@ -157,7 +157,7 @@ impl Medium {
 
 /// Does a write wrongly; none when this write cannot be done wrongly in this way.
 fn damage(
-    content: &mut Content,
+    content: &mut MediumContent,
     kind: &'static str,
     io: &Io,
     bytes: &[u8],

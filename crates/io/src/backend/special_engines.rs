@@ -5,8 +5,8 @@
 
 use std::io;
 
-use super::queue::Queue;
-use super::{sleep_until, Backend, Done, Io, Outcome};
+use super::queue::CompletionQueue;
+use super::{sleep_until, Done, Io, IoBackend, Outcome};
 use loadstone_base::clock::Clock;
 
 /// One way to do an I/O.
@@ -20,7 +20,7 @@ pub trait Call {
 pub struct Called<C> {
     clock: Clock,
     call: C,
-    done: Queue,
+    done: CompletionQueue,
 }
 
 impl<C: Call> Called<C> {
@@ -30,12 +30,12 @@ impl<C: Call> Called<C> {
         Self {
             clock,
             call,
-            done: Queue::new(depth),
+            done: CompletionQueue::new(depth),
         }
     }
 }
 
-impl<C: Call> Backend for Called<C> {
+impl<C: Call> IoBackend for Called<C> {
     const SYNCHRONOUS: bool = true;
 
     fn now_ns(&mut self) -> u64 {

@@ -8,7 +8,7 @@ use super::libaio::Libaio;
 use super::mmap::Mmap;
 use super::psync::Psync;
 use super::uring::{Uring, UringOptions};
-use super::{Backend, Done, Io, Op, OpenFile, Outcome, SyncKind};
+use super::{Done, Io, IoBackend, Op, OpenFile, Outcome, SyncKind};
 use crate::memory::Mapping;
 use loadstone_base::clock::{monotonic_ns, Clock};
 use loadstone_plan::TargetKind;
@@ -35,15 +35,15 @@ fn open_file(file: &File, kind: TargetKind) -> OpenFile {
 }
 
 /// Buffers for the slots, aligned as `O_DIRECT` wants them.
-struct Buffers(Vec<[Block; 1]>);
+struct Buffers(Vec<[AlignedBlock; 1]>);
 
 #[repr(align(4096))]
 #[derive(Clone, Copy)]
-struct Block([u8; BLOCK]);
+struct AlignedBlock([u8; BLOCK]);
 
 impl Buffers {
     fn new() -> Self {
-        Self(vec![[Block([0; BLOCK])]; DEPTH as usize])
+        Self(vec![[AlignedBlock([0; BLOCK])]; DEPTH as usize])
     }
 
     fn at(&mut self, slot: u32) -> &mut [u8; BLOCK] {
@@ -63,7 +63,7 @@ fn io(buffers: &mut Buffers, slot: u32, op: Op, offset: u64, len: u32) -> Io {
     }
 }
 
-fn reap_all(backend: &mut impl Backend, expected: u32) -> Vec<Done> {
+fn reap_all(backend: &mut impl IoBackend, expected: u32) -> Vec<Done> {
     let mut all = Vec::new();
     let deadline = monotonic_ns() + 10_000_000_000;
     while (all.len() as u32) < expected {
@@ -81,13 +81,13 @@ fn reap_all(backend: &mut impl Backend, expected: u32) -> Vec<Done> {
     all
 }
 
-fn one(backend: &mut impl Backend, io: Io) -> Outcome {
+fn one(backend: &mut impl IoBackend, io: Io) -> Outcome {
     backend.push(io);
     reap_all(backend, 1)[0].outcome
 }
 
 /// What every backend must do with an ordinary file.
-fn exercise(backend: &mut impl Backend) {
+fn exercise(backend: &mut impl IoBackend) {
     let buffers = &mut Buffers::new();
     for slot in 0..DEPTH {
         buffers.at(slot).fill(slot as u8 + 1);
@@ -193,7 +193,7 @@ fn a_read_at_the_end_is_short_and_beyond_it_empty() {
     let mut file = memory_file(0);
     file.write_all(&[7; 5000]).unwrap();
     let files = [open_file(&file, TargetKind::File)];
-    fn check(backend: &mut impl Backend) {
+    fn check(backend: &mut impl IoBackend) {
         let buffers = &mut Buffers::new();
         assert_eq!(
             one(backend, io(buffers, 0, Op::Read, 4096, 4096)),
@@ -212,7 +212,7 @@ fn a_read_at_the_end_is_short_and_beyond_it_empty() {
 fn errors_come_back_with_their_number_and_the_backend_goes_on() {
     let file = File::open("/dev/zero").unwrap();
     let files = [open_file(&file, TargetKind::Char)];
-    fn check(backend: &mut impl Backend) {
+    fn check(backend: &mut impl IoBackend) {
         let buffers = &mut Buffers::new();
         assert_eq!(
             one(backend, io(buffers, 1, Op::Write, 0, 4096)),
@@ -354,7 +354,7 @@ fn a_read_only_mapping_refuses_writes_and_an_unmappable_target_is_named() {
 fn waiting_with_nothing_in_flight_ends_at_the_time() {
     let file = memory_file(4096);
     let files = [open_file(&file, TargetKind::File)];
-    fn check(backend: &mut impl Backend) {
+    fn check(backend: &mut impl IoBackend) {
         let until = backend.now_ns() + 2_000_000;
         backend.flush(0, until).unwrap();
         assert!(backend.now_ns() >= until);

@@ -11,9 +11,9 @@ use std::io;
 
 use super::groups::Groups;
 use super::own_cpus::OwnCpus;
-use super::ring::{abi, user_data, Entry, Ring, RingOptions, NO_TIMEOUT};
-use super::waiting::{Waiting, Way, SPIN_NS};
-use super::{sleep_until, Backend, Done, Io, Op, OpenFile, Outcome, SyncKind};
+use super::ring::{abi, user_data, Ring, RingOptions, SubmissionEntry, NO_TIMEOUT};
+use super::waiting::{WaitChoice, Way, SPIN_NS};
+use super::{sleep_until, Done, Io, IoBackend, Op, OpenFile, Outcome, SyncKind};
 use crate::memory::Mapping;
 use crate::usage;
 use loadstone_base::clock::Clock;
@@ -58,13 +58,13 @@ pub struct UringOptions {
 /// What a ring is given for an I/O, and what it says of it.
 pub trait Commands {
     /// Its entries.
-    type Entry: Entry;
+    type Entry: SubmissionEntry;
 
     /// The entry for an I/O.
     fn entry(&mut self, io: &Io) -> Self::Entry;
 
     /// What a completion says.
-    fn done(&self, completion: <Self::Entry as Entry>::Completion) -> Done;
+    fn done(&self, completion: <Self::Entry as SubmissionEntry>::Completion) -> Done;
 }
 
 /// Per file: what never changes from one I/O to the next.
@@ -95,7 +95,7 @@ pub struct Uring<C: Commands = Operations> {
     sqpoll: bool,
     trials: Trials,
     groups: Groups,
-    waiting: Option<Waiting>,
+    waiting: Option<WaitChoice>,
     cpus: Option<OwnCpus>,
     /// When the alarm goes off; none: it is not set.
     alarm_ns: Option<u64>,
@@ -170,7 +170,7 @@ impl<C: Commands> Uring<C> {
             trials: Trials::new(),
             groups,
             waiting: chooses
-                .then(|| Waiting::of_depth(depth, cpus.is_some()))
+                .then(|| WaitChoice::of_depth(depth, cpus.is_some()))
                 .flatten(),
             cpus,
             alarm_ns: None,
@@ -379,7 +379,7 @@ fn is_copied_to(file: &OpenFile) -> bool {
 }
 
 /// Opens a ring for up to `depth` I/Os on `files`; says whether they are registered.
-pub(super) fn open_ring<E: Entry>(
+pub(super) fn open_ring<E: SubmissionEntry>(
     options: UringOptions,
     files: &[OpenFile],
     depth: u32,
@@ -416,7 +416,10 @@ pub(super) fn unregistered(error: &io::Error) -> String {
     format!("buffers are not registered: {error} (raise RLIMIT_MEMLOCK to have them fixed)")
 }
 
-pub(super) fn register_buffers<E: Entry>(ring: &Ring<E>, buffers: &Mapping) -> io::Result<()> {
+pub(super) fn register_buffers<E: SubmissionEntry>(
+    ring: &Ring<E>,
+    buffers: &Mapping,
+) -> io::Result<()> {
     let mut parts = Vec::new();
     let mut start = 0;
     while start < buffers.len() {
@@ -464,7 +467,7 @@ fn trim(entry: &mut abi::Sqe, io: &Io, block: bool) {
     }
 }
 
-impl<C: Commands> Backend for Uring<C> {
+impl<C: Commands> IoBackend for Uring<C> {
     #[inline]
     fn now_ns(&mut self) -> u64 {
         self.clock.now_ns()

@@ -54,7 +54,7 @@ impl Way {
 
 /// What a window is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum WindowPurpose {
     /// The choice holds. So many windows were before this.
     Chosen(u32),
     /// Another way is tried.
@@ -63,7 +63,7 @@ enum Stage {
 
 /// The choice of one ring.
 #[derive(Debug)]
-pub struct Waiting {
+pub struct WaitChoice {
     /// All that may be chosen, in the order in which they are tried.
     ways: Vec<Way>,
     /// Place in `ways` of the one to be tried next.
@@ -72,7 +72,7 @@ pub struct Waiting {
     untried: usize,
     step: u32,
     depth: u32,
-    stage: Stage,
+    stage: WindowPurpose,
     chosen: Way,
     /// What it does now: the one that is chosen, or that is tried.
     now: Way,
@@ -96,7 +96,7 @@ pub struct Waiting {
     spun_ns: u64,
 }
 
-impl Waiting {
+impl WaitChoice {
     /// Of a ring for up to `depth` I/Os in flight. With one I/O there is nothing that spinning
     /// would overlap. It stays on a CPU only where it `may_stay`; none: there is nothing to choose.
     pub fn of_depth(depth: u32, may_stay: bool) -> Option<Self> {
@@ -114,7 +114,7 @@ impl Waiting {
             ways,
             step: STEP.max(depth.saturating_mul(DEPTHS)),
             depth,
-            stage: Stage::Chosen(0),
+            stage: WindowPurpose::Chosen(0),
             chosen: Way::Sleep,
             now: Way::Sleep,
             left: depth,
@@ -150,7 +150,7 @@ impl Waiting {
         std::mem::take(&mut self.spun_ns)
     }
 
-    /// So many I/Os are back; true when that may end a window, of which [`Waiting::turn`] is to be told.
+    /// So many I/Os are back; true when that may end a window, of which [`WaitChoice::turn`] is to be told.
     #[inline(always)]
     pub fn completed(&mut self, count: u32) -> bool {
         self.left = self.left.saturating_sub(count);
@@ -176,13 +176,13 @@ impl Waiting {
         let useless = in_vain || !self.now.may_help(each_ns);
         let length_ns = length_ns.saturating_mul(PER) / self.ios;
         match self.stage {
-            Stage::Chosen(_) if useless => {
+            WindowPurpose::Chosen(_) if useless => {
                 self.other_begun_ns = begun_ns;
                 self.before = None;
                 self.choose(Way::Sleep, false, now_ns);
             }
-            Stage::Other(_) if useless => self.choose(self.chosen, true, now_ns),
-            Stage::Chosen(windows) => {
+            WindowPurpose::Other(_) if useless => self.choose(self.chosen, true, now_ns),
+            WindowPurpose::Chosen(windows) => {
                 self.chosen_ns.rotate_right(1);
                 self.chosen_ns[0] = length_ns;
                 let enough = windows + 1 >= COMPARED;
@@ -195,16 +195,20 @@ impl Waiting {
                 };
                 if let Some(other) = other {
                     (self.other_ns, self.other_begun_ns) = (0, now_ns);
-                    self.begin(Stage::Other(0), other, now_ns);
+                    self.begin(WindowPurpose::Other(0), other, now_ns);
                 } else {
-                    self.begin(Stage::Chosen(windows.saturating_add(1)), self.now, now_ns);
+                    self.begin(
+                        WindowPurpose::Chosen(windows.saturating_add(1)),
+                        self.now,
+                        now_ns,
+                    );
                 }
             }
-            Stage::Other(0) => self.begin(Stage::Other(1), self.now, now_ns),
-            Stage::Other(windows) => {
+            WindowPurpose::Other(0) => self.begin(WindowPurpose::Other(1), self.now, now_ns),
+            WindowPurpose::Other(windows) => {
                 self.other_ns += length_ns;
                 if windows < COMPARED {
-                    self.begin(Stage::Other(windows + 1), self.now, now_ns);
+                    self.begin(WindowPurpose::Other(windows + 1), self.now, now_ns);
                 } else {
                     self.compare(now_ns);
                 }
@@ -280,10 +284,10 @@ impl Waiting {
         self.untried = self.untried.saturating_sub(1);
         self.chosen = way;
         self.best_ns = u64::MAX;
-        self.begin(Stage::Chosen(0), way, now_ns);
+        self.begin(WindowPurpose::Chosen(0), way, now_ns);
     }
 
-    fn begin(&mut self, stage: Stage, way: Way, now_ns: u64) {
+    fn begin(&mut self, stage: WindowPurpose, way: Way, now_ns: u64) {
         let changes = self.now != way;
         (self.stage, self.now, self.misses, self.ios) = (stage, way, 0, 0);
         self.begun_ns = (!changes).then_some(now_ns);
@@ -300,8 +304,8 @@ fn is_clearly_less(dear_ns: u64, cheap_ns: u64) -> bool {
 mod tests {
     use super::*;
 
-    fn spins_or_sleeps(depth: u32) -> Waiting {
-        Waiting::of_depth(depth, false).expect("two ways")
+    fn spins_or_sleeps(depth: u32) -> WaitChoice {
+        WaitChoice::of_depth(depth, false).expect("two ways")
     }
 
     /// The share of `ios` that come while it spins, one after the other: `slept_ns` apart where it
@@ -349,13 +353,15 @@ mod tests {
         let mut now_ns = 0;
         let mut fast = 0;
         for _ in 0..100_000 {
-            let first = waiting.stage == Stage::Other(1);
+            let first = waiting.stage == WindowPurpose::Other(1);
             now_ns += if first { 4_000 } else { 5_000 };
             if waiting.completed(1) {
                 fast += u32::from(first && waiting.begun_ns.is_some());
                 waiting.turn(now_ns);
             }
-            assert!(!matches!(waiting.stage, Stage::Chosen(_)) || waiting.way() != Way::Spin);
+            assert!(
+                !matches!(waiting.stage, WindowPurpose::Chosen(_)) || waiting.way() != Way::Spin
+            );
         }
         assert!(fast > 0);
     }
@@ -407,7 +413,7 @@ mod tests {
 
     /// The share of `ios` that come while it waits in this way, `apart_ns` apart.
     fn share_of(way: Way, ios: u32, depth: u32, mut apart_ns: impl FnMut(Way) -> u64) -> f64 {
-        let mut waiting = Waiting::of_depth(depth, true).expect("several ways");
+        let mut waiting = WaitChoice::of_depth(depth, true).expect("several ways");
         let (mut now_ns, mut so) = (0, 0);
         for _ in 0..ios {
             so += u32::from(waiting.way() == way);
@@ -433,7 +439,7 @@ mod tests {
         let apart_ns = |way| if way == Way::Stay { 12_000 } else { 30_000 };
         assert!(share_of(Way::Stay, 1_000_000, 1, apart_ns) > 0.9);
         assert_eq!(share_of(Way::Spin, 1_000_000, 1, apart_ns), 0.0);
-        assert!(Waiting::of_depth(1, false).is_none());
+        assert!(WaitChoice::of_depth(1, false).is_none());
     }
 
     #[test]

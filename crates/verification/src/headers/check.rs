@@ -12,7 +12,7 @@ use loadstone_plan::{HeaderLayout, HeaderPattern, HeaderSum, Headers};
 
 /// A read of something that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
+pub struct HeaderRead {
     /// Index of the file among the stream's.
     pub file: u32,
     /// Place.
@@ -47,7 +47,7 @@ pub struct Wrong {
 /// Checks what was read; `path` is the name of the file in messages. Moves heads to the start of
 /// their blocks.
 #[must_use]
-pub fn check(plan: &Headers, reading: &Reading, path: &str, buffer: &mut [u8]) -> Vec<Wrong> {
+pub fn check(plan: &Headers, reading: &HeaderRead, path: &str, buffer: &mut [u8]) -> Vec<Wrong> {
     let mut wrongs = Vec::new();
     if reading.zeros {
         wrongs.extend(check_zeros(reading, path, buffer));
@@ -64,7 +64,7 @@ pub fn check(plan: &Headers, reading: &Reading, path: &str, buffer: &mut [u8]) -
             continue;
         }
         move_head(plan, head, block);
-        let at = Place {
+        let at = CheckedBlock {
             reading,
             path,
             within: index * step,
@@ -99,15 +99,15 @@ fn found_head_bytes(plan: &Headers, block: &[u8]) -> usize {
 }
 
 /// A block of an I/O.
-struct Place<'a> {
-    reading: &'a Reading,
+struct CheckedBlock<'a> {
+    reading: &'a HeaderRead,
     path: &'a str,
     /// From the start of the I/O.
     within: usize,
     bytes: u32,
 }
 
-impl Place<'_> {
+impl CheckedBlock<'_> {
     fn offset(&self) -> u64 {
         self.reading.offset + self.within as u64
     }
@@ -142,7 +142,7 @@ impl Place<'_> {
     }
 }
 
-fn check_zeros(reading: &Reading, path: &str, buffer: &[u8]) -> Option<Wrong> {
+fn check_zeros(reading: &HeaderRead, path: &str, buffer: &[u8]) -> Option<Wrong> {
     let first = buffer.iter().position(|&byte| byte != 0)?;
     Some(Wrong {
         kind: "not_zero",
@@ -160,7 +160,7 @@ fn check_zeros(reading: &Reading, path: &str, buffer: &[u8]) -> Option<Wrong> {
     })
 }
 
-fn check_block(plan: &Headers, at: &Place<'_>, block: &[u8]) -> Option<Wrong> {
+fn check_block(plan: &Headers, at: &CheckedBlock<'_>, block: &[u8]) -> Option<Wrong> {
     if !has_headers(plan.sum) {
         return check_pattern(plan, at, 0, block, None);
     }
@@ -201,7 +201,7 @@ fn check_block(plan: &Headers, at: &Place<'_>, block: &[u8]) -> Option<Wrong> {
 }
 
 /// What is wrong with a header, and what was wanted.
-fn check_header(plan: &Headers, at: &Place<'_>, header: &Header) -> Option<String> {
+fn check_header(plan: &Headers, at: &CheckedBlock<'_>, header: &Header) -> Option<String> {
     let reading = at.reading;
     if header.magic != MAGIC {
         return Some(format!("magic header {:x}, wanted {MAGIC:x}", header.magic));
@@ -244,7 +244,7 @@ fn check_header(plan: &Headers, at: &Place<'_>, header: &Header) -> Option<Strin
 
 fn check_sum(
     plan: &Headers,
-    at: &Place<'_>,
+    at: &CheckedBlock<'_>,
     head: usize,
     block: &[u8],
     header: &Header,
@@ -277,7 +277,7 @@ fn check_sum(
 
 fn check_pattern(
     plan: &Headers,
-    at: &Place<'_>,
+    at: &CheckedBlock<'_>,
     head: usize,
     block: &[u8],
     header: Option<&Header>,
@@ -304,7 +304,12 @@ fn check_pattern(
 }
 
 /// First byte that is not the pattern's.
-fn differs(pattern: &HeaderPattern, at: &Place<'_>, head: usize, block: &[u8]) -> Option<usize> {
+fn differs(
+    pattern: &HeaderPattern,
+    at: &CheckedBlock<'_>,
+    head: usize,
+    block: &[u8],
+) -> Option<usize> {
     let plain = pattern.offsets_at.is_empty() && pattern.interval_bytes == 0;
     let period = pattern.bytes.len();
     if plain && block.len() > head + period {

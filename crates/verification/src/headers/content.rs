@@ -15,7 +15,7 @@ const FIRST: [u64; CHAINS] = [1, 2, 3, 5];
 
 /// One write.
 #[derive(Debug, Clone, Copy)]
-pub struct Write {
+pub struct HeaderWrite {
     /// Seed of its content.
     pub seed: u64,
     /// Place.
@@ -54,7 +54,7 @@ pub fn step_bytes(plan: &Headers, len: usize) -> usize {
 }
 
 /// Fills a write.
-pub fn fill(plan: &Headers, write: &Write, buffer: &mut [u8]) {
+pub fn fill(plan: &Headers, write: &HeaderWrite, buffer: &mut [u8]) {
     match &plan.pattern {
         Some(pattern) => lay(pattern, write.offset, buffer),
         None => fill_random(plan.compress_percent, write.seed, buffer),
@@ -73,7 +73,7 @@ pub fn fill(plan: &Headers, write: &Write, buffer: &mut [u8]) {
     }
 }
 
-fn put_header(plan: &Headers, write: &Write, offset: u64, head: usize, block: &mut [u8]) {
+fn put_header(plan: &Headers, write: &HeaderWrite, offset: u64, head: usize, block: &mut [u8]) {
     let header = Header {
         magic: MAGIC,
         sum: number_of(plan.sum),

@@ -35,7 +35,7 @@ pub enum Fate {
 }
 
 /// Name of a piece.
-pub type Key = (u32, u64);
+pub type PieceKey = (u32, u64);
 
 /// Writes to be read back.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ enum Pieces {
     /// By the order of writes; the number of the first.
     Written(VecDeque<Piece>, u64),
     /// By file and address.
-    Placed(BTreeMap<Key, Piece>),
+    Placed(BTreeMap<PieceKey, Piece>),
 }
 
 impl History {
@@ -69,7 +69,7 @@ impl History {
     #[must_use]
     pub fn memory_bytes(writes: u64) -> u64 {
         // A node of the tree is at least half full.
-        writes.saturating_mul(2 * (size_of::<Piece>() + size_of::<Key>()) as u64)
+        writes.saturating_mul(2 * (size_of::<Piece>() + size_of::<PieceKey>()) as u64)
     }
 
     /// Writes still to be read back.
@@ -97,7 +97,7 @@ impl History {
     }
 
     /// Adds a write that is issued now; its name.
-    pub fn add(&mut self, piece: Piece) -> Key {
+    pub fn add(&mut self, piece: Piece) -> PieceKey {
         self.len += 1;
         match &mut self.pieces {
             Pieces::Written(pieces, first) => {
@@ -122,7 +122,7 @@ impl History {
     }
 
     /// The piece with this name and number, unless another took its place.
-    fn find(&mut self, key: Key, number: u64) -> Option<&mut Piece> {
+    fn find(&mut self, key: PieceKey, number: u64) -> Option<&mut Piece> {
         match &mut self.pieces {
             Pieces::Written(pieces, first) => {
                 let at = key.1.checked_sub(*first)?;
@@ -134,7 +134,7 @@ impl History {
     }
 
     /// What became of a write; `moved`: bytes that were written.
-    pub fn settle(&mut self, key: Key, number: u64, fate: Fate, moved: Option<u32>) {
+    pub fn settle(&mut self, key: PieceKey, number: u64, fate: Fate, moved: Option<u32>) {
         let Some(piece) = self.find(key, number) else {
             return;
         };
@@ -152,7 +152,7 @@ impl History {
 
     /// The write with this name, when it is done and still to be read back.
     #[must_use]
-    pub fn written(&mut self, key: Key, number: u64) -> Option<Piece> {
+    pub fn written(&mut self, key: PieceKey, number: u64) -> Option<Piece> {
         self.find(key, number)
             .filter(|piece| piece.fate == Fate::Written)
             .copied()

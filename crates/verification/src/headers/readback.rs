@@ -7,14 +7,14 @@ use std::collections::VecDeque;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use super::check::{check, Reading, Wrong};
-use super::content::{fill, Write};
+use super::check::{check, HeaderRead, Wrong};
+use super::content::{fill, HeaderWrite};
 use super::dump;
-use super::history::{Fate, History, Key, Piece};
+use super::history::{Fate, History, Piece, PieceKey};
 use crate::verify::tables::VerifyTables;
 use loadstone_base::ops::Op;
 use loadstone_base::rng::mix;
-use loadstone_generation::pattern::Next;
+use loadstone_generation::pattern::NextIo;
 use loadstone_plan::max_block_bytes;
 use loadstone_plan::{HeaderTrim, HeaderUntil, Headers, Stream, Target, TargetKind};
 
@@ -33,15 +33,15 @@ pub enum Part {
 
 /// What an I/O in flight is.
 #[derive(Debug, Clone, Copy)]
-enum Flight {
+enum FlightKind {
     /// Nothing of it is looked at.
     Plain,
     /// A write, with its name where it is remembered.
-    Write { key: Option<Key>, number: u64 },
+    Write { key: Option<PieceKey>, number: u64 },
     /// A flush after so many writes.
     Flush(u64),
     /// A read that is checked.
-    Read(Reading),
+    Read(HeaderRead),
 }
 
 /// The verification of one stream.
@@ -52,7 +52,7 @@ pub struct Readback {
     pub part: Part,
     history: History,
     /// By slot.
-    flights: Box<[Flight]>,
+    flights: Box<[FlightKind]>,
     /// Seed of the contents of its writes.
     seed: u64,
     /// Writes it was asked for so far in this pass.
@@ -73,7 +73,7 @@ pub struct Readback {
     pub damaged: u64,
     /// Writes and their bytes that would have been made.
     pub rehearsed: [u64; 2],
-    clock: Clock,
+    clock: WallClock,
     verify_tables: Arc<VerifyTables>,
     /// By file.
     files: Vec<File>,
@@ -113,14 +113,14 @@ struct File {
 
 #[derive(Debug, Default)]
 struct Trims {
-    due: VecDeque<(Key, u64)>,
+    due: VecDeque<(PieceKey, u64)>,
     batch_left: u32,
     dice: u64,
 }
 
 /// The wall clock at some moment, and the worker's then.
 #[derive(Debug, Clone, Copy)]
-struct Clock {
+struct WallClock {
     unix_ns: u64,
     at_ns: u64,
 }
@@ -137,7 +137,7 @@ impl Readback {
         Some(Self {
             part: Part::Work,
             history: History::new(plan.by_address),
-            flights: vec![Flight::Plain; stream.iodepth as usize].into(),
+            flights: vec![FlightKind::Plain; stream.iodepth as usize].into(),
             seed: stream.seed,
             number: 0,
             passes_left: if plan.passes == 0 {
@@ -168,7 +168,7 @@ impl Readback {
             checked: 0,
             damaged: 0,
             rehearsed: [0; 2],
-            clock: Clock {
+            clock: WallClock {
                 unix_ns: loadstone_base::clock::unix_ns(),
                 at_ns: 0,
             },
@@ -192,7 +192,7 @@ impl Readback {
             return 0;
         }
         let smallest =
-            loadstone_generation::pattern::Sizes::new(&stream.pattern.written().sizes).min();
+            loadstone_generation::pattern::SizeSource::new(&stream.pattern.written().sizes).min();
         let room: u64 = stream.files.iter().map(|file| file.length_bytes).sum();
         let pass = match stream.limits.bytes {
             0 => room,
@@ -251,7 +251,7 @@ impl Readback {
     }
 
     /// An I/O that is only remembered.
-    pub fn rehearse(&mut self, next: &Next) {
+    pub fn rehearse(&mut self, next: &NextIo) {
         self.moved += u64::from(next.len);
         if next.op != Op::Write {
             return;
@@ -265,7 +265,7 @@ impl Readback {
         }
     }
 
-    fn remember(&mut self, next: &Next, number: u64, fate: Fate) -> Key {
+    fn remember(&mut self, next: &NextIo, number: u64, fate: Fate) -> PieceKey {
         let key = self.history.add(Piece {
             file: next.file,
             len: next.len,
@@ -283,7 +283,7 @@ impl Readback {
     }
 
     /// A read or trim that comes before the next write, when one is due.
-    pub fn due_between(&mut self) -> Option<(Next, Piece)> {
+    pub fn due_between(&mut self) -> Option<(NextIo, Piece)> {
         if self.part != Part::Work || self.history.is_empty() {
             return None;
         }
@@ -351,11 +351,11 @@ impl Readback {
     }
 
     /// Before an I/O is handed over: the bytes of a write are made, a read is noted.
-    pub fn issue(&mut self, slot: u32, next: &Next, now_ns: u64, buffer: &mut [u8]) {
+    pub fn issue(&mut self, slot: u32, next: &NextIo, now_ns: u64, buffer: &mut [u8]) {
         self.last_was_read = next.op == Op::Read;
         let of = self.coming.take();
         if self.clock.at_ns == 0 {
-            self.clock = Clock {
+            self.clock = WallClock {
                 unix_ns: loadstone_base::clock::unix_ns(),
                 at_ns: now_ns,
             };
@@ -367,30 +367,30 @@ impl Readback {
                 fill(&self.plan, &self.write(next, number, now_ns), buffer);
                 self.note_issued(number, next.file, next.offset);
                 let kept = self.plan.read_back || self.plan.trim.is_some();
-                Flight::Write {
+                FlightKind::Write {
                     key: kept.then(|| self.remember(next, number, Fate::InFlight)),
                     number,
                 }
             }
-            (Op::Sync(_), _) => Flight::Flush(self.number),
-            (Op::Read, Some(piece)) => Flight::Read(self.reading(next, Some(&piece))),
+            (Op::Sync(_), _) => FlightKind::Flush(self.number),
+            (Op::Read, Some(piece)) => FlightKind::Read(self.reading(next, Some(&piece))),
             (Op::Read, None) if !self.writes => {
                 let number = self.number;
                 self.number += 1;
                 let until = self.plan.until.as_ref();
                 if until.is_some_and(|until| !covers(until, number, next.file, next.offset)) {
-                    Flight::Plain
+                    FlightKind::Plain
                 } else {
-                    Flight::Read(self.reading(next, None))
+                    FlightKind::Read(self.reading(next, None))
                 }
             }
-            _ => Flight::Plain,
+            _ => FlightKind::Plain,
         };
     }
 
-    fn write(&self, next: &Next, number: u64, now_ns: u64) -> Write {
+    fn write(&self, next: &NextIo, number: u64, now_ns: u64) -> HeaderWrite {
         let unix_ns = self.clock.unix_ns + now_ns.saturating_sub(self.clock.at_ns);
-        Write {
+        HeaderWrite {
             seed: self.seed_of(number),
             offset: next.offset,
             number,
@@ -406,10 +406,10 @@ impl Readback {
         mix(self.seed ^ mix(number + 1) ^ mix(self.pass << 40)) | 1
     }
 
-    fn reading(&self, next: &Next, piece: Option<&Piece>) -> Reading {
+    fn reading(&self, next: &NextIo, piece: Option<&Piece>) -> HeaderRead {
         // What another run wrote may have other seeds and numbers.
         let own = piece.filter(|_| !self.plan.only);
-        Reading {
+        HeaderRead {
             file: next.file,
             offset: next.offset,
             len: next.len,
@@ -429,10 +429,10 @@ impl Readback {
         failed: bool,
         buffer: &mut [u8],
     ) -> Vec<Wrong> {
-        let flight = std::mem::replace(&mut self.flights[slot as usize], Flight::Plain);
+        let flight = std::mem::replace(&mut self.flights[slot as usize], FlightKind::Plain);
         self.moved += u64::from(moved);
         match flight {
-            Flight::Write { key, number } => {
+            FlightKind::Write { key, number } => {
                 let fate = if failed { Fate::Gone } else { Fate::Written };
                 if let Some(key) = key {
                     self.history.settle(key, number, fate, Some(moved));
@@ -443,8 +443,8 @@ impl Readback {
                     self.note_done(number);
                 }
             }
-            Flight::Flush(number) if !failed => self.flushed = self.flushed.max(number),
-            Flight::Read(reading) if !failed && moved == reading.len => {
+            FlightKind::Flush(number) if !failed => self.flushed = self.flushed.max(number),
+            FlightKind::Read(reading) if !failed && moved == reading.len => {
                 let path = self
                     .files
                     .get(reading.file as usize)
@@ -454,7 +454,7 @@ impl Readback {
                 self.damaged += wrongs.len() as u64;
                 return wrongs;
             }
-            Flight::Read(_) | Flight::Flush(_) | Flight::Plain => {}
+            FlightKind::Read(_) | FlightKind::Flush(_) | FlightKind::Plain => {}
         }
         Vec::new()
     }
@@ -469,8 +469,8 @@ impl Readback {
     /// The numbers of writes that are in flight.
     #[must_use]
     pub fn open_writes(&self) -> Vec<u64> {
-        let number = |flight: &Flight| match flight {
-            Flight::Write { number, .. } => Some(*number),
+        let number = |flight: &FlightKind| match flight {
+            FlightKind::Write { number, .. } => Some(*number),
             _ => None,
         };
         let open = self.flights.iter().filter_map(number);
@@ -583,7 +583,7 @@ impl Readback {
     fn expected(&self, wrong: &Wrong, reading_offset: u64, len: usize) -> Option<Vec<u8>> {
         let seed = wrong.seed?;
         let mut whole = vec![0; len];
-        let write = Write {
+        let write = HeaderWrite {
             seed,
             offset: reading_offset,
             number: 0,
@@ -606,8 +606,8 @@ fn covers(until: &HeaderUntil, number: u64, file: u32, offset: u64) -> bool {
 
 /// The I/O to the place of a piece.
 #[must_use]
-pub fn place_of(piece: &Piece, op: Op) -> Next {
-    Next {
+pub fn place_of(piece: &Piece, op: Op) -> NextIo {
+    NextIo {
         op,
         file: piece.file,
         offset: piece.offset,

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::block::{number_of, Header, BYTES, LATER_BYTES};
-use super::check::{check, Reading};
-use super::content::{fill, head_bytes, pattern_byte, Write};
+use super::check::{check, HeaderRead};
+use super::content::{fill, head_bytes, pattern_byte, HeaderWrite};
 use super::history::{Fate, History, Piece};
 use super::readback::Readback;
 use super::rules;
@@ -75,8 +75,8 @@ fn with_pattern(sum: HeaderSum, interval_bytes: u32) -> Headers {
     }
 }
 
-fn write() -> Write {
-    Write {
+fn write() -> HeaderWrite {
+    HeaderWrite {
         seed: 0x1234_5678_9abc_def1,
         offset: 8192,
         number: 70_000,
@@ -84,8 +84,8 @@ fn write() -> Write {
     }
 }
 
-fn reading() -> Reading {
-    Reading {
+fn reading() -> HeaderRead {
+    HeaderRead {
         file: 0,
         offset: 8192,
         len: 4096,
@@ -241,7 +241,7 @@ fn messages_are_those_of_fio() {
 
 #[test]
 fn a_header_of_another_write_is_damage() {
-    let changed = |change: fn(&mut Reading)| {
+    let changed = |change: fn(&mut HeaderRead)| {
         let plan = plan(HeaderSum::Md5);
         let mut buffer = vec![0u8; 4096];
         fill(&plan, &write(), &mut buffer);
@@ -265,7 +265,7 @@ fn a_header_of_another_write_is_damage() {
 
 #[test]
 fn a_trimmed_block_must_be_zeros() {
-    let reading = Reading {
+    let reading = HeaderRead {
         zeros: true,
         ..reading()
     };
@@ -361,7 +361,7 @@ proptest! {
         let pattern = HeaderPattern { bytes, offsets_at, interval_bytes: interval };
         let plan = Headers { pattern: Some(pattern.clone()), ..plan(HeaderSum::Pattern) };
         let mut buffer = vec![0u8; 300];
-        let write = Write { offset: u64::from(offset), ..write() };
+        let write = HeaderWrite { offset: u64::from(offset), ..write() };
         fill(&plan, &write, &mut buffer);
         for (i, &byte) in buffer.iter().enumerate() {
             prop_assert_eq!(byte, pattern_byte(&pattern, write.offset, i));
@@ -410,14 +410,14 @@ fn the_rest_of_an_io_that_is_too_short_for_a_header_is_not_taken_for_the_other_l
         ..plan(HeaderSum::Sha1)
     };
     let mut buffer = vec![0; 31 * 521 + 63];
-    let write = Write {
+    let write = HeaderWrite {
         seed: 7,
         offset: 466_944,
         number: 1,
         time: (1, 2),
     };
     fill(&plan, &write, &mut buffer);
-    let reading = Reading {
+    let reading = HeaderRead {
         file: 0,
         offset: write.offset,
         len: buffer.len() as u32,

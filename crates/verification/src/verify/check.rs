@@ -8,9 +8,9 @@
 //! one old generation throughout is a lost write, or a stale read when the newer had been
 //! read before.
 
-use super::damage::{Damage, Found, Kind};
+use super::damage::{Damage, DamageKind, FoundStamp};
 use super::expect::{before, Expectation};
-use super::sector::{classify, named_generation, Sector};
+use super::sector::{classify, named_generation, SectorContent};
 use super::stamp::{self, Stamper, SECTOR_BYTES};
 
 /// Generations before the newest that are tried on a sector with a wrong checksum,
@@ -70,7 +70,7 @@ fn classify_all(
     block: &[u8],
     offset: u64,
     expected: &Expectation,
-) -> Vec<Sector> {
+) -> Vec<SectorContent> {
     let mut candidates: Vec<u16> = Vec::new();
     let add = |candidates: &mut Vec<u16>, generation: u16| {
         if (1..=stamp::GENERATIONS).contains(&generation) && !candidates.contains(&generation) {
@@ -85,7 +85,7 @@ fn classify_all(
     for sector in block.chunks_exact(SECTOR_BYTES) {
         add(&mut candidates, named_generation(sector));
     }
-    let mut result: Vec<Sector> = block
+    let mut result: Vec<SectorContent> = block
         .chunks_exact(SECTOR_BYTES)
         .enumerate()
         .filter_map(|(i, bytes)| {
@@ -95,14 +95,14 @@ fn classify_all(
         })
         .collect();
     // Only the header has the whole identity of the run: what follows is of its run.
-    if let Some(Sector::OtherRun(first)) = result.first().copied() {
+    if let Some(SectorContent::OtherRun(first)) = result.first().copied() {
         for sector in &mut result {
             match *sector {
-                Sector::Elsewhere(tag) if tag.run_byte() == first.run_byte() => {
-                    *sector = Sector::OtherRun(tag);
+                SectorContent::Elsewhere(tag) if tag.run_byte() == first.run_byte() => {
+                    *sector = SectorContent::OtherRun(tag);
                 }
-                Sector::Own(generation) if first.run_byte() == stamper.run as u8 => {
-                    *sector = Sector::OtherRun(stamp::Tag {
+                SectorContent::Own(generation) if first.run_byte() == stamper.run as u8 => {
+                    *sector = SectorContent::OtherRun(stamp::StampTag {
                         generation,
                         key: first.key,
                     });
@@ -117,23 +117,24 @@ fn classify_all(
 enum Judgement {
     Allowed,
     Unverified,
-    Damaged(Kind),
+    Damaged(DamageKind),
 }
 
-fn judge(sectors: &[Sector], expected: &Expectation) -> Judgement {
+fn judge(sectors: &[SectorContent], expected: &Expectation) -> Judgement {
     use Judgement::{Damaged, Unverified};
-    let count = |test: fn(&Sector) -> bool| sectors.iter().filter(|sector| test(sector)).count();
+    let count =
+        |test: fn(&SectorContent) -> bool| sectors.iter().filter(|sector| test(sector)).count();
     let all = sectors.len();
-    let own = count(|sector| matches!(sector, Sector::Own(_)));
-    let zero = count(|sector| matches!(sector, Sector::Zero));
+    let own = count(|sector| matches!(sector, SectorContent::Own(_)));
+    let zero = count(|sector| matches!(sector, SectorContent::Zero));
     let invalid = count(|sector| {
         matches!(
             sector,
-            Sector::Flipped(..) | Sector::Split { .. } | Sector::Foreign
+            SectorContent::Flipped(..) | SectorContent::Split { .. } | SectorContent::Foreign
         )
     });
-    if count(|sector| matches!(sector, Sector::Elsewhere(_))) > 0 {
-        return Damaged(Kind::MisdirectedWrite);
+    if count(|sector| matches!(sector, SectorContent::Elsewhere(_))) > 0 {
+        return Damaged(DamageKind::MisdirectedWrite);
     }
     if own == all {
         return judge_generations(sectors, expected);
@@ -142,40 +143,40 @@ fn judge(sectors: &[Sector], expected: &Expectation) -> Judgement {
         // Bytes being copied while they are read.
         return Unverified;
     }
-    if count(|sector| matches!(sector, Sector::Flipped(..))) > 0 {
-        return Damaged(Kind::BitFlip);
+    if count(|sector| matches!(sector, SectorContent::Flipped(..))) > 0 {
+        return Damaged(DamageKind::BitFlip);
     }
-    if count(|sector| matches!(sector, Sector::Split { .. })) > 0 {
-        return Damaged(Kind::TornWrite);
+    if count(|sector| matches!(sector, SectorContent::Split { .. })) > 0 {
+        return Damaged(DamageKind::TornWrite);
     }
     if expected.anything {
         let partly_ours = own > 0 && !expected.mixed;
         return if partly_ours {
-            Damaged(Kind::TornWrite)
+            Damaged(DamageKind::TornWrite)
         } else {
             Unverified
         };
     }
     // What was there before the first write of the run is not known: it may be the rest.
     let first_write = expected.newest == 1 && own > 0;
-    let foreign = count(|sector| matches!(sector, Sector::Foreign));
+    let foreign = count(|sector| matches!(sector, SectorContent::Foreign));
     if first_write {
-        Damaged(Kind::TornWrite)
+        Damaged(DamageKind::TornWrite)
     } else if foreign > 0 {
-        Damaged(Kind::Foreign)
+        Damaged(DamageKind::Foreign)
     } else if zero > 0 {
-        Damaged(Kind::ZeroedBlock)
+        Damaged(DamageKind::ZeroedBlock)
     } else if own > 0 {
-        Damaged(Kind::TornWrite)
+        Damaged(DamageKind::TornWrite)
     } else {
         Damaged(outdated(expected))
     }
 }
 
 /// All sectors are valid and of this place.
-fn judge_generations(sectors: &[Sector], expected: &Expectation) -> Judgement {
+fn judge_generations(sectors: &[SectorContent], expected: &Expectation) -> Judgement {
     let mut generations = sectors.iter().filter_map(|sector| match sector {
-        Sector::Own(generation) => Some(*generation),
+        SectorContent::Own(generation) => Some(*generation),
         _ => None,
     });
     let first = generations.clone().next().unwrap_or(0);
@@ -190,15 +191,15 @@ fn judge_generations(sectors: &[Sector], expected: &Expectation) -> Judgement {
         (true, true) => Judgement::Allowed,
         (true, false) => Judgement::Damaged(outdated(expected)),
         (false, true) if expected.mixed || in_flight => Judgement::Allowed,
-        (false, _) => Judgement::Damaged(Kind::TornWrite),
+        (false, _) => Judgement::Damaged(DamageKind::TornWrite),
     }
 }
 
-fn outdated(expected: &Expectation) -> Kind {
+fn outdated(expected: &Expectation) -> DamageKind {
     if expected.seen {
-        Kind::StaleRead
+        DamageKind::StaleRead
     } else {
-        Kind::LostWrite
+        DamageKind::LostWrite
     }
 }
 
@@ -207,17 +208,17 @@ struct Evidence<'a> {
     stamper: &'a Stamper,
     block: &'a [u8],
     offset: u64,
-    sectors: &'a [Sector],
+    sectors: &'a [SectorContent],
 }
 
 impl Evidence<'_> {
-    fn damage(&self, kind: Kind, expected: &Expectation) -> Damage {
+    fn damage(&self, kind: DamageKind, expected: &Expectation) -> Damage {
         let wrong: Vec<usize> = (0..self.sectors.len())
             .filter(|&i| self.is_wrong(i, kind, expected))
             .collect();
         let first = wrong.first().copied().unwrap_or(0);
         let flips = match self.sectors[first] {
-            Sector::Flipped(_, flips) => Some(flips),
+            SectorContent::Flipped(_, flips) => Some(flips),
             _ => None,
         };
         Damage {
@@ -236,39 +237,39 @@ impl Evidence<'_> {
         }
     }
 
-    fn is_wrong(&self, index: usize, kind: Kind, expected: &Expectation) -> bool {
+    fn is_wrong(&self, index: usize, kind: DamageKind, expected: &Expectation) -> bool {
         match self.sectors[index] {
-            Sector::Elsewhere(_) => kind == Kind::MisdirectedWrite,
+            SectorContent::Elsewhere(_) => kind == DamageKind::MisdirectedWrite,
             // Of a mixture without a table, what differs from the first is the wrong part.
-            Sector::Own(generation) if expected.newest == 0 => {
-                !matches!(self.sectors[0], Sector::Own(first) if first == generation)
+            SectorContent::Own(generation) if expected.newest == 0 => {
+                !matches!(self.sectors[0], SectorContent::Own(first) if first == generation)
             }
-            Sector::Own(generation) => generation != expected.newest,
-            _ => kind != Kind::MisdirectedWrite,
+            SectorContent::Own(generation) => generation != expected.newest,
+            _ => kind != DamageKind::MisdirectedWrite,
         }
     }
 
-    fn found(&self, index: usize) -> Option<Found> {
+    fn found(&self, index: usize) -> Option<FoundStamp> {
         let at = self.offset + (index * SECTOR_BYTES) as u64;
         let (generation, target, offset, other_run) = match self.sectors[index] {
-            Sector::Own(generation) | Sector::Flipped(generation, _) => {
+            SectorContent::Own(generation) | SectorContent::Flipped(generation, _) => {
                 (generation, self.stamper.target, at, false)
             }
-            Sector::Split { back, .. } => (back, self.stamper.target, at, false),
-            Sector::Elsewhere(tag) => (tag.generation, tag.target(), tag.offset(), false),
-            Sector::OtherRun(tag) => (tag.generation, tag.target(), tag.offset(), true),
-            Sector::Zero | Sector::Foreign => return None,
+            SectorContent::Split { back, .. } => (back, self.stamper.target, at, false),
+            SectorContent::Elsewhere(tag) => (tag.generation, tag.target(), tag.offset(), false),
+            SectorContent::OtherRun(tag) => (tag.generation, tag.target(), tag.offset(), true),
+            SectorContent::Zero | SectorContent::Foreign => return None,
         };
         let valid = !matches!(
             self.sectors[index],
-            Sector::Flipped(..) | Sector::Split { .. }
+            SectorContent::Flipped(..) | SectorContent::Split { .. }
         );
         let header = if index == 0 && valid {
             stamp::header(self.block)
         } else {
             None
         };
-        Some(Found {
+        Some(FoundStamp {
             generation,
             target,
             // Of the verify block, not of the sector in it.
@@ -297,7 +298,7 @@ pub fn join_torn(stamper: &Stamper, buffer: &[u8], start: u64, damages: &mut [Da
         let covered = from..from + u64::from(write.bytes);
         for damage in damages
             .iter_mut()
-            .filter(|damage| damage.kind == Kind::LostWrite)
+            .filter(|damage| damage.kind == DamageKind::LostWrite)
         {
             let older = damage.found.is_some_and(|found| {
                 found.other_run
@@ -306,7 +307,7 @@ pub fn join_torn(stamper: &Stamper, buffer: &[u8], start: u64, damages: &mut [Da
                         .is_some_and(|sequence| sequence < write.sequence)
             });
             if run == stamper.run && older && covered.contains(&damage.offset) {
-                damage.kind = Kind::TornWrite;
+                damage.kind = DamageKind::TornWrite;
             }
         }
     }

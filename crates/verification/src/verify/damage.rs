@@ -8,7 +8,7 @@ use super::sector::Flips;
 /// What is wrong with a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Kind {
+pub enum DamageKind {
     /// It holds what was there before an acknowledged write.
     LostWrite,
     /// Parts of it are of one write, parts are older.
@@ -28,7 +28,7 @@ pub enum Kind {
 /// Number of kinds.
 pub const KINDS: usize = 7;
 
-impl Kind {
+impl DamageKind {
     /// All kinds, in the order of their numbers.
     pub const ALL: [Self; KINDS] = [
         Self::LostWrite,
@@ -57,7 +57,7 @@ impl Kind {
 
 /// What a stamp that was found says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundStamp {
     /// Generation of the block.
     pub generation: u16,
     /// Target it was written for.
@@ -74,7 +74,7 @@ pub struct Found {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Damage {
     /// What it is.
-    pub kind: Kind,
+    pub kind: DamageKind,
     /// Target that was read.
     pub target: u32,
     /// Offset of the verify block.
@@ -86,7 +86,7 @@ pub struct Damage {
     /// It was to hold a pattern, which has no stamp.
     pub by_pattern: bool,
     /// The stamp found in (part of) it.
-    pub found: Option<Found>,
+    pub found: Option<FoundStamp>,
     /// First sector that is wrong, from the start of the block.
     pub first_sector: u32,
     /// Number of wrong sectors.
@@ -130,7 +130,7 @@ impl Damage {
                 };
                 format!("generation {}{place}{run}", found.generation)
             }
-            (None, None) if self.kind == Kind::ZeroedBlock => "zeros".to_owned(),
+            (None, None) if self.kind == DamageKind::ZeroedBlock => "zeros".to_owned(),
             (None, None) if self.by_pattern => "other content".to_owned(),
             (None, None) => "no stamp".to_owned(),
         };

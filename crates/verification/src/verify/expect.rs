@@ -39,7 +39,7 @@ const REPORTED: u32 = 1 << 31;
 
 /// How a write or trim of a block ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum WriteOutcome {
     /// Acknowledged.
     Acknowledged,
     /// Failed, or never came back: the block may hold the old or the new.
@@ -50,9 +50,9 @@ pub enum Outcome {
 
 /// State of one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Entry(u32);
+pub struct BlockState(u32);
 
-impl Entry {
+impl BlockState {
     /// An entry of a quiet block: `generation`, or one of `span` generations before it.
     #[must_use]
     pub fn quiet(generation: u16, span: u16) -> Self {
@@ -131,7 +131,7 @@ impl Entry {
         Self(self.0 & !(max << shift) | (value << shift))
     }
 
-    /// After a write is issued; its generation is then [`Entry::generation`].
+    /// After a write is issued; its generation is then [`BlockState::generation`].
     #[must_use]
     pub fn begin(self) -> Self {
         let alone = self.in_flight() == 0;
@@ -163,16 +163,16 @@ impl Entry {
 
     /// After a write has ended.
     #[must_use]
-    pub fn end(self, outcome: Outcome) -> Self {
+    pub fn end(self, outcome: WriteOutcome) -> Self {
         let flying = self.in_flight();
         if flying == FLIGHT_MAX || flying == 0 {
             return self;
         }
         let mut next = self.with(FLIGHT_SHIFT, FLIGHT_MAX, flying - 1);
         match outcome {
-            Outcome::Acknowledged => next.0 |= SUCCESS,
-            Outcome::Uncertain => {}
-            Outcome::Discarded => next = next.with(GROUP_SHIFT, GROUP_MAX, GROUP_MAX),
+            WriteOutcome::Acknowledged => next.0 |= SUCCESS,
+            WriteOutcome::Uncertain => {}
+            WriteOutcome::Discarded => next = next.with(GROUP_SHIFT, GROUP_MAX, GROUP_MAX),
         }
         if flying > 1 {
             return next;
@@ -255,7 +255,7 @@ impl Expectation {
     /// Of a read that was issued at state `before` and completed at state `after`.
     #[inline]
     #[must_use]
-    pub fn between(before: Entry, after: Entry) -> Self {
+    pub fn between(before: BlockState, after: BlockState) -> Self {
         let quiet = before.is_unwritten_in(after) && after.in_flight() == 0;
         let newest = after.generation();
         let since = u32::from(distance(before.generation(), newest));
@@ -301,7 +301,7 @@ impl Expectation {
 
 /// The states of a range of a target, and its count of writes.
 #[derive(Debug)]
-pub struct Table {
+pub struct BlockTable {
     entries: Box<[AtomicU32]>,
     start_bytes: u64,
     block_bytes: u32,
@@ -309,7 +309,7 @@ pub struct Table {
     newer: bool,
 }
 
-impl Table {
+impl BlockTable {
     /// Bytes a table for so many bytes of a target needs.
     #[must_use]
     pub fn memory_bytes(length_bytes: u64, block_bytes: u32) -> u64 {
@@ -391,12 +391,12 @@ impl Table {
     /// State of block `index`.
     #[inline]
     #[must_use]
-    pub fn entry(&self, index: usize) -> Entry {
-        Entry(self.entries[index].load(Ordering::Acquire))
+    pub fn entry(&self, index: usize) -> BlockState {
+        BlockState(self.entries[index].load(Ordering::Acquire))
     }
 
     /// Sets the state of block `index`, before the run.
-    pub fn set(&self, index: usize, entry: Entry) {
+    pub fn set(&self, index: usize, entry: BlockState) {
         self.entries[index].store(entry.0, Ordering::Release);
     }
 
@@ -404,21 +404,21 @@ impl Table {
     /// generation.
     #[inline]
     pub fn begin(&self, index: usize) -> u16 {
-        self.change(index, Entry::begin).generation()
+        self.change(index, BlockState::begin).generation()
     }
 
     /// Notes its end.
     #[inline]
-    pub fn end(&self, index: usize, outcome: Outcome) {
+    pub fn end(&self, index: usize, outcome: WriteOutcome) {
         self.change(index, |entry| entry.end(outcome));
     }
 
     #[inline]
-    fn change(&self, index: usize, change: impl Fn(Entry) -> Entry) -> Entry {
+    fn change(&self, index: usize, change: impl Fn(BlockState) -> BlockState) -> BlockState {
         let cell = &self.entries[index];
         let mut old = cell.load(Ordering::Acquire);
         loop {
-            let new = change(Entry(old));
+            let new = change(BlockState(old));
             match cell.compare_exchange_weak(old, new.0, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return new,
                 Err(now) => old = now,
@@ -430,7 +430,7 @@ impl Table {
     /// completed now; with the state now.
     #[inline]
     #[must_use]
-    pub fn expectation(&self, index: usize, before: Entry) -> (Expectation, Entry) {
+    pub fn expectation(&self, index: usize, before: BlockState) -> (Expectation, BlockState) {
         let after = self.entry(index);
         let newer = self.newer;
         (
@@ -445,14 +445,14 @@ impl Table {
     /// Notes that the newest generation was read; nothing when the block has changed
     /// since it had the state `after`.
     #[inline]
-    pub fn mark_seen(&self, index: usize, after: Entry) {
+    pub fn mark_seen(&self, index: usize, after: BlockState) {
         if after.0 & SEEN == 0 && after.in_flight() == 0 {
             self.mark(index, after, SEEN);
         }
     }
 
     /// Notes that damage of the block was found; false when it had been found before.
-    pub fn mark_reported(&self, index: usize, after: Entry) -> bool {
+    pub fn mark_reported(&self, index: usize, after: BlockState) -> bool {
         let mut now = after;
         while now.0 & REPORTED == 0 {
             match self.replace(index, now, REPORTED) {
@@ -465,16 +465,16 @@ impl Table {
         false
     }
 
-    fn mark(&self, index: usize, after: Entry, flag: u32) {
+    fn mark(&self, index: usize, after: BlockState, flag: u32) {
         // When it fails the block was written meanwhile, and the mark is of no use.
         let _ = self.replace(index, after, flag);
     }
 
     /// Adds a flag to a block whose state still is `known`; otherwise what it is now.
-    fn replace(&self, index: usize, known: Entry, flag: u32) -> Result<u32, Entry> {
+    fn replace(&self, index: usize, known: BlockState, flag: u32) -> Result<u32, BlockState> {
         self.entries[index]
             .compare_exchange(known.0, known.0 | flag, Ordering::AcqRel, Ordering::Acquire)
-            .map_err(Entry)
+            .map_err(BlockState)
     }
 }
 
@@ -483,16 +483,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn expectation(entry: Entry) -> Expectation {
+    fn expectation(entry: BlockState) -> Expectation {
         Expectation::between(entry, entry)
     }
 
     #[test]
     fn of_reads_that_find_a_block_damaged_one_is_the_first_until_it_is_written() {
-        let table = Table::new(0, 4096, 4096);
+        let table = BlockTable::new(0, 4096, 4096);
         for _ in 0..2 {
             table.begin(0);
-            table.end(0, Outcome::Acknowledged);
+            table.end(0, WriteOutcome::Acknowledged);
             // Both came back before either of them was judged.
             let (one, other) = (table.entry(0), table.entry(0));
             table.mark_seen(0, one);
@@ -504,9 +504,9 @@ mod tests {
 
     #[test]
     fn an_acknowledged_write_alone_leaves_only_itself() {
-        let entry = Entry::default().begin();
+        let entry = BlockState::default().begin();
         assert!(expectation(entry).anything);
-        let entry = entry.end(Outcome::Acknowledged);
+        let entry = entry.end(WriteOutcome::Acknowledged);
         let now = expectation(entry);
         assert_eq!(
             (now.newest, now.span, now.anything, now.mixed),
@@ -515,41 +515,47 @@ mod tests {
         let flying = entry.begin();
         let during = expectation(flying);
         assert!(during.allows(1) && during.allows(2) && !during.allows(3) && during.mixed);
-        let after = expectation(flying.end(Outcome::Acknowledged));
+        let after = expectation(flying.end(WriteOutcome::Acknowledged));
         assert!(after.allows(2) && !after.allows(1) && !after.mixed);
     }
 
     #[test]
     fn a_failed_write_leaves_old_or_new_until_the_next_success() {
-        let old = Entry::default().begin().end(Outcome::Acknowledged);
-        let failed = old.begin().end(Outcome::Uncertain);
+        let old = BlockState::default()
+            .begin()
+            .end(WriteOutcome::Acknowledged);
+        let failed = old.begin().end(WriteOutcome::Uncertain);
         let now = expectation(failed);
         assert!(now.allows(1) && now.allows(2) && now.mixed && !now.anything);
-        let healed = expectation(failed.begin().end(Outcome::Acknowledged));
+        let healed = expectation(failed.begin().end(WriteOutcome::Acknowledged));
         assert!(healed.allows(3) && !healed.allows(2) && !healed.allows(1));
     }
 
     #[test]
     fn a_read_that_overlaps_a_write_may_see_either() {
-        let before = Entry::default().begin().end(Outcome::Acknowledged);
-        let after = before.begin().end(Outcome::Acknowledged);
+        let before = BlockState::default()
+            .begin()
+            .end(WriteOutcome::Acknowledged);
+        let after = before.begin().end(WriteOutcome::Acknowledged);
         let read = Expectation::between(before, after);
         assert!(read.allows(1) && read.allows(2) && read.mixed && !read.anything);
     }
 
     #[test]
     fn a_discarded_block_may_hold_anything() {
-        let entry = Entry::default().begin().end(Outcome::Acknowledged);
-        let entry = entry.begin().end(Outcome::Discarded);
+        let entry = BlockState::default()
+            .begin()
+            .end(WriteOutcome::Acknowledged);
+        let entry = entry.begin().end(WriteOutcome::Discarded);
         assert!(expectation(entry).anything);
-        assert!(!expectation(entry.begin().end(Outcome::Acknowledged)).anything);
+        assert!(!expectation(entry.begin().end(WriteOutcome::Acknowledged)).anything);
     }
 
     #[test]
     fn generations_wrap_without_zero() {
-        let mut entry = Entry::default();
+        let mut entry = BlockState::default();
         for i in 0..10_000u32 {
-            entry = entry.begin().end(Outcome::Acknowledged);
+            entry = entry.begin().end(WriteOutcome::Acknowledged);
             assert_eq!(u32::from(entry.generation()), i % 4095 + 1);
             let now = expectation(entry);
             assert!(now.allows(entry.generation()) && now.span == 0 && !now.anything);
@@ -558,12 +564,14 @@ mod tests {
 
     #[test]
     fn too_many_in_flight_make_a_block_unknown_and_not_wrong() {
-        let mut entry = Entry::default().begin().end(Outcome::Acknowledged);
+        let mut entry = BlockState::default()
+            .begin()
+            .end(WriteOutcome::Acknowledged);
         for _ in 0..300 {
             entry = entry.begin();
         }
         for _ in 0..300 {
-            entry = entry.end(Outcome::Acknowledged);
+            entry = entry.end(WriteOutcome::Acknowledged);
         }
         assert!(expectation(entry).anything);
     }
@@ -571,11 +579,11 @@ mod tests {
     /// A block of which each write is atomic, with the truth kept beside the table.
     #[derive(Debug, Default)]
     struct Truth {
-        entry: Entry,
+        entry: BlockState,
         flying: Vec<u16>,
         holds: u16,
         /// Expectations of reads: state at issue, what they saw.
-        reads: Vec<(Entry, u16)>,
+        reads: Vec<(BlockState, u16)>,
     }
 
     proptest! {
@@ -585,7 +593,7 @@ mod tests {
         fn what_is_there_is_always_allowed(steps in prop::collection::vec((0u8..7, any::<u16>()), 1..300)) {
             let mut truth = Truth::default();
             // Writes whose effect is still to come, and those that only wait for their end.
-            let mut landed: Vec<(u16, Outcome)> = Vec::new();
+            let mut landed: Vec<(u16, WriteOutcome)> = Vec::new();
             for (step, pick) in steps {
                 let pick = usize::from(pick);
                 match step {
@@ -596,13 +604,13 @@ mod tests {
                     2 | 3 if !truth.flying.is_empty() => {
                         let generation = truth.flying.swap_remove(pick % truth.flying.len());
                         truth.holds = generation;
-                        landed.push((generation, Outcome::Acknowledged));
+                        landed.push((generation, WriteOutcome::Acknowledged));
                     }
                     4 if !truth.flying.is_empty() => {
                         // Fails; half of them after all had an effect.
                         let generation = truth.flying.swap_remove(pick % truth.flying.len());
                         if pick % 2 == 0 { truth.holds = generation; }
-                        landed.push((generation, Outcome::Uncertain));
+                        landed.push((generation, WriteOutcome::Uncertain));
                     }
                     5 if !landed.is_empty() => {
                         let (_, outcome) = landed.swap_remove(pick % landed.len());

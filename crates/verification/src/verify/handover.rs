@@ -19,7 +19,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::expect::{Entry, Table};
+use super::expect::{BlockState, BlockTable};
 
 const MAGIC: &[u8; 8] = b"LOADSTNK";
 const VERSION: u32 = 1;
@@ -29,7 +29,7 @@ const PART: usize = 1024;
 
 /// What a run knew at its end.
 #[derive(Debug)]
-pub struct Known {
+pub struct Handover {
     /// The run whose stamps they are.
     pub run: u64,
     /// Bytes of a verify block.
@@ -48,7 +48,12 @@ struct OneTable {
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn write(path: &Path, run: u64, block_bytes: u32, tables: &[(u16, &Table)]) -> io::Result<()> {
+pub fn write(
+    path: &Path,
+    run: u64,
+    block_bytes: u32,
+    tables: &[(u16, &BlockTable)],
+) -> io::Result<()> {
     let mut out = Summed {
         file: io::BufWriter::new(File::create(path)?),
         crc: 0,
@@ -95,7 +100,7 @@ impl<W: Write> Summed<W> {
     }
 }
 
-impl Known {
+impl Handover {
     /// Reads such a file.
     ///
     /// # Errors
@@ -114,11 +119,11 @@ impl Known {
         if crc32c::crc32c(body) != u32::from_le_bytes(*sum) {
             return Err(broken());
         }
-        Cursor { rest: body }.known().ok_or_else(broken)
+        ByteReader { rest: body }.known().ok_or_else(broken)
     }
 
     /// Enters what is known of a target into a table of a range of it.
-    pub fn enter(&self, target: u32, table: &mut Table) {
+    pub fn enter(&self, target: u32, table: &mut BlockTable) {
         let Some(one) = self.tables.get(&target) else {
             return;
         };
@@ -131,7 +136,7 @@ impl Known {
                     .and_then(|number| number.checked_mul(block))
                     .and_then(|bytes| bytes.checked_add(one.start_bytes));
                 if let Some(offset) = offset.filter(|at| (table.offset(0)..end).contains(at)) {
-                    table.set(table.index(offset), Entry::of_rest(entry));
+                    table.set(table.index(offset), BlockState::of_rest(entry));
                 }
             }
         }
@@ -140,11 +145,11 @@ impl Known {
 }
 
 /// What is left of a file.
-struct Cursor<'a> {
+struct ByteReader<'a> {
     rest: &'a [u8],
 }
 
-impl Cursor<'_> {
+impl ByteReader<'_> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (head, rest) = self.rest.split_first_chunk::<N>()?;
         self.rest = rest;
@@ -159,7 +164,7 @@ impl Cursor<'_> {
         self.take().map(u64::from_le_bytes)
     }
 
-    fn known(&mut self) -> Option<Known> {
+    fn known(&mut self) -> Option<Handover> {
         if self.take::<8>()? != *MAGIC || self.word()? != VERSION {
             return None;
         }
@@ -190,7 +195,7 @@ impl Cursor<'_> {
             }
             tables.insert(target, one);
         }
-        Some(Known {
+        Some(Handover {
             run,
             block_bytes,
             tables,
@@ -200,24 +205,24 @@ impl Cursor<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::expect::Outcome;
+    use super::super::expect::WriteOutcome;
     use super::*;
 
     #[test]
     fn what_a_table_holds_comes_back_in_another_range() {
-        let table = Table::new(8192, 4096 * 5000, 4096);
+        let table = BlockTable::new(8192, 4096 * 5000, 4096);
         for index in [0, 1, 4999] {
             table.begin(index);
-            table.end(index, Outcome::Acknowledged);
+            table.end(index, WriteOutcome::Acknowledged);
         }
         table.begin(7); // never ended
         let sequence = table.next_sequence();
         let path = std::env::temp_dir().join(format!("loadstone-{}.known", std::process::id()));
         write(&path, 99, 4096, &[(3, &table)]).unwrap();
         assert!(std::fs::metadata(&path).unwrap().len() < 3 * 4096 + 200);
-        let known = Known::read(&path).unwrap();
+        let known = Handover::read(&path).unwrap();
         assert_eq!((known.run, known.block_bytes), (99, 4096));
-        let mut other = Table::new(4096, 4096 * 100, 4096);
+        let mut other = BlockTable::new(4096, 4096 * 100, 4096);
         known.enter(3, &mut other);
         known.enter(4, &mut other);
         let state = |index: usize| {
@@ -235,17 +240,17 @@ mod tests {
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[40] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        assert!(Known::read(&path).is_err());
+        assert!(Handover::read(&path).is_err());
         std::fs::write(&path, &bytes[..20]).unwrap();
-        assert!(Known::read(&path).is_err());
+        assert!(Handover::read(&path).is_err());
         std::fs::remove_file(&path).unwrap();
     }
 
     #[test]
     fn of_a_block_without_a_generation_nothing_is_known_whatever_a_file_says() {
-        let known = Entry::of_rest(1 << 29);
-        assert_eq!(known, Entry::default());
-        assert!(Entry::of_rest(1 << 29 | 5).is_known());
+        let known = BlockState::of_rest(1 << 29);
+        assert_eq!(known, BlockState::default());
+        assert!(BlockState::of_rest(1 << 29 | 5).is_known());
     }
 
     #[test]
@@ -256,12 +261,12 @@ mod tests {
                 start_bytes,
                 parts: vec![(first, vec![1, 1])],
             };
-            let known = Known {
+            let known = Handover {
                 run: 1,
                 block_bytes: 4096,
                 tables: [(3, one)].into_iter().collect(),
             };
-            let mut table = Table::new(0, 4096 * 8, 4096);
+            let mut table = BlockTable::new(0, 4096 * 8, 4096);
             known.enter(3, &mut table);
             assert_eq!(table.sequence(), 7);
             assert!((0..8).all(|index| table.entry(index).generation() == 0));

@@ -44,7 +44,7 @@
 //!
 //! # What may be lost
 //!
-//! Records reach the disk some time after the events (see [`Journal::commit`]). Losing
+//! Records reach the disk some time after the events (see [`JournalWriter::commit`]). Losing
 //! the last of them never makes sound data look damaged: stamps name their own
 //! generation, so after a crash a newer generation than any in the journal is allowed; and
 //! an acknowledgement that was lost only weakens what is demanded. A *clean end* takes
@@ -59,7 +59,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::expect::{before, Table};
+use super::expect::{before, BlockTable};
 use super::stamp::GENERATIONS;
 use loadstone_base::new_file::new_file;
 
@@ -92,13 +92,13 @@ pub enum Durability {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record {
     /// A write of a block is about to be issued.
-    Intent(Place),
+    Intent(BlockGeneration),
     /// It was acknowledged.
-    Acknowledged(Place),
+    Acknowledged(BlockGeneration),
     /// It failed: old or new may be there.
-    Failed(Place),
+    Failed(BlockGeneration),
     /// The block was trimmed: anything may be there.
-    Discarded(Place),
+    Discarded(BlockGeneration),
     /// A flush of a target is about to be issued.
     FlushBegun {
         /// Target.
@@ -116,7 +116,7 @@ pub enum Record {
     /// State of a quiet block.
     Known {
         /// Block and newest generation.
-        place: Place,
+        place: BlockGeneration,
         /// Earlier generations that may be there as well.
         span: u8,
     },
@@ -131,7 +131,7 @@ pub enum Record {
 
 /// A generation of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct BlockGeneration {
     /// Target.
     pub target: u16,
     /// Generation.
@@ -144,7 +144,8 @@ impl Record {
     /// The 16 bytes of the record.
     #[must_use]
     pub fn encode(self) -> [u8; RECORD_BYTES] {
-        let block = |kind, place: Place| (kind, 0, place.target, place.generation, place.offset);
+        let block =
+            |kind, place: BlockGeneration| (kind, 0, place.target, place.generation, place.offset);
         let (kind, span, target, generation, value) = match self {
             Self::Intent(place) => block(1, place),
             Self::Acknowledged(place) => block(2, place),
@@ -173,7 +174,7 @@ impl Record {
         if generation > GENERATIONS {
             return None;
         }
-        let place = Place {
+        let place = BlockGeneration {
             target,
             generation,
             offset: value,
@@ -233,7 +234,7 @@ impl Settings {
 
 /// A journal being written.
 #[derive(Debug)]
-pub struct Journal {
+pub struct JournalWriter {
     path: PathBuf,
     file: File,
     settings: Settings,
@@ -244,7 +245,7 @@ pub struct Journal {
     limit_bytes: u64,
 }
 
-impl Journal {
+impl JournalWriter {
     /// Starts a journal, for nobody else to read.
     ///
     /// # Errors
@@ -296,7 +297,7 @@ impl Journal {
     }
 
     /// A handle to make what was written survive a power cut of this host, without holding
-    /// up those who record. It is of the present file: after [`Journal::compact`] another.
+    /// up those who record. It is of the present file: after [`JournalWriter::compact`] another.
     ///
     /// # Errors
     /// Those of `dup(2)`.
@@ -310,7 +311,7 @@ impl Journal {
         self.settings.durability
     }
 
-    /// True when the file has outgrown its limit and [`Journal::compact`] is due.
+    /// True when the file has outgrown its limit and [`JournalWriter::compact`] is due.
     #[must_use]
     pub fn is_long(&self) -> bool {
         self.file_bytes > self.limit_bytes
@@ -347,7 +348,7 @@ impl Journal {
     ///
     /// # Errors
     /// Those of writing, `fsync(2)` and `rename(2)`.
-    pub fn compact(&mut self, tables: &[(u16, &Table)]) -> io::Result<()> {
+    pub fn compact(&mut self, tables: &[(u16, &BlockTable)]) -> io::Result<()> {
         let beside = self.path.with_extension("new");
         // A compaction that failed left one behind.
         let _ = std::fs::remove_file(&beside);
@@ -357,7 +358,7 @@ impl Journal {
                 let entry = table.entry(index);
                 let offset = table.offset(index);
                 let generation = entry.generation();
-                let place = Place {
+                let place = BlockGeneration {
                     target,
                     generation,
                     offset,
@@ -372,7 +373,7 @@ impl Journal {
                 // oldest possible demands least.
                 let generation = before(generation, entry.span() as u16);
                 for _ in 0..entry.in_flight() {
-                    fresh.record(Record::Intent(Place {
+                    fresh.record(Record::Intent(BlockGeneration {
                         generation,
                         ..place
                     }))?;
@@ -396,8 +397,8 @@ impl Journal {
     /// Ends the journal in order: nothing is in flight any more.
     ///
     /// # Errors
-    /// As [`Journal::commit`].
-    pub fn finish(mut self, tables: &[(u16, &Table)]) -> io::Result<()> {
+    /// As [`JournalWriter::commit`].
+    pub fn finish(mut self, tables: &[(u16, &BlockTable)]) -> io::Result<()> {
         for &(target, table) in tables {
             let sequence = table.sequence();
             self.record(Record::CleanEnd { target, sequence })?;

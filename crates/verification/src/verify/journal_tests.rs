@@ -4,14 +4,14 @@
 use std::path::PathBuf;
 
 use super::check::{check, Verdict};
-use super::damage::Kind;
-use super::expect::{Outcome, Table};
+use super::damage::DamageKind;
+use super::expect::{BlockTable, WriteOutcome};
 use super::journal::{
-    frame_crc, Durability, Journal, Place, Record, Settings, FILE_HEADER_BYTES, FRAME_HEADER_BYTES,
-    FRAME_MAGIC, RECORD_BYTES,
+    frame_crc, BlockGeneration, Durability, JournalWriter, Record, Settings, FILE_HEADER_BYTES,
+    FRAME_HEADER_BYTES, FRAME_MAGIC, RECORD_BYTES,
 };
 use super::recover::{Recovered, Unusable};
-use super::stamp::{Content, Stamper, Write};
+use super::stamp::{PayloadSource, StampWrite, Stamper};
 use loadstone_base::rng::Rng;
 
 const BLOCK_BYTES: u32 = 512;
@@ -21,7 +21,7 @@ const STAMPER: Stamper = Stamper {
     run: 77,
     target: 1,
     block_bytes: BLOCK_BYTES,
-    content: Content::Generated,
+    content: PayloadSource::Generated,
 };
 
 fn settings(durability: Durability) -> Settings {
@@ -33,15 +33,15 @@ fn settings(durability: Durability) -> Settings {
 }
 
 /// A file that goes away with the test.
-struct Scratch(PathBuf);
+struct ScratchFile(PathBuf);
 
-impl Scratch {
+impl ScratchFile {
     fn new(name: &str) -> Self {
         Self(std::env::temp_dir().join(format!("loadstone-{}-{name}.journal", std::process::id())))
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
@@ -49,8 +49,8 @@ impl Drop for Scratch {
 
 /// A disk with a volatile cache, the table of the run, and its journal.
 struct Machine {
-    table: Table,
-    journal: Journal,
+    table: BlockTable,
+    journal: JournalWriter,
     durability: Durability,
     /// What is on the medium, and what a read would return.
     medium: Vec<u8>,
@@ -63,8 +63,8 @@ struct Machine {
 impl Machine {
     fn new(path: &std::path::Path, durability: Durability, seed: u64, limit_bytes: u64) -> Self {
         Self {
-            table: Table::new(0, LENGTH, BLOCK_BYTES),
-            journal: Journal::create(path, settings(durability), limit_bytes).unwrap(),
+            table: BlockTable::new(0, LENGTH, BLOCK_BYTES),
+            journal: JournalWriter::create(path, settings(durability), limit_bytes).unwrap(),
             durability,
             medium: vec![0; LENGTH as usize],
             cache: vec![0; LENGTH as usize],
@@ -74,8 +74,8 @@ impl Machine {
         }
     }
 
-    fn place(index: usize, generation: u16) -> Place {
-        Place {
+    fn place(index: usize, generation: u16) -> BlockGeneration {
+        BlockGeneration {
             target: 1,
             generation,
             offset: index as u64 * u64::from(BLOCK_BYTES),
@@ -88,7 +88,7 @@ impl Machine {
         let place = Self::place(index, generation);
         self.journal.record(Record::Intent(place)).unwrap();
         let mut data = vec![0; BLOCK_BYTES as usize];
-        let write = Write {
+        let write = StampWrite {
             sequence: self.table.next_sequence(),
             bytes: BLOCK_BYTES,
             place_bytes: 0,
@@ -111,10 +111,10 @@ impl Machine {
         }
         let place = Self::place(index, generation);
         if self.rng.below(20) == 0 {
-            self.table.end(index, Outcome::Uncertain);
+            self.table.end(index, WriteOutcome::Uncertain);
             self.journal.record(Record::Failed(place)).unwrap();
         } else {
-            self.table.end(index, Outcome::Acknowledged);
+            self.table.end(index, WriteOutcome::Acknowledged);
             self.journal.record(Record::Acknowledged(place)).unwrap();
         }
     }
@@ -181,7 +181,7 @@ fn after_a_crash_nothing_sound_is_called_damaged() {
     let mut known = 0;
     for seed in 0..150 {
         for durability in [Durability::Acknowledged, Durability::Flushed] {
-            let scratch = Scratch::new(&format!("crash-{seed}-{durability:?}"));
+            let scratch = ScratchFile::new(&format!("crash-{seed}-{durability:?}"));
             let limit = if seed % 3 == 0 { 4000 } else { u64::MAX };
             let mut machine = Machine::new(&scratch.0, durability, seed, limit);
             machine.run(800);
@@ -219,7 +219,7 @@ fn after_a_crash_nothing_sound_is_called_damaged() {
 fn an_acknowledged_write_missing_after_a_crash_is_found() {
     let mut found = 0;
     for seed in 0..200 {
-        let scratch = Scratch::new(&format!("lost-{seed}"));
+        let scratch = ScratchFile::new(&format!("lost-{seed}"));
         let mut machine = Machine::new(&scratch.0, Durability::Flushed, seed, u64::MAX);
         machine.run(600);
         while !machine.flying.is_empty() {
@@ -231,7 +231,7 @@ fn an_acknowledged_write_missing_after_a_crash_is_found() {
         machine.issue();
         let (index, ..) = machine.flying[0];
         let generation = machine.flying.remove(0).1;
-        machine.table.end(index, Outcome::Acknowledged);
+        machine.table.end(index, WriteOutcome::Acknowledged);
         machine
             .journal
             .record(Record::Acknowledged(Machine::place(index, generation)))
@@ -244,9 +244,9 @@ fn an_acknowledged_write_missing_after_a_crash_is_found() {
             Verdict::Damaged(damage) => {
                 // The first write of a block whose medium was zero cannot be told from zeroing.
                 let kind = if generation == 1 {
-                    Kind::ZeroedBlock
+                    DamageKind::ZeroedBlock
                 } else {
-                    Kind::LostWrite
+                    DamageKind::LostWrite
                 };
                 assert_eq!(damage.kind, kind);
                 found += 1;
@@ -260,11 +260,11 @@ fn an_acknowledged_write_missing_after_a_crash_is_found() {
 #[test]
 fn without_a_flush_an_acknowledged_write_may_be_missing() {
     for (durability, expected) in [(Durability::Flushed, 0), (Durability::Acknowledged, 1)] {
-        let scratch = Scratch::new(&format!("unflushed-{durability:?}"));
+        let scratch = ScratchFile::new(&format!("unflushed-{durability:?}"));
         let mut machine = Machine::new(&scratch.0, durability, 1, u64::MAX);
         machine.issue();
         let (index, generation, _) = machine.flying[0].clone();
-        machine.table.end(index, Outcome::Acknowledged);
+        machine.table.end(index, WriteOutcome::Acknowledged);
         machine
             .journal
             .record(Record::Acknowledged(Machine::place(index, generation)))
@@ -277,7 +277,7 @@ fn without_a_flush_an_acknowledged_write_may_be_missing() {
 
 #[test]
 fn a_clean_journal_is_as_strict_as_the_run() {
-    let scratch = Scratch::new("clean");
+    let scratch = ScratchFile::new("clean");
     let mut machine = Machine::new(&scratch.0, Durability::Acknowledged, 3, 4000);
     machine.run(5000);
     while !machine.flying.is_empty() {
@@ -307,7 +307,7 @@ fn a_clean_journal_is_as_strict_as_the_run() {
 
 #[test]
 fn compaction_keeps_the_file_short() {
-    let scratch = Scratch::new("short");
+    let scratch = ScratchFile::new("short");
     let mut machine = Machine::new(&scratch.0, Durability::Acknowledged, 4, 4000);
     let mut longest = 0;
     for _ in 0..200 {
@@ -324,7 +324,7 @@ fn compaction_keeps_the_file_short() {
 
 #[test]
 fn other_files_are_refused_with_the_reason() {
-    let scratch = Scratch::new("other");
+    let scratch = ScratchFile::new("other");
     let mut header = settings(Durability::Flushed).encode();
     let refusal = |bytes: &[u8]| {
         std::fs::write(&scratch.0, bytes).unwrap();
@@ -355,7 +355,7 @@ fn one_frame(record: [u8; RECORD_BYTES]) -> Vec<u8> {
 #[test]
 fn a_generation_that_there_is_not_is_refused_in_place_of_computed_with() {
     let of = |generation| {
-        let place = Place {
+        let place = BlockGeneration {
             target: 1,
             generation,
             offset: 0,

@@ -4,7 +4,7 @@
 //! bytes are, and nothing of a write that was lost. Knows no table.
 
 use super::check::Verdict;
-use super::damage::{Damage, Kind};
+use super::damage::{Damage, DamageKind};
 use super::expect::Expectation;
 use super::sector::Flips;
 use super::stamp::SECTOR_BYTES;
@@ -48,9 +48,9 @@ fn damage<'a>(
     }
     let zeros = block.iter().all(|&byte| byte == 0);
     let kind = match bits {
-        _ if zeros => Kind::ZeroedBlock,
-        ..=MOST_FLIPS => Kind::BitFlip,
-        _ => Kind::Foreign,
+        _ if zeros => DamageKind::ZeroedBlock,
+        ..=MOST_FLIPS => DamageKind::BitFlip,
+        _ => DamageKind::Foreign,
     };
     Damage {
         kind,
@@ -62,7 +62,7 @@ fn damage<'a>(
         found: None,
         first_sector: wrong.first().map_or(0, |&sector| sector as u32),
         sectors: wrong.len() as u32,
-        flips: (kind == Kind::BitFlip).then_some(Flips {
+        flips: (kind == DamageKind::BitFlip).then_some(Flips {
             count: Some(bits),
             first: first_bit,
         }),
@@ -105,12 +105,12 @@ mod tests {
         let mut bytes = block(0);
         bytes[700] ^= 0b0001_0100;
         let damage = found(judge(0, &bytes));
-        assert_eq!((damage.kind, damage.first_sector), (Kind::BitFlip, 1));
+        assert_eq!((damage.kind, damage.first_sector), (DamageKind::BitFlip, 1));
         let flips = damage.flips.map(|flips| (flips.count, flips.first));
         assert_eq!(flips, Some((Some(2), Some((700 - 512) * 8 + 2))));
-        assert_eq!(found(judge(0, &[0; 1024])).kind, Kind::ZeroedBlock);
+        assert_eq!(found(judge(0, &[0; 1024])).kind, DamageKind::ZeroedBlock);
         let damage = found(judge(0, &[0x5a; 1024]));
-        assert_eq!((damage.kind, damage.sectors), (Kind::Foreign, 2));
+        assert_eq!((damage.kind, damage.sectors), (DamageKind::Foreign, 2));
         assert_eq!(
             damage.describe(),
             "expected the pattern, found other content"

@@ -8,9 +8,9 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use super::expect::{before, distance, Entry, Table};
+use super::expect::{before, distance, BlockState, BlockTable};
 use super::journal::{
-    frame_crc, Durability, Place, Record, Settings, FILE_HEADER_BYTES, FILE_MAGIC,
+    frame_crc, BlockGeneration, Durability, Record, Settings, FILE_HEADER_BYTES, FILE_MAGIC,
     FRAME_HEADER_BYTES, FRAME_MAGIC, FRAME_RECORDS, RECORD_BYTES, VERSION,
 };
 
@@ -126,15 +126,15 @@ impl Recovered {
 
     /// The table of a target for a range of it.
     #[must_use]
-    pub fn table(&self, target: u16, start_bytes: u64, length_bytes: u64) -> Table {
+    pub fn table(&self, target: u16, start_bytes: u64, length_bytes: u64) -> BlockTable {
         let block_bytes = self.settings.block_bytes;
-        let mut table = Table::new(start_bytes, length_bytes, block_bytes);
+        let mut table = BlockTable::new(start_bytes, length_bytes, block_bytes);
         let end = start_bytes + length_bytes;
         for (&(of, offset), block) in &self.blocks {
             if of == target && (start_bytes..end).contains(&offset) {
                 let entry = match block.durable {
-                    0 => Entry::quiet(block.issued, u16::MAX),
-                    durable => Entry::quiet(block.issued, distance(durable, block.issued)),
+                    0 => BlockState::quiet(block.issued, u16::MAX),
+                    durable => BlockState::quiet(block.issued, distance(durable, block.issued)),
                 };
                 table.set(table.index(offset), entry);
             }
@@ -258,7 +258,7 @@ struct Replay {
     blocks: HashMap<(u16, u64), Block>,
     sequences: HashMap<u16, u64>,
     /// Acknowledged and not flushed, with the number of the record.
-    unflushed: HashMap<u16, Vec<(u64, Place)>>,
+    unflushed: HashMap<u16, Vec<(u64, BlockGeneration)>>,
     /// Number of the record that began a flush.
     flushes: HashMap<(u16, u64), u64>,
     /// The last record was a clean end.
@@ -278,7 +278,7 @@ impl Replay {
         }
     }
 
-    fn block(&mut self, place: Place) -> &mut Block {
+    fn block(&mut self, place: BlockGeneration) -> &mut Block {
         self.blocks.entry((place.target, place.offset)).or_default()
     }
 
@@ -320,7 +320,7 @@ impl Replay {
     }
 
     /// A write has ended.
-    fn ended(&mut self, place: Place) {
+    fn ended(&mut self, place: BlockGeneration) {
         let Some(generation) = self.block(place).end() else {
             return;
         };
@@ -329,7 +329,7 @@ impl Replay {
             Durability::Flushed => {
                 let waiting = (
                     self.records,
-                    Place {
+                    BlockGeneration {
                         generation,
                         ..place
                     },

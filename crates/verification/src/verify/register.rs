@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::damage::{Damage, Kind, KINDS};
+use super::damage::{Damage, DamageKind, KINDS};
 use super::expect::distance;
 
 /// Findings kept for putting together.
@@ -25,15 +25,15 @@ impl Register {
     /// Takes in a finding; returns it with what is known from others.
     pub fn add(&mut self, damage: Damage) -> Damage {
         let damage = self.understood(damage);
-        if damage.kind == Kind::MisdirectedWrite {
+        if damage.kind == DamageKind::MisdirectedWrite {
             let origin = self.kept.iter_mut().find(|other| {
-                matches!(other.kind, Kind::LostWrite | Kind::TornWrite)
+                matches!(other.kind, DamageKind::LostWrite | DamageKind::TornWrite)
                     && is_stray_of(&damage, other)
             });
             if let Some(origin) = origin {
                 self.counts[origin.kind as usize] -= 1;
-                self.counts[Kind::MisdirectedWrite as usize] += 1;
-                origin.kind = Kind::MisdirectedWrite;
+                self.counts[DamageKind::MisdirectedWrite as usize] += 1;
+                origin.kind = DamageKind::MisdirectedWrite;
                 origin.strayed_to = Some((damage.target, damage.offset));
             }
         }
@@ -47,10 +47,10 @@ impl Register {
     /// A finding with what is known from others, without counting it.
     #[must_use]
     pub fn understood(&self, mut damage: Damage) -> Damage {
-        if matches!(damage.kind, Kind::LostWrite | Kind::TornWrite) {
+        if matches!(damage.kind, DamageKind::LostWrite | DamageKind::TornWrite) {
             let stray = self.kept.iter().find(|other| is_stray_of(other, &damage));
             if let Some(stray) = stray {
-                damage.kind = Kind::MisdirectedWrite;
+                damage.kind = DamageKind::MisdirectedWrite;
                 damage.strayed_to = Some((stray.target, stray.offset));
             }
         }
@@ -69,7 +69,7 @@ impl Register {
 
     /// Number of findings of a kind.
     #[must_use]
-    pub fn count(&self, kind: Kind) -> u64 {
+    pub fn count(&self, kind: DamageKind) -> u64 {
         self.counts[kind as usize]
     }
 
@@ -92,7 +92,7 @@ fn is_stray_of(stray: &Damage, origin: &Damage) -> bool {
         return false;
     };
     let missing = &origin.expected;
-    stray.kind == Kind::MisdirectedWrite
+    stray.kind == DamageKind::MisdirectedWrite
         && stray.strayed_to.is_none()
         && !found.other_run
         && (found.target, found.offset) == (origin.target, origin.offset)

@@ -4,7 +4,7 @@
 //! made of two writes, or right but for some bits. Knows no neighbours and no verdict.
 //! Runs only when something is unusual: it may be slow.
 
-use super::stamp::{self, Content, Stamper, Tag, SECTOR_BYTES};
+use super::stamp::{self, PayloadSource, StampTag, Stamper, SECTOR_BYTES};
 
 /// A sector with at most this share of its known bits wrong (one in ...) is one with
 /// flipped bits and not something else: of random bits half would be wrong.
@@ -22,13 +22,13 @@ const HEADER_UNKNOWN: std::ops::Range<usize> = 32..48;
 
 /// Content of a sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sector {
+pub enum SectorContent {
     /// Valid and of this place, with its generation.
     Own(u16),
     /// Valid and of this run, but written for another place.
-    Elsewhere(Tag),
+    Elsewhere(StampTag),
     /// Valid, of another run.
-    OtherRun(Tag),
+    OtherRun(StampTag),
     /// Zeros.
     Zero,
     /// Of this place but for some bits.
@@ -76,26 +76,26 @@ pub fn classify(
     offset: u64,
     first: bool,
     candidates: &[u16],
-) -> Sector {
+) -> SectorContent {
     let key = stamper.key(offset);
     if let Some(tag) = stamp::tag(sector) {
         let header = if first { stamp::header(sector) } else { None };
         let other = header.is_some_and(|(run, _)| run != stamper.run);
         return match tag {
-            _ if other || tag.run_byte() != stamper.run as u8 => Sector::OtherRun(tag),
-            _ if tag.key == key => Sector::Own(tag.generation),
-            _ => Sector::Elsewhere(tag),
+            _ if other || tag.run_byte() != stamper.run as u8 => SectorContent::OtherRun(tag),
+            _ if tag.key == key => SectorContent::Own(tag.generation),
+            _ => SectorContent::Elsewhere(tag),
         };
     }
     if sector.iter().all(|&byte| byte == 0) {
-        return Sector::Zero;
+        return SectorContent::Zero;
     }
     if let Some((generation, bit)) = single_flip(sector, key) {
         let flips = Flips {
             count: Some(1),
             first: Some(bit),
         };
-        return Sector::Flipped(generation, flips);
+        return SectorContent::Flipped(generation, flips);
     }
     let images: Vec<(u16, [u8; SECTOR_BYTES])> = candidates
         .iter()
@@ -104,7 +104,7 @@ pub fn classify(
     // A front of few bytes looks like an older sector with flipped bits; not the reverse.
     split(stamper, sector, first, &images)
         .or_else(|| flipped(stamper, sector, first, &images))
-        .unwrap_or(Sector::Foreign)
+        .unwrap_or(SectorContent::Foreign)
 }
 
 /// Generation that the sector's tag names, valid or not.
@@ -122,7 +122,7 @@ fn image(
     generation: u16,
 ) -> [u8; SECTOR_BYTES] {
     let mut image = *sector;
-    let write = stamp::Write {
+    let write = stamp::StampWrite {
         sequence: 0,
         bytes: 0,
         place_bytes: 0,
@@ -169,12 +169,12 @@ fn flipped(
     sector: &[u8; SECTOR_BYTES],
     first: bool,
     images: &[(u16, [u8; SECTOR_BYTES])],
-) -> Option<Sector> {
+) -> Option<SectorContent> {
     let mut known: Vec<usize> = TAG_KNOWN.collect();
     if first {
         known.extend(HEADER_KNOWN.into_iter().flatten());
     }
-    let generated = stamper.content == Content::Generated;
+    let generated = stamper.content == PayloadSource::Generated;
     if generated {
         let from = if first {
             stamp::HEADER_BYTES
@@ -201,7 +201,7 @@ fn flipped(
         .min()
         .map(|at| at as u32 * 8 + (image[at] ^ sector[at]).trailing_zeros());
     let count = (generated && count > 0).then_some(count);
-    Some(Sector::Flipped(
+    Some(SectorContent::Flipped(
         *generation,
         Flips {
             count,
@@ -216,13 +216,13 @@ fn split(
     sector: &[u8; SECTOR_BYTES],
     first: bool,
     images: &[(u16, [u8; SECTOR_BYTES])],
-) -> Option<Sector> {
+) -> Option<SectorContent> {
     let payload = if first {
         stamp::HEADER_BYTES
     } else {
         stamp::TAG_BYTES
     };
-    if stamper.content != Content::Generated {
+    if stamper.content != PayloadSource::Generated {
         return None;
     }
     for (front, image) in images {
@@ -232,7 +232,7 @@ fn split(
         }
         for (back, other) in images {
             if back != front && other[at..] == sector[at..] {
-                return Some(Sector::Split {
+                return Some(SectorContent::Split {
                     front: *front,
                     back: *back,
                     at: at as u32,

@@ -52,7 +52,7 @@ const SECTOR_BITS: u32 = 40;
 /// Where the payload comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Content {
+pub enum PayloadSource {
     /// The stream's own; only the stamp is written.
     Payload = 0,
     /// Generated with the stamp, so that it can be made again and damage be located.
@@ -69,12 +69,12 @@ pub struct Stamper {
     /// Bytes of a verify block, a multiple of 512.
     pub block_bytes: u32,
     /// Where the payload comes from.
-    pub content: Content,
+    pub content: PayloadSource,
 }
 
 /// The write a verify block belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Write {
+pub struct StampWrite {
     /// Number of the write on its target, from 1.
     pub sequence: u64,
     /// Its bytes.
@@ -85,14 +85,14 @@ pub struct Write {
 
 /// What a valid tag says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tag {
+pub struct StampTag {
     /// Generation of the verify block.
     pub generation: u16,
     /// Place: see the module's table.
     pub key: u64,
 }
 
-impl Tag {
+impl StampTag {
     /// Byte offset of the sector that was meant.
     #[must_use]
     pub fn offset(self) -> u64 {
@@ -121,10 +121,10 @@ impl Stamper {
             (Some(tag), Some((run, _))) => Some(Self {
                 run,
                 target: tag.target(),
-                content: if block[7] == Content::Generated as u8 {
-                    Content::Generated
+                content: if block[7] == PayloadSource::Generated as u8 {
+                    PayloadSource::Generated
                 } else {
-                    Content::Payload
+                    PayloadSource::Payload
                 },
                 ..self
             }),
@@ -148,7 +148,7 @@ impl Stamper {
 
     /// Stamps one verify block that will be written at `offset`.
     #[inline]
-    pub fn stamp(&self, block: &mut [u8], offset: u64, generation: u16, write: Write) {
+    pub fn stamp(&self, block: &mut [u8], offset: u64, generation: u16, write: StampWrite) {
         debug_assert_eq!(block.len(), self.block_bytes as usize);
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -161,12 +161,12 @@ impl Stamper {
     /// For the payload: four times as many words at a time.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn stamp_avx2(&self, block: &mut [u8], offset: u64, generation: u16, write: Write) {
+    fn stamp_avx2(&self, block: &mut [u8], offset: u64, generation: u16, write: StampWrite) {
         self.stamp_portable(block, offset, generation, write);
     }
 
     #[inline(always)]
-    fn stamp_portable(&self, block: &mut [u8], offset: u64, generation: u16, write: Write) {
+    fn stamp_portable(&self, block: &mut [u8], offset: u64, generation: u16, write: StampWrite) {
         let mut first = Some(write);
         for (key, sector) in (self.key(offset)..).zip(block.chunks_exact_mut(SECTOR_BYTES)) {
             if let Some(sector) = sector.first_chunk_mut::<SECTOR_BYTES>() {
@@ -187,9 +187,9 @@ impl Stamper {
         sector: &mut [u8; SECTOR_BYTES],
         key: u64,
         generation: u16,
-        write: Option<Write>,
+        write: Option<StampWrite>,
     ) {
-        if self.content == Content::Generated {
+        if self.content == PayloadSource::Generated {
             content::fill(sector, content::seed(self.run, key, generation));
         }
         let head = self.head(generation);
@@ -226,9 +226,9 @@ impl Stamper {
 
 /// The tag of a sector, when its CRC holds and it is of this layout.
 #[must_use]
-pub fn tag(sector: &[u8]) -> Option<Tag> {
+pub fn tag(sector: &[u8]) -> Option<StampTag> {
     let valid = sector[6] == VERSION && sector[7] <= 1 && crc_holds(sector);
-    valid.then(|| Tag {
+    valid.then(|| StampTag {
         generation: u16::from_le_bytes([sector[4], sector[5]]),
         key: get(sector, 8),
     })
@@ -236,8 +236,8 @@ pub fn tag(sector: &[u8]) -> Option<Tag> {
 
 /// Run and write named in the first sector of a verify block, whose tag is valid.
 #[must_use]
-pub fn header(sector: &[u8]) -> Option<(u64, Write)> {
-    let write = Write {
+pub fn header(sector: &[u8]) -> Option<(u64, StampWrite)> {
+    let write = StampWrite {
         sequence: get(sector, 32),
         bytes: get32(sector, 40),
         place_bytes: get32(sector, 44),
@@ -277,9 +277,9 @@ mod tests {
         run: 0x1122_3344_5566_7788,
         target: 3,
         block_bytes: 1024,
-        content: Content::Payload,
+        content: PayloadSource::Payload,
     };
-    const WRITE: Write = Write {
+    const WRITE: StampWrite = StampWrite {
         sequence: 0x0102_0304_0506_0708,
         bytes: 8192,
         place_bytes: 1024,
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_stamp_says_what_was_stamped_and_holds_only_that() {
-        for content in [Content::Payload, Content::Generated] {
+        for content in [PayloadSource::Payload, PayloadSource::Generated] {
             let stamper = Stamper { content, ..STAMPER };
             let mut block = vec![7; 1024];
             stamper.stamp(&mut block, 4096, 9, WRITE);
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     #[ignore = "prints timings"]
     fn cost_of_stamping_and_checking() {
-        for content in [Content::Payload, Content::Generated] {
+        for content in [PayloadSource::Payload, PayloadSource::Generated] {
             let stamper = Stamper {
                 content,
                 block_bytes: 4096,

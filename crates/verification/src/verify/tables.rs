@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::damage::{Damage, Kind};
-use super::expect::Table;
-use super::handover::{self, Known};
-use super::journal::{Durability, Journal, Record, Settings};
+use super::damage::{Damage, DamageKind};
+use super::expect::BlockTable;
+use super::handover::{self, Handover};
+use super::journal::{Durability, JournalWriter, Record, Settings};
 use super::recover::Recovered;
 use super::register::Register;
 use loadstone_base::clock::unix_ns;
@@ -30,7 +30,7 @@ pub const HANDOVER: &str = "verify.known";
 /// Tables by target, and the register.
 #[derive(Debug, Default)]
 pub struct VerifyTables {
-    tables: Vec<Option<Table>>,
+    tables: Vec<Option<BlockTable>>,
     /// By target: the first that is the same file.
     same: Vec<u32>,
     /// Writes to targets without a table.
@@ -52,7 +52,7 @@ pub struct VerifyTables {
 /// The journal and what is kept beside it.
 #[derive(Debug)]
 struct Logbook {
-    journal: Journal,
+    journal: JournalWriter,
     /// Flushes begun, of all targets.
     flushes: u64,
     failure: Option<io::Error>,
@@ -63,7 +63,7 @@ impl VerifyTables {
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let tables = (0..plan.targets.len() as u32).map(|target| {
-            range(plan, target).map(|(start, length, block)| Table::new(start, length, block))
+            range(plan, target).map(|(start, length, block)| BlockTable::new(start, length, block))
         });
         let tables = if is_verified(plan) {
             tables.collect()
@@ -133,7 +133,8 @@ impl VerifyTables {
             },
         };
         let begin = || {
-            let mut journal = Journal::create(&dir.join(JOURNAL), settings, wanted.limit_bytes)?;
+            let mut journal =
+                JournalWriter::create(&dir.join(JOURNAL), settings, wanted.limit_bytes)?;
             if plan.recover.is_some() || !plan.earlier.is_empty() {
                 journal.compact(&verify_tables.all())?;
             }
@@ -174,7 +175,7 @@ impl VerifyTables {
         let path = Path::new(&earlier.path);
         let unusable =
             |why: String| RunError::plan("/earlier", format!("{}: {why}", path.display()));
-        let known = Known::read(path).map_err(|error| unusable(error.to_string()))?;
+        let known = Handover::read(path).map_err(|error| unusable(error.to_string()))?;
         if *self.identity.get_or_insert(known.run) != known.run {
             return Err(unusable(
                 "its stamps are of another run than those before it".into(),
@@ -207,7 +208,7 @@ impl VerifyTables {
     }
 
     /// Every table there is, by target.
-    fn all(&self) -> Vec<(u16, &Table)> {
+    fn all(&self) -> Vec<(u16, &BlockTable)> {
         let known = |(target, table)| Some((target, Option::as_ref(table)?));
         (0u16..).zip(&self.tables).filter_map(known).collect()
     }
@@ -326,7 +327,7 @@ impl VerifyTables {
     /// The table of a target.
     #[inline]
     #[must_use]
-    pub fn table(&self, target: u32) -> Option<&Table> {
+    pub fn table(&self, target: u32) -> Option<&BlockTable> {
         self.tables.get(self.first(target) as usize)?.as_ref()
     }
 
@@ -371,11 +372,11 @@ impl VerifyTables {
         self.register().understood(damage)
     }
 
-    /// Number of findings by kind, in the order of [`Kind::ALL`].
+    /// Number of findings by kind, in the order of [`DamageKind::ALL`].
     #[must_use]
     pub fn counts(&self) -> Vec<(&'static str, u64)> {
         let register = self.register();
-        let stamped = Kind::ALL
+        let stamped = DamageKind::ALL
             .iter()
             .map(|&kind| (kind.name(), register.count(kind)));
         let wrongs = self.wrongs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -431,7 +432,7 @@ pub fn memory_bytes(plan: &Plan) -> u64 {
     }
     (0..plan.targets.len() as u32)
         .filter_map(|target| range(plan, target))
-        .map(|(_, length, block)| Table::memory_bytes(length, block))
+        .map(|(_, length, block)| BlockTable::memory_bytes(length, block))
         .sum()
 }
 

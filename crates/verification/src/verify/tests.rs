@@ -5,10 +5,10 @@
 use std::collections::HashMap;
 
 use super::check::{check, join_torn, Verdict};
-use super::damage::{Damage, Kind};
-use super::expect::{Entry, Outcome, Table};
+use super::damage::{Damage, DamageKind};
+use super::expect::{BlockState, BlockTable, WriteOutcome};
 use super::register::Register;
-use super::stamp::{Content, Stamper, Write, SECTOR_BYTES};
+use super::stamp::{PayloadSource, StampWrite, Stamper, SECTOR_BYTES};
 use loadstone_base::rng::Rng;
 
 const BLOCKS: usize = 64;
@@ -16,7 +16,7 @@ const BLOCKS: usize = 64;
 /// A disk with two targets on it, and the part of a worker that verifies.
 struct Lab {
     stampers: [Stamper; 2],
-    tables: [Table; 2],
+    tables: [BlockTable; 2],
     disks: [Vec<u8>; 2],
     /// Content before the last write, for stale reads.
     before: HashMap<(usize, usize), Vec<u8>>,
@@ -27,7 +27,7 @@ struct Lab {
 
 /// A write between issue and end.
 #[derive(Clone)]
-struct Flight {
+struct PendingWrite {
     target: usize,
     first: usize,
     data: Vec<u8>,
@@ -35,7 +35,7 @@ struct Flight {
 }
 
 impl Lab {
-    fn new(seed: u64, block_bytes: u32, content: Content) -> Self {
+    fn new(seed: u64, block_bytes: u32, content: PayloadSource) -> Self {
         let stamper = |target| Stamper {
             run: 0xfeed_0000_0000_0042 + seed,
             target,
@@ -45,7 +45,7 @@ impl Lab {
         let bytes = BLOCKS as u64 * u64::from(block_bytes);
         Self {
             stampers: [stamper(0), stamper(1)],
-            tables: [0, 1].map(|_| Table::new(0, bytes, block_bytes)),
+            tables: [0, 1].map(|_| BlockTable::new(0, bytes, block_bytes)),
             disks: [0, 1].map(|_| vec![0; bytes as usize]),
             before: HashMap::new(),
             rng: Rng::new(seed),
@@ -62,7 +62,7 @@ impl Lab {
         self.rng.below(n as u64) as usize
     }
 
-    fn issue(&mut self, target: usize, first: usize, blocks: usize) -> Flight {
+    fn issue(&mut self, target: usize, first: usize, blocks: usize) -> PendingWrite {
         let block_bytes = self.block_bytes();
         let mut data = vec![0; blocks * block_bytes];
         for word in data.chunks_mut(8) {
@@ -71,7 +71,7 @@ impl Lab {
         let sequence = self.tables[target].next_sequence();
         for (i, block) in data.chunks_mut(block_bytes).enumerate() {
             let generation = self.tables[target].begin(first + i);
-            let write = Write {
+            let write = StampWrite {
                 sequence,
                 bytes: (blocks * block_bytes) as u32,
                 place_bytes: (i * block_bytes) as u32,
@@ -79,7 +79,7 @@ impl Lab {
             let offset = ((first + i) * block_bytes) as u64;
             self.stampers[target].stamp(block, offset, generation, write);
         }
-        Flight {
+        PendingWrite {
             target,
             first,
             data,
@@ -88,7 +88,7 @@ impl Lab {
     }
 
     /// The write takes effect, or part of it from its start.
-    fn land(&mut self, flight: &Flight, bytes: usize) {
+    fn land(&mut self, flight: &PendingWrite, bytes: usize) {
         let block_bytes = self.block_bytes();
         let start = flight.first * block_bytes;
         for i in 0..flight.data.len() / block_bytes {
@@ -99,7 +99,7 @@ impl Lab {
         self.disks[flight.target][start..start + bytes].copy_from_slice(&flight.data[..bytes]);
     }
 
-    fn end(&mut self, flight: &Flight, outcome: Outcome) {
+    fn end(&mut self, flight: &PendingWrite, outcome: WriteOutcome) {
         for i in 0..flight.data.len() / self.block_bytes() {
             self.tables[flight.target].end(flight.first + i, outcome);
         }
@@ -108,17 +108,23 @@ impl Lab {
     fn write(&mut self, target: usize, first: usize, blocks: usize) {
         let flight = self.issue(target, first, blocks);
         self.land(&flight, flight.data.len());
-        self.end(&flight, Outcome::Acknowledged);
+        self.end(&flight, WriteOutcome::Acknowledged);
     }
 
-    fn states(&self, target: usize, first: usize, blocks: usize) -> Vec<Entry> {
+    fn states(&self, target: usize, first: usize, blocks: usize) -> Vec<BlockState> {
         (first..first + blocks)
             .map(|index| self.tables[target].entry(index))
             .collect()
     }
 
     /// Judges what a read returned, as the worker does.
-    fn judge(&mut self, target: usize, first: usize, data: &[u8], before: &[Entry]) -> Vec<Damage> {
+    fn judge(
+        &mut self,
+        target: usize,
+        first: usize,
+        data: &[u8],
+        before: &[BlockState],
+    ) -> Vec<Damage> {
         let block_bytes = self.block_bytes();
         let mut damages = Vec::new();
         for (i, block) in data.chunks(block_bytes).enumerate() {
@@ -167,19 +173,19 @@ impl Lab {
     }
 }
 
-fn shapes() -> [(u32, Content); 4] {
+fn shapes() -> [(u32, PayloadSource); 4] {
     [
-        (512, Content::Payload),
-        (4096, Content::Payload),
-        (512, Content::Generated),
-        (4096, Content::Generated),
+        (512, PayloadSource::Payload),
+        (4096, PayloadSource::Payload),
+        (512, PayloadSource::Generated),
+        (4096, PayloadSource::Generated),
     ]
 }
 
 /// Reads and writes in flight at the same time, ending in any order; some fail.
 fn random_load(lab: &mut Lab, steps: usize) -> Vec<Damage> {
-    let mut flights: Vec<Flight> = Vec::new();
-    let mut reads: Vec<(usize, usize, Vec<u8>, Vec<Entry>)> = Vec::new();
+    let mut flights: Vec<PendingWrite> = Vec::new();
+    let mut reads: Vec<(usize, usize, Vec<u8>, Vec<BlockState>)> = Vec::new();
     let mut damages = Vec::new();
     for _ in 0..steps {
         let target = lab.pick(2);
@@ -191,13 +197,13 @@ fn random_load(lab: &mut Lab, steps: usize) -> Vec<Damage> {
                 let i = lab.pick(flights.len());
                 if flights[i].landed {
                     let flight = flights.swap_remove(i);
-                    lab.end(&flight, Outcome::Acknowledged);
+                    lab.end(&flight, WriteOutcome::Acknowledged);
                 } else if lab.pick(40) == 0 {
                     // Fails; a part of it may be there.
                     let flight = flights.swap_remove(i);
                     let sectors = lab.pick(flight.data.len() / SECTOR_BYTES + 1);
                     lab.land(&flight, sectors * SECTOR_BYTES);
-                    lab.end(&flight, Outcome::Uncertain);
+                    lab.end(&flight, WriteOutcome::Uncertain);
                 } else {
                     let flight = flights[i].clone();
                     // A write that is still to land leaves a mixture for a read now.
@@ -227,7 +233,7 @@ fn random_load(lab: &mut Lab, steps: usize) -> Vec<Damage> {
     }
     for flight in flights {
         lab.land(&flight, flight.data.len());
-        lab.end(&flight, Outcome::Acknowledged);
+        lab.end(&flight, WriteOutcome::Acknowledged);
     }
     damages
 }
@@ -254,36 +260,36 @@ fn nothing_is_found_where_nothing_is_wrong() {
 }
 
 /// Injects one fault into a lab under load, and gives what reading the place finds.
-fn inject(lab: &mut Lab, kind: Kind) -> Vec<Damage> {
+fn inject(lab: &mut Lab, kind: DamageKind) -> Vec<Damage> {
     let block_bytes = lab.block_bytes();
     let sectors = block_bytes / SECTOR_BYTES;
     let (target, block) = (lab.pick(2), lab.pick(BLOCKS));
     let at = block * block_bytes;
     match kind {
-        Kind::LostWrite => {
+        DamageKind::LostWrite => {
             let flight = lab.issue(target, block, 1);
-            lab.end(&flight, Outcome::Acknowledged);
+            lab.end(&flight, WriteOutcome::Acknowledged);
             lab.read(target, block, 1)
         }
-        Kind::TornWrite if sectors > 1 => {
+        DamageKind::TornWrite if sectors > 1 => {
             let flight = lab.issue(target, block, 1);
             let whole = 1 + lab.pick(sectors - 1);
             lab.land(&flight, whole * SECTOR_BYTES);
-            lab.end(&flight, Outcome::Acknowledged);
+            lab.end(&flight, WriteOutcome::Acknowledged);
             lab.read(target, block, 1)
         }
-        Kind::TornWrite => {
+        DamageKind::TornWrite => {
             // Between the blocks of one write.
             let block = block.min(BLOCKS - 4);
             let flight = lab.issue(target, block, 4);
             let whole = 1 + lab.pick(3);
             lab.land(&flight, whole * block_bytes);
-            lab.end(&flight, Outcome::Acknowledged);
+            lab.end(&flight, WriteOutcome::Acknowledged);
             let found = lab.read(target, block, 4);
             assert_eq!(found.len(), 4 - whole);
             found
         }
-        Kind::MisdirectedWrite => {
+        DamageKind::MisdirectedWrite => {
             let flight = lab.issue(target, block, 1);
             let other = loop {
                 let other = (lab.pick(2), lab.pick(BLOCKS));
@@ -291,13 +297,13 @@ fn inject(lab: &mut Lab, kind: Kind) -> Vec<Damage> {
                     break other;
                 }
             };
-            let stray = Flight {
+            let stray = PendingWrite {
                 target: other.0,
                 first: other.1,
                 ..flight.clone()
             };
             lab.land(&stray, block_bytes);
-            lab.end(&flight, Outcome::Acknowledged);
+            lab.end(&flight, WriteOutcome::Acknowledged);
             let (origin, stray) = (lab.read(target, block, 1), lab.read(other.0, other.1, 1));
             assert_eq!(
                 (origin.len(), stray.len()),
@@ -318,7 +324,7 @@ fn inject(lab: &mut Lab, kind: Kind) -> Vec<Damage> {
             assert_eq!((register.count(kind), register.total()), (2, 2));
             register.findings().to_vec()
         }
-        Kind::StaleRead => {
+        DamageKind::StaleRead => {
             lab.write(target, block, 1);
             // Told from a lost write by an earlier read.
             assert_eq!(lab.read(target, block, 1), []);
@@ -326,7 +332,7 @@ fn inject(lab: &mut Lab, kind: Kind) -> Vec<Damage> {
             let before = lab.states(target, block, 1);
             lab.judge(target, block, &stale, &before)
         }
-        Kind::BitFlip => {
+        DamageKind::BitFlip => {
             let sector = lab.pick(sectors);
             for _ in 0..1 + lab.pick(8) {
                 let bit = lab.pick(SECTOR_BYTES * 8);
@@ -334,11 +340,11 @@ fn inject(lab: &mut Lab, kind: Kind) -> Vec<Damage> {
             }
             lab.read(target, block, 1)
         }
-        Kind::ZeroedBlock => {
+        DamageKind::ZeroedBlock => {
             lab.disks[target][at..at + block_bytes].fill(0);
             lab.read(target, block, 1)
         }
-        Kind::Foreign => {
+        DamageKind::Foreign => {
             for byte in 0..block_bytes {
                 lab.disks[target][at + byte] = lab.rng.next_u64() as u8;
             }
@@ -352,7 +358,7 @@ fn every_kind_is_found_and_rightly_named() {
     // What `make test` leaves out, `make nightly` tries.
     let each = std::env::var("LOADSTONE_DAMAGES").map_or(250, |text| text.parse().unwrap());
     for (block_bytes, content) in shapes() {
-        for kind in Kind::ALL {
+        for kind in DamageKind::ALL {
             let mut lab = Lab::new(kind as u64 + 100, block_bytes, content);
             lab.fill();
             for i in 0..each {
@@ -400,7 +406,7 @@ fn a_flipped_bit_is_located_wherever_it_is() {
                 damage.first_sector as usize * SECTOR_BYTES * 8 + flips.first.unwrap() as usize;
             assert_eq!(
                 (damage.kind, flips.count, position),
-                (Kind::BitFlip, Some(1), bit)
+                (DamageKind::BitFlip, Some(1), bit)
             );
         }
     }
@@ -408,7 +414,7 @@ fn a_flipped_bit_is_located_wherever_it_is() {
 
 #[test]
 fn several_flipped_bits_are_counted_where_the_payload_is_generated() {
-    let mut lab = Lab::new(6, 512, Content::Generated);
+    let mut lab = Lab::new(6, 512, PayloadSource::Generated);
     lab.fill();
     for byte in [70, 300] {
         lab.disks[0][byte] ^= 0b11;
@@ -419,18 +425,18 @@ fn several_flipped_bits_are_counted_where_the_payload_is_generated() {
 
 #[test]
 fn a_write_torn_inside_a_sector_is_torn_and_not_foreign() {
-    let mut lab = Lab::new(7, 512, Content::Generated);
+    let mut lab = Lab::new(7, 512, PayloadSource::Generated);
     lab.fill();
     for cut in (64..512).step_by(8) {
         let flight = lab.issue(0, 3, 1);
         lab.land(&flight, cut);
-        lab.end(&flight, Outcome::Acknowledged);
+        lab.end(&flight, WriteOutcome::Acknowledged);
         let found = lab.read(0, 3, 1);
         assert!(
             matches!(
                 found[..],
                 [Damage {
-                    kind: Kind::TornWrite,
+                    kind: DamageKind::TornWrite,
                     ..
                 }]
             ),
@@ -442,7 +448,7 @@ fn a_write_torn_inside_a_sector_is_torn_and_not_foreign() {
 
 #[test]
 fn damage_is_told_once_until_the_block_is_written_again() {
-    let mut lab = Lab::new(8, 4096, Content::Payload);
+    let mut lab = Lab::new(8, 4096, PayloadSource::Payload);
     lab.fill();
     lab.disks[0][..4096].fill(0);
     assert_eq!(lab.read(0, 0, 1).len(), 1);
@@ -454,13 +460,13 @@ fn damage_is_told_once_until_the_block_is_written_again() {
 
 #[test]
 fn what_another_run_wrote_is_old_content() {
-    let mut lab = Lab::new(9, 4096, Content::Generated);
+    let mut lab = Lab::new(9, 4096, PayloadSource::Generated);
     lab.fill();
     let other = Stamper {
         run: lab.stampers[0].run + 1,
         ..lab.stampers[0]
     };
-    let write = Write {
+    let write = StampWrite {
         sequence: 1,
         bytes: 4096,
         place_bytes: 0,
@@ -474,10 +480,10 @@ fn what_another_run_wrote_is_old_content() {
     let [damage] = lab.read(0, 1, 1)[..] else {
         panic!()
     };
-    assert_eq!(damage.kind, Kind::LostWrite);
+    assert_eq!(damage.kind, DamageKind::LostWrite);
     assert!(damage.found.unwrap().other_run);
     // Before the first write it may be there.
-    let mut fresh = Lab::new(9, 4096, Content::Generated);
+    let mut fresh = Lab::new(9, 4096, PayloadSource::Generated);
     fresh.disks[0][4096..8192].copy_from_slice(&lab.disks[0][4096..8192]);
     assert_eq!(fresh.read(0, 1, 1), []);
     assert_eq!(fresh.unverified, 1);

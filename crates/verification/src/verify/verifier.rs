@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use super::check::{check, join_torn, Verdict};
-use super::damage::{Damage, Kind};
-use super::expect::{Entry, Expectation, Outcome};
-use super::journal::{Place, Record};
+use super::damage::{Damage, DamageKind};
+use super::expect::{BlockState, Expectation, WriteOutcome};
+use super::journal::{BlockGeneration, Record};
 use super::pattern;
-use super::stamp::{Content, Stamper, Write, GENERATIONS};
+use super::stamp::{PayloadSource, StampWrite, Stamper, GENERATIONS};
 use super::tables::VerifyTables;
 use loadstone_base::ops::{Op, OpKind};
 use loadstone_plan::max_block_bytes;
@@ -22,7 +22,7 @@ pub struct Verifier {
     plan: Verify,
     verify_tables: Arc<VerifyTables>,
     /// State of every block of every read in flight when it was issued.
-    before: Vec<Entry>,
+    before: Vec<BlockState>,
     blocks_per_slot: usize,
     /// Number of the flush in flight of every slot.
     flushes: Vec<u64>,
@@ -62,7 +62,7 @@ impl Verifier {
         Some(Self {
             plan,
             verify_tables: verify_tables.clone(),
-            before: vec![Entry::default(); blocks_per_slot * stream.iodepth as usize],
+            before: vec![BlockState::default(); blocks_per_slot * stream.iodepth as usize],
             blocks_per_slot,
             flushes: vec![0; stream.iodepth as usize],
             author: None,
@@ -80,7 +80,7 @@ impl Verifier {
     #[must_use]
     pub fn memory_bytes(stream: &Stream) -> u64 {
         let slots = blocks_per_slot(stream) as u64 * u64::from(stream.iodepth);
-        slots * size_of::<Entry>() as u64 + u64::from(stream.iodepth) * size_of::<u64>() as u64
+        slots * size_of::<BlockState>() as u64 + u64::from(stream.iodepth) * size_of::<u64>() as u64
     }
 
     /// The first damage ends the stream.
@@ -102,8 +102,8 @@ impl Verifier {
             block_bytes: self.plan.block_bytes,
             content: match self.plan.content {
                 // Of a pattern nothing is stamped.
-                VerifyContent::Payload | VerifyContent::Pattern => Content::Payload,
-                VerifyContent::Generated => Content::Generated,
+                VerifyContent::Payload | VerifyContent::Pattern => PayloadSource::Payload,
+                VerifyContent::Generated => PayloadSource::Generated,
             },
         }
     }
@@ -146,9 +146,10 @@ impl Verifier {
             let generation = table.begin(index);
             let place = table.offset(index);
             self.intend(target, place, generation);
-            table.end(index, Outcome::Discarded);
-            self.verify_tables
-                .note(target, |target| ended(target, place, Outcome::Discarded));
+            table.end(index, WriteOutcome::Discarded);
+            self.verify_tables.note(target, |target| {
+                ended(target, place, WriteOutcome::Discarded)
+            });
         }
     }
 
@@ -188,7 +189,7 @@ impl Verifier {
     /// Notes in the journal, when there is one, that a write of a block is issued.
     fn intend(&self, target: u32, offset: u64, generation: u16) {
         self.verify_tables.note(target, |target| {
-            Record::Intent(Place {
+            Record::Intent(BlockGeneration {
                 target,
                 generation,
                 offset,
@@ -210,7 +211,7 @@ impl Verifier {
             if table.is_some() {
                 self.intend(io.target, offset, generation);
             }
-            let write = Write {
+            let write = StampWrite {
                 sequence,
                 bytes: io.len,
                 place_bytes,
@@ -232,8 +233,8 @@ impl Verifier {
     ) -> Vec<Damage> {
         let whole = if failed { 0 } else { self.blocks(moved) };
         match io.op {
-            OpKind::Write => self.end(io, whole, Outcome::Acknowledged),
-            OpKind::Trim => self.end(io, whole, Outcome::Discarded),
+            OpKind::Write => self.end(io, whole, WriteOutcome::Acknowledged),
+            OpKind::Trim => self.end(io, whole, WriteOutcome::Discarded),
             OpKind::Sync if !failed => {
                 let flush = self.flushes[io.slot as usize];
                 self.verify_tables.end_flush(io.target, flush);
@@ -248,20 +249,20 @@ impl Verifier {
     /// An I/O that never came back: what it may have done stays possible.
     pub fn abandon(&mut self, io: &Transfer) {
         if io.op == OpKind::Write || io.op == OpKind::Trim {
-            self.end(io, 0, Outcome::Uncertain);
+            self.end(io, 0, WriteOutcome::Uncertain);
         }
     }
 
-    fn end(&mut self, io: &Transfer, whole: usize, outcome: Outcome) {
+    fn end(&mut self, io: &Transfer, whole: usize, outcome: WriteOutcome) {
         let Some(table) = self.verify_tables.table(io.target) else {
             return;
         };
         let first = table.index(io.offset);
         for i in 0..self.blocks(io.len) {
             let rest = if io.op == OpKind::Trim {
-                Outcome::Discarded
+                WriteOutcome::Discarded
             } else {
-                Outcome::Uncertain
+                WriteOutcome::Uncertain
             };
             let outcome = if i < whole { outcome } else { rest };
             table.end(first + i, outcome);
@@ -333,7 +334,10 @@ impl Verifier {
                 }
             }
         }
-        if damages.iter().any(|damage| damage.kind == Kind::LostWrite) {
+        if damages
+            .iter()
+            .any(|damage| damage.kind == DamageKind::LostWrite)
+        {
             join_torn(&stamper, data, io.offset, &mut damages);
         }
         self.damaged += damages.len() as u64;
@@ -346,16 +350,16 @@ impl Verifier {
 
 /// The record of a write's end. Which of several in flight it was makes no difference, so it
 /// has no generation.
-fn ended(target: u16, offset: u64, outcome: Outcome) -> Record {
-    let place = Place {
+fn ended(target: u16, offset: u64, outcome: WriteOutcome) -> Record {
+    let place = BlockGeneration {
         target,
         generation: 0,
         offset,
     };
     match outcome {
-        Outcome::Acknowledged => Record::Acknowledged(place),
-        Outcome::Uncertain => Record::Failed(place),
-        Outcome::Discarded => Record::Discarded(place),
+        WriteOutcome::Acknowledged => Record::Acknowledged(place),
+        WriteOutcome::Uncertain => Record::Failed(place),
+        WriteOutcome::Discarded => Record::Discarded(place),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, OnceLock};
 
 use crate::control::{Control, Message};
-use crate::record::Table;
+use crate::record::CounterTable;
 use crate::samples::IoRecord;
 
 /// A worker's ways to the main thread and back.
@@ -18,7 +18,7 @@ pub struct Lines {
     /// Where messages go.
     pub out: Sender<Message>,
     /// Where tables come back.
-    pub spare: Receiver<Box<Table>>,
+    pub spare: Receiver<Box<CounterTable>>,
     /// Where blocks of records come back.
     pub log_spare: Receiver<Vec<IoRecord>>,
     /// Address of the table in use, to be looked at when the worker cannot answer.

@@ -3,10 +3,10 @@
 //! Knows latencies and results. Knows no backend. The common completion takes the short
 //! way; whatever is unusual about it or its stream takes the slow one.
 
-use super::{State, LOG_BLOCK};
+use super::{WorkerState, LOG_BLOCK};
 use crate::control::Message;
 use crate::events::{Event, IoFailure, MAX_ERRORS_PER_TARGET};
-use crate::record::Run;
+use crate::record::RepeatedLatency;
 use crate::samples::IoRecord;
 use crate::slots::{batch_column, Slot, NOT_HANDED};
 use crate::stream::{Checks, Reason, StreamState};
@@ -14,7 +14,7 @@ use loadstone_base::errno::describe_errno;
 use loadstone_base::ops::OpKind;
 use loadstone_io::backend::{Done, Failure};
 
-impl State {
+impl WorkerState {
     /// Takes one completion.
     #[inline]
     pub fn complete(&mut self, done: Done, now: u64) {
@@ -252,12 +252,12 @@ impl State {
 }
 
 #[inline]
-pub(super) fn start_run(row: u32, slot: &Slot, bytes: u64, now: u64) -> Run {
+pub(super) fn start_run(row: u32, slot: &Slot, bytes: u64, now: u64) -> RepeatedLatency {
     let lat = now.saturating_sub(slot.intended_ns);
     let slat = slot.handed_ns.saturating_sub(slot.picked_ns);
     let clat = now.saturating_sub(slot.handed_ns);
     let wait = slot.picked_ns.saturating_sub(slot.intended_ns);
-    Run {
+    RepeatedLatency {
         row,
         count: 1,
         bytes,

@@ -2,13 +2,13 @@
 //!
 //! Knows phases and reasons. Knows no clock of its own.
 
-use super::{flush_grace_ns, State, LEAVE_NS};
+use super::{flush_grace_ns, WorkerState, LEAVE_NS};
 use crate::control::{Message, Stop};
 use crate::events::{Event, StreamEnd, MAX_ERRORS_PER_TARGET};
 use crate::slots::NOT_HANDED;
 use crate::stream::Reason;
 
-impl State {
+impl WorkerState {
     /// Issues nothing more for a stream.
     #[cold]
     pub fn stop_issuing(&mut self, index: u32, reason: Reason, now: u64) {

@@ -5,7 +5,7 @@
 //! can be told from outside what it waits for.
 
 use super::completion::start_run;
-use super::State;
+use super::WorkerState;
 use crate::control::Message;
 use crate::events::{Event, IoFailure, MAX_ERRORS_PER_TARGET};
 use crate::slots::{batch_column, Slot, NOT_HANDED};
@@ -15,7 +15,7 @@ use loadstone_base::ops::{AnyOp, FileOp, OpKind};
 
 /// An operation, or a step of one.
 #[derive(Debug, Clone, Copy)]
-pub struct Step {
+pub struct OperationStep {
     /// What is done.
     pub op: AnyOp,
     /// Target of the tree it is done in.
@@ -35,12 +35,12 @@ pub struct Times {
     pub picked_ns: u64,
 }
 
-impl State {
+impl WorkerState {
     /// An operation or a step of one begins. Gives what was under way before, for its end.
     pub fn begin_step(
         &mut self,
         index: u32,
-        step: &Step,
+        step: &OperationStep,
         times: Option<Times>,
         handed_ns: u64,
     ) -> Slot {
@@ -170,7 +170,7 @@ impl State {
     pub fn say_failure(
         &mut self,
         index: u32,
-        step: &Step,
+        step: &OperationStep,
         place: &str,
         outcome: Result<u32, i32>,
         now: u64,

@@ -5,14 +5,14 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{State, LOG_BLOCK, LOG_BLOCKS};
+use super::{WorkerState, LOG_BLOCK, LOG_BLOCKS};
 use crate::control::Message;
-use crate::record::Table;
+use crate::record::CounterTable;
 use crate::rows::{cells_of, ops_of};
 use crate::samples::IoRecord;
 use crate::slots::NOT_HANDED;
 
-impl State {
+impl WorkerState {
     /// Sets the next cut after `time_ns`: the next multiple of the interval, or an end
     /// of a ramp before it.
     pub(super) fn plan_cut(&mut self, time_ns: u64) {
@@ -75,13 +75,13 @@ impl State {
         self.send_log();
     }
 
-    pub(super) fn hand_in(&mut self, time_ns: u64, fresh: Option<Box<Table>>) {
+    pub(super) fn hand_in(&mut self, time_ns: u64, fresh: Option<Box<CounterTable>>) {
         self.count_in_flight();
         self.table.end_ns = self.run_time(time_ns);
         let last = fresh.is_none();
         let mut next = match fresh {
             Some(table) => table,
-            None => Box::new(Table::empty()),
+            None => Box::new(CounterTable::empty()),
         };
         next.start_ns = self.table.end_ns;
         self.lines

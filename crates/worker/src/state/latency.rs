@@ -2,15 +2,15 @@
 //!
 //! Knows the depth a search asks for and how a stream gets there. Knows no histogram.
 
-use super::State;
+use super::WorkerState;
 use crate::control::Message;
 use crate::events::Event;
-use crate::search::Step;
+use crate::search::SearchStep;
 use crate::slots::Slot;
 use crate::stream::Reason;
 use loadstone_base::ops::OpKind;
 
-impl State {
+impl WorkerState {
     /// Holds a completion against the longest latency there may be, and tells the search.
     pub(super) fn watch_latency(&mut self, index: u32, slot: &Slot, now: u64) {
         if slot.op == OpKind::Sync {
@@ -45,23 +45,23 @@ impl State {
             return;
         };
         match search.completed(lat_ns, now) {
-            Step::Stay => {}
-            Step::Deeper(depth) => {
+            SearchStep::Stay => {}
+            SearchStep::Deeper(depth) => {
                 stream.room.deepen(depth, now);
                 self.say_depth(index, false, now);
             }
-            Step::Shallower(depth) => {
+            SearchStep::Shallower(depth) => {
                 stream.room.lower(depth);
                 self.say_depth(index, false, now);
             }
-            Step::Found => {
+            SearchStep::Found => {
                 stream.end_ramp();
                 self.counters[index as usize].ramp_end_ns = self.run_time(now);
                 self.mark_live(index);
                 self.say_depth(index, true, now);
             }
-            Step::Over => self.stop_issuing(index, Reason::Found, now),
-            Step::Missed => {
+            SearchStep::Over => self.stop_issuing(index, Reason::Found, now),
+            SearchStep::Missed => {
                 self.say(Message::Event(Event::Note {
                     text: "the latency target is missed with a single I/O in flight".into(),
                     worker: Some(self.worker),

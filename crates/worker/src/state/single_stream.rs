@@ -3,9 +3,9 @@
 //! Knows what such I/Os touch and looks it up once for all of them. Knows no backend.
 
 use super::completion::start_run;
-use super::State;
+use super::WorkerState;
 use crate::control::Control;
-use crate::record::Table;
+use crate::record::CounterTable;
 use crate::slots::{batch_column, Counters, Slot};
 use crate::stream::StreamState;
 
@@ -18,7 +18,7 @@ pub struct SingleStream<'a> {
     pub slot: &'a mut Slot,
     /// Its counters.
     pub counters: &'a mut Counters,
-    table: &'a mut Table,
+    table: &'a mut CounterTable,
     control: &'a Control,
     /// 1 in the ramp.
     ramp: u32,
@@ -49,7 +49,7 @@ impl SingleStream<'_> {
     }
 }
 
-impl State {
+impl WorkerState {
     /// The only stream that can issue, when its I/Os need nothing but one after the other.
     #[inline]
     #[must_use]

@@ -4,15 +4,15 @@
 
 use std::cmp::Reverse;
 
-use super::{State, Timer, BATCH, LEAVE_NS};
+use super::{Timer, WorkerState, BATCH, LEAVE_NS};
 use crate::control::Stop;
-use crate::search::Search;
+use crate::search::DepthFinder;
 use crate::stream::{Reason, Turn};
 
 /// Longest that a completion may lie unseen for others to be taken with it.
 const PATIENCE_NS: u128 = 100_000;
 
-impl State {
+impl WorkerState {
     /// Starts the stage. A virtual clock's start is the stage's start.
     pub fn begin(&mut self, now: u64, is_virtual: bool) {
         if is_virtual {
@@ -196,7 +196,7 @@ impl State {
         let searching = self.streams[index as usize]
             .search
             .as_ref()
-            .is_some_and(Search::is_searching);
+            .is_some_and(DepthFinder::is_searching);
         self.counters[index as usize].ramp_end_ns = if searching { u64::MAX } else { ramp_end_run };
         self.mark_live(index);
         self.patience_is_stale = true;

@@ -3,7 +3,7 @@
 //! Knows when damage is told and when it ends a stream. How it is found is in
 //! [`loadstone_verification::verify`].
 
-use super::State;
+use super::WorkerState;
 use crate::control::Message;
 use crate::events::{DamageFound, Event, WriteState, MAX_ERRORS_PER_TARGET};
 use crate::slots::Slot;
@@ -14,7 +14,7 @@ use loadstone_verification::verify::damage::Damage;
 use loadstone_verification::verify::stamp::SECTOR_BYTES;
 use loadstone_verification::verify::verifier::Verifier;
 
-impl State {
+impl WorkerState {
     /// Judges what a verified stream's I/O brought. False when it was damaged.
     pub(super) fn verify(
         &mut self,

@@ -19,16 +19,16 @@ pub enum Phase {
         end_ns: u64,
     },
     /// No more I/O is issued; some is in flight.
-    Draining(Ending),
+    Draining(StreamEnding),
     /// The flushes after the last I/O.
-    Flushing(Ending),
+    Flushing(StreamEnding),
     /// Over.
     Ended,
 }
 
 /// How a stream comes to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ending {
+pub struct StreamEnding {
     /// Why.
     pub reason: Reason,
     /// When its time was to be over; `u64::MAX`: never.
@@ -146,7 +146,7 @@ impl Life {
     /// It issues nothing more, and is not over.
     #[inline]
     #[must_use]
-    pub fn ending(&self) -> Option<Ending> {
+    pub fn ending(&self) -> Option<StreamEnding> {
         match self.phase {
             Phase::Draining(ending) | Phase::Flushing(ending) => Some(ending),
             _ => None,
@@ -178,7 +178,7 @@ impl Life {
             Phase::Simple { end_ns } | Phase::Running { end_ns } => end_ns,
             Phase::Draining(_) | Phase::Flushing(_) | Phase::Ended => return false,
         };
-        self.phase = Phase::Draining(Ending {
+        self.phase = Phase::Draining(StreamEnding {
             reason,
             end_ns,
             grace_ns: u64::MAX,
@@ -209,7 +209,7 @@ impl Life {
         let Phase::Draining(ending) = self.phase else {
             return false;
         };
-        self.phase = Phase::Flushing(Ending {
+        self.phase = Phase::Flushing(StreamEnding {
             grace_ns: u64::MAX,
             ..ending
         });
@@ -217,7 +217,7 @@ impl Life {
     }
 
     /// It is over; none when it was, or was not stopped.
-    pub fn end(&mut self) -> Option<Ending> {
+    pub fn end(&mut self) -> Option<StreamEnding> {
         let ending = self.ending()?;
         self.phase = Phase::Ended;
         Some(ending)

@@ -6,7 +6,7 @@
 use crate::slots::Slot;
 use crate::stream::StreamState;
 use loadstone_base::ops::OpKind;
-use loadstone_generation::pattern::Next;
+use loadstone_generation::pattern::NextIo;
 use loadstone_io::backend::Io;
 
 /// Longest write whose stamps are few: at most 32 words.
@@ -18,7 +18,7 @@ pub(super) fn io(
     stream: &StreamState,
     index: u32,
     slot: &mut Slot,
-    next: &Next,
+    next: &NextIo,
     intended_ns: u64,
     now: u64,
 ) -> Io {

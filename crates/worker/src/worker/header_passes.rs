@@ -2,16 +2,16 @@
 //!
 //! Knows how what the [`Readback`] wants becomes an I/O. Knows no header.
 
-use super::{Worker, SKIPS};
-use crate::state::State;
+use super::{WorkerLoop, SKIPS};
+use crate::state::WorkerState;
 use crate::stream::Reason;
-use loadstone_generation::pattern::Next;
-use loadstone_io::backend::{Backend, Op};
+use loadstone_generation::pattern::NextIo;
+use loadstone_io::backend::{IoBackend, Op};
 use loadstone_verification::headers::history::Piece;
 use loadstone_verification::headers::readback::{place_of, Part};
 
 /// What came of a try.
-enum Step {
+enum PassStep {
     /// An I/O was issued.
     Issued,
     /// There is nothing to issue now.
@@ -20,7 +20,7 @@ enum Step {
     Again,
 }
 
-impl<B: Backend> Worker<B> {
+impl<B: IoBackend> WorkerLoop<B> {
     /// Issues the next I/O of a stream with a readback; false when there is none now.
     pub(super) fn issue_kept(&mut self, index: u32, now: u64) -> bool {
         for _ in 0..SKIPS {
@@ -30,17 +30,17 @@ impl<B: Backend> Worker<B> {
                 Some(Part::Settling | Part::Closing) => {
                     let stream = &self.state.streams[index as usize];
                     if stream.room.in_flight() > 0 {
-                        Step::Nothing
+                        PassStep::Nothing
                     } else {
                         go_on(&mut self.state, index, now)
                     }
                 }
-                None => Step::Nothing,
+                None => PassStep::Nothing,
             };
             match step {
-                Step::Issued => return true,
-                Step::Nothing => return false,
-                Step::Again => {}
+                PassStep::Issued => return true,
+                PassStep::Nothing => return false,
+                PassStep::Again => {}
             }
         }
         // Other streams get their turn.
@@ -53,10 +53,10 @@ impl<B: Backend> Worker<B> {
         readback.map(|readback| readback.part)
     }
 
-    fn work_on(&mut self, index: u32, now: u64) -> Step {
+    fn work_on(&mut self, index: u32, now: u64) -> PassStep {
         let stream = &mut self.state.streams[index as usize];
         let Some(readback) = stream.checks.readback_mut() else {
-            return Step::Nothing;
+            return PassStep::Nothing;
         };
         if readback.rehearses() {
             return self.rehearse(index);
@@ -66,31 +66,31 @@ impl<B: Backend> Worker<B> {
         }
         if stream.left.is_out_of_ops() || readback.is_at_the_end() {
             readback.part = Part::Settling;
-            return Step::Again;
+            return PassStep::Again;
         }
         if let Some(next_look_ns) = stream.held_by_flow(now) {
             self.state.wake_at(index, next_look_ns);
-            return Step::Nothing;
+            return PassStep::Nothing;
         }
         let held = stream.overlaps.as_mut().and_then(|own| own.held.take());
         let Some((next, arrival_ns)) = held.or_else(|| self.next_io(index, now)) else {
-            return Step::Nothing;
+            return PassStep::Nothing;
         };
         let stream = &mut self.state.streams[index as usize];
         if let Some(overlaps) = &mut stream.overlaps {
             if overlaps.hits(&next) {
                 overlaps.held = Some((next, arrival_ns));
-                return Step::Nothing;
+                return PassStep::Nothing;
             }
         }
         if !stream.left.fits(next.len) {
             if let Some(readback) = stream.checks.readback_mut() {
                 readback.part = Part::Settling;
             }
-            return Step::Again;
+            return PassStep::Again;
         }
         let Some((slot, free_ns)) = stream.take_slot() else {
-            return Step::Nothing;
+            return PassStep::Nothing;
         };
         stream.left.spend_bytes(next.len);
         stream.left.spend_ops(1);
@@ -104,14 +104,14 @@ impl<B: Backend> Worker<B> {
             arrival_ns.unwrap_or(free_ns),
             now,
         );
-        Step::Issued
+        PassStep::Issued
     }
 
     /// An I/O that another run made: it is only remembered.
-    fn rehearse(&mut self, index: u32) -> Step {
+    fn rehearse(&mut self, index: u32) -> PassStep {
         let stream = &mut self.state.streams[index as usize];
         let Some(readback) = stream.checks.readback_mut() else {
-            return Step::Nothing;
+            return PassStep::Nothing;
         };
         let goes_on = !stream.left.is_out_of_ops();
         let next = goes_on.then(|| stream.generator.next());
@@ -123,24 +123,24 @@ impl<B: Backend> Worker<B> {
             }
             None => readback.part = Part::Settling,
         }
-        Step::Again
+        PassStep::Again
     }
 
-    fn read_back(&mut self, index: u32, now: u64) -> Step {
+    fn read_back(&mut self, index: u32, now: u64) -> PassStep {
         let stream = &mut self.state.streams[index as usize];
         let Some(readback) = stream.checks.readback_mut() else {
-            return Step::Nothing;
+            return PassStep::Nothing;
         };
         match readback.take_wanted() {
             Some(piece) => self.issue_piece(index, &place_of(&piece, Op::Read), piece, now),
             None => {
                 readback.part = Part::Closing;
-                Step::Again
+                PassStep::Again
             }
         }
     }
 
-    fn issue_piece(&mut self, index: u32, next: &Next, piece: Piece, now: u64) -> Step {
+    fn issue_piece(&mut self, index: u32, next: &NextIo, piece: Piece, now: u64) -> PassStep {
         let stream = &mut self.state.streams[index as usize];
         let Some((slot, free_ns)) = stream.take_slot() else {
             unreachable!("a stream that can issue has a free slot")
@@ -150,25 +150,25 @@ impl<B: Backend> Worker<B> {
         }
         stream.left.spend_ops(1);
         self.issue_for(index, slot, (next, next), free_ns, now);
-        Step::Issued
+        PassStep::Issued
     }
 }
 
 /// The next part begins: nothing is in flight.
-fn go_on(state: &mut State, index: u32, now: u64) -> Step {
+fn go_on(state: &mut WorkerState, index: u32, now: u64) -> PassStep {
     let stream = &mut state.streams[index as usize];
     let Some(readback) = stream.checks.readback_mut() else {
-        return Step::Nothing;
+        return PassStep::Nothing;
     };
     if readback.part == Part::Settling && readback.reads_back() {
         readback.begin_reading(now);
-        return Step::Again;
+        return PassStep::Again;
     }
     let plan = &state.plan.streams[stream.id as usize];
     if !stream.left.is_out_of_ops() && readback.next_pass(plan.limits.time_based, now) {
         stream.left.begin_pass(readback.bytes_per_pass);
         stream.generator = loadstone_generation::pattern::Generator::new(plan);
-        return Step::Again;
+        return PassStep::Again;
     }
     let reason = if stream.left.is_out_of_ops() {
         Reason::Ops
@@ -176,5 +176,5 @@ fn go_on(state: &mut State, index: u32, now: u64) -> Step {
         Reason::Bytes
     };
     state.stop_issuing(index, reason, now);
-    Step::Nothing
+    PassStep::Nothing
 }

@@ -5,12 +5,12 @@
 //! done in between one reading of the clock stands for both. Knows no pace and no other
 //! stream. Whatever is due or unusual is left to the loop that can do everything.
 
-use super::{fill_slot, Worker};
+use super::{fill_slot, WorkerLoop};
 use crate::stream::Reason;
-use loadstone_io::backend::{Backend, Done};
+use loadstone_io::backend::{Done, IoBackend};
 
 /// Why a streak ends.
-enum Ending {
+enum StreakEnd {
     /// An event or an order is due.
     Due,
     /// The next I/O does not fit into what the stream may move.
@@ -19,7 +19,7 @@ enum Ending {
     Unusual(Done),
 }
 
-impl<B: Backend> Worker<B> {
+impl<B: IoBackend> WorkerLoop<B> {
     /// Does I/Os of the stream until it is time for something else; gives the time then.
     pub(super) fn streak(&mut self, index: u32, mut now: u64) -> u64 {
         let Some((slot, mut intended_ns)) = self.state.begin_streak(index) else {
@@ -29,11 +29,11 @@ impl<B: Backend> Worker<B> {
         let mut lane = self.state.lane(index, slot);
         let ending = loop {
             if lane.is_over(now) {
-                break Ending::Due;
+                break StreakEnd::Due;
             }
             let next = lane.stream.generator.next();
             if !lane.stream.left.fits(next.len) {
-                break Ending::Bytes;
+                break StreakEnd::Bytes;
             }
             lane.stream.left.spend_bytes(next.len);
             let io = fill_slot::io(lane.stream, slot, lane.slot, &next, intended_ns, now);
@@ -44,19 +44,19 @@ impl<B: Backend> Worker<B> {
             let outcome = self.backend.perform(io);
             now = self.backend.now_ns();
             if !outcome.is_moved(next.len) {
-                break Ending::Unusual(Done::new(slot, outcome));
+                break StreakEnd::Unusual(Done::new(slot, outcome));
             }
             lane.complete(now);
             intended_ns = now;
         };
         self.state.end_streak(index, count);
         match ending {
-            Ending::Due => self.state.free_slot(index, slot, now),
-            Ending::Bytes => {
+            StreakEnd::Due => self.state.free_slot(index, slot, now),
+            StreakEnd::Bytes => {
                 self.state.free_slot(index, slot, now);
                 self.state.stop_issuing(index, Reason::Bytes, now);
             }
-            Ending::Unusual(done) => self.state.complete(done, now),
+            StreakEnd::Unusual(done) => self.state.complete(done, now),
         }
         now
     }

@@ -7,16 +7,16 @@ use std::io;
 use std::sync::mpsc::channel;
 use std::sync::Arc;
 
-use super::Worker;
+use super::WorkerLoop;
 use crate::control::{Control, Message};
 use crate::events::{Event, StreamEnd};
-use crate::record::{Kind, Table, Totals};
-use crate::rows::Rows;
+use crate::record::{CounterTable, LatencyKind, Totals};
+use crate::rows::WorkerRows;
 use crate::slots::{Counters, Slot};
-use crate::state::{Lines, Memory, State};
+use crate::state::{Lines, Memory, WorkerState};
 use crate::stream::StreamState;
 use loadstone_base::ops::{AnyOp, OpKind};
-use loadstone_io::backend::{Backend, Done, Io, Outcome};
+use loadstone_io::backend::{Done, Io, IoBackend, Outcome};
 use loadstone_plan::plain::{self, SECOND_NS};
 use loadstone_plan::{self as plan, Batch, Limits, Pace, Plan, Stream, Think};
 
@@ -64,7 +64,7 @@ impl Costly {
     }
 }
 
-impl Backend for Costly {
+impl IoBackend for Costly {
     const VIRTUAL: bool = true;
 
     fn now_ns(&mut self) -> u64 {
@@ -127,7 +127,7 @@ struct Caller {
     count: u64,
 }
 
-impl Backend for Caller {
+impl IoBackend for Caller {
     const SYNCHRONOUS: bool = true;
     const VIRTUAL: bool = true;
 
@@ -159,20 +159,20 @@ impl Backend for Caller {
 }
 
 /// Runs worker 0 of a Plan to its end; gives the totals of its reads.
-fn run<B: Backend>(plan: Plan, backend: B) -> Totals {
+fn run<B: IoBackend>(plan: Plan, backend: B) -> Totals {
     run_counted(plan, backend).0
 }
 
 /// The same with what its first stream counted.
-fn run_counted<B: Backend>(plan: Plan, backend: B) -> (Totals, Counters) {
+fn run_counted<B: IoBackend>(plan: Plan, backend: B) -> (Totals, Counters) {
     let (totals, counted, _) = run_to_end(plan, backend);
     (totals, counted)
 }
 
 /// The same with what the last stream said at its end.
-fn run_to_end<B: Backend>(plan: Plan, backend: B) -> (Totals, Counters, StreamEnd) {
+fn run_to_end<B: IoBackend>(plan: Plan, backend: B) -> (Totals, Counters, StreamEnd) {
     let plan = Arc::new(plan);
-    let rows = Arc::new(Rows::new(&plan, &plan.streams_by_worker()[0]));
+    let rows = Arc::new(WorkerRows::new(&plan, &plan.streams_by_worker()[0]));
     let (out, messages) = channel();
     let (tables, spare) = channel();
     let mut slots = Vec::new();
@@ -194,7 +194,7 @@ fn run_to_end<B: Backend>(plan: Plan, backend: B) -> (Totals, Counters, StreamEn
         slots: slots.leak(),
         counters: counters.leak(),
         rows: rows.clone(),
-        table: Box::new(Table::new(rows.len()).unwrap()),
+        table: Box::new(CounterTable::new(rows.len()).unwrap()),
     };
     let lines = Lines {
         control: Arc::new(Control::default()),
@@ -204,8 +204,8 @@ fn run_to_end<B: Backend>(plan: Plan, backend: B) -> (Totals, Counters, StreamEn
         table_in_use: Arc::default(),
         fallback: Arc::default(),
     };
-    let state = State::new(plan.clone(), 0, streams, memory, lines);
-    let mut worker = Worker { backend, state };
+    let state = WorkerState::new(plan.clone(), 0, streams, memory, lines);
+    let mut worker = WorkerLoop { backend, state };
     worker.run().unwrap();
     let counted = worker.state.counters[0];
     drop((tables, worker));
@@ -221,7 +221,7 @@ fn run_to_end<B: Backend>(plan: Plan, backend: B) -> (Totals, Counters, StreamEn
     (totals, counted, end.unwrap())
 }
 
-fn sum_ns(totals: &Totals, kind: Kind) -> f64 {
+fn sum_ns(totals: &Totals, kind: LatencyKind) -> f64 {
     totals.sums[kind as usize].sum_ns
 }
 
@@ -252,16 +252,16 @@ fn outstanding_is_rate_times_latency_also_when_the_worker_is_the_bottleneck() {
                 plan(streams, &stream),
                 Costly::new(servers, 50_000, enter_ns, push_ns),
             );
-            let outstanding = sum_ns(&totals, Kind::Lat) / SECOND_NS as f64;
+            let outstanding = sum_ns(&totals, LatencyKind::Lat) / SECOND_NS as f64;
             let slots = streams as f64 * f64::from(iodepth);
             let gap = outstanding / slots - 1.0;
             let label = format!("{streams} x {iodepth} {batch:?} on {servers}, {enter_ns}");
             assert!(gap.abs() < 0.01, "{label}: {outstanding}, asked {slots}");
-            let parts: f64 = [Kind::Wait, Kind::Slat, Kind::Clat]
+            let parts: f64 = [LatencyKind::Wait, LatencyKind::Slat, LatencyKind::Clat]
                 .into_iter()
                 .map(|kind| sum_ns(&totals, kind))
                 .sum();
-            assert!((parts / sum_ns(&totals, Kind::Lat) - 1.0).abs() < 1e-9);
+            assert!((parts / sum_ns(&totals, LatencyKind::Lat) - 1.0).abs() < 1e-9);
         }
     }
 }
@@ -284,7 +284,7 @@ fn streams_of_one_worker_have_latencies_of_their_own() {
         slow.abs_diff(SECOND_NS / (service_ns + slower_ns)) < 30,
         "{slow}"
     );
-    let all = totals.sums[Kind::Lat as usize];
+    let all = totals.sums[LatencyKind::Lat as usize];
     assert!((40_000..=42_000).contains(&all.min_ns), "{}", all.min_ns);
     assert!((500_000..=502_000).contains(&all.max_ns), "{}", all.max_ns);
     let own_ns = quick * service_ns + slow * (service_ns + slower_ns);
@@ -310,7 +310,7 @@ fn a_pause_is_no_latency() {
             ..plain::stream()
         };
         let totals = run(plan(1, &stream), Costly::new(1, 50_000, 1_000, 100));
-        let most = totals.sums[Kind::Lat as usize].max_ns;
+        let most = totals.sums[LatencyKind::Lat as usize].max_ns;
         assert!((99..=101).contains(&totals.ops), "{}", totals.ops);
         // Service, and the worker's own microseconds around it.
         assert!((50_000..60_000).contains(&most), "{most}");
@@ -332,9 +332,9 @@ fn a_refill_after_iodepth_low_starts_when_the_depth_fell_to_it() {
     let totals = run(plan(1, &stream), Costly::new(1, 100_000, 100, 0));
     // Eight go out together; six come back one by one before the next six follow two
     // that are still there: none is older than eight services.
-    let most = totals.sums[Kind::Lat as usize].max_ns;
+    let most = totals.sums[LatencyKind::Lat as usize].max_ns;
     assert!((790_000..=810_000).contains(&most), "{most}");
-    let waited = sum_ns(&totals, Kind::Wait) / totals.ops as f64;
+    let waited = sum_ns(&totals, LatencyKind::Wait) / totals.ops as f64;
     assert!(waited < 1_000.0, "{waited}");
 }
 
@@ -372,17 +372,17 @@ fn one_io_after_the_other_is_told_whole() {
         let shorts = totals.ops / short_every;
         assert_eq!(totals.shorts, shorts);
         assert_eq!(totals.bytes, (totals.ops - shorts) * 4096 + shorts * 512);
-        let spent = sum_ns(&totals, Kind::Lat) / (totals.ops * each_ns) as f64;
+        let spent = sum_ns(&totals, LatencyKind::Lat) / (totals.ops * each_ns) as f64;
         assert!((spent / streams as f64 - 1.0).abs() < 0.01, "{spent}");
-        let service = sum_ns(&totals, Kind::Clat) / totals.ops as f64;
+        let service = sum_ns(&totals, LatencyKind::Clat) / totals.ops as f64;
         assert!((service - 50_010.0).abs() < 0.02, "{service}");
-        let slat = sum_ns(&totals, Kind::Slat) / totals.ops as f64;
+        let slat = sum_ns(&totals, LatencyKind::Slat) / totals.ops as f64;
         assert!((slat - f64::from(slat_ns)).abs() < 0.02, "{slat}");
-        let parts: f64 = [Kind::Wait, Kind::Slat, Kind::Clat]
+        let parts: f64 = [LatencyKind::Wait, LatencyKind::Slat, LatencyKind::Clat]
             .map(|kind| sum_ns(&totals, kind))
             .iter()
             .sum();
-        assert!((parts / sum_ns(&totals, Kind::Lat) - 1.0).abs() < 1e-9);
+        assert!((parts / sum_ns(&totals, LatencyKind::Lat) - 1.0).abs() < 1e-9);
     }
 }
 
@@ -443,15 +443,15 @@ fn each_group_of_a_batch_is_handed_over_at_its_own_time() {
         };
         let (totals, _, end) = run_to_end(plan(1, &stream), device);
         assert_eq!(
-            sum_ns(&totals, Kind::Slat),
+            sum_ns(&totals, LatencyKind::Slat),
             f64::from(handed_ns),
             "{group:?}"
         );
         assert_eq!(end.submit_batches, submit_batches, "{group:?}");
-        let parts: f64 = [Kind::Wait, Kind::Slat, Kind::Clat]
+        let parts: f64 = [LatencyKind::Wait, LatencyKind::Slat, LatencyKind::Clat]
             .map(|kind| sum_ns(&totals, kind))
             .iter()
             .sum();
-        assert_eq!(parts, sum_ns(&totals, Kind::Lat), "{group:?}");
+        assert_eq!(parts, sum_ns(&totals, LatencyKind::Lat), "{group:?}");
     }
 }

@@ -23,7 +23,7 @@ const MAX_BLOCKS: u64 = 1 << 16;
 const PAGE_BYTES: u64 = 4096;
 
 /// What a controller answers.
-pub type Page = [u8; 4096];
+pub type ControllerPage = [u8; 4096];
 
 /// A namespace that commands can be made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,11 @@ impl Namespace {
     ///
     /// # Errors
     /// [`Unfit::Format`].
-    pub fn parse(id: u32, namespace: &Page, controller: &Page) -> Result<Self, Unfit> {
+    pub fn parse(
+        id: u32,
+        namespace: &ControllerPage,
+        controller: &ControllerPage,
+    ) -> Result<Self, Unfit> {
         // NSZE, NLBAF, FLBAS, DPS and the LBA formats.
         let blocks = u64::from_le_bytes(namespace[..8].try_into().unwrap_or_default());
         let (formats, chosen, protection) = (namespace[25], namespace[26], namespace[29] & 7);
@@ -151,7 +155,7 @@ fn transfer_bytes(mdts: u8, block_shift: u32) -> u32 {
 }
 
 /// Sends an Identify command.
-fn identify(fd: RawFd, nsid: u32, what: u32) -> Result<Box<Page>, Unfit> {
+fn identify(fd: RawFd, nsid: u32, what: u32) -> Result<Box<ControllerPage>, Unfit> {
     let mut page = Box::new([0u8; 4096]);
     let mut command = Command {
         opcode: IDENTIFY,
@@ -175,7 +179,7 @@ mod tests {
     use super::*;
 
     /// 2^20 blocks in the third of three formats.
-    fn namespace(metadata_bytes: u8, shift: u8) -> Page {
+    fn namespace(metadata_bytes: u8, shift: u8) -> ControllerPage {
         let mut page = [0; 4096];
         page[2] = 0x10;
         (page[25], page[26]) = (2, 2);
@@ -183,7 +187,7 @@ mod tests {
         page
     }
 
-    fn controller(mdts: u8) -> Page {
+    fn controller(mdts: u8) -> ControllerPage {
         let mut page = [0; 4096];
         page[77] = mdts;
         page
@@ -239,7 +243,7 @@ mod tests {
 
     #[test]
     fn metadata_and_other_command_sets_are_refused_with_the_reason() {
-        let refused = |page: &Page| match Namespace::parse(1, page, &controller(0)) {
+        let refused = |page: &ControllerPage| match Namespace::parse(1, page, &controller(0)) {
             Err(why) => why.to_string(),
             Ok(found) => panic!("{found:?}"),
         };

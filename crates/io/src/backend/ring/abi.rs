@@ -210,7 +210,7 @@ pub struct RsrcUpdate {
     pub data: u64,
 }
 
-/// Entries of a [`Probe`].
+/// Entries of a [`OpcodeProbe`].
 pub const PROBE_OPS: usize = 256;
 
 /// `struct io_uring_probe_op`.
@@ -226,7 +226,7 @@ pub struct ProbeOp {
 /// `struct io_uring_probe` with room for every operation.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub struct Probe {
+pub struct OpcodeProbe {
     pub last_op: u8,
     pub ops_len: u8,
     pub resv: u16,
@@ -234,7 +234,7 @@ pub struct Probe {
     pub ops: [ProbeOp; PROBE_OPS],
 }
 
-impl Default for Probe {
+impl Default for OpcodeProbe {
     fn default() -> Self {
         Self {
             last_op: 0,
