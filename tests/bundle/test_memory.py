@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from loadstone.bundle import arrows, layout, parquet_footer, tables
+from loadstone.bundle import arrows, layout, parquet_footer, sealed_tables
 from loadstone.bundle.read import Bundle
 from tests.support import runs
 
@@ -38,8 +38,8 @@ def test_a_group_that_would_fill_the_memory_is_refused(
     path = runs.make(tmp_path / "b", seconds=2.0).path
     whole = pl.read_parquet(path / "samples.parquet")
     with (path / "samples.parquet").open("rb") as file:
-        bytes_ = parquet_footer.read(file, tables.BUCKETS).largest_group_bytes
-    monkeypatch.setattr(tables, "MOST_GROUP_BYTES", 4 * bytes_)
+        bytes_ = parquet_footer.read(file, sealed_tables.BUCKETS).largest_group_bytes
+    monkeypatch.setattr(sealed_tables, "MOST_GROUP_BYTES", 4 * bytes_)
     many = pl.concat([whole] * 10)
     many.write_parquet(path / "samples.parquet", row_group_size=whole.height)
     assert Bundle.open(path, unverified=True).samples().height == many.height

@@ -13,7 +13,7 @@ import pytest
 from blake3 import blake3
 
 from loadstone.analysis.summary import summarise
-from loadstone.bundle import layout, schemas, seal, tables
+from loadstone.bundle import layout, schemas, seal, sealed_tables
 from loadstone.bundle.read import Bundle
 from loadstone.cli.main import main
 from loadstone.errors import BundleError
@@ -216,7 +216,7 @@ def test_a_table_that_cannot_be_read_for_want_of_files_or_memory_is_not_called_d
 ) -> None:
     """Found by failing every open: a run ended with exit code 0 and 'nothing was measured'."""
     opened = Bundle.open(path)
-    monkeypatch.setattr(tables, "_footer", lambda *_: (_ for _ in ()).throw(error))
+    monkeypatch.setattr(sealed_tables, "_footer", lambda *_: (_ for _ in ()).throw(error))
     with pytest.raises(type(error)):
         opened.samples()
     assert opened.faults == []

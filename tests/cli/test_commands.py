@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.api.jobs import commands
+from loadstone.api.jobs import exec_commands
 from loadstone.errors import RefusedError
 from loadstone.formats.fio.read import ReadOptions, TextSource, read_jobfiles
 
@@ -29,7 +29,7 @@ def read(text: str) -> Workload:
 )
 def test_a_command_between_stages_is_refused(text: str, option: str) -> None:
     with pytest.raises(RefusedError) as caught:
-        commands.check(read(text))
+        exec_commands.check(read(text))
     assert str(caught.value.where) == option
     assert "--section" in (caught.value.hint or "")
 
@@ -39,4 +39,4 @@ def test_a_command_between_stages_is_refused(text: str, option: str) -> None:
     ["[a]\nexec_prerun=true\n[b]\nstonewall\nexec_postrun=true\n", "[a]\nstonewall\nexec_prerun=true\n"],
 )
 def test_a_command_around_all_stages_is_not(text: str) -> None:
-    commands.check(read(text))
+    exec_commands.check(read(text))

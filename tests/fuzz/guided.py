@@ -29,8 +29,8 @@ from loadstone.bundle import (
     plan_consistency,
     schemas,
     seal,
+    sealed_tables,
     study,
-    tables,
 )
 from loadstone.bundle.hosts import HostPart, HostsRecord
 from loadstone.control import change_journal as journal
@@ -127,20 +127,20 @@ def events(data: bytes) -> None:
 def arrow_stream(data: bytes) -> None:
     path = _file("samples.arrows", data)
     for piece in arrows.pieces(path, layout.SAMPLES, lambda _: None):
-        tables.mended(piece.filter(tables.possible_samples(None)))
+        sealed_tables.mended(piece.filter(sealed_tables.possible_samples(None)))
 
 
 def parquet(data: bytes) -> None:
     _file("samples.parquet", data)
-    for piece in tables.pieces(_PLACE, "samples.parquet", layout.SAMPLES):
-        tables.mended(piece.filter(tables.possible_samples(None)))
+    for piece in sealed_tables.pieces(_PLACE, "samples.parquet", layout.SAMPLES):
+        sealed_tables.mended(piece.filter(sealed_tables.possible_samples(None)))
 
 
 def parquet_footer_alone(data: bytes) -> None:
     """The footer as it ends a file, so that every input is one: pages are what stands before it."""
     path = _file("footer.parquet", b"PAR1" + data + struct.pack("<I4s", len(data), b"PAR1"))
     with path.open("rb") as file, contextlib.suppress(ValueError):
-        parquet_footer.read(file, tables.BUCKETS)
+        parquet_footer.read(file, sealed_tables.BUCKETS)
 
 
 def marks(data: bytes) -> None:

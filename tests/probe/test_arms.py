@@ -15,7 +15,7 @@ from loadstone.explanations.predictions import READINGS
 from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.plan.model import SizesFixed
 from loadstone.plan.resolve import resolve
-from loadstone.probe import changes
+from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns, plan_of
 from loadstone.probe.base import PART, Base, writes
 from loadstone.probe.figures import Figures, fell, together, unsettled
@@ -128,9 +128,9 @@ def test_what_counts_begins_when_flushes_have_queued_up(tmp_path: Path) -> None:
     streams = plan_of(start, Turns((ArmPlan("as_run"),), 1.0)).streams
     assert {one.limits.ramp_ns for one in streams} == {384_000_000}
     assert {one.limits.runtime_ns for one in streams} == {716_000_000}
-    twice = ArmPlan("twice", lambda stream: changes.depth(stream, 2))
+    twice = ArmPlan("twice", lambda stream: variant.depth(stream, 2))
     assert {one.limits.ramp_ns for one in plan_of(start, Turns((twice,), 1.0)).streams} == {550_000_000}
-    one = ArmPlan("one", changes.one_at_a_time)
+    one = ArmPlan("one", variant.one_at_a_time)
     assert {one.limits.ramp_ns for one in plan_of(start, Turns((one,), 1.0)).streams} == {100_000_000}
     plain = base(tmp_path, {"rw": "randwrite", "bs": "4k", "iodepth": 32}, written_bytes=10**8)
     assert not plain.fills
@@ -178,7 +178,7 @@ def test_an_arm_that_would_write_elsewhere_is_refused(tmp_path: Path) -> None:
 def test_an_arm_that_writes_after_a_run_that_read_is_refused(tmp_path: Path) -> None:
     start = base(tmp_path, {"rw": "randread", "bs": "4k"})
     with pytest.raises(RefusedError, match="not allowed to write"):
-        plan_of(start, Turns((ArmPlan("write", changes.only_writes),), 1.0))
+        plan_of(start, Turns((ArmPlan("write", variant.only_writes),), 1.0))
 
 
 def test_arms_take_turns_there_and_back(tmp_path: Path) -> None:

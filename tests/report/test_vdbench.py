@@ -14,7 +14,7 @@ from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError
 from loadstone.report.vdbench import (
-    anchors,
+    anchor_pages,
     buckets,
     flatfile,
     interval_lines,
@@ -536,12 +536,12 @@ def test_a_tree_is_told_as_vdbench_tells_it() -> None:
         "/t1": TreeShape(depth=2, width=2, files=5, sizes=((65536, 100.0),)),
         "/t22": TreeShape(depth=1, width=2, files=5, sizes=((65536, 100.0),)),
     }
-    assert anchors.sizes(trees) == [
+    assert anchor_pages.sizes(trees) == [
         "Anchor size: anchor=/t1: dirs:            6; files:           20; bytes:     1.250m (1,310,720)",
         "Anchor size: anchor=/t22: dirs:            2; files:           10; bytes:   640.000k (655,360)",
         "Estimated totals for all 2 anchors: dirs: 8; files: 30; bytes: 1.875m ",
     ]
-    assert anchors.first(trees)[0] == (
+    assert anchor_pages.first(trees)[0] == (
         "/t1        20        6   1.3m        0        0      0        0        0      0        0        0"
         "      0        0      0"
     )
@@ -549,11 +549,11 @@ def test_a_tree_is_told_as_vdbench_tells_it() -> None:
 
 def test_the_size_of_an_anchor_is_that_of_all_its_files_and_the_total_is_less() -> None:
     tree = TreeShape(depth=1, width=2, files=8, sizes=((16384, 100.0),), total_bytes=65536)
-    (line,) = anchors.sizes({"/t": tree})
+    (line,) = anchor_pages.sizes({"/t": tree})
     assert line.endswith("files:           16; bytes:   256.000k (262,144)")
-    small = anchors.sizes({"/t": TreeShape(depth=1, width=2, files=3, sizes=((16384, 100.0),))})[0]
+    small = anchor_pages.sizes({"/t": TreeShape(depth=1, width=2, files=3, sizes=((16384, 100.0),))})[0]
     assert small.endswith("bytes:      98304 (98,304)")
-    told = anchors.first({"/t": tree})[0].split()
+    told = anchor_pages.first({"/t": tree})[0].split()
     assert told[1:7] == ["16", "2", "256.0k", "4", "2", "64.0k"]
 
 
@@ -562,7 +562,7 @@ def test_the_size_of_an_anchor_is_that_of_all_its_files_and_the_total_is_less() 
 )
 def test_bytes_of_an_anchor_round_half_up(size_bytes: int, text: str) -> None:
     tree = TreeShape(depth=1, width=1, files=1, sizes=((size_bytes, 100.0),))
-    assert anchors.first({"/t": tree})[0].split()[3] == text
+    assert anchor_pages.first({"/t": tree})[0].split()[3] == text
 
 
 def test_a_page_grows_and_is_never_taken_back(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from loadstone import exitcodes
-from loadstone.api.jobs import commands, schedulers
+from loadstone.api.jobs import exec_commands, schedulers
 from loadstone.api.jobs.job_changes import PYTHON
 from loadstone.api.on_hosts import experiment_maker, given_hosts
 from loadstone.api.one_run import consent_of, request_of, watched
@@ -315,7 +315,7 @@ def checked(
         raise refused
     prepared = planned.prepared
     for wanted in prepared.nexts:
-        commands.check(wanted.workload)
+        exec_commands.check(wanted.workload)
         schedulers.refuse(wanted.workload)
     maker = experiment_maker(on, prepared, calibration=calibration, say_to=say)
     if maker is None:
@@ -356,7 +356,7 @@ def run_planned_experiment(
             tell=means.say,
             checked=checked,
             result=result_document,
-            around=lambda wanted: commands.around(wanted.workload, means.say),
+            around=lambda wanted: exec_commands.around(wanted.workload, means.say),
             maker=means.maker,
         ),
         watch=means.watch,

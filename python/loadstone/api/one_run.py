@@ -23,7 +23,7 @@ from loadstone.watch.address import addresses
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from loadstone.api.jobs.data_sheet import DataSheet
+    from loadstone.api.jobs.spec_option import DataSheet
     from loadstone.errors import Where
     from loadstone.plan.model import Plan
     from loadstone.session import Outcome, Progress

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from loadstone.api.jobs import commands, plan_lines, read_runs, run_list
+from loadstone.api.jobs import exec_commands, plan_lines, read_runs, run_list
 from loadstone.api.jobs.job_changes import JobArguments, JobChanges, job_of
 from loadstone.api.jobs.read_workload import resolution, workload
 from loadstone.engine.plan_check import memory_bytes
@@ -134,7 +134,7 @@ class PlannedRuns:
         looked_at: set[str] = set()
         for wanted in self.found.made().known():
             try:
-                commands.check(wanted.workload)
+                exec_commands.check(wanted.workload)
                 changes = run_list.changes_of(wanted, self._changes, self.found)
                 plan = resolution(wanted.workload, changes).plan
             except (InputError, RefusedError) as error:
@@ -188,7 +188,7 @@ def planned_job(job: Job, changes: JobChanges) -> PlannedJob:
 def asked_for(job: Job, changes: JobChanges) -> Workload:
     """Read what is one run, and change it. Raises `InputError` or `RefusedError`."""
     job_workload = workload(job, changes)
-    commands.check(job_workload)
+    exec_commands.check(job_workload)
     return job_workload
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from loadstone.api.jobs import commands, data_sheet, schedulers
+from loadstone.api.jobs import exec_commands, schedulers, spec_option
 from loadstone.api.jobs.job_changes import PYTHON, JobArguments, JobChanges, job_of
 from loadstone.api.on_hosts import given_hosts, run_job_on_hosts
 from loadstone.api.one_run import HowRun, consent_of, request_of, run_once, run_request, watched
@@ -22,7 +22,7 @@ from loadstone.plan.safety.guard import check_consent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.api.jobs.data_sheet import DataSheet
+    from loadstone.api.jobs.spec_option import DataSheet
     from loadstone.api.results import Result
     from loadstone.plan.safety.guard import Consent
     from loadstone.session import Progress
@@ -70,7 +70,7 @@ def run(
         **({} if on is None else on.document()),
     }
     request = request_of("python", options)
-    sheet = data_sheet.read(None if spec is None else Path(spec))
+    sheet = spec_option.read(None if spec is None else Path(spec))
     wanted = asked_for(job_of(job), job_changes)
     settings = HowRun(
         Path(out) if out is not None else default_directory(wanted.name),
@@ -101,5 +101,8 @@ def run_planned(
     wanted = run_request(job_workload, planned.resolved.notes, request, sheet, watch)
     check_consent(settings.consent, [plan])
     BundleWriter.check(settings.out)
-    with commands.around(job_workload, settings.say), schedulers.as_asked(job_workload, plan, settings.say):
+    with (
+        exec_commands.around(job_workload, settings.say),
+        schedulers.as_asked(job_workload, plan, settings.say),
+    ):
         return run_once(plan, wanted, settings, figures)

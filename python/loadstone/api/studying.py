@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from loadstone.api.jobs import data_sheet, read_runs
+from loadstone.api.jobs import read_runs, spec_option
 from loadstone.api.jobs.job_changes import PYTHON, JobArguments, JobChanges, job_of
 from loadstone.api.on_hosts import given_hosts, study_maker
 from loadstone.api.one_run import consent_of, request_of, watched
@@ -29,7 +29,7 @@ from loadstone.messages import make_error
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadstone.api.jobs.data_sheet import DataSheet
+    from loadstone.api.jobs.spec_option import DataSheet
     from loadstone.api.on_hosts import GivenHosts
     from loadstone.api.studies.prepared import PreparedStudy
     from loadstone.audit.run import SealedFigures
@@ -222,7 +222,7 @@ def _changes(arguments: StudyArguments) -> JobChanges:
 
 def _sheet(arguments: StudyArguments) -> DataSheet:
     path = arguments.get("spec")
-    return data_sheet.read(None if path is None else Path(path))
+    return spec_option.read(None if path is None else Path(path))
 
 
 def _request(arguments: StudyArguments, changes: JobChanges, **options: Any) -> dict[str, Any]:

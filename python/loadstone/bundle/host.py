@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from loadstone.bundle import layout, members, tables
+from loadstone.bundle import layout, members, sealed_tables
 from loadstone.bundle.arrows import told_by_the_system
 from loadstone.bundle.json_lines import read_lines
 from loadstone.bundle.schemas import TEN_YEARS_NS
@@ -50,7 +50,7 @@ def host_rows(
     Rows that have no time are left out, and `say` is told. Raises `BundleError`.
     """
     if members.exists(directory, sealed):
-        table = tables.whole(directory, sealed, lambda names: _chosen(names, starts))
+        table = sealed_tables.whole(directory, sealed, lambda names: _chosen(names, starts))
     else:
         rows = read_lines(directory / growing, say=say, right=_is_row)
         table = _table(rows) if rows else pl.DataFrame(schema=dict.fromkeys(TIMES, pl.Int64))

@@ -17,7 +17,17 @@ import polars as pl
 from pydantic import ValidationError
 
 from loadstone import file_kind, slow_answer
-from loadstone.bundle import arrows, growth, layout, members, plan_consistency, schemas, seal, sums, tables
+from loadstone.bundle import (
+    arrows,
+    growth,
+    layout,
+    members,
+    plan_consistency,
+    schemas,
+    seal,
+    sealed_tables,
+    sums,
+)
 from loadstone.bundle.host import TIMES, host_rows, watched_files
 from loadstone.bundle.hosts import HOSTS, HostPart, HostsRecord, shifted_ios, shifted_samples
 from loadstone.bundle.json_lines import read_lines
@@ -30,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-PIECE_ROWS: Final = tables.PIECE_ROWS
+PIECE_ROWS: Final = sealed_tables.PIECE_ROWS
 MOST_NAMED: Final = 5
 """Of more files that differ the first are named."""
 
@@ -58,7 +68,7 @@ class Bundle:
         self.faults: list[str] = []
         self._host_was_read = False
         self._samples_fault: str | None = None
-        self._footers: tables.Footers = {}
+        self._footers: sealed_tables.Footers = {}
 
     @classmethod
     def open(cls, path: Path, *, unverified: bool = False) -> Bundle:
@@ -244,15 +254,15 @@ class Bundle:
 
     def sample_pieces(self, columns: Sequence[str] = tuple(layout.SAMPLES)) -> Iterator[pl.DataFrame]:
         """Yield the samples so far a piece at a time, in memory that does not grow with the run."""
-        needed = [*columns, *(name for name in tables.CHECKED if name not in columns)]
-        possible = tables.possible_samples(self._known_plan)
+        needed = [*columns, *(name for name in sealed_tables.CHECKED if name not in columns)]
+        possible = sealed_tables.possible_samples(self._known_plan)
         for name in ("priority", "ramp"):  # The engine leaves them out of no row.
             if name in columns:
                 possible &= pl.col(name).is_not_null()
         impossible = wrong = 0
         for piece in self._pieces("samples.arrows", needed):
             possible_rows = piece.filter(possible)
-            right, mended = tables.mended(possible_rows.select(columns))
+            right, mended = sealed_tables.mended(possible_rows.select(columns))
             impossible += piece.height - possible_rows.height
             wrong += mended
             yield right
@@ -282,10 +292,10 @@ class Bundle:
 
     def sums(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield what the histograms come to (`bundle.sums`), a piece at a time."""
-        needed = [*columns, *(name for name in tables.NAMED if name not in columns)]
-        possible = tables.named_by(self._known_plan)
-        for piece in tables.pieces(self.path, layout.SUMS, sums.SCHEMA, needed, known=self._footers):
-            yield tables.mended(piece.filter(possible).select(columns))[0]
+        needed = [*columns, *(name for name in sealed_tables.NAMED if name not in columns)]
+        possible = sealed_tables.named_by(self._known_plan)
+        for piece in sealed_tables.pieces(self.path, layout.SUMS, sums.SCHEMA, needed, known=self._footers):
+            yield sealed_tables.mended(piece.filter(possible).select(columns))[0]
 
     def ios(self) -> pl.DataFrame | None:
         """Return one row per I/O, columns as in `layout.IOS`; `None` when they were not kept."""
@@ -299,7 +309,7 @@ class Bundle:
             return None
         pieces = [layout.IOS.to_frame(), *self._pieces("ios.arrows", tuple(layout.IOS))]
         table = pl.concat(pieces)
-        right = table.filter(tables.possible_ios(self._known_plan))
+        right = table.filter(sealed_tables.possible_ios(self._known_plan))
         if right.height < table.height:
             self._say(f"{table.height - right.height} rows of the I/Os are not of this run")
         return right
@@ -353,7 +363,7 @@ class Bundle:
         try:
             if members.exists(self.path, sealed):
                 counted = pl.Schema({**schema, **layout.COUNTED})
-                for piece in tables.pieces(self.path, sealed, counted, columns, known=self._footers):
+                for piece in sealed_tables.pieces(self.path, sealed, counted, columns, known=self._footers):
                     yield piece.select(columns)
             else:
                 for piece in arrows.pieces(self.path / stream, schema, partial(self._unread, stream)):

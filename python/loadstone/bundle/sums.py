@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from loadstone.bundle import arrows, layout
-from loadstone.bundle.tables import BUCKETS
+from loadstone.bundle.sealed_tables import BUCKETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

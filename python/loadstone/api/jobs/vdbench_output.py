@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError, LoadstoneError
 from loadstone.report.runs_to_export import open_runs
-from loadstone.report.vdbench import anchors, pages
+from loadstone.report.vdbench import anchor_pages, pages
 from loadstone.report.vdbench.directory import Directory
 from loadstone.report.vdbench.interval_totals import Counted, storages_of
 from loadstone.report.vdbench.live_intervals import LiveIntervals
@@ -145,5 +145,5 @@ def _known(workload: Workload) -> Known:
             )
         ),
         frozenset(str(job["work"]["operation"]) for job in jobs if job["work"]["kind"] == "tree"),
-        anchors.trees_of(jobs),
+        anchor_pages.trees_of(jobs),
     )

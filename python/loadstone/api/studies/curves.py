@@ -23,8 +23,8 @@ from loadstone.study.stages import check_one_stage, refuse_own_rates, stages
 
 if TYPE_CHECKING:
     from loadstone.analysis.study.slo import Slo
-    from loadstone.api.jobs.data_sheet import DataSheet
     from loadstone.api.jobs.job_changes import Caller, Job, JobChanges
+    from loadstone.api.jobs.spec_option import DataSheet
     from loadstone.plan.resolve import Resolution
     from loadstone.study.controller import Next
     from loadstone.workload.model import Workload

@@ -18,9 +18,9 @@ from loadstone.study.run_list import RepeatedList
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadstone.api.jobs.data_sheet import DataSheet
     from loadstone.api.jobs.job_changes import JobChanges
     from loadstone.api.jobs.run_list import RunList, Say
+    from loadstone.api.jobs.spec_option import DataSheet
 
 
 def prepare_list(

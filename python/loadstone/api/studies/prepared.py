@@ -10,7 +10,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.api.jobs import commands, schedulers
+from loadstone.api.jobs import exec_commands, schedulers
 from loadstone.audit.run import SealedFigures
 from loadstone.errors import InputError
 from loadstone.messages import make_error
@@ -101,7 +101,7 @@ class PreparedStudy:
 def run_prepared(prepared: PreparedStudy, means: StudyMeans) -> StudyOutcome:
     """Run a study. Raises what cannot be read, or would not be done, before the first run."""
     for wanted in prepared.controller.known():
-        commands.check(wanted.workload)
+        exec_commands.check(wanted.workload)
         schedulers.refuse(wanted.workload)
     outcome = run_study(
         prepared.controller,
@@ -110,7 +110,7 @@ def run_prepared(prepared: PreparedStudy, means: StudyMeans) -> StudyOutcome:
         hooks=Hooks(
             prepared.resolve,
             progress=means.progress,
-            around=lambda wanted: commands.around(wanted.workload, means.say),
+            around=lambda wanted: exec_commands.around(wanted.workload, means.say),
             checked=means.checked,
             result=result_document,
             closing=prepared.closing,

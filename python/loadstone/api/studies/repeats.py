@@ -19,8 +19,8 @@ from loadstone.study.repeat import RepeatController, Until
 from loadstone.study.run import StudyRequest
 
 if TYPE_CHECKING:
-    from loadstone.api.jobs.data_sheet import DataSheet
     from loadstone.api.jobs.job_changes import Caller, Job, JobChanges
+    from loadstone.api.jobs.spec_option import DataSheet
     from loadstone.plan.resolve import Resolution
 
 BUDGET_S: Final = 1800.0

@@ -23,8 +23,8 @@ from loadstone.study.sweep import SweepController
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from loadstone.api.jobs.data_sheet import DataSheet
     from loadstone.api.jobs.job_changes import Caller, Job, JobChanges
+    from loadstone.api.jobs.spec_option import DataSheet
     from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution
     from loadstone.study.controller import Next

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import exitcodes, file_name, messages, output, temporary
-from loadstone.api.jobs import commands, schedulers
+from loadstone.api.jobs import exec_commands, schedulers
 from loadstone.cli.display import console
 from loadstone.cli.fio import file_names as fio_names
 from loadstone.cli.fio.disks import Disks
@@ -81,7 +81,7 @@ def _tell(error: LoadstoneError, workload: Workload) -> None:
 
 
 def _run(arguments: FioArguments, workload: Workload, argv: Sequence[str]) -> int:
-    commands.check(workload)
+    exec_commands.check(workload)
     resolution = resolve(workload, options=_options(arguments, workload))
     if arguments.read_only:
         _refuse_changes(resolution.writes)
@@ -92,7 +92,7 @@ def _run(arguments: FioArguments, workload: Workload, argv: Sequence[str]) -> in
         results.begin()
         trigger = Trigger(arguments, resolution.plan)
         watch = _Watch(arguments, workload, resolution.plan, results)
-        commands.before(
+        exec_commands.before(
             workload, console.say
         )  # Refused by the reader unless LOADSTONE_ALLOW_EXEC permits them.
         with schedulers.as_asked(workload, resolution.plan, console.say):
@@ -118,7 +118,7 @@ def _run(arguments: FioArguments, workload: Workload, argv: Sequence[str]) -> in
             results.say("\nfio: terminating on signal 2\n")
         if outcome.status == "partial":
             return INTERRUPTED
-        commands.after(workload, console.say)
+        exec_commands.after(workload, console.say)
         try:
             failed = results.end(outcome.bundle_path, outcome.error)
         except (BundleError, OSError) as error:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from loadstone.api.jobs.data_sheet import DataSheet
     from loadstone.api.jobs.job_changes import JobChanges
+    from loadstone.api.jobs.spec_option import DataSheet
     from loadstone.api.on_hosts import GivenHosts
     from loadstone.api.results import Result
     from loadstone.api.types import Plan, Progress, Workload

@@ -37,7 +37,7 @@ def curve(
     repeat
         Measure every load so often [default: once, and what is noisy up to three times].
     """
-    from loadstone.api.jobs import data_sheet
+    from loadstone.api.jobs import spec_option
     from loadstone.api.one_run import request_of
     from loadstone.api.studies.curves import prepare_curve
     from loadstone.cli.running import study
@@ -48,7 +48,7 @@ def curve(
         points=points,
         slo=slo,
         repeat=repeat,
-        sheet=data_sheet.read(spec),
+        sheet=spec_option.read(spec),
         request=request_of("curve", {"job": job, **asdict(load)}),
         here=run_options.hosts is None,
     )

@@ -52,7 +52,7 @@ def probe(
     dry_run
         Print which probes would run, how long they take and what they write.
     """
-    from loadstone.api.jobs.data_sheet import DataSheet
+    from loadstone.api.jobs.spec_option import DataSheet
     from loadstone.api.probed import probe_workload
     from loadstone.cli.running.one_run import AskedRun, once
 

@@ -16,9 +16,9 @@ from loadstone.errors import InputError, Where
 from loadstone.messages import make_error
 
 if TYPE_CHECKING:
-    from loadstone.api.jobs.data_sheet import DataSheet
     from loadstone.api.jobs.job_changes import JobChanges, JobText
     from loadstone.api.jobs.run_list import RunList
+    from loadstone.api.jobs.spec_option import DataSheet
 
 
 def run(
@@ -57,12 +57,12 @@ def run(
     dry_run
         Print which probes would run, how long they take and what they write; with --probe.
     """
-    from loadstone.api.jobs import data_sheet, read_runs
+    from loadstone.api.jobs import read_runs, spec_option
 
     if dry_run and probe is None:
         raise make_error(InputError, "cli.run.dry_run", where=Where(COMMAND_LINE, option="--dry-run"))
     options = {"job": job, **({"more": list(more)} if more else {}), **asdict(load)}
-    sheet = data_sheet.read(spec)
+    sheet = spec_option.read(spec)
     job_run = _JobRun(job_of(job), load.changes(), options, sheet, run_options, probe, dry_run)
     runs = read_runs.read(job_run.job, job_run.changes, [job_of(one) for one in more], shuffle)
     if runs is not None:

@@ -49,7 +49,7 @@ def sweep(
     repeat
         Passes over all combinations [default: 1].
     """
-    from loadstone.api.jobs import data_sheet
+    from loadstone.api.jobs import spec_option
     from loadstone.api.one_run import request_of
     from loadstone.api.studies.sweeps import GAIN, prepare_sweep
     from loadstone.cli.running import study
@@ -64,7 +64,7 @@ def sweep(
         factors,
         gain=gain,
         repeat=repeat,
-        sheet=data_sheet.read(spec),
+        sheet=spec_option.read(spec),
         request=request_of("sweep", options),
         here=run_options.hosts is None,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadstone.explanations.job_facts import GRID_BYTES
-from loadstone.probe import changes
+from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
 from loadstone.probe.probe import comparison
 
@@ -28,7 +28,7 @@ def _turns(base: Base) -> Turns | str:
             start = -(-use.offset_bytes // GRID_BYTES) * GRID_BYTES
             end = (use.offset_bytes + use.length_bytes) // GRID_BYTES * GRID_BYTES
             files.append(use.model_copy(update={"offset_bytes": start, "length_bytes": end - start}))
-        return changes.block_bytes(stream.model_copy(update={"files": tuple(files)}), size)
+        return variant.block_bytes(stream.model_copy(update={"files": tuple(files)}), size)
 
     return interleaved(base, ArmPlan("as_run"), ArmPlan("on_grid", on_grid))
 

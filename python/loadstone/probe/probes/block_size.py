@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from loadstone.probe import changes
+from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
 from loadstone.probe.base import block_sizes
 from loadstone.probe.probe import comparison
@@ -25,9 +25,9 @@ def _turns(base: Base) -> Turns | str:
     smallest = min((use.length_bytes for stream in base.streams for use in stream.files), default=0)
     if size * 2 > min(MOST_BYTES, smallest):
         return "twice its block size does not fit"
-    arms = [ArmPlan("as_run"), ArmPlan("twice", partial(changes.block_bytes, size=2 * size))]
+    arms = [ArmPlan("as_run"), ArmPlan("twice", partial(variant.block_bytes, size=2 * size))]
     if size // 2 >= LEAST_BYTES and size % (2 * LEAST_BYTES) == 0:
-        arms.insert(0, ArmPlan("half", partial(changes.block_bytes, size=size // 2)))
+        arms.insert(0, ArmPlan("half", partial(variant.block_bytes, size=size // 2)))
     return interleaved(base, *arms)
 
 

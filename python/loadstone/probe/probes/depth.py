@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from loadstone.probe import changes
+from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
 from loadstone.probe.probe import comparison
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 def _turns(base: Base) -> Turns | str:
     if {base.plan.workers[stream.worker].backend.type for stream in base.streams} & {"psync"}:
         return "its engine does one I/O at a time, so a depth has no effect"
-    twice = ArmPlan("twice", partial(changes.depth, times=2))
+    twice = ArmPlan("twice", partial(variant.depth, times=2))
     as_run = ArmPlan("as_run")
     if base.depth == 1:
         return interleaved(base, as_run, twice)
-    return interleaved(base, ArmPlan("half", partial(changes.depth, times=0.5)), as_run, twice)
+    return interleaved(base, ArmPlan("half", partial(variant.depth, times=0.5)), as_run, twice)
 
 
 PROBE = comparison(

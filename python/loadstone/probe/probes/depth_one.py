@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from loadstone.explanations.readings import ProbeReading
-from loadstone.probe import changes
+from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
 from loadstone.probe.probe import Probe
 
@@ -35,10 +35,10 @@ def _turns(base: Base) -> Turns | str:
         return stream.name.endswith(first)
 
     between = [
-        ArmPlan(f"depth-{depth}", partial(changes.depth, times=depth / _whole(base)), share=BETWEEN_SHARE)
+        ArmPlan(f"depth-{depth}", partial(variant.depth, times=depth / _whole(base)), share=BETWEEN_SHARE)
         for depth in depths_between(_whole(base))
     ]
-    return interleaved(base, ArmPlan("as_run"), ArmPlan("one", changes.one_at_a_time, alone), *between)
+    return interleaved(base, ArmPlan("as_run"), ArmPlan("one", variant.one_at_a_time, alone), *between)
 
 
 def depths_between(whole: int) -> list[int]:
@@ -85,7 +85,7 @@ def _knee(measured: Measured, base: Base, as_run: Arm, one: Arm) -> list[ProbeRe
     arm = measured.arm(f"depth-{near}")
     if near is None or arm is None:
         return []
-    depth = sum(changes.depth(stream, near / whole).iodepth for stream in base.streams)
+    depth = sum(variant.depth(stream, near / whole).iodepth for stream in base.streams)
     expected = one.log_rate + math.log(depth * parts / (depth + parts - 1))
     return [
         ProbeReading(

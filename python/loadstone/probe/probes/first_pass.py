@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from loadstone.probe import changes
+from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns
 from loadstone.probe.base import writes
 from loadstone.probe.probe import comparison
@@ -27,8 +27,8 @@ def _turns(base: Base) -> Turns | str:
     parts = ((0.5, 0.25), (0.75, 0.25)) if base.facts.in_order else ((0.0, 0.5), (0.5, 0.5))
 
     def over(stream: Stream, start: float, share: float) -> Stream:
-        changed = changes.only_writes(changes.unpaced(stream))
-        return changes.slice_of(changed, start, share, max(4096, base.block_bytes))
+        changed = variant.only_writes(variant.unpaced(stream))
+        return variant.slice_of(changed, start, share, max(4096, base.block_bytes))
 
     def arm(name: str, number: int, length: float) -> ArmPlan:
         start, share = parts[number]

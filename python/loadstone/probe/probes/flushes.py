@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from loadstone.probe import changes
+from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
 from loadstone.probe.base import writes
 from loadstone.probe.probe import comparison
@@ -22,14 +22,14 @@ def _turns(base: Base) -> Turns | str:
         return "it would write, and the run was not allowed to"
 
     def single(stream: Stream, every: int) -> Stream:
-        return changes.flush_every(changes.one_at_a_time(changes.only_writes(stream)), every)
+        return variant.flush_every(variant.one_at_a_time(variant.only_writes(stream)), every)
 
     arms = [
         ArmPlan("without", partial(single, every=0), writes),
         ArmPlan("with", partial(single, every=1), writes),
     ]
     if any(stream.flush.fsync_every or stream.flush.fdatasync_every for stream in base.streams):
-        never = partial(changes.flush_every, writes=0)
+        never = partial(variant.flush_every, writes=0)
         arms += [ArmPlan("as_run", share=OWN_SHARE), ArmPlan("unflushed", never, share=OWN_SHARE)]
     return interleaved(base, *arms)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadstone.explanations.predictions import PLENTY
-from loadstone.probe import changes
+from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns
 from loadstone.probe.probe import Probe
 
@@ -23,7 +23,7 @@ def _turns(base: Base) -> Turns | str:
         return "the device is simulated, and its time is not this host's"
 
     def bare(stream: Stream) -> Stream:
-        return changes.flush_every(changes.unpaced(stream), 0).model_copy(update={"priorities": ()})
+        return variant.flush_every(variant.unpaced(stream), 0).model_copy(update={"priorities": ()})
 
     return Turns((ArmPlan("null", bare, without_device=True),), ARM_S)
 

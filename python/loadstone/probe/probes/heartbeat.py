@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.explanations.readings import ProbeReading
 from loadstone.plan.model import Pace, Rate, RateAmountOps, RateProcess
-from loadstone.probe import changes
+from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns
 from loadstone.probe.probe import Probe
 
@@ -35,7 +35,7 @@ def _turns(base: Base) -> Turns | str:
     )
 
     def beat(stream: Stream) -> Stream:
-        changed = changes.one_at_a_time(changes.only_reads(stream))
+        changed = variant.one_at_a_time(variant.only_reads(stream))
         return changed.model_copy(update={"pace": Pace(read=rate, write=None, trim=None, think=None)})
 
     def alone(stream: Stream) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from loadstone.probe import changes
+from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns
 from loadstone.probe.base import writes
 from loadstone.probe.probe import comparison
@@ -38,8 +38,8 @@ def _turns(base: Base) -> Turns | str:
         return f"its range is shorter than {LEAST_BLOCKS} blocks for each turn"
 
     def turn(stream: Stream, number: int) -> Stream:
-        ordered = changes.only_reads(stream) if PLACES[number] == "shuffled" else stream
-        return changes.slice_of(ordered, BEGINS + number * share, share, max(4096, size))
+        ordered = variant.only_reads(stream) if PLACES[number] == "shuffled" else stream
+        return variant.slice_of(ordered, BEGINS + number * share, share, max(4096, size))
 
     order = tuple(
         ArmPlan(name, partial(turn, number=number), share=SHARE) for number, name in enumerate(PLACES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from loadstone.probe import changes
+from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
 from loadstone.probe.base import writes
 from loadstone.probe.probe import comparison
@@ -23,7 +23,7 @@ def _turns(base: Base) -> Turns | str:
     return interleaved(
         base,
         ArmPlan("own", keep=writes),
-        *(ArmPlan(kind, partial(changes.content, kind=kind), writes) for kind in kinds),
+        *(ArmPlan(kind, partial(variant.content, kind=kind), writes) for kind in kinds),
     )
 
 

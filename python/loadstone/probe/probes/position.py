@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from loadstone.probe import changes
+from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
 from loadstone.probe.probe import comparison
 
@@ -29,7 +29,7 @@ def _turns(base: Base) -> Turns | str:
         return f"its targets are shorter than {LEAST_BLOCKS} blocks at each of three places"
 
     def at(stream: Stream, start: float) -> Stream:
-        reading = changes.only_reads(stream, size)
+        reading = variant.only_reads(stream, size)
         files = []
         for use in reading.files:
             whole = base.size_bytes(use.target)

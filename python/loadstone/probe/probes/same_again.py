@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from loadstone.probe import changes
+from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns, as_it_is
 from loadstone.probe.base import MIB, writes
 from loadstone.probe.probe import Probe
@@ -28,7 +28,7 @@ def _turns(base: Base) -> Turns | str:
         return "it compares reads, and the run writes"
     fresh = _fresh(base)
     size = base.block_bytes
-    tiny = partial(changes.slice_of, start=0.0, share=1e-12, unit=max(TINY_BYTES, 16 * size))
+    tiny = partial(variant.slice_of, start=0.0, share=1e-12, unit=max(TINY_BYTES, 16 * size))
     if fresh is None:
         # All addresses of its targets were used: none is left to compare with.
         return Turns((now := ArmPlan("as_run"), small := ArmPlan("tiny", tiny), small, now), base.arm_s)

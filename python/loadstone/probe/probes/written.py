@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from loadstone.probe import changes
+from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns
 from loadstone.probe.base import reads, writes
 from loadstone.probe.probe import comparison
@@ -39,12 +39,12 @@ def _turns(base: Base) -> Turns | str:
         return stream.model_copy(update={"files": tuple(files)})
 
     def fill(stream: Stream) -> Stream:
-        return changes.in_order(
-            changes.content(changes.only_writes(changes.unpaced(part(stream, 0))), "unique")
+        return variant.in_order(
+            variant.content(variant.only_writes(variant.unpaced(part(stream, 0))), "unique")
         )
 
     def read(stream: Stream, number: int) -> Stream:
-        return changes.only_reads(part(stream, number))
+        return variant.only_reads(part(stream, number))
 
     before = ArmPlan("before", partial(read, number=1), writes)
     written = ArmPlan("written", partial(read, number=0), writes)

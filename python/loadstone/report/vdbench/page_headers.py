@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from loadstone.report.vdbench import anchors
+from loadstone.report.vdbench import anchor_pages
 from loadstone.report.vdbench.directory import Page, TaggedLine
 from loadstone.version import __version__
 
@@ -133,7 +133,7 @@ class Everything:
             "errorlog": (f"Vdbench error log, created {self._created()} ", NO_ERRORS),
             "histogram": ("Total response time histogram.", ""),
             "skew": SKEW,
-            "anchors": ("Anchor status report", "", *anchors.header(list(self.trees))),
+            "anchors": ("Anchor status report", "", *anchor_pages.header(list(self.trees))),
             "localhost": (
                 "Host summary report(s) for host=localhost",
                 "",
@@ -190,7 +190,7 @@ class Everything:
         if not self.trees:
             return []
         began = time.strftime("%H:%M:%S.000", time.localtime(self.created_unix_s))
-        return [*(f"{began} {line}" for line in anchors.sizes(self.trees)), ""]
+        return [*(f"{began} {line}" for line in anchor_pages.sizes(self.trees)), ""]
 
     def _created(self) -> str:
         return time.strftime("%H:%M:%S %b %d %Y %Z", time.localtime(self.created_unix_s))
@@ -206,7 +206,7 @@ def known(run: Counted) -> Known:
         # A run that only makes trees has pages for the workloads it makes them for, empty as they are.
         (*(part.name for part in run.workloads), *run.facts.get("made_for", "").split()),
         run.asked or frozenset(),
-        anchors.trees_of(run.jobs),
+        anchor_pages.trees_of(run.jobs),
     )
 
 

@@ -14,7 +14,7 @@ from loadstone.errors import BundleError
 from loadstone.messages import make_error
 from loadstone.report.runs_to_export import open_runs, why_nothing
 from loadstone.report.vdbench import (
-    anchors,
+    anchor_pages,
     buckets,
     flatfile,
     flatfile_fs,
@@ -115,7 +115,7 @@ class Pages:
             flatfile_fs.header(layout) if self._on_files else flatfile.header(layout)
         )
         if self._on_files:
-            self._pages["anchors"].body += anchors.first(everything.trees)
+            self._pages["anchors"].body += anchor_pages.first(everything.trees)
 
     @property
     def all(self) -> list[Page]:
@@ -169,7 +169,7 @@ class Pages:
             self._histograms(f"{part.name}.histogram", run, part)
         self._pages["skew"].body += skew(run, _clock(run, last), self._ops)
         if self._on_files:
-            self._pages["anchors"].body += anchors.rows(run, self._runs.trees)
+            self._pages["anchors"].body += anchor_pages.rows(run, self._runs.trees)
         self._errors(run)
         self._status(run, last, ("Workload done", "Slaves done"))
 
