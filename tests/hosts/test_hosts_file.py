@@ -103,3 +103,33 @@ def test_an_address_of_ipv6_may_stand_in_brackets_and_a_file_may_begin_with_a_ma
     path = tmp_path / "hosts.toml"
     path.write_bytes(b'\xef\xbb\xbf[run]\ncoordinator = "[fe80::1]"\n[[host]]\nname = "h1"\n')
     assert read_hosts_file(path).run.coordinator == "fe80::1"
+
+
+@pytest.mark.parametrize(
+    "word", ["root:Geheim@h1", "h2,root:Geheim@h1", "root:Geheim@[::1]:22", "root:Geheim@", "root:Geheim@h1,"]
+)
+def test_a_password_in_hosts_is_refused_and_not_repeated(word: str) -> None:
+    """It went to ssh as the user's name, in words that every user of the host can read."""
+    with pytest.raises(InputError) as raised:
+        read_hosts(word)
+    assert "a password is given with the user" in str(raised.value)
+    assert "Geheim" not in f"{raised.value} {raised.value.hint}"
+
+
+@pytest.mark.parametrize("line", ['user = "root:Geheim"', 'address = "root:Geheim@10.0.0.11"'])
+def test_a_password_in_a_hosts_file_is_refused_and_not_repeated(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "hosts.toml"
+    path.write_text(GOOD.replace('address = "10.0.0.11"', line))
+    with pytest.raises(InputError) as raised:
+        read_hosts_file(path)
+    assert f"{path}:5: host.{line.split(maxsplit=1)[0]}: a password is given with the user" in str(
+        raised.value
+    )
+    assert "Geheim" not in f"{raised.value} {raised.value.hint}"
+
+
+def test_an_address_has_no_user(tmp_path: Path) -> None:
+    path = tmp_path / "hosts.toml"
+    path.write_text(GOOD.replace("10.0.0.11", "root@10.0.0.11"))
+    with pytest.raises(InputError, match="without a user"):
+        read_hosts_file(path)

@@ -25,7 +25,7 @@ DIRECTORY: Final = "/var/tmp/loadstone-hosts"  # noqa: S108 # on a host a run ma
 """Where agents keep their bundles until they are collected."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,62}")
 _WORD: Final = re.compile(
-    r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9a-fA-F:.]+(?:%[\w.-]+)?\]|[^@:\s\[\]]+)(?::(?P<port>\d+))?"
+    r"(?:(?P<user>[^@:\s]+)@)?(?P<host>\[[0-9a-fA-F:.]+(?:%[\w.-]+)?\]|[^@:\s\[\]]+)(?::(?P<port>\d+))?"
 )
 
 _HOST_AND_PORT: Final = re.compile(r"[^:\s]+:\d+|\[.*\]:\d+")
@@ -46,7 +46,15 @@ def _one_word(text: str) -> str:
     return text
 
 
+def _user(text: str) -> str:
+    if ":" in text:
+        raise ValueError(say("hosts.file.password"))
+    return _one_word(text)
+
+
 def _without_port(text: str) -> str:
+    if "@" in text:
+        raise ValueError(say("hosts.file.user"))
     if _HOST_AND_PORT.fullmatch(text) is not None or text.startswith("-"):
         raise ValueError(say("hosts.file.port"))
     return _one_word(text[1:-1] if text.startswith("[") and text.endswith("]") else text)
@@ -80,7 +88,7 @@ class HostDefaults(FrozenModel):
 
     launch: Literal["ssh", "local"] = "ssh"
     """`local`: a process on this machine, for a host that is this machine."""
-    user: Word | None = None
+    user: Annotated[str, AfterValidator(_user)] | None = None
     port: Port | None = None
     identity_file: Text | None = None
     ssh_options: tuple[Text, ...] = ()
@@ -227,7 +235,14 @@ def _client_file(path: Path) -> list[str]:
     return addresses
 
 
+def _has_password(text: str) -> bool:
+    """Whether a user of `USER@HOST` has something behind a colon: it is never repeated."""
+    return ":" in text.rpartition("@")[0]
+
+
 def _named(names: list[str], where: Where) -> HostsFile:
+    if any(_has_password(name) for name in names):
+        raise InputError(say("hosts.file.password"), where=where, hint=say("hosts.file.password_hint"))
     if not all(names):
         raise InputError(say("hosts.file.names", found=repr(",".join(names))), where=where)
     entries = []
@@ -343,6 +358,9 @@ def _explained(path: Path, content: str, error: ValidationError) -> InputError:
         return InputError(say("hosts.file.key"), where=where, hint=_near(key, model.model_fields))
     if first["type"] == "missing":
         return InputError(say("hosts.file.missing"), where=where, hint=say("hosts.file.missing_hint"))
+    value = first.get("input")
+    if isinstance(value, str) and (_has_password(value) or (key == "user" and ":" in value)):
+        return InputError(say("hosts.file.password"), where=where, hint=say("hosts.file.password_hint"))
     if loc == ["host"] and first["type"] == "value_error":
         # Of two hosts with one name the second.
         return InputError(
