@@ -155,7 +155,7 @@ def no_scheduler(trial: HostsTrial) -> None:
     make = [sys.executable, "-m", "loadstone", "hosts", "certificates", "h1,h2", "--directory"]
     subprocess.run([*make, str(directory)], check=True, capture_output=True)
     address = f"tls://{trial.hosts.address('h2')}:22"
-    trial.start(run=f'scheduler = "{address}"\ncertificates = "{directory}"')
+    trial.start(run=f'scheduler = "{address}"\ncertificates = "{directory}"\nconnect_s = 15')
     trial.finish()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from loadstone.hosts.hosts_file import HostsFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 HOSTS = HostsFile.model_validate(
     {"run": {"scheduler": "tcp://127.0.0.1:1", "tls": False}, "host": [{"name": "h1"}]}
@@ -101,13 +103,13 @@ def test_a_scheduler_that_goes_while_hosts_are_looked_for_is_a_loss() -> None:
 
 def test_a_scheduler_that_does_not_answer_is_told_with_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A time limit has no words, and the message ended in a colon: an ssh server's address did it."""
-    monkeypatch.setattr(dask_link, "START_S", 0.05)
 
     async def never(*_: object) -> None:
         await asyncio.sleep(60)
 
     monkeypatch.setattr(ControlPlane, "_begin", never)
-    plane = ControlPlane(HOSTS)
+    quick = HOSTS.model_copy(update={"run": HOSTS.run.model_copy(update={"connect_s": 0.05})})
+    plane = ControlPlane(quick)
     with pytest.raises(RunError, match=r"tcp://127.0.0.1:1\): no answer within 50.*ms"):
         plane.start()
     plane.stop()
@@ -181,3 +183,20 @@ def test_what_has_a_hosts_certificate_is_not_taken_for_the_scheduler() -> None:
             await scheduler.close()
 
     asyncio.run(connect())
+
+
+def test_a_scheduler_that_is_silent_gets_the_time_that_is_set_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It got 15 s whatever `connect_s` was, and its directory and thread stayed."""
+    monkeypatch.setattr(dask_link.temporary.tempfile, "tempdir", str(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        run = {"scheduler": address, "tls": False, "connect_s": 1.5}
+        plane = ControlPlane(HostsFile.model_validate({"run": run, "host": [{"name": "h1"}]}))
+        with pytest.raises(RunError) as raised:
+            plane.start()
+    assert address in str(raised.value)
+    assert "15.0 s" not in str(raised.value)
+    assert not list(tmp_path.iterdir())
+    assert "control plane" not in {thread.name for thread in threading.enumerate()}

@@ -65,26 +65,36 @@ class ControlPlane:
         """By host: its worker's address."""
 
     def start(self) -> None:
-        """Start the scheduler, or reach the one that is there."""
+        """Start the scheduler, or reach the one that is there within `connect_s`."""
         self.dask.configure()
         self._thread.start()
-        self._make_certificates()
-        scratch = self._scratch.enter_context(temporary.directory())
         try:
-            self.wait(self._begin(str(scratch)), START_S)
-        except LoadstoneError:
-            raise
-        except Exception as error:
+            self._make_certificates()
+            scratch = self._scratch.enter_context(temporary.directory())
+            self.wait(self._begin(str(scratch)), self._start_s)
+        except BaseException as error:
+            # Nobody else would: who could not start it has nothing to stop.
+            self.stop()
+            if isinstance(error, LoadstoneError) or not isinstance(error, Exception):
+                raise
             where = self.hosts.run.scheduler or "here"
             # A time limit has no words of its own.
-            reason = str(error) or say("hosts.asked.silent", waited_s=START_S)
+            reason = str(error) or say("hosts.asked.silent", waited_s=self._start_s)
             raise RunError(
                 say("hosts.dask.not_started", where=where, reason=reason),
                 hint=say("hosts.dask.not_started_hint"),
             ) from error
 
+    @property
+    def _start_s(self) -> float:
+        """So long it may take until the scheduler answers; one of our own is slow on a busy machine only."""
+        settings = self.hosts.run
+        return max(START_S, settings.connect_s) if settings.scheduler is None else settings.connect_s
+
     def stop(self) -> None:
-        """Let go of everything."""
+        """Let go of everything; done already where it could not be started."""
+        if not self._thread.is_alive():
+            return
         with contextlib.suppress(Exception):
             self.wait(self._end(), START_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -170,7 +180,7 @@ class ControlPlane:
             self.port = int(self._scheduler.address.rpartition(":")[2])
             address = _url(protocol, self.hosts.run.coordinator or "127.0.0.1", self.port)
         self._client = await self.dask.DASK.Client(
-            address, asynchronous=True, security=security, set_as_default=False
+            address, asynchronous=True, security=security, set_as_default=False, timeout=self._start_s
         )
         self._run = str(self._client.id)
         self._client.subscribe_topic(self.dask.TOPIC, self._hear)
