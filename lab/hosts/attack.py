@@ -1,6 +1,7 @@
 """Faults at drawn moments: `python -m lab.hosts.attack --seed 1 --draws 60 [--keep FILE] [--write]`.
 
-A draw is a command, a phase, a moment in it, a fault and a host. However it falls: the command ends in
+A draw is a command, one of its runs, a phase of it, a moment in that, a fault and a host. The moment is
+always before the command's end: a draw that struck nothing is wrong. However it falls: the command ends in
 time, no engine, agent, mount, namespace, temporary file or record of a user stays, engines are gone soon
 after a coordinator that was killed, what was measured can be read, and a host that failed is named with a
 remedy. `--keep` has a line for each draw, and a later run goes on from it; `--write` makes
@@ -56,7 +57,7 @@ VERBS: dict[str, tuple[str, ...]] = {
 }
 EXPERIMENT = """title = "struck"
 repeats = 1
-runtime = "3s"
+runtime = "{seconds}s"
 targets = ["{file}"]
 [[patterns]]
 name = "r"
@@ -79,8 +80,12 @@ GONE_S = 240.0
 """Processes must have left so long after the end, on a machine where an interpreter's end takes its time."""
 ENGINES_GONE_S = 2.0
 """After the coordinator was killed."""
-STUDY_S = 15.0
-"""The moment of a fault in a study, at most so long after its phase."""
+RUN_S, STUDY_RUN_S = 12, 6
+"""How long a run lasts, alone and in a study: longer than the longest delay after it has begun."""
+DELAYS_S = {"connect": 1.5, "prepare": 1.0, "armed": 1.0, "running": 4.0, "collecting": 0.3}
+"""The moment of a fault, at most so long after its phase has begun."""
+RUNS = {"run": 1}
+"""Of a command; of others two."""
 SMALL = "1m"
 """The disk of a host's bundle that gets full."""
 CLOCK = """import os, time
@@ -103,25 +108,29 @@ class Draw:
     host: str
     transport: str
     on_loss: str
+    number: int
+    """Of the run it falls into, from 1 on."""
 
     @classmethod
     def of(cls, seed: int) -> Draw:
         drawn = random.Random(seed)
-        verb = drawn.choice(tuple(VERBS))
+        verb, phase = drawn.choice(tuple(VERBS)), drawn.choice(PHASES)
         return cls(
             seed,
             verb,
-            drawn.choice(PHASES),
-            round(drawn.uniform(0.0, 1.5 if verb == "run" else STUDY_S), 2),
+            phase,
+            round(drawn.uniform(0.0, DELAYS_S[phase]), 2),
             drawn.choice(FAULTS),
             drawn.choice(("h1", "h2")),
             drawn.choice(("pipe", "dask", "dask", STANDING)),
             drawn.choice(("stop", "stop", "continue")),
+            # Agents stay for all runs of a study: they are started and asked once.
+            1 if phase in ("connect", "prepare") else drawn.randint(1, RUNS.get(verb, 2)),
         )
 
     @property
     def moment(self) -> str:
-        return f"{self.phase} + {self.delay_s:.2f} s"
+        return f"{self.phase} {self.number} + {self.delay_s:.2f} s"
 
 
 @dataclass
@@ -222,18 +231,22 @@ def _strike_one(struck: Struck, hosts: NamespaceHosts, place: Path) -> None:
         trial = HostsTrial(hosts, place, draw.transport, standing)
         verb = VERBS[draw.verb]
         if draw.verb == "experiment":
-            (place / "experiment.toml").write_text(EXPERIMENT.format(file=place / "data"))
+            (place / "experiment.toml").write_text(
+                EXPERIMENT.format(file=place / "data", seconds=STUDY_RUN_S)
+            )
             verb = (*verb, str(place / "experiment.toml"))
         small = f'directory = "{place / "small"}"\n' if "disk" in draw.fault else ""
         trial.start(
             run=f'lost_after_s = {LOST_S}\non_loss = "{draw.on_loss}"\nconnect_s = 90',
-            seconds=6 if draw.verb == "run" else 3,
+            seconds=RUN_S if draw.verb == "run" else STUDY_RUN_S,
             hosts={draw.host: small},
             verb=verb,
             env={"TMPDIR": str(place / "tmp")},
         )
-        trial.until(_reached(draw.phase, trial), 120)
+        trial.until(_reached(draw, trial), 240)
         time.sleep(draw.delay_s)
+        if trial.process is not None and trial.process.poll() is not None:
+            struck.wrong.append("the command had ended before the moment came")
         frozen: list[int] = []
         undo = _strike(draw, trial, frozen)
         gone_s = trial.gone_within(GONE_S) if draw.fault == COORDINATOR else None
@@ -309,21 +322,29 @@ def _kept_of(trial: HostsTrial) -> str:
     return f"study {record['status']}, runs: {runs or 'none'}"
 
 
-def _reached(phase: str, trial: HostsTrial) -> Callable[[], bool]:
+def _reached(draw: Draw, trial: HostsTrial) -> Callable[[], bool]:
     hosts = trial.hosts
-    running = [False]
+    begun, before = trial.begun(draw.number), trial.begun(draw.number - 1)
+    was_begun, was_ended = [False], [draw.number == 1]
+
+    def armed() -> bool:
+        """Engines are there that are none of the run before."""
+        is_there = any(trial.armed(name) for name in hosts.names)
+        was_begun[0] = was_begun[0] or before()
+        was_ended[0] = was_ended[0] or (was_begun[0] and not is_there)
+        return was_ended[0] and is_there
 
     def collecting() -> bool:
-        running[0] = running[0] or trial.running()
-        return running[0] and not any(hosts.engines(name) for name in hosts.names)
+        was_begun[0] = was_begun[0] or begun()
+        return was_begun[0] and not any(hosts.engines(name) for name in hosts.names)
 
     return {
         "connect": lambda: True,
         "prepare": lambda: all(hosts.agents(name) for name in hosts.names),
-        "armed": lambda: any(trial.armed(name) for name in hosts.names),
-        "running": trial.running,
+        "armed": armed,
+        "running": begun,
         "collecting": collecting,
-    }[phase]
+    }[draw.phase]
 
 
 def _struck(draw: Draw, trial: HostsTrial) -> list[int] | None:

@@ -80,7 +80,10 @@ class HostsTrial:
         toml = self.hosts.hosts_toml(run=f"{transport}\n{run}", hosts=hosts)
         verb_words = [*verb, *([] if verb[0] == "experiment" else [str(path)])]
         words = [sys.executable, "-m", "loadstone", *verb_words, "--hosts", str(toml)]
-        words += ["--out", str(self.out), "--no-report", "--no-calibration", *more]
+        self.begin([*words, "--out", str(self.out), "--no-report", "--no-calibration", *more], env)
+
+    def begin(self, words: list[str], env: dict[str, str] | None = None) -> None:
+        """Begin a command of the program, whose bundle or study will be `out`."""
         self.process = subprocess.Popen(
             words,
             stdout=subprocess.PIPE,
@@ -123,10 +126,32 @@ class HostsTrial:
         """Whether every host's engine does I/O."""
         return all(self.hosts.engines(name) and self._has_samples(name) for name in self.hosts.names)
 
+    def begun(self, number: int) -> Callable[[], bool]:
+        """Return what tells whether the run of this number, from 1 on, does I/O on every host.
+
+        It is to be asked often: a run is known by its bundles while they are on the hosts.
+        """
+        runs: dict[str, set[Path]] = {name: set() for name in self.hosts.names}
+
+        def look() -> bool:
+            for name, known in runs.items():
+                known.update(path.parent for path in self._samples(name))
+            return all(len(known) >= number for known in runs.values()) and self.running()
+
+        return look
+
     def _has_samples(self, name: str) -> bool:
-        return any(
-            path.stat().st_size > 5000 for path in (self.hosts.directory / name).rglob("samples.arrows")
-        )
+        return bool(self._samples(name))
+
+    def _samples(self, name: str) -> list[Path]:
+        """Return the samples of runs that do I/O, or did, and are on the host still."""
+        growing = []
+        for path in (self.hosts.directory / name).rglob("samples.arrows"):
+            # It may be collected meanwhile.
+            with contextlib.suppress(OSError):
+                if path.stat().st_size > 5000:
+                    growing.append(path)
+        return growing
 
     def armed(self, name: str) -> bool:
         return bool(self.hosts.engines(name))
