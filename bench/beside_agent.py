@@ -1,8 +1,9 @@
 """The ratios of `make bench` with an agent on the host and without: `python bench/beside_agent.py`.
 
-The agent is a real one, and its coordinator asks it once a second. Rounds of a
-case with it and without it are run in a drawn order, so that a slow minute hits both. Prints the ratio of
-CPU time per I/O, which other work on the machine disturbs less than IOPS: its median and range.
+The agent is a real one, and its coordinator asks it once a second. A pair is one round of a case with it
+and one without, next to each other in a drawn order, so that a slow minute hits both. Prints the ratio of
+CPU time per I/O, which other work on the machine disturbs less than IOPS: its median and range. What the
+agent changes is the median of the pairs' changes, with the 95 % interval of that median.
 """
 
 from __future__ import annotations
@@ -66,32 +67,55 @@ def main() -> int:
     options = parser.parse_args()
     settings = argparse.Namespace(rounds=1, seconds=options.seconds, patience=0)
     drawn = random.Random(options.seed)
-    ratios: dict[tuple[str, bool], list[float]] = {}
+    pairs: dict[str, list[tuple[float, float]]] = {}
+    names = options.only.split(",")
     for _ in range(options.rounds):
-        rounds = [(name, beside) for name in options.only.split(",") for beside in (False, True)]
-        for name, beside in drawn.sample(rounds, len(rounds)):
+        for name in drawn.sample(names, len(names)):
             case = next(one for one in cases.CASES if one.name == name)
             few = dataclasses.replace(case, programs=(cases.TUNED, cases.PRODUCT))
-            with an_agent() if beside else contextlib.nullcontext():
-                medians, _ = compare.compare(few, "", settings)
-            ours, theirs = medians[cases.PRODUCT], medians[cases.TUNED]
-            ratio = theirs.total_ns / ours.total_ns
-            if not math.isfinite(ratio):
-                print(f"{name}: left out a round that other work disturbed", file=sys.stderr)
+            by_side = {
+                beside: _ratio(few, settings, beside=beside) for beside in drawn.sample((True, False), 2)
+            }
+            if not all(map(math.isfinite, by_side.values())):
+                print(f"{name}: left out a pair that other work disturbed", file=sys.stderr)
                 continue
-            ratios.setdefault((name, beside), []).append(ratio)
-    for name in options.only.split(","):
-        alone, with_one = ratios.get((name, False)), ratios.get((name, True))
-        if not alone or not with_one:
-            print(f"{name}: no data: other work disturbed every round")
-            continue
-        changes = statistics.median(with_one) / statistics.median(alone) - 1
-        print(
-            f"{name}: CPU time of fio tuned over ours, without an agent {_told(alone)}, "
-            f"with one {_told(with_one)}: {changes:+.1%}; "
-            f"rounds without one differ by {max(alone) / min(alone) - 1:.0%}"
-        )
+            pairs.setdefault(name, []).append((by_side[False], by_side[True]))
+    for name in names:
+        print(_summary(name, pairs.get(name, [])))
     return 0
+
+
+def _ratio(case: cases.Case, settings: argparse.Namespace, *, beside: bool) -> float:
+    """Return fio's CPU time per I/O over ours in one round."""
+    with an_agent() if beside else contextlib.nullcontext():
+        medians, _ = compare.compare(case, "", settings)
+    return medians[cases.TUNED].total_ns / medians[cases.PRODUCT].total_ns
+
+
+def _summary(name: str, pairs: list[tuple[float, float]]) -> str:
+    if not pairs:
+        return f"{name}: no data: other work disturbed every pair"
+    alone, with_one = ([pair[side] for pair in pairs] for side in (0, 1))
+    changes = sorted(with_agent / without - 1 for without, with_agent in pairs)
+    low, high = _median_interval(changes)
+    return (
+        f"{name}: CPU time of fio tuned over ours, without an agent {_told(alone)}, with one "
+        f"{_told(with_one)}: {statistics.median(changes):+.1%} ({low:+.1%} to {high:+.1%}, {len(pairs)} "
+        f"pairs); rounds without one differ by {max(alone) / min(alone) - 1:.0%}"
+    )
+
+
+def _median_interval(ordered: list[float]) -> tuple[float, float]:
+    """Return bounds that have the median of what was drawn between them in 95 % or more of all samples.
+
+    By order statistics (binomial, no shape assumed); of five or fewer the range, which has it in less.
+    """
+    count = len(ordered)
+    cut, beyond = 0, 0.5**count
+    while cut + 1 < count / 2 and beyond + math.comb(count, cut + 1) * 0.5**count <= 0.025:
+        cut += 1
+        beyond += math.comb(count, cut) * 0.5**count
+    return ordered[cut], ordered[count - 1 - cut]
 
 
 def _told(ratios: list[float]) -> str:
