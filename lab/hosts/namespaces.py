@@ -82,7 +82,10 @@ class NamespaceHosts:
 
     def argv(self, name: str) -> list[str]:
         """Words before a command that shall run on a host."""
-        return ["nsenter", f"--net=/run/netns/{self.space(name)}"]
+        words = ["nsenter", f"--net=/run/netns/{self.space(name)}"]
+        if self._own_mounts and name in self._servers:
+            words.append(f"--mount=/proc/{self._servers[name].pid}/ns/mnt")
+        return words
 
     def run(self, name: str, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*self.argv(name), *words], capture_output=True, text=True, check=False)

@@ -103,40 +103,65 @@ class Slurm(Programs):
         self.wait_until(lambda: self._answers(nodes_of, idle), "nodes")
 
 
-def run_by_srun(slurm: Slurm, place: Path) -> dict[str, Any]:
-    """Do what docs/hosts.md says: certificates, scheduler, workers, a run. Return what it printed."""
-    hosts = slurm.hosts
+class SrunScheduler(Slurm):
+    """While entered, hosts files with `settings` find the hosts' workers at a scheduler that `srun` started.
+
+    As docs/hosts.md says: certificates, the scheduler on the first node, a worker on each.
+    """
+
+    def _begin(self) -> None:
+        super()._begin()
+        certificates = [
+            sys.executable,
+            "-m",
+            "loadstone",
+            "hosts",
+            "certificates",
+            ",".join(self.hosts.names),
+        ]
+        subprocess.run(
+            [*certificates, "--directory", str(self.certificates)], check=True, capture_output=True
+        )
+        head = self.hosts.names[0]
+        dask = [sys.executable, "-m", "dask"]
+        on_head = ["srun", "--nodes=1", "--ntasks=1", f"--nodelist={head}", "--overlap"]
+        at = ["--host", self.hosts.address(head), "--port", "8786", "--no-dashboard"]
+        self.start(*on_head, *dask, "scheduler", *at, *self._own("coordinator"))
+        words = [*dask, "worker", self.address, "--no-nanny", "--nthreads", "1", "--memory-limit", "0"]
+        words += ["--no-dashboard", "--name", "$SLURMD_NODENAME"]
+        words += ["--local-directory", f"{self.directory}/$SLURMD_NODENAME", *self._own("$SLURMD_NODENAME")]
+        on_all = ["srun", f"--nodes={len(self.hosts.names)}", "--ntasks-per-node=1", "--overlap", "sh", "-c"]
+        self.start(*on_all, " ".join(words))
+
+    @property
+    def address(self) -> str:
+        return f"tls://{self.hosts.address(self.hosts.names[0])}:8786"
+
+    @property
+    def certificates(self) -> Path:
+        return self.directory / "certificates"
+
+    @property
+    def settings(self) -> str:
+        """Lines of [run] of a hosts file."""
+        return f'scheduler = "{self.address}"\ncertificates = "{self.certificates}"'
+
+    def _own(self, name: str) -> list[str]:
+        files = self.certificates
+        words = ["--tls-ca-file", f"{files}/ca.pem", "--tls-cert", f"{files}/{name}.pem"]
+        return [*words, "--tls-key", f"{files}/{name}.key"]
+
+
+def run_by_srun(slurm: SrunScheduler, place: Path) -> dict[str, Any]:
+    """Run on the hosts of a scheduler that `srun` started. Return what it printed."""
     (place / "data").write_bytes(bytes(1 << 20))
     (place / "job.fio").write_text(JOB.format(file=place / "data"))
-    certificates = place / "certificates"
-    names = ",".join(hosts.names)
-    loadstone = [sys.executable, "-m", "loadstone"]
-    subprocess.run(
-        [*loadstone, "hosts", "certificates", names, "--directory", str(certificates)],
-        check=True,
-        capture_output=True,
-    )
-    head = hosts.address(hosts.names[0])
-    address = f"tls://{head}:8786"
-
-    def own(name: str) -> list[str]:
-        words = ["--tls-ca-file", f"{certificates}/ca.pem"]
-        return [*words, "--tls-cert", f"{certificates}/{name}.pem", "--tls-key", f"{certificates}/{name}.key"]
-
-    dask = [sys.executable, "-m", "dask"]
-    on_head = ["srun", "--nodes=1", "--ntasks=1", f"--nodelist={hosts.names[0]}", "--overlap"]
-    slurm.start(
-        *on_head, *dask, "scheduler", "--host", head, "--port", "8786", "--no-dashboard", *own("coordinator")
-    )
-    worker = " ".join([*dask, "worker", address, "--no-nanny", "--nthreads", "1", "--memory-limit", "0"])
-    worker += f" --no-dashboard --name $SLURMD_NODENAME --local-directory {place}/$SLURMD_NODENAME"
-    worker += " " + " ".join(own("$SLURMD_NODENAME"))
-    slurm.start("srun", f"--nodes={len(hosts.names)}", "--ntasks-per-node=1", "--overlap", "sh", "-c", worker)
-    lines = ["[run]", f'scheduler = "{address}"', f'certificates = "{certificates}"', "connect_s = 300"]
-    for name in hosts.names:
+    lines = ["[run]", slurm.settings, "connect_s = 300"]
+    for name in slurm.hosts.names:
         lines += ["[[host]]", f'name = "{name}"', f'directory = "{place}/bundles-{name}"']
     (place / "hosts.toml").write_text("\n".join(lines) + "\n")
-    words = [*loadstone, "run", str(place / "job.fio"), "--hosts", str(place / "hosts.toml"), "--json"]
+    words = [sys.executable, "-m", "loadstone", "run", str(place / "job.fio"), "--json"]
+    words += ["--hosts", str(place / "hosts.toml")]
     words += ["--out", str(place / "out"), "--no-report", "--no-calibration"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -152,7 +177,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with (
         NamespaceHosts(2, name="hostsslurm") as hosts,
-        Slurm(hosts) as slurm,
+        SrunScheduler(hosts) as slurm,
         tempfile.TemporaryDirectory() as directory,
     ):
         document = run_by_srun(slurm, Path(directory))

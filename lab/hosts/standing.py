@@ -60,9 +60,9 @@ class StandingScheduler(Programs):
                 *self._hosts.argv(name), *dask, "worker", self._address, "--no-nanny", "--nthreads", "1",
                 "--memory-limit", "0", "--no-dashboard", "--name", name, *self._own(name), log=name,
             )  # fmt: skip
-        names = self._hosts.names
+        every = self._hosts.names
         self.wait_until(
-            lambda: all("Registered to" in self.said(name) for name in names), "worker for each host", *names
+            lambda: all("Registered to" in self.said(name) for name in every), "worker for each host", *every
         )
 
     def _own(self, name: str) -> list[str]:
