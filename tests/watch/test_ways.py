@@ -20,7 +20,7 @@ from loadstone.monitor.counters import Counters
 from loadstone.watch.address import WatchedAddress, addresses
 from loadstone.watch.prometheus import Prometheus
 from loadstone.watch.shell import Shell
-from loadstone.watch.snmp import Snmp
+from loadstone.watch.snmp import CPU, DISK, DISK_NAME, Snmp
 from loadstone.watch.source import HostReading, WatchError
 from loadstone.watch.watcher import Watcher, same_host
 from loadstone.watch.watching import Watching
@@ -331,6 +331,29 @@ def test_wrong_secrets_of_an_agent_are_told(agent: int, tmp_path: Path) -> None:
         with pytest.raises(WatchError, match=says):
             source.connect()
         source.close()
+
+
+def test_disks_that_an_agent_numbers_anew_keep_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that came before another shifted the rows: one got the counters of the other."""
+    tables = iter(({"1": b"sda", "2": b"sdc"}, {"1": b"sda", "2": b"sdb", "3": b"sdc"}))
+    reads = {b"sda": 10, b"sdb": 7, b"sdc": 1000}
+    column = next(oid for oid, (name, _) in DISK.items() if name == "reads")
+
+    def table(_: Snmp, columns: list[str]) -> dict[str, dict[str, Any]]:
+        names = next(tables)
+        answers = {DISK_NAME: names, column: {index: reads[name] for index, name in names.items()}}
+        return {key: value for key, value in answers.items() if key in columns}
+
+    monkeypatch.setattr(Snmp, "_table", table)
+    monkeypatch.setattr(Snmp, "_get", lambda *_: {next(iter(CPU)): 1})
+    source = Snmp(address("nas=snmp://public@127.0.0.1"))
+    source._reads = 1
+    first, second = (source.read().counters.growing for _ in range(2))
+    assert {key: count for key, count in first.items() if key.startswith("disk.")} == {
+        "disk.sda.reads": 10,
+        "disk.sdc.reads": 1000,
+    }
+    assert (second["disk.sdb.reads"], second["disk.sdc.reads"]) == (7, 1000)
 
 
 def test_without_its_library_snmp_names_what_to_install(

@@ -94,7 +94,6 @@ class Snmp:
         self._timeout_s = timeout_s or ANSWER_S
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ask: _Agent | None = None
-        self._names: dict[str, dict[str, str]] = {}
         self._before: dict[str, dict[str, int]] = {}
         self._changed_ns: dict[str, int] = {}
         self._reads = 0
@@ -107,7 +106,7 @@ class Snmp:
         self._before, self._changed_ns, self._reads = {}, {}, 0
         answers = self._get(list(SYSTEM.values()))
         known = {name: answers.get(oid) for name, oid in SYSTEM.items()}
-        self._names = {"net": self._texts(NET_NAME), "disk": self._texts(DISK_NAME)}
+        links, disks = self._texts(NET_NAME), self._texts(DISK_NAME)
         speeds = self._table([NET_SPEED]).get(NET_SPEED, {})
         if not self._get([*CPU]) and not self._table([LOADED]).get(LOADED):
             raise make_error(LASTING, "watch.snmp.nothing")
@@ -117,9 +116,9 @@ class Snmp:
             "kernel": _text(known["kernel"]),
             "memory_bytes": None if memory is None else memory * 1024,
             "cores": len(self._table([LOADED]).get(LOADED, {})) or None,
-            "disks": {name: {} for name in self._names["disk"].values()},
+            "disks": {name: {} for name in disks.values()},
             "links": {
-                self._names["net"].get(index, index): {"bits_per_s": mbit * 10**6}
+                links.get(index, index): {"bits_per_s": mbit * 10**6}
                 for index, value in speeds.items()
                 if (mbit := _number(value))
             },
@@ -135,8 +134,8 @@ class Snmp:
         received_ns = time.monotonic_ns()
         reading = Counters()
         self._scalars(reading, answers)
-        columns = self._table([*NET, *DISK])
-        self._rows(reading, columns)
+        # With their names: an agent numbers its disks anew when one comes or goes.
+        self._rows(reading, self._table([NET_NAME, DISK_NAME, *NET, *DISK]))
         if not any(key.startswith("cpu.") for key in reading.growing):
             for at, value in enumerate(self._table([LOADED]).get(LOADED, {}).values()):
                 percent = _number(value)
@@ -204,16 +203,15 @@ class Snmp:
                 reading.levels[f"load.{name}_milli"] = hundredths * 10
 
     def _rows(self, reading: Counters, columns: dict[str, dict[str, Any]]) -> None:
-        for column, counter in NET.items():
+        counted = {column: ("net", name, 1) for column, name in NET.items()}
+        counted |= {column: ("disk", name, scale) for column, (name, scale) in DISK.items()}
+        names = {"net": columns.get(NET_NAME, {}), "disk": columns.get(DISK_NAME, {})}
+        for column, (group, counter, scale) in counted.items():
             for index, value in columns.get(column, {}).items():
                 count = _number(value)
                 if count is not None:
-                    reading.growing[f"net.{self._names['net'].get(index, index)}.{counter}"] = count
-        for column, (counter, scale) in DISK.items():
-            for index, value in columns.get(column, {}).items():
-                count = _number(value)
-                if count is not None:
-                    reading.growing[f"disk.{self._names['disk'].get(index, index)}.{counter}"] = count * scale
+                    name = _text(names[group].get(index)) or index
+                    reading.growing[f"{group}.{name}.{counter}"] = count * scale
 
     def _leave_out_unchanged(self, reading: Counters, now_ns: int) -> None:
         for group in LAZY:
