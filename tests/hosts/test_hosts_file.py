@@ -79,6 +79,7 @@ def test_a_setting_without_effect_is_refused(tmp_path: Path, settings: str, said
     ("host", "said"),
     [
         ('address = "-oProxyCommand=x"', "5: host.address: expected a name or an address without a port"),
+        ('address = "tls://10.0.0.11:8786"', "5: host.address: expected a name or an address without a port"),
         ('address = "10.0.0.11:22"', "5: host.address: expected a name or an address without a port"),
         ('launch = "local"\nuser = "root"', "6: host.user: user has no effect on a host with launch"),
     ],

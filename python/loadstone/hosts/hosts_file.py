@@ -55,7 +55,7 @@ def _user(text: str) -> str:
 def _without_port(text: str) -> str:
     if "@" in text:
         raise ValueError(say("hosts.file.user"))
-    if _HOST_AND_PORT.fullmatch(text) is not None or text.startswith("-"):
+    if _HOST_AND_PORT.fullmatch(text) is not None or text.startswith("-") or "/" in text:
         raise ValueError(say("hosts.file.port"))
     return _one_word(text[1:-1] if text.startswith("[") and text.endswith("]") else text)
 
