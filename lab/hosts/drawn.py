@@ -325,7 +325,8 @@ class TriedSituation:
         trial.until(trial.begun(at.number), 240)
         time.sleep(at.share * RUN_S)
         if trial.process is None or trial.process.poll() is not None:
-            raise LookupError("the command had ended before the moment came")
+            self.outcome.wrong.append("the command had ended before the moment came")
+            return
         match at.fault:
             case "agent killed":
                 kill(self.hosts.agents(at.struck))
