@@ -189,11 +189,9 @@ def _fill_totals(lines: Sequence[JobLine], rows: pl.DataFrame) -> None:
     histograms: dict[str, dict[tuple[int, ...], Histogram]] = {kind: {} for kind in KINDS}
     for kind, by_key in histograms.items():
         add_histograms(by_key, rows, kind, keys)
-    # fio has no word for an I/O that waits for its turn in the generator, and its readers
-    # expect slat and clat to add up to lat: waiting is submission to it.
-    waited = pl.col("wait_sum_ns").sum()
-    for row in added_up(rows, keys, KINDS, "ops", more=(waited,)).iter_rows(named=True):
-        row["slat_sum_ns"] += row["wait_sum_ns"]
+    # fio has no word for an I/O that waits for its turn in the generator: it is in lat alone. With it
+    # the mean of slat would be beyond its own maximum.
+    for row in added_up(rows, keys, KINDS, "ops").iter_rows(named=True):
         line, key = lines[row["line"]], (row["line"], row["op"], row["priority"])
         slat, clat, lat = (summed(row, kind, histograms[kind].get(key, NO_SAMPLES)) for kind in KINDS)
         if row["op"] == SYNC:
