@@ -6,6 +6,7 @@ windows, divides and rounds. Knows the columns of samples; knows no run, line or
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -50,12 +51,17 @@ def added_up(
     return added.with_columns(own.alias("start_ns")).with_columns((end - start).alias("length_ns")).collect()
 
 
-def sums(kinds: Sequence[str], samples: str = OWN_SAMPLES) -> list[pl.Expr]:
+def sums(kinds: Sequence[str], samples: str = OWN_SAMPLES) -> Sequence[pl.Expr]:
     """Return what adds up sample rows: their counts, and the sums and extremes of each kind of latency.
 
     `samples` is the column that says how many I/Os of a row have a latency: only those of paced
     streams have waited. Sums of sums are sums: what this made can be added up again.
     """
+    return _sums(tuple(kinds), samples)
+
+
+@cache
+def _sums(kinds: tuple[str, ...], samples: str) -> tuple[pl.Expr, ...]:
     wanted = [pl.col(name).sum() for name in COUNTS]
     for kind in kinds:
         known = pl.col(samples.format(kind))
@@ -66,7 +72,7 @@ def sums(kinds: Sequence[str], samples: str = OWN_SAMPLES) -> list[pl.Expr]:
             pl.col(f"{kind}_min_ns").filter(known > 0).min(),
             pl.col(f"{kind}_max_ns").max(),
         ]
-    return wanted
+    return tuple(wanted)
 
 
 def add_histograms(

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from loadstone.plan.model import Plan
 
 OF_CELL: Final = ("cell", "op")
+LISTS: Final = [f"{latency}_{name}" for latency in LATENCIES for name in ("bucket", "count")]
+SAMPLES_OF_LISTS: Final = [
+    pl.col(f"{latency}_count").list.sum().cast(pl.Int64).alias(f"{latency}_samples") for latency in LATENCIES
+]
 By = Literal["all", "stage", "group", "job", "unit", "target", "host", "target of stage", "host of stage"]
 """What a line of a result stands for. A `job` is a section: all of its clones."""
 
@@ -174,15 +178,10 @@ class Measurement:
         return pl.concat([empty, *self.pieces(numbers)]), sums
 
     def _added_up(self) -> tuple[pl.DataFrame, dict[str, dict[tuple[int, ...], Histogram]]]:
-        lists = [f"{latency}_{name}" for latency in LATENCIES for name in ("bucket", "count")]
-        totals = [
-            pl.col(f"{latency}_count").list.sum().cast(pl.Int64).alias(f"{latency}_samples")
-            for latency in LATENCIES
-        ]
-        tables = [layout.SAMPLES.to_frame().with_columns(totals).drop(lists)]
+        tables = [layout.SAMPLES.to_frame().with_columns(SAMPLES_OF_LISTS).drop(LISTS)]
         sums: dict[str, dict[tuple[int, ...], Histogram]] = {latency: {} for latency in LATENCIES}
         for piece in self.pieces():
-            numbers = piece.with_columns(totals).drop(lists)
+            numbers = piece.with_columns(SAMPLES_OF_LISTS).drop(LISTS)
             # A copy: columns that are kept as they are would keep the whole piece in memory.
             tables.append(numbers[np.arange(numbers.height)])
             measured = piece.filter(~pl.col("ramp"))

@@ -7,6 +7,7 @@ names a part the Plan does not have, or a time or an amount that cannot be, is n
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import polars as pl
@@ -194,11 +195,9 @@ def mended(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     Those rows keep what they count and lose the latency that is wrong: sums that are no numbers,
     histograms whose parts do not fit together.
     """
-    wrong = [
-        _wrong(latency, columns).alias(latency)
-        for latency in layout.LATENCIES
-        if (columns := [name for name in table.columns if name.startswith(f"{latency}_")])
-    ]
+    wrong = _wrong_latencies(tuple(table.columns))
+    if not wrong:
+        return table, 0
     flags = table.select(wrong)
     rows = sum(flags[name].any() for name in flags.columns)
     if not rows:
@@ -211,6 +210,16 @@ def mended(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         if name.startswith(f"{latency}_")
     ]
     return table.with_columns(emptied), int(count)
+
+
+@cache
+def _wrong_latencies(names: tuple[str, ...]) -> list[pl.Expr]:
+    """Return for each latency what is true of a row where it is wrong; kept: a study has many small pieces."""
+    return [
+        _wrong(latency, columns).alias(latency)
+        for latency in layout.LATENCIES
+        if (columns := [name for name in names if name.startswith(f"{latency}_")])
+    ]
 
 
 def _nothing(kind: pl.DataType) -> pl.Expr:
