@@ -105,7 +105,8 @@ def main() -> int:
         (DOCS / "probes-tried.md").write_text(page.probes(scored, FITTED, drawn))
     if "verdicts" in arguments.write:
         real = page.RealLines(
-            *(rows.read(path) if path else [] for path in (arguments.real, arguments.honest)),
+            rows.read(arguments.real) if arguments.real else [],
+            rows.read(arguments.honest) if arguments.honest else [],
             [row for path in arguments.outside for row in rows.read(path)],
         )
         costs = cost.read(arguments.cost) if arguments.cost else []
