@@ -66,6 +66,11 @@ def _vdbench(at: HostsSituation, hosts: NamespaceHosts, file: Path, seconds: int
     return "\n".join(lines) + "\n"
 
 
+def _bundle(first: Path) -> Path:
+    """Return a bundle of all hosts: the run's own, or that of the study of a vdbench or Iometer file."""
+    return next((path.parent for path in sorted(first.rglob("hosts.json"))), first)
+
+
 def verb_words(at: HostsSituation, job: Path, first: Path) -> list[str]:
     """Return the words of a verb with its job file, or with the bundle that is run again."""
     return {
@@ -74,7 +79,7 @@ def verb_words(at: HostsSituation, job: Path, first: Path) -> list[str]:
         "curve": ["curve", str(job), "--points", "50"],
         "sweep": ["sweep", str(job), "--numjobs", "1,2"],
         "experiment": ["experiment", "run", str(job)],
-        "replay": ["rerun", str(first)],
+        "replay": ["rerun", str(_bundle(first))],
     }[at.verb]
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 PROGRAMS = {"srun": "slurm-wlm", "slurmctld": "slurm-wlm", "slurmd": "slurm-wlm", "munged": "munge"}
 JOB = "[readers]\nioengine=psync\nrw=randread\nbs=4k\nsize=1m\nio_size=4m\nfilename={file}\n"
+PORTS = 10_000
 OPERATIONS = 1024
 """Of one host."""
 
@@ -78,7 +79,8 @@ class Slurm(Programs):
         (self.directory / "slurm.conf").write_text(
             f"ClusterName=loadstone\nSlurmctldHost={socket.gethostname()}({self.hosts.coordinator})\n"
             "SlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\nCredType=cred/munge\n"
-            f"AuthInfo=socket={munge}\n"
+            # One of two that run at the same time would talk to the other's controller.
+            f"AuthInfo=socket={munge}\nSlurmctldPort={PORTS + os.getpid() % PORTS}\n"
             f"StateSaveLocation={self.directory}/state\nSlurmdSpoolDir={self.directory}/spool-%n\n"
             f"SlurmctldPidFile={self.directory}/slurmctld.pid\nSlurmdPidFile={self.directory}/slurmd-%n.pid\n"
             "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSwitchType=switch/none\n"
