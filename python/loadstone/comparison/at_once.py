@@ -113,6 +113,7 @@ def _sum(group: Sequence[ComparedPhase]) -> ComparedPhase:
     return replace(
         first,
         run=_runs(group),
+        beside=tuple(one.path for one in group[1:]),
         case=case,
         verdict=judge([_alone(one) for one in cases]).verdict,
         **of_case(case),

@@ -161,7 +161,8 @@ def _of_patterns(of_rows: Mapping[str, Sequence[Difference]]) -> Iterator[tuple[
             continue
         for values, patterns in groups.items():
             of_all = len(patterns) == len(of_rows)
-            yield key, Difference("plan", key if of_all else f"{key} ({first_of(patterns)})", values)
+            some = first_of(patterns, most=MOST_GROUPS if len(patterns) <= MOST_GROUPS else 1)
+            yield key, Difference("plan", key if of_all else f"{key} ({some})", values)
 
 
 def _agree(one: tuple[str, ...], other: tuple[str, ...]) -> bool:

@@ -262,10 +262,15 @@ def _named(pattern_rows: Sequence[PatternRow]) -> list[PatternRow]:
 
 def settings_apart(phase: ComparedPhase, others: Sequence[ComparedPhase]) -> str:
     """Name the settings of the first phase by which it is another load than some of the others."""
-    of_phase, of_others = load(phase), [load(one) for one in others]
+    return _settings_of((phase,), others)
+
+
+def _settings_of(phases: Sequence[ComparedPhase], others: Sequence[ComparedPhase]) -> str:
+    """Name what `settings_apart` names of the first phase, with its value in each where they differ."""
+    loads, of_others = [load(one) for one in phases], [load(one) for one in others]
     parts = [
-        f"{key} {value}"
-        for key, value in of_phase.items()
+        f"{key} {' → '.join(dict.fromkeys(one[key] for one in loads if key in one))}"
+        for key, value in loads[0].items()
         if any(key in one and one[key] != value for one in of_others)
     ]
     return ", ".join(parts).replace(units.THIN, " ")
@@ -276,6 +281,11 @@ def _told_apart(row: PatternRow, alike: Sequence[PatternRow]) -> str:
     repeats = row.cells[0]
     assert repeats is not None  # noqa: S101 - rows are the first side's
     phase = repeats.first
+    of_row = [cell.first for cell in row.cells if cell is not None]
+
+    def apart(one: ComparedPhase) -> str:
+        return settings_apart(one, firsts)
+
     parts = []
     for name, value in phase.factors.items():
         if len({str(one.factors.get(name)) for one in firsts}) > 1:
@@ -284,12 +294,12 @@ def _told_apart(row: PatternRow, alike: Sequence[PatternRow]) -> str:
         ("iodepth", lambda one: one.depth),
         ("", lambda one: one.label),
         ("", lambda one: ", ".join(one.names)),
-        ("", lambda one: settings_apart(one, firsts)),
+        ("", apart),
         ("phase", lambda one: one.number),
     ):
         if not parts and len({of(one) for one in firsts}) == len(alike):
-            of_sides = dict.fromkeys(str(of(cell.first)) for cell in row.cells if cell is not None)
-            parts.append(f"{label} {' → '.join(of_sides)}".strip())
+            of_sides = " → ".join(dict.fromkeys(str(of(one)) for one in of_row))
+            parts.append(f"{label} {of_sides if of is not apart else _settings_of(of_row, firsts)}".strip())
     if not parts:
         parts.append(f"{phase.label or ', '.join(phase.names)} {phase.number}")
     return f"{phase.pattern}, {', '.join(parts)}"

@@ -73,11 +73,18 @@ class ComparedPhase:
     """Of a bundle: what it was made of."""
     stage: int = 0
     """Which line of its stages it is."""
+    beside: tuple[Path, ...] = ()
+    """Other results that ran at the same time and are in its numbers."""
 
     @property
     def valid(self) -> bool:
         """Whether anything may rest on its numbers."""
         return self.verdict.kind != "not_valid"
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All results that its numbers are of."""
+        return (self.path, *self.beside)
 
     @property
     def why(self) -> str:

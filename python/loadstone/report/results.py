@@ -66,11 +66,11 @@ def article(side: Side) -> Article:
     names = {id(phase): row.pattern for row in rows for phase in _cell(row).phases}
     answer = " ".join(filter(None, (_answer(rows), side.not_read)))
     blocks: list[Block] = [Paragraph(answer, "answer")]
-    blocks += [Paragraph(doubt, "doubt") for doubt in (*side.doubts, *side.at_once)]
+    blocks += [Paragraph(doubt, "doubt") for doubt in side.doubts]
     blocks.append(Verdicts(_worth(side, names)))
     blocks.append(Facts(_facts(side)))
     blocks.append(ArticleTable(HEADINGS, [_row(row) for row in rows], matrix=True))
-    blocks.append(Paragraph(say("report.results.errors"), "soft"))
+    blocks += [Paragraph(note, "soft") for note in (*side.at_once, say("report.results.errors"))]
     if side.passed:
         lines = [f"{one.path}: {one.why}" for one in side.passed]
         blocks += [Heading("Not read"), Bullets(lines)]
@@ -137,7 +137,7 @@ def _some(names: Iterable[str]) -> str:
 
 def _facts(side: Side) -> list[tuple[str, str]]:
     tools = dict.fromkeys(MEASURED_BY[phase.case.source] for phase in side.phases)
-    results = dict.fromkeys(phase.path for phase in side.phases)
+    results = dict.fromkeys(path for phase in side.phases for path in phase.paths)
     return [
         ("Read from", str(side.path)),
         ("Measured by", ", ".join(tools)),
