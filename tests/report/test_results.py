@@ -62,7 +62,8 @@ def test_findings_that_differ_in_their_figures_alone_are_said_once(tmp_path: Pat
         (one,) = told["jobs"][:1]
         one["job options"]["size"] = size
         one["read"]["total_ios"] = ios
-        told["jobs"] = [one]
+        one.pop("job_start", None)
+        told |= {"jobs": [one], "timestamp": 1_600_000_000 + 1000 * at, "timestamp_ms": None}
         (tmp_path / f"{at}.json").write_text(json.dumps(told))
     text = as_file(results.article(side(tmp_path)), ".md")
     assert isinstance(text, str)
