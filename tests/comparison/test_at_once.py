@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.comparison import pairing
+from loadstone.comparison import at_once, pairing
 from loadstone.comparison.compare import compare
 from loadstone.comparison.metric import IOPS, MEAN
 from loadstone.comparison.side import side as read_side
@@ -99,3 +100,13 @@ def test_a_total_of_files_is_held_against_one_file_of_all_luns(tmp_path: Path) -
     assert effect.contrast is not None
     assert effect.contrast.change == pytest.approx(sum(after) / (4 * one) - 1)
     assert not any("another load" in warning for warning in made.warnings)
+
+
+def test_two_forms_of_one_time_are_not_added_up(tmp_path: Path) -> None:
+    """They may be one run, printed twice with other digits."""
+    of_lun(tmp_path / "lun0.json", 0, ENDED_S)
+    of_lun(tmp_path / "lun1.json", 1, ENDED_S)
+    phases = read_side(tmp_path / "lun0.json").phases + read_side(tmp_path / "lun1.json").phases
+    assert {one.form for one in phases} == {"fio JSON"}
+    assert len(at_once.joined(phases).phases) == 1
+    assert len(at_once.joined([phases[0], replace(phases[1], form="fio text")]).phases) == 2

@@ -68,8 +68,11 @@ def _in_part(loads: Iterable[Sequence[ComparedPhase]]) -> list[str]:
 
 
 def _ran_with(one: ComparedPhase, other: ComparedPhase) -> bool:
-    """Tell whether two results are of the same time, but for how their programs were started."""
-    if one.path == other.path or one.case.ran_s is None or other.case.ran_s is None:
+    """Tell whether two results are of the same time, but for how their programs were started.
+
+    Two forms may be of one run, which must not count twice.
+    """
+    if one.form != other.form or one.path == other.path or one.case.ran_s is None or other.case.ran_s is None:
         return False
     longer_s = max(end - start for start, end in (one.case.ran_s, other.case.ran_s))
     return _overlap_s(one, other) >= ALL_OF_IT * longer_s

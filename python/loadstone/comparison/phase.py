@@ -73,6 +73,8 @@ class ComparedPhase:
     """Of a bundle: what it was made of."""
     stage: int = 0
     """Which line of its stages it is."""
+    form: str = ""
+    """What printed it, and how: `fio JSON`."""
     beside: tuple[Path, ...] = ()
     """Other results that ran at the same time and are in its numbers."""
 
@@ -222,6 +224,7 @@ def phases(
             verdict=verdict if verdict is not None else judge_case(case),
             case=case,
             number=1,
+            form=foreign_results.format.partition(" (")[0],
             label=_label(point) if named else "",
             factors={} if point is None else {k: v for k, v in point.factors.items() if k != REPEAT},
             **fields,
