@@ -86,7 +86,7 @@ mount -t tmpfs e /exp; dd if=/dev/zero of=/exp/data bs=1M count=8 2>/dev/null
 mount -t nfsd nfsd /proc/fs/nfsd; mount -t rpc_pipefs sunrpc /var/lib/nfs/rpc_pipefs
 exportfs -r; rpc.mountd -N 3; rpc.nfsd -N 3 4; echo Y > /proc/fs/nfsd/v4_end_grace
 cd /lab; export PYTHONHOME=/python PYTHONPATH=/lab:/lab/python:/site PYTHONDONTWRITEBYTECODE=1
-export LOADSTONE_ENGINE=/usr/bin/loadstone-engine
+export LOADSTONE_ENGINE=/usr/bin/loadstone-engine PYTHONFAULTHANDLER=1
 echo @@@
 exec python3 -m lab.machine_layouts --inside --points POINTS --seed SEED
 """
