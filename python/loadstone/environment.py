@@ -57,7 +57,9 @@ def describe(plan: Plan, spec: Spec | None = None) -> dict[str, Any]:
     devices = {name: facts.device(device) for name, device in block_devices.items() if device is not None}
     paths = [_path(path) for path in real[:MAX_PATHS]]
     if len(real) > MAX_PATHS:
-        more = f"the layers under {len(real) - MAX_PATHS} more targets: the first {MAX_PATHS} are followed"
+        more = (
+            f"the layers under {len(real) - MAX_PATHS} more targets: only the first {MAX_PATHS} are followed"
+        )
         paths[0] = paths[0].model_copy(update={"gaps": (*paths[0].gaps, more)})
     document = {"host": host(), "targets": targets, "devices": devices}
     if spec is not None:

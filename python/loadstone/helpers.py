@@ -84,7 +84,7 @@ class Helpers:
         except (EOFError, OSError, pickle.UnpicklingError) as error:
             code = process.wait()
             raise RunError(
-                f"a process that was started for a part of the work ended with {code}",
+                f"a helper process of this program ended with {code}",
                 hint="free memory, or raise the limit on it (ulimit -v, memory.max of the control group)",
             ) from error
         if not done:

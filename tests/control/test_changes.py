@@ -455,7 +455,9 @@ def test_a_command_that_cannot_be_undone_is_kept_until_somebody_says_to_forget_i
         assert str(done).endswith("ended with 3: no way")
     [done] = restore(machine.controls(places[0]), places[1], force=True)
     assert done.is_well
-    assert str(done).endswith("forgotten, not put back: mark: `echo no way >&2; exit 3` ended with 3: no way")
+    assert str(done).endswith(
+        "dropped from the journal, not put back: mark: `echo no way >&2; exit 3` ended with 3: no way"
+    )
     assert restore(machine.controls(places[0]), places[1]) == []
 
 

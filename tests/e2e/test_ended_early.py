@@ -80,7 +80,7 @@ def test_an_engine_that_is_stopped_is_told_to_be_stopped(tmp_path: Path) -> None
     os.kill(engine_pid(tmp_path / "b"), signal.SIGSTOP)
     done = finish(running)
     assert done.code == 1, done.err
-    assert "fell silent and was killed" in done.err
+    assert "stopped answering and was killed" in done.err
     assert "somebody sent it SIGSTOP" in done.err
 
 

@@ -63,7 +63,7 @@ def test_reasons_that_explain_a_short_stream(reason: str) -> None:
 
 def test_a_stream_that_was_stopped_needs_somebody_who_asked() -> None:
     assert missing(plan({}), end(0, "stopped", 1.0)) == [
-        "stream 0 (job.0) was stopped, and nobody here asked for it"
+        "stream 0 (job.0) was stopped without a request from loadstone"
     ]
     assert missing(plan({}), end(0, "stopped", 1.0), stage=0) == []
     assert missing(plan({}), end(0, "stopped", 1.0), stream=0) == []

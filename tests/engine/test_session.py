@@ -109,7 +109,7 @@ def test_silence_is_told_then_ended_and_what_was_said_is_kept(
     outcome = run(tmp_path, monkeypatch, "exec sleep 600", seen)
     assert (outcome.status, outcome.exit_code) == ("failed", 1)
     assert isinstance(outcome.error, EngineError)
-    assert "fell silent and was killed" in str(outcome.error)
+    assert "stopped answering and was killed" in str(outcome.error)
     assert seen.kinds.index("silent") < seen.kinds.index("kill")
     assert Bundle.open(tmp_path / "b").status == "failed"
 

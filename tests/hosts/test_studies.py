@@ -43,7 +43,7 @@ def test_each_run_of_a_sweep_is_a_run_on_all_hosts_and_can_be_run_again(
     assert not list((tmp_path / "d1").iterdir())
     first = str(tmp_path / "s" / told["runs"][0]["bundle"])
     assert main(["rerun", first, "--out", str(tmp_path / "r")]) == 2
-    assert "it is run again on hosts, too" in capsys.readouterr().err
+    assert "running it again needs --hosts" in capsys.readouterr().err
     assert main(["rerun", first, *words, "--out", str(tmp_path / "r"), "--json"]) == 0
     again = json.loads(capsys.readouterr().out)
     assert [host["ops"] for host in again["hosts"]] == [1024, 1024]
@@ -58,7 +58,7 @@ def test_runs_on_hosts_are_asked_for_from_python(tmp_path: Path) -> None:
     (one,) = study.runs.values()
     assert [host["ops"] for host in one.document()["hosts"]] == [1024, 1024]
     assert one.bundle.request["options"]["hosts"] == given["hosts"]
-    with pytest.raises(RefusedError, match="it is run again on hosts, too"):
+    with pytest.raises(RefusedError, match="running it again needs --hosts"):
         loadstone.rerun(one, out=tmp_path / "h")
     with pytest.raises(RefusedError, match="hosts: is not for a study that is run again"):
         loadstone.rerun_study(study, **given, out=tmp_path / "rs")

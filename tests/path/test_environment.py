@@ -35,7 +35,7 @@ def test_a_run_is_described_and_can_be_written_as_json(tmp_path: Path) -> None:
 def test_of_many_targets_the_first_are_followed_and_the_rest_are_counted(tmp_path: Path) -> None:
     found = environment.describe(plan(*(target(str(tmp_path / f"f{at}")) for at in range(70))))
     assert len(found["paths"]) == environment.MAX_PATHS
-    assert "the layers under 6 more targets: the first 64 are followed" in found["paths"][0]["gaps"]
+    assert "the layers under 6 more targets: only the first 64 are followed" in found["paths"][0]["gaps"]
 
 
 def test_nothing_is_recorded_as_none(tmp_path: Path) -> None:

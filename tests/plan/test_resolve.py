@@ -84,7 +84,7 @@ def test_ring_clones_share_a_few_threads_and_psync_clones_have_their_own(plan: P
 @pytest.mark.parametrize(("clones", "pace", "told"), [(256, "", 0), (257, "", 1), (257, "rate_iops=9\n", 0)])
 def test_clones_that_go_in_step_are_told(plan: Planner, clones: int, pace: str, told: int) -> None:
     found = plan(f"[a]\nfilename=/t/1g\nioengine=io_uring\nnumjobs={clones}\n{pace}")
-    assert len([note for note in found.notes if "go in step" in note.text]) == told
+    assert len([note for note in found.notes if "wait for each other" in note.text]) == told
 
 
 @pytest.mark.parametrize(

@@ -67,4 +67,4 @@ def _of_tree(plan: Plan, stream: Stream, where: str) -> Iterator[tuple[str, int,
 def _out_of_bounds(plan: Plan) -> Iterator[str]:
     for number, stream in enumerate(plan.streams):
         if not cells_of(stream):
-            yield f"streams.{number}: it works on nothing"
+            yield f"streams.{number}: it has no target"

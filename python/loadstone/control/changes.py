@@ -334,7 +334,7 @@ def _undo(kind: Control, change: Change, *, force: bool) -> tuple[ChangeOutcome,
     except LoadstoneError as error:
         if not (force and kind.forgettable):
             raise
-        return ChangeOutcome.GONE, f"forgotten, not put back: {error}"
+        return ChangeOutcome.GONE, f"dropped from the journal, not put back: {error}"
     return ChangeOutcome.RESTORED, ""
 
 

@@ -98,7 +98,7 @@ class OwnGroup(Control):
         for file in limits:
             controller = file.partition(".")[0]
             if controller not in roots:
-                return f"there is no controller {controller!r}: there are {', '.join(roots) or 'none'}"
+                return f"the cgroup has no controller {controller!r}; it has {', '.join(roots) or 'none'}"
             if not os.access(roots[controller], os.W_OK):
                 return f"{roots[controller]} may not be written: it needs root"
             known = _files(roots[controller], controller)

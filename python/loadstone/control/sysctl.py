@@ -18,8 +18,8 @@ from loadstone.messages.suggest import nearest
 WHOLE: Final = r"-?\d+"
 ALLOWED: Final = ("vm.", "fs.", "net.", "dev.", "sunrpc.", "kernel.sched_", "kernel.numa_balancing")
 REFUSED: Final = {
-    "vm.drop_caches": "it drops the page cache and keeps nothing: use page_cache",
-    "vm.compact_memory": "it does something when it is written, and keeps nothing",
+    "vm.drop_caches": "writing it drops the page cache, and it has no value to put back: use page_cache",
+    "vm.compact_memory": "writing it starts an action, and it has no value to put back",
     "vm.dirty_ratio": "use dirty_limit, which puts back both of its forms",
     "vm.dirty_bytes": "use dirty_limit, which puts back both of its forms",
     "vm.dirty_background_ratio": "use dirty_background_limit, which puts back both of its forms",

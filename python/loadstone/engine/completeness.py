@@ -51,7 +51,7 @@ class PlannedStreams:
             return f"stream {number} ({stream.name}) never said that it ended: its worker is gone"
         reason = end.get("reason")
         if reason == "stopped" and not self._may_stop(number, stream):
-            return f"stream {number} ({stream.name}) was stopped, and nobody here asked for it"
+            return f"stream {number} ({stream.name}) was stopped without a request from loadstone"
         if reason == "runtime" and stream.limits.runtime_ns:
             planned_ns = stream.limits.ramp_ns + stream.limits.runtime_ns
             ran_ns = int(end.get("ended_ns") or 0) - int(end.get("started_ns") or 0)

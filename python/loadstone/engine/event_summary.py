@@ -104,7 +104,7 @@ class EventSummary:
             return None
         if self.ended == "stopped":
             return (
-                f"the engine stopped after {self.ended_ns / 1e9:.1f} s and nobody here asked for it: "
+                f"the engine stopped after {self.ended_ns / 1e9:.1f} s without a request from loadstone: "
                 "its standard input was closed, or somebody else wrote `stop` there; "
                 "what it had measured is kept"
             )
@@ -147,7 +147,7 @@ class EventSummary:
         if self.damaged_blocks:
             blocks = "1 block does" if self.damaged_blocks == 1 else f"{self.damaged_blocks} blocks do"
             return f"{blocks} not hold what was written"
-        return f"{self.failed_ios} I/Os failed" if self.failed_ios else "the run did not go as asked"
+        return f"{self.failed_ios} I/Os failed" if self.failed_ios else "the run differed from its Plan"
 
     def _listing(self, headline: str) -> str:
         return "\n  ".join([headline, *self.problems])

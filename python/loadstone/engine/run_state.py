@@ -150,9 +150,9 @@ class RunState:
             return [Leave()]
         waits = _waits(state)
         if act is WatchdogAction.WARN:
-            return [Tell({"type": "silent", "text": f"the engine has not been heard of for a while{waits}"})]
+            return [Tell({"type": "silent", "text": f"the engine has sent nothing for a while{waits}"})]
         # After `end` a slow exit is the kernel's business and not a failure of the run.
-        why = f"the engine fell silent and was killed; what it had measured is kept{waits}"
+        why = f"the engine stopped answering and was killed; what it had measured is kept{waits}"
         if self._watch.ended_s is None:
             self._killed = why
         self._watch.killed(now_s)

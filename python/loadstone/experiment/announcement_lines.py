@@ -120,7 +120,7 @@ def _cost(announcement: Announcement) -> Iterator[str]:
         yield f"written targets: {', '.join(announcement.writes)}"
     budget = announcement.prepared.document.budget.written_bytes
     if budget is not None:
-        yield f"budget of writes: {units.size(budget)}; it ends before it would be exceeded"
+        yield f"budget of writes: {units.size(budget)}; the experiment ends before exceeding it"
 
 
 def _rehearsal(announcement: Announcement) -> Iterator[str]:

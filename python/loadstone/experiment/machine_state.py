@@ -271,7 +271,7 @@ class Machine:
         if share is not None and share < 1:
             # It goes on beside the runs, where nobody tells its writes from theirs: no more than all of it.
             self.ledger.wrote(int((1 - share) * build.size_bytes(order)))
-        return "built, synchronised" if share == 1 else f"built, {share or 0:.0%} synchronised: it goes on"
+        return "built, synchronised" if share == 1 else f"built, {share or 0:.0%} synchronised so far"
 
     def take_down(self) -> None:
         """Take down the layout that stands, if one does."""

@@ -108,7 +108,8 @@ def tell_in_step(
             notes.info(
                 clone.job,
                 "schedule.numjobs",
-                f"more than {APART} clones do I/O in the page cache: some share a thread and go in step",
+                f"more than {APART} clones do I/O in the page cache: "
+                "some share a thread, so their I/Os wait for each other",
             )
             return
 

@@ -269,7 +269,7 @@ def _created(target: Target) -> Identity:
         remedy = {
             errno.ENOENT: "create the directory first",
             errno.EACCES: "choose a writable directory",
-            errno.EEXIST: "it came while the run began, or is a link that leads nowhere: look, and run again",
+            errno.EEXIST: "it was created while the run began, or is a dangling link: check it, run again",
         }
         raise make_error(
             RunError,

@@ -195,7 +195,7 @@ def sealed_until(anchor: Path, known: Container[tuple[int, int]] = ()) -> tuple[
         elif (status.st_dev, status.st_ino) not in known and not _keeps_ctime(path, status):
             flaw = "its file system keeps no time of change but one that programs set"
         elif mark.sealed.ctime_ns > time.time_ns() + _SECOND_NS:
-            flaw = "its mark is of the future: the clock was set back"
+            flaw = "its mark has a time in the future: the clock was set back"
         else:
             return mark.sealed.ctime_ns, None
     except FileNotFoundError:

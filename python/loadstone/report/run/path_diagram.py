@@ -276,7 +276,7 @@ _YES_OR_NO: Final = {
     "direct_io": ("bypasses the page cache", "through the page cache"),
     "rotational": ("rotates", None),
     "read_only": ("read-only", None),
-    "missing": ("not there before the run", None),
+    "missing": ("did not exist before the run", None),
     "thin": ("thin", None),
     "virtual": ("virtual", None),
     "synchronous": ("synchronous", None),
