@@ -36,7 +36,8 @@ DIALECT: Final = (
     "processor", "wanted", "wants", "nobody", "somebody", "told", "gone over", "went over", "lies apart",
     "lie apart", "could not look", "anything to look at", "dearest", "by nothing", "stands on", "whatever",
     "other than it", "such as it", "the like", "swallow", "forgets", "asked for", "at work", "timetable",
-    "counts for nothing", "mend", "so manieth", "one's own", "as was", "has it that",
+    "counts for nothing", "mend", "so manieth", "one's own", "as was", "has it that", "is not to be seen",
+    "has behind it", "fell silent", "in step", "of the future", "no room for", "it goes on",
 )  # fmt: skip
 NOT_IN_GLOSSARY: Final = {
     "throughput": "bandwidth", "queue length": "iodepth", "unmap": "trim", "response time": "latency",
@@ -139,9 +140,9 @@ SPOKEN_AS: Final = frozenset(("hint", "text", "why", "reason", "remedy", "advice
 INLINE_DIALECT: Final = frozenset(DIALECT) - {"told", "wants", "wanted", "mend", "asked for"} | {"somebody"}
 IN_CATALOGUE: Final = frozenset(
     (
-        "analysis", "api", "audit", "bundle", "cli", "comparison", "control", "engine", "experiment",
-        "formats/fio", "formats/iometer", "hosts", "path", "plan", "probe", "report", "session", "watch",
-        "workload",
+        "analysis", "api", "audit", "bundle", "cli", "comparison", "control", "doctor", "engine",
+        "experiment", "formats/fio", "formats/iometer", "host_limits", "hosts", "path", "plan", "probe",
+        "report", "session", "watch", "workload",
     )
 )  # fmt: skip
 """Rooms in which `inline` finds no text any more. One that was moved stays: the list only grows."""
@@ -153,6 +154,10 @@ BESIDE_THE_CODE: Final = {
 }
 
 
+FINDINGS: Final = {"Check": 2, "HostLimit": 1, "gap": 0}
+"""What is found on a host or missing from a path, and from which argument on people read sentences."""
+
+
 def said_by(node: ast.AST) -> Iterator[ast.expr]:
     """What a call of an error, a note or a help gives a person to read."""
     if not isinstance(node, ast.Call):
@@ -160,6 +165,7 @@ def said_by(node: ast.AST) -> Iterator[ast.expr]:
     yield from (one.value for one in node.keywords if one.arg in SPOKEN_AS)
     if called(node).endswith(SPOKEN_BY) and called(node) not in NOT_SPOKEN:
         yield from node.args
+    yield from node.args[FINDINGS.get(called(node), len(node.args)) :]
 
 
 def texts_in(expression: ast.expr) -> Iterator[ast.Constant | ast.JoinedStr]:

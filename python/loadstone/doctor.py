@@ -17,6 +17,7 @@ from loadstone.control import change_journal, changes
 from loadstone.control.changes import DAMAGE_REMEDY
 from loadstone.engine import binary, process
 from loadstone.errors import EngineError, LoadstoneError
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -82,8 +83,8 @@ def _left_changed() -> list[Check]:
     checks = [Check(name, "warn", one.what, DAMAGE_REMEDY) for one in damaged]
     settings = [str(change.setting) for record in records for change in record.open_changes()]
     if settings:
-        finding = f"by a run that was killed: {', '.join(settings)}"
-        checks.append(Check(name, "warn", finding, "loadstone restore"))
+        finding = say("doctor.left_changed.killed", settings=", ".join(settings))
+        checks.append(Check(name, "warn", finding, say("doctor.left_changed.killed_hint")))
     return checks
 
 
@@ -92,7 +93,7 @@ def _engine() -> list[Check]:
         program = binary.find()
         engine_facts = process.probe(program=program)
     except EngineError as error:
-        return [Check("engine", "fail", error.message, error.hint or "run `make build`")]
+        return [Check("engine", "fail", error.message, error.hint or say("doctor.engine.not_found_hint"))]
     return [
         Check("engine", "ok", f"{program} {engine_facts.get('engine_version', '')}".strip()),
         *_io_uring(engine_facts),
@@ -103,42 +104,40 @@ def _io_uring(facts: Mapping[str, Any]) -> list[Check]:
     """Tell what the engine found when it set up a ring of its own."""
     ring = facts.get("io_uring")
     if not isinstance(ring, dict):
-        return [Check("io_uring", "unknown", "the engine did not say")]
+        return [Check("io_uring", "unknown", say("doctor.io_uring.not_said"))]
     if ring.get("available"):
-        return [Check("io_uring", "ok", "a ring can be set up")]
+        return [Check("io_uring", "ok", say("doctor.io_uring.works"))]
     # Asked once more, from here: the same host, and it tells the reasons apart.
     limit = host_limits.no_ring()
     if limit is not None:
         return [Check("io_uring", "warn", limit.found, limit.remedy)]
-    return [
-        Check("io_uring", "warn", str(ring.get("error") or "the engine cannot set up a ring"), "see dmesg")
-    ]
+    finding = str(ring.get("error") or say("doctor.io_uring.fails"))
+    return [Check("io_uring", "warn", finding, say("doctor.kernel_log.look_hint"))]
 
 
 def _io_uring_switch() -> list[Check]:
     state = environment.text("/proc/sys/kernel/io_uring_disabled")
     if state in {None, "0"}:
         return []
-    who = "everyone" if state == "2" else "everyone but CAP_SYS_ADMIN and the group of io_uring_group"
-    return [Check("io_uring switch", "warn", f"off for {who}", "sysctl kernel.io_uring_disabled=0")]
+    finding = say("doctor.io_uring.off" if state == "2" else "doctor.io_uring.off_for_most")
+    return [Check("io_uring switch", "warn", finding, say("doctor.io_uring.off_hint"))]
 
 
 def _permissions() -> list[Check]:
     if os.geteuid() == 0:
-        return [Check("permissions", "ok", "root: block devices can be opened")]
-    finding = "not root: block devices may refuse to open, files work"
-    remedy = "run as root, or add your user to the group of the devices"
-    return [Check("permissions", "warn", finding, remedy)]
+        return [Check("permissions", "ok", say("doctor.permissions.root"))]
+    finding = say("doctor.permissions.not_root")
+    return [Check("permissions", "warn", finding, say("doctor.permissions.not_root_hint"))]
 
 
 def _memlock() -> list[Check]:
     soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     if soft == resource.RLIM_INFINITY or _capable(CAP_IPC_LOCK):
-        return [Check("locked memory", "ok", "not limited for this process")]
+        return [Check("locked memory", "ok", say("doctor.memlock.unlimited"))]
     if soft >= MEMLOCK_WANTED_BYTES:
         return [Check("locked memory", "ok", units.size(soft))]
-    finding = f"{units.size(soft)}: registered buffers are given up beyond that"
-    return [Check("locked memory", "warn", finding, "ulimit -l unlimited, or memlock in limits.conf")]
+    finding = say("doctor.memlock.low", limit_bytes=soft)
+    return [Check("locked memory", "warn", finding, say("doctor.memlock.low_hint"))]
 
 
 def _open_files() -> list[Check]:
@@ -146,18 +145,20 @@ def _open_files() -> list[Check]:
     if soft >= FILES_WANTED:
         return [Check("open files", "ok", str(soft))]
     if hard >= FILES_WANTED:
-        return [Check("open files", "warn", f"{soft}, could be {hard}", f"ulimit -n {hard}")]
-    return [Check("open files", "warn", f"{soft}", "raise nofile in limits.conf for jobs with many files")]
+        finding = say("doctor.open_files.may_rise", soft=soft, hard=hard)
+        return [Check("open files", "warn", finding, say("doctor.open_files.may_rise_hint", hard=hard))]
+    return [Check("open files", "warn", f"{soft}", say("doctor.open_files.low_hint"))]
 
 
 def _kernel_aio() -> list[Check]:
     used, limit = environment.text("/proc/sys/fs/aio-nr"), environment.text("/proc/sys/fs/aio-max-nr")
     if used is None or limit is None:
-        return [Check("kernel AIO", "unknown", "the kernel has none: libaio jobs need io_uring")]
+        return [Check("kernel AIO", "unknown", say("doctor.kernel_aio.none"))]
     left = int(limit) - int(used)
+    finding = say("doctor.kernel_aio.free", left=left, limit=limit)
     if left >= 16384:
-        return [Check("kernel AIO", "ok", f"{left} of {limit} requests free")]
-    return [Check("kernel AIO", "warn", f"{left} of {limit} requests free", "sysctl fs.aio-max-nr=1048576")]
+        return [Check("kernel AIO", "ok", finding)]
+    return [Check("kernel AIO", "warn", finding, say("doctor.kernel_aio.low_hint"))]
 
 
 def _real_time() -> list[Check]:
@@ -171,54 +172,53 @@ def _real_time() -> list[Check]:
 def _governor(cpu: Mapping[str, Any]) -> list[Check]:
     governors = cpu.get("governors")
     if not governors:
-        return [Check("CPU governor", "unknown", "this host does not let it be seen (often so in a guest)")]
+        return [Check("CPU governor", "unknown", say("doctor.governor.not_shown"))]
     if governors == ["performance"]:
         return [Check("CPU governor", "ok", "performance")]
-    finding = ", ".join(governors) + ": latency at low load measures the clock ramping up"
-    return [Check("CPU governor", "warn", finding, "cpupower frequency-set -g performance")]
+    finding = say("doctor.governor.slow", governors=", ".join(governors))
+    return [Check("CPU governor", "warn", finding, say("doctor.governor.slow_hint"))]
 
 
 def _clock(clock: Mapping[str, Any]) -> list[Check]:
     source = clock.get("source")
     if source is None:
-        return [Check("clock", "unknown", "no clock source in sysfs")]
+        return [Check("clock", "unknown", say("doctor.clock.unknown"))]
     if source in GOOD_CLOCKS:
         return [Check("clock", "ok", source)]
     if source in GUEST_CLOCKS:
-        return [Check("clock", "ok", f"{source} (a guest's clock, read without a system call)")]
-    finding = f"{source}: reading the time is slow, and every I/O reads it"
-    return [
-        Check("clock", "fail", finding, "boot with tsc=reliable if the machine's TSC is, or another host")
-    ]
+        return [Check("clock", "ok", say("doctor.clock.guest", source=source))]
+    finding = say("doctor.clock.slow", source=source)
+    return [Check("clock", "fail", finding, say("doctor.clock.slow_hint"))]
 
 
 def _load(host: Mapping[str, Any]) -> list[Check]:
     average = host.get("load_average")
     if not average:
-        return [Check("other load", "unknown", "no load average")]
+        return [Check("other load", "unknown", say("doctor.load.unknown"))]
     one, cpus = float(average.split()[0]), host["cpu"]["usable"]
     if one < cpus / 2:
-        return [Check("other load", "ok", f"load average {one} on {cpus} CPUs")]
-    finding = f"load average {one} on {cpus} CPUs: something else is running"
-    return [Check("other load", "warn", finding, "wait for it to end, or stop it")]
+        return [Check("other load", "ok", say("doctor.load.idle", average=str(one), cpus=cpus))]
+    finding = say("doctor.load.busy", average=str(one), cpus=cpus)
+    return [Check("other load", "warn", finding, say("doctor.load.busy_hint"))]
 
 
 def _swap(memory: Mapping[str, Any]) -> list[Check]:
     swap_bytes = memory.get("swap_bytes")
     if swap_bytes is None:
-        return [Check("swap", "unknown", "no figure in /proc/meminfo")]
+        return [Check("swap", "unknown", say("doctor.memory.unknown"))]
     if swap_bytes == 0:
         return [Check("swap", "ok", "none")]
-    return [Check("swap", "warn", "on: paging would look like storage latency", "swapoff -a during the test")]
+    return [Check("swap", "warn", say("doctor.memory.swap"), say("doctor.memory.swap_hint"))]
 
 
 def _memory(memory: Mapping[str, Any]) -> list[Check]:
     available = memory.get("available_bytes")
     if available is None:
-        return [Check("memory", "unknown", "no figure in /proc/meminfo")]
+        return [Check("memory", "unknown", say("doctor.memory.unknown"))]
+    finding = say("doctor.memory.available", available_bytes=available)
     if available >= MEMORY_WANTED_BYTES:
-        return [Check("memory", "ok", f"{units.size(available)} available")]
-    return [Check("memory", "warn", f"{units.size(available)} available", "free some memory")]
+        return [Check("memory", "ok", finding)]
+    return [Check("memory", "warn", finding, say("doctor.memory.low_hint"))]
 
 
 def _throttles(cgroup: Mapping[str, str]) -> list[Check]:
@@ -226,23 +226,23 @@ def _throttles(cgroup: Mapping[str, str]) -> list[Check]:
     watched = ("cpu.max", "cfs_quota_us", "io.max", "throttle", "memory.max", "memory.high", "limit_in_bytes")
     limits = [f"{name} = {value}" for name, value in cgroup.items() if any(key in name for key in watched)]
     if not limits:
-        return [Check("cgroup limits", "ok", "none on CPU, memory or I/O")]
-    return [Check("cgroup limits", "warn", "; ".join(limits), "run in a control group without them")]
+        return [Check("cgroup limits", "ok", say("doctor.cgroup.unlimited"))]
+    return [Check("cgroup limits", "warn", "; ".join(limits), say("doctor.cgroup.limited_hint"))]
 
 
 def _guest(virtualisation: Mapping[str, Any]) -> list[Check]:
     if not virtualisation.get("hypervisor"):
-        return [Check("virtualisation", "ok", "none seen")]
-    finding = "a virtual machine: other guests and the host's caches are part of what is measured"
-    return [Check("virtualisation", "warn", finding, "watch steal time in the report; measure on bare metal")]
+        return [Check("virtualisation", "ok", say("doctor.guest.none"))]
+    finding = say("doctor.guest.virtual")
+    return [Check("virtualisation", "warn", finding, say("doctor.guest.virtual_hint"))]
 
 
 def _disk(directory: Path) -> list[Check]:
     free = shutil.disk_usage(directory).free
+    finding = say("doctor.space.free", free_bytes=free, directory=directory)
     if free >= DISK_WANTED_BYTES:
-        return [Check("space for bundles", "ok", f"{units.size(free)} free in {directory}")]
-    finding = f"{units.size(free)} free in {directory}"
-    return [Check("space for bundles", "warn", finding, "free some space, or use --out")]
+        return [Check("space for bundles", "ok", finding)]
+    return [Check("space for bundles", "warn", finding, say("doctor.space.low_hint"))]
 
 
 def _capable(number: int) -> bool:

@@ -14,8 +14,8 @@ import resource
 from dataclasses import dataclass
 from typing import Final
 
-from loadstone import units
 from loadstone.environment import text
+from loadstone.messages import say
 
 REAL_TIME: Final = {os.SCHED_FIFO: "SCHED_FIFO", os.SCHED_RR: "SCHED_RR", 6: "SCHED_DEADLINE"}
 RESET_ON_FORK: Final = 0x40000000
@@ -47,10 +47,13 @@ def real_time() -> HostLimit | None:
     off_us, period_us = stopped
     return HostLimit(
         "real-time class",
-        f"{name}: the kernel may stop it for {off_us / 1000:g} ms of each {period_us / 1000:g} ms, "
-        "where other work waits for its CPU, and every I/O that is due then is late",
-        "keep other work off its CPUs (taskset, cpusets) and leave out `chrt`; "
-        "before kernel 6.12 `sysctl kernel.sched_rt_runtime_us=-1` lifts it",
+        say(
+            "doctor.real_time.throttled",
+            policy=name,
+            off=f"{off_us / 1000:g}",
+            period=f"{period_us / 1000:g}",
+        ),
+        say("doctor.real_time.throttled_hint"),
     )
 
 
@@ -98,33 +101,25 @@ def no_ring() -> HostLimit | None:
         return None
     number = ctypes.get_errno()
     why, remedy = _why_no_ring(number)
-    finding = (
-        f"io_uring cannot be used ({why}): jobs that ask for it run on libaio, at depth 1 on system calls"
-    )
+    finding = say("doctor.io_uring.not_usable", reason=why)
     return HostLimit("io_uring", finding, remedy)
 
 
 def _why_no_ring(number: int) -> tuple[str, str]:
     switch = text("/proc/sys/kernel/io_uring_disabled")
+    disabled = say("doctor.io_uring.disabled", switch=switch)
     if number == errno.EPERM and switch == "2":
-        return "kernel.io_uring_disabled is 2", "sysctl kernel.io_uring_disabled=0"
+        return disabled, say("doctor.io_uring.off_hint")
     if number == errno.EPERM and switch == "1":
-        remedy = "run as root, in the group of kernel.io_uring_group, or sysctl kernel.io_uring_disabled=0"
-        return "kernel.io_uring_disabled is 1", remedy
+        return disabled, say("doctor.io_uring.group_hint")
     if number in (errno.EPERM, errno.EACCES):
-        return (
-            "a seccomp filter or security module forbids it",
-            "allow io_uring_setup in the container's profile",
-        )
+        return say("doctor.io_uring.forbidden"), say("doctor.io_uring.forbidden_hint")
     if number == errno.ENOSYS:
-        return (
-            "the kernel has none",
-            "use a kernel from 5.10 on, or allow io_uring_setup in the seccomp profile",
-        )
+        return say("doctor.io_uring.none"), say("doctor.io_uring.none_hint")
     if number == errno.ENOMEM:
-        limit = units.size(resource.getrlimit(resource.RLIMIT_MEMLOCK)[0])
-        return f"the limit on locked memory is {limit}", "ulimit -l unlimited, or memlock in limits.conf"
-    return os.strerror(number), "see dmesg"
+        limit_bytes = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+        return say("doctor.io_uring.memlock", limit_bytes=limit_bytes), say("doctor.memlock.low_hint")
+    return os.strerror(number), say("doctor.kernel_log.look_hint")
 
 
 def of_run(*, rings: bool) -> list[HostLimit]:

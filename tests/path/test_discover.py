@@ -242,7 +242,7 @@ def test_nfs_over_a_bond_uses_as_many_ports_as_it_has_connections(host: KernelTr
     both = nfs(host, tmp_path, options + ",nconnect=4")
     assert megabytes(layer(both, "bond0")) == pytest.approx(2 * one_port)
     assert layer(both, "bond0").ceilings[0].multiple == 2
-    assert any("filer has behind /vol/a" in gap for gap in path.gaps)
+    assert any("behind /vol/a on filer" in gap for gap in path.gaps)
 
 
 def test_a_server_without_a_route_is_a_gap(host: KernelTree, tmp_path: Path) -> None:
@@ -366,4 +366,4 @@ def test_a_device_without_a_bus_is_a_gap(host: KernelTree) -> None:
     host.block("virtual/block/zd0", "230:0")
     path = found(host, "zd0")
     assert [(one.name, one.kind, one.below) for one in path.layers] == [("zd0", "disk", ())]
-    assert path.gaps == ("what zd0 is connected by: the kernel names no bus for it",)
+    assert path.gaps == ("the bus of zd0: the kernel names none",)

@@ -76,4 +76,4 @@ def test_the_path_under_it_is_known_and_its_counters_are_not(host: KernelTree) -
     ]
     assert path.layers[0].below == ("nvme0n1",)
     assert all(layer.counters is None for layer in path.layers)
-    assert "what nvme0n1 moves: its counters do not see NVMe commands" in path.gaps
+    assert "the I/O of nvme0n1: its counters do not see NVMe commands" in path.gaps

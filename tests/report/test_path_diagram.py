@@ -72,7 +72,7 @@ def test_nfs_down_to_the_port_that_is_full(tmp_path: Path) -> None:
     assert "payload of 1 GbE at MTU 1500" in bond.bars[0].text
     assert [box.mark for level in levels for box in level] == [None, None, None, "at its ceiling", None]
     text = page.render(made)
-    assert "what filer has behind /vol/a: a client cannot see it" in text
+    assert "the storage behind /vol/a on filer: a client cannot see it" in text
     assert '<span class="mark">at its ceiling</span>' in text
 
 

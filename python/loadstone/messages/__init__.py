@@ -24,6 +24,7 @@ ROOMS: Final = (
     "cli",
     "comparison",
     "control",
+    "doctor",
     "effects",
     "engine",
     "experiment",

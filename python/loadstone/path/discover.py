@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone.messages import say
 from loadstone.path import btrfs, cgroups, links, nfs, nvme
 from loadstone.path.block import SYS, BlockDevice
 from loadstone.path.builder import Builder, number, text
@@ -63,7 +64,7 @@ class _Walk:
         if stat.S_ISBLK(status.st_mode):
             device = BlockDevice.of_number(status.st_rdev, self.build.sys)
             if device is None:
-                self.build.gap(f"{target}: its device is not in {self.build.sys}")
+                self.build.gap(say("path.gap.no_device", target=target, folder=self.build.sys))
             else:
                 self.device(device)
         elif stat.S_ISCHR(status.st_mode):
@@ -78,7 +79,7 @@ class _Walk:
     def _past_block_layer(self, device: BlockDevice) -> str:
         """Add a device that commands go to: the block layer neither counts nor throttles them."""
         self._limits, self._counted = [], False
-        self.build.gap(f"what {device.name} moves: its counters do not see NVMe commands")
+        self.build.gap(say("path.gap.counters", device=device.name))
         return self.device(device)
 
     def file(self, path: Path) -> str:
@@ -89,7 +90,7 @@ class _Walk:
         below: list[str] = []
         mount = mount_of(path, self.build.proc)
         if mount is None:
-            self.build.gap(f"{name}: no mount is known for it")
+            self.build.gap(say("path.gap.mount", file=name))
         else:
             below = [self.file_system(mount, path)]
         facts: _Facts = {} if path.exists() else {"missing": True}
@@ -124,7 +125,7 @@ class _Walk:
             address = nfs.options(mount).get("addr")
             below = links.to_address(self.build, address, mount.source) if address else []
             if not address:
-                self.build.gap(f"what is behind {mount.kind} {mount.source}: it is not followed further")
+                self.build.gap(say("path.gap.behind_mount", kind=mount.kind, source=mount.source))
         elif mount.kind in IN_MEMORY:
             below = [self._memory()]
         elif mount.kind.startswith("fuse"):
@@ -153,7 +154,7 @@ class _Walk:
             "connections": connections,
             "synchronous": "sync" in options or "sync" in mount.options.split(","),
         }
-        self.build.gap(f"what {server} has behind {export}: a client cannot see it")
+        self.build.gap(say("path.gap.behind_server", server=server, export=export))
         return links.to_address(
             self.build, options.get("addr") or server, f"the NFS server {server}", connections=connections
         )
@@ -161,7 +162,7 @@ class _Walk:
     def _fuse(self, mount: Mount) -> list[str]:
         if mount.source.startswith("/dev/") and mount.kind == "fuseblk":
             return self._on_device(mount)
-        self.build.gap(f"what the program behind {mount.kind} {mount.source} does: the kernel only asks it")
+        self.build.gap(say("path.gap.fuse", kind=mount.kind, source=mount.source))
         return []
 
     def _overlay(self, mount: Mount) -> list[str]:
@@ -169,7 +170,7 @@ class _Walk:
         upper_mount = mount_of(Path(upper), self.build.proc) if upper and Path(upper).exists() else None
         if upper is not None and upper_mount is not None and upper_mount.point != mount.point:
             return [self.file_system(upper_mount, Path(upper))]
-        self.build.gap(f"what the overlay on {mount.point} stands on: its upper directory is not to be seen")
+        self.build.gap(say("path.gap.overlay", point=mount.point))
         return []
 
     def _btrfs(self, mount: Mount, path: Path, facts: _Facts) -> list[str]:
@@ -196,9 +197,9 @@ class _Walk:
         if device is not None:
             return [self.device(device)]
         if mount.kind == "zfs":
-            self.build.gap(f"the pool under {mount.source}, its devices and compression: `zpool` knows them")
+            self.build.gap(say("path.gap.zfs", source=mount.source))
         else:
-            self.build.gap(f"what {mount.kind} {mount.source} stands on: no block device is known for it")
+            self.build.gap(say("path.gap.device", kind=mount.kind, source=mount.source))
         return []
 
     def _source(self, mount: Mount) -> BlockDevice | None:
@@ -241,7 +242,7 @@ class _Walk:
         if device.attribute("dm/name") is not None:
             kind, facts = _device_mapper(device, slaves)
             if kind == "dm" and not slaves:
-                self.build.gap(f"what {device.name} ({facts.get('name')}) is mapped to: it has no slaves")
+                self.build.gap(say("path.gap.mapped", device=device.name, name=str(facts.get("name"))))
             return kind, facts, [self.device(slave) for slave in slaves]
         if device.attribute("md/level") is not None:
             return "md", _md(device, slaves), [self.device(slave) for slave in slaves]
@@ -250,7 +251,7 @@ class _Walk:
         if device.name.startswith(("ram", "pmem")):
             return "memory", {}, []
         if re.match(r"(nbd|rbd|drbd)\d", device.name):
-            self.build.gap(f"what the server of {device.name} has behind it: a client cannot see it")
+            self.build.gap(say("path.gap.behind_nbd", device=device.name))
             return "network_block", {}, [self.device(slave) for slave in slaves]
         if slaves:
             return "dm", {"type": device.name.rstrip("0123456789")}, [self.device(slave) for slave in slaves]
@@ -264,7 +265,7 @@ class _Walk:
             lower = BlockDevice.of_number(path.stat().st_rdev, self.build.sys)
             return [] if lower is None else [self.device(lower)]
         if not path.is_file():
-            self.build.gap(f"the backing file {path} of {device.name}: it is not to be seen from here")
+            self.build.gap(say("path.gap.backing", path=path, device=device.name))
             return []
         return [self.file(path)]
 
@@ -286,10 +287,7 @@ class _Walk:
                 if not limit.group.own
             }
             if facts:
-                self.build.gap(
-                    f"whether the root group's limits on {device.name} apply: they hold only for I/O "
-                    "that the kernel does in nobody's name, such as write-back"
-                )
+                self.build.gap(say("path.gap.root_limits", device=device.name))
             ceilings = [
                 Ceiling(
                     quantity=limit.quantity,

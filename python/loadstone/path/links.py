@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.path import ceilings
 from loadstone.path.builder import number, text
 from loadstone.path.route import LOOPBACK, interface_to
@@ -50,11 +51,11 @@ def under_disk(build: Builder, disk: BlockDevice) -> list[str]:  # noqa: PLR0911
     if host is not None:
         return [_adapter(build, disk.sys, host)]
     if (virtio := _part(parts, r"virtio\d+")) is not None:
-        build.gap(f"what the hypervisor has behind {disk.name} ({virtio}): a guest cannot see it")
+        build.gap(say("path.gap.behind_hypervisor", name=f"{disk.name} ({virtio})"))
         return [build.add(virtio, "adapter", {"driver": "virtio_blk"}, below=pcie(build, disk.sys))]
     buses = pcie(build, disk.sys)
     if not buses:
-        build.gap(f"what {disk.name} is connected by: the kernel names no bus for it")
+        build.gap(say("path.gap.bus", device=disk.name))
     return buses
 
 
@@ -70,8 +71,8 @@ def pcie(build: Builder, place: Path) -> list[str]:
     links = [(ceiling.per_s, one.name, ceiling) for one in chain if (ceiling := _pcie_ceiling(one))]
     narrowest = min(links, key=lambda link: link[0], default=None)
     if narrowest is None:
-        why = "the device is emulated" if _emulated(function) else "the kernel does not tell"
-        build.gap(f"speed of the PCI Express link of {function.name}: {why}")
+        reason = say("path.gap.emulated" if _emulated(function) else "path.gap.no_pcie_speed")
+        build.gap(say("path.gap.pcie", function=function.name, reason=reason))
     facts = {
         "function": function.name,
         "link_speed": text(function / "current_link_speed"),
@@ -92,7 +93,7 @@ def to_address(build: Builder, address: str | None, peer: str, *, connections: i
     """Add the interface that leads to a peer; `connections` is how many it is spread over."""
     name = interface_to(address, build.proc) if address else None
     if name is None:
-        build.gap(f"the network to {peer}: no route to {address or 'an unknown address'} in /proc/net")
+        build.gap(say("path.gap.route", peer=peer, address=address or "an unknown address"))
         return []
     return [interface(build, name, connections=connections)]
 
@@ -119,8 +120,8 @@ def interface(build: Builder, name: str, *, connections: int = 1) -> str:
         "virtual": None if real else True,
     }
     if known is None and name != LOOPBACK:
-        why = "it is virtual" if not real else "its driver does not tell"
-        build.gap(f"speed of the network interface {name}: {why}")
+        reason = say("path.gap.no_driver_speed" if real else "path.gap.virtual")
+        build.gap(say("path.gap.interface", name=name, reason=reason))
     below = [interface(build, port) for port in lower if not bridge]
     below = below or (pcie(build, place / "device") if (place / "device").exists() else [])
     limit = _ethernet(build, known, mtu, lower if mode else [], mode, connections)
@@ -176,11 +177,11 @@ def _nvme_controller(build: Builder, name: str) -> list[str]:
         "subsystem": text(place / "subsysnqn"),
     }
     below: list[str] = []
-    build.gap(f"what the subsystem behind {name} is made of: an initiator cannot see it")
+    build.gap(say("path.gap.behind_subsystem", name=name))
     if transport == "tcp":
         below = to_address(build, peer, f"the NVMe controller {name}")
     else:
-        build.gap(f"the fabric under {name}: NVMe over {transport} is not followed further")
+        build.gap(say("path.gap.fabric", name=name, transport=transport))
     return [build.add(name, "network_block", facts, below=below)]
 
 
@@ -200,7 +201,7 @@ def _iscsi(build: Builder, session: str, host: str | None) -> list[str]:
         "max_burst_bytes": number(place / "max_burst_len"),
         "can_queue": number(build.sys / "class" / "scsi_host" / host / "can_queue") if host else None,
     }
-    build.gap(f"what the target of {name} is made of: an initiator cannot see it")
+    build.gap(say("path.gap.behind_target", name=name))
     bound = text(build.sys / "class" / "iscsi_host" / host / "netdev") if host else None
     if bound and (build.sys / "class" / "net" / bound).exists():
         below = [interface(build, bound)]
@@ -219,7 +220,7 @@ def _fibre_channel(build: Builder, disk: BlockDevice, host: str) -> list[str]:
     speed = text(place / "speed")
     match = re.fullmatch(r"(\d+) Gbit", speed or "")
     if match is None:
-        build.gap(f"speed of the Fibre Channel port {host}: it says {speed or 'nothing'}")
+        build.gap(say("path.gap.fibre_channel", host=host, speed=speed or "none"))
     facts = {
         **_host_facts(build, host),
         "speed": speed,
@@ -227,7 +228,7 @@ def _fibre_channel(build: Builder, disk: BlockDevice, host: str) -> list[str]:
         "state": text(place / "port_state"),
         "topology": text(place / "port_type"),
     }
-    build.gap(f"what the array behind {name} is made of: an initiator cannot see it")
+    build.gap(say("path.gap.behind_array", name=name))
     limit = ceilings.fibre_channel(float(match[1])) if match else None
     return [build.add(name, "link", facts, below=pcie(build, disk.sys), ceilings=[limit])]
 
@@ -241,7 +242,7 @@ def _sas(build: Builder, disk: BlockDevice, ports: list[Path], host: str) -> lis
         rates = [text(build.sys / "class" / "sas_phy" / lane / "negotiated_linkrate") for lane in lanes]
         known = [float(rate.split()[0]) for rate in rates if rate and re.match(r"\d", rate)]
         if not known:
-            build.gap(f"rate of the SAS link {port.name}: no lane tells one")
+            build.gap(say("path.gap.sas", port=port.name))
         facts = {
             "lanes": len(lanes) or None,
             "link_rates": list(dict.fromkeys(r for r in rates if r)) or None,
@@ -255,7 +256,7 @@ def _sata(build: Builder, disk: BlockDevice, port: str) -> list[str]:
     speed = text(build.sys / "class" / "ata_link" / f"link{port[3:]}" / "sata_spd")
     match = re.fullmatch(r"(\d+(?:\.\d+)?) Gbps", speed or "")
     if match is None:
-        build.gap(f"speed of the SATA link {port}: it says {speed or 'nothing'}")
+        build.gap(say("path.gap.sata", port=port, speed=speed or "none"))
     limit = ceilings.sata(float(match[1])) if match else None
     return [build.add(port, "link", {"speed": speed}, below=pcie(build, disk.sys), ceilings=[limit])]
 
@@ -265,9 +266,9 @@ def _adapter(build: Builder, place: Path, host: str) -> str:
         facts = _host_facts(build, host)
         build.add(host, "adapter", facts, below=pcie(build, place))
         if "raid" in str(facts.get("driver")):
-            build.gap(f"the drives behind {host}: a RAID controller shows its volumes only")
+            build.gap(say("path.gap.behind_raid", host=host))
         elif facts.get("driver") == "virtio_scsi":
-            build.gap(f"what the hypervisor has behind {host}: a guest cannot see it")
+            build.gap(say("path.gap.behind_hypervisor", name=host))
     return host
 
 
