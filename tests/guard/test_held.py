@@ -65,7 +65,7 @@ def test_what_cannot_get_its_name_back_is_kept_and_its_place_is_told(
 ) -> None:
     path, identity = taken
     swapped(path, monkeypatch, directory=True)
-    with pytest.raises(FileExistsError, match="it is now ") as told:
+    with pytest.raises(FileExistsError, match="it was moved to ") as told:
         held.remove(path, identity)
     (kept,) = path.parent.iterdir()
     assert kept.is_dir()

@@ -40,7 +40,7 @@ def test_the_time_of_those_waited_for_is_told(plan: Planner) -> None:
         (f"[a]\n{JOB}[a]\n{JOB}[b]\n{JOB}wait_for=a\n", "'a', which is not unique"),
         (f"[a]\nfilename=/t/1g\nrw=write\nsize=1m\nverify=md5\n[b]\n{JOB}wait_for=a\n", "reads back"),
         (f"[a]\n{JOB}latency_target=1ms\n", "no window"),
-        (f"[a]\n{JOB}latency_target=1ms\nlatency_window=1s\nrate_iops=5\n", "result, not a choice"),
+        (f"[a]\n{JOB}latency_target=1ms\nlatency_window=1s\nrate_iops=5\n", "the rate decides it"),
         (f"[a]\n{JOB}ss=iops:1%\n", "without ss_dur"),
         (f"[a]\n{JOB}ss_dur=10\n", "without ss"),
         (f"[a]\n{JOB}ss=iops:1%\nss_dur=1\n", "multiple of ss_interval"),
