@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from loadstone import crash_note, exit_cause, exitcodes, process_state, slow_answer
+from loadstone.cli.process.signal_wait import wait_for
 from loadstone.exit_cause import Deaths
 
 if TYPE_CHECKING:
@@ -118,11 +119,10 @@ class _Waiting:
     def to_the_end(self) -> int:
         deaths = Deaths.now()
         while True:
-            received = signal.sigtimedwait(WAITED_FOR, TICK_ASKED_S if self.requests else TICK_S)
-            # After a stop and SIGCONT Python may return a number that nobody sent.
-            if received is not None and received.si_signo in FORWARDED:
-                self._pass_on(signal.Signals(received.si_signo), received.si_code)
-            elif received is not None and received.si_signo == signal.SIGTSTP:
+            received = wait_for(WAITED_FOR, TICK_ASKED_S if self.requests else TICK_S)
+            if received is not None and received.number in FORWARDED:
+                self._pass_on(signal.Signals(received.number), received.code)
+            elif received is not None and received.number == signal.SIGTSTP:
                 self._stop()
             ended, status = os.waitpid(self.pid, os.WNOHANG)
             if ended:
