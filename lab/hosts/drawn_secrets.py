@@ -117,7 +117,7 @@ class Secret:
         secret = self.value.encode()
         while not self._ended.wait(EVERY_S):
             own = str(trial.out).encode()
-            there = {pid for name in hosts.names for pid in hosts.processes(name)}
+            on_hosts = {pid for name in hosts.names for pid in hosts.processes(name)}
             for entry in Path("/proc").iterdir():
                 if not entry.name.isdecimal():
                     continue
@@ -128,7 +128,7 @@ class Secret:
                     words = (entry / "cmdline").read_bytes()
                     if secret in words and own not in words:
                         self._seen.add(f"words of {name}")
-                    if pid in there and secret in (entry / "environ").read_bytes():
+                    if pid in on_hosts and secret in (entry / "environ").read_bytes():
                         self._seen.add(f"environment of {name} on a host")
 
     def leaks(self, trial: HostsTrial) -> list[str]:
