@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loadstone.analysis.statistics.significance import Sample
 from loadstone.comparison import at_once, pairing
 from loadstone.comparison.compare import compare
 from loadstone.comparison.metric import IOPS, MEAN
@@ -18,6 +19,9 @@ from tests.comparison.test_repeats import of_fio
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from loadstone.comparison.metric import Metric
+    from loadstone.comparison.phase import ComparedPhase
 
 ENDED_S = 1_700_000_000.0
 LENGTH_S = 60.0
@@ -36,6 +40,12 @@ def of_lun(path: Path, lun: int, ended_s: float, factor: float = 1.0, seconds: f
     told["timestamp"], told["timestamp_ms"] = round(ended_s), round(1000 * ended_s)
     path.write_text(json.dumps(told))
     return float(one["read"]["iops"])
+
+
+def value_of(phase: ComparedPhase, metric: Metric) -> float:
+    sample = phase.values[metric]
+    assert isinstance(sample, Sample)
+    return sample.value
 
 
 def test_files_of_luns_that_ran_together_are_a_total(tmp_path: Path) -> None:
@@ -58,10 +68,10 @@ def test_files_of_luns_that_ran_together_are_a_total(tmp_path: Path) -> None:
             )  # fmt: skip
         read = read_side(place)
         (cell,) = pairing.cells(read)
-        assert [one.values[IOPS].value for one in cell.phases] == pytest.approx(totals)
+        assert [value_of(one, IOPS) for one in cell.phases] == pytest.approx(totals)
         assert cell.first.depth == luns * 4 * 8
-        alone = read_side(place / "0-lun0.json").phases[0].values[MEAN]
-        assert cell.first.values[MEAN].value == pytest.approx(alone.value)
+        (alone,) = read_side(place / "0-lun0.json").phases
+        assert value_of(cell.first, MEAN) == pytest.approx(value_of(alone, MEAN))
         assert len(read.at_once) == rounds
         assert f"one load of {luns} results" in str(article(read).blocks)
 

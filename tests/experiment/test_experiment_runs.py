@@ -535,9 +535,9 @@ def test_a_new_file_has_no_room_before_the_load(tmp_path: Path) -> None:
     prepared = prepare(written(tmp_path, text))
     plans = announce(prepared).plans
     ways = {
-        (run.levels["state"], plans[run.name].targets[0].layout.fallocate.value)
+        (run.levels["state"], layout.fallocate.value)
         for run in prepared.document.runs
-        if plans[run.name].targets[0].layout is not None
+        if (layout := plans[run.name].targets[0].layout) is not None
     }
     assert ways == {("new", "none"), ("preallocated", "native")}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import tempfile
 import threading
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -189,7 +190,7 @@ def test_a_scheduler_that_is_silent_gets_the_time_that_is_set_and_leaves_nothing
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It got 15 s whatever `connect_s` was, and its directory and thread stayed."""
-    monkeypatch.setattr(dask_link.temporary.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         run = {"scheduler": address, "tls": False, "connect_s": 1.5}

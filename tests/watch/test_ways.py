@@ -341,7 +341,10 @@ def test_disks_that_an_agent_numbers_anew_keep_their_names(monkeypatch: pytest.M
 
     def table(_: Snmp, columns: list[str]) -> dict[str, dict[str, Any]]:
         names = next(tables)
-        answers = {DISK_NAME: names, column: {index: reads[name] for index, name in names.items()}}
+        answers: dict[str, dict[str, Any]] = {
+            DISK_NAME: names,
+            column: {index: reads[name] for index, name in names.items()},
+        }
         return {key: value for key, value in answers.items() if key in columns}
 
     monkeypatch.setattr(Snmp, "_table", table)

@@ -214,7 +214,7 @@ def mended(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 
 @cache
 def _wrong_latencies(names: tuple[str, ...]) -> list[pl.Expr]:
-    """Return for each latency what is true of a row where it is wrong; kept: a study has many small pieces."""
+    """Return for each latency what is true of a row where it is wrong. Kept: a study has many pieces."""
     return [
         _wrong(latency, columns).alias(latency)
         for latency in layout.LATENCIES

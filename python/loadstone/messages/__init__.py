@@ -70,7 +70,7 @@ WRITERS: Final[tuple[tuple[str, Callable[[float], str]], ...]] = (
 def say(key: str, /, **values: Value) -> str:
     """Return the message `key` (`ROOM.NAME...`) with its values, each in the unit its name ends with.
 
-    `{probes:# probe agrees|# probes agree}` is written for one and for any other number, `#` being the number.
+    `{probes:# probe agrees|# probes agree}` has a form for one and one for any other number, which is `#`.
     """
     return template(key).format(**{name: Written(written(name, value)) for name, value in values.items()})
 
