@@ -14,7 +14,8 @@ import pytest
 from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
 from loadstone.cli.main import main
-from loadstone.errors import InputError
+from loadstone.errors import InputError, RunError
+from loadstone.hosts import joint_bundle
 from loadstone.hosts.hosts_file import read_hosts
 from tests.e2e.program import finish, start, until
 from tests.e2e.test_faults import small_tmpfs
@@ -22,6 +23,8 @@ from tests.e2e.test_faults import small_tmpfs
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from loadstone.hosts.agent_links import Link
 
 JOB = """[global]
 ioengine=psync
@@ -145,7 +148,7 @@ LUN = '[[shared]]\nname = "l"\ntargets = {a = "/dev/sdb", b = "/dev/sdc"}\n'
         ('[[host]]\nname = "a"\nport = "22"\n', 3, "a whole number, without quotes, found '22'"),
         ("[[host]]\nname = 1\n", 2, "expected text, in quotes, found 1"),
         ("[run]\n", None, "names no host"),
-        ('[[host]]\nname = "a"\nprogram = []\n', 3, "at least 1 values, found 0"),
+        ('[[host]]\nname = "a"\nprogram = []\n', 3, "at least 1 value, found 0"),
         ('[[host]]\nname = "../a"\n', 2, "letters and digits"),
         ('[[host]]\nname = "a"\n[[shared]]\nname = "l"\ntargets = {a = "/dev/sda"}\n', 5, "on one host only"),
         ('[[host]\nname = "a"\n', 1, "TOML"),
@@ -173,6 +176,28 @@ def test_mistakes_in_a_hosts_file_are_told_with_their_line(
     told = capsys.readouterr().err
     assert says in told
     assert line is None or f"bad.toml:{line}:" in told
+
+
+@pytest.mark.in_turn
+def test_a_bundle_that_breaks_off_on_its_way_is_not_kept_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half of it stood where a whole one stands, and did not open."""
+    whole = joint_bundle.fetch
+
+    def broken(link: Link, directory: Path) -> None:
+        whole(link, directory)
+        if link.name == "h2":
+            raise RunError("the link is gone")
+
+    monkeypatch.setattr(joint_bundle, "fetch", broken)
+    assert run(tmp_path) == 1
+    assert "h2" in capsys.readouterr().err
+    out = tmp_path / "out"
+    assert [one.name for one in (out / "hosts").iterdir()] == ["h1"]
+    assert Bundle.open(out).status == "partial"
+    kept = next((tmp_path / "d2").glob("*/*/manifest.json")).parent
+    assert Bundle.open(kept).status == "complete"
 
 
 @contextlib.contextmanager

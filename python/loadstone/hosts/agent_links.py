@@ -91,11 +91,14 @@ def clocks(link: Link, *, pings: int = PINGS, ask_s: float = ASK_S) -> Clocks:
 def fetch(link: Link, directory: Path) -> None:
     """Bring the bundle of a host here, file by file. Raises `RunError` when it does not come whole."""
     listed = link.ask({"do": "list"}, FETCH_S)
+    directory.mkdir(exist_ok=True)
     for name, size in listed["files"]:
         path = directory / name
         if ".." in path.parts or str(name).startswith("/"):
             raise RunError(f"{link.name}: " + say("hosts.bundle.outside", path=repr(name)))
-        path.parent.mkdir(parents=True, exist_ok=True)
+        for parent in reversed(path.relative_to(directory).parents[:-1]):
+            # `directory` itself is not made again where somebody ended the collecting.
+            (directory / parent).mkdir(exist_ok=True)
         with path.open("wb") as file:
             while file.tell() < size:
                 piece = link.ask({"do": "read", "path": name, "offset": file.tell()}, FETCH_S)

@@ -5,6 +5,8 @@ Knows a directory and what stands in it (`bundle.hosts`). Decides nothing.
 
 from __future__ import annotations
 
+import shutil
+import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from loadstone.session import RunRequest
 
 MOST_EVENTS: Final = 10_000
+COMING: Final = ".coming"
+"""Ends the name of a host's bundle that is not here as a whole; a point begins it, as no host's name."""
 
 
 class JointBundle:
@@ -43,6 +47,8 @@ class JointBundle:
         on_loss: str,
     ) -> None:
         self._error: OSError | MemoryError | None = None
+        self._placing = threading.Lock()
+        self._ended = False
         self._shared, self._on_loss = shared, on_loss
         plans = {name: state.armed_plan for name, state in hosts.items() if state.armed_plan is not None}
         self.merged = merge.merged_plan(plans, shared)
@@ -80,10 +86,24 @@ class JointBundle:
             self._error = self._error or error
 
     def collect(self, name: str, link: Link) -> None:
-        """Bring a host's bundle here. Raises `RunError` and OSError when it does not come whole."""
+        """Bring a host's bundle here, or nothing of it. Raises `RunError` and OSError, if not all comes."""
         place = self.directory / FOLDER
+        coming = place / f".{name}{COMING}"
         Disk().mkdir(place, above=False)
-        fetch(link, place / name)
+        try:
+            fetch(link, coming)
+            with self._placing:
+                if not self._ended:
+                    Disk().replace(coming, place / name)
+        finally:
+            shutil.rmtree(coming, ignore_errors=True)
+
+    def _end_collecting(self) -> None:
+        """Take no host's bundle from now on, and keep none in part: the host has the whole one."""
+        with self._placing:
+            self._ended = True
+        for coming in (self.directory / FOLDER).glob(f".*{COMING}"):
+            shutil.rmtree(coming, ignore_errors=True)
 
     def record(self, parts: tuple[HostPart, ...], events: Sequence[dict[str, Any]]) -> None:
         """Write down who took part, and what happened between them. Raises `BundleError`."""
@@ -98,6 +118,7 @@ class JointBundle:
 
     def leave(self) -> Outcome:
         """Leave it as it is: somebody insists."""
+        self._end_collecting()
         self._writer.close()
         return Outcome(self._writer.directory, "partial", 130, None)
 
@@ -110,6 +131,7 @@ class JointBundle:
         result: Callable[[Bundle], dict[str, Any]] | None,
     ) -> None:
         """Put the hosts' events together, and end it. Raises `BundleError`."""
+        self._end_collecting()
         try:
             self.record(parts, events)
             self._put_together(parts, origin_unix_ns)
