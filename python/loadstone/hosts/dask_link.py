@@ -179,9 +179,11 @@ class ControlPlane:
             await self._scheduler
             self.port = int(self._scheduler.address.rpartition(":")[2])
             address = _url(protocol, self.hosts.run.coordinator or "127.0.0.1", self.port)
-        self._client = await self.dask.DASK.Client(
+        # Known before it is connected: one that is never closed closes itself when nothing can wait for that.
+        self._client = self.dask.DASK.Client(
             address, asynchronous=True, security=security, set_as_default=False, timeout=self._start_s
         )
+        await self._client
         self._run = str(self._client.id)
         self._client.subscribe_topic(self.dask.TOPIC, self._hear)
         self._client.subscribe_topic("all", self._hear_of_workers)
