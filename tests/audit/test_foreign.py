@@ -425,7 +425,7 @@ def test_sectors_beside_one_direction_or_none_are_judged(tmp_path: Path, *, read
         ),
         ("f.xml", '<!DOCTYPE a [<!ENTITY b "c">]><Results><System></System></Results>', "defines entities"),
         ("f.xml", "<Results><System></System></Results>", "has no TimeSpan"),
-        ("f.csv", "'Target Type,Target Name\nALL\n", "found 1 columns, expected 2"),
+        ("f.csv", "'Target Type,Target Name\nALL\n", "found 1 column, expected 2"),
         ("f.csv", "'Target Type,Target Name\n", "has no results"),
     ],
 )

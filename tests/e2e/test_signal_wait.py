@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
-
-from loadstone.cli.process.signal_wait import ReceivedSignal, wait_for
 
 WAITS = """import signal
 from loadstone.cli.process.signal_wait import wait_for
@@ -36,10 +33,12 @@ def test_a_process_that_was_stopped_longer_than_it_waits_gets_no_signal_that_nob
 
 
 def test_a_signal_that_waits_already_is_told_with_its_sender() -> None:
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGUSR2,))
-    try:
-        os.kill(os.getpid(), signal.SIGUSR2)
-        assert wait_for((signal.SIGUSR2,), 10) == ReceivedSignal(number=signal.SIGUSR2, code=0)
-        assert wait_for((signal.SIGUSR2,), 0) is None
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    # In a process of one thread: another that does not block the signal would end both.
+    code = """import os, signal
+from loadstone.cli.process.signal_wait import wait_for
+signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGUSR2,))
+os.kill(os.getpid(), signal.SIGUSR2)
+print(wait_for((signal.SIGUSR2,), 10), wait_for((signal.SIGUSR2,), 0))
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == f"ReceivedSignal(number={int(signal.SIGUSR2)}, code=0) None\n"
