@@ -15,7 +15,7 @@ from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
 from loadstone.cli.main import main
 from loadstone.errors import InputError, RunError
-from loadstone.hosts import joint_bundle
+from loadstone.hosts import agent_links, joint_bundle
 from loadstone.hosts.hosts_file import read_hosts
 from tests.e2e.program import finish, start, until
 from tests.e2e.test_faults import small_tmpfs
@@ -183,7 +183,7 @@ def test_a_bundle_that_breaks_off_on_its_way_is_not_kept_in_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Half of it stood where a whole one stands, and did not open."""
-    whole = joint_bundle.fetch
+    whole = agent_links.fetch
 
     def broken(link: Link, directory: Path) -> None:
         whole(link, directory)
