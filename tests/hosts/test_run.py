@@ -195,7 +195,7 @@ def test_a_bundle_that_breaks_off_on_its_way_is_not_kept_in_part(
     assert "h2" in capsys.readouterr().err
     out = tmp_path / "out"
     assert [one.name for one in (out / "hosts").iterdir()] == ["h1"]
-    assert Bundle.open(out).status == "partial"
+    assert Bundle.open(out).status == "failed"
     kept = next((tmp_path / "d2").glob("*/*/manifest.json")).parent
     assert Bundle.open(kept).status == "complete"
 
