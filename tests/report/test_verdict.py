@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loadstone.report.pictures import chart_images
-from loadstone.report.verdict.words import chart, evidence
+from loadstone.report.verdict.words import chart, different_advice, evidence
 from loadstone.verdict import BYTES_PER_S, Cause, Chart
 
 
@@ -59,3 +59,10 @@ def test_a_chart_of_evidence_is_in_the_unit_of_its_sentence_and_its_level_stands
     below = chart(told.model_copy(update={"level": 400 * 2**20}))
     assert below["layer"][-1]["mark"]["dy"] < 0
     assert "MiB/s" in chart_images.svg(spec)
+
+
+def test_advice_that_a_longer_one_gives_too_is_shown_once() -> None:
+    """A page said *run longer, with a ramp* and, below it, *run longer*."""
+    ramp, longer = "run longer, with a ramp (ramp_time)", "run longer"
+    assert different_advice([ramp, longer, "runs apart"]) == [ramp, "runs apart"]
+    assert different_advice([longer, "run longest"]) == [longer, "run longest"]

@@ -5,6 +5,7 @@ Knows how a kind, a confidence and a piece of evidence are written. Judges nothi
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from rich.text import Text
@@ -121,9 +122,14 @@ def terminal(audited: Audited, console: Console) -> None:
         console.print(Text.assemble("  ", name, told_by, f": {about}{evidence_line(cause)}{more}"))
     if len(groups) > MAX_CAUSES:
         console.print(Text("  " + say("verdict.terminal.more", findings=len(groups) - MAX_CAUSES), "dim"))
-    for advice in verdict.advice[:MAX_CAUSES]:
+    for advice in different_advice(verdict.advice)[:MAX_CAUSES]:
         console.print(Text("  " + say("verdict.terminal.advice", advice=advice)))
     _explanations(verdict, console)
+
+
+def different_advice(advice: Sequence[str]) -> list[str]:
+    """Return what to do, each once: `run longer, with a ramp` says `run longer`, too."""
+    return [one for one in advice if not any(re.match(rf"{re.escape(one)}\W", other) for other in advice)]
 
 
 def _alike(causes: Sequence[Cause]) -> list[list[Cause]]:
@@ -172,7 +178,7 @@ def page(audited: Audited, draw: Callable[[Spec], object]) -> dict[str, Any]:
         "headline": headline(verdict),
         "confidence": sureness(verdict),
         "sentences": verdict.sentences,
-        "advice": verdict.advice,
+        "advice": different_advice(verdict.advice),
         "causes": [drawn for drawn in causes if drawn["effect"] != "note"],
         "notes": [drawn for drawn in causes if drawn["effect"] == "note"],
         "not_checked": not_checked(verdict),
