@@ -148,7 +148,7 @@ def _remove(path: Path) -> None:
 
 def _holds_anything(file: int, size_bytes: int) -> bool:
     """Whether a file has a byte that is not zero, where it says that it has data and at places beside."""
-    for start, length in (*holes.data(file, size_bytes), *_doubted(size_bytes)):
+    for start, length in _read_parts(file, size_bytes):
         at, end = start, start + length
         while at < end:
             block = os.pread(file, min(_READ_BYTES, end - at), at)
@@ -158,15 +158,17 @@ def _holds_anything(file: int, size_bytes: int) -> bool:
     return False
 
 
-def _doubted(size_bytes: int) -> list[holes.Part]:
-    """Return what is read whatever the file says of its holes: file systems were wrong about them.
+def _read_parts(file: int, size_bytes: int) -> list[holes.Part]:
+    """Return what is read: file systems were wrong about their holes, so not only what they call data.
 
-    All of a file of up to `_READ_WHOLE_BYTES`; of a longer one a block from each of `_PLACES` equal parts.
+    All of a file of up to `_READ_WHOLE_BYTES`; of a longer one its data, and a block from each of
+    `_PLACES` equal parts.
     """
     if size_bytes <= _READ_WHOLE_BYTES:
         return [(0, size_bytes)]
     draw, part = random.SystemRandom(), size_bytes // _PLACES
-    return [(number * part + draw.randrange(part - _BLOCK_BYTES), _BLOCK_BYTES) for number in range(_PLACES)]
+    places = [number * part + draw.randrange(part - _BLOCK_BYTES) for number in range(_PLACES)]
+    return [*holes.data(file, size_bytes), *((place, _BLOCK_BYTES) for place in places)]
 
 
 def missing_bytes(folder: str, value: str) -> int:
