@@ -132,5 +132,5 @@ def test_a_password_in_a_hosts_file_is_refused_and_not_repeated(tmp_path: Path, 
 def test_an_address_has_no_user(tmp_path: Path) -> None:
     path = tmp_path / "hosts.toml"
     path.write_text(GOOD.replace("10.0.0.11", "root@10.0.0.11"))
-    with pytest.raises(InputError, match="the key user names the user"):
+    with pytest.raises(InputError, match="give the user with the key user"):
         read_hosts_file(path)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 MOST_EVENTS: Final = 10_000
 COMING: Final = ".coming"
-"""Ends the name of a host's bundle that is not here as a whole; a point begins it, as no host's name."""
+"""Ends the name of a host's bundle that is still on its way; it begins with a dot, which no host's does."""
 
 
 class JointBundle:
