@@ -55,6 +55,16 @@ def test_json_is_all_there_is_on_standard_output(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_job_without_stats_has_empty_logs_and_counts_in_the_exit_code(tmp_path: Path) -> None:
+    logs = ("--write_bw_log=w", "--log_avg_msec=100", "--bandwidth-log")
+    unseen = ("--name=b", "--ioengine=psync", "--filename=/dev/full", "--size=4m", "--rw=write", "--stats=0")
+    jobs = document(*logs, *NULL, "--rw=read", *unseen, cwd=tmp_path, code=1)["jobs"]
+    assert [job["jobname"] for job in jobs] == ["a"]
+    assert (tmp_path / "w_bw.1.log").stat().st_size > 0
+    assert (tmp_path / "w_bw.2.log").stat().st_size == 0
+    assert (tmp_path / "agg-write_bw.log").stat().st_size == 0
+
+
 def test_human_output_has_the_lines_scripts_look_for(tmp_path: Path) -> None:
     out = fio(*NULL, "--rw=write", cwd=tmp_path).stdout
     assert out.startswith("a: (g=0): rw=write, bs=(R) 4096B-4096B")

@@ -70,6 +70,24 @@ def test_a_group_is_one_line_under_its_first_name() -> None:
     assert line.runtime_ms == 4000
 
 
+@pytest.mark.parametrize("job", [fio_small_run.JOB, GROUPED])
+def test_a_job_without_stats_is_in_no_line_and_no_sum(job: str) -> None:
+    """fio leaves `stats=0` out; here its I/Os were in the sums of its group."""
+    whole = collect.report(fio_small_run.source(job))
+    report = collect.report(fio_small_run.source(job.replace("[mix]", "[mix]\nstats=0")))
+    assert [(line.name, line.directions[1].ios) for line in report.lines] == [("after", 4)]
+    assert report.lines[0].user_ns == pytest.approx(whole.lines[-1].user_ns)
+    assert (report.group_lines(0), report.groups()) == ([None, None, None], [0, 1])
+    assert [line["jobname"] for line in document.document(report, plus=False)["jobs"]] == ["after"]
+    assert len(terse.lines(report, 3)) == 1
+    text = normal.text(report)
+    assert "mix: (groupid" not in text
+    assert "\nRun status group 0 (all jobs):\n\nRun status group 1" in text
+    source = fio_small_run.source(job.replace("[after]", "[after]\nstats=0"))
+    line = collect.report(source).lines[-1]
+    assert (line.name, line.members) == ("mix", 2 if job is GROUPED else 1)
+
+
 def test_the_processs_cpu_is_shared_by_ios_and_lost_nowhere() -> None:
     lines = collect.report(fio_small_run.source()).lines
     assert sum(line.user_ns for line in lines) == pytest.approx(604_000_000)

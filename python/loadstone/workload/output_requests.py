@@ -66,6 +66,8 @@ class StatRequests(FrozenModel):
     show_clat: bool | None = None
     show_lat: bool | None = None
     show_bw: bool | None = None
+    show_job: bool | None = None
+    """Whether the job is in the results at all, and in their sums."""
 
 
 class OutputRequests(FrozenModel):

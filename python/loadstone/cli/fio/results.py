@@ -134,7 +134,8 @@ class FioResults:
         source = self._source(bundle)
         report = collect.report(source)
         report.idleness = self.idle.found() if self.idle is not None else None
-        for line in report.lines:
+        everyone = [*report.lines, *report.left_out]
+        for line in everyone:
             if line.error:
                 self.say(f"fio: pid={line.pid}, err={line.error}/{line.error_text}\n")
             elif line.latency_goal is not None and not any(one.ios for one in line.directions):
@@ -148,10 +149,8 @@ class FioResults:
             iolog.write(source, ios, Path())
         if self._asked.bandwidth_log:
             logs.write_aggregate(source, Path())
-        is_reported = any(line.error for line in report.lines)
-        return max(
-            sum(line.failed_clones for line in report.lines), int(error is not None and not is_reported)
-        )
+        is_reported = any(line.error for line in everyone)
+        return max(sum(line.failed_clones for line in everyone), int(error is not None and not is_reported))
 
     def _source(self, path: Path) -> Source:
         from loadstone.bundle.read import Bundle

@@ -232,6 +232,13 @@ def _reduce(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields
     }
 
 
+def _left_out(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
+    shown = truth(value, reading)
+    if not shown:
+        reading.note("harmless", "stats: the job is measured anyway; only fio-style output leaves it out")
+    return {"stats.show_job": shown}
+
+
 def _hidden(name: str, field: str, what: str, *aliases: str) -> Option:
     def read(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
         if not truth(value, reading):
@@ -661,6 +668,7 @@ RESULTS: Final = (
     number("significant_figures", "stats.significant_figures", low=1, high=10),
     choice("unified_rw_reporting", "stats.unified_rw", _UNIFIED),
     boolean("disk_util", "stats.disk_util"),
+    honoured("stats", _left_out, why="fio-style output leaves the job out of its lines, sums and logs."),
     choice("unit_base", "stats.unit_base", {"0": 0, "1": 1, "8": 8}),
     honoured("gtod_reduce", _reduce, why="Latencies are measured anyway; fio-style output leaves them out."),
     _hidden("disable_lat", "stats.show_lat", "total latency"),

@@ -28,7 +28,6 @@ HARMLESS: Final = (
     harmless("iomem_align", "Buffers are aligned to pages.", "mem_align"),
     harmless("lockmem", "Nothing is swapped in by measuring: memory is touched before the start."),
     harmless("create_serialize", "Files are prepared one after the other before the run."),
-    harmless("stats", "The job is in the output and its sums all the same; fio leaves it out."),
     harmless("error_dump", "Every error is kept with its target and offset."),
     harmless("allow_mounted_write", "Loadstone refuses to write to what is mounted, with or without this."),
     harmless("unique_filename", "There are no clients."),

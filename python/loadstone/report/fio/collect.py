@@ -124,8 +124,10 @@ def report(source: Source) -> Report:
     _share_cpu(lines, source)
     start_ms = int(source.event("start").get("unix_ns", 0)) // 1_000_000
     length_ns = _end_ns(source)
+    shown = sum(together[0].is_shown for together in grouped)
     return Report(
-        lines=lines,
+        lines=lines[:shown],
+        left_out=lines[shown:],
         global_options=of_fio(source.workload.global_options),
         disks=source.disks,
         notes=source.notes,

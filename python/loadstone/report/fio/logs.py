@@ -63,8 +63,8 @@ class LogFile:
 
     @property
     def is_empty(self) -> bool:
-        """Whether fio's file would be empty: an engine without a queue has no slat."""
-        return self.kind == "slat" and not self.member.has_slat
+        """Whether fio's file would be empty: of a job left out, or slat of an engine without a queue."""
+        return not self.member.is_shown or (self.kind == "slat" and not self.member.has_slat)
 
     @property
     def asked(self) -> LogRequests:
@@ -353,7 +353,9 @@ def _largest(pattern: object, op: int) -> int:
 
 def write_aggregate(source: Source, directory: Path) -> list[Path]:
     """Write fio's `--bandwidth-log`: all jobs' bandwidth, one file per direction."""
-    rows = source.samples.filter(~pl.col("ramp") & (pl.col("op") != SYNC))
+    shown = {member.unit for member in source.everyone if member.is_shown}
+    cells = [index for index, cell in enumerate(source.plan.cells) if cell.unit in shown]
+    rows = source.samples.filter(~pl.col("ramp") & (pl.col("op") != SYNC) & pl.col("cell").is_in(cells))
     windows = added_up(in_windows(rows, 0, AGGREGATE_WINDOW_MS), ("window", "op"))
     seconds_of = (pl.col("end_ns") - pl.col("start_ns")) / 1e9
     paths = aggregates(directory)

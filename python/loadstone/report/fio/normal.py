@@ -257,7 +257,7 @@ def _ranges(unit: str, limits: Sequence[int], shares: Sequence[float]) -> list[s
 def _group(report: Report, group: int) -> str:
     rows = ["", f"Run status group {group} (all jobs):"]
     unified = report.unified_group(group)
-    line = next(line for line in report.lines if line.group == group)
+    line = next(line for line in (*report.lines, *report.left_out) if line.group == group)
     names = ("  MIXED",) * 3 if unified == "mixed" else ("   READ", "  WRITE", "   TRIM")
     parts = list(zip(names, report.group_lines(group), strict=True))
     if unified == "both":

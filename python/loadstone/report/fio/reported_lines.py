@@ -45,6 +45,11 @@ class Member:
     """fio's thread number of its first stream, from 1."""
 
     @property
+    def is_shown(self) -> bool:
+        """Whether the job is in the results: `stats=0` leaves it out."""
+        return self.job.outputs.stats.show_job is not False
+
+    @property
     def has_slat(self) -> bool:
         """Whether fio measures a submission latency for this job."""
         engine = self.job.engine.ioengine or DEFAULT_ENGINE
@@ -92,17 +97,20 @@ def _job_named(jobs: Iterator[Job], name: str) -> Job:
 
 
 def group_members(plan: Plan, everyone: Sequence[Member]) -> list[list[Member]]:
-    """Members by line of the result: with `group_reporting` a group's jobs share a line."""
+    """Members by line of the result: with `group_reporting` a group's jobs share a line.
+
+    Those that are left out follow last, each on a line of its own.
+    """
     groups: list[list[Member]] = []
     last_group: int | None = None
-    for member in everyone:
+    for member in (one for one in everyone if one.is_shown):
         group = plan.units[member.unit].group
         if member.job.schedule.group_reporting and last_group == group:
             groups[-1].append(member)
         else:
             groups.append([member])
         last_group = group
-    return groups
+    return groups + [[member] for member in everyone if not member.is_shown]
 
 
 def empty_line(plan: Plan, together: Sequence[Member]) -> JobLine:

@@ -308,6 +308,8 @@ class Report:
     """All a run says in fio's terms."""
 
     lines: list[JobLine]
+    left_out: Sequence[JobLine] = ()
+    """Of jobs that are in no result and no sum (`stats=0`), one for each clone."""
     global_options: Mapping[str, str] = field(default_factory=dict)
     disks: Sequence[DiskUse] = ()
     idleness: Idleness | None = None
@@ -333,8 +335,8 @@ class Report:
         return next((k for k in ("both", "mixed") if k in kinds), "none")
 
     def groups(self) -> list[int]:
-        """Group numbers in order."""
-        return sorted({line.group for line in self.lines})
+        """Group numbers in order, also those of which every job is left out."""
+        return sorted({line.group for line in (*self.lines, *self.left_out)})
 
     def _group_line(self, group: int, direction: int) -> GroupLine | None:
         parts = [
