@@ -74,14 +74,16 @@ def test_a_latency_target_is_told_in_the_units_of_its_keys(tmp_path: Path) -> No
     assert (found["latency_window"], found["latency_window_us"]) == (50_000, 50_000)
 
 
-def test_a_search_for_a_latency_target_that_has_not_ended_says_so(
+def test_a_search_for_a_latency_target_that_has_not_ended_counts_all_and_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--name=a", "--ioengine=null", "--size=1m", "--rw=randread", "--iodepth=32"]
     words += ["--latency_target=20us", "--latency_window=5s", "--latency_percentile=99"]
+    words += [f"--write_lat_log={tmp_path / 'each'}"]
     _, job = document(words, tmp_path)
-    assert job["read"]["total_ios"] == 0
-    assert "note: a: no I/O counts, for the search for latency_target had" in capsys.readouterr().err
+    assert (job["read"]["total_ios"], job["read"]["clat_ns"]["N"], job["latency_depth"]) == (256, 256, 1)
+    assert "note: a: the search for latency_target had not ended (depth 1)" in capsys.readouterr().err
+    assert len((tmp_path / "each_lat.1.log").read_text().splitlines()) == 256
 
 
 @pytest.mark.parametrize(

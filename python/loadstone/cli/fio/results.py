@@ -138,7 +138,7 @@ class FioResults:
         for line in everyone:
             if line.error:
                 self.say(f"fio: pid={line.pid}, err={line.error}/{line.error_text}\n")
-            elif line.latency_goal is not None and not any(one.ios for one in line.directions):
+            elif line.latency_goal is not None and not line.latency_goal.found:
                 depth = line.latency_goal.depth
                 self.notes.append(messages.say("cli.fio.search_not_ended", job=line.name, depth=depth))
                 sys.stderr.write(f"note: {self.notes[-1]}\n")

@@ -497,7 +497,9 @@ WHEN: Final = (
         why="A job defined before, by name; it must not read back what it wrote.",
     ),
     microseconds(
-        "latency_target", "search.latency_target_ns", why="Only what is measured at the depth found counts."
+        "latency_target",
+        "search.latency_target_ns",
+        why="Only what is measured at the depth found counts, or all if none is.",
     ),
     microseconds("latency_window", "search.latency_window_ns"),
     parsed("latency_percentile", "search.latency_percentile", _share_in_time),

@@ -64,10 +64,17 @@ class Source:
     notes: Sequence[str] = ()
     disks: Sequence[DiskUse] = ()
     everyone: list[Member] = field(default_factory=list)
+    searching: frozenset[int] = frozenset()
+    """Streams whose search for a latency target had not ended. All they did counts, as in fio."""
 
     def __post_init__(self) -> None:
         if not self.everyone:
             self.everyone = members(self.plan, self.workload)
+        self.searching = steady_and_target.searching(self.plan, self.samples)
+        cells = {use.cell for stream in self.searching for use in self.plan.streams[stream].files}
+        if cells:
+            counts = pl.col("cell").is_in(sorted(cells))
+            self.samples = self.samples.with_columns((pl.col("ramp") & ~counts).alias("ramp"))
 
     def event(self, kind: str) -> Mapping[str, Any]:
         """Return the last event of a type, empty when there was none."""
@@ -114,7 +121,7 @@ def report(source: Source) -> Report:
         _fill_depths(line, together, source)
         _fill_errors(line, together, source)
         line.steady = steady_and_target.steady(together, source.plan, source.events)
-        line.latency_goal = steady_and_target.latency(together, source.events)
+        line.latency_goal = steady_and_target.latency(together, source.events, source.searching)
         if not any(member.has_slat for member in together):
             for direction in line.directions:
                 direction.slat = Latency()
@@ -148,7 +155,8 @@ def measured_spans(source: Source) -> dict[int, MeasuredSpan]:
             start_ns = _first_sample_ns(source, index)
             spans[index] = MeasuredSpan(start_ns + stream.limits.ramp_ns, max(now_ns, start_ns))
         else:
-            start_ns = max(int(end["started_ns"]), int(end.get("ramp_end_ns") or 0))
+            ramp_end_ns = 0 if index in source.searching else int(end.get("ramp_end_ns") or 0)
+            start_ns = max(int(end["started_ns"]), ramp_end_ns)
             spans[index] = MeasuredSpan(start_ns, max(start_ns, int(end["ended_ns"])))
     return spans
 

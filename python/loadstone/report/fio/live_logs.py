@@ -73,7 +73,7 @@ class GrowingLogs:
                 if log.file.window_ms and (start_ns := self._start_ns(log.file)) is not None:
                     log.windows(rows, start_ns, self._epoch_ms(log.file, start_ns))
         if any(not log.file.window_ms for log in self._logs):
-            ios = self._ios.new().filter(LOGGED)
+            ios = self._ios.new().filter(LOGGED & ~pl.col("ramp"))
             for log in self._logs:
                 if not log.file.window_ms and (start_ns := self._start_ns(log.file)) is not None:
                     log.each_io(ios, start_ns, self._epoch_ms(log.file, start_ns))

@@ -44,8 +44,8 @@ CHUNK_ROWS: Final = 2_000_000
 """I/Os turned into text at a time."""
 SUFFIX: Final = "log"
 AGGREGATE_WINDOW_MS: Final = 500
-LOGGED: Final = ~pl.col("ramp") & (pl.col("error") == 0) & (pl.col("op") != SYNC)
-"""I/Os that have a line."""
+LOGGED: Final = (pl.col("error") == 0) & (pl.col("op") != SYNC)
+"""I/Os that have a line, if they count."""
 _AVERAGE, _MAXIMUM, _BOTH = range(3)
 
 
@@ -217,7 +217,8 @@ def _each_io(
     epochs = {id(file): _epoch_ms(source, file, spans[file.stream]) for file in files}
     rows = int(ios.select(pl.len()).collect().item())
     for start in range(0, rows, CHUNK_ROWS):
-        part = ios.slice(start, CHUNK_ROWS).filter(LOGGED).collect()
+        counted = ~pl.col("ramp") | pl.col("stream").is_in(sorted(source.searching))
+        part = ios.slice(start, CHUNK_ROWS).filter(LOGGED & counted).collect()
         for file in files:
             stream_ios = part.filter(pl.col("stream") == file.stream)
             if file.is_empty:

@@ -151,6 +151,8 @@ class LatencyGoal:
     window_ns: int
     percentile: float
     depth: int
+    found: bool = True
+    """False: the search had not ended."""
 
 
 @dataclass(slots=True)

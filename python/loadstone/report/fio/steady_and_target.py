@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from loadstone.report.fio.stats import LatencyGoal, SteadyState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence, Set
 
     from loadstone.plan.model import Plan
     from loadstone.report.fio.reported_lines import Member
@@ -53,7 +55,25 @@ def steady(together: Sequence[Member], plan: Plan, events: Iterable[Mapping[str,
     )
 
 
-def latency(together: Sequence[Member], events: Iterable[Mapping[str, Any]]) -> LatencyGoal | None:
+def searching(plan: Plan, samples: pl.DataFrame) -> frozenset[int]:
+    """Return the streams that search the depth of a latency target, and have not found it yet.
+
+    `samples` has the columns of contract/README.md: what such a stream did is all `ramp`.
+    """
+    cells_of = {
+        index: {use.cell for use in stream.files}
+        for index, stream in enumerate(plan.streams)
+        if stream.search is not None and not stream.search.keep_on
+    }
+    if not cells_of:
+        return frozenset()
+    counted = set(samples.filter(~pl.col("ramp"))["cell"].unique())
+    return frozenset(index for index, cells in cells_of.items() if not cells & counted)
+
+
+def latency(
+    together: Sequence[Member], events: Iterable[Mapping[str, Any]], still_searching: Set[int]
+) -> LatencyGoal | None:
     """Return the target of a line's first job and the last depth of its first clone."""
     job = together[0].job
     if not job.search.latency_target_ns:
@@ -68,4 +88,5 @@ def latency(together: Sequence[Member], events: Iterable[Mapping[str, Any]]) -> 
         window_ns=job.search.latency_window_ns or 0,
         percentile=100.0 if job.search.latency_percentile is None else job.search.latency_percentile,
         depth=depths[-1] if depths else 1,
+        found=not any(stream in still_searching for member in together for stream in member.streams),
     )
