@@ -120,7 +120,7 @@ def test_a_run_that_was_never_sealed_says_that_damage_may_go_unnoticed(tmp_path:
         [note["text"] for note in result(runs.make(tmp_path / name, seconds=2, seal=seal))["notes"]]
         for name, seal in (("killed", None), ("sealed", "complete"))
     ]
-    said = "the run was never sealed: damage to what it wrote last may go unnoticed"
+    said = "the run was never sealed: damage to what it wrote in its last second may go unnoticed"
     assert (said in told[0], said in told[1]) == (True, False)
     assert said in find_results.bundle(Bundle.open(tmp_path / "killed")).notes
     assert said not in find_results.bundle(Bundle.open(tmp_path / "sealed")).notes

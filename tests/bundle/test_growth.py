@@ -85,6 +85,25 @@ def test_a_note_that_was_altered_or_taken_away_is_told(killed: Path, content: by
         Bundle.open(killed)
 
 
+def test_a_power_failure_leaves_what_can_be_read_and_the_refusal_says_how(killed: Path) -> None:
+    """The note reached the disk before the samples it is about, or was itself lost."""
+    whole = Bundle.open(killed).samples()
+    samples = killed / "samples.arrows"
+    os.truncate(samples, samples.stat().st_size * 3 // 4)
+    with pytest.raises(BundleError) as caught:
+        Bundle.open(killed)
+    assert "lost its end" in caught.value.message
+    assert "power failure" in str(caught.value.hint)
+    assert "--unverified" in str(caught.value.hint)
+    bundle = Bundle.open(killed, unverified=True)
+    left = bundle.samples()
+    assert 0 < left.height < whole.height
+    assert left.equals(whole.head(left.height))
+    assert "lost its end" in str(bundle.doubt)
+    (killed / layout.GROWTH).write_bytes(bytes(4096))
+    assert growth.differences(killed) == ["growth.json is empty"]
+
+
 def test_a_run_that_is_killed_while_it_is_sealed_is_not_called_altered(killed: Path) -> None:
     """Its rows become tables one by one; the note goes last."""
     for name, table in (("samples.arrows", "samples.parquet"), ("host.jsonl", "host.parquet")):

@@ -78,7 +78,7 @@ def differences(directory: Path) -> list[str]:
         grown = _Grown.model_validate(document)
     except (BundleError, ValidationError):
         begun = members.exists(directory, layout.GROWTH)
-        if not begun or not (directory / layout.GROWTH).lstat().st_size:
+        if not begun or _is_blank(directory):
             # It is made before the first of what grows, and removed after the last.
             left = any(members.exists(directory, name) for name in layout.STREAMS)
             return [f"{layout.GROWTH} is {'empty' if begun else 'missing'}"] if left else []
@@ -90,6 +90,14 @@ def differences(directory: Path) -> list[str]:
         elif noted.size_bytes and not members.exists(directory, _table_of(name)):
             changes.append(f"{name} is missing")
     return changes
+
+
+def _is_blank(directory: Path) -> bool:
+    """Whether nothing was ever written to the note, or a power failure left zeros of it."""
+    try:
+        return not members.content(directory, layout.GROWTH).strip(b"\0 \n")
+    except BundleError:
+        return False
 
 
 def _growing(directory: Path) -> list[str]:
