@@ -85,13 +85,13 @@ READ_DAMAGED = """
 import sys
 from pathlib import Path
 import polars as pl
-from loadstone.bundle import tables
+from loadstone.bundle import sealed_tables
 from loadstone.errors import BundleError
 schema = pl.Schema({"number": pl.UInt32, "list": pl.List(pl.UInt16), "flag": pl.Boolean, "share": pl.Float64})
 read = refused = 0
 for path in sorted(Path(sys.argv[1]).iterdir()):
     try:
-        for piece in tables.pieces(path.parent, path.name, schema):
+        for piece in sealed_tables.pieces(path.parent, path.name, schema):
             piece.select(pl.col("list").list.max(), pl.col("share").sum())
         read += 1
     except BundleError:
