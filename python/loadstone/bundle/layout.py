@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 
 import polars as pl
 
-FORMAT: Final = 8
+FORMAT: Final = 9
 """Version of the directory's layout and of what stands in its files; a reader refuses every other.
 
 It is raised when a field of the Workload or of the Plan is, with what reads them.
