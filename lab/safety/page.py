@@ -35,8 +35,10 @@ Written by `make safety`, which also tries every line of the tables.
   device.
 - A file that backs a loop device, is mounted by itself, is swapped to, or is open for writing elsewhere.
   Before a run that is also looked for where bindfs, mergerfs and rclone have the file. unionfs and others
-  that name no directory do not tell. An erofs mounted from files is known whatever their names are by
-  now, unless a process reads them, too.
+  that name no directory do not tell. An erofs mounted from files is known whatever their names are by now.
+- A file that would lose content and that another process has open or mapped, be it only to read it. A disk
+  image that is the base of another is so, and a file of an erofs that was unmounted lazily. Of devices
+  only writers count: programs that watch devices have them open to read.
 - Anything on a file system of the kernel's, such as proc, sysfs, cgroup or tracefs. Files there look empty
   and are not files. `plan/safety/writable.py` lists the types, by what statfs(2) gives.
 - A name that leads through a link in /proc, as `/dev/fd` and `/dev/stdout` do.
@@ -45,9 +47,10 @@ Written by `make safety`, which also tries every line of the tables.
 - A tree in which a file has a second name, a symbolic link stands for a file or directory, or something is
   mounted.
 
-The first two hold during a run, too. Such a file of a tree is not opened to write. A file or device that
-comes into use ends the run. The kernel tells of every open while the load goes on, and a use counts that is
-seen twice, half a second apart. What was written there in those one to three seconds may be lost.
+The first two hold during a run, too; readers are looked for before it alone. Such a file of a tree is not
+opened to write. A file or device that comes into use ends the run. The kernel tells of every open while the
+load goes on, and a use counts that is seen twice, half a second apart. What was written there in those one
+to three seconds may be lost.
 
 **Written without a question**: what is new or empty; what is all zeros or holes; a file or tree with a
 valid mark of Loadstone's. Nothing else: random bytes look like a backup, a key or a video.

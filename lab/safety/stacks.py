@@ -154,6 +154,28 @@ def mounted_and_renamed(_: Path, stack: contextlib.ExitStack) -> Path:
     return image.rename(image.with_name("renamed"))
 
 
+def unmounted_lazily(_: Path, stack: contextlib.ExitStack) -> Path:
+    """The same, in no list of mounts any more; a process still reads a file in it."""
+    image, point = _erofs(stack)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(os.fsencode(image), os.fsencode(point), b"erofs", _READ_ONLY, b""):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), str(image))
+    lines = f"import sys; f = open('{point}/notes', 'rb'); print(1, flush=True); sys.stdin.read()"
+    _held(stack, sys.executable, "-c", lines)
+    call("umount", "--lazy", point)
+    return image
+
+
+def read_by_a_process(folder: Path, stack: contextlib.ExitStack) -> Path:
+    """As the base of a disk image is by an emulator, and a database by those who only look at it."""
+    path = folder / "file"
+    path.write_bytes(MINE)
+    lines = f"import sys; f = open('{path}', 'rb'); print(1, flush=True); sys.stdin.read()"
+    _held(stack, sys.executable, "-c", lines)
+    return path
+
+
 def data_of_a_mounted_image(_: Path, stack: contextlib.ExitStack) -> Path:
     """The file that a mounted erofs has its data in (`device=`), which the list of mounts does not name."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp")))

@@ -156,6 +156,7 @@ def uses() -> Iterator[SafetyCase]:
         (FILE, "a file with a lease on it", stacks.lease),
         (FILE, "the upper file of an overlay, open by the overlay's name", stacks.overlay),
         (FILE, "an empty file that another program begins to write", stacks.growing),
+        (FILE, "a file with content that a process reads", stacks.read_by_a_process),
     ):
         yield SafetyCase(target, holds, tried, REFUSED, _made_in_folder(make))
     below = _made_in_folder(stacks.below_mounts)
@@ -165,6 +166,7 @@ def uses() -> Iterator[SafetyCase]:
         ("a file that is mounted without a loop device", stacks.mounted_without_a_loop),
         ("the same in another mount namespace", stacks.mounted_without_a_loop_elsewhere),
         ("the same, renamed since it was mounted", stacks.mounted_and_renamed),
+        ("the same, unmounted lazily while a process reads from it", stacks.unmounted_lazily),
         ("the data file of a mounted erofs", stacks.data_of_a_mounted_image),
     ):
         yield SafetyCase(FILE, holds, tried, REFUSED, _made_in_folder(mount), needs="mkfs.erofs")

@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,6 +89,57 @@ def test_a_file_held_by_another_process_is_in_use(how: str, database: Path) -> N
 def test_reading_a_file_is_no_use_that_forbids_to_write(how: str, database: Path) -> None:
     with holding(database, HARMLESS[how]):
         assert uses(database) == []
+
+
+@pytest.mark.parametrize("how", HARMLESS)
+def test_consent_is_none_to_change_what_somebody_else_reads(how: str, database: Path) -> None:
+    """The base of a disk image, which an idle emulator has open and does not write."""
+    consent = guard.Consent(frozenset({str(database)}))
+    made = plan(target(str(database), size_bytes=8192))
+    with holding(database, HARMLESS[how]) as pid:
+        guard.secure(made, guard.NONE)  # All zeros: nothing is lost.
+        database.write_bytes(b"base" * 2048)
+        for content in (True, False):
+            with pytest.raises(RefusedError, match=rf"process {pid} .* has it open to read it"):
+                guard.secure(made, consent, content=content)
+    guard.secure(made, consent)
+    with database.open("rb"):
+        guard.secure(made, consent)
+
+
+def test_consent_is_none_to_change_what_only_the_kernel_shows_as_open(database: Path) -> None:
+    """A descriptor on its way through a socket is in no process."""
+    database.write_bytes(b"base" * 2048)
+    consent = guard.Consent(frozenset({str(database)}))
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        with database.open("rb") as file:
+            socket.send_fds(ours, [b"x"], [file.fileno()])
+        with pytest.raises(RefusedError, match="the kernel, or a process outside /proc, has it open"):
+            guard.secure(plan(target(str(database), size_bytes=8192)), consent)
+
+
+def test_a_tree_of_which_somebody_reads_a_file_is_not_changed_with_consent(tmp_path: Path) -> None:
+    made = test_trees.plan(test_trees.tree(tmp_path / "t"), "write")
+    consent = guard.Consent(frozenset({str(tmp_path / "t")}))
+    read = tmp_path / "t" / "vdb.1_1.dir" / "vdb_f0001.file"
+    why = rf"{read}: process \d+ .* has it open to read it"
+    with holding(read, HARMLESS["mapped for reading"]), pytest.raises(RefusedError, match=why):
+        guard.secure(made, consent)
+    guard.secure(made, consent)
+
+
+def test_clients_of_servers_refuse_leases_without_any_other_user(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NFS 4 and SMB give a lease only with a delegation of their server: that is no user of the file."""
+    mount = in_use.mount_of(database)
+    assert mount is not None
+    with database.open("r+b"):
+        assert in_use.is_open_for_writing(database)
+        for kind in ("nfs4", "cifs"):
+            monkeypatch.setattr(in_use, "mount_of", lambda _, kind=kind: replace(mount, kind=kind))
+            assert not in_use.is_open_for_writing(database)
 
 
 def test_our_own_descriptors_and_locks_do_not_count(database: Path) -> None:
@@ -315,11 +367,31 @@ def test_a_file_of_a_mounted_image_is_in_use_by_a_name_that_no_mount_tells(
             guard.secure(plan(target(str(file))), guard.Consent(frozenset({str(file)})))
         assert in_use.tree_uses(file.parent, in_use.Snapshot())[:1] == [f"{file}: {use}"]
         with file.open("rb"):
-            assert uses(file) == []  # Who reads it may be that process: nothing is said of it.
+            assert uses(file) == []  # Who reads it may be that process: only readers are told.
         stranger = file.with_name("stranger")
         stranger.write_bytes(b"x")
         assert uses(stranger) == []
     assert uses(file) == []
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("make", [stacks.unmounted_lazily, stacks.mounted_and_renamed])
+def test_an_image_that_the_kernel_still_reads_is_not_changed_with_consent(
+    tmp_path: Path, make: Callable[[Path, contextlib.ExitStack], Path]
+) -> None:
+    """Unmounted lazily it is in no list; a process that reads the image, too, hid the kernel's use."""
+    if os.geteuid() != 0 or shutil.which("mkfs.erofs") is None:
+        pytest.skip("needs root and mkfs.erofs")
+    with contextlib.ExitStack() as stack:
+        try:
+            file = make(tmp_path, stack)
+        except (OSError, RuntimeError) as error:
+            pytest.skip(f"no erofs is mounted from a file here: {error}")
+        consent, made = guard.Consent(frozenset({str(file)})), plan(target(str(file)))
+        with pytest.raises(RefusedError, match="has it open"):
+            guard.secure(made, consent)
+        with holding(file, HARMLESS["open for reading"]), pytest.raises(RefusedError, match="to read it"):
+            guard.secure(made, consent)
 
 
 @pytest.mark.root

@@ -30,7 +30,7 @@ def test_a_process_whose_mappings_do_not_come_is_passed_over(
         else:
             (process / "maps").write_text(line)
     try:
-        found = list(open_files._mapped_by(processes))
+        found = list(open_files._mapped_by(processes, open_files._SHARED))
     finally:
         os.close(os.open(processes[1] / "maps", os.O_WRONLY | os.O_NONBLOCK))
     key = open_files.key_of(file)

@@ -357,6 +357,17 @@ def layout_changes(target: Target, file: Path | None = None) -> bool:
 def _examine_file(
     name: str, path: Path, status: os.stat_result, host: Snapshot, consent: Consent, *, content: bool
 ) -> TargetFinding:
+    """Look at one file; where something would be lost, see also whether others read it."""
+    finding = _file_content(name, path, status, host, consent, content=content)
+    would_lose = status.st_size and (finding.needs_consent or finding.unseen) and not finding.in_use
+    if would_lose and name not in consent.changed_elsewhere and (readers := in_use.file_readers(path, host)):
+        return TargetFinding(name, in_use=readers)
+    return finding
+
+
+def _file_content(
+    name: str, path: Path, status: os.stat_result, host: Snapshot, consent: Consent, *, content: bool
+) -> TargetFinding:
     # All hosts looked before one of them was told to go on: who opened it since is another host.
     used = in_use.file_uses(path, host, UseKind.OPEN if name in consent.changed_elsewhere else None)
     doubts = _doubts(path)
@@ -412,11 +423,12 @@ def _examine_tree(name: str, anchor: Path, host: Snapshot, consent: Consent) -> 
         walked = tree_mark.look(anchor, known=consent.left.trees)
     except OSError as error:
         return TargetFinding(name, in_use=[say("refusals.target.unreadable", reason=error.strerror)])
-    if used := in_use.tree_uses(anchor, host):
+    would_lose = not tree.is_empty and walked.changed is not None
+    if used := in_use.tree_uses(anchor, host) or (would_lose and in_use.tree_readers(anchor, host)):
         return TargetFinding(name, in_use=named(used))
     if walked.unfit:
         return TargetFinding(name, forbidden=named(walked.unfit))
-    if tree.is_empty or walked.changed is None:
+    if not would_lose:
         return TargetFinding(name, needs_consent=_doubts(anchor))
     key = "refusals.target.tree_files" if tree.has_files else "refusals.target.tree_directories"
     return TargetFinding(name, needs_consent=named([say(key, change=walked.changed)]))

@@ -35,8 +35,9 @@ from loadstone.plan.safety.open_files import Key, key_of
 from loadstone.plan.safety.use import Use, UseKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+NO_LEASES: Final = ("nfs", "nfs4", "cifs", "smb3")
 _F_SETOWN_EX: Final = 15
 _F_OWNER_TID: Final = 0
 """Of fcntl(2)."""
@@ -88,6 +89,11 @@ class Snapshot:
             if (key := key_of(path)) is not None:
                 uses.setdefault(key, []).append(Use(UseKind.SERVED, text))
         return uses
+
+    @cached_property
+    def readers(self) -> dict[Key, list[Use]]:
+        """What processes, this one too, have open or mapped at all."""
+        return open_files.readers()
 
     @cached_property
     def servers(self) -> dict[int, set[int] | None]:
@@ -174,7 +180,7 @@ def _uses_by_this_name(path: Path, host: Snapshot) -> list[Use]:
         uses.append(Use(UseKind.SWAP, "it is used as swap"))
     if not uses and is_open_for_writing(path) and key_of(path) not in open_files.ours():
         uses.append(Use(UseKind.OPEN, "a process outside /proc has it open for writing"))
-    if not uses and host.has_mounted_images and _is_read_by_the_kernel(path):
+    if not uses and host.has_mounted_images and _is_read_by_the_kernel(path, host):
         uses.append(Use(UseKind.MOUNTED, "the kernel has it open, as files of a mounted erofs"))
     return list(dict.fromkeys(uses))
 
@@ -182,8 +188,13 @@ def _uses_by_this_name(path: Path, host: Snapshot) -> list[Use]:
 def _uses_below(lower: Path, mounts: frozenset[int], host: Snapshot) -> list[Use]:
     """Return uses of a file below mounts; what their servers have open was opened above, perhaps by us."""
     uses = [use for key in keys(lower, host) for use in host.file_uses.get(key, [])]
-    servers = {number for number, served in host.servers.items() if served is None or served & mounts}
+    servers = _servers(mounts, host)
     return [use for use in uses if use.process not in servers]
+
+
+def _servers(mounts: frozenset[int], host: Snapshot) -> set[int]:
+    """Return the processes that serve such mounts."""
+    return {number for number, served in host.servers.items() if served is None or served & mounts}
 
 
 def is_open_for_writing(path: Path) -> bool:
@@ -191,12 +202,56 @@ def is_open_for_writing(path: Path) -> bool:
 
     It counts what /proc does not show: the kernel's own files (process accounting, targets it serves),
     descriptors on their way through a socket or kept by io_uring, processes of other PID namespaces.
-    False also where it gives leases on no file, or not to us.
+    False also where it gives leases on no file, or not to us, and on files of servers.
     """
     return _is_lease_refused(path, fcntl.F_RDLCK)
 
 
-def _is_read_by_the_kernel(path: Path) -> bool:
+def file_readers(path: Path, host: Snapshot) -> list[str]:
+    """Evidence that somebody else reads the regular file at `path`: a disk image's base, a database.
+
+    Consent to lose content is none to change it under those. Others' mere look is no use of Loadstone's
+    own data, so this is asked only where something would be lost.
+    """
+    uses = [use for key in keys(path, host) for use in host.readers.get(key, [])]
+    others = [use.text for use in uses if use.process != os.getpid()]
+    if not uses and _is_lease_refused(path, fcntl.F_WRLCK):
+        others = ["the kernel, or a process outside /proc, has it open"]
+    below = user_space_mounts.names_below(path)
+    servers = _servers(below.mounts, host)
+    for lower in below.names:
+        uses = [use for key in keys(lower, host) for use in host.readers.get(key, [])]
+        others += [
+            use.under(f"below its mount, as {lower}").text for use in uses if use.process not in servers
+        ]
+    return list(dict.fromkeys(others))
+
+
+def tree_readers(anchor: Path, host: Snapshot, most: int = 20) -> list[str]:
+    """Evidence that somebody else reads a file below a directory: its name and who, `most` of them."""
+    read = {inode for _, inode in host.readers}
+    evidence: list[str] = []
+    for entry in _files_below(anchor):
+        if entry.inode() in read:
+            evidence += [f"{entry.path}: {text}" for text in file_readers(Path(entry.path), host)]
+        if len(evidence) >= most:
+            break
+    return evidence[:most]
+
+
+def _files_below(place: Path) -> Iterator[os.DirEntry[str]]:
+    """Yield the regular files below a directory; what cannot be listed is left out."""
+    waiting = [str(place)]
+    while waiting:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif entry.is_file(follow_symlinks=False):
+                    yield entry
+
+
+def _is_read_by_the_kernel(path: Path, host: Snapshot) -> bool:
     """Tell whether a file is open, if only to be read, and no process has it open.
 
     The kernel gives a write lease only on a file that nobody else has open.
@@ -204,7 +259,7 @@ def _is_read_by_the_kernel(path: Path) -> bool:
     key = key_of(path)
     if key is None or not key[0]:
         return False
-    return _is_lease_refused(path, fcntl.F_WRLCK) and not open_files.readers(key)
+    return _is_lease_refused(path, fcntl.F_WRLCK) and key not in host.readers
 
 
 def _is_lease_refused(path: Path, lease: int) -> bool:
@@ -220,7 +275,9 @@ def _is_lease_refused(path: Path, lease: int) -> bool:
         fcntl.fcntl(file, fcntl.F_SETLEASE, lease)
         fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except OSError as error:
-        return error.errno == errno.EAGAIN
+        # Clients of NFS and SMB say so of every file for which their server gave no delegation.
+        mount = mount_of(path) if error.errno == errno.EAGAIN else None
+        return mount is not None and mount.kind not in NO_LEASES
     finally:
         os.close(file)
         while signal.sigtimedwait({signal.SIGIO}, 0) is not None:
@@ -241,16 +298,11 @@ def tree_uses(anchor: Path, host: Snapshot, most: int = 20) -> list[str]:
     places = [(anchor, lambda path: _uses_by_this_name(path, host))]
     places += [(one, lambda path: _uses_below(path, below.mounts, host)) for one in below.names]
     for place, uses in places:
-        waiting = [str(place)]
-        while waiting and len(evidence) < most:
-            with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    elif (entry.inode() in used or host.has_mounted_images) and entry.is_file(
-                        follow_symlinks=False
-                    ):
-                        evidence += [f"{entry.path}: {use.text}" for use in uses(Path(entry.path))]
+        for entry in _files_below(place):
+            if entry.inode() in used or host.has_mounted_images:
+                evidence += [f"{entry.path}: {use.text}" for use in uses(Path(entry.path))]
+            if len(evidence) >= most:
+                break
     return evidence[:most]
 
 

@@ -1,4 +1,4 @@
-"""Who has which file or device open to write it, mapped to write it, or locked.
+"""Who has which file or device open, mapped or locked; to write it, or also only to read it.
 
 Knows /proc/PID/fd, maps and map_files, /proc/locks and the states of nfsd's clients (proc(5),
 Linux fs/locks.c and fs/nfsd/nfs4state.c), and `Key`: what a file is by, whatever its name and
@@ -30,6 +30,8 @@ Key = tuple[int, int]
 
 _SHARED: Final = re.compile(r"^(\S+) .w.s \S+ ([0-9a-f]+):([0-9a-f]+) ([1-9]\d*) ", re.MULTILINE)
 """A shared mapping that may be written: its addresses, the file's device and inode."""
+_OF_A_FILE: Final = re.compile(r"^(\S+) \S{4} \S+ ([0-9a-f]+):([0-9a-f]+) ([1-9]\d*) ", re.MULTILINE)
+"""Any mapping of a file."""
 _LOCK: Final = re.compile(
     r"^\d+:\s+(?:-> )?(\S+)\s+\S+\s+(\S+)\s+(-?\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) ", re.MULTILINE
 )
@@ -65,7 +67,7 @@ def users(proc: Path = PROC) -> dict[Key, list[Use]]:
     """Return for each file or device that others use who and how."""
     uses: dict[Key, list[Use]] = {}
     others = [one for one in proc.iterdir() if one.name.isdecimal() and int(one.name) != os.getpid()]
-    for process, mapped in zip(others, _mapped_by(others), strict=True):
+    for process, mapped in zip(others, _mapped_by(others, _SHARED), strict=True):
         number, written = int(process.name), _open_for_writing(process)
         for key in written:
             text = f"{name_of(process)} has it open for writing"
@@ -80,20 +82,30 @@ def users(proc: Path = PROC) -> dict[Key, list[Use]]:
 
 def ours(proc: Path = PROC) -> set[Key]:
     """Return what this process has open or mapped for writing."""
-    return _open_for_writing(proc / "self") | _mapped(proc / "self")
+    return _open_for_writing(proc / "self") | _mapped(proc / "self", _SHARED)
 
 
-def readers(key: Key, proc: Path = PROC) -> bool:
-    """Return whether any process, this one too, has a file open or mapped, be it only to read it."""
-    names = f" {os.major(key[0]):02x}:{os.minor(key[0]):02x} {key[1]} "
-    for process in (one for one in proc.iterdir() if one.name.isdecimal()):
-        with contextlib.suppress(OSError):
-            # What is only held by its name (O_PATH) is not open, and no reader.
-            if any(key_of(link) == key and _is_opened(process, link) for link in (process / "fd").iterdir()):
-                return True
-            if names in (process / "maps").read_text(errors="replace"):
-                return True
-    return False
+def readers(proc: Path = PROC) -> dict[Key, list[Use]]:
+    """Return for each regular file that processes, this one too, have open or mapped at all, which do."""
+    uses: dict[Key, list[Use]] = {}
+    processes = [one for one in proc.iterdir() if one.name.isdecimal()]
+    for process, mapped in zip(processes, _mapped_by(processes, _OF_A_FILE), strict=True):
+        for key in _open_at_all(process) | mapped:
+            use = Use(UseKind.READ, f"{name_of(process)} has it open to read it", int(process.name))
+            uses.setdefault(key, []).append(use)
+    return uses
+
+
+def _open_at_all(process: Path) -> set[Key]:
+    keys: set[Key] = set()
+    with contextlib.suppress(OSError):
+        for link in (process / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                key = key_of(link)
+                # What is only held by its name (O_PATH) is not open.
+                if key is not None and key[0] and key not in keys and _is_opened(process, link):
+                    keys.add(key)
+    return keys
 
 
 def _is_opened(process: Path, link: Path) -> bool:
@@ -126,8 +138,8 @@ def _writable(fdinfo: Path) -> bool:
     return match is not None and int(match.group(1), 8) & os.O_ACCMODE != os.O_RDONLY
 
 
-def _mapped_by(processes: Sequence[Path]) -> Iterator[set[Key]]:
-    """Yield what each process has mapped for writing; nothing of one that cannot be looked at.
+def _mapped_by(processes: Sequence[Path], lines: re.Pattern[str]) -> Iterator[set[Key]]:
+    """Yield what each process has mapped by such lines of `maps`; nothing of one that cannot be looked at.
 
     Where a fault waits for storage that does not answer, and another thread wants to change the mappings,
     whoever reads them waits too. Of what such a process has mapped and closed the kernel tells all the
@@ -136,7 +148,7 @@ def _mapped_by(processes: Sequence[Path]) -> Iterator[set[Key]]:
     answers: queue.SimpleQueue[set[Key]] | None = None
     for number in range(len(processes)):
         if answers is None:
-            answers = _looked_at(processes[number:])
+            answers = _looked_at(processes[number:], lines)
         keys: set[Key] = set()
         try:
             keys = answers.get(timeout=PATIENCE_S)
@@ -145,7 +157,7 @@ def _mapped_by(processes: Sequence[Path]) -> Iterator[set[Key]]:
         yield keys
 
 
-def _looked_at(processes: Sequence[Path]) -> queue.SimpleQueue[set[Key]]:
+def _looked_at(processes: Sequence[Path], lines: re.Pattern[str]) -> queue.SimpleQueue[set[Key]]:
     """Look at the mappings of one process after the other in a thread.
 
     One that is stuck stays behind, and ends with this process: its wait can be killed.
@@ -154,18 +166,18 @@ def _looked_at(processes: Sequence[Path]) -> queue.SimpleQueue[set[Key]]:
 
     def look() -> None:
         for process in processes:
-            answers.put(_mapped(process))
+            answers.put(_mapped(process, lines))
 
     threading.Thread(target=look, name="mappings", daemon=True).start()
     return answers
 
 
-def _mapped(process: Path) -> set[Key]:
-    """Return what is mapped shared and may be written, also after it was closed."""
+def _mapped(process: Path, lines: re.Pattern[str]) -> set[Key]:
+    """Return what is mapped by such lines of `maps`, also after it was closed."""
     keys: set[Key] = set()
     with contextlib.suppress(OSError):
         text = (process / "maps").read_text(errors="replace")
-        for match in _SHARED.finditer(text):
+        for match in lines.finditer(text):
             # The link knows btrfs' and overlayfs' own device numbers; without privilege the line has to do.
             key = key_of(process / "map_files" / match[1])
             keys.add(key or (os.makedev(int(match[2], 16), int(match[3], 16)), int(match[4])))

@@ -14,6 +14,8 @@ class UseKind(Enum):
 
     OPEN = auto()
     """Open for writing."""
+    READ = auto()
+    """Open or mapped, if only to be read."""
     MAPPED = auto()
     LOCKED = auto()
     """Locks and leases."""
