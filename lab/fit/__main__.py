@@ -14,19 +14,18 @@ import json
 import sys
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from lab.fit import lines, model
+from lab.fit.pointed import AS_TOLD, fit_pointed
 from lab.probes import rows
 
-from loadstone.explanations.weights import FILE, FITTED, Fitted, FittedOn, Frequency
+from loadstone.explanations.weights import FILE, FITTED, Fitted, FittedOn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from lab.probes.rows import Row
-
-AS_TOLD: Final = Frequency(told=(0.0, 1.0), right=(0.0, 1.0))
 
 
 def fitted() -> Fitted:
@@ -51,17 +50,25 @@ def fitted() -> Fitted:
         causes=AS_TOLD,
         decided_causes=AS_TOLD,
         unexplained=AS_TOLD,
+        pointed=AS_TOLD,
         limited=limited,
     )
-    return fit.model_copy(update=model.fit_frequencies(model.sample(later, alone=True), fit))
+    return _counted(fit, later)
 
 
 def counted_anew() -> Fitted:
     """Return what is fitted, with frequencies counted on all situations that are kept for that."""
     later, hashed = lines.kept(lines.CALIBRATION)
-    counts = model.fit_frequencies(model.sample(later, alone=True), FITTED)
     findings = model.fit_findings(later)
-    return FITTED.model_copy(update={"calibrated_on": _source(later, hashed), "findings": findings, **counts})
+    return _counted(
+        FITTED.model_copy(update={"calibrated_on": _source(later, hashed), "findings": findings}), later
+    )
+
+
+def _counted(fit: Fitted, later: Sequence[Row]) -> Fitted:
+    """Return a fit with how often what it tells was right."""
+    fit = fit.model_copy(update=model.fit_frequencies(model.sample(later, alone=True), fit))
+    return fit.model_copy(update={"pointed": fit_pointed(later, fit)})
 
 
 def _source(every: Sequence[Row], hashed: str) -> FittedOn:

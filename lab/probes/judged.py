@@ -20,7 +20,7 @@ from loadstone.audit.rules import throttled
 from loadstone.audit.rules.probes import LIKELY, effect_of
 from loadstone.explanations.as_often_right import as_often_right
 from loadstone.explanations.names import BY_NAME
-from loadstone.explanations.weigh import scaled, weigh
+from loadstone.explanations.weigh import measuring, scaled, weigh
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,10 +97,12 @@ def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> S
     if sure >= EVEN:
         causes = [[*one[:2], "note"] if one[0] == "probes" else one for one in causes]
     decided = any(one[0] != "probes" and one[2] in DECIDE and one[1] >= CREDIBLE for one in causes)
-    explained = tuple(as_often_right(weighed, sure, decided=decided, fitted=fitted))
+    named = any(one[0] == "probes" and one[2] != "note" for one in causes)
+    pointed_at = pointed.explanation.name if named else None
+    explained = tuple(as_often_right(weighed, sure, decided=decided, pointed=pointed_at, fitted=fitted))
     probes_sure = round(min(belief.MOST, _chances(explained)[pointed.explanation.name]), 2)
     causes = [["probes", probes_sure, one[2]] if one[0] == "probes" else one for one in causes]
-    return _said(row, causes, fitted, ProbedBelief(explained, sure, pointed.explanation.name))
+    return _said(row, causes, fitted, ProbedBelief(explained, measuring(explained), pointed.explanation.name))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lab.fit.pointed import named
 from lab.probes import judged, rows
 from lab.probes.draw import KINDS, NEVER_FITTED
 
@@ -358,21 +359,16 @@ def of_explanations(every: Sequence[ScoredLine]) -> list[str]:
         "",
         *reliability(unexplained),
         "",
-        f"What probes point at, where the verdict names it ({len(probes)} cases):",
+        f"What probes point at, where the verdict names it ({len(probes)} cases, something unexplained "
+        "apart):",
         "",
         *reliability(probes),
     ]
 
 
 def pointed(every: Sequence[ScoredLine]) -> list[Told]:
-    """Return what probes alone point at, where that counts, and whether it is right."""
-    return [
-        (sure, name in rows.kind_row(one.row).truth)
-        for one in every
-        if one.probed is not None and rows.kind_row(one.row).in_device
-        for name, sure in one.probed.findings
-        if name in BY_NAME
-    ]
+    """Return what probes alone point at, where the verdict names it, and whether it is right."""
+    return [case for one in every if one.probed is not None for case in named(one.row, one.probed)]
 
 
 def findings(every: Sequence[ScoredLine]) -> list[Told]:

@@ -96,6 +96,9 @@ def _note(node: ast.stmt | None) -> str | None:
     return None
 
 
+COUNTED = ("frequency", "open_frequency", "decided", "causes", "decided_causes", "unexplained", "pointed")
+
+
 def made() -> str:
     lines = [HEAD, "## Fitted", "", _source(), "", "| name | value | what it is |", "|---|---|---|"]
     for name, field in Weights.model_fields.items():
@@ -108,7 +111,7 @@ def made() -> str:
         fit = getattr(FITTED, told)
         slopes = ", ".join(f"{name} {value:g}" for name, value in fit.slopes.items())
         lines.append(f"| `{told}` | {fit.intercept:g}; {slopes} | regression of 'measures the storage' |")
-    for told in ("frequency", "open_frequency", "decided", "causes", "decided_causes", "unexplained"):
+    for told in COUNTED:
         known = getattr(FITTED, told)
         steps = zip(known.told[1::2], known.right[1::2], strict=True)
         told_as = ", ".join(f"{upto:.3g}: {right:.3g}" for upto, right in steps)

@@ -15,6 +15,7 @@ COUNTS = FITTED.model_copy(
         "causes": Frequency(told=(0.0, 1.0), right=(0.5, 0.5)),
         "decided_causes": Frequency(told=(0.0, 1.0), right=(0.9, 0.9)),
         "unexplained": Frequency(told=(0.0, 1.0), right=(0.4, 0.4)),
+        "pointed": Frequency(told=(0.0, 1.0), right=(0.3, 0.3)),
     }
 )
 
@@ -26,8 +27,8 @@ def weighed(**chances: float) -> list[Weighed]:
     ]
 
 
-def told(*, decided: bool, **chances: float) -> dict[str, float]:
-    again = as_often_right(weighed(**chances), 0.2, decided=decided, fitted=COUNTS)
+def told(*, decided: bool, pointed: str | None = None, **chances: float) -> dict[str, float]:
+    again = as_often_right(weighed(**chances), 0.2, decided=decided, pointed=pointed, fitted=COUNTS)
     assert sum(one.probability for one in again) == pytest.approx(1)
     return {one.explanation.name: one.probability for one in again}
 
@@ -52,6 +53,20 @@ def test_something_unexplained_has_counts_of_its_own() -> None:
     assert after[UNEXPLAINED] == pytest.approx(after["cache"], abs=1e-3)
     three = told(decided=False, something_unexplained=0.6, cache=0.15, background=0.05, medium=0.2)
     assert three[UNEXPLAINED] == pytest.approx(0.8 * 0.4, abs=1e-3)
+
+
+def test_what_probes_point_at_is_told_as_often_as_such_findings_were_right() -> None:
+    """Regression: of what the verdict named at 64 % half was right."""
+    plain = told(decided=False, iops_limit=0.6, cache=0.2, medium=0.2)
+    after = told(decided=False, pointed="iops_limit", iops_limit=0.6, cache=0.2, medium=0.2)
+    assert after["iops_limit"] == pytest.approx(0.3)
+    assert after["cache"] / after["medium"] == pytest.approx(plain["cache"] / plain["medium"])
+    assert list(after) == sorted(after, key=lambda name: -after[name])
+
+
+def test_something_unexplained_is_not_counted_twice_where_probes_point_at_it() -> None:
+    chances = {"something_unexplained": 0.6, "cache": 0.2, "medium": 0.2}
+    assert told(decided=False, pointed=UNEXPLAINED, **chances) == told(decided=False, **chances)
 
 
 def test_where_there_is_no_choice_nothing_changes() -> None:

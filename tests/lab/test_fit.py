@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lab.fit import evidence, lines, model
-from lab.probes import rows
+from lab.fit.pointed import fit_pointed, named
+from lab.probes import judged, rows
 from lab.probes.draw import FAMILIES, KINDS
 
 from loadstone.audit import belief
@@ -122,6 +123,21 @@ def test_the_frequencies_are_those_that_are_kept(later: model.FitSample) -> None
     made = model.fit_frequencies(later, FITTED)
     assert made == {name: getattr(FITTED, name) for name in made}
     assert set(made) == set(COUNTED)
+
+
+@pytest.mark.nightly
+def test_what_probes_point_at_is_as_often_right_as_is_kept() -> None:
+    every, _ = lines.kept(lines.CALIBRATION)
+    assert fit_pointed(every, FITTED) == FITTED.pointed
+
+
+def test_what_probes_point_at_is_as_often_right_in_a_tenth_of_the_calibration() -> None:
+    every, _ = lines.kept(lines.CALIBRATION)
+    cases = sorted(case for row in every[::10] for case in named(row, judged.probed(row, FITTED)))
+    assert len(cases) > 50
+    for part in np.array_split(np.array(cases, np.float64), 2):
+        told, right = part.mean(axis=0)
+        assert told == pytest.approx(right, abs=0.1)
 
 
 def _causes(of: model.FitSample, parts: int) -> list[tuple[float, float, float]]:

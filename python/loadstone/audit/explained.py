@@ -64,7 +64,10 @@ class AfterProbes:
         """Return the explanations as they are told beside these findings."""
         if self.measures is None:
             return list(self.weighed)
-        return as_often_right(self.weighed, self.measures, decided=any(map(_decides, causes)))
+        says = {one.evidence["points_at"] for one in causes if one.rule == "probes" and one.effect != "note"}
+        pointed = next((one.explanation.name for one in self.weighed if one.explanation.says in says), None)
+        decided = any(map(_decides, causes))
+        return as_often_right(self.weighed, self.measures, decided=decided, pointed=pointed)
 
     def chance_of(self, rule: RuleName) -> float:
         """Return how probable what a rule points at is after probes; 1 where nothing was tried."""
@@ -78,10 +81,11 @@ def with_explanations(verdict: Verdict, case: Case, evidence: AfterProbes | None
     """Add the explanations; say of a number that nothing speaks against what was tried."""
     if evidence is None or case.job_facts is None:
         return verdict
-    sure = verdict.confidence if evidence.measures is None else evidence.measures
+    sure = verdict.confidence
     weighed, tried = list(evidence.weighed), evidence.tried
     if evidence.measures is not None:
         weighed = evidence.told(verdict.causes)
+        sure = measuring(weighed)
     elif verdict.kind == "measures_storage":
         weighed = scaled(weighed, sure)
     changes: dict[str, Any] = {

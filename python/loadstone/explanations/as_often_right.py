@@ -26,13 +26,26 @@ HALVINGS: Final = 40
 
 
 def as_often_right(
-    weighed: Sequence[Weighed], measures: float, *, decided: bool, fitted: Fitted = FITTED
+    weighed: Sequence[Weighed],
+    measures: float,
+    *,
+    decided: bool,
+    pointed: str | None = None,
+    fitted: Fitted = FITTED,
 ) -> list[Weighed]:
     """Return explanations after probes with probabilities that are frequencies.
 
     `measures`: how probable it is that the number measures the storage. Where a rule `decided` otherwise,
     what the explanations give to the storage is told as often as that was right beside such a finding.
+    `pointed`: the explanation that a finding of probes names; None where none does.
     """
+    every = _causes_as_often_right(weighed, measures, decided=decided, fitted=fitted)
+    return _as_pointed(every, pointed, fitted)
+
+
+def _causes_as_often_right(
+    weighed: Sequence[Weighed], measures: float, *, decided: bool, fitted: Fitted
+) -> list[Weighed]:
     sure = fitted.decided.of(measuring(weighed)) if decided else measures
     every = scaled(weighed, sure)
     causes = [one for one in every if one.explanation.effect != "measures"]
@@ -46,6 +59,23 @@ def as_often_right(
         replace(one, probability=whole * share) for one, share in zip(causes, tempered_shares, strict=True)
     ]
     return sorted([*own, *again], key=lambda one: -one.probability)
+
+
+def _as_pointed(every: list[Weighed], pointed: str | None, fitted: Fitted) -> list[Weighed]:
+    """Tell what probes point at as often as such was right; all others share the rest as before.
+
+    Something unexplained has counts of its own, and keeps them.
+    """
+    before = next((one.probability for one in every if one.explanation.name == pointed), 1.0)
+    if pointed == UNEXPLAINED or before >= 1:
+        return every
+    right = fitted.pointed.of(before)
+    rest = (1 - right) / (1 - before)
+    again = [
+        replace(one, probability=right if one.explanation.name == pointed else one.probability * rest)
+        for one in every
+    ]
+    return sorted(again, key=lambda one: -one.probability)
 
 
 def _curve(first: Weighed, fitted: Fitted, *, decided: bool) -> Frequency:

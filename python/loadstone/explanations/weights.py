@@ -104,6 +104,10 @@ class Fitted(FrozenModel):
     unexplained: Frequency = Field(
         description="the same of something unexplained, of lies of which one in five is in no list"
     )
+    pointed: Frequency = Field(
+        description="how often what probes point at was right, where the verdict names it, by how probable "
+        "it was told to be"
+    )
     limited: float = Field(
         description="the same at most, where nothing of the storage is idle: any limit looks like its own"
     )
