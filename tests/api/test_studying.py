@@ -98,3 +98,22 @@ def test_a_study_that_fails_raises_what_its_run_failed_of(
     monkeypatch.setenv("LOADSTONE_ENGINE", "/bin/false")
     with pytest.raises(loadstone.RunError):
         loadstone.repeat(JOB, 2, out=tmp_path / "out", calibration=False)
+
+
+def test_an_experiment_is_not_run_again_without_what_it_sets(tmp_path: Path) -> None:
+    file = tmp_path / "experiment.toml"
+    file.write_text(
+        f'title = "t"\ntargets = ["{tmp_path}/data"]\nrepeats = 1\n'
+        '[[patterns]]\nname = "r"\n'
+        'options = { rw = "read", bs = "64k", ioengine = "psync", size = "1m", runtime = "1s" }\n'
+        '[[factors]]\nname = "cache"\nkind = "page_cache"\nlevels = ["kept", "dropped"]\n'
+    )
+    (tmp_path / "data").write_bytes(b"x" * (1 << 20))
+    experiment = loadstone.run_experiment(file, out=tmp_path / "e", calibration=False)
+    with pytest.raises(loadstone.RefusedError, match="an experiment sets the machine") as refused:
+        loadstone.rerun_study(experiment.path, out=tmp_path / "no")
+    assert f"loadstone experiment run {file} --out NEW" in str(refused.value.hint)
+    assert not (tmp_path / "no").exists()
+    (run, _) = sorted((experiment.path / "runs").iterdir())
+    again = loadstone.rerun(run, out=tmp_path / "again", calibration=False)
+    assert any("what was set on the machine" in str(note["text"]) for note in again.bundle.notes)

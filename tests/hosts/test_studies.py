@@ -14,7 +14,7 @@ from loadstone.errors import InputError, RefusedError
 from loadstone.hosts import occupancy
 from loadstone.hosts.hosts_file import read_hosts
 from loadstone.hosts.kept_agents import KeptAgents, KeptLink
-from tests.hosts.test_run import hosts_file, job_file
+from tests.hosts.test_run import JOB, hosts_file, job_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,8 +60,11 @@ def test_runs_on_hosts_are_asked_for_from_python(tmp_path: Path) -> None:
     assert one.bundle.request["options"]["hosts"] == given["hosts"]
     with pytest.raises(RefusedError, match="running it again needs --hosts"):
         loadstone.rerun(one, out=tmp_path / "h")
-    with pytest.raises(RefusedError, match="hosts: is not for a study that is run again"):
-        loadstone.rerun_study(study, **given, out=tmp_path / "rs")
+    with pytest.raises(RefusedError, match="running it again needs --hosts"):
+        loadstone.rerun_study(study, out=tmp_path / "rh")
+    again = loadstone.rerun_study(study, **given, out=tmp_path / "rs")
+    (one,) = again.runs.values()
+    assert [host["ops"] for host in one.document()["hosts"]] == [1024, 1024]
     with pytest.raises(InputError, match="loadstone: divide: has no effect without hosts"):
         loadstone.run(job, divide=True)
 
@@ -220,3 +223,82 @@ def test_an_agent_that_does_not_leave_its_run_keeps_only_the_next_one_waiting(
     assert agents.renew() == {}
     agents.link("h1", lambda _, __: None).open()
     assert reached.opened == 2
+
+
+def _study_of_hosts(tmp_path: Path, *more: str) -> Path:
+    words = ["--hosts", str(hosts_file(tmp_path)), "--no-report", "--no-calibration", *more]
+    sweep = ["sweep", str(job_file(tmp_path)), "--bs", "4k,8k", "--out", str(tmp_path / "s")]
+    assert main([*sweep, *words]) == 0
+    return tmp_path / "s"
+
+
+@pytest.mark.in_turn
+@pytest.mark.slow
+def test_a_study_on_hosts_runs_again_on_them_and_nowhere_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = _study_of_hosts(tmp_path)
+    words = ["rerun", str(study), "--no-report", "--no-calibration", "--json", "--out", str(tmp_path / "r")]
+    capsys.readouterr()
+    assert main(words) == 2
+    assert "was run on several hosts (h1, h2): running it again needs --hosts" in capsys.readouterr().err
+    three = str(hosts_file(tmp_path, 3))
+    assert main([*words, "--hosts", three]) == 2
+    assert "the run was on h1, h2, and the hosts named now are h1, h2, h3" in capsys.readouterr().err
+    two = str(hosts_file(tmp_path))
+    assert main([*words, "--hosts", two, "--divide"]) == 2
+    assert "each host runs the Plan of the earlier run" in capsys.readouterr().err
+    assert not (tmp_path / "r").exists()
+    assert main([*words, "--hosts", two]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [(run["name"], run["total"]["operations"]) for run in told["runs"]] == [
+        ("bs=4k", 2048),
+        ("bs=8k", 1024),
+    ]
+    for run in told["runs"]:
+        for host in ("h1", "h2"):
+            plans = [
+                json.loads((path / run["bundle"] / "hosts" / host / "plan.json").read_text())["streams"]
+                for path in (study, tmp_path / "r")
+            ]
+            assert plans[0] == plans[1]
+
+
+@pytest.mark.in_turn
+def test_a_run_whose_host_has_no_plan_is_left_out_of_a_study_that_runs_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = _study_of_hosts(tmp_path)
+    (lost, _) = sorted((study / "runs").iterdir())
+    record = json.loads((lost / "hosts.json").read_text())
+    record["hosts"][1]["bundle"] = None
+    (lost / "hosts.json").write_text(json.dumps(record))
+    words = ["rerun", str(study), "--no-report", "--no-calibration", "--json", "--out", str(tmp_path / "r")]
+    capsys.readouterr()
+    assert main([*words, "--unverified", "--hosts", str(hosts_file(tmp_path))]) == 0
+    printed = capsys.readouterr()
+    assert [run["name"] for run in json.loads(printed.out)["runs"]] == ["bs=8k"]
+    text = "run bs=4k is left out: the bundle of h2 was not collected, so its Plan is not known"
+    assert f"changed: {text}" in printed.err
+    assert text in [note["text"] for note in json.loads((tmp_path / "r" / "study.json").read_text())["notes"]]
+
+
+@pytest.mark.in_turn
+@pytest.mark.slow
+def test_what_was_divided_among_hosts_is_so_when_it_runs_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = JOB.replace("rw=randread", "rw=write").replace("io_size=2m", "").replace("numjobs=2", "")
+    words = ["--hosts", str(hosts_file(tmp_path)), "--no-report", "--no-calibration"]
+    job = job_file(tmp_path, text)
+    (tmp_path / "data").write_bytes(bytes(1 << 20))
+    run = ["run", str(job), *words, "--divide", "--repeat", "2", "--out", str(tmp_path / "s")]
+    assert main(run) == 0, capsys.readouterr().err
+    for number, source in enumerate((tmp_path / "s", tmp_path / "s" / "runs" / "001-repeat-1")):
+        capsys.readouterr()
+        again = tmp_path / f"again{number}"
+        assert main(["rerun", str(source), *words, "--out", str(again), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [host["bytes"] for host in told["hosts"]] == [1 << 19, 1 << 19]
+    (shared,) = json.loads((again / "hosts.json").read_text())["shared"]
+    assert (shared["written"], shared["divided"]) == (True, True)

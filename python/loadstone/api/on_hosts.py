@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from loadstone.api.one_run import HowRun
     from loadstone.api.results import Result
     from loadstone.api.studies.prepared import PreparedStudy
-    from loadstone.bundle.read import Bundle
     from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.hosts.assignment import HostWork
     from loadstone.hosts.hosts_file import HostsFile
@@ -108,56 +107,10 @@ def run_job_on_hosts(
         rate=total_rate(changes),
         calibration=settings.calibration,
     )
-    return _run(on, named, works, request, settings, probe_s=probe_s, see_probe=see_probe)
+    return run_works(on, named, works, request, settings, probe_s=probe_s, see_probe=see_probe)
 
 
-def rerun_on_hosts(on: GivenHosts | None, old: Bundle, request: RunRequest, settings: HowRun) -> Result:
-    """Run the Plans of a bundle of hosts again, each on the host of its name."""
-    from loadstone.hosts.assignment import HostWork
-    from loadstone.study.rerun import forget_identities
-
-    parts = () if old.hosts is None else old.hosts.hosts
-    if on is None:
-        raise RefusedError(
-            say("hosts.again.no_hosts", names=", ".join(part.name for part in parts)),
-            where=Where(str(old.path)),
-            hint=say("hosts.again.no_hosts_hint"),
-        )
-    if on.divide:
-        raise InputError(
-            say("hosts.again.divided"),
-            where=on.caller.at("divide"),
-            hint=say("hosts.command.leave_out"),
-        )
-    named = on.read()
-    gone = [part.name for part in parts if part.bundle is None]
-    if gone:
-        raise RefusedError(say("hosts.again.no_plan", names=", ".join(gone)), where=Where(str(old.path)))
-    if set(named.names) != {part.name for part in parts}:
-        raise RefusedError(
-            say(
-                "hosts.again.others",
-                there=", ".join(part.name for part in parts),
-                here=", ".join(named.names),
-            ),
-            where=on.caller.at("hosts"),
-            hint=say("hosts.again.others_hint"),
-        )
-    request = dataclasses.replace(request, inputs={**request.inputs, **on.inputs()})
-    works = {}
-    for part in parts:
-        host_bundle = type(old).open(old.path / str(part.bundle), unverified=True)
-        works[part.name] = HostWork(
-            workload=host_bundle.workload,
-            plan=forget_identities(host_bundle.plan),
-            inputs=_texts(request.inputs),
-            request=request.request,
-            calibration=settings.calibration,
-        )
-    return _run(on, named, works, request, settings)
-
-
-def _run(
+def run_works(
     on: GivenHosts,
     named: HostsFile,
     works: Mapping[str, HostWork],
@@ -166,7 +119,9 @@ def _run(
     *,
     probe_s: float | None = None,
     see_probe: Callable[[], Progress | None] = lambda: None,
+    own_parts: frozenset[tuple[str, str]] = frozenset(),
 ) -> Result:
+    """Run what each host is asked to do on all of them; `own_parts` as in `HostsRequest`."""
     from loadstone.api.probed import ProbedFigures
     from loadstone.audit.run import SealedFigures
     from loadstone.hosts.coordinator import HostsRequest, run_on_hosts
@@ -182,6 +137,7 @@ def _run(
         divide=on.divide,
         say=settings.say,
         holder=new_number(),
+        own_parts=own_parts,
     )
     with KeptAgents(named) as agents:
         figures = (
@@ -197,10 +153,10 @@ def study_maker(
     on: GivenHosts | None, prepared: PreparedStudy, *, calibration: bool, say_to: Say = lambda _: None
 ) -> RunMaker | None:
     """Return who makes the runs of a study on hosts; None: they are made here."""
-    if on is None:
+    if prepared.again is not None:
+        return prepared.again(calibration, say_to)
+    if on is None or prepared.changes_of is None:
         return None
-    if prepared.changes_of is None:
-        on.refuse("a study that is run again", say("hosts.command.again_hint"))
     known = prepared.controller.known()
     if len(known) > 1 and (handed := next((one for one in known if one.workload.hand_over), None)):
         raise RefusedError(
@@ -305,7 +261,7 @@ def works_of_hosts(
         raise RefusedError(say("hosts.command.commands"), hint=say("hosts.command.commands_hint"))
     called = {one.name: tuple(dict.fromkeys((one.name, one.reached_by))) for one in named.host}
     of_hosts = spread(asked_for, called, changes.caller.at("hosts"))
-    texts = _texts(inputs)
+    texts = texts_of(inputs)
     return {
         name: HostWork(
             workload=own_sequence(of_hosts[name], number),
@@ -327,5 +283,6 @@ def _has_commands(asked_for: Workload) -> bool:
     return any(one.exec_prerun is not None or one.exec_postrun is not None for one in processes)
 
 
-def _texts(inputs: Mapping[str, bytes]) -> dict[str, str]:
+def texts_of(inputs: Mapping[str, bytes]) -> dict[str, str]:
+    """Return files the user gave as they travel to hosts."""
     return {name: base64.b64encode(content).decode() for name, content in inputs.items()}

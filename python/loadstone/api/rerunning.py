@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone.analysis.steady_start import OPTION
 from loadstone.api import exporting
+from loadstone.api.hosts_again import rerun_on_hosts
 from loadstone.api.jobs.job_changes import PYTHON
-from loadstone.api.on_hosts import given_hosts, rerun_on_hosts
+from loadstone.api.on_hosts import given_hosts
 from loadstone.api.one_run import HowRun, consent_of, request_of, run_once, watched
 from loadstone.api.place import default_directory
 from loadstone.api.probed import ProbedFigures, budget_s, on_this_host
@@ -21,7 +22,7 @@ from loadstone.bundle import layout, members
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError, InputError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.path.spec import Spec
 from loadstone.plan.safety.guard import check_consent
 from loadstone.plan.verification.journal import asked_back, read_back
@@ -86,13 +87,13 @@ def rerun_bundle(
         request=request,
         inputs=dict(old.inputs),
         workload_json=old.workload.model_dump_json(),
-        notes=[*old.notes, *changed_since(old.doubt)],
+        notes=[*old.notes, *changed_since(old.doubt), *_levels_not_set(old.request)],
         spec=None if sheet is None else Spec.model_validate(sheet),
         watch=watch,
     )
     if old.hosts is not None:
         PYTHON.refuse("a run on hosts that is run again", probe=figures)
-        return rerun_on_hosts(on, old, new_request, settings)
+        return rerun_on_hosts(on, old, old.hosts, new_request, settings)
     if on is not None:
         on.refuse("a run of one host that is run again")
     check_consent(consent, [old.plan])
@@ -120,6 +121,16 @@ def changed_since(doubt: str | None) -> list[dict[str, Any]]:
     if doubt is None:
         return []
     return [{"kind": "changed", "text": f"the Plan is of a bundle that is {doubt}", "where": None}]
+
+
+def _levels_not_set(first: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the note that a run of an experiment comes again without what was set before it."""
+    study = first.get("study", {})
+    if study.get("kind") != "experiment":
+        return []
+    levels = {name: one for name, one in study["factors"].items() if name not in {"pattern", "repeat"}}
+    names = ", ".join(f"{name}={level}" for name, level in levels.items()) or study["point"]
+    return [{"kind": "changed", "text": say("api.rerun.levels", levels=names), "where": None}]
 
 
 def verify(

@@ -202,11 +202,15 @@ def rerun_study(
 ) -> Study:
     """Run the Plans of a study again, in their order, and return the new study; commands are not run again.
 
-    `unverified` takes one that was altered. Raises `BundleError` for what is no study, and as `run` does.
+    `unverified` takes one that was altered. A study on hosts needs `hosts` of the same names. Raises
+    `BundleError` for what is no study, `RefusedError` for an experiment, and as `run` does.
     """
     path = study.path if isinstance(study, Study) else Path(study)
     prepared, _ = prepare_again(
-        path, consent_of(arguments.get("accept_data_loss", ())), unverified=unverified
+        path,
+        _hosts(arguments),
+        consent_of(arguments.get("accept_data_loss", ())),
+        unverified=unverified,
     )
     return _done(prepared, arguments)
 

@@ -50,10 +50,12 @@ def agree(
     divide: bool,
     declared: Sequence[SharedTarget] = (),
     consent_is_checked: bool = False,
+    own_parts: Set[tuple[str, str]] = frozenset(),
 ) -> Agreement:
     """Return what hosts may do. Raises `RefusedError` naming every target that may not be written.
 
-    `consent_is_checked`: it may be for what other runs of a study write.
+    `consent_is_checked`: it may be for what other runs of a study write. `own_parts`: host and path of
+    targets that were divided when the Plans were made.
     """
     refused = [
         f"{host}: {target.path}: {why}"
@@ -69,7 +71,8 @@ def agree(
     parts = {(host, one.path) for host, targets in seen.items() for one in targets if one.is_part}
     groups = shared_targets(seen, declared)
     for group in groups:
-        group.divided = group.written and (divide or _is_of_parts(group, parts))
+        has_own = divide or _is_of_parts(group, own_parts)
+        group.divided = group.written and (has_own or _is_of_parts(group, parts))
     agreement.shared = tuple(group.record() for group in groups)
     _check_parts(parts, groups)
     if not consent_is_checked:
@@ -81,7 +84,7 @@ def agree(
                 marked = agreement.marked_elsewhere if at else agreement.marked_for_all
                 marked.setdefault(host, []).append(group.path(host))
         elif group.written:
-            _agree_on_shared(group, consent, divide=divide)
+            _agree_on_shared(group, consent, divide=group.divided)
             for host, path in group.places:
                 agreement.changed_elsewhere.setdefault(host, []).append(path)
     if divide:

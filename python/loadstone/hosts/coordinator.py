@@ -69,6 +69,8 @@ class HostsRequest:
     """Why agents were started anew that were lost since the run before, by host."""
     consent_is_checked: bool = False
     """Consent may be for what other runs of a study write."""
+    own_parts: frozenset[tuple[str, str]] = frozenset()
+    """Host and path of targets that were divided when the Plans were made, in a run before."""
 
 
 def run_on_hosts(
@@ -431,6 +433,7 @@ class _HostsRun:
                 divide=request.divide,
                 declared=self._file.shared,
                 consent_is_checked=request.consent_is_checked,
+                own_parts=request.own_parts,
             )
             if request.divide and not request.consent_is_checked and not self._agreement.divisions:
                 raise InputError(say("hosts.divide.nothing"), hint=say("hosts.divide.nothing_hint"))

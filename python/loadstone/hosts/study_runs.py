@@ -59,6 +59,8 @@ class RunsOnHosts:
     say: Callable[[str], None] = lambda _: None
     check_plan: Callable[[Plan, Next], None] = lambda _, __: None
     """Raises for a Plan of a host that the study cannot use."""
+    own_parts: frozenset[tuple[str, str]] = frozenset()
+    """Host and path of targets that were divided when the Plans were made, in a study before."""
     holder: str = field(default_factory=new_number)
     agents: KeptAgents = field(init=False)
 
@@ -97,7 +99,13 @@ class RunsOnHosts:
             whole = [length for length in lengths if length is not None]
             clock.planned(wanted, max(whole) if whole and len(whole) == len(lengths) else None)
         targets_by_host = {name: list(one.seen.values()) for name, one in looked.items()}
-        agreement = agree(targets_by_host, consent, divide=self.divide, declared=self.hosts.shared)
+        agreement = agree(
+            targets_by_host,
+            consent,
+            divide=self.divide,
+            declared=self.hosts.shared,
+            own_parts=self.own_parts,
+        )
         if self.divide and not agreement.divisions:
             raise InputError(say("hosts.divide.nothing"), hint=say("hosts.divide.nothing_hint"))
 
@@ -119,6 +127,7 @@ class RunsOnHosts:
                 holder=self.holder,
                 lost_before=self.agents.renew(),
                 consent_is_checked=True,
+                own_parts=self.own_parts,
             ),
             result=step.figures.document,
         )

@@ -20,6 +20,8 @@ from loadstone.workload.model import Note, Workload
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from loadstone.bundle.hosts import HostsRecord
+    from loadstone.bundle.read import Bundle
     from loadstone.bundle.study import Point, StudyRecord
     from loadstone.plan.model import Plan
 
@@ -34,6 +36,30 @@ class PlanAsRun:
 
 
 @dataclass(frozen=True, slots=True)
+class HostPlan:
+    """What one host did in a run on several."""
+
+    workload: Workload
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class HostPlans:
+    """What each host did in a run on several, by its name."""
+
+    of: dict[str, HostPlan]
+    missing: tuple[str, ...]
+    """Hosts whose bundles did not come: nobody knows their Plans."""
+    own_parts: frozenset[tuple[str, str]]
+    """Host and path of targets that were divided: each Plan has a part of its own there."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All hosts that took part."""
+        return (*self.of, *self.missing)
+
+
+@dataclass(frozen=True, slots=True)
 class StudyRerun:
     """A study to be done again. `left_out`: runs that never began."""
 
@@ -43,6 +69,8 @@ class StudyRerun:
     nexts: tuple[Next, ...]
     settled: dict[str, PlanAsRun]
     """By the run's name."""
+    of_hosts: dict[str, HostPlans]
+    """By the run's name; empty where the study was on one host."""
     left_out: int
     doubt: str | None
     """Why this may not be what ran, in words."""
@@ -70,6 +98,11 @@ def read(path: Path, *, unverified: bool = False) -> StudyRerun:
             )
             for point, bundle in bundles
         },
+        of_hosts={
+            point.name: plans_of_hosts(bundle, bundle.hosts)
+            for point, bundle in bundles
+            if bundle.hosts is not None
+        },
         left_out=len(study.points) - len(bundles),
         doubt=next((bundle.doubt for _, bundle in bundles if bundle.doubt), None),
         commands=any(
@@ -82,6 +115,20 @@ def forget_identities(plan: Plan) -> Plan:
     """Return the Plan without what the old safety check saw: inode and device numbers change."""
     targets = tuple(target.model_copy(update={"identity": None}) for target in plan.targets)
     return plan.model_copy(update={"targets": targets})
+
+
+def plans_of_hosts(bundle: Bundle, record: HostsRecord) -> HostPlans:
+    """Return what each host did in a run on several. Raises `BundleError`."""
+    own = {
+        part.name: type(bundle).open(bundle.path / part.bundle, unverified=True)
+        for part in record.hosts
+        if part.bundle is not None
+    }
+    return HostPlans(
+        {name: HostPlan(one.workload, forget_identities(one.plan)) for name, one in own.items()},
+        tuple(part.name for part in record.hosts if part.bundle is None),
+        frozenset(place for one in record.shared if one.divided for place in one.paths.items()),
+    )
 
 
 def _next(point: Point, workload: Workload) -> Next:

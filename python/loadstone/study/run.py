@@ -362,7 +362,12 @@ class _Runner:
         return RunRequest(
             request={
                 **self._asked.request,
-                "study": {"name": self._asked.name, "point": wanted.name, "factors": wanted.factors},
+                "study": {
+                    "name": self._asked.name,
+                    "kind": self._asked.kind,
+                    "point": wanted.name,
+                    "factors": wanted.factors,
+                },
             },
             inputs=self._asked.inputs,
             workload_json=wanted.workload.model_dump_json(),

@@ -74,7 +74,9 @@ class PreparedStudy:
     """Notes of its end."""
     after_failure: AfterFailure = "stop"
     changes_of: Callable[[Next], JobChanges] | None = None
-    """What is changed about a run that is made elsewhere; None: it can only be made here."""
+    """What is changed about a run that is made elsewhere; None: nothing is resolved anew."""
+    again: Callable[[bool, Say], RunMaker] | None = None
+    """Makes who takes Plans that ran on hosts to them again: whether to calibrate, and who hears of it."""
     check: Callable[[Plan, Next], None] = lambda _, __: None
     """Raises for a Plan that the study cannot use."""
     watch: Callable[[Next, Say], Progress | None] | None = None

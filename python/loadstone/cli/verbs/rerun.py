@@ -24,7 +24,7 @@ def rerun(
     """Run the Plan of a bundle again, or all of a study's in their order.
 
     Nothing is resolved or decided anew: a curve is measured at the loads of then. Commands of
-    the job file are not run.
+    the job file are not run. What ran on several hosts needs --hosts of the same names.
 
     Parameters
     ----------
@@ -72,7 +72,9 @@ def _study(path: Path, run_options: RunOptions, *, unverified: bool) -> int:
     from loadstone.cli.running import study
     from loadstone.cli.running.consent import consent
 
-    prepared, old = prepare_again(path, consent(run_options.i_accept_data_loss), unverified=unverified)
+    prepared, old = prepare_again(
+        path, run_options.on_hosts(), consent(run_options.i_accept_data_loss), unverified=unverified
+    )
     notes = []
     if old.left_out:
         notes.append(f"{path} ended before {old.left_out} of its runs began; the others are run again")
