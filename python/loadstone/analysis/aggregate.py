@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 COUNTS: Final = ("ops", "bytes", "errors", "shorts")
 """What is counted of I/Os besides their latencies."""
 OWN_SAMPLES: Final = "{}_samples"
+ENGINE: Final = "in-memory"
+"""Polars' streaming engine takes twice as long to begin; these rows are in memory, and mostly few."""
 
 
 def added_up(
@@ -45,10 +47,11 @@ def added_up(
     grouped_rows = rows.lazy().group_by(every)
     added = grouped_rows.agg(start.min(), end.max(), *sums(kinds, samples), *more).sort(every)
     if over is None:
-        return added.collect()
+        return added.collect(engine=ENGINE)
     before = end.cum_max().shift(1)
     own = pl.min_horizontal(pl.max_horizontal(start, before.over(keys) if keys else before), end)
-    return added.with_columns(own.alias("start_ns")).with_columns((end - start).alias("length_ns")).collect()
+    bounds = added.with_columns(own.alias("start_ns")).with_columns((end - start).alias("length_ns"))
+    return bounds.collect(engine=ENGINE)
 
 
 def sums(kinds: Sequence[str], samples: str = OWN_SAMPLES) -> Sequence[pl.Expr]:

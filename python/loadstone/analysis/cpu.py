@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from loadstone.analysis.aggregate import added_up
+from loadstone.analysis.aggregate import COUNTS, added_up
 from loadstone.analysis.estimate import ratio
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def per_interval(measurement: Measurement, stages: Sequence[int]) -> tuple[Estim
     From the engine's account at each tick, against the I/Os of all jobs until then, ramps left out.
     """
     cpu_times = _told(measurement)
-    rows = measurement.samples.filter(pl.col("stage").is_in(stages) & ~pl.col("ramp"))
+    rows = measurement.samples.select("stage", "ramp", "interval", "start_ns", "end_ns", *COUNTS)
+    rows = rows.filter(pl.col("stage").is_in(stages) & ~pl.col("ramp"))
     if cpu_times is None or rows.height == 0:
         return None, None
     times, user, system = cpu_times

@@ -7,7 +7,7 @@ them. Computes no result.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -55,6 +55,11 @@ _Windows = tuple[
     int,
     "dict[tuple[int, int, int, int], tuple[NDArray[np.int64], NDArray[np.int64]]]",
 ]
+
+
+@cache
+def _no_numbers() -> pl.DataFrame:
+    return layout.SAMPLES.to_frame().with_columns(SAMPLES_OF_LISTS).drop(LISTS)
 
 
 class Measurement:
@@ -178,13 +183,13 @@ class Measurement:
         return pl.concat([empty, *self.pieces(numbers)]), sums
 
     def _added_up(self) -> tuple[pl.DataFrame, dict[str, dict[tuple[int, ...], Histogram]]]:
-        tables = [layout.SAMPLES.to_frame().with_columns(SAMPLES_OF_LISTS).drop(LISTS)]
+        tables = [_no_numbers()]
         sums: dict[str, dict[tuple[int, ...], Histogram]] = {latency: {} for latency in LATENCIES}
         for piece in self.pieces():
             numbers = piece.with_columns(SAMPLES_OF_LISTS).drop(LISTS)
             # A copy: columns that are kept as they are would keep the whole piece in memory.
             tables.append(numbers[np.arange(numbers.height)])
-            measured = piece.filter(~pl.col("ramp"))
+            measured = piece.filter(~pl.col("ramp")) if piece["ramp"].any() else piece
             for latency, histograms in sums.items():
                 add_histograms(histograms, measured, latency, OF_CELL)
         return pl.concat(tables), sums
@@ -224,7 +229,7 @@ class Measurement:
         upto = np.interp(np.stack([starts_ns, ends_ns]), edges, covered)
         return np.asarray(upto[1] - upto[0], np.float64)
 
-    @property
+    @cached_property
     def ended_ns(self) -> int:
         """Time of the last thing known of, since the run's origin; 0 when nothing began."""
         end = self.bundle.event("end")

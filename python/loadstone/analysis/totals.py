@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from loadstone.analysis.aggregate import added_up, sums
+from loadstone.analysis.aggregate import ENGINE, added_up, sums
 from loadstone.analysis.estimate import ratio
 from loadstone.analysis.latency import Latency, summed
 from loadstone.analysis.requested_ops import is_requested, requested
@@ -81,8 +81,8 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
     requested_rows = is_requested(measurement.plan)
     moved: dict[int, list[int]] = {}
     # Lazily: rows have many columns, and two are wanted.
-    pairs = rows.lazy().filter(requested_rows).select("key", "op").unique().sort("key", "op").collect()
-    for key, op in pairs.iter_rows():
+    pairs = rows.lazy().filter(requested_rows).select("key", "op").unique().sort("key", "op")
+    for key, op in pairs.collect(engine=ENGINE).iter_rows():
         moved.setdefault(key, []).append(op)
     histograms = {latency: _histograms(measurement, by, latency) for latency in LATENCIES}
     parts: dict[int, dict[int, pl.DataFrame]] = {}

@@ -112,7 +112,7 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
     every_load = _with_those_beside(rates, used, beside)
     within = monitor_readings.inside(every, bounds)
     of_targets = {} if beside else _load_of_targets(measurement, total.line, within)
-    layers = layer_flows.flows(within, _asked(every_load, within), used, of_targets)
+    layers = layer_flows.flows(within, monitor_readings.load(every_load, within), used, of_targets)
     cpus = made.bundle.environment.get("host", {}).get("cpu", {}).get("online")
     contended = contention(host, cpus)
     probed = _probed(made, _number(total), contended, _host_percent(host))
@@ -166,10 +166,6 @@ def _own_disks(layers: Sequence[LayerFlow], used: Sequence[shape.TargetState]) -
     return frozenset([*carriers, *(layer.name for layer in layers)])
 
 
-def _asked(rates: pl.DataFrame, rows: pl.DataFrame) -> dict[shape.Op, shape.Moved]:
-    return {op: monitor_readings.load(rates, rows, op) for op in OPS}
-
-
 def _load_of_targets(
     measurement: Measurement, line: MeasuredLine, rows: pl.DataFrame
 ) -> dict[str, dict[shape.Op, shape.Moved]]:
@@ -182,10 +178,10 @@ def _load_of_targets(
     parts = samples.partition_by("key", "op", as_dict=True)
     lines = [one for one in measurement.lines("target") if one.cells & line.cells]
     # A target of which nothing came back has a part, too: none.
-    none = samples.clear()
+    none, times = samples.clear(), monitor_readings.stretches(rows)
     return {
         one.name: {
-            op: monitor_readings.moved_in(parts.get((one.key, layout.OPS.index(op)), none), rows)
+            op: monitor_readings.moved_in(parts.get((one.key, layout.OPS.index(op)), none), times)
             for op in OPS
         }
         for one in lines

@@ -102,7 +102,7 @@ def traffic(
     return CarrierTraffic(
         carriers=tuple(name.partition(".")[2] for name in carriers),
         seconds=seconds(rows),
-        asked={op: load(series, rows, op) for op in OPS},
+        asked=load(series, rows),
         moved={op: _moved(rows, carriers, op) for op in OPS},
         merges=total(rows, *(f"{name}.{op}_merges" for name in carriers for op in OPS)),
         inflight=_inflight(rows, carriers),
@@ -117,9 +117,10 @@ def _below(target: TargetState) -> set[str]:
     return {layer.counters for layer in layers if layer.counters is not None} - set(target.carriers)
 
 
-def load(series: pl.DataFrame, rows: pl.DataFrame, op: str) -> Moved:
-    """Return what the load did of an operation in the time that rows stand for."""
-    return moved_in(series.filter(pl.col("op") == op), rows)
+def load(series: pl.DataFrame, rows: pl.DataFrame) -> dict[Op, Moved]:
+    """Return what the load did of each operation in the time that rows stand for."""
+    times = stretches(rows)
+    return {op: moved_in(series.filter(pl.col("op") == op), times) for op in OPS}
 
 
 def load_bytes(series: pl.DataFrame, rows: pl.DataFrame, op: str) -> NDArray[np.float64]:
@@ -148,7 +149,7 @@ def _inflight(rows: pl.DataFrame, carriers: tuple[str, ...]) -> float | None:
     return None if waited_ns is None else waited_ns / 1e9 / seconds(rows)
 
 
-def _stretches(rows: pl.DataFrame) -> list[tuple[int, int]]:
+def stretches(rows: pl.DataFrame) -> list[tuple[int, int]]:
     """Return the times that rows cover without a gap; of a whole run it is one."""
     if not rows.height:
         return []
@@ -159,13 +160,13 @@ def _stretches(rows: pl.DataFrame) -> list[tuple[int, int]]:
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
-def moved_in(series: pl.DataFrame, rows: pl.DataFrame) -> Moved:
-    """Return what was done between the rows' edges; a window that straddles one counts in part."""
+def moved_in(series: pl.DataFrame, times: Sequence[tuple[int, int]]) -> Moved:
+    """Return what was done in some `stretches`; a window that straddles an edge of one counts in part."""
     if series.height == 0:
         return Moved(0.0, 0.0)
     begin, end = (series[name].to_numpy().astype(np.float64) for name in ("start_ns", "end_ns"))
     covered = np.zeros(len(begin))
-    for first, last in _stretches(rows):
+    for first, last in times:
         covered += np.clip(np.minimum(end, last) - np.maximum(begin, first), 0, None)
     parts: NDArray[np.float64] = covered / np.maximum(end - begin, 1)
     done, failed, amount = (float((series[name].to_numpy() * parts).sum()) for name in COUNTED)

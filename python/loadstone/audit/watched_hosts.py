@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import polars as pl
 
 from loadstone.analysis import watched
 from loadstone.audit import monitor_readings
@@ -18,8 +19,6 @@ from loadstone.verdict import Chart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    import polars as pl
 
     from loadstone.analysis.measurement import Measurement
     from loadstone.analysis.watched import Track
@@ -160,7 +159,8 @@ def asked(case: Case, host: Watched, op: str) -> Moved | None:
     """Return what the load did of an operation in the seconds of a host's rows."""
     if case.series is None:
         return None
-    return monitor_readings.load(case.series, host.rows, op)
+    of_op = case.series.filter(pl.col("op") == op)
+    return monitor_readings.moved_in(of_op, monitor_readings.stretches(host.rows))
 
 
 def in_step(case: Case, host: Watched, op: str) -> list[str] | None:

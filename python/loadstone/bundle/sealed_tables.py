@@ -92,7 +92,12 @@ def _pieces(
             if not footer.rows or not columns:
                 yield pl.DataFrame(schema={column: schema[column] for column in columns})
                 return
-            yield from table.select(columns).collect_batches(chunk_size=PIECE_ROWS, maintain_order=True)
+            chosen_columns = table.select(columns)
+            if footer.rows <= PIECE_ROWS:
+                # What gives batches takes longer to begin, and a study has hundreds of small tables.
+                yield chosen_columns.collect(engine="in-memory")
+                return
+            yield from chosen_columns.collect_batches(chunk_size=PIECE_ROWS, maintain_order=True)
         except UNREADABLE as error:
             if members.is_shortage(error):
                 raise

@@ -66,21 +66,32 @@ def grouped(
 
     Meant for a piece of a table: it takes `BUCKETS` numbers per group while it works.
     """
-    lists = [f"{latency}_{name}" for name in ("bucket", "count")]
-    sizes = pl.col(lists[0]).list.len()
-    rows = rows.select(*keys, *lists, sizes.alias("size")).filter(pl.col("size") > 0)
-    if rows.height == 0:
+    lists = [rows[f"{latency}_{name}"] for name in ("bucket", "count")]
+    sizes = lists[0].list.len().fill_null(0).to_numpy()
+    used = sizes > 0
+    if not used.any():
         return
-    # Polars asked once for all: a study has thousands of small pieces.
-    names, groups = np.unique(rows.select(keys).to_numpy(), axis=0, return_inverse=True)
-    buckets, counts = (column.to_numpy() for column in rows.select(pl.col(lists).explode()))
+    # Without an expression of Polars: a study has thousands of small pieces.
+    names, groups = _groups([rows[key].to_numpy()[used] for key in keys])
+    buckets, counts = (one.explode(empty_as_null=False, keep_nulls=False).to_numpy() for one in lists)
     # One number for group and bucket, so that all of them are counted in one go. Sums are
     # exact: floats hold integers up to 2^53.
-    places = np.repeat(groups.reshape(-1) * BUCKETS, rows["size"].to_numpy()) + buckets
+    places = np.repeat(groups * BUCKETS, sizes[used]) + buckets
     sums = np.bincount(places, counts, len(names) * BUCKETS).reshape(-1, BUCKETS)
-    for key, line in zip(names.tolist(), sums, strict=True):
-        used = np.flatnonzero(line)
-        yield tuple(key), used, line[used].astype(np.int64)
+    for key, line in zip(names, sums, strict=True):
+        filled = np.flatnonzero(line)
+        yield key, filled, line[filled].astype(np.int64)
+
+
+def _groups(columns: Sequence[NDArray[Any]]) -> tuple[list[tuple[int, ...]], NDArray[np.int64]]:
+    """Return the combinations of values in some columns, ascending, and which of them each row has."""
+    order = np.lexsort(columns[::-1])
+    in_order = [column[order] for column in columns]
+    begins = np.ones(len(order), bool)
+    begins[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in in_order])
+    groups = np.empty(len(order), np.int64)
+    groups[order] = np.cumsum(begins) - 1
+    return list(zip(*(column[begins].tolist() for column in in_order), strict=True)), groups
 
 
 def _rows(samples: Iterator[pl.DataFrame], last_interval: int) -> Iterator[pl.DataFrame]:
