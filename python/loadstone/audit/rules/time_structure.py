@@ -132,7 +132,6 @@ def _levels(case: Case, rates: FineRates, levels: Levels) -> Finding:
         0.9 if low < 0.7 * high else 0.75,
         text,
         {
-            "shape": levels.shape,
             "levels": len(levels.every),
             "first_iops": round(first.per_s, 1),
             "last_iops": round(last.per_s, 1),
