@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.fit import lines, model
+from lab.fit.pointed import AS_TOLD
 from lab.probes import rows
 from lab.probes.draw import FAMILIES, LIES, NEVER_FITTED
 from lab.rules_digest import weights_digest
@@ -94,6 +95,8 @@ def _without(
             "probed": probed,
             "strange": model.fit_strange(sample, leave),
             "limited": limited,
+            # Counted with what is left out. It changes how sure a finding is, and not what is first.
+            "pointed": AS_TOLD,
         }
     )
     return fit.model_copy(update=model.fit_frequencies(later, fit, leave))
