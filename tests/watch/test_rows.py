@@ -22,14 +22,15 @@ def reading(
     levels: dict[str, int] | None = None,
     *,
     uptime_s: float | None = None,
+    age_s: float | None = None,
     rtt_ns: int = 0,
     clock: WallClock | None = None,
+    parts: dict[str, set[str]] | None = None,
 ) -> HostReading:
     at_ns = round(at_s * S)
-    up = None if uptime_s is None else round(uptime_s * S)
-    return HostReading(
-        at_ns - rtt_ns // 2, at_ns + rtt_ns // 2, Counters(growing, levels or {}), up, clock=clock
-    )
+    up, age = (None if one is None else round(one * S) for one in (uptime_s, age_s))
+    counters = Counters(growing, levels or {}, parts or {})
+    return HostReading(at_ns - rtt_ns // 2, at_ns + rtt_ns // 2, counters, up, age, clock=clock)
 
 
 def test_counters_are_told_as_increase_and_levels_as_they_are() -> None:
@@ -78,6 +79,45 @@ def test_a_host_that_started_anew_is_no_increase() -> None:
     assert row["a.x"] == 1
 
 
+def test_an_agent_or_a_host_that_counts_anew_without_a_steady_clock_is_no_increase() -> None:
+    """Counters that had grown past their old values at the next look were told as work."""
+    rows = Rows(0)
+    rows.take(reading(1, {"a.x": 10}, age_s=500))
+    assert rows.take(reading(61, {"a.x": 20}, age_s=30)) is None
+    rows = Rows(0)
+    idle = "cpu.all.idle_ns"
+    rows.take(reading(1, {idle: 1000 * S, "a.x": 10}))
+    assert rows.take(reading(2, {idle: 3 * S, "a.x": 20})) is None
+    # A kernel's idle time goes back by a little now and then.
+    row = rows.take(reading(3, {idle: 3 * S - 10**7, "a.x": 21}))
+    assert row is not None
+    assert (row.get(idle), row["a.x"]) == (None, 1)
+
+
+def test_a_sum_has_not_grown_when_it_is_of_other_parts() -> None:
+    """A processor that went and came back added the idle time of its life to one second."""
+    rows = Rows(0)
+    both, one = {"cpu.all.idle_ns": {"0", "1"}}, {"cpu.all.idle_ns": {"0"}}
+    told = []
+    for at, (idle_s, parts) in enumerate(((200, both), (202, both), (102, one), (103, one), (206, both))):
+        row = rows.take(reading(at, {"cpu.all.idle_ns": idle_s * S}, parts=parts))
+        told.append(None if row is None else row.get("cpu.all.idle_ns"))
+    assert told == [None, 2 * S, None, S, None]
+
+
+def test_a_clock_that_is_set_meanwhile_is_noticed_and_known_anew() -> None:
+    clock = ClockOffset()
+    near = {"now_unix_ns": 1000 * S, "now_ns": 0}
+    assert clock.heard(reading(10, {}, rtt_ns=10**6, clock=WallClock(1010 * S, 0)), **near) is None
+    # A look that took long says less, and nothing against what is known.
+    slow = reading(20, {}, rtt_ns=6 * S, clock=WallClock(1022 * S, 0))
+    assert clock.heard(slow, **near) is None
+    assert clock.offset_ns == 0
+    hour_ahead = reading(30, {}, rtt_ns=2 * 10**6, clock=WallClock(1030 * S + 3600 * S, 0))
+    assert clock.heard(hour_ahead, **near) == 3600 * S
+    assert (clock.offset_ns, clock.error_ns) == (3600 * S, 10**6)
+
+
 def test_a_counter_that_went_back_has_nothing_to_tell() -> None:
     rows = Rows(0)
     rows.take(reading(1, {"net.e.rx_bytes": 2**32 - 5}))
@@ -123,7 +163,7 @@ def test_the_clocks_offset_is_that_of_the_shortest_exchange() -> None:
     )
     assert (clock.offset_ns, clock.error_ns) == (3 * S, 2_000_000)
     clock.heard(
-        reading(20, {}, rtt_ns=100_000_000, clock=WallClock(1010 * S + 4 * S, 0)),
+        reading(20, {}, rtt_ns=100_000_000, clock=WallClock(1010 * S + 3 * S + 40_000_000, 0)),
         now_unix_ns=1010 * S,
         now_ns=20 * S,
     )

@@ -253,6 +253,87 @@ def test_a_host_that_hangs_at_the_end_was_watched_until_then(monkeypatch: pytest
     assert gap == {"from_ns": source.seen_ns[1] - origin_ns, "why": "the last look took more than 0 s"}
 
 
+class AnsweringLate(NeverAnswering):
+    """A host that answers its third look when nobody waits for it any more."""
+
+    def read(self) -> HostReading:
+        self.looks += 1
+        if self.looks > 2:
+            self.over.wait(60)
+        now_ns = time.monotonic_ns()
+        return HostReading(now_ns, now_ns, Counters({"disk.a.reads": self.looks}, {}))
+
+
+def test_hosts_that_hang_at_the_end_are_waited_for_together_and_write_nothing_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each was given three seconds after the others, and a late row went into files being sealed."""
+    monkeypatch.setattr("loadstone.watch.watching.STOP_S", 0.3)
+    sources = {name: AnsweringLate() for name in ("a", "b", "c", "d")}
+    rows: list[str] = []
+    hosts = [WatchedAddress(name, "ssh", f"ssh://{name}", interval_s=0.02) for name in sources]
+    watching = Watching.connect(hosts, lambda one: sources[one.name])
+    list(watching.begin(time.monotonic_ns(), lambda name, _: rows.append(name)))
+    until = time.monotonic() + 20
+    while len(set(rows)) < len(sources) and time.monotonic() < until:
+        time.sleep(0.01)
+    accounts = [one for one in watching.end() if one["type"] == "watch_end"]
+    assert sum("the last look took more than" in str(one["gaps"]) for one in accounts) == len(sources)
+    before = len(rows)
+    for source in sources.values():
+        source.over.set()
+    for watcher in watching._watchers:
+        assert watcher._thread is not None
+        watcher._thread.join(20)
+        assert not watcher._thread.is_alive()
+    assert len(rows) == before == len(sources)
+
+
+class Dripping(BaseHTTPRequestHandler):
+    """Sends a byte now and then, and never ends."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "1000000")
+        self.end_headers()
+        try:
+            for _ in range(600):
+                self.wfile.write(b"#")
+                time.sleep(0.05)
+        except OSError:
+            return
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def test_an_exporter_that_drips_is_given_up_within_its_time() -> None:
+    """Each byte began the time anew: the look never ended."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Dripping)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    source = Prometheus(address(f"nas=http://127.0.0.1:{server.server_address[1]}/metrics"), timeout_s=0.4)
+    try:
+        with pytest.raises(WatchError, match="its answer took more than"):
+            source.connect()
+    finally:
+        source.close()
+        server.shutdown()
+        server.server_close()
+
+
+def test_an_agent_that_just_started_has_counted_no_processor_yet() -> None:
+    """net-snmp tells zeros for five seconds, and then all that the host has counted since its boot."""
+    source = Snmp(address("nas=snmp://public@127.0.0.1"))
+    early, later = Counters(), Counters()
+    source._scalars(early, dict.fromkeys(CPU, 0))
+    source._scalars(later, dict.fromkeys(CPU, 7))
+    assert not early.growing
+    assert later.growing["cpu.all.idle_ns"] == 70_000_000
+
+
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[int]:
     if SNMPD is None:

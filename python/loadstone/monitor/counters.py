@@ -14,6 +14,13 @@ class Counters:
 
     growing: dict[str, int] = field(default_factory=dict)
     levels: dict[str, int] = field(default_factory=dict)
+    parts: dict[str, set[str]] = field(default_factory=dict)
+    """What a counter is the sum of, where that may change: with other parts nothing has grown."""
+
+    def add(self, key: str, part: str, value: int) -> None:
+        """Add a part to a counter that is the sum of several."""
+        self.growing[key] = self.growing.get(key, 0) + value
+        self.parts.setdefault(key, set()).add(part)
 
 
 def increase(before: Counters, after: Counters) -> dict[str, int]:

@@ -123,9 +123,9 @@ def _statistic(reading: Counters, key: list[str], value: str, page: int) -> None
 def _all_cores(reading: Counters) -> None:
     cores = {key.split(".")[1] for key in reading.growing if key.startswith("cpu.")}
     for mode in CPU.values():
-        values = [reading.growing[key] for core in cores if (key := f"cpu.{core}.{mode}") in reading.growing]
-        if values:
-            reading.growing[f"cpu.all.{mode}"] = sum(values)
+        for core in cores:
+            if (value := reading.growing.get(f"cpu.{core}.{mode}")) is not None:
+                reading.add(f"cpu.all.{mode}", core, value)
 
 
 def facts(lines: Iterable[str]) -> dict[str, Any]:

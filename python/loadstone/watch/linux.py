@@ -242,13 +242,14 @@ def _zil(reading: Counters, text: str) -> None:
         reading.growing[f"zfs.zil.{which}_bytes"] = int(value)
 
 
-def _dataset(reading: Counters, pool: str, text: str) -> None:
+def _dataset(reading: Counters, name: str, text: str) -> None:
     """Add up what the data sets of a pool read and wrote."""
+    pool, _, dataset = name.partition("/")
     fields = text.split()
     names = {"reads": "reads", "nread": "read_bytes", "writes": "writes", "nwritten": "write_bytes"}
     if len(fields) == 3 and fields[0] in names:
         key = f"zfs.pool-{pool}.{names[fields[0]]}"
-        reading.growing[key] = reading.growing.get(key, 0) + int(fields[2])
+        reading.add(key, dataset, int(fields[2]))
 
 
 def _pool_state(reading: Counters, pool: str, text: str) -> None:
@@ -343,7 +344,7 @@ READERS: Final[dict[str, Callable[[Counters, str], None]]] = {
 }
 PATTERNS: Final[tuple[tuple[re.Pattern[str], Callable[[Counters, str, str], None]], ...]] = (
     (re.compile(r"/sys/block/([^/]+)/stat$"), _disk),
-    (re.compile(r"/proc/spl/kstat/zfs/([^/]+)/objset-"), _dataset),
+    (re.compile(r"/proc/spl/kstat/zfs/([^/]+/objset-[^/]+)"), _dataset),
     (re.compile(r"/proc/spl/kstat/zfs/([^/]+)/state$"), _pool_state),
     (re.compile(r"/sys/block/([^/]+)/md/sync_action$"), _md_work),
     (re.compile(r"/sys/block/([^/]+)/md/degraded$"), _md_degraded),

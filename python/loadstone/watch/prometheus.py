@@ -8,9 +8,12 @@ the Date header, which tells whole seconds.
 from __future__ import annotations
 
 import base64
+import contextlib
 import email.utils
 import http.client
+import socket
 import ssl
+import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -22,7 +25,7 @@ from loadstone.version import __version__
 from loadstone.watch.source import LASTING, Counters, HostReading, WallClock, WatchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from loadstone.watch.address import WatchedAddress
 
@@ -99,6 +102,8 @@ NET: Final = {
     "node_network_transmit_drop_total": "tx_drops",
 }
 NFS: Final = ("read", "write", "commit", "getattr")
+NOW: Final = "node_time_seconds"
+BOOTED: Final = "node_boot_time_seconds"
 Row = tuple[str, dict[str, str], float]
 
 
@@ -130,7 +135,9 @@ class Prometheus:
         """Look once."""
         text, date, sent_ns, received_ns = self._fetch()
         rows = _rows(text)
-        return HostReading(sent_ns, received_ns, counters(rows), clock=_clock(rows, date))
+        return HostReading(
+            sent_ns, received_ns, counters(rows), age_ns=_age_ns(rows), clock=_clock(rows, date)
+        )
 
     def close(self) -> int:
         """Close the connection."""
@@ -171,10 +178,11 @@ class Prometheus:
         query = "&".join(filter(None, (self._parts.query, self._address.secrets.query)))
         path = (self._parts.path or "/metrics") + (f"?{query}" if query else "")
         sent_ns = time.monotonic_ns()
-        connection.request("GET", path, headers=self._headers())
-        answer = connection.getresponse()
-        received_ns = time.monotonic_ns()
-        data = answer.read(MOST_BYTES + 1)
+        with _ended_after(connection, self._timeout_s):
+            connection.request("GET", path, headers=self._headers())
+            answer = connection.getresponse()
+            received_ns = time.monotonic_ns()
+            data = answer.read(MOST_BYTES + 1)
         if answer.status in (401, 403):
             raise make_error(
                 LASTING, "watch.prometheus.denied", status=answer.status, name=self._address.name
@@ -197,6 +205,34 @@ class Prometheus:
             pair = base64.b64encode(f"{secrets.user}:{secrets.password}".encode()).decode()
             headers["Authorization"] = f"Basic {pair}"
         return headers
+
+
+@contextlib.contextmanager
+def _ended_after(connection: http.client.HTTPConnection, most_s: float) -> Iterator[None]:
+    """End an exchange that goes on for longer: a server may send a byte now and then, and for ever.
+
+    Raises `WatchError` for one that was ended.
+    """
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        with contextlib.suppress(OSError):
+            connection.sock.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(most_s, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except (OSError, http.client.HTTPException):
+        if not late.is_set():
+            raise
+    finally:
+        timer.cancel()
+    if late.is_set():
+        connection.close()
+        raise make_error(WatchError, "watch.prometheus.slow", most=f"{most_s:.0f}")
 
 
 def _unreachable(error: Exception, scheme: str) -> WatchError:
@@ -231,7 +267,7 @@ def _rows(text: str) -> list[Row]:
 
 def _clock(rows: Iterable[Row], date: str | None) -> WallClock | None:
     for name, _, value in rows:
-        if name == "node_time_seconds":
+        if name == NOW:
             return WallClock(round(value * 1e9), 0)
     if date is None:
         return None
@@ -242,15 +278,18 @@ def _clock(rows: Iterable[Row], date: str | None) -> WallClock | None:
     return WallClock(round(server_time.timestamp()) * 10**9, 10**9)
 
 
+def _age_ns(rows: Iterable[Row]) -> int | None:
+    """Return how long the host has been up; a clock that is set moves both of its ends."""
+    times = {name: value for name, _, value in rows if name in {NOW, BOOTED}}
+    return round((times[NOW] - times[BOOTED]) * 1e9) if len(times) == 2 else None
+
+
 def counters(rows: Sequence[Row]) -> Counters:
     """Return what one answer says."""
     reading = Counters()
     for name, labels, value in rows:
         if name == "node_cpu_seconds_total":
-            mode = MODES.get(labels.get("mode", ""))
-            if mode is not None:
-                for which in (labels.get("cpu", ""), "all"):
-                    _add(reading, f"cpu.{which}.{mode}", round(value * 1e9))
+            _cpu(reading, labels, value)
         elif name in LEVELS:
             key, scale = LEVELS[name]
             reading.levels[key] = round(value * scale)
@@ -267,17 +306,29 @@ def counters(rows: Sequence[Row]) -> Counters:
         else:
             _rarer(reading, name, labels, value)
     # A pool's own count is of the same bytes as its data sets', which older systems do not tell.
-    reading.growing |= _pools(rows, "node_zfs_zpool_n") | _pools(rows, "node_zfs_zpool_dataset_n")
+    for pools in (_pools(rows, "node_zfs_zpool_n"), _pools(rows, "node_zfs_zpool_dataset_n")):
+        reading.growing |= pools.growing
+        reading.parts |= pools.parts
     return reading
 
 
-def _pools(rows: Sequence[Row], prefix: str) -> dict[str, int]:
+def _cpu(reading: Counters, labels: Mapping[str, str], value: float) -> None:
+    mode = MODES.get(labels.get("mode", ""))
+    if mode is None:
+        return
+    cpu = labels.get("cpu", "")
+    for which in (cpu, "all"):
+        reading.add(f"cpu.{which}.{mode}", f"{cpu} {labels['mode']}", round(value * 1e9))
+
+
+def _pools(rows: Sequence[Row], prefix: str) -> Counters:
     reading = Counters()
     for metric, column in (("read", "read_bytes"), ("written", "write_bytes")):
         for name, labels, value in rows:
             if name == prefix + metric:
-                _add(reading, f"zfs.pool-{labels.get('zpool', '')}.{column}", round(value))
-    return reading.growing
+                key = f"zfs.pool-{labels.get('zpool', '')}.{column}"
+                reading.add(key, labels.get("dataset", ""), round(value))
+    return reading
 
 
 def _rarer(reading: Counters, name: str, labels: Mapping[str, str], value: float) -> None:  # noqa: C901 - a table
@@ -285,7 +336,7 @@ def _rarer(reading: Counters, name: str, labels: Mapping[str, str], value: float
         case "node_nfsd_requests_total":
             method = labels.get("method", "").lower()
             if method in NFS:
-                _add(reading, f"nfsd.{method}s", round(value))
+                reading.add(f"nfsd.{method}s", labels.get("proto", ""), round(value))
         case "node_devstat_transfers_total" | "node_devstat_bytes_total":
             if (kind := labels.get("type", "")) in ("read", "write"):
                 column = DEVSTAT[name].format(kind)
@@ -301,7 +352,8 @@ def _rarer(reading: Counters, name: str, labels: Mapping[str, str], value: float
             reading.levels[f"work.{labels.get('device', '')}.degraded"] = int(value > 0)
         case "node_bcache_cache_hits_total" | "node_bcache_cache_misses_total":
             outcome = "hits" if "hits" in name else "misses"
-            _add(reading, f"cache.{labels.get('backing_device', 'bcache')}.read_{outcome}", round(value))
+            key = f"cache.{labels.get('backing_device', 'bcache')}.read_{outcome}"
+            reading.add(key, labels.get("uuid", ""), round(value))
         case "node_hwmon_temp_celsius":
             which = f"{labels.get('chip', '')}-{labels.get('sensor', '')}"
             reading.levels[f"temperature.{which}.millicelsius"] = round(value * 1000)
@@ -310,10 +362,6 @@ def _rarer(reading: Counters, name: str, labels: Mapping[str, str], value: float
             reading.levels[f"temperature.{which}.millicelsius"] = round(value * 1000)
         case _:
             return
-
-
-def _add(reading: Counters, key: str, value: int) -> None:
-    reading.growing[key] = reading.growing.get(key, 0) + value
 
 
 def facts(rows: Iterable[Row]) -> dict[str, Any]:

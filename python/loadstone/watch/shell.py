@@ -32,6 +32,7 @@ CONNECT_S: Final = 25.0
 """Before a run: a storage that is busy may take long to start a shell."""
 MOST_BYTES: Final = 16 << 20
 """Of one answer: a host with thousands of disks stays below a tenth of it."""
+BOOTED: Final = "/proc/stat:btime "
 NANOSECONDS: Final = re.compile(r"(\d+)\.(\d{9})$")
 TIMES: Final = re.compile(r"(\d+)m(\d+(?:\.\d*)?)s")
 OPTIONS: Final = (
@@ -139,8 +140,13 @@ class Shell:
         text, sent_ns, received_ns = self._ask("sample clock" if clock else "sample", self._timeout_s)
         counters, uptime_ns = self._system.counters(text)
         return HostReading(
-            sent_ns, received_ns, counters, uptime_ns, clock=_clock(text), there_cpu_ns=_times(text)
-        )  # fmt: skip
+            sent_ns,
+            received_ns,
+            counters,
+            uptime_ns,
+            clock=_clock(text) or _clock_of_boot(text, uptime_ns),
+            there_cpu_ns=_times(text),
+        )
 
     def close(self) -> int:
         """End the shell; what hangs is killed."""
@@ -263,6 +269,12 @@ def _clock(lines: list[str]) -> WallClock | None:
                 return None
             return WallClock(seconds * 10**9 + (int(exact[2]) if exact else 0), 0 if exact else 10**9)
     return None
+
+
+def _clock_of_boot(lines: list[str], uptime_ns: int | None) -> WallClock | None:
+    """Return Linux's wall clock to the second: when it booted, by that clock, and how long ago that is."""
+    booted = next((whole(line.partition(" ")[2].strip()) for line in lines if line.startswith(BOOTED)), None)
+    return None if booted is None or uptime_ns is None else WallClock(booted * 10**9 + uptime_ns, 10**9)
 
 
 def _times(lines: list[str]) -> int | None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 UCD: Final = "1.3.6.1.4.1.2021"
 SYSTEM: Final = {"kernel": "1.3.6.1.2.1.1.1.0", "host": "1.3.6.1.2.1.1.5.0", "memory": "1.3.6.1.2.1.25.2.2.0"}
+UPTIME: Final = "1.3.6.1.2.1.1.3.0"
+"""Of the agent: where it restarts, what it counts itself does so, too."""
 DATE: Final = "1.3.6.1.2.1.25.1.2.0"
 CPU: Final = {
     f"{UCD}.11.50.0": "user_ns",
@@ -71,6 +73,9 @@ LAZY: Final = ("cpu", "net")
 ANSWER_S: Final = 4.0
 TRIES: Final = 2
 """Of which a question is asked within that time: a datagram may be lost, and nobody says so."""
+LOOK_S: Final = 15.0
+"""All answers of one look: an agent may take a second and more for each."""
+CONNECT_S: Final = 25.0
 ROWS: Final = 24
 MOST_ROWS: Final = 4096
 SILENT: Final = "No SNMP response"
@@ -92,6 +97,8 @@ class Snmp:
     def __init__(self, address: WatchedAddress, *, timeout_s: float | None = None) -> None:
         self._address = address
         self._timeout_s = timeout_s or ANSWER_S
+        self._look_s = max(LOOK_S, 2 * address.interval_s, self._timeout_s)
+        self._until_s = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ask: _Agent | None = None
         self._before: dict[str, dict[str, int]] = {}
@@ -102,6 +109,7 @@ class Snmp:
         """Ask who it is; there is no connection to keep."""
         self.close()
         self._loop = asyncio.new_event_loop()
+        self._until_s = time.monotonic() + max(CONNECT_S, self._timeout_s)
         self._ask = self._run(_agent(self._address, self._timeout_s))
         self._before, self._changed_ns, self._reads = {}, {}, 0
         answers = self._get(list(SYSTEM.values()))
@@ -128,10 +136,11 @@ class Snmp:
         """Look once."""
         self._reads += 1
         slow = self._reads % 10 == 1
-        wanted = [*CPU, *MEMORY, *LOAD, *([DATE] if slow else [])]
+        wanted = [*CPU, *MEMORY, *LOAD, UPTIME, *([DATE] if slow else [])]
         sent_ns = time.monotonic_ns()
+        self._until_s = time.monotonic() + self._look_s
         answers = self._get(wanted)
-        received_ns = time.monotonic_ns()
+        clock = _date(answers.get(DATE))
         reading = Counters()
         self._scalars(reading, answers)
         # With their names: an agent numbers its disks anew when one comes or goes.
@@ -147,8 +156,12 @@ class Snmp:
                 millicelsius = _number(value)
                 if millicelsius is not None:
                     reading.levels[f"temperature.{names.get(index, index)}.millicelsius"] = millicelsius
+        # Its tables take a question each: what is counted was so at any time until the last answer.
+        received_ns = time.monotonic_ns()
         self._leave_out_unchanged(reading, received_ns)
-        return HostReading(sent_ns, received_ns, reading, clock=_date(answers.get(DATE)))
+        ticks = _number(answers.get(UPTIME))
+        age_ns = None if ticks is None else ticks * NS_PER_TICK
+        return HostReading(sent_ns, received_ns, reading, age_ns=age_ns, clock=clock)
 
     def close(self) -> int:
         """Close the socket."""
@@ -167,7 +180,11 @@ class Snmp:
         if self._loop is None:
             doing.close()
             raise make_error(WatchError, "watch.hosts.no_connection")
-        return self._loop.run_until_complete(doing)
+        left_s = self._until_s - time.monotonic()
+        try:
+            return self._loop.run_until_complete(asyncio.wait_for(doing, max(left_s, 0.0)))
+        except TimeoutError:
+            raise make_error(WatchError, "watch.snmp.slow", most=f"{self._look_s:.0f}") from None
 
     def _agent(self) -> _Agent:
         if self._ask is None:
@@ -191,8 +208,10 @@ class Snmp:
         for oid, mode in CPU.items():
             ticks = _number(answers.get(oid))
             if ticks is not None:
-                key = f"cpu.all.{mode}"
-                reading.growing[key] = reading.growing.get(key, 0) + ticks * NS_PER_TICK
+                reading.add(f"cpu.all.{mode}", oid, ticks * NS_PER_TICK)
+        if not any(value for key, value in reading.growing.items() if key.startswith("cpu.all.")):
+            # net-snmp tells zeros for some seconds after its start, and then what the host counts.
+            reading.growing.clear()
         for oid, name in MEMORY.items():
             kib = _number(answers.get(oid))
             if kib is not None:

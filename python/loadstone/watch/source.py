@@ -45,6 +45,8 @@ class HostReading:
     counters: Counters
     uptime_ns: int | None = None
     """The watched host's own steady clock, which knows nothing of the network's delay."""
+    age_ns: int | None = None
+    """How long what is asked has been up, where it tells no steady clock: less than before is a new start."""
     own_ns: Mapping[str, int] = field(default_factory=dict)
     """Group of counters (`net`) to when the host took them, where that is not the moment of the look."""
     clock: WallClock | None = None

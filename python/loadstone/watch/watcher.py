@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +33,7 @@ MOST_COLUMNS: Final = 20_000
 """All CPUs of the largest hosts, or some thousand disks and interfaces."""
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 NEW_BOOT_NS: Final = 1_000_000_000
+IDLE: Final = "cpu.all.idle_ns"
 
 
 @dataclass(slots=True)
@@ -40,7 +41,8 @@ class _CounterGroup:
     """When a group of counters was last told, and what it said."""
 
     t_ns: int
-    values: dict[str, int] = field(default_factory=dict)
+    values: dict[str, int]
+    parts: dict[str, set[str]]
 
 
 class Rows:
@@ -74,13 +76,15 @@ class Rows:
             by_group.setdefault(key.partition(".")[0], {})[key] = value
         for name, values in by_group.items():
             last = self._groups.get(name)
-            self._groups[name] = _CounterGroup(now_ns, values)
+            self._groups[name] = _CounterGroup(now_ns, values, reading.counters.parts)
             if last is None:
                 continue
             grown = {
                 key: value - last.values[key]
                 for key, value in values.items()
-                if key in last.values and value >= last.values[key]
+                if key in last.values
+                and value >= last.values[key]
+                and reading.counters.parts.get(key) == last.parts.get(key)
             }
             if before is not None and last.t_ns != before.middle_ns:
                 grown[f"{name}.dt_ns"] = now_ns - last.t_ns
@@ -118,11 +122,12 @@ def _passed_ns(before: HostReading, after: HostReading) -> int:
 
 
 def _restarted(before: HostReading, after: HostReading) -> bool:
-    return (
-        before.uptime_ns is not None
-        and after.uptime_ns is not None
-        and after.uptime_ns + NEW_BOOT_NS < before.uptime_ns
-    )
+    ages = ((before.uptime_ns, after.uptime_ns), (before.age_ns, after.age_ns))
+    if any(old is not None and new is not None and new + NEW_BOOT_NS < old for old, new in ages):
+        return True
+    # Where nothing tells since when it counts. Idle time goes back by a little at times, never to its half.
+    idle_ns = [one.counters.growing.get(IDLE) for one in (before, after)]
+    return idle_ns[0] is not None and idle_ns[1] is not None and idle_ns[1] < idle_ns[0] // 2
 
 
 def same_host(facts: dict[str, Any], kind: str, boot_id: Path = BOOT_ID) -> bool | None:
@@ -165,6 +170,8 @@ class Watcher:
         self.latest: tuple[int, dict[str, int]] | None = None
         """The last row and when it came, for who wants to show it."""
         self._told_left_out = False
+        self._let_go = threading.Event()
+        """Nobody waits for it any more: what it still sees is not kept."""
         self.lost: str | None = None
         """Why it does not answer just now."""
 
@@ -191,11 +198,12 @@ class Watcher:
         """Look a last time, and end; `stop` waits for it."""
         self._done.set()
 
-    def stop(self) -> dict[str, Any]:
+    def stop(self, wait_s: float = STOP_S) -> dict[str, Any]:
         """End, and return the account: rows, gaps, clock, and what watching cost on both sides."""
         self._done.set()
         if self._thread is not None:
-            self._thread.join(STOP_S)
+            self._thread.join(wait_s)
+            self._let_go.set()
             if self._thread.is_alive() and all("to_ns" in gap for gap in self._gaps):
                 self._gaps.append(
                     {"from_ns": self._seen_ns, "why": f"the last look took more than {STOP_S:.0f} s"}
@@ -252,7 +260,7 @@ class Watcher:
                 if lost_ns is not None:
                     self._back(reading, origin_ns, tell)
                     lost_ns = None
-                self._took(rows.take(reading), reading, write)
+                self._took(rows.take(reading), reading, write, tell)
                 self._tell_left_out(rows.left_out, tell)
                 pause_s = (interval_ns - (time.monotonic_ns() - origin_ns) % interval_ns) / 1e9
             self._cpu_ns += time.thread_time_ns() - began_ns
@@ -273,16 +281,24 @@ class Watcher:
         """Look once more when the load is over: the row stands for its end."""
         try:
             reading = self._source.read()
-            self._took(rows.take(reading), reading, write)
+            self._took(rows.take(reading), reading, write, tell)
         except WatchError as error:
             self._failed(error, lost_ns, origin_ns, tell)
         except Exception as error:  # noqa: BLE001 - as in the loop
             self._failed(WatchError(uncaught.words(error)), lost_ns, origin_ns, tell)
 
     def _took(
-        self, row: dict[str, int] | None, reading: HostReading, write: Callable[[dict[str, int]], None]
+        self,
+        row: dict[str, int] | None,
+        reading: HostReading,
+        write: Callable[[dict[str, int]], None],
+        tell: Callable[[dict[str, Any]], None],
     ) -> None:
-        self._clock.heard(reading)
+        if self._let_go.is_set():
+            return
+        moved_ns = self._clock.heard(reading)
+        if moved_ns is not None:
+            self._tell_moved(moved_ns, reading, tell)
         self._errors_ns.append(reading.error_ns)
         self._seen_ns = max(0, reading.middle_ns - self._origin_ns)
         if reading.there_cpu_ns is not None:
@@ -292,6 +308,15 @@ class Watcher:
             write(row)
             self._rows += 1
             self.latest = time.monotonic_ns(), row
+
+    def _tell_moved(
+        self, moved_ns: int, reading: HostReading, tell: Callable[[dict[str, Any]], None]
+    ) -> None:
+        """Say that a wall clock was set meanwhile: times in the host's logs before it are others."""
+        direction = "ahead" if moved_ns > 0 else "back"
+        at_s = max(0.0, (reading.middle_ns - self._origin_ns) / 1e9)
+        text = say(f"watch.clock.{direction}", name=self.address.name, at_s=at_s, moved_s=abs(moved_ns) / 1e9)
+        tell({"type": "note", "text": text})
 
     def _tell_left_out(self, column: str | None, tell: Callable[[dict[str, Any]], None]) -> None:
         """Say once that a host tells more than is kept."""

@@ -6,6 +6,7 @@ Knows which way leads to which kind of address. Knows no bundle and no screen.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,7 @@ from loadstone.messages import make_error, say
 from loadstone.watch.display import line
 from loadstone.watch.shell import Shell
 from loadstone.watch.source import WatchError
-from loadstone.watch.watcher import Watcher
+from loadstone.watch.watcher import STOP_S, Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -114,8 +115,10 @@ class Watching:
         """Stop all of them, and yield their accounts."""
         for one in self._watchers:
             one.ask_to_stop()
+        # All of them look a last time at once: several that hang take no longer than one.
+        until_s = time.monotonic() + STOP_S
         for one in self._watchers:
-            account = one.stop()
+            account = one.stop(max(0.0, until_s - time.monotonic()))
             yield from self.events()
             yield {"type": "watch_end", **account}
 
