@@ -346,3 +346,33 @@ def test_an_odd_file_is_refused_or_read(tmp_path: Path) -> None:
 @pytest.mark.nightly
 def test_many_odd_files_are_refused_or_read(tmp_path: Path) -> None:
     assert tried(drawn(NIGHTLY, list(KINDS), draw.number()), tmp_path) == []
+
+
+def test_names_that_are_no_text_are_taken_or_refused_and_never_a_mistake_in_the_program(
+    tmp_path: Path,
+) -> None:
+    """A job file, a bundle, a page and a working directory whose names were written as Latin-1."""
+    data, odd = tmp_path / "data", os.fsdecode(b"caf\xe9")
+    data.write_bytes(bytes(1 << 20))
+    (tmp_path / f"{odd}.fio").write_text(f"[w]\nfilename={data}\nrw=read\n{SPAN}")
+    folder = tmp_path / odd
+    folder.mkdir()
+
+    def code(*words: str, cwd: Path = tmp_path) -> int:
+        done = started.run([*words], cwd=cwd, timeout=SECONDS)
+        assert "a mistake in" not in done.stderr + done.stdout, (words, done.stderr)
+        return done.returncode
+
+    assert code("run", f"{odd}.fio", *QUIET, "--out", f"b{odd}") == 0
+    assert code("run", f"{odd}.fio", *QUIET, "--repeat", "2", "--out", f"s{odd}") == 0
+    assert code("fio", f"{odd}.fio") == 0
+    for words in (("audit", "--json"), ("report",), ("compare", f"s{odd}"), ("export",)):
+        more = ("csv", "-o", f"{odd}.csv") if words[0] == "export" else ()
+        assert code(*words, f"b{odd}", *more) == 0
+    assert code("rerun", f"b{odd}", "--out", "again") == 0
+    assert code("audit", str(tmp_path / f"b{odd}" / "samples.parquet")) == 2
+    assert code("runs", ".") == 0
+    # No Plan can name such a target.
+    (folder / "j.fio").write_text(f"[w]\nrw=write\n{SPAN}")
+    done = started.run(["run", "j.fio", *QUIET, "--out", "b"], cwd=folder, timeout=SECONDS)
+    assert (done.returncode, "bytes that are no UTF-8 text" in done.stderr) == (2, True)

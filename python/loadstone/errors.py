@@ -29,6 +29,11 @@ def system_error_number(error: BaseException) -> int | None:
     return number
 
 
+def as_text(name: str) -> str:
+    """Return a name that can be written anywhere: of bytes that are no UTF-8 their numbers."""
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
 @dataclass(frozen=True, slots=True)
 class Where:
     """Where in what the user gave: a file (or "command line"), a line from 1, an option."""
@@ -36,6 +41,9 @@ class Where:
     file: str
     line: int | None = None
     option: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "file", as_text(self.file))
 
     def __str__(self) -> str:
         text = self.file if self.line is None else f"{self.file}:{self.line}"

@@ -86,6 +86,15 @@ def test_encodings_without_our_letters(fast: Path, tmp_path: Path, words: str, e
         assert Bundle.open(tmp_path / "b").status == "complete"
 
 
+def test_pages_are_the_same_where_the_locale_is_not_utf_8(fast: Path, tmp_path: Path) -> None:
+    """Their parts were read in the locale's encoding: no page could be made of a run that was over."""
+    environment = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    done = shell("$L run r.fio --out b --no-progress && cp b/report.html first.html", tmp_path, **environment)
+    assert done.code == 0, done
+    assert run("report", "b", cwd=tmp_path).code == 0
+    assert (tmp_path / "first.html").read_bytes() == (tmp_path / "b" / "report.html").read_bytes()
+
+
 @pytest.mark.in_turn
 def test_nobody_hears_errors(fast: Path, tmp_path: Path) -> None:
     for where in ("2> /dev/full", "2>&-"):

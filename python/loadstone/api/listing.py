@@ -15,7 +15,7 @@ import polars as pl
 from loadstone import file_kind
 from loadstone.bundle import layout, members, seal
 from loadstone.bundle import study as on_disk
-from loadstone.errors import BundleError, InputError
+from loadstone.errors import BundleError, InputError, as_text
 from loadstone.messages import make_error
 
 RUNS: dict[str, pl.DataType] = {
@@ -55,7 +55,11 @@ def _row(path: Path) -> dict[str, Any] | None:
     is_study = on_disk.is_study(path)
     if not is_study and not members.exists(path, layout.MANIFEST):
         return None
-    row: dict[str, Any] = dict.fromkeys(RUNS) | {"path": str(path), "kind": "run", "status": "unreadable"}
+    row: dict[str, Any] = dict.fromkeys(RUNS) | {
+        "path": as_text(str(path)),
+        "kind": "run",
+        "status": "unreadable",
+    }
     try:
         if is_study:
             record = on_disk.read(path)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from loadstone.api.jobs.job_changes import PYTHON
 from loadstone.api.results import Result
 from loadstone.audit.run import SealedFigures
-from loadstone.errors import InputError, RunError
+from loadstone.errors import InputError, RunError, as_text
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, time_ns
 from loadstone.messages import make_error, say
 from loadstone.plan.safety.guard import Consent
@@ -127,4 +127,14 @@ def request_of(
 ) -> dict[str, Any]:
     """Return `request.json`; `first` is that of the run it goes back to."""
     document = {"argv": sys.argv, "cwd": str(Path.cwd()), "front_end": front_end, "options": options}
-    return document if first is None else document | {"first_request": first}
+    document |= {} if first is None else {"first_request": first}
+    return {name: _texts(value) for name, value in document.items()}
+
+
+def _texts(value: Any) -> Any:
+    """Return what JSON can hold in every reader: names of files may be bytes that are no text."""
+    if isinstance(value, str):
+        return as_text(value)
+    if isinstance(value, dict):
+        return {key: _texts(one) for key, one in value.items()}
+    return [_texts(one) for one in value] if isinstance(value, list | tuple) else value

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import Field
 
 from loadstone.audit.judge import judge
+from loadstone.errors import as_text
 from loadstone.frozen_model import FrozenModel
 from loadstone.verdict import Audited, Phase, Verdict
 from loadstone.version import __version__
@@ -91,9 +92,9 @@ def document(every: Sequence[AuditedResults], passed: Sequence[PassedOver] = ())
         phases=whole.phases,
         files=tuple(
             AuditedFile(
-                path=one.path,
+                path=as_text(one.path),
                 format=one.results.format,
-                title=one.results.title,
+                title=None if one.results.title is None else as_text(one.results.title),
                 source=one.results.source,
                 verified=one.results.verified,
                 notes=one.results.notes,
@@ -102,5 +103,7 @@ def document(every: Sequence[AuditedResults], passed: Sequence[PassedOver] = ())
             )
             for one in every
         ),
-        passed_over=tuple(SkippedPath(path=str(one.path), why=one.why, broken=one.broken) for one in passed),
+        passed_over=tuple(
+            SkippedPath(path=as_text(str(one.path)), why=one.why, broken=one.broken) for one in passed
+        ),
     )

@@ -11,13 +11,13 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import IO, TYPE_CHECKING, BinaryIO, Final
 
 import polars as pl
 from polars.io.plugins import register_io_source
 
 from loadstone.bundle import layout, members
-from loadstone.errors import BundleError, system_error_number
+from loadstone.errors import BundleError, as_text, system_error_number
 from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
@@ -99,9 +99,19 @@ def sink(tables: Callable[[], Iterable[pl.DataFrame]], out: Path, schema: pl.Sch
                 return
 
     source = register_io_source(rows, schema=schema, is_pure=True)
-    with told_by_the_system(out):
+    with told_by_the_system(out), for_polars(out, "wb") as file:
         # Nothing is looked for by its bounds, and each of them is read before any row is.
-        source.sink_parquet(out, compression="zstd", row_group_size=group_rows, statistics=False)
+        source.sink_parquet(file, compression="zstd", row_group_size=group_rows, statistics=False)
+
+
+@contextlib.contextmanager
+def for_polars(path: Path, mode: str) -> Iterator[Path | IO[bytes]]:
+    """Give what Polars takes for a file: it knows no name that is not UTF-8."""
+    if as_text(str(path)) == str(path):
+        yield path
+        return
+    with path.open(mode) as file:
+        yield file
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from loadstone.bundle import layout, members, sealed_tables
-from loadstone.bundle.arrows import told_by_the_system
+from loadstone.bundle.arrows import for_polars, told_by_the_system
 from loadstone.bundle.json_lines import read_lines
 from loadstone.bundle.schemas import TEN_YEARS_NS
 from loadstone.errors import BundleError
@@ -29,12 +29,13 @@ GROUP_ROWS: Final = 600
 def host_to_parquet(lines: Path, out: Path, columns: Collection[str]) -> None:
     """Write the lines as zstd Parquet, in memory that does not grow with them."""
     try:
-        rows = pl.scan_ndjson(lines, schema=_schema(columns))
-        rows.sink_parquet(out, compression="zstd", row_group_size=GROUP_ROWS, statistics=False)
+        with for_polars(lines, "rb") as source, for_polars(out, "wb") as table:
+            rows = pl.scan_ndjson(source, schema=_schema(columns))
+            rows.sink_parquet(table, compression="zstd", row_group_size=GROUP_ROWS, statistics=False)
     except pl.exceptions.PolarsError:
         # A full disk cut the last line off: what is whole is kept.
-        with told_by_the_system(out):
-            _table(read_lines(lines, right=_is_row)).write_parquet(out, compression="zstd")
+        with told_by_the_system(out), for_polars(out, "wb") as table:
+            _table(read_lines(lines, right=_is_row)).write_parquet(table, compression="zstd")
 
 
 def host_rows(

@@ -19,7 +19,7 @@ from loadstone.bundle import layout, members, seal
 from loadstone.bundle.disk import Disk, reason, remedy
 from loadstone.bundle.read import Bundle, doubt, in_short
 from loadstone.bundle.write import input_files
-from loadstone.errors import BundleError
+from loadstone.errors import BundleError, as_text
 from loadstone.frozen_model import FrozenModel
 from loadstone.messages import make_error
 from loadstone.verdict import Kind as VerdictKind
@@ -103,6 +103,7 @@ def begin(path: Path, study: StudyRecord, inputs: Mapping[str, bytes]) -> StudyR
         disk = Disk()
         for one in (path, path / layout.INPUT, path / RUNS):
             disk.mkdir(one)
+        inputs = {as_text(name): content for name, content in inputs.items()}
         files = input_files(inputs)
         for name, file in files.items():
             disk.put(path / file, inputs[name])

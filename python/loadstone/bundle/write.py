@@ -23,7 +23,7 @@ from loadstone.bundle.disk import Disk, reason, remedy
 from loadstone.bundle.growth import Growth
 from loadstone.bundle.host import host_to_parquet, that_fit, watched_files
 from loadstone.bundle.read import Bundle
-from loadstone.errors import BundleError
+from loadstone.errors import BundleError, as_text
 from loadstone.messages import make_error, say, templates
 from loadstone.path.child import run_in_child
 from loadstone.version import __version__
@@ -88,6 +88,7 @@ class BundleWriter:
         disk = disk or Disk()
         try:
             disk.mkdir(directory)
+            inputs = {as_text(name): content for name, content in inputs.items()}
             files = input_files(inputs)
             begun = {file: inputs[name] for name, file in files.items()} | {
                 layout.REQUEST: _pretty(request),

@@ -140,7 +140,7 @@ def shape(plan: Plan) -> str:
 def _run(plan: Plan) -> list[dict[str, Any]]:
     with temporary.directory() as directory:
         file = Path(directory) / "plan.json"
-        file.write_text(plan.model_dump_json())
+        file.write_text(plan.model_dump_json(), encoding="utf-8")
         events: list[dict[str, Any]] = []
         with EngineProcess(file, Path(directory)) as engine:
             for event in engine.events(TIMEOUT_S):

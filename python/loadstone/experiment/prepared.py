@@ -27,7 +27,7 @@ from loadstone.control.fill import FillLevel
 from loadstone.control.layout import build
 from loadstone.control.own_group import OwnGroup
 from loadstone.control.page_cache import FILE as DROP_FILE
-from loadstone.errors import InputError, LoadstoneError, RefusedError, Where, each, raise_all
+from loadstone.errors import InputError, LoadstoneError, RefusedError, Where, as_text, each, raise_all
 from loadstone.experiment import design, levels, loads
 from loadstone.experiment.amounts import metric_value, size_bytes, time_s
 from loadstone.experiment.file import AS_IS, FILE, VOLUME, layout_of, level_name, studied_rules
@@ -192,7 +192,7 @@ def _prepared(
     runs, nexts = _runs(settable_file, combinations, maker)
     document = _document(settable_file, combinations).model_copy(
         update={
-            "file": str(path),
+            "file": as_text(str(path)),
             "file_blake3": blake3(content).hexdigest(),
             "unset_levels": unset,
             "runs": tuple(runs),

@@ -403,7 +403,7 @@ class Agent:
             self._out.put("event", event=dict(event))
 
     def _read_document(self, name: str) -> str:
-        return "null" if self._bundle is None else (self._bundle / name).read_text()
+        return "null" if self._bundle is None else (self._bundle / name).read_text(encoding="utf-8")
 
 
 class _Forwarded:

@@ -44,7 +44,7 @@ DASK: Final[Any] = distributed
 
 def configure() -> None:
     """Let Dask do nothing beside a load (`hosts/dask.yaml`)."""
-    text = (resources.files("loadstone.hosts") / "dask.yaml").read_text()
+    text = (resources.files("loadstone.hosts") / "dask.yaml").read_text(encoding="utf-8")
     dask.config.update(dask.config.config, yaml.safe_load(text), priority="new")
     # What it says of connections that close is told by the agent and the coordinator, in words.
     for name in ("distributed", "tornado", "asyncio"):

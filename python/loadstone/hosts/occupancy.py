@@ -95,7 +95,7 @@ def _others(directory: Path) -> Iterator[dict[str, Any]]:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             with contextlib.suppress(OSError, ValueError):
-                record = json.loads(path.read_text())
+                record = json.loads(path.read_bytes())
                 if isinstance(record, dict):
                     yield record
         else:

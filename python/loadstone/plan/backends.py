@@ -40,7 +40,7 @@ class Capabilities:
     reads_need_write_access: bool
 
 
-_ROWS: Final = json.loads(Path(__file__).with_name("backends.json").read_text())
+_ROWS: Final = json.loads(Path(__file__).with_name("backends.json").read_text(encoding="utf-8"))
 BACKENDS: Final = {row["name"]: Capabilities(**row) for row in _ROWS}
 _OF_ENGINE: Final = {
     **dict.fromkeys(("sync", "vsync", "pvsync", "pvsync2"), "psync"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from loadstone.errors import InputError, RefusedError
+from loadstone.errors import InputError, RefusedError, as_text
 from loadstone.messages import make_error
 from loadstone.plan import special_engines
 from loadstone.plan.aging import pass_bytes
@@ -125,6 +125,8 @@ def resolve_files(
     """Resolve a clone's files. Raises InputError when no size is known, or none fits."""
     virtual = job.engine.ioengine == "null"
     paths = names(job, clone, base_directory, host, notes)
+    if virtual:
+        paths = [as_text(path) for path in paths]
     facts = [_virtual() if virtual else _facts(job, path, host) for path in paths]
     if not all(fact.exists or path in host.known for path, fact in zip(paths, facts, strict=True)):
         _check_directory(job, _join(base_directory, _directory(job, clone)))
@@ -201,6 +203,7 @@ def _check_room(job: Job, ranges: list[FileRange]) -> None:
 def _facts(job: Job, path: str, host: HostFacts) -> TargetFacts:
     """Say what stands at a path; of a directory that is made or removed nothing is known beforehand."""
     if job.engine.ioengine in special_engines.DIRECTORIES:
+        host.check_name(path, job.at("placement.targets"))
         return _nothing(TargetKind.FILE)
     return host.target(path, job.at("placement.targets"))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from loadstone.errors import InputError, Where
+from loadstone.errors import InputError, Where, as_text
 from loadstone.messages import make_error, say
 from loadstone.path import nvme
 from loadstone.path.mounts import mount_of
@@ -108,13 +108,20 @@ class HostFacts:
 
         Raises InputError when no file can be there.
         """
+        self.check_name(path, where)
         known = self.known.get(path) or self._seen.get(path)
         if known is None:
             known = self._seen[path] = _look(path, where, self._places)
         return known
 
+    def check_name(self, path: str, where: Where | None) -> None:
+        """Refuse a name that no Plan can hold, with an `InputError`."""
+        if as_text(path) != path:
+            raise make_error(InputError, "plan.target.no_text", where=where, path=path)
+
     def anchor(self, path: str, where: Where | None) -> AnchorFacts:
         """Say what is below an absolute path. Raises InputError when no tree can be there."""
+        self.check_name(path, where)
         return self.known_anchors.get(path) or _look_below(path, where)
 
 

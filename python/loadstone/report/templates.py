@@ -21,7 +21,7 @@ STYLES = ("page.css",)
 
 def render(name: str, styles: tuple[str, ...] = STYLES, **values: Any) -> str:
     """Return the template `name` filled with `values`; one that is missing is an error."""
-    style = "".join((_files() / one).read_text() for one in styles)
+    style = "".join((_files() / one).read_text(encoding="utf-8") for one in styles)
     return _environment().get_template(name).render(style=style, version=__version__, **values)
 
 
@@ -39,7 +39,7 @@ def _environment() -> jinja2.Environment:
 
 def _source(template: str) -> str | None:
     file = _files() / template
-    return file.read_text() if file.is_file() else None
+    return file.read_text(encoding="utf-8") if file.is_file() else None
 
 
 def _files() -> Traversable:

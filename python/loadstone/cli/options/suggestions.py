@@ -55,4 +55,6 @@ def _job(context: CompletionContext) -> str:
 
 def _content(name: str) -> dict[str, Any]:
     path = CATALOGUE / f"{name}.toml"
-    return tomllib.loads(path.read_text()) if name and "/" not in name and path.is_file() else {}
+    return (
+        tomllib.loads(path.read_text(encoding="utf-8")) if name and "/" not in name and path.is_file() else {}
+    )

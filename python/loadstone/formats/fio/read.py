@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone.errors import InputError, Where, raise_all
+from loadstone.errors import InputError, Where, as_text, raise_all
 from loadstone.formats.fio import tokens
 from loadstone.formats.fio.grammar import COMMAND_LINE, Environment, Parser, decode
 from loadstone.formats.fio.jobs import JobReader
@@ -96,7 +96,7 @@ def read_jobfiles(
     if not options.may_be_empty:
         _check_sections(reader, sections, ", ".join(parser.sources) or COMMAND_LINE)
     return Workload(
-        name=_name(sources, reader),
+        name=as_text(_name(sources, reader)),
         jobs=tuple(reader.jobs),
         notes=(*parser.notes, *reader.notes),
         missing_targets="files" if options.strict_fio_reading else "refused",

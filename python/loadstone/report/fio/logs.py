@@ -23,6 +23,7 @@ import polars as pl
 from loadstone import file_name, output
 from loadstone.analysis.aggregate import added_up
 from loadstone.bundle import layout
+from loadstone.errors import as_text
 from loadstone.plan import io_priority
 from loadstone.report.fio import zlib_log
 from loadstone.report.fio.collect import MeasuredSpan, Source, measured_spans
@@ -134,7 +135,7 @@ def write(
 def ios_of(bundle: Bundle) -> pl.LazyFrame | None:
     """Return the I/Os of a bundle without loading them where that is possible."""
     sealed = bundle.path / layout.STREAMS["ios.arrows"]
-    if bundle.verified and sealed.exists():
+    if bundle.verified and sealed.exists() and as_text(str(sealed)) == str(sealed):
         return pl.scan_parquet(sealed)
     ios = bundle.ios()
     return None if ios is None else ios.lazy()
