@@ -120,3 +120,61 @@ def test_two_forms_of_one_time_are_not_added_up(tmp_path: Path) -> None:
     assert {one.form for one in phases} == {"fio JSON"}
     assert len(at_once.joined(phases).phases) == 1
     assert len(at_once.joined([phases[0], replace(phases[1], form="fio text")]).phases) == 2
+
+
+def counted(path: Path, drawn: random.Random, share: float, start_s: float, name: str = "a") -> float:
+    """Write what fio has counted when a share of a run is over; return its IOPS."""
+    of_fio(path, 1.0, size="64m")
+    told = json.loads(path.read_text())
+    (one,) = told["jobs"]
+    one.pop("job_start", None)
+    one["jobname"] = name
+    read = one["read"]
+    scale = share * LENGTH_S * 1000 / read["runtime"]
+    one["job_runtime"] *= scale
+    read["iops"] *= drawn.uniform(0.98, 1.02)
+    read["runtime"] = round(read["runtime"] * scale)
+    read["total_ios"] = round(read["iops"] * read["runtime"] / 1000)
+    read["io_bytes"] = read["total_ios"] * 65536
+    read["lat_ns"]["min"] = round(read["lat_ns"]["min"] * (2 - share))
+    read["lat_ns"]["max"] = round(read["lat_ns"]["max"] * (1 + share))
+    printed_s = start_s + share * LENGTH_S + drawn.uniform(0, 0.2)
+    told["timestamp"], told["timestamp_ms"] = round(printed_s), round(1000 * printed_s)
+    path.write_text(json.dumps(told))
+    return float(read["iops"])
+
+
+def test_of_several_counts_of_one_run_the_last_one_counts(tmp_path: Path) -> None:
+    """`--status-interval` into files: the last two were added up as one load, the others were repeats."""
+    for seed in range(997_000, 997_012):
+        drawn = random.Random(seed)
+        place = tmp_path / str(seed)
+        shares = sorted(drawn.uniform(0.2, 0.98) for _ in range(drawn.randint(1, 4)))
+        runs = drawn.randint(1, 3)
+        totals = []
+        for run in range(runs):
+            start_s = ENDED_S + run * (LENGTH_S + 10)
+            for at, share in enumerate(shares):
+                counted(place / f"{run}-{at}.json", drawn, share, start_s)
+            totals.append(counted(place / f"{run}-last.json", drawn, 1.0, start_s))
+        read = read_side(place)
+        (cell,) = pairing.cells(read)
+        assert [value_of(one, IOPS) for one in cell.phases] == pytest.approx(totals), seed
+        assert len(read.at_once) == runs * len(shares)
+        assert all("is a count of the same run" in note for note in read.at_once)
+
+
+def test_programs_that_end_apart_are_no_counts_of_one_run(tmp_path: Path) -> None:
+    """Two LUNs beside each other whose jobs have one name: what one did is no part of what the other did."""
+    drawn = random.Random(997_100)
+    for name in ("a", "b"):
+        counted(tmp_path / f"{name}.json", drawn, 1.0, ENDED_S)
+    one, other = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("a", "b"))
+    other["jobs"][0]["read"]["lat_ns"]["max"] /= 2
+    for told, length_ms in ((one, 56_000), (other, 60_000)):
+        told["jobs"][0]["read"].update(runtime=length_ms, total_ios=10 * length_ms, iops=10_000.0)
+    for name, told in (("a", one), ("b", other)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(told))
+    read = read_side(tmp_path)
+    assert [value_of(one, IOPS) for one in read.phases] == [20_000.0]
+    assert "one load of 2 results" in read.at_once[0]
