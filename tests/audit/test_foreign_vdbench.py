@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loadstone.analysis.statistics.significance import Sample
 from loadstone.audit import foreign
 from loadstone.audit.judge import judge, judge_case
+from loadstone.comparison import measured_values
+from loadstone.comparison.metric import IOPS
 from loadstone.errors import InputError
 from tests.audit.vdbench_folder import VdbenchRun, write, write_files, write_files_summary
 
@@ -240,8 +243,15 @@ def test_intervals_of_a_mixed_run_are_told_apart_by_its_share_of_reads(tmp_path:
 
 
 def test_intervals_of_a_mixture_of_sizes_tell_no_operation_apart(tmp_path: Path) -> None:
-    mixed = VdbenchRun(read_percent=70.0, bytes_per_io=6000, xfersize="4096")
-    assert only(write(tmp_path / "out", mixed, parameters=RAW.replace("4k", "(4k,50,8k,50)"))).series is None
+    """What both did together is told all the same: a mixture had no error, and could not be compared."""
+    mixed = VdbenchRun(rate=1000.0, read_percent=70.0, bytes_per_io=6000, xfersize="4096")
+    case = only(write(tmp_path / "out", mixed, parameters=RAW.replace("4k", "(4k,50,8k,50)")))
+    assert case.series is None
+    assert case.series_of_all is not None
+    assert case.series_of_all.select("op", "ops", "bytes").row(0) == ("all", 1000, 6_000_000)
+    of_mixture = measured_values.of_case(case)[IOPS]
+    assert isinstance(of_mixture, Sample)
+    assert of_mixture.error is not None
 
 
 def test_intervals_of_operations_in_files_are_those_of_reads_and_writes(tmp_path: Path) -> None:

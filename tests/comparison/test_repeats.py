@@ -177,6 +177,23 @@ def test_runs_of_one_name_in_one_text_are_repeats(tmp_path: Path) -> None:
     assert {one.judgement for one in compared.effects if one.first} == {"better"}
 
 
+def test_runs_of_one_name_in_one_text_without_a_depth_are_told_to_be_compared_one_by_one(
+    tmp_path: Path,
+) -> None:
+    """Their heads are missing: they may be repeats, and "give several runs" did not say what to do."""
+    sides = [tmp_path / "before.txt", tmp_path / "after.txt"]
+    for at, path in enumerate(sides):
+        text = fio_text(path, [("iops", 8, 30_000 + 9_000 * at + 10 * run) for run in range(3)]).read_text()
+        path.write_text("\n".join(line for line in text.splitlines() if "(g=0): rw=" not in line))
+    compared = compare(sides)
+    assert len(compared.pairs) == 3
+    assert [one for one in compared.warnings if "tells no depth" in one] == [
+        f"{path.name}: {path.name} has 3 results of iops and tells no depth: each is compared for itself; "
+        "in files of their own they are repeats"
+        for path in sides
+    ]
+
+
 def test_loads_of_one_name_and_other_depths_in_one_text_are_no_repeats(tmp_path: Path) -> None:
     depths = [1, 2, 4, 1, 2, 4]
     side = read_side(fio_text(tmp_path / "a.txt", [("j", depth, 9000 * depth) for depth in depths]))

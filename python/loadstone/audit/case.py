@@ -322,6 +322,8 @@ class Case:
     """Mean time of a commit: the writes that a flush makes durable, and that flush."""
     targets: tuple[TargetState, ...] = ()
     series: pl.DataFrame | None = None
+    series_of_all: pl.DataFrame | None = None
+    """As `series`, of all operations together, of a source that does not tell what each moved."""
     host: pl.DataFrame | None = None
     traffic: CarrierTraffic | None = None
     """None: nothing counts what reaches the storage, or the time was too short for it."""

@@ -6,6 +6,7 @@ side is what the others are held against. Knows no screen.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +22,7 @@ from loadstone.comparison.settings import first_of
 from loadstone.comparison.side import Side, named, side
 from loadstone.errors import InputError
 from loadstone.helpers import Helpers
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -358,7 +359,9 @@ def _warnings(
             names = ", ".join(dict.fromkeys(_called(cell.first, pairs) for cell in cells))
             warnings.append(f"only {one.name} has {names}")
     for one in sides:
-        warnings += [f"{one.name}: {doubt}" for doubt in (*one.doubts, *one.at_once)]
+        warnings += [
+            f"{one.name}: {doubt}" for doubt in (*one.doubts, *one.at_once, *_loads_of_one_name(one))
+        ]
         warnings += [f"{one.name}: {_not_counted(passed)}" for passed in one.passed]
         if broken := _not_complete(one):
             warnings.append(f"{one.name} {broken}")
@@ -375,6 +378,18 @@ def _unlike_repeats(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) 
                 patterns.setdefault((one.name, _some(parts)), []).append(row.pattern)
     for (name, differs), alike in patterns.items():
         yield f"{name}: runs of {_some(alike)} are not alike: {differs}"
+
+
+def _loads_of_one_name(one: Side) -> Iterable[str]:
+    """Say which results of one file may be repeats, and were not taken for such."""
+    counts = Counter(
+        (phase.path, phase.names)
+        for phase in one.phases
+        if phase.case.source != "bundle" and phase.depth is None and phase.names
+    )
+    for (path, names), count in counts.items():
+        if count > 1:
+            yield say("comparison.sides.one_by_one", file=path.name, names=", ".join(names), results=count)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -180,9 +180,14 @@ def _closed(case: Case, rate: Sample, mean: Sample) -> bool:
     return abs(rate.value * mean.value / 1e9 / sum(known) - 1) <= CLOSED
 
 
+def over_time(case: Case) -> pl.DataFrame | None:
+    """Return what each interval counted, by operation where that is told; None where nobody kept it."""
+    return case.series if case.series is not None else case.series_of_all
+
+
 def _intervals(case: Case) -> dict[Metric, Sample]:
     """Return what the intervals that a tool printed come to; nothing of figures that were published."""
-    table = case.series
+    table = over_time(case)
     if table is None or case.source == "published" or not {"ops", "bytes", "mean_ns"} <= set(table.columns):
         return {}
     intervals = (

@@ -330,7 +330,7 @@ def of_case(case: Case) -> dict[str, Any]:
 
 def course(phase: ComparedPhase) -> tuple[tuple[float, float], ...]:
     """Return the rate over time, seconds since the phase began; empty where nobody kept it."""
-    table = phase.case.series
+    table = measured_values.over_time(phase.case)
     column = "bytes_per_s" if phase.large_blocks else "iops"
     if table is None or table.height == 0 or column not in table.columns or "start_ns" not in table.columns:
         return ()

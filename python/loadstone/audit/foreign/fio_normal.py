@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-RECOGNISED: Final = re.compile(rb"(?m)^\S.*: \(groupid=\d+, jobs=\d+\): err=")
+RECOGNISED: Final = re.compile(
+    rb"(?m)^\S.*: \(groupid=\d+, jobs=\d+\): err=|^Run status group \d+ \(all jobs\):"
+)
+"""What starts a job's results, or the totals of a group: without a job they are no result, which is said."""
 ASKED: Final = re.compile(
     r"^(?P<name>.+): \(g=(?P<group>\d+)\): rw=(?P<rw>\w+),.*?\(R\) (?P<read>\S+?), \(W\) (?P<write>\S+?), "
     r".*ioengine=(?P<engine>[\w:./-]+), iodepth=(?P<depth>\d+)"
@@ -69,7 +72,7 @@ LETTERS: Final = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 
 
 def recognises(_: Path, head: bytes) -> bool:
-    """Tell fio's output for people by the line that starts a job's results."""
+    """Tell fio's output for people by the lines that no other program prints."""
     return RECOGNISED.search(head) is not None
 
 

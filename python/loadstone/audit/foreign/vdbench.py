@@ -7,7 +7,7 @@ histogram.html, so no count is taken from there. MB there is MiB, times are in m
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
@@ -92,7 +92,8 @@ def _case(run: AveragedRun, asked: Parameters | None) -> shape.Case:
             for path in (asked.targets if asked else ())
         )
         + tuple(shape.TargetState(path, kind="tree") for path in anchors),
-        series=_series(run, sizes),
+        series=(series := _series(run, sizes)),
+        series_of_all=_series_of_all(run) if series is None else None,
         host_cpu_percent=reader.number(row.get("cpu_used")),
         queue_depth=reader.positive(row.get("queue_depth")),
         printed=shape.Printed(
@@ -264,26 +265,42 @@ def _series(run: AveragedRun, sizes: dict[int, float]) -> pl.DataFrame | None:
     step = run.step_s
     if step is None:
         return None
-    rows = []
+    rows: list[dict[str, Any]] = []
     for index, row in enumerate(run.intervals):
         ops = _ops_in_files(row, step) if _in_files(row) else _ops(row, _total(row, step), sizes)
         if not ops:
             return None
-        for op, one in ops.items():
-            if one.operations is None or one.bytes is None or one.iops is None or one.bandwidth is None:
-                return None
-            rows.append(
-                {
-                    "op": op,
-                    "start_ns": round(index * step * 1e9),
-                    "end_ns": round((index + 1) * step * 1e9),
-                    "seconds": step,
-                    "ops": one.operations,
-                    "bytes": one.bytes,
-                    "errors": 0,
-                    "iops": one.iops.value,
-                    "bytes_per_s": one.bandwidth.value,
-                    "mean_ns": None if one.latency is None else one.latency.mean_ns,
-                }
-            )
+        parts = [_interval(op, index, step, one) for op, one in ops.items()]
+        if None in parts:
+            return None
+        rows += [part for part in parts if part is not None]
     return pl.DataFrame(rows, infer_schema_length=None) if rows else None
+
+
+def _series_of_all(run: AveragedRun) -> pl.DataFrame | None:
+    """Return the measured intervals of a run, reads and writes together: a mixture of sizes tells no more."""
+    step = run.step_s
+    rows = [
+        part
+        for index, row in enumerate(run.intervals if step is not None else ())
+        if step is not None and (part := _interval("all", index, step, _total(row, step))) is not None
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None) if rows else None
+
+
+def _interval(op: str, index: int, step: float, one: shape.OpMeasurement) -> dict[str, Any] | None:
+    """Return the row of an interval; None where not all of it is told."""
+    if one.operations is None or one.bytes is None or one.iops is None or one.bandwidth is None:
+        return None
+    return {
+        "op": op,
+        "start_ns": round(index * step * 1e9),
+        "end_ns": round((index + 1) * step * 1e9),
+        "seconds": step,
+        "ops": one.operations,
+        "bytes": one.bytes,
+        "errors": 0,
+        "iops": one.iops.value,
+        "bytes_per_s": one.bandwidth.value,
+        "mean_ns": None if one.latency is None else one.latency.mean_ns,
+    }
