@@ -420,7 +420,7 @@ def test_sectors_beside_one_direction_or_none_are_judged(tmp_path: Path, *, read
         # Totals of a group alone were "not a known result", as if the file were none of fio's.
         (
             "f.txt",
-            "Run status group 0 (all jobs):\n   READ: bw=15.6MiB/s (16.4MB/s), io=29.3MiB (30.7MB), run=1873msec\n",
+            "Run status group 0 (all jobs):\n   READ: bw=15.6MiB/s (16.4MB/s), io=29.3MiB, run=1873msec\n",
             "has no results of a job",
         ),
         ("f.terse", "3;fio-3.33;a;0;0;1;2", "found 7 fields, expected at least 92"),

@@ -177,7 +177,7 @@ def test_runs_of_one_name_in_one_text_are_repeats(tmp_path: Path) -> None:
     assert {one.judgement for one in compared.effects if one.first} == {"better"}
 
 
-def test_runs_of_one_name_in_one_text_without_a_depth_are_told_to_be_compared_one_by_one(
+def test_runs_of_one_name_without_a_depth_are_told_to_be_compared_one_by_one(
     tmp_path: Path,
 ) -> None:
     """Their heads are missing: they may be repeats, and "give several runs" did not say what to do."""
