@@ -157,6 +157,7 @@ class Relay(threading.Thread):
         except OSError:
             client.close()
             return
+        waits = False
         with client, server:
             while not self.cut.is_set():
                 ready, _, _ = select.select([client, server], [], [], 0.1)
@@ -166,12 +167,15 @@ class Relay(threading.Thread):
                         return
                     if one is client:
                         server.sendall(data)
+                        waits = True
                         continue
-                    if not self._back(client, data):
+                    # Late is the answer, not each piece of it.
+                    if not self._back(client, data, self.answer_s if waits else 0.0):
                         return
+                    waits = False
 
-    def _back(self, client: socket.socket, data: bytes) -> bool:
-        time.sleep(self.answer_s)
+    def _back(self, client: socket.socket, data: bytes, late_s: float) -> bool:
+        time.sleep(late_s)
         piece = max(1, round(self.drip_bytes_s / 10)) if self.drip_bytes_s else len(data)
         for at in range(0, len(data), piece):
             try:
@@ -261,6 +265,8 @@ class FakedProc(threading.Thread):
         super().__init__(daemon=True)
         self.folder = folder
         self.base: dict[str, str] = {}
+        self.step_s = 0
+        """What the wall clock was set by: the time of the boot moves with it."""
         self.over = threading.Event()
         for path in FAKED:
             self.file(path).write_text(Path(path).read_text())
@@ -280,6 +286,7 @@ class FakedProc(threading.Thread):
                 text = Path(path).read_text()
                 if path in self.base:
                     text = less(text, self.base[path])
+                text = re.sub(r"(?m)^btime (\d+)", lambda one: f"btime {int(one[1]) + self.step_s}", text)
                 # In place: a mount is of the file.
                 with self.file(path).open("r+") as out:
                     out.write(text)
@@ -386,6 +393,7 @@ class OneTrouble:
         job = self.host.folder / "job.fio"
         job.write_text(JOB)
         self.host.proc.base.clear()
+        self.host.proc.step_s = 0
         self.host.offset.write_text("0")
         self.host.start(self.way)
         time.sleep(1.0)
@@ -426,6 +434,7 @@ class OneTrouble:
             self.relay.answer_s, self.relay.drip_bytes_s = trouble.answer_s, trouble.drip_bytes_s
         if trouble.steps_s:
             self.host.offset.write_text(f"{trouble.steps_s:.0f}")
+            self.host.proc.step_s = round(trouble.steps_s)
         if trouble.reboots:
             self.host.proc.reboot()
         if trouble.restarts or (trouble.reboots and not trouble.keeps_connection):

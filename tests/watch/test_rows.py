@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
 
 from loadstone.monitor.counters import Counters
 from loadstone.watch import watcher
+from loadstone.watch.address import WatchedAddress
 from loadstone.watch.clock import ClockOffset
 from loadstone.watch.source import HostReading, WallClock
 from loadstone.watch.watcher import Rows
@@ -175,3 +177,25 @@ def test_the_clocks_offset_is_that_of_the_shortest_exchange() -> None:
     nothing = ClockOffset()
     nothing.heard(reading(10, {}))
     assert nothing.offset_ns is None
+
+
+def test_what_two_clocks_of_a_host_tell_is_not_taken_for_one_that_was_set() -> None:
+    """In a container the time of the boot may be the host's, and the uptime its own."""
+    watched = watcher.Watcher(WatchedAddress("nas", "ssh", "ssh://nas"), None)  # type: ignore[arg-type]
+    now_ns = time.time_ns() - time.monotonic_ns()
+    told: list[dict[str, Any]] = []
+
+    def look(at_s: float, ahead_s: float, step_ns: int) -> None:
+        clock = WallClock(now_ns + round((at_s + ahead_s) * S) - step_ns // 2, step_ns)
+        watched._hear_clock(reading(at_s, {}, clock=clock), told.append)
+
+    look(1, 0, 0)
+    look(2, -7200, S)
+    look(3, -7200, S)
+    assert not told
+    look(4, -3600, S)
+    look(5, 3600, 0)
+    assert [one["text"].partition("the clock")[2] for one in told] == [
+        " of nas moved 1\xa0h ahead of this host's: one of the two was set"
+    ]
+    assert round(watched._clock_account()["clock_offset_ns"] / S) == 3600

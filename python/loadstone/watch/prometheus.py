@@ -103,6 +103,8 @@ NET: Final = {
 }
 NFS: Final = ("read", "write", "commit", "getattr")
 NOW: Final = "node_time_seconds"
+WHOLE: Final = 2
+"""A whole answer may take so many times as long as a server may be silent."""
 BOOTED: Final = "node_boot_time_seconds"
 Row = tuple[str, dict[str, str], float]
 
@@ -178,7 +180,7 @@ class Prometheus:
         query = "&".join(filter(None, (self._parts.query, self._address.secrets.query)))
         path = (self._parts.path or "/metrics") + (f"?{query}" if query else "")
         sent_ns = time.monotonic_ns()
-        with _ended_after(connection, self._timeout_s):
+        with _ended_after(connection, WHOLE * self._timeout_s):
             connection.request("GET", path, headers=self._headers())
             answer = connection.getresponse()
             received_ns = time.monotonic_ns()

@@ -156,7 +156,8 @@ class Watcher:
         self._source = source
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
-        self._clock = ClockOffset()
+        self._clocks: dict[int, ClockOffset] = {}
+        """By how finely they tell: two may differ by more than their errors, as in containers."""
         self._rows = 0
         self._errors_ns: list[int] = []
         self._gaps: list[dict[str, Any]] = []
@@ -220,12 +221,14 @@ class Watcher:
             "cpu_ns": self._cpu_ns,
             **({"there_cpu_ns": self._there_ns} if self._there_ns else {}),
             **({"aligned_within_ns": errors[int(0.95 * (len(errors) - 1))]} if errors else {}),
-            **(
-                {"clock_offset_ns": self._clock.offset_ns, "clock_error_ns": self._clock.error_ns}
-                if self._clock.offset_ns is not None
-                else {}
-            ),
+            **self._clock_account(),
         }
+
+    def _clock_account(self) -> dict[str, Any]:
+        if not self._clocks:
+            return {}
+        clock = self._clocks[min(self._clocks)]
+        return {"clock_offset_ns": clock.offset_ns, "clock_error_ns": clock.error_ns}
 
     def close(self) -> None:
         """Let go without an account: the run came to nothing."""
@@ -296,9 +299,7 @@ class Watcher:
     ) -> None:
         if self._let_go.is_set():
             return
-        moved_ns = self._clock.heard(reading)
-        if moved_ns is not None:
-            self._tell_moved(moved_ns, reading, tell)
+        self._hear_clock(reading, tell)
         self._errors_ns.append(reading.error_ns)
         self._seen_ns = max(0, reading.middle_ns - self._origin_ns)
         if reading.there_cpu_ns is not None:
@@ -309,10 +310,16 @@ class Watcher:
             self._rows += 1
             self.latest = time.monotonic_ns(), row
 
-    def _tell_moved(
-        self, moved_ns: int, reading: HostReading, tell: Callable[[dict[str, Any]], None]
-    ) -> None:
+    def _hear_clock(self, reading: HostReading, tell: Callable[[dict[str, Any]], None]) -> None:
         """Say that a wall clock was set meanwhile: times in the host's logs before it are others."""
+        if reading.clock is None:
+            return
+        step_ns = reading.clock.step_ns
+        clock = self._clocks.setdefault(step_ns, ClockOffset())
+        moved_ns = clock.heard(reading)
+        if moved_ns is None:
+            return
+        self._clocks = {step_ns: clock}
         direction = "ahead" if moved_ns > 0 else "back"
         at_s = max(0.0, (reading.middle_ns - self._origin_ns) / 1e9)
         text = say(f"watch.clock.{direction}", name=self.address.name, at_s=at_s, moved_s=abs(moved_ns) / 1e9)
