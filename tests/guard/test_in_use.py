@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from lab.safety import stacks
 
 from loadstone.cli.main import main
 from loadstone.errors import RefusedError
+from loadstone.path import mounts
 from loadstone.path.block import BlockDevice
 from loadstone.plan.safety import guard, in_use, kernel_exports, open_files
 from loadstone.plan.safety.use import Use, UseKind
@@ -119,6 +121,19 @@ def test_consent_is_none_to_change_what_only_the_kernel_shows_as_open(database: 
             guard.secure(plan(target(str(database), size_bytes=8192)), consent)
 
 
+def test_who_has_a_file_open_for_a_moment_is_no_reader_of_it(database: Path) -> None:
+    """A scanner of opened files: the kernel told of it, and the run was refused."""
+    database.write_bytes(b"base" * 2048)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        with database.open("rb") as file:
+            socket.send_fds(ours, [b"x"], [file.fileno()])
+        gone = threading.Timer(0.1, lambda: os.close(socket.recv_fds(theirs, 1, 1)[1][0]))
+        gone.start()
+        guard.secure(plan(target(str(database), size_bytes=8192)), guard.Consent(frozenset({str(database)})))
+        gone.join()
+
+
 def test_a_tree_of_which_somebody_reads_a_file_is_not_changed_with_consent(tmp_path: Path) -> None:
     made = test_trees.plan(test_trees.tree(tmp_path / "t"), "write")
     consent = guard.Consent(frozenset({str(tmp_path / "t")}))
@@ -133,7 +148,7 @@ def test_clients_of_servers_refuse_leases_without_any_other_user(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """NFS 4 and SMB give a lease only with a delegation of their server: that is no user of the file."""
-    mount = in_use.mount_of(database)
+    mount = mounts.mount_of(database)
     assert mount is not None
     with database.open("r+b"):
         assert in_use.is_open_for_writing(database)

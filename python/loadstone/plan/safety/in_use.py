@@ -15,6 +15,7 @@ import os
 import signal
 import struct
 import threading
+import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -272,18 +273,34 @@ def _is_lease_refused(path: Path, lease: int) -> bool:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGIO})
     try:
         fcntl.fcntl(file, _F_SETOWN_EX, struct.pack("ii", _F_OWNER_TID, threading.get_native_id()))
-        fcntl.fcntl(file, fcntl.F_SETLEASE, lease)
-        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    except OSError as error:
-        # Clients of NFS and SMB say so of every file for which their server gave no delegation.
-        mount = mount_of(path) if error.errno == errno.EAGAIN else None
-        return mount is not None and mount.kind not in NO_LEASES
+        return _lease_refused(file, lease) and not _on_a_server(path)
     finally:
         os.close(file)
         while signal.sigtimedwait({signal.SIGIO}, 0) is not None:
             pass
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGIO})
-    return False
+
+
+def _lease_refused(file: int, lease: int) -> bool:
+    """Try a few times: a scanner of opened files has ours open, too, until it let us open it."""
+    for wait_s in (0.05, 0.1, 0.2, None):
+        try:
+            fcntl.fcntl(file, fcntl.F_SETLEASE, lease)
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        except OSError as error:
+            if error.errno != errno.EAGAIN:
+                return False
+        else:
+            return False
+        if wait_s is not None:
+            time.sleep(wait_s)
+    return True
+
+
+def _on_a_server(path: Path) -> bool:
+    """Clients of NFS and SMB refuse a lease on every file for which their server gave no delegation."""
+    mount = mount_of(path)
+    return mount is not None and mount.kind in NO_LEASES
 
 
 def tree_uses(anchor: Path, host: Snapshot, most: int = 20) -> list[str]:
