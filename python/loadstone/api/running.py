@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.api.jobs.spec_option import DataSheet
+    from loadstone.api.on_hosts import GivenHosts
     from loadstone.api.results import Result
     from loadstone.plan.safety.guard import Consent
     from loadstone.session import Progress
@@ -61,15 +62,7 @@ def run(
     job_changes, on = JobChanges.of(changes), given_hosts(hosts, divide=divide)
     seconds = None if probe is None else budget_s(probe, PYTHON.at("probe"))
     consent = consent_of(accept_data_loss)
-    options = {
-        "job": str(job),
-        **job_changes.document(),
-        "i_accept_data_loss": sorted(consent.paths),
-        "probe": probe,
-        "watch": [one for one in watch if isinstance(one, str)],
-        **({} if on is None else on.document()),
-    }
-    request = request_of("python", options)
+    request = _request(str(job), job_changes, consent, on, {"probe": probe, "watch": watch})
     sheet = spec_option.read(None if spec is None else Path(spec))
     wanted = asked_for(job_of(job), job_changes)
     settings = HowRun(
@@ -85,6 +78,23 @@ def run(
     planned = planned_workload(wanted, job_changes)
     figures = None if seconds is None else ProbedFigures(seconds, on_this_host(consent))
     return run_planned(planned, settings, request, sheet=sheet, watch=watched(watch), figures=figures)
+
+
+def _request(
+    job: str, changes: JobChanges, consent: Consent, on: GivenHosts | None, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the call as `request.json` keeps it: what a person could have typed."""
+    return request_of(
+        "python",
+        {
+            "job": job,
+            **changes.document(),
+            "i_accept_data_loss": sorted(consent.paths),
+            **options,
+            "watch": [one for one in options["watch"] if isinstance(one, str)],
+            **({} if on is None else on.document()),
+        },
+    )
 
 
 def run_planned(

@@ -6,7 +6,7 @@ Knows bundles and their analysis. Judges nothing.
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.analysis.contention import Contention
+    from loadstone.analysis.histogram import Histogram
     from loadstone.analysis.latency import Latency
     from loadstone.analysis.measurement import MeasuredLine, Measurement
     from loadstone.analysis.summary import Summary
@@ -91,28 +92,50 @@ def _with_siblings(one: shape.Case, every: Sequence[shape.Case]) -> shape.Case:
     return replace(one, siblings=tuple(other for other in every if other is not one))
 
 
+@dataclass(frozen=True, slots=True)
+class _HostReadings:
+    """What the monitors read while a stage was measured, held against its load."""
+
+    rows: pl.DataFrame
+    """Those of which most lies in the measured time."""
+    targets: tuple[shape.TargetState, ...]
+    traffic: shape.CarrierTraffic | None
+    layers: tuple[LayerFlow, ...]
+
+    @classmethod
+    def of(
+        cls,
+        measurement: Measurement,
+        line: MeasuredLine,
+        rates: pl.DataFrame,
+        beside: Sequence[shape.LoadBeside],
+    ) -> _HostReadings:
+        """Read the monitors' rows of a stage, whose operations over time are `rates`."""
+        bundle, bounds = measurement.bundle, _bounds(measurement, line)
+        rows = cpu.with_spun(measurement, bundle.host())
+        rows = monitor_readings.to_the_end(rows, bundle.event("monitor_cost"), bounds)
+        rows = monitor_readings.outside(rows, measurement.stops.left_out)
+        used = [targets.with_stored(one, rows) for one in targets.targets(bundle, line)]
+        load = _with_those_beside(rates, used, beside)
+        inside = monitor_readings.inside(rows, bounds)
+        of_targets = {} if beside else _load_of_targets(measurement, line, inside)
+        return cls(
+            rows=monitor_readings.within(rows, bounds),
+            targets=tuple(used),
+            traffic=monitor_readings.traffic(rows, load, used, bounds),
+            layers=layer_flows.flows(inside, monitor_readings.load(load, inside), used, of_targets),
+        )
+
+
 def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> shape.Case:
-    measurement = made.measurement
+    measurement, bounds = made.measurement, _bounds(made.measurement, total.line)
     of_stage = set(total.line.streams)
     # What is read back after a crash is only what was verified: other jobs have no streams.
     jobs = [job for job in made.totals("job") if job.line.streams and set(job.line.streams) <= of_stage]
-    bounds = _bounds(measurement, total.line)
-    every = monitor_readings.to_the_end(
-        cpu.with_spun(measurement, measurement.bundle.host()),
-        measurement.bundle.event("monitor_cost"),
-        bounds,
-    )
-    stopped = measurement.stops
     issued_until_ns = min(bounds[1], measurement.issued_until_ns(total.line))
-    every = monitor_readings.outside(every, stopped.left_out)
-    host = monitor_readings.within(every, bounds)
-    rates, used = _series(measurement, total.line), targets.targets(measurement.bundle, total.line)
-    requested_rates = rates.filter(pl.col("op").is_in(total.requested)) if measurement.plan.trees else rates
-    used = [targets.with_stored(one, every) for one in used]
-    every_load = _with_those_beside(rates, used, beside)
-    within = monitor_readings.inside(every, bounds)
-    of_targets = {} if beside else _load_of_targets(measurement, total.line, within)
-    layers = layer_flows.flows(within, monitor_readings.load(every_load, within), used, of_targets)
+    rates = _series(measurement, total.line)
+    readings = _HostReadings.of(measurement, total.line, rates, beside)
+    host, layers = readings.rows, readings.layers
     cpus = made.bundle.environment.get("host", {}).get("cpu", {}).get("online")
     contended = contention(host, cpus)
     probed = _probed(made, _number(total), contended, _host_percent(host))
@@ -125,25 +148,21 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
         seconds=total.measured_ns / 1e9 or None,
         flush=measured(total.ops.get("sync")) if "sync" in total.ops else None,
         commit_ns=commit.mean_ns(measurement, total),
-        stops=tuple(one for one in stopped.times if one[1] > bounds[0] and one[0] < bounds[1]),
-        stops_left_out=bool(stopped.left_out),
+        stops=_stops(measurement, bounds),
+        stops_left_out=bool(measurement.stops.left_out),
         began=_began(measurement, total.line),
         ramp_ios=None if total.data and total.data.operations else _ramp_ios(measurement, total.line),
         by_job={job.line.name: {op: measured(job.ops[op]) for op in OPS if op in job.ops} for job in jobs},
-        targets=tuple(used),
-        series=requested_rates,
+        targets=readings.targets,
+        series=rates.filter(pl.col("op").is_in(total.requested)) if measurement.plan.trees else rates,
         host=host if host.height else None,
-        traffic=monitor_readings.traffic(every, every_load, used, bounds),
+        traffic=readings.traffic,
         layers=layers,
         time=latency_split.split(total.data, layers),
         fine=fine_rates.of_stage(measurement, total.line, (bounds[0], issued_until_ns)),
         issued_until_ns=issued_until_ns,
         drained_s=(bounds[1] - issued_until_ns) / 1e9,
-        histograms={
-            op: latency.histogram
-            for op in OPS
-            if op in total.ops and (latency := total.ops[op].latencies.get("clat")) is not None
-        },
+        histograms=_histograms(total),
         environment=made.bundle.environment,
         problems=tuple(_problems(made, total)),
         generator_cpu_percent=_engine_percent(host),
@@ -154,10 +173,21 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
         same_sequence_before=_again(measurement, total.line),
         job_facts=phase_facts(measurement, total.line),
         probed=probed,
-        watched=watched_hosts.of_phase(measurement, bounds, _own_disks(layers, used)),
+        watched=watched_hosts.of_phase(measurement, bounds, _own_disks(layers, readings.targets)),
         probe_command=_probe_command(measurement, total.line, probed),
         beside=tuple(beside),
     )
+
+
+def _stops(measurement: Measurement, bounds: tuple[int, int]) -> tuple[tuple[int, int], ...]:
+    """Return the times in which the engine was stopped while a stage was measured."""
+    return tuple(one for one in measurement.stops.times if one[1] > bounds[0] and one[0] < bounds[1])
+
+
+def _histograms(total: Total) -> dict[shape.Op, Histogram]:
+    """Return how long each operation took after its submission."""
+    latencies = {op: total.ops[op].latencies.get("clat") for op in OPS if op in total.ops}
+    return {op: latency.histogram for op, latency in latencies.items() if latency is not None}
 
 
 def _own_disks(layers: Sequence[LayerFlow], used: Sequence[shape.TargetState]) -> frozenset[str]:

@@ -117,20 +117,11 @@ def run_experiment(
     """Do all of its runs into a study at `out_dir`, or those that are missing of one that stopped.
 
     `rehearsed`: what was set once before some levels were left out.
-
     Raises RefusedError for devices and targets that may not be written, and what `run_study` raises.
     """
     means, rehearsed = means or ExperimentMeans(), rehearsed or RehearsedLevels()
-    if stopped is None:
-        BundleWriter.check(out_dir)
-    consent = remembered(consent)
-    # Before anybody looks: what is built on later is what was looked at, and as it was then.
-    agreed = _seen(layout_devices(prepared))
-    consent = _check_devices(prepared, consent)
-    session = _Session(prepared, out_dir, consent, means, stopped)
-    session.machine.agreed = agreed
-    session.claim()
-    outcome = None
+    session = _agreed_session(prepared, out_dir, remembered(consent), means, stopped)
+    consent, outcome = session.consent, None
     try:
         not_taken = session.rehearse(rehearsed) if stopped is None else ()
         if not not_taken:
@@ -145,8 +136,7 @@ def run_experiment(
                 earlier=None if stopped is None else stopped.earlier,
             )
     finally:
-        # What could not be written was told when the study ended.
-        with contextlib.suppress(BundleError):
+        with contextlib.suppress(BundleError):  # That was told when the study ended.
             session.end()
     if outcome is None:
         return run_experiment(
@@ -162,6 +152,24 @@ def run_experiment(
     left = tuple(session.machine.still_changed)
     code = exitcodes.FAILED if left else outcome.exit_code
     return ExperimentOutcome(outcome, session.document, code, left)
+
+
+def _agreed_session(
+    prepared: PreparedExperiment,
+    out_dir: Path,
+    consent: guard.Consent,
+    means: ExperimentMeans,
+    stopped: StoppedExperiment | None,
+) -> _Session:
+    """Return a session that has its directory and devices for itself, and consent to write on them."""
+    if stopped is None:
+        BundleWriter.check(out_dir)
+    # Before anybody looks: what is built on later is what was looked at, and as it was then.
+    agreed = _seen(layout_devices(prepared))
+    session = _Session(prepared, out_dir, _check_devices(prepared, consent), means, stopped)
+    session.machine.agreed = agreed
+    session.claim()
+    return session
 
 
 def _without_levels(prepared: PreparedExperiment, not_taken: tuple[UnsetLevel, ...]) -> PreparedExperiment:
@@ -391,7 +399,7 @@ class _Session:
         means: ExperimentMeans,
         stopped: StoppedExperiment | None,
     ) -> None:
-        self._prepared, self._out_dir, self._consent, self._means = prepared, out_dir, consent, means
+        self._prepared, self._out_dir, self.consent, self._means = prepared, out_dir, consent, means
         self.document = prepared.document if stopped is None else stopped.document.model_copy(
             update={"ended_because": None}
         )  # fmt: skip
@@ -462,10 +470,10 @@ class _Session:
 
     def _check_consent(self) -> None:
         """Refuse consent without effect before a layout is built: nothing is lost for a mistyped path."""
-        if self._consent.paths and self._means.maker is None:
+        if self.consent.paths and self._means.maker is None:
             resolve, runs = self._means.resolve or self._prepared.resolve, self._prepared.runs
             first = [one for one in self._prepared.known if runs[one.name].block == 0]
-            guard.check_consent(self._consent, [resolve(one).plan for one in first])
+            guard.check_consent(self.consent, [resolve(one).plan for one in first])
 
     def _look(self, layout: str) -> None:
         """Plan the runs of a layout while it stands: what cannot be planned is said before the first run."""
@@ -529,7 +537,7 @@ class _Session:
         count = allocation.written_bytes(plan, state)
         self._ledger.refuse(f"bringing the targets into the state {state!r}", more_bytes=count)
         self._ledger.wrote(count)
-        allocation.prepare(plan, state, self._consent, Interrupts.pending)
+        allocation.prepare(plan, state, self.consent, Interrupts.pending)
 
     def _obstacle(self) -> str | None:
         if self._cannot_begin is not None:

@@ -33,7 +33,7 @@ from loadstone.probe.probe import Measured
 from loadstone.probe.probes import PROBES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -166,24 +166,19 @@ def probe(
     `look`: what is looked at before the first probe, where the targets are this host's.
     """
     offered, left = offers(base)
-    tried: list[Tried] = _of_the_run(base)
-    if offered and (before_probes := look(base)) is not None:
-        tried.append(before_probes)
-        tell(f"{before_probes.name}: {before_probes.result}")
+    tried = [*_of_the_run(base), *(_looked_at(base, look, tell) if offered else ())]
     began, ended, number = clock(), NOTHING_LEFT, 0
     while offered:
-        so_far = Probed(stage=base.stage, budget_s=base.budget_s, tried=tuple(tried), left_out=(), ended="")
         if stopped():
             ended = INTERRUPTED
             break
-        left_s = base.budget_s - (clock() - began)
-        weighed = so_far.beside_others(base.taken)
-        best = ranked(base, offered, weighed, findings, overhead_s, without=without)
-        within = [one for one in best if one.candidate.seconds <= left_s]
-        if not within:
+        so_far = Probed(stage=base.stage, budget_s=base.budget_s, tried=tuple(tried), left_out=(), ended="")
+        known = so_far.beside_others(base.taken)
+        best = ranked(base, offered, known, findings, overhead_s, without=without)
+        chosen = _best_within(base.budget_s - (clock() - began), best, offered)
+        if chosen is None:
             ended = NO_TIME if best else NOTHING_LEFT
             break
-        chosen = next(one for one in offered if one.probe.name == within[0].candidate.name)
         offered.remove(chosen)
         started, number = clock(), number + 1
         try:
@@ -203,6 +198,22 @@ def probe(
     return Probed(
         stage=base.stage, budget_s=base.budget_s, tried=tuple(tried), left_out=tuple(left), ended=ended
     )
+
+
+def _looked_at(
+    base: Base, look: Callable[[Base], Tried | None], tell: Callable[[str], None]
+) -> Iterator[Tried]:
+    """Look at what no probe measures, and tell what was read there."""
+    if (reading := look(base)) is not None:
+        tell(f"{reading.name}: {reading.result}")
+        yield reading
+
+
+def _best_within(left_s: float, best: Sequence[Worth], offered: Sequence[Offer]) -> Offer | None:
+    """Return the offer that tells most of those for which the time is enough."""
+    names = (one.candidate.name for one in best if one.candidate.seconds <= left_s)
+    name = next(names, None)
+    return next((one for one in offered if one.probe.name == name), None)
 
 
 def _of_the_run(base: Base) -> list[Tried]:

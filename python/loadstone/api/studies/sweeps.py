@@ -47,7 +47,7 @@ def prepare_sweep(
     request: dict[str, Any],
     here: bool = True,
 ) -> PreparedStudy:
-    """Prepare a sweep over the factors that have values; `here`: on this host, which is looked at."""
+    """Prepare a sweep over factors, the last of which runs fastest; `here`: this host is looked at."""
     caller = changes.caller
     axes = _axes(values, caller)
     gain_share = _gain(gain, {name for name, _ in axes}, caller)

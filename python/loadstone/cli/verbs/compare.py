@@ -9,7 +9,7 @@ import json as encoder
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from cyclopts import Parameter
 
@@ -67,16 +67,21 @@ def compare(
         raise make_error(InputError, "cli.option.exclude_markdown", where=Where(COMMAND_LINE))
     files = [*(output or []), *([html] if html is not None else [])]
     compared = _compared(results, files, html, alpha=level, gate=gate, unverified=unverified)
-    if json:
-        sys.stdout.write(encoder.dumps(compared.document(**sizes, gated=gate), indent=2) + "\n")
+    _print(compared, compared.document(**sizes, gated=gate) if json else None, markdown=markdown)
+    for path in files:
+        console.say(f"comparison: {compared.report(path)}")
+    return _exit_code(compared, sizes, gate=gate)
+
+
+def _print(compared: Comparison, document: dict[str, Any] | None, *, markdown: bool) -> None:
+    """Print the document, where one is wanted, or else a table."""
+    if document is not None:
+        sys.stdout.write(encoder.dumps(document, indent=2) + "\n")
     elif markdown:
         sys.stdout.write(compared.markdown())
     else:
         compared.print(console.data())
     sys.stdout.flush()
-    for path in files:
-        console.say(f"comparison: {compared.report(path)}")
-    return _exit_code(compared, sizes, gate=gate)
 
 
 class _GateSizes(TypedDict):

@@ -34,18 +34,25 @@ def rerun(
         After the run, tell by short extra runs what lies behind its number, for so long at most:
         --probe or --probe=60s [default: 20s]. They read, and write only where the run does.
     """
+    from loadstone.api.rerunning import is_study
+    from loadstone.cli.options.arguments import SHELL
+
+    if is_study(bundle):
+        SHELL.refuse("a study", probe=probe)
+        return _study(bundle, run_options, unverified=unverified)
+    return _run(bundle, run_options, probe, unverified=unverified)
+
+
+def _run(path: Path, run_options: RunOptions, probe: str | None, *, unverified: bool) -> int:
     import loadstone
     from loadstone.api.one_run import HowRun
-    from loadstone.api.rerunning import is_study, rerun_bundle
+    from loadstone.api.rerunning import rerun_bundle
     from loadstone.cli.display import run_summary
     from loadstone.cli.options.arguments import SHELL
     from loadstone.cli.running import probing
     from loadstone.cli.running.consent import consent
 
-    if is_study(bundle):
-        SHELL.refuse("a study", probe=probe)
-        return _study(bundle, run_options, unverified=unverified)
-    old = loadstone.open_bundle(bundle, unverified=unverified)
+    old = loadstone.open_bundle(path, unverified=unverified)
     if old.altered is not None:
         console.doubts([f"the Plan is of a bundle that is {old.altered}"])
     if old.bundle.hosts is not None:

@@ -69,10 +69,7 @@ def run(
         SHELL.refuse("several runs", until=until)
         return job_run.run_all(runs, vdbench_output, repeat=repeat, shuffle=shuffle)
     SHELL.refuse("what is no parameter file of vdbench", vdbench_output=vdbench_output)
-    if repeat is None and until is None:
-        return job_run.run_once()
-    SHELL.refuse("several runs", probe=probe)
-    return job_run.run_repeats(repeat, until)
+    return job_run.run_once() if repeat is None and until is None else job_run.run_repeats(repeat, until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +94,7 @@ class _JobRun:
         return once(request, self.run_options)
 
     def run_repeats(self, repeat: int | None, until: str | None) -> int:
+        SHELL.refuse("several runs", probe=self.probe)
         from loadstone.api.one_run import request_of
         from loadstone.api.studies.repeats import prepare_repeats
         from loadstone.cli.running import study

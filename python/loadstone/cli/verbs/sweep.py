@@ -12,6 +12,8 @@ from loadstone.cli.options.arguments import LoadOptions, OneJob, Sheet, job_of
 from loadstone.cli.options.run_options import RunOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from loadstone.api.studies.sweeps import FactorName
 
 
@@ -31,8 +33,8 @@ def sweep(
 ) -> int:
     """Run a load at every combination of one to three factors, and recommend an operating point.
 
-    Values are a list, as 1,2,4, or a range, as 1..256 (doubling), 1..256:x4 or 0..100:+10.
-    Jobs behind a stonewall are swept apart.
+    Values are a list, as 1,2,4, or a range, as 1..256 (doubling), 1..256:x4 or 0..100:+10. Jobs behind a
+    stonewall are swept apart.
 
     Parameters
     ----------
@@ -50,14 +52,10 @@ def sweep(
         Passes over all combinations [default: 1].
     """
     from loadstone.api.jobs import spec_option
-    from loadstone.api.one_run import request_of
-    from loadstone.api.studies.sweeps import GAIN, prepare_sweep
+    from loadstone.api.studies.sweeps import prepare_sweep
     from loadstone.cli.running import study
 
-    # The last is drawn to the right and runs fastest: the one along which an operating point is sought.
     factors: dict[FactorName, str | None] = {"bs": bs, "read": read, "numjobs": numjobs, "iodepth": iodepth}
-    options: dict[str, Any] = {"job": job, **asdict(load)}
-    options |= {**{str(name): text for name, text in factors.items()}, "gain": gain or GAIN, "repeat": repeat}
     prepared = prepare_sweep(
         job_of(job),
         load.changes(),
@@ -65,7 +63,18 @@ def sweep(
         gain=gain,
         repeat=repeat,
         sheet=spec_option.read(spec),
-        request=request_of("sweep", options),
+        request=_request(job, load, factors, gain=gain, repeat=repeat),
         here=run_options.hosts is None,
     )
     return study.execute(prepared, run_options)
+
+
+def _request(
+    job: str, load: LoadOptions, factors: Mapping[Any, str | None], *, gain: str | None, repeat: int | None
+) -> dict[str, Any]:
+    """Return the command line as `request.json` keeps it."""
+    from loadstone.api.one_run import request_of
+    from loadstone.api.studies.sweeps import GAIN
+
+    options = {"job": job, **asdict(load), **factors, "gain": gain or GAIN, "repeat": repeat}
+    return request_of("sweep", options)
