@@ -19,9 +19,9 @@ from lab.hosts.namespaces import NamespaceHosts
 PAGE = Path(__file__).parents[2] / "docs" / "hosts-job-files.md"
 HEAD = """# Job files that name hosts, run on hosts
 
-Look up here how a file of vdbench, Iometer or fio for several hosts is run with `--hosts`, and that
-the totals are the hosts' sums to the I/O. `python -m lab.hosts.job_files` runs each file on namespaces
-with ssh servers, and writes this page. DIR is a directory for files of 4 MiB.
+Look up here how a file of vdbench, Iometer or fio for several hosts is run with `--hosts`. The totals are
+the hosts' sums to the I/O. `python -m lab.hosts.job_files` runs each file on namespaces with ssh servers,
+and writes this page. DIR is a directory for files of 4 MiB.
 """
 VDBENCH = """* Four hosts: two share sd1, each with its own file; one has sd2; two clients share sd3.
 hd=default,shell=ssh,user=root
