@@ -24,6 +24,7 @@ from loadstone.errors import InputError
 from loadstone.report.article.blocks import ArticleTable
 from loadstone.report.comparison import article, page, words
 from loadstone.report.comparison.words import headline
+from tests.comparison.test_repeats import of_fio
 from tests.support import runs
 from tests.support.runs import MadeJob
 
@@ -167,6 +168,49 @@ def test_repeats_that_scatter_hide_a_difference_that_single_runs_would_show(tmp_
     assert found["IOPS"].cells[1].judgement == "same"
     single = rows([base / "runs" / "1", other / "runs" / "1"])
     assert single["IOPS"].cells[1].judgement == "worse"
+
+
+def test_copies_of_a_study_are_told_together(tmp_path: Path) -> None:
+    """Three copies of a study of ten runs were thirty warnings, one for each run."""
+    base = study(tmp_path / "base", [1000.0, 1010.0, 990.0, 1005.0])
+    for copy in ("a", "b", "c"):
+        shutil.copytree(base, tmp_path / "copies" / copy)
+    warnings = compare([base, tmp_path / "copies"]).warnings
+    first = tmp_path / "copies" / "a"
+    assert [one for one in warnings if "same measurement" in one or "count once" in one] == [
+        "copies: 1 is the same measurement as 1 of base",
+        "copies: 2 is the same measurement as 2 of base",
+        "copies: 2 other runs are the same measurements as some of base",
+        f"copies: b has 4 runs that are in {first}, too: they count once",
+        f"copies: c has 4 runs that are in {first}, too: they count once",
+    ]
+
+
+def test_a_figure_without_an_error_beside_repeats_is_not_said_to_be_beyond_comparison(tmp_path: Path) -> None:
+    """It was *better*, and the warning said that it cannot be compared."""
+    repeats = [of_fio(tmp_path / "a" / f"{n}.json", 1 + n / 500, iodepth="4") for n in range(4)]
+    text = json.loads(repeats[0].read_text())
+    for name in ("iops", "bw", "bw_bytes"):
+        text["jobs"][0]["read"][name] *= 2
+    for name in ("iops_stddev", "iops_samples"):
+        text["jobs"][0]["read"].pop(name, None)
+    (tmp_path / "b.json").write_text(json.dumps(text))
+    compared = compare([tmp_path / "a", tmp_path / "b.json"])
+    assert {one.judgement for one in compared.effects if one.first} == {"better"}
+    assert not any("cannot be compared" in one for one in compared.warnings)
+
+
+def test_several_curves_of_one_name_and_single_maxima_are_told(tmp_path: Path) -> None:
+    """The second curve of a side was left out, and the maximum of one run *worse*, without a word."""
+    rates = [None, 20.0, 50.0]
+    base = study(tmp_path / "base", [1000.0, 200.0, 500.0], rates=rates)
+    for name, most in (("a", 700.0), ("b", 1100.0)):
+        place = tmp_path / "other" / name
+        place.parent.mkdir(exist_ok=True)
+        study(place, [most, 0.21 * most, 0.51 * most], rates=rates)
+    warnings = compare([base, tmp_path / "other"]).warnings
+    assert "other: has 2 of curve: the first is compared, and the others are not" in warnings
+    assert any(one.startswith("one valid run of some patterns of base, other") for one in warnings)
 
 
 def test_a_few_repeats_are_shown_one_by_one(tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from loadstone.comparison.phase import ComparedPhase
     from loadstone.comparison.watched import WatchedRow
 
+MOST_TWICE: Final = 2
+"""Of the runs that are the first side's, too, so many are named: a study has hundreds."""
 MOST_HELD: Final = 8
 """Of the loads of a side that can be compared with nothing, so many are named."""
 
@@ -140,16 +142,17 @@ def beside(sides: tuple[Side, ...], *, alpha: float = matrix.ALPHA) -> Compariso
     of_curves = list(curve_effects.effects(curves, len(pairs)))
     if not pairs and not of_curves:
         raise make_error(InputError, "comparison.sides.nothing_common", hint=_held(sides))
+    effects = tuple(matrix.effects(pairs, of_curves, alpha))
     return ComparisonTable(
         sides=sides,
         pairs=tuple(pairs),
         curves=tuple(curves),
-        effects=tuple(matrix.effects(pairs, of_curves, alpha)),
+        effects=effects,
         rows=tuple(_judged(list(_job_rows(pairs)), alpha)),
         watched=tuple(watched.rows(sides, alpha)),
         differences=tuple(_differences(sides, pairs)),
         excluded=tuple(_excluded(sides)),
-        warnings=tuple(_warnings(sides, pairs, alone)),
+        warnings=(*_of_errors(sides, pairs, curves, effects), *_warnings(sides, pairs, alone)),
         alpha=alpha,
         alone=tuple(_alone(sides, pairs, alone)),
         operating=tuple(operating_points.rows(sides)),
@@ -323,9 +326,25 @@ def _on_two_sides(sides: Sequence[Side]) -> Iterable[Alone]:
                 yield Alone(one.name, phase.pattern, why)
 
 
-def _warnings(
-    sides: Sequence[Side], pairs: Sequence[pairing.PatternRow], alone: Sequence[Sequence[Repeats]]
+def _measured_twice(sides: Sequence[Side]) -> Iterable[str]:
+    """Say of each side which of its runs are the first side's, too."""
+    whys: dict[str, list[str]] = {}
+    for one in _on_two_sides(sides):
+        whys.setdefault(one.side, []).append(one.why)
+    for name, sentences in whys.items():
+        more = len(sentences) - MOST_TWICE
+        yield from (f"{name}: {why}" for why in sentences[:MOST_TWICE])
+        if more > 0:
+            yield f"{name}: {say('comparison.sides.more_twice', runs=more, first=sides[0].name)}"
+
+
+def _of_errors(
+    sides: Sequence[Side],
+    pairs: Sequence[pairing.PatternRow],
+    curves: Sequence[Curves],
+    effects: Sequence[Effect],
 ) -> list[str]:
+    """Say what the errors of figures do not know, and which figures have none."""
     warnings = []
     single = [
         one.name
@@ -334,34 +353,42 @@ def _warnings(
             (cell := row.cells[at]) is not None and len(cell.valid) == 1 and not _tells_no_error(cell)
             for row in pairs
         )
+        or any((curve := row.each[at]) is not None and curve.has_single_maximum for row in curves)
     ]
     if single:
         warnings.append(
             f"one valid run of some patterns of {', '.join(single)}: the errors are from within a run and "
             "know nothing of how much runs differ; --repeat 3 or more makes the comparison sure"
         )
+    # What is tested by the scatter of the other side's repeats can be compared.
+    tested = {(one.row, side) for one in effects if one.raw_p is not None for side in (0, one.side)}
     mute = [
         f"{row.pattern} of {one.name}"
         for at, one in enumerate(sides)
-        for row in pairs
-        if (cell := row.cells[at]) is not None and _tells_no_error(cell)
+        for number, row in enumerate(pairs)
+        if (cell := row.cells[at]) is not None and _tells_no_error(cell) and (number, at) not in tested
     ]
     if mute:
         warnings.append(
             f"no error is known of {_some(mute)}: a single figure cannot be compared; give several runs of it"
         )
-    warnings += _unlike_repeats(sides, pairs)
+    return warnings
+
+
+def _warnings(
+    sides: Sequence[Side], pairs: Sequence[pairing.PatternRow], alone: Sequence[Sequence[Repeats]]
+) -> list[str]:
+    warnings = list(_unlike_repeats(sides, pairs))
     for (name, differs), patterns in _patterns_of_other_loads(sides, pairs).items():
         warnings.append(f"{name}: {_some(patterns)} {_is_another_load(patterns, differs)}")
-    warnings += [f"{one.side}: {one.why}" for one in _on_two_sides(sides)]
+    warnings += _measured_twice(sides)
     for one, cells in zip(sides, alone, strict=True):
         if cells:
             names = ", ".join(dict.fromkeys(_called(cell.first, pairs) for cell in cells))
             warnings.append(f"only {one.name} has {names}")
     for one in sides:
-        warnings += [
-            f"{one.name}: {doubt}" for doubt in (*one.doubts, *one.at_once, *_loads_of_one_name(one))
-        ]
+        of_side = (*one.doubts, *one.at_once, *_loads_of_one_name(one), *curve_effects.left_out(one))
+        warnings += [f"{one.name}: {doubt}" for doubt in of_side]
         warnings += [f"{one.name}: {_not_counted(passed)}" for passed in one.passed]
         if broken := _not_complete(one):
             warnings.append(f"{one.name} {broken}")

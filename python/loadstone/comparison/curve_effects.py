@@ -7,6 +7,7 @@ asked for: the maximum they are shares of is what differs. Only valid loads are 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,7 @@ from loadstone.analysis.study.curve import RATE, Curve, curves
 from loadstone.analysis.study.run_figures import run as figures_of
 from loadstone.comparison.matrix import Effect, SideValue
 from loadstone.comparison.metric import Metric
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -57,18 +59,29 @@ def of_sides(sides: Sequence[Side]) -> list[Curves]:
     return [Curves(name, tuple(by_name.get(name) for by_name in every)) for name in every[0]]
 
 
+def left_out(side: Side) -> Iterator[str]:
+    """Say which curves of a side have the name of another one, and are compared with nothing."""
+    names = Counter(one.name for one in _every_curve(side))
+    for name, count in names.items():
+        if count > 1:
+            yield say("comparison.sides.curves", curves=count, name=f"curve {name}".strip())
+
+
 def _curves(side: Side) -> dict[str, Curve]:
+    by_name: dict[str, Curve] = {}
+    for one in _every_curve(side):
+        by_name.setdefault(one.name, one)
+    return by_name
+
+
+def _every_curve(side: Side) -> Iterator[Curve]:
     studies: dict[Path | None, list[RunFigures]] = {}
     for run in side.runs:
         if run.point is not None and RATE in run.point.factors:
             studies.setdefault(run.study, []).append(figures_of(run.point, run.summary))
-    by_name: dict[str, Curve] = {}
     for runs in studies.values():
         # A load is the mean of its runs: one that is not valid must not be among them.
-        sound_runs = [one for one in runs if one.valid] or runs
-        for one in curves(sound_runs):
-            by_name.setdefault(one.name, one)
-    return by_name
+        yield from curves([one for one in runs if one.valid] or runs)
 
 
 def effects(curves: Sequence[Curves], first_row: int) -> Iterator[Effect]:

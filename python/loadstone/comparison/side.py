@@ -19,7 +19,7 @@ from loadstone.errors import BundleError, InputError, Where
 from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from loadstone.analysis.summary import Summary
@@ -92,6 +92,7 @@ def side(path: Path, *, unverified: bool = False, helpers: Helpers | None = None
     all_phases: list[ComparedPhase] = []
     runs: list[ComparedRun] = []
     passed: list[PassedOver] = []
+    copies: dict[tuple[Path, Path], list[tuple[Path, Path]]] = {}
     verified: list[bool | None] = []
     for one in find(path, SearchProgress(unverified=unverified, helpers=helpers)):
         if isinstance(one, PassedOver):
@@ -105,13 +106,12 @@ def side(path: Path, *, unverified: bool = False, helpers: Helpers | None = None
         in_a_list = study is not None and read.studies[study].kind == "list"
         new_phases = list(phases(where, results, point, named=in_a_list))
         if (known_as := _measured_before(new_phases, all_phases)) is not None:
-            passed.append(
-                PassedOver(where, say("comparison.sides.measured_before", run=known_as), broken=False)
-            )
+            copies.setdefault((where.parent, known_as.parent), []).append((where, known_as))
             continue
         all_phases += new_phases
         if results.summary is not None:
             runs.append(ComparedRun(where, results.summary, point, study))
+    passed += _copies(copies)
     if not all_phases:
         raise _nothing(path, passed)
     together = at_once.joined(all_phases)
@@ -135,6 +135,17 @@ def _measured_before(later: Sequence[ComparedPhase], before: Sequence[ComparedPh
     same = [next((old for old in before if old.is_the_same_measurement(one)), None) for one in later]
     first = same[0] if same else None
     return first.path if first is not None and all(one is not None for one in same) else None
+
+
+def _copies(copies: Mapping[tuple[Path, Path], Sequence[tuple[Path, Path]]]) -> Iterator[PassedOver]:
+    """Tell which results were measured before; of the runs of a study, all together."""
+    for (folder, known_in), pairs in copies.items():
+        if folder.name == known_in.name == on_disk.RUNS and len(pairs) > 1:
+            why = say("comparison.sides.copies", runs=len(pairs), study=known_in.parent)
+            yield PassedOver(folder.parent, why, broken=False)
+            continue
+        for path, known_as in pairs:
+            yield PassedOver(path, say("comparison.sides.measured_before", run=known_as), broken=False)
 
 
 def _doubts(runs: Sequence[ComparedRun]) -> list[str]:

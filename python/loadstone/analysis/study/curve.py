@@ -77,6 +77,11 @@ class Curve:
         return sum(not load.valid for load in self.loads)
 
     @property
+    def has_single_maximum(self) -> bool:
+        """Whether one run alone tells its maximum, with an error from within that run."""
+        return self.maximum is not None and self.maximum.valid and self.maximum.runs == 1
+
+    @property
     def large_blocks(self) -> bool:
         """Whether its load is better told as bandwidth."""
         points = [*self.loads, *([self.maximum] if self.maximum else [])]

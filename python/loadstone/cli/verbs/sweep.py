@@ -33,8 +33,8 @@ def sweep(
 ) -> int:
     """Run a load at every combination of one to three factors, and recommend an operating point.
 
-    Values are a list, as 1,2,4, or a range, as 1..256 (doubling), 1..256:x4 or 0..100:+10. Jobs behind a
-    stonewall are swept apart.
+    Values are a list, as 1,2,4, or a range, as 1..256 (doubling), 1..256:x4 or 0..100:+10.
+    Jobs behind a stonewall are swept apart.
 
     Parameters
     ----------
