@@ -170,6 +170,18 @@ def test_repeats_that_scatter_hide_a_difference_that_single_runs_would_show(tmp_
     assert single["IOPS"].cells[1].judgement == "worse"
 
 
+def test_what_two_of_three_sides_have_is_not_told_to_be_of_one_alone(tmp_path: Path) -> None:
+    """Both had it, and each was said to be the only one."""
+    for side, sizes in (("a", ["64k"]), ("b", ["64k", "8k"]), ("c", ["64k", "8k"])):
+        for size in sizes:
+            of_fio(tmp_path / side / f"{size}.json", 1 + len(size) / 10 + ord(side) / 1000, bs=size)
+    warnings = compare([tmp_path / name for name in "abc"]).warnings
+    assert [one for one in warnings if "8k" in one] == [
+        "a does not have 8k sequential read of b",
+        "a does not have 8k sequential read of c",
+    ]
+
+
 def test_copies_of_a_study_are_told_together(tmp_path: Path) -> None:
     """Three copies of a study of ten runs were thirty warnings, one for each run."""
     base = study(tmp_path / "base", [1000.0, 1010.0, 990.0, 1005.0])

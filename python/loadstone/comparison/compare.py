@@ -382,10 +382,16 @@ def _warnings(
     for (name, differs), patterns in _patterns_of_other_loads(sides, pairs).items():
         warnings.append(f"{name}: {_some(patterns)} {_is_another_load(patterns, differs)}")
     warnings += _measured_twice(sides)
-    for one, cells in zip(sides, alone, strict=True):
+    for at, (one, cells) in enumerate(zip(sides, alone, strict=True)):
         if cells:
             names = ", ".join(dict.fromkeys(_called(cell.first, pairs) for cell in cells))
-            warnings.append(f"only {one.name} has {names}")
+            # A third side may have it, too: each is held against the first alone.
+            among_others = at > 0 and len(sides) > 2
+            warnings.append(
+                f"{sides[0].name} does not have {names} of {one.name}"
+                if among_others
+                else f"only {one.name} has {names}"
+            )
     for one in sides:
         of_side = (*one.doubts, *one.at_once, *_loads_of_one_name(one), *curve_effects.left_out(one))
         warnings += [f"{one.name}: {doubt}" for doubt in of_side]
