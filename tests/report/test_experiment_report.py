@@ -341,6 +341,26 @@ def test_what_has_no_figure_is_told_with_its_reason() -> None:
     ]
 
 
+def test_a_combination_that_was_tried_in_vain_is_not_also_told_to_be_not_begun() -> None:
+    """After Ctrl-C in a first repeat it said both of one combination: nothing completed, nothing began."""
+    whole = story(table(TWO, repeats=2, log=lambda _, __: 0.0))
+    kept = tuple(row for row in whole.table.rows if row.levels["cache"] == "kept")
+    made = replace(whole.table, rows=kept)
+    runs = tuple(run.model_copy(update={"started": None}) for run in whole.record.runs)
+    first = next(run for run in runs if run.levels["cache"] == "dropped")
+    stopped = replace(
+        whole,
+        table=made,
+        effects=analyse(made, seed=1),
+        failed={first.name: "it was cut short"},
+        record=whole.record.model_copy(update={"runs": runs}),
+    )
+    of_first = [line for line in tables.missing(stopped) if f"governor={first.levels['governor']}" in line]
+    assert [line.partition("no data: ")[2] for line in of_first] == [
+        "no run of it completed: it was cut short"
+    ]
+
+
 def test_a_study_of_one_combination_without_a_valid_run_has_a_page() -> None:
     made = table((("cache", ("kept", "dropped")),), repeats=2, log=lambda _, __: 0.0)
     rows = tuple(replace(row, levels={}, invalid="it was too short") for row in made.rows if row.block == 0)

@@ -6,7 +6,7 @@ Knows where each part is from. Computes no effect and draws nothing.
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loadstone.bundle import experiment as on_disk
 from loadstone.bundle import study as study_on_disk
@@ -39,11 +39,18 @@ def story_of(
     return ExperimentStory(document, observed, analyse(observed), redo(document, study), _failed(study))
 
 
+ENDINGS: Final = {
+    None: "it was interrupted",
+    "interrupted": "it was interrupted",
+    "partial": "it was cut short",
+}
+
+
 def _failed(study: StudyRecord) -> dict[str, str]:
     """Return the runs that did not complete, in any attempt, and why the last one did not."""
     complete = {one.name for one in study.points if one.status == "complete"}
     lost = {
-        one.name.partition(" (attempt ")[0]: one.error or f"it is {one.status or 'interrupted'}"
+        one.name.partition(" (attempt ")[0]: one.error or ENDINGS.get(one.status, "it failed")
         for one in study.points
         if one.status != "complete"
     }

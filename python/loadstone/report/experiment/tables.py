@@ -376,18 +376,20 @@ def missing(story: ExperimentStory) -> list[str]:
 def _not_done(story: ExperimentStory) -> list[str]:
     """Tell the combinations of which no run completed, those with one reason together."""
     done = {(row.pattern, tuple(row.levels.items())) for row in story.table.rows}
-    combinations: dict[tuple[str, str], None] = {}
+    reasons: dict[tuple[str, str], None] = {}
+    not_begun: dict[str, None] = {}
     for run in story.record.runs:
         if (run.pattern, tuple(run.levels.items())) in done:
             continue
+        combination = f"{run.pattern}, {words.levels(run.levels)}: no data"
         if (why := story.failed.get(run.name)) is not None:
-            reason = say("report.experiment.not_complete", reason=why.rstrip("."))
+            reasons[combination, say("report.experiment.not_complete", reason=why.rstrip("."))] = None
         elif run.started is None:
-            reason = say("report.experiment.not_begun")
-        else:
-            continue
-        combinations[f"{run.pattern}, {words.levels(run.levels)}: no data", reason] = None
-    return [f"{combination}: {reason}" for combination, reason in combinations]
+            not_begun[combination] = None
+    # Where a repeat began and came to nothing, those that did not begin are no reason beside it.
+    tried = {combination for combination, _ in reasons}
+    reasons |= {(one, say("report.experiment.not_begun")): None for one in not_begun if one not in tried}
+    return [f"{combination}: {reason}" for combination, reason in reasons]
 
 
 def _unmeasured(story: ExperimentStory, pattern: str) -> list[str]:
