@@ -67,7 +67,8 @@ def grouped(
     Meant for a piece of a table: it takes `BUCKETS` numbers per group while it works.
     """
     lists = [rows[f"{latency}_{name}"] for name in ("bucket", "count")]
-    sizes = lists[0].list.len().fill_null(0).to_numpy()
+    # A Polars whose indices have 64 bits counts without a sign.
+    sizes = lists[0].list.len().fill_null(0).to_numpy().astype(np.int64)
     used = sizes > 0
     if not used.any():
         return
