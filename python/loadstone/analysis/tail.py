@@ -42,7 +42,7 @@ def _beyond(measurement: Measurement, limits_ns: Sequence[int]) -> list[Estimate
     parts = []
     for piece in measurement.pieces(columns):
         rows = piece.filter(~pl.col("ramp") & counted & (pl.col("lat_bucket").list.len() > 0))
-        lengths = rows["lat_bucket"].list.len().to_numpy()
+        lengths = rows["lat_bucket"].list.len().cast(pl.Int64).to_numpy()
         counts = rows["lat_count"].explode().to_numpy().astype(np.float64)
         values = values_of(rows["lat_bucket"].explode().to_numpy().astype(np.int64))
         row_of = np.repeat(np.arange(rows.height), lengths)
