@@ -217,7 +217,12 @@ def _why(number: int, *, counted: bool) -> str:
     """Say what may have ended it. `counted`: the kernel tells whom it kills for want of memory."""
     if number == signal.SIGKILL and not counted:
         return ", perhaps by the OOM killer: the kernel's log (dmesg) names it"
-    if number in (signal.SIGABRT, signal.SIGTRAP, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL):
+    if number == signal.SIGILL:
+        return (
+            ": this CPU lacks instructions that Polars is built with (AVX2); on such CPUs, as many virtual"
+            " machines have, run python -m pip install 'polars[rtcompat]'"
+        )
+    if number in (signal.SIGABRT, signal.SIGTRAP, signal.SIGSEGV, signal.SIGBUS):
         return ": a library broke off, as they do without memory (ulimit -v, memory.max)"
     return ""
 
