@@ -7,7 +7,7 @@ from pathlib import Path
 
 from loadstone import exitcodes
 from loadstone.cli import reference_page
-from loadstone.workload.catalogue import page as workloads
+from loadstone.workload.catalogue import docs_page as workloads
 
 DOCS = Path(__file__).parents[2] / "docs"
 

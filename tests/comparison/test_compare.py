@@ -21,7 +21,7 @@ from loadstone.comparison.metric import BANDWIDTH, IOPS, MEAN
 from loadstone.comparison.side import named
 from loadstone.comparison.side import side as read_side
 from loadstone.errors import InputError
-from loadstone.report.article.blocks import ArticleTable
+from loadstone.report.article.elements import ArticleTable
 from loadstone.report.comparison import article, page, words
 from loadstone.report.comparison.words import headline
 from tests.comparison.test_repeats import of_fio

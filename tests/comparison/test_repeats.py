@@ -11,7 +11,7 @@ import pytest
 from loadstone.audit.case import Case, JobRequest, OpMeasurement
 from loadstone.comparison import pairing
 from loadstone.comparison.compare import compare
-from loadstone.comparison.pattern import pattern
+from loadstone.comparison.pattern_name import pattern
 from loadstone.comparison.side import side as read_side
 from loadstone.report.comparison.words import headline
 

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from loadstone.experiment import design
-from loadstone.experiment.order import ordered
+from loadstone.experiment.run_order import ordered
 
 
 def test_all_combinations_once() -> None:

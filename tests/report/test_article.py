@@ -14,7 +14,7 @@ import pytest
 
 from loadstone.errors import RunError
 from loadstone.report.article import paper
-from loadstone.report.article.blocks import (
+from loadstone.report.article.elements import (
     Article,
     ArticleTable,
     Bullets,
@@ -36,7 +36,7 @@ from loadstone.report.pictures.forest import forest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadstone.report.article.blocks import Block
+    from loadstone.report.article.elements import Block
 
 HOSTILE = "</b>|#strong[x] *a* `b` \x1b[31m"
 WROTE = ArticleTable(

@@ -11,7 +11,7 @@ from loadstone import units
 from loadstone.analysis.series import series as series_of_run
 from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
-from loadstone.report.article.blocks import ArticleTable, Heading
+from loadstone.report.article.elements import ArticleTable, Heading
 from loadstone.report.run import page
 from loadstone.report.run.sections import SECTIONS, latency_parts, slowest_windows
 from tests.support import runs

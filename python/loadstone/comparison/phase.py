@@ -19,7 +19,7 @@ from loadstone.audit.from_bundle import cases
 from loadstone.audit.judge import judge, judge_case
 from loadstone.comparison import measured_values
 from loadstone.comparison.metric import BANDWIDTH, IOPS
-from loadstone.comparison.pattern import pattern
+from loadstone.comparison.pattern_name import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping

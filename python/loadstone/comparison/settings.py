@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.comparison.pattern import size
+from loadstone.comparison.pattern_name import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -32,8 +32,8 @@ from loadstone.experiment import design, levels, loads
 from loadstone.experiment.amounts import metric_value, size_bytes, time_s
 from loadstone.experiment.file import AS_IS, FILE, VOLUME, layout_of, level_name, studied_rules
 from loadstone.experiment.machine_state import new_label, order_of
-from loadstone.experiment.order import ordered
 from loadstone.experiment.read_file import line_given, line_of, read_file, with_lines
+from loadstone.experiment.run_order import ordered
 from loadstone.messages import make_error, say
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import resolve

@@ -16,7 +16,7 @@ from loadstone.comparison import matrix, pairing
 from loadstone.comparison.metric import BANDWIDTH, FAILED, IOPS, MEAN, P99
 from loadstone.comparison.settings import MEASURED_BY, MOST_NAMED, first_of
 from loadstone.messages import say
-from loadstone.report.article.blocks import (
+from loadstone.report.article.elements import (
     Article,
     ArticleTable,
     Bullets,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from loadstone.comparison.pairing import PatternRow, Repeats
     from loadstone.comparison.phase import ComparedPhase
     from loadstone.comparison.side import Side
-    from loadstone.report.article.blocks import Block
+    from loadstone.report.article.elements import Block
     from loadstone.verdict import Cause
 
 REPORT: Final = "report.html"

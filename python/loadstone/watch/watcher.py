@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import uncaught
 from loadstone.messages import say
-from loadstone.watch.clock import ClockOffset
+from loadstone.watch.clock_offset import ClockOffset
 from loadstone.watch.source import WatchError
 
 if TYPE_CHECKING:

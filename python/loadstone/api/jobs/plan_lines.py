@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.comparison.pattern import size
+from loadstone.comparison.pattern_name import size
 from loadstone.plan.derived import cells_of, targets_of
 from loadstone.plan.model import SizesFixed, SizesRange
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from loadstone.errors import Where
     from loadstone.formats.vdbench.entity_values import Sizes
-    from loadstone.formats.vdbench.files import Say
+    from loadstone.formats.vdbench.file_systems import Say
     from loadstone.formats.vdbench.general import General
 
 WORD_BYTES: Final = 4

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from loadstone.errors import Where
     from loadstone.formats.vdbench.expand import ParameterFileRun, Work
-    from loadstone.formats.vdbench.files import Say
+    from loadstone.formats.vdbench.file_systems import Say
     from loadstone.formats.vdbench.filesystem import FileSystem, FileWorkload
     from loadstone.formats.vdbench.general import LoadHost
     from loadstone.formats.vdbench.read import ParameterFile

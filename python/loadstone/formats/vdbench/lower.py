@@ -13,7 +13,7 @@ from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench import content, hosts, joined, open_flags, verify_block
 from loadstone.formats.vdbench.address_range import Access, Hits, place
 from loadstone.formats.vdbench.entity_values import Seek, Sizes
-from loadstone.formats.vdbench.files import file_jobs
+from loadstone.formats.vdbench.file_systems import file_jobs
 from loadstone.formats.vdbench.mix import Mix, addresses, shown_sizes
 from loadstone.formats.vdbench.pace import SECOND_NS, paces
 from loadstone.formats.vdbench.vocabulary import OF_SDS

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from loadstone.report.article.blocks import Article
+    from loadstone.report.article.elements import Article
 
 ENDINGS: Final = (".html", ".md", ".pdf")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from loadstone.report import templates
 
 if TYPE_CHECKING:
-    from loadstone.report.article.blocks import Article
+    from loadstone.report.article.elements import Article
 
 
 def html(article: Article) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import printable, units
-from loadstone.report.article.blocks import (
+from loadstone.report.article.elements import (
     ArticleTable,
     Bullets,
     Facts,
@@ -23,7 +23,7 @@ from loadstone.report.article.blocks import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from loadstone.report.article.blocks import Article, Block
+    from loadstone.report.article.elements import Article, Block
 
 
 def markdown(article: Article) -> str:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from loadstone import printable, units
 from loadstone.errors import RunError
 from loadstone.messages import make_error
-from loadstone.report.article.blocks import ArticleTable, Diagram, Drawings
+from loadstone.report.article.elements import ArticleTable, Diagram, Drawings
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
-    from loadstone.report.article.blocks import Article, Block
+    from loadstone.report.article.elements import Article, Block
 
 
 def pdf(article: Article) -> bytes:

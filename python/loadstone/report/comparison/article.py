@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.report.article.blocks import (
+from loadstone.report.article.elements import (
     Article,
     ArticleTable,
     Bullets,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from loadstone.comparison.compare import ComparisonTable
     from loadstone.comparison.matrix import Effect, SideValue
     from loadstone.comparison.metric import Metric, Quantity
-    from loadstone.report.article.blocks import Block
+    from loadstone.report.article.elements import Block
     from loadstone.report.pictures.charts import Spec
 
 OPERATE: Final = "Where to operate"

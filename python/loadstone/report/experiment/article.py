@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.effects.metric_names import name_of
-from loadstone.report.article.blocks import (
+from loadstone.report.article.elements import (
     Article,
     ArticleTable,
     Bullets,
@@ -27,7 +27,7 @@ from loadstone.report.experiment import charts, tables, words
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loadstone.report.article.blocks import Block, CellKind
+    from loadstone.report.article.elements import Block, CellKind
     from loadstone.report.experiment.story import ExperimentStory
     from loadstone.report.experiment.tables import FactorTable
     from loadstone.report.pictures.charts import Spec

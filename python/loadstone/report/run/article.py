@@ -10,7 +10,7 @@ import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import notes, units
-from loadstone.report.article.blocks import (
+from loadstone.report.article.elements import (
     Article,
     ArticleTable,
     Bullets,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.analysis.summary import Summary
-    from loadstone.report.article.blocks import Block
+    from loadstone.report.article.elements import Block
     from loadstone.report.pictures.charts import Spec
     from loadstone.report.run.answer import PhaseAnswer, RunAnswer
     from loadstone.verdict import Audited

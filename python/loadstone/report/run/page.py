@@ -17,7 +17,7 @@ from loadstone.analysis.watched import document as documents
 from loadstone.errors import InputError
 from loadstone.messages import make_error
 from loadstone.report import templates
-from loadstone.report.article.blocks import FEW_ROWS
+from loadstone.report.article.elements import FEW_ROWS
 from loadstone.report.pictures import chart_images, charts, watched
 from loadstone.report.pictures.drawer import Drawer
 from loadstone.report.run import answer, data_sheet, hosts, path_chart, path_diagram, summary_text

@@ -15,7 +15,7 @@ from loadstone.analysis.study.patterns import patterns
 from loadstone.analysis.study.slo import slo_of
 from loadstone.analysis.study.sweep import shown, sweep
 from loadstone.audit.judge import WORST_FIRST
-from loadstone.report.article.blocks import ArticleTable, TableCell, VerdictLine
+from loadstone.report.article.elements import ArticleTable, TableCell, VerdictLine
 from loadstone.report.study import sweep as study_sweep
 from loadstone.report.study.terminal import reasons
 from loadstone.report.verdict.words import NAMES

@@ -22,7 +22,7 @@ from loadstone.bundle import members
 from loadstone.bundle import study as on_disk
 from loadstone.errors import BundleError, InputError
 from loadstone.messages import make_error, say
-from loadstone.report.article.blocks import (
+from loadstone.report.article.elements import (
     Article,
     ArticleTable,
     Bullets,
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from loadstone.analysis.study.slo import Slo
     from loadstone.analysis.study.sweep import Sweep
     from loadstone.bundle.study import StudyRecord
-    from loadstone.report.article.blocks import Block, VerdictLine
+    from loadstone.report.article.elements import Block, VerdictLine
     from loadstone.report.pictures.charts import Spec
 
 PICTURES: Final = (".svg", ".png")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loadstone.analysis.summary import Summary
-    from loadstone.report.article.blocks import Block
+    from loadstone.report.article.elements import Block
 
 SECTIONS: Final[tuple[Callable[[Summary], Sequence[Block]], ...]] = (
     slowest_windows.section,

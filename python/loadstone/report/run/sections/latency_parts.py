@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.report.article.blocks import ArticleTable, Heading, Paragraph
+from loadstone.report.article.elements import ArticleTable, Heading, Paragraph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.analysis.summary import Summary
-    from loadstone.report.article.blocks import Block
+    from loadstone.report.article.elements import Block
 
 PERCENTILES: Final = (50, 90, 95, 99, 99.9, 99.99)
 HEADINGS: Final = ("job", "part", "min", "mean", "stddev", *(f"p{one:g}" for one in PERCENTILES), "max")

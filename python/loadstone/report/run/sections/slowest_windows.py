@@ -9,14 +9,14 @@ import polars as pl
 
 from loadstone import units
 from loadstone.analysis.series import series
-from loadstone.report.article.blocks import ArticleTable, Heading, Paragraph
+from loadstone.report.article.elements import ArticleTable, Heading, Paragraph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import Total
-    from loadstone.report.article.blocks import Block
+    from loadstone.report.article.elements import Block
 
 WINDOW_NS: Final = 1_000_000_000
 WHOLE: Final = 0.9
