@@ -421,24 +421,13 @@ pub fn stamped(data: &[u8]) {
     let whole = block(generation, offset);
     let mut read = whole.clone();
     while !bytes.is_empty() {
-        let (how, at) = (bytes.byte(), bytes.below(read.len()));
-        match how % 5 {
-            0 => read[at] ^= bytes.byte(),
-            1 => read[at..].fill(0),
-            2 => {
-                let other = block(1 + u16::from(bytes.byte()), offset);
-                read[at..].copy_from_slice(&other[at..]);
-            }
-            3 => {
-                let other = block(generation, offset + 8 * u64::from(stamper.block_bytes));
-                read[at..].copy_from_slice(&other[at..]);
-            }
-            _ => {
-                let have = bytes.0.len().min(read.len() - at);
-                read[at..at + have].copy_from_slice(&bytes.0[..have]);
-                bytes.0 = &[];
-            }
-        }
+        let elsewhere = || block(generation, offset + 8 * u64::from(stamper.block_bytes));
+        damage(
+            &mut bytes,
+            &mut read,
+            &|other| block(other, offset),
+            &elsewhere,
+        );
     }
     match check_stamps(&stamper, &read, offset, &expected) {
         Verdict::Newest => assert!(stamper.holds(&read, offset, newest)),
@@ -449,6 +438,27 @@ pub fn stamped(data: &[u8]) {
         }
         Verdict::Allowed | Verdict::Unverified => {
             assert!(read != whole || expected.anything || expected.allows(generation));
+        }
+    }
+}
+
+/// Damages what was read in one of the ways of storage: bits, zeros, blocks of another time or place.
+fn damage(
+    bytes: &mut Bytes,
+    read: &mut [u8],
+    of_generation: &dyn Fn(u16) -> Vec<u8>,
+    elsewhere: &dyn Fn() -> Vec<u8>,
+) {
+    let (how, at) = (bytes.byte(), bytes.below(read.len()));
+    match how % 5 {
+        0 => read[at] ^= bytes.byte(),
+        1 => read[at..].fill(0),
+        2 => read[at..].copy_from_slice(&of_generation(1 + u16::from(bytes.byte()))[at..]),
+        3 => read[at..].copy_from_slice(&elsewhere()[at..]),
+        _ => {
+            let have = bytes.0.len().min(read.len() - at);
+            read[at..at + have].copy_from_slice(&bytes.0[..have]);
+            bytes.0 = &[];
         }
     }
 }
@@ -478,62 +488,8 @@ const SUMS: [HeaderSum; 19] = [
 /// Blocks with fio's headers: what was written is right, and whatever is there can be looked at.
 pub fn headers(data: &[u8]) {
     let mut bytes = Bytes(data);
-    let flags = bytes.byte();
-    let length = 1 + usize::from(bytes.byte() % 64);
-    let pattern = (flags & 1 != 0).then(|| HeaderPattern {
-        bytes: (0..length).map(|_| bytes.byte()).collect(),
-        offsets_at: (0..usize::from(flags >> 6))
-            .map(|_| u32::from(bytes.byte()))
-            .collect(),
-        interval_bytes: if flags & 2 == 0 {
-            0
-        } else {
-            u32::from(u16::from_le_bytes(bytes.some()))
-        },
-    });
-    let len = 1 + bytes.below(16_384) as u32;
-    let plan = Headers {
-        sum: SUMS[usize::from(bytes.byte()) % SUMS.len()],
-        layout: if flags & 4 == 0 {
-            HeaderLayout::Earlier
-        } else {
-            HeaderLayout::Later
-        },
-        interval_bytes: bytes.below(8192) as u32,
-        offset_bytes: bytes.below(8192) as u32,
-        pattern,
-        compress_percent: u32::from(bytes.byte() % 101),
-        read_back: true,
-        only: false,
-        by_address: false,
-        passes: 1,
-        enough_bytes: 0,
-        backlog: None,
-        trim: None,
-        fatal: flags & 8 != 0,
-        go_on: true,
-        dump_dir: None,
-        check_seed: true,
-        check_number: true,
-        thread: 1,
-        until: None,
-        tell_state: false,
-        flushed_only: false,
-    };
-    let mut stream = plain::stream();
-    stream.limits.ops = 1;
-    stream.pattern.write.sizes = Sizes::Fixed { bytes: len };
-    stream.headers = Some(plan.clone());
-    let whole = plain::plan(
-        Backend::Sim {
-            device: SimDevice {
-                faults: Some(plain::no_faults()),
-                ..plain::device()
-            },
-        },
-        vec![stream],
-    );
-    if header_rules::check(&whole, &whole.streams[0], "").is_err() {
+    let (plan, len) = drawn_headers(&mut bytes);
+    if !may_be_planned(&plan, len) {
         return;
     }
     let write = HeaderWrite {
@@ -569,6 +525,71 @@ pub fn headers(data: &[u8]) {
         ..reading
     };
     let _ = check_headers(&plan, &zeros, "file", &mut buffer);
+}
+
+/// Headers as they may be asked for, and the size of the blocks.
+fn drawn_headers(bytes: &mut Bytes) -> (Headers, u32) {
+    let flags = bytes.byte();
+    let length = 1 + usize::from(bytes.byte() % 64);
+    let pattern = (flags & 1 != 0).then(|| HeaderPattern {
+        bytes: (0..length).map(|_| bytes.byte()).collect(),
+        offsets_at: (0..usize::from(flags >> 6))
+            .map(|_| u32::from(bytes.byte()))
+            .collect(),
+        interval_bytes: if flags & 2 == 0 {
+            0
+        } else {
+            u32::from(u16::from_le_bytes(bytes.some()))
+        },
+    });
+    let len = 1 + bytes.below(16_384) as u32;
+    let headers = Headers {
+        sum: SUMS[usize::from(bytes.byte()) % SUMS.len()],
+        layout: if flags & 4 == 0 {
+            HeaderLayout::Earlier
+        } else {
+            HeaderLayout::Later
+        },
+        interval_bytes: bytes.below(8192) as u32,
+        offset_bytes: bytes.below(8192) as u32,
+        pattern,
+        compress_percent: u32::from(bytes.byte() % 101),
+        read_back: true,
+        only: false,
+        by_address: false,
+        passes: 1,
+        enough_bytes: 0,
+        backlog: None,
+        trim: None,
+        fatal: flags & 8 != 0,
+        go_on: true,
+        dump_dir: None,
+        check_seed: true,
+        check_number: true,
+        thread: 1,
+        until: None,
+        tell_state: false,
+        flushed_only: false,
+    };
+    (headers, len)
+}
+
+/// Tells whether a Plan may have these headers in blocks of this size.
+fn may_be_planned(headers: &Headers, len: u32) -> bool {
+    let mut stream = plain::stream();
+    stream.limits.ops = 1;
+    stream.pattern.write.sizes = Sizes::Fixed { bytes: len };
+    stream.headers = Some(headers.clone());
+    let whole = plain::plan(
+        Backend::Sim {
+            device: SimDevice {
+                faults: Some(plain::no_faults()),
+                ..plain::device()
+            },
+        },
+        vec![stream],
+    );
+    header_rules::check(&whole, &whole.streams[0], "").is_ok()
 }
 
 /// Lines of the standard input.

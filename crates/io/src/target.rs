@@ -88,6 +88,11 @@ pub fn open(target: &Target) -> Result<OpenTarget, RunError> {
             ..without_file
         });
     }
+    open_data(target, view)
+}
+
+/// Opens a file, a device or a namespace.
+fn open_data(target: &Target, view: OpenFile) -> Result<OpenTarget, RunError> {
     let _held = hold(target)?;
     let file = OpenOptions::new()
         .read(true)

@@ -54,7 +54,7 @@ pub enum Backend {
     Splice {},
     /// ext4's exchange of extents: writes give a range the blocks a donor has there.
     MoveExtents {
-        /// Index into [`Plan::targets`]: the file the blocks come from.
+        /// Index into [`super::Plan::targets`]: the file the blocks come from.
         donor: u32,
         /// The donor is given its blocks before each exchange, and loses them after it.
         in_place: bool,

@@ -5,7 +5,7 @@
 use super::{within, Checked};
 use loadstone_base::need;
 use loadstone_plan::max_size;
-use loadstone_plan::{Backend, Direct, OpenSync, Plan, Stream, Target, TargetKind};
+use loadstone_plan::{Backend, Direct, FileUse, OpenSync, Plan, Stream, Target, TargetKind};
 
 pub(super) fn check_files(plan: &Plan, stream: &Stream, backend: &Backend, path: &str) -> Checked {
     let is_virtual = backend.capabilities().virtual_targets;
@@ -18,25 +18,7 @@ pub(super) fn check_files(plan: &Plan, stream: &Stream, backend: &Backend, path:
         within(file.target, plan.targets.len(), &at("target"), "targets")?;
         within(file.cell, plan.cells.len(), &at("cell"), "cells")?;
         let target = &plan.targets[file.target as usize];
-        need!(
-            file.length_bytes >= block,
-            at("length_bytes") =>
-                "is {}, smaller than the largest block of {block} bytes", file.length_bytes
-        );
-        let end = file.offset_bytes.checked_add(file.length_bytes);
-        need!(
-            end.is_some_and(|end| end <= i64::MAX as u64),
-            at("offset_bytes") => "ends beyond 2^63"
-        );
-        let bounded = matches!(
-            target.kind,
-            TargetKind::File | TargetKind::Block | TargetKind::Nvme
-        );
-        need!(
-            !bounded || end.is_some_and(|end| end <= target.size_bytes),
-            at("length_bytes") =>
-                "ends at {}, the target has {} bytes", end.unwrap_or(u64::MAX), target.size_bytes
-        );
+        check_part(file, target, block, &at)?;
         need!(
             is_virtual || target.kind != TargetKind::Virtual,
             at("target") => "is virtual, and {} needs a real one", backend.name()
@@ -56,14 +38,36 @@ pub(super) fn check_files(plan: &Plan, stream: &Stream, backend: &Backend, path:
             target.direct || !backend.is_polled(),
             at("target") => "{}: iopoll needs direct I/O", target.path
         );
-        if target.direct {
-            need!(
-                file.offset_bytes % 512 == 0,
-                at("offset_bytes") =>
-                    "is {}: direct I/O needs multiples of the logical block size", file.offset_bytes
-            );
-        }
     }
+    Ok(())
+}
+
+/// Checks that the part of a target that a stream uses holds its blocks, and is there.
+fn check_part(file: &FileUse, target: &Target, block: u64, at: &dyn Fn(&str) -> String) -> Checked {
+    need!(
+        file.length_bytes >= block,
+        at("length_bytes") =>
+            "is {}, smaller than the largest block of {block} bytes", file.length_bytes
+    );
+    let end = file.offset_bytes.checked_add(file.length_bytes);
+    need!(
+        end.is_some_and(|end| end <= i64::MAX as u64),
+        at("offset_bytes") => "ends beyond 2^63"
+    );
+    let bounded = matches!(
+        target.kind,
+        TargetKind::File | TargetKind::Block | TargetKind::Nvme
+    );
+    need!(
+        !bounded || end.is_some_and(|end| end <= target.size_bytes),
+        at("length_bytes") =>
+            "ends at {}, the target has {} bytes", end.unwrap_or(u64::MAX), target.size_bytes
+    );
+    need!(
+        !target.direct || file.offset_bytes % 512 == 0,
+        at("offset_bytes") =>
+            "is {}: direct I/O needs multiples of the logical block size", file.offset_bytes
+    );
     Ok(())
 }
 

@@ -42,27 +42,18 @@ struct Opening<'a> {
     /// I/Os its streams may have in flight.
     depth: u32,
     clock: Clock,
+    /// A job sets the size of its batches.
+    whole_batches: bool,
+    /// There are more CPUs than workers.
+    has_room: bool,
 }
 
 /// Opens the backend the Plan names and runs the worker on it to its end. One arm a backend.
 pub(super) fn run(parts: WorkerParts, local: &Local) {
     let plan = parts.stage.plan.clone();
-    let streams = parts.streams.iter();
-    let streams = streams.map(|&id| &plan.streams[id as usize]);
-    let depth = streams.clone().map(|stream| stream.iodepth).sum();
-    let whole_batches = streams.clone().any(|stream| stream.batch.is_some());
-    let has_room =
-        workers_to_cpus(&plan, parts.worker).is_some_and(|(workers, cpus)| workers < cpus);
-    let files = local.of(&parts.stage.files);
-    let clock = parts.stage.clock;
     let backend = &plan.workers[parts.worker as usize].backend;
-    let open = Opening {
-        parts,
-        local,
-        files,
-        depth,
-        clock,
-    };
+    let open = Opening::of(parts, local);
+    let (clock, depth) = (open.clock, open.depth);
     match backend {
         &(plan::Backend::IoUring {
             registered_files,
@@ -81,8 +72,8 @@ pub(super) fn run(parts: WorkerParts, local: &Local) {
                 fixed_buffers,
                 iopoll,
                 sqpoll,
-                whole_batches,
-                has_room,
+                whole_batches: open.whole_batches,
+                has_room: open.has_room,
             };
             match backend {
                 plan::Backend::IoUring { .. } => open.ring(options),
@@ -97,14 +88,7 @@ pub(super) fn run(parts: WorkerParts, local: &Local) {
                 io::Error::new(error.kind(), format!("{path}: {error}"))
             })
         }),
-        plan::Backend::Files {} => {
-            let trees = open.parts.stage.trees.clone();
-            run_worker(open.parts, local, |state| {
-                let mut worker = FileWorker::new(clock, state, trees);
-                worker.run();
-                (Ok(()), worker.state.lost, worker)
-            });
-        }
+        plan::Backend::Files {} => open.on_files(),
         plan::Backend::Names { operation } => {
             open.call(|open| names(*operation, &open.parts.stage, &local.targets));
         }
@@ -125,7 +109,32 @@ pub(super) fn run(parts: WorkerParts, local: &Local) {
     }
 }
 
-impl Opening<'_> {
+impl<'a> Opening<'a> {
+    fn of(parts: WorkerParts, local: &'a Local) -> Self {
+        let plan = &parts.stage.plan;
+        let streams = parts.streams.iter().map(|&id| &plan.streams[id as usize]);
+        Self {
+            local,
+            files: local.of(&parts.stage.files),
+            depth: streams.clone().map(|stream| stream.iodepth).sum(),
+            clock: parts.stage.clock,
+            whole_batches: streams.clone().any(|stream| stream.batch.is_some()),
+            has_room: workers_to_cpus(plan, parts.worker)
+                .is_some_and(|(workers, cpus)| workers < cpus),
+            parts,
+        }
+    }
+
+    /// Work on files by name, which no backend does.
+    fn on_files(self) {
+        let (clock, trees) = (self.clock, self.parts.stage.trees.clone());
+        run_worker(self.parts, self.local, |state| {
+            let mut worker = FileWorker::new(clock, state, trees);
+            worker.run();
+            (Ok(()), worker.state.lost, worker)
+        });
+    }
+
     fn drive<B: IoBackend>(self, backend: impl FnOnce(&Self) -> io::Result<B>) {
         let backend = backend(&self);
         drive(self.parts, backend, self.local);
@@ -203,6 +212,7 @@ fn fall_back(open: Opening, error: &io::Error) {
         files,
         depth,
         clock,
+        ..
     } = open;
     let (out, worker) = (parts.stage.out.clone(), parts.worker);
     let files = &files[..];

@@ -39,17 +39,23 @@ pub fn check(plan: &Plan, stream: &Stream, path: &str) -> Checked {
         verify.content != VerifyContent::Pattern || holds_pattern,
         at("content") => "needs a payload that is a pattern, without stamps of its own"
     );
-    let beside = verify.reads_beside_writes();
     need!(
-        !beside || (stream.pattern.write_percent > 0 && verify.expect == VerifyExpect::Table),
+        !verify.reads_beside_writes() || (stream.pattern.write_percent > 0 && verify.expect == VerifyExpect::Table),
         at("read_before_write") =>
             "and read_after_write need writes, and a table of what they wrote"
     );
-    if let Some(in_tree) = &stream.tree {
-        return check_in_tree(plan, stream, in_tree, path);
+    match &stream.tree {
+        Some(in_tree) => check_in_tree(plan, stream, verify, in_tree, path),
+        None => check_in_blocks(plan, stream, verify, path),
     }
+}
+
+/// Checks what a stream on files and devices verifies: each I/O is whole blocks, and their places
+/// are known.
+fn check_in_blocks(plan: &Plan, stream: &Stream, verify: Verify, path: &str) -> Checked {
+    let block = u64::from(verify.block_bytes);
     need!(
-        !beside || stream.serialize_overlap,
+        !verify.reads_beside_writes() || stream.serialize_overlap,
         "{path}/serialize_overlap" =>
             "must be true: between a write and the reads beside it no other may come"
     );
@@ -57,7 +63,7 @@ pub fn check(plan: &Plan, stream: &Stream, path: &str) -> Checked {
     let paced = pace.read.is_some() || pace.write.is_some() || pace.trim.is_some();
     need!(
         !verify.only_written || !paced,
-        at("only_written") => "cannot be paced: reads that are left out have no arrival"
+        "{path}/verify/only_written" => "cannot be paced: reads that are left out have no arrival"
     );
     need!(
         stream.payload.dedupe_percent == 0,
@@ -79,10 +85,13 @@ pub fn check(plan: &Plan, stream: &Stream, path: &str) -> Checked {
 
 /// Checks what a stream in a tree verifies: whoever changes the files there knows the same of
 /// them, and every file ends with a verify block.
-fn check_in_tree(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &str) -> Checked {
-    let Some(verify) = stream.verify else {
-        return Ok(());
-    };
+fn check_in_tree(
+    plan: &Plan,
+    stream: &Stream,
+    verify: Verify,
+    in_tree: &TreeUse,
+    path: &str,
+) -> Checked {
     let block = u64::from(verify.block_bytes);
     let tree = &plan.trees[in_tree.tree as usize];
     need!(
@@ -108,6 +117,11 @@ fn check_in_tree(plan: &Plan, stream: &Stream, in_tree: &TreeUse, path: &str) ->
             }
         }
     }
+    check_users_of_tree(plan, stream, verify, in_tree)
+}
+
+/// Checks that no other stream changes the files of a tree without the stamps of this one.
+fn check_users_of_tree(plan: &Plan, stream: &Stream, verify: Verify, in_tree: &TreeUse) -> Checked {
     for (index, other) in plan.streams.iter().enumerate() {
         let Some(its) = &other.tree else { continue };
         let goal = match its.operation {
