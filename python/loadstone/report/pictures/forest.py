@@ -154,8 +154,13 @@ def _thinned(values: Sequence[float], low: float, high: float) -> list[float]:
     if not values:
         return [1.0]
     room = (math.log(high) - math.log(low)) / LABELS
+
+    def place(value: float) -> float:
+        # A label near an end is moved inwards (`labelFlush`), towards its neighbour.
+        return min(max(math.log(value), math.log(low) + room / 2), math.log(high) - room / 2)
+
     labels = [1.0]
     for value in sorted(values, key=lambda one: abs(math.log(one))):
-        if all(abs(math.log(value) - math.log(one)) >= room * 0.8 for one in labels):
+        if all(abs(place(value) - place(one)) >= room * 0.9 for one in labels):
             labels.append(value)
     return sorted(labels)
