@@ -137,7 +137,7 @@ class PreparedExperiment:
 
     def _of_factor(self, where: Where | None) -> Where | None:
         """Return the factor whose level set an option that cannot be planned."""
-        if where is None or where.line is not None or where.file != str(self.path):
+        if where is None or where.line is not None or where.file != Where(str(self.path)).file:
             return where
         own = next((one.name for one in self.varied.factors if one.option == where.option), None)
         return where if own is None else Where(where.file, option=f"factors.{own}.levels")

@@ -225,13 +225,14 @@ def line_given(where: Where | None, path: Path, content: bytes, whole: Experimen
     """Return where something of a factor or a pattern that is told by its name stands in the file."""
     if where is None:
         return where
-    if where.file.startswith(f"{path}: "):
+    name = Where(str(path)).file
+    if where.file.startswith(f"{name}: "):
         # The options of a pattern are read as a job file of their own.
-        inside = where.file.removeprefix(f"{path}: ")
-        where = Where(str(path), None, inside if where.option is None else f"{inside}.{where.option}")
+        inside = where.file.removeprefix(f"{name}: ")
+        where = Where(name, None, inside if where.option is None else f"{inside}.{where.option}")
     if where.option is None:
         return where
-    if where.line is not None or where.file != str(path):
+    if where.line is not None or where.file != name:
         return where
     kind, _, rest = str(where.option).partition(".")
     if kind not in ("factors", "patterns"):

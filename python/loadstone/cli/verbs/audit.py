@@ -81,7 +81,9 @@ def _as_gate(spec: Path | None, *, wanted: bool) -> Iterator[None]:
     try:
         yield
     except (InputError, BundleError) as error:
-        of_the_sheet = spec is not None and error.where is not None and error.where.file == str(spec)
+        of_the_sheet = (
+            spec is not None and error.where is not None and error.where.file == Where(str(spec)).file
+        )
         if wanted and not of_the_sheet:
             error.exit_code = exitcodes.NOT_VALID
         raise
