@@ -170,6 +170,39 @@ def test_repeats_that_scatter_hide_a_difference_that_single_runs_would_show(tmp_
     assert single["IOPS"].cells[1].judgement == "worse"
 
 
+def at_rate(path: Path, rate: int, latency: float, runs: int = 4) -> Path:
+    """Write runs that were to do so many I/Os per second, at a multiple of the kept latency."""
+    for number in range(runs):
+        file = of_fio(path / f"{number}.json", 1 + number / 1000, rate_iops=str(rate))
+        told = json.loads(file.read_text())
+        for figures in (told["jobs"][0]["read"]["lat_ns"], told["jobs"][0]["read"]["clat_ns"]):
+            figures["mean"] *= latency * (1 + number / 1000)
+        file.write_text(json.dumps(told))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("rate", "latency", "judged"),
+    [
+        (1000, 0.5, "better"),
+        (1000, 2.0, "worse"),
+        (500, 0.5, "unknown"),
+        (500, 2.0, "worse"),
+        (2000, 0.5, "better"),
+        (2000, 2.0, "unknown"),
+    ],
+)
+def test_a_latency_that_its_rate_explains_is_neither_better_nor_worse(
+    tmp_path: Path, rate: int, latency: float, judged: str
+) -> None:
+    """Half the load had half the latency, in green."""
+    before, after = at_rate(tmp_path / "a", 1000, 1.0), at_rate(tmp_path / "b", rate, latency)
+    compared = compare([before, after])
+    assert {one.judgement for one in compared.effects if one.metric is MEAN} == {judged}
+    told_apart = [cell.judgement for row in compared.rows for cell in row.cells[1:]]
+    assert rate == 1000 or set(told_apart) == {"unknown"}
+
+
 def test_what_two_of_three_sides_have_is_not_told_to_be_of_one_alone(tmp_path: Path) -> None:
     """Both had it, and each was said to be the only one."""
     for side, sizes in (("a", ["64k"]), ("b", ["64k", "8k"]), ("c", ["64k", "8k"])):

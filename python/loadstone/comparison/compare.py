@@ -179,8 +179,14 @@ def _job_rows(pairs: Sequence[pairing.PatternRow]) -> Iterable[JobRow]:
             for at, values in enumerate(by_side):
                 value = values.get(key)
                 contrast = None if at == 0 or value is None else _contrast(base, value)
+                if contrast is not None and _asked(row.cells[at]) != _asked(row.cells[0]):
+                    contrast = replace(contrast, p=None)  # At another rate it is another load's.
                 cells.append(JobCell(_shown(value), contrast, "unknown"))
             yield JobRow(thing, job, op, metric, tuple(cells))
+
+
+def _asked(cell: Repeats | None) -> tuple[float, float] | None:
+    return None if cell is None else cell.first.asked
 
 
 def _jobs(cell: Repeats) -> dict[OfJob, Value]:

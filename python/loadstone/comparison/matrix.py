@@ -163,9 +163,18 @@ def _of_row(at: int, row: PatternRow, side: int) -> Iterable[Effect]:
         contrast = contrast_of(before, after, metric)
         # A rate that was asked for is no result where the other side was asked for another.
         is_unlike = (metric in RATES and not asked_alike) or _says_nothing(before, after, metric)
+        if contrast is not None and metric in (MEAN, P99) and not asked_alike:
+            is_unlike = is_unlike or _is_of_its_rate(before.first.asked, after.first.asked, contrast)
         p = None if contrast is None or is_unlike else contrast.p
         again = metric in RATES and first in RATES and metric is not first and alike
         yield Effect(row.pattern, metric, side, a, b, contrast, p, "unknown", metric is first, at, again)
+
+
+def _is_of_its_rate(before: tuple[float, float], after: tuple[float, float], contrast: Contrast) -> bool:
+    """Tell that a latency is shorter where less was asked for, or longer where more was: as everywhere."""
+    limits = [(a or math.inf, b or math.inf) for a, b in zip(before, after, strict=True)]
+    less, more = any(b < a for a, b in limits), any(b > a for a, b in limits)
+    return (less and contrast.change < 0) or (more and contrast.change > 0)
 
 
 def _says_nothing(before: Repeats, after: Repeats, metric: Metric) -> bool:
