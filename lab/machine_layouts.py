@@ -427,7 +427,7 @@ def whole(folder: Path, before: dict[str, str]) -> list[str]:
 def planned_and_run(path: Path, words: Sequence[str], lost: Sequence[str], folder: Path) -> list[str]:
     """Have the verb plan and run a file, and look where its engine's threads are meanwhile."""
     consent = [word for one in lost for word in ("--i-accept-data-loss", one)]
-    out = ["--out", str(folder / path.stem), "--no-progress", "--no-calibration"]
+    out = ["--out", str(folder / path.stem), "--no-progress", "--no-calibration", "--no-report"]
     wrong, cpus = [], set[str]()
     for action in (["plan", str(path)], ["run", str(path), *out, *consent]):
         command = [sys.executable, "-m", "loadstone", "experiment", *action, *words]
