@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loadstone.monitor.counters import Counters
@@ -199,3 +200,16 @@ def test_what_two_clocks_of_a_host_tell_is_not_taken_for_one_that_was_set() -> N
         " of nas moved 1\xa0h ahead of this host's: one of the two was set"
     ]
     assert round(watched._clock_account()["clock_offset_ns"] / S) == 3600
+
+
+def test_a_clock_that_is_set_between_two_looks_that_ask_for_it_is_told_once() -> None:
+    """It was asked at five looks: one set at the fifth was held against nothing until the thirtieth."""
+    watched = watcher.Watcher(WatchedAddress("nas", "ssh", "ssh://nas"), None)  # type: ignore[arg-type]
+    now_ns = time.time_ns() - time.monotonic_ns()
+    told: list[dict[str, Any]] = []
+    for at_s, ahead_s in ((4, 0), (5, 0), (6, -60), (7, -60)):
+        unix_ns = now_ns + (at_s + ahead_s) * S
+        exact = WallClock(unix_ns, 0) if at_s != 6 else None
+        one = reading(at_s, {}, clock=exact)
+        watched._hear_clock(replace(one, coarse_clock=WallClock(unix_ns - S // 2, S)), told.append)
+    assert [one["text"].partition(" the clock")[0] for one in told] == ["at 6.00\xa0s"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from loadstone.watch.source import HostReading
+    from loadstone.watch.source import HostReading, WallClock
 
 DRIFT_NS: Final = 500_000_000
 """What clocks that nobody sets may drift apart during a long run."""
@@ -24,21 +24,26 @@ class ClockOffset:
     error_ns: int | None = None
 
     def heard(
-        self, reading: HostReading, now_unix_ns: int | None = None, now_ns: int | None = None
+        self,
+        reading: HostReading,
+        now_unix_ns: int | None = None,
+        now_ns: int | None = None,
+        clock: WallClock | None = None,
     ) -> int | None:
-        """Take note of a reading that has the watched host's time.
+        """Take note of a reading that has the watched host's time: that of `clock`, or its own.
 
         Returns by how many ns one of the two clocks was set since the best estimate; None: by nothing that
         the errors do not explain. What was known before holds no longer then.
         """
-        if reading.clock is None:
+        clock = clock or reading.clock
+        if clock is None:
             return None
         ours_ns = (time.time_ns() if now_unix_ns is None else now_unix_ns) - (
             time.monotonic_ns() if now_ns is None else now_ns
         )
         # A clock that tells whole seconds stands anywhere within the one it tells.
-        theirs_ns = reading.clock.unix_ns + reading.clock.step_ns // 2
-        error_ns = reading.error_ns + reading.clock.step_ns // 2
+        theirs_ns = clock.unix_ns + clock.step_ns // 2
+        error_ns = reading.error_ns + clock.step_ns // 2
         offset_ns = theirs_ns - (ours_ns + reading.middle_ns)
         moved_ns = None
         if self.offset_ns is not None and self.error_ns is not None:

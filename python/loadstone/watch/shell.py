@@ -144,7 +144,8 @@ class Shell:
             received_ns,
             counters,
             uptime_ns,
-            clock=_clock(text) or _clock_of_boot(text, uptime_ns),
+            clock=_clock(text),
+            coarse_clock=_clock_of_boot(text, uptime_ns),
             there_cpu_ns=_times(text),
         )
 

@@ -50,6 +50,8 @@ class HostReading:
     own_ns: Mapping[str, int] = field(default_factory=dict)
     """Group of counters (`net`) to when the host took them, where that is not the moment of the look."""
     clock: WallClock | None = None
+    coarse_clock: WallClock | None = None
+    """The same to the second, where that costs nothing and is told by every look."""
     there_cpu_ns: int | None = None
     """What watching has cost on the watched host so far."""
 

@@ -312,14 +312,16 @@ class Watcher:
 
     def _hear_clock(self, reading: HostReading, tell: Callable[[dict[str, Any]], None]) -> None:
         """Say that a wall clock was set meanwhile: times in the host's logs before it are others."""
-        if reading.clock is None:
-            return
-        step_ns = reading.clock.step_ns
-        clock = self._clocks.setdefault(step_ns, ClockOffset())
-        moved_ns = clock.heard(reading)
-        if moved_ns is None:
-            return
-        self._clocks = {step_ns: clock}
+        for one in filter(None, (reading.clock, reading.coarse_clock)):
+            clock = self._clocks.setdefault(one.step_ns, ClockOffset())
+            moved_ns = clock.heard(reading, clock=one)
+            if moved_ns is not None:
+                self._clocks = {one.step_ns: clock}
+                self._tell_moved(moved_ns, reading, tell)
+
+    def _tell_moved(
+        self, moved_ns: int, reading: HostReading, tell: Callable[[dict[str, Any]], None]
+    ) -> None:
         direction = "ahead" if moved_ns > 0 else "back"
         at_s = max(0.0, (reading.middle_ns - self._origin_ns) / 1e9)
         text = say(f"watch.clock.{direction}", name=self.address.name, at_s=at_s, moved_s=abs(moved_ns) / 1e9)
