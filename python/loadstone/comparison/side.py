@@ -141,7 +141,8 @@ def _copies(copies: Mapping[tuple[Path, Path], Sequence[tuple[Path, Path]]]) -> 
     """Tell which results were measured before; of the runs of a study, all together."""
     for (folder, known_in), pairs in copies.items():
         if folder.name == known_in.name == on_disk.RUNS and len(pairs) > 1:
-            why = say("comparison.sides.copies", runs=len(pairs), study=known_in.parent)
+            key = "copies_within" if folder == known_in else "copies"
+            why = say(f"comparison.sides.{key}", runs=len(pairs), study=known_in.parent)
             yield PassedOver(folder.parent, why, broken=False)
             continue
         for path, known_as in pairs:
