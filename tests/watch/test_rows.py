@@ -110,14 +110,14 @@ def test_a_sum_has_not_grown_when_it_is_of_other_parts() -> None:
 
 def test_a_clock_that_is_set_meanwhile_is_noticed_and_known_anew() -> None:
     clock = ClockOffset()
-    near = {"now_unix_ns": 1000 * S, "now_ns": 0}
-    assert clock.heard(reading(10, {}, rtt_ns=10**6, clock=WallClock(1010 * S, 0)), **near) is None
+    now = 1000 * S, 0
+    assert clock.heard(reading(10, {}, rtt_ns=10**6, clock=WallClock(1010 * S, 0)), *now) is None
     # A look that took long says less, and nothing against what is known.
     slow = reading(20, {}, rtt_ns=6 * S, clock=WallClock(1022 * S, 0))
-    assert clock.heard(slow, **near) is None
+    assert clock.heard(slow, *now) is None
     assert clock.offset_ns == 0
     hour_ahead = reading(30, {}, rtt_ns=2 * 10**6, clock=WallClock(1030 * S + 3600 * S, 0))
-    assert clock.heard(hour_ahead, **near) == 3600 * S
+    assert clock.heard(hour_ahead, *now) == 3600 * S
     assert (clock.offset_ns, clock.error_ns) == (3600 * S, 10**6)
 
 
