@@ -79,6 +79,10 @@ def test_zeros_are_divided_by_nowhere() -> None:
         ({}, "no I/O completed in the measured time"),
         ({"ramp_ios": 0}, "no I/O completed in the measured time"),
         ({"ramp_ios": 414}, "it ended in its ramp, in which 414 I/Os completed, and nothing was measured"),
+        (
+            {"ramp_ios": 414, "searched_depth": True},
+            "the search for latency_target had not ended after 414 I/Os, and nothing was measured",
+        ),
         ({"began": False}, "it ended before this load began"),
     ],
 )
@@ -101,6 +105,14 @@ def test_a_job_that_ends_in_its_ramp_has_done_something(tmp_path: Path) -> None:
     first, second = bundle(Bundle.open(made)).cases
     assert (first.began, first.ramp_ios, second.ramp_ios) == (True, 100, None)
     assert "in which 100 I/Os completed" in judge_case(first).sentences
+
+
+def test_a_search_that_has_not_ended_is_no_ramp(tmp_path: Path) -> None:
+    """Its advice was a longer run than the ramp_time, which it had not."""
+    text = "[a]\nrw=randread\niodepth=64\nlatency_target=1s\nlatency_window=1h\nnumber_ios=100\n"
+    made = simulated.run(read_jobfiles([TextSource(text, "a.fio")]), tmp_path / "run")
+    (case,) = bundle(Bundle.open(made)).cases
+    assert "the search for latency_target had not ended after 100 I/Os" in judge_case(case).sentences
 
 
 def test_a_run_whose_samples_are_lost_may_have_begun(tmp_path: Path) -> None:

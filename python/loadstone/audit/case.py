@@ -315,6 +315,8 @@ class Case:
     """When it began and ended, in seconds by its host's calendar, where another tool tells it."""
     ramp_ios: int | None = None
     """I/Os that completed in the ramp, where nothing was measured; None: not known."""
+    searched_depth: bool = False
+    """The load searched the depth of a latency target: all is its ramp until that is found."""
     by_job: dict[str, dict[Op, OpMeasurement]] = field(default_factory=dict)
     flush: OpMeasurement | None = None
     """Flushes that the jobs made (fsync, fdatasync): in no total, and outstanding like any I/O."""

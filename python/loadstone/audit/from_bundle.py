@@ -152,6 +152,7 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
         stops_left_out=bool(measurement.stops.left_out),
         began=_began(measurement, total.line),
         ramp_ios=None if total.data and total.data.operations else _ramp_ios(measurement, total.line),
+        searched_depth=_searched_depth(measurement, total.line),
         by_job={job.line.name: {op: measured(job.ops[op]) for op in OPS if op in job.ops} for job in jobs},
         targets=readings.targets,
         series=rates.filter(pl.col("op").is_in(total.requested)) if measurement.plan.trees else rates,
@@ -342,6 +343,12 @@ def _began(measurement: Measurement, line: MeasuredLine) -> bool:
     if measurement.samples.is_empty():
         return measurement.bundle.event("start") is not None
     return any(measurement.spans[at][2] for at in line.streams)
+
+
+def _searched_depth(measurement: Measurement, line: MeasuredLine) -> bool:
+    """Tell whether a stream measures nothing before it has found the depth of a latency target."""
+    searches = [measurement.plan.streams[one].search for one in line.streams]
+    return any(one is not None and not one.keep_on for one in searches)
 
 
 def _ramp_ios(measurement: Measurement, line: MeasuredLine) -> int:

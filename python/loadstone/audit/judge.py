@@ -182,7 +182,8 @@ def _nothing_measured(case: Case) -> CannotTell | None:
     if case.total.latency is not None:
         return cannot_tell("verdict.no_rate", essential=True)
     if case.ramp_ios:
-        return cannot_tell("verdict.only_ramp", essential=True, ramp_ios=case.ramp_ios)
+        key = "verdict.only_search" if case.searched_depth else "verdict.only_ramp"
+        return cannot_tell(key, essential=True, ramp_ios=case.ramp_ios)
     return cannot_tell("verdict.nothing_completed", essential=True)
 
 
