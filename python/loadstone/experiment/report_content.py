@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from loadstone.bundle.study import StudyRecord
     from loadstone.study.controller import Done
 
+ENDINGS: Final = {
+    None: "it was interrupted",
+    "interrupted": "it was interrupted",
+    "partial": "it was cut short",
+}
+"""What is said of a run that ended without an error and did not complete, by its status."""
+
 
 def story_on_disk(path: Path) -> ExperimentStory | None:
     """Read an experiment and analyse it; None where no run completed. Raises `BundleError`."""
@@ -37,13 +44,6 @@ def story_of(
     if not observed.rows:
         return None
     return ExperimentStory(document, observed, analyse(observed), redo(document, study), _failed(study))
-
-
-ENDINGS: Final = {
-    None: "it was interrupted",
-    "interrupted": "it was interrupted",
-    "partial": "it was cut short",
-}
 
 
 def _failed(study: StudyRecord) -> dict[str, str]:
