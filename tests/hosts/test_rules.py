@@ -85,3 +85,13 @@ def test_shared_data_is_found_unless_it_is_divided() -> None:
     assert found(judge(case(*both, shared=(shared,)))).confidence == 0.65
     assert found(judge(case(*both, shared=(replace(shared, same_addresses=True),)))).confidence == 0.8
     assert isinstance(judge(case(*both, shared=None)), CannotTell)
+
+
+def test_to_divide_is_no_advice_for_hosts_that_only_read() -> None:
+    """It is refused there: it would have no effect."""
+    written = SharedByHosts("/dev/sdb", ("a", "b"), written=True, divided=False, same_addresses=False)
+    advice = [
+        found(hosts_overlap.RULE.judge(case(host("a"), host("b"), shared=(one,)))).advice
+        for one in (written, replace(written, written=False))
+    ]
+    assert ["--divide" in one for one in advice] == [True, False]

@@ -38,7 +38,8 @@ def _judge(case: Case) -> Answer:
                 "written": "yes" if written else "no",
                 "same_addresses": "yes" if again else "no",
             },
-            advice=say("audit.hosts_overlap.shared.advice"),
+            # Ranges are divided for those who write.
+            advice=say(f"audit.hosts_overlap.{'shared' if written else 'read'}.advice"),
             layer="the storage's cache",
         ),
     )
