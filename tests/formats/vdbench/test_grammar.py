@@ -196,3 +196,12 @@ def test_sets_of_sds_are_each_in_one_set() -> None:
     assert [len(one) for one in sets] == [3, 3, 1]
     assert sorted(name for one in sets for name in one) == [f"sd{n}" for n in range(1, 8)]
     assert [run.name for run in found] == ["_".join(["r", *one]) for one in sets]
+
+
+def test_the_size_of_streams_which_vdbench_ignores_is_refused() -> None:
+    text = b"sd=sd1,lun=/x,size=64m\nwd=wd1,sd=sd1,streams=(2,4m),seekpct=seqnz\nrd=r1,wd=wd1,elapsed=3\n"
+    with pytest.raises(InputError, match=r"expected a number of streams") as error:
+        read([ParameterText(text)])
+    assert error.value.where is not None
+    assert error.value.where.line == 2
+    assert error.value.hint == "leave the size out: streams are equal parts of the lun"

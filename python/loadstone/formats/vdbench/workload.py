@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from loadstone.errors import InputError
 from loadstone.formats.vdbench import entity_values
 from loadstone.formats.vdbench.entity_values import ONE_SIZE, RANDOM, Seek, Sizes
 from loadstone.formats.vdbench.keyword import Keyword, Table
 from loadstone.formats.vdbench.values import name, names, numbers, percent, whole
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,6 +69,14 @@ def _stride(parameter: Parameter) -> tuple[int, int]:
 
 
 def _streams(parameter: Parameter) -> int:
+    if len(parameter.pieces) == 2:
+        # 5.04.07 takes a size after the number, and never looks at it: streams are equal parts of the lun.
+        raise make_error(
+            InputError,
+            "formats_vdbench.workload.size_of_streams",
+            where=parameter.where,
+            found=parameter.text,
+        )
     return whole(parameter, least=2)
 
 
