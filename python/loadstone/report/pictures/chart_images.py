@@ -7,19 +7,35 @@ because a control character in one ends the whole process. Knows no run.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Final
 
 import vl_convert
+from blake3 import blake3
 
 from loadstone.printable import printable
 
 VEGA_LITE: Final = "6.4"
 PNG_SCALE: Final = 2.0
+CLIP_PATH: Final = re.compile(r'(?<=id=")clip\d+(?=")|(?<=url\(#)clip\d+(?=\))')
+DIGITS: Final = 8
 
 
 def svg(spec: dict[str, Any]) -> str:
     """Return a chart as SVG."""
-    return str(vl_convert.vegalite_to_svg(_written(spec), vl_version=VEGA_LITE))
+    return _with_own_names(str(vl_convert.vegalite_to_svg(_written(spec), vl_version=VEGA_LITE)))
+
+
+def _with_own_names(drawn: str) -> str:
+    """Name clip paths by what the chart shows.
+
+    The renderer counts them over all charts that it draws, in the order in which those come: the same page
+    was never quite the same twice, and charts of two renderers on one page could take each other's.
+    """
+    numbers = {name: str(at) for at, name in enumerate(dict.fromkeys(CLIP_PATH.findall(drawn)), 1)}
+    counted = CLIP_PATH.sub(lambda name: f"clip-{numbers[name[0]]}", drawn)
+    digest = blake3(counted.encode()).hexdigest()[:DIGITS]
+    return CLIP_PATH.sub(lambda name: f"clip-{digest}-{numbers[name[0]]}", drawn)
 
 
 def png(spec: dict[str, Any]) -> bytes:
