@@ -97,7 +97,7 @@ def direct_reads_of_compressed_extents(stage: Stage, chance: random.Random) -> P
 
 
 @kind("page_cache_read", *CPU)
-def somebody_reads_the_file_into_memory(stage: Stage, chance: random.Random) -> Path:
+def another_program_reads_the_file_into_memory(stage: Stage, chance: random.Random) -> Path:
     file = written(stage.ext4(slow(stage, chance, 96)), 48)
     every(stage, f"cat {file} > /dev/null; sleep 0.3")
     return stage.run(job(shape(chance), direct=0), file)
