@@ -229,14 +229,17 @@ def test_a_log_whose_directory_cannot_be_made_is_refused_before_the_load(tmp_pat
 
 
 @pytest.mark.in_turn
-def test_submission_and_completion_make_up_the_latency(tmp_path: Path) -> None:
+def test_submission_and_completion_are_parts_of_the_latency(tmp_path: Path) -> None:
+    """The rest of it is what an I/O waits for its turn, which is in neither."""
     for engine in ("libaio", "posixaio", "null"):
-        read = document("--name=t", f"--ioengine={engine}", "--size=1M", "--iodepth=16", cwd=tmp_path)[
-            "jobs"
-        ][0]["read"]
-        assert read["slat_ns"]["mean"] + read["clat_ns"]["mean"] == pytest.approx(
-            read["lat_ns"]["mean"], abs=1
-        )
+        job = document("--name=t", f"--ioengine={engine}", "--size=1M", "--iodepth=16", cwd=tmp_path)["jobs"][
+            0
+        ]
+        slat, clat, lat = (job["read"][f"{part}_ns"] for part in ("slat", "clat", "lat"))
+        assert slat["mean"] + clat["mean"] <= lat["mean"] + 1
+        assert clat["mean"] > 0
+        for part in (slat, clat, lat):
+            assert part["min"] <= part["mean"] <= part["max"]
 
 
 def test_clones_apart_or_together(tmp_path: Path) -> None:
