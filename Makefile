@@ -9,11 +9,12 @@ ENGINE := target/release/loadstone-engine
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 QUIET := $(if $(V),,--quiet)
 
-.PHONY: help build static demo test test-rust test-side-by-side robust nightly lint lint-rust lint-python bench fuzz rust-fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons experiments hosts examples format clean
+.PHONY: help build static demo test test-rust test-side-by-side turns robust nightly lint lint-rust lint-python bench fuzz rust-fuzz docs verdicts lab lab-full fit faults safety nvme watch comparisons experiments hosts examples format clean
 
 help:
 	@echo "make demo    run four corners on a temporary file and say where the report is"
 	@echo "make test    all tests"
+	@echo "make turns   the tests of the two other days, before a change that many files feel"
 	@echo "make nightly the tests that take minutes: every failure of every file operation, thousands of simulated runs"
 	@echo "make robust  all tests ten times beside two spinning processes (hours): which take speed for granted"
 	@echo "make lint    formatters, linters, types and the import rules"
@@ -86,6 +87,13 @@ test-side-by-side: build
 	@# Once, or else each of the workers would compile every module of a fresh clone.
 	@[ -d tests/__pycache__ ] || $(BIN)/python -m pytest --collect-only --quiet > /dev/null
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not nightly and not serial' $(PYTEST)
+
+# A third of the costly tests is run each day: a change that breaks another is seen on its day, and nowhere before.
+turns: export PYTHONDONTWRITEBYTECODE =
+turns: build
+	@for more in 1 2; do \
+		export LOADSTONE_TESTS_DRAW=$$(( $$(date +%-j) + more )); \
+		$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'in_turn and not nightly' $(PYTEST) || exit 1; done
 
 # Ten times beside two processes that spin: what fails takes the host's speed for granted.
 robust: build
