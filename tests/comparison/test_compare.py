@@ -30,7 +30,6 @@ from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from loadstone.bundle.study import Factor
-    from loadstone.comparison.phase import ComparedPhase
 
 FOREIGN = Path(__file__).parents[1] / "data" / "foreign"
 
@@ -529,41 +528,11 @@ def test_runs_without_anything_to_compare_have_a_page_all_the_same(tmp_path: Pat
     assert "<html" in page.read_text()
 
 
-def test_a_copy_of_a_result_is_no_repeat_of_it(tmp_path: Path) -> None:
-    before, after = tmp_path / "before", tmp_path / "after"
-    text = (FOREIGN / "fio" / "grouped.json").read_text()
-    for place in (before, after):
-        place.mkdir()
-        (place / "a.json").write_text(text)
-    (before / "b.json").write_text(text)
-    (before / "c.json").write_text(text + "\n")
-    made = compare([before, after])
-    assert {phase.run for phase in made.sides[0].phases} == {"a.json"}
-    assert f"before: b.json is a copy of {before / 'a.json'}" in made.warnings
-    assert f"before: c.json is the same measurement as {before / 'a.json'}: it counts once" in made.warnings
-    assert any(
-        text.startswith("after: a.json is the same measurement as a.json of before") for text in made.warnings
-    )
-    assert not any("b.json" in one.what for one in made.alone)
-
-
 def test_a_valid_figure_is_not_called_invalid_because_of_the_first_side(tmp_path: Path) -> None:
     broken, fine = made(tmp_path / "a", errors=7), made(tmp_path / "b")
     (first,) = {words.told(one) for one in compare([broken, fine]).effects}
     (second,) = {words.told(one) for one in compare([fine, broken]).effects}
     assert (first, second) == ("first side not valid", "not valid")
-
-
-def test_one_run_in_several_forms_counts_once(tmp_path: Path) -> None:
-    """Its JSON, terse and normal output in one directory were three repeats that agree."""
-    for name in ("json+.json", "terse3.txt", "terse5.txt", "normal.txt"):
-        shutil.copy(FOREIGN.parent / "fio-small-run" / name, tmp_path / name)
-    found = read_side(tmp_path)
-    assert [(phase.run, phase.name) for phase in found.phases] == [
-        ("json+.json", "mix"),
-        ("json+.json", "after"),
-    ]
-    assert len(found.passed) == 3
 
 
 def test_jobs_of_which_nobody_tells_whether_they_were_random_are_no_repeats(tmp_path: Path) -> None:
@@ -584,23 +553,6 @@ def test_jobs_of_which_nobody_tells_whether_they_were_random_are_no_repeats(tmp_
     pairs = [[cell.first.name for cell in row.cells if cell is not None] for row in made]
     assert pairs == [["rand-read"] * 2, ["seq-read"] * 2]
     assert alone == [[], []]
-
-
-@pytest.mark.parametrize(("min_ns", "same"), [(35_000, True), (35_600, True), (21_000, False)])
-def test_runs_of_a_device_with_a_limit_are_no_copies(min_ns: float, *, same: bool) -> None:
-    """They complete as many I/Os in as long: two tools' runs were told to be one measurement."""
-    one = read_side(FOREIGN.parent / "fio-small-run" / "json+.json").phases[0]
-    printed, other = _with_shortest(one, 35_000), replace(_with_shortest(one, min_ns), path=Path("bundle"))
-    assert printed.is_the_same_measurement(other) is same
-
-
-def _with_shortest(phase: ComparedPhase, min_ns: float) -> ComparedPhase:
-    ops = {
-        op: replace(found, latency=replace(found.latency, min_ns=min_ns))
-        for op, found in phase.case.ops.items()
-        if found.latency is not None
-    }
-    return replace(phase, case=replace(phase.case, ops=ops))
 
 
 def test_reads_are_not_held_against_writes_of_a_job_of_the_same_name(tmp_path: Path) -> None:

@@ -344,18 +344,25 @@ def test_another_mount_namespace_makes_no_difference(database: Path) -> None:
         process.wait(60)
 
 
+def mounted_file(
+    make: Callable[[Path, contextlib.ExitStack], Path], place: Path, stack: contextlib.ExitStack
+) -> Path:
+    """Return the file of an erofs that is mounted until the stack ends, where that can be."""
+    if os.geteuid() != 0 or shutil.which("mkfs.erofs") is None:
+        pytest.skip("needs root and mkfs.erofs")
+    try:
+        return make(place, stack)
+    except (OSError, RuntimeError) as error:
+        pytest.skip(f"no erofs is mounted from a file here: {error}")
+
+
 @pytest.mark.root
 @pytest.mark.parametrize("here", [True, False])
 def test_a_file_that_is_mounted_without_a_loop_device_is_in_use(tmp_path: Path, here: bool) -> None:
     """An erofs of a container: neither a process nor a loop device has its file."""
-    if os.geteuid() != 0 or shutil.which("mkfs.erofs") is None:
-        pytest.skip("needs root and mkfs.erofs")
     make = stacks.mounted_without_a_loop if here else stacks.mounted_without_a_loop_elsewhere
     with contextlib.ExitStack() as stack:
-        try:
-            image = make(tmp_path, stack)
-        except (OSError, RuntimeError) as error:
-            pytest.skip(f"no erofs is mounted from a file here: {error}")
+        image = mounted_file(make, tmp_path, stack)
         where = "" if here else " in another mount namespace"
         assert uses(image) == [f"it is mounted at {image.parent}/mounted (erofs){where}"]
         with pytest.raises(RefusedError, match="it is mounted at"):
@@ -369,13 +376,8 @@ def test_a_file_of_a_mounted_image_is_in_use_by_a_name_that_no_mount_tells(
     tmp_path: Path, make: Callable[[Path, contextlib.ExitStack], Path]
 ) -> None:
     """Renamed since it was mounted, or named as `device=` of another: the kernel alone has it open."""
-    if os.geteuid() != 0 or shutil.which("mkfs.erofs") is None:
-        pytest.skip("needs root and mkfs.erofs")
     with contextlib.ExitStack() as stack:
-        try:
-            file = make(tmp_path, stack)
-        except (OSError, RuntimeError) as error:
-            pytest.skip(f"no erofs is mounted from a file here: {error}")
+        file = mounted_file(make, tmp_path, stack)
         use = "the kernel has it open, as files of a mounted erofs"
         assert uses(file) == [use]
         with pytest.raises(RefusedError, match="mounted erofs"):
@@ -395,13 +397,8 @@ def test_an_image_that_the_kernel_still_reads_is_not_changed_with_consent(
     tmp_path: Path, make: Callable[[Path, contextlib.ExitStack], Path]
 ) -> None:
     """Unmounted lazily it is in no list; a process that reads the image, too, hid the kernel's use."""
-    if os.geteuid() != 0 or shutil.which("mkfs.erofs") is None:
-        pytest.skip("needs root and mkfs.erofs")
     with contextlib.ExitStack() as stack:
-        try:
-            file = make(tmp_path, stack)
-        except (OSError, RuntimeError) as error:
-            pytest.skip(f"no erofs is mounted from a file here: {error}")
+        file = mounted_file(make, tmp_path, stack)
         consent, made = guard.Consent(frozenset({str(file)})), plan(target(str(file)))
         with pytest.raises(RefusedError, match="has it open"):
             guard.secure(made, consent)
