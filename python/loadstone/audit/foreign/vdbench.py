@@ -280,11 +280,10 @@ def _series(run: AveragedRun, sizes: dict[int, float]) -> pl.DataFrame | None:
 def _series_of_all(run: AveragedRun) -> pl.DataFrame | None:
     """Return the measured intervals of a run, reads and writes together: a mixture of sizes tells no more."""
     step = run.step_s
-    rows = [
-        part
-        for index, row in enumerate(run.intervals if step is not None else ())
-        if step is not None and (part := _interval("all", index, step, _total(row, step))) is not None
-    ]
+    if step is None:
+        return None
+    parts = (_interval("all", index, step, _total(row, step)) for index, row in enumerate(run.intervals))
+    rows = [part for part in parts if part is not None]
     return pl.DataFrame(rows, infer_schema_length=None) if rows else None
 
 

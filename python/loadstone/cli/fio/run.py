@@ -27,8 +27,8 @@ from loadstone.cli.fio import file_names as fio_names
 from loadstone.cli.fio.disks import Disks
 from loadstone.cli.fio.eta import Eta
 from loadstone.cli.fio.fio_errors import FAILED, say
+from loadstone.cli.fio.fio_results import FioResults
 from loadstone.cli.fio.idle import IdleTimes
-from loadstone.cli.fio.printed import FioResults
 from loadstone.cli.fio.trigger import Trigger
 from loadstone.cli.fio.verify_state_files import save_state
 from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, RunError
