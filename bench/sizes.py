@@ -188,7 +188,7 @@ def patterns() -> Iterator[tuple[str, list[str]]]:
 
 
 def study(path: Path, seed: int, runs: int) -> None:
-    """Make a study of patterns, each repeated; a repeat is a copy, which is read as anything else."""
+    """Make a study of patterns, each of them run several times from seeds of its own."""
     record = StudyRecord(
         kind="list", name="sizes", front_end="fio", loadstone_version=__version__,
         started="2026-01-01T00:00:00+00:00", request={"argv": [], "cwd": "/", "options": {}},
@@ -196,18 +196,13 @@ def study(path: Path, seed: int, runs: int) -> None:
     record = on_disk.begin(path, record, {})
     points: list[Point] = []
     for number, (name, options) in enumerate(patterns()):
-        first: Path | None = None
         for repeat in range(REPEATS):
             if len(points) == runs:
                 break
             place = f"{on_disk.RUNS}/{len(points) + 1:03d}-{name}"
-            if first is None:
-                first = path / place
-                jobs = [f"lun-{lun}" for lun in range(LUNS)]
-                timed = ["time_based", f"runtime={RUN_S:.0f}s"]
-                run(first, [*options, *timed], jobs, seed + number, SECOND_NS // 2)
-            else:
-                shutil.copytree(first, path / place)
+            jobs = [f"lun-{lun}" for lun in range(LUNS)]
+            timed = ["time_based", f"runtime={RUN_S:.0f}s"]
+            run(path / place, [*options, *timed], jobs, seed + REPEATS * number + repeat, SECOND_NS // 2)
             factors: dict[str, str | float | int | None] = {"repeat": repeat + 1}
             points.append(
                 Point(
