@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.comparison.compare import compare
+from loadstone.comparison.copies import is_the_same_measurement
 from loadstone.comparison.side import side as read_side
 from tests.comparison.test_compare import FOREIGN
 
@@ -52,7 +53,7 @@ def test_runs_of_a_device_with_a_limit_are_no_copies(min_ns: float, *, same: boo
     """They complete as many I/Os in as long: two tools' runs were told to be one measurement."""
     one = read_side(FOREIGN.parent / "fio-small-run" / "json+.json").phases[0]
     printed, other = _with_shortest(one, 35_000), replace(_with_shortest(one, min_ns), path=Path("bundle"))
-    assert printed.is_the_same_measurement(other) is same
+    assert is_the_same_measurement(printed, other) is same
 
 
 def _with_shortest(phase: ComparedPhase, min_ns: float) -> ComparedPhase:

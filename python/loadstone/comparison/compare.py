@@ -7,6 +7,7 @@ side is what the others are held against. Knows no screen.
 from __future__ import annotations
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ from loadstone.analysis.study.sweep import REPEAT
 from loadstone.analysis.study.sweep import named as factor_named
 from loadstone.audit.find_results import check_there
 from loadstone.comparison import curve_effects, matrix, operating_points, pairing, watched
+from loadstone.comparison.copies import Measurements
 from loadstone.comparison.differences import Difference, differences, environment_of, within
 from loadstone.comparison.phase import with_tails
 from loadstone.comparison.settings import first_of
@@ -114,8 +116,9 @@ def compare(
     load in common, and `BundleError` for a bundle that cannot be read.
     """
     check_sides(paths)
-    with Helpers() as helpers:
-        sides = [side(path, unverified=unverified, helpers=helpers) for path in paths]
+    # Helpers end first: who waits for them ends by it.
+    with ThreadPoolExecutor(len(paths), "side") as readers, Helpers() as helpers:
+        sides = list(readers.map(lambda path: side(path, unverified=unverified, helpers=helpers), paths))
     return beside(named(sides), alpha=alpha)
 
 
@@ -324,9 +327,10 @@ def _is_another_load(patterns: Sequence[str], differs: str) -> str:
 
 
 def _on_two_sides(sides: Sequence[Side]) -> Iterable[Alone]:
+    of_first = Measurements(sides[0].phases)
     for one in sides[1:]:
         for phase in one.phases:
-            same = next((first for first in sides[0].phases if first.is_the_same_measurement(phase)), None)
+            same = of_first.first_same(phase)
             if same is not None:
                 why = f"{phase.run} is the same measurement as {same.run} of {sides[0].name}"
                 yield Alone(one.name, phase.pattern, why)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import Total
-    from loadstone.audit.case import Case, LatencyFigures
+    from loadstone.audit.case import Case
     from loadstone.audit.foreign.reader import ForeignResults
     from loadstone.bundle.study import Factor, Point
     from loadstone.comparison.measured_values import OfJob, Value
@@ -42,8 +42,8 @@ MAX_POINTS: Final = 120
 """Of a course over time: more are not told apart on a chart."""
 
 
-PRINTED: Final = 5e-3
-"""Figures of one run in two forms differ by at most so much."""
+OTHER_BLOCKS: Final = 0.1
+"""Of a block size: by more than so much it is another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,28 +128,7 @@ class ComparedPhase:
     def has_other_blocks(self, other: ComparedPhase) -> bool:
         """Tell whether its I/Os have another size, so that neither rate alone says which is faster."""
         one, two = self.block_bytes, other.block_bytes
-        return one is not None and two is not None and not _may_be(one, two)
-
-    def is_the_same_measurement(self, other: ComparedPhase) -> bool:
-        """Tell a copy, or one run that was printed in two forms: the same I/Os took the same time.
-
-        Forms round what they print; two files of one form have the same digits. A device with a limit
-        completes as many I/Os in every run, and in as long: the shortest I/O tells those apart.
-        """
-        digits = 0.0 if self.path.suffix == other.path.suffix else PRINTED
-        ops = {op: measured for op, measured in self.case.ops.items() if measured.operations}
-        other_ops = {op: measured for op, measured in other.case.ops.items() if measured.operations}
-        return (
-            bool(ops)
-            and ops.keys() == other_ops.keys()
-            and _may_be(self.block_bytes, other.block_bytes)
-            and _near(self.case.seconds, other.case.seconds, digits)
-            and all(
-                own.operations == other_ops[op].operations
-                and _as_long(own.latency, other_ops[op].latency, digits)
-                for op, own in ops.items()
-            )
-        )
+        return one is not None and two is not None and abs(one - two) > OTHER_BLOCKS * abs(one)
 
     @property
     def on_a_curve(self) -> bool:
@@ -170,38 +149,6 @@ class ComparedPhase:
     def names(self) -> tuple[str, ...]:
         """The jobs by name."""
         return tuple(sorted(job.job for job in self.case.jobs))
-
-
-def _as_long(one: LatencyFigures | None, other: LatencyFigures | None, digits: float) -> bool:
-    """Tell whether latencies are the same, the largest of which is printed with the fewest digits."""
-    return (
-        one is not None
-        and other is not None
-        and _near(one.mean_ns, other.mean_ns, digits)
-        and _near(one.max_ns, other.max_ns, 10 * digits)
-        and _near_as_printed(one.min_ns, other.min_ns, 10 * digits)
-    )
-
-
-def _may_be(one: float | None, other: float | None) -> bool:
-    """Tell whether blocks of these sizes may be of one run, whose rates were rounded."""
-    return one is None or other is None or _near(one, other, 0.1)
-
-
-def _near_as_printed(one: float | None, other: float | None, digits: float) -> bool:
-    """Tell whether two may be one time; a short one may be printed in whole micro- or milliseconds."""
-    if one is None or other is None:
-        return True
-    step = max(_step_ns(one), _step_ns(other)) if digits else 0.0
-    return _near(one, other, digits) or abs(one - other) <= step
-
-
-def _step_ns(of: float) -> float:
-    return next((step for step in (1e6, 1e3) if of % step == 0), 0.0)
-
-
-def _near(one: float | None, other: float | None, digits: float) -> bool:
-    return one is not None and other is not None and abs(one - other) <= digits * abs(one)
 
 
 def phases(

@@ -14,6 +14,7 @@ from loadstone.audit.find_results import PassedOver, SearchProgress, find, not_r
 from loadstone.audit.judge import WORST_FIRST
 from loadstone.bundle import study as on_disk
 from loadstone.comparison import at_once
+from loadstone.comparison.copies import Measurements
 from loadstone.comparison.phase import ComparedPhase, phases
 from loadstone.errors import BundleError, InputError, Where
 from loadstone.messages import make_error, say
@@ -90,6 +91,7 @@ def side(path: Path, *, unverified: bool = False, helpers: Helpers | None = None
     """
     read = _Read(unverified=unverified)
     all_phases: list[ComparedPhase] = []
+    measurements = Measurements()
     runs: list[ComparedRun] = []
     passed: list[PassedOver] = []
     copies: dict[tuple[Path, Path], list[tuple[Path, Path]]] = {}
@@ -105,10 +107,11 @@ def side(path: Path, *, unverified: bool = False, helpers: Helpers | None = None
         verified.append(results.verified)
         in_a_list = study is not None and read.studies[study].kind == "list"
         new_phases = list(phases(where, results, point, named=in_a_list))
-        if (known_as := _measured_before(new_phases, all_phases)) is not None:
+        if (known_as := _measured_before(new_phases, measurements)) is not None:
             copies.setdefault((where.parent, known_as.parent), []).append((where, known_as))
             continue
         all_phases += new_phases
+        measurements.add(new_phases)
         if results.summary is not None:
             runs.append(ComparedRun(where, results.summary, point, study))
     passed += _copies(copies)
@@ -130,9 +133,9 @@ def side(path: Path, *, unverified: bool = False, helpers: Helpers | None = None
     )
 
 
-def _measured_before(later: Sequence[ComparedPhase], before: Sequence[ComparedPhase]) -> Path | None:
+def _measured_before(later: Sequence[ComparedPhase], before: Measurements) -> Path | None:
     """Return which result has all of these measurements already: a copy, or another form of one run."""
-    same = [next((old for old in before if old.is_the_same_measurement(one)), None) for one in later]
+    same = [before.first_same(one) for one in later]
     first = same[0] if same else None
     return first.path if first is not None and all(one is not None for one in same) else None
 
