@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from loadstone.audit.explained import AfterProbes, as_told, with_explanations
 from loadstone.audit.rules.probes import judge as judge_probes
 from loadstone.explanations.job_facts import JobFacts
@@ -22,11 +24,11 @@ ALL_AGREE = {
 }
 
 
-def after(zeros: float) -> Verdict:
+def after(zeros: float, name: str = "run", **readings_by_name: float) -> Verdict:
     """Seed 191303: what all readings say of a device that was never written, and how many zeros it gave."""
     readings = tuple(
         ProbeReading(name=name, value=value, error=0.02, count=1000)
-        for name, value in (ALL_AGREE | {"contents.zeros": zeros}).items()
+        for name, value in (ALL_AGREE | {"contents.zeros": zeros} | readings_by_name).items()
     )
     tried = Tried(name="all", bundle="probes/001", seconds=9, written_bytes=0, result="", readings=readings)
     probed = Probed(stage=0, budget_s=20, tried=(tried,), left_out=(), ended="")
@@ -34,7 +36,7 @@ def after(zeros: float) -> Verdict:
         kind="measures_storage", limited_by=None, confidence=0.7, sentences="", causes=(), missing=(),
         checked=("throttled", "short_stroke", "time_structure"), advice=(),
     )  # fmt: skip
-    case = run(job_facts=READS, probed=probed)
+    case = replace(run(job_facts=READS, probed=probed), name=name)
     return with_explanations(plain, case, AfterProbes.of(plain, case))
 
 
@@ -48,6 +50,13 @@ def test_blocks_of_nothing_but_zeros_are_named_as_what_no_probe_showed() -> None
     assert empty.sentences.endswith(
         "No probe showed whether the blocks of zeros that it read were ever stored."
     )
+
+
+def test_the_load_of_several_jobs_begins_a_sentence_or_stands_in_it() -> None:
+    """Regression: `Cannot tell whether The load of a, b measures` and `whether a and others measures`."""
+    agreed, open_ = after(0.0, "a, b"), after(1.0, "a and others", **{"again.tiny": 2.0, "depth.half": 0.0})
+    assert agreed.sentences.startswith("The load of a, b measures the storage")
+    assert open_.sentences.startswith("Cannot tell whether the load of a and others measures the storage.")
 
 
 def test_what_probes_alone_point_at_is_as_sure_as_it_is_with_all_evidence() -> None:

@@ -125,6 +125,16 @@ def _settled(weighed: Sequence[Weighed]) -> bool:
     return max(measuring(weighed), *(one.probability for one in weighed)) >= belief.AGREED
 
 
+def subject(name: str) -> str:
+    """Return what a sentence is about whose verb is in the singular: a phase, which may have several jobs."""
+    return f"the load of {name}" if ", " in name or name.endswith(" and others") else name
+
+
+def capital(it: str) -> str:
+    """Begin a sentence with a `subject`; a job's name stays as the user wrote it."""
+    return it.replace("the load of ", "The load of ", 1) if it.startswith("the load of ") else it
+
+
 def _believed(
     verdict: Verdict,
     name: str,
@@ -135,27 +145,31 @@ def _believed(
     unsettled: Sequence[str],
 ) -> dict[str, Any]:
     """Return what is said of a number that no rule has anything against. `unsettled`: what no probe told."""
-    it = f"The load of {name}" if ", " in name else name
+    it = subject(name)
     remain = [one for one in weighed if one.probability >= REMAINS]
     checks = len(verdict.checked)
     names = ", ".join(one.explanation.says for one in remain[:3])
     # A disk of the storage that was busy all the time answers the question: the rest comes after it.
     busy = next((f"{cause.text} " for cause in verdict.causes if cause.rule == "storage_disk"), "")
     if not tried:
-        sentences = say("verdict.explained.untried", it=it, remaining=len(remain), checks=checks, names=names)
+        sentences = say(
+            "verdict.explained.untried", it=capital(it), remaining=len(remain), checks=checks, names=names
+        )
         return {"sentences": busy + sentences}
     sure = round(measures, 2)
     if measures >= belief.AGREED:
         says = weighed[0].explanation.says
-        sentences = say("verdict.explained.agreed", it=it, checks=checks, probes=tried, says=says)
+        sentences = say("verdict.explained.agreed", it=capital(it), checks=checks, probes=tried, says=says)
         return {"sentences": busy + sentences, "confidence": sure}
     limit = weighed[0].explanation if measures < EVEN and _of_unknown_owner(verdict) else None
     if limit is not None and limit.own:
         says, own = limit.says, limit.own
         sentences = say("verdict.explained.whose", it=it, probes=tried, says=says, own=own)
     else:
-        key = "left" if measures >= EVEN else "open"
-        sentences = say(f"verdict.explained.{key}", it=it, probes=tried, remaining=len(remain), names=names)
+        key, first = ("left", capital(it)) if measures >= EVEN else ("open", it)
+        sentences = say(
+            f"verdict.explained.{key}", it=first, probes=tried, remaining=len(remain), names=names
+        )
     sentences = " ".join([sentences, *(say("verdict.explained.unsettled", what=one) for one in unsettled)])
     if measures >= EVEN:
         return {"sentences": busy + sentences, "confidence": sure}

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import belief
 from loadstone.audit.belief import CREDIBLE
-from loadstone.audit.explained import EVEN, REMAINS, AfterProbes, as_told, of_phases, with_explanations
+from loadstone.audit.explained import (
+    EVEN,
+    REMAINS,
+    AfterProbes,
+    as_told,
+    capital,
+    of_phases,
+    subject,
+    with_explanations,
+)
 from loadstone.audit.rule import CannotTell, Clear, Finding, cannot_tell
 from loadstone.audit.rules import RULES
 from loadstone.messages import say
@@ -282,7 +291,7 @@ def _weight(cause: Cause) -> int:
 def _verdict(
     name: str, causes: list[Cause], missing: list[Missing], checked: tuple[RuleName, ...]
 ) -> Verdict:
-    it = f"the load of {name}" if ", " in name else name
+    it = subject(name)
     deciding = _deciding(causes)
     essential = [one for one in missing if one.essential]
     suspects = [cause for cause in causes if cause.effect == "suspect" and cause.confidence >= CREDIBLE]
@@ -293,9 +302,9 @@ def _verdict(
         confidence = deciding.confidence
         layer = deciding.layer or say("verdict.sentence.unnamed_layer")
         first = (
-            say("verdict.sentence.not_valid", it=_capital(it))
+            say("verdict.sentence.not_valid", it=capital(it))
             if kind == "not_valid"
-            else say("verdict.sentence.limited", it=_capital(it), layer=layer)
+            else say("verdict.sentence.limited", it=capital(it), layer=layer)
         )
         sentences = f"{first} {deciding.text}"
     elif essential:
@@ -307,7 +316,7 @@ def _verdict(
         kind = "measures_storage"
         looked = belief.looked_at(causes, checked)
         confidence = belief.untried(*belief.grounds(causes, missing, checked))
-        first = say("verdict.sentence.measures", it=_capital(it), checks=len(checked))
+        first = say("verdict.sentence.measures", it=capital(it), checks=len(checked))
         disk = next((cause for cause in causes if cause.rule == "storage_disk"), None)
         calm = disk.text if disk is not None else say("verdict.sentence.undisturbed")
         reason = suspects[0].text if suspects else calm
@@ -354,8 +363,3 @@ def _missing(rule: RuleName, answer: CannotTell, case: Case | None) -> Missing:
         essential=answer.essential,
         about=None if case is None else case.name,
     )
-
-
-def _capital(it: str) -> str:
-    """Begin a sentence with it; a job's name stays as the user wrote it."""
-    return it.replace("the load of ", "The load of ", 1) if it.startswith("the load of ") else it
