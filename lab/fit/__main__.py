@@ -20,7 +20,7 @@ from lab.fit import lines, model
 from lab.fit.pointed import AS_TOLD, fit_pointed
 from lab.probes import rows
 
-from loadstone.explanations.weights import FILE, FITTED, Fitted, FittedOn
+from loadstone.explanations.weights import FILE, FITTED, Fitted, FittedOn, Logistic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,7 +49,7 @@ def fitted() -> Fitted:
         decided=AS_TOLD,
         causes=AS_TOLD,
         decided_causes=AS_TOLD,
-        unexplained=AS_TOLD,
+        unexplained=Logistic(intercept=0.0, slopes={"share": 1.0, "storage": 0.0}),
         pointed=AS_TOLD,
         limited=limited,
     )

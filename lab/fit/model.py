@@ -31,6 +31,7 @@ from loadstone.audit.belief import (
     finding_key,
     given,
 )
+from loadstone.explanations.as_often_right import of_unexplained
 from loadstone.explanations.strangeness import FAR
 from loadstone.explanations.weights import Frequency, Logistic, Weights
 
@@ -59,9 +60,9 @@ LIMITED: Final = 0.7
 """Of what is given to the storage: from here on it is mostly a limit of its own."""
 RIDGE: Final = 2.0
 """Of the regressions' slopes, in situations."""
-SLOPES: Final = dict.fromkeys(("measures", "measures_limited"), (0.0, None)) | dict.fromkeys(
-    ("limited", *(f"limited_{at:g}" for at in LIMITED_BENDS)), (None, None)
-)
+SLOPES: Final = dict.fromkeys(
+    ("measures", "measures_limited", "share", "storage"), (0.0, None)
+) | dict.fromkeys(("limited", *(f"limited_{at:g}" for at in LIMITED_BENDS)), (None, None))
 """Bounds of those that do not only take away from belief."""
 LEAST_IN_A_STEP: Final = 80
 """So many situations of the calibration share a step at least."""
@@ -338,7 +339,7 @@ def fit_probed(of: BelievedLines) -> tuple[Logistic, float]:
 
 def fit_frequencies(
     of: FitSample, fitted: Fitted, leave: Callable[[Row], bool] | None = None
-) -> dict[str, Frequency]:
+) -> dict[str, Frequency | Logistic]:
     """Return how often the cautious answer was right, of lines it was not fitted on (isotonic regression).
 
     Of numbers with an open question of their own, and of the explanations.
@@ -347,7 +348,7 @@ def fit_frequencies(
     beliefs = np.array([cautious(one, fitted) for one in used.told])
     truth = np.array(used.honest)
     is_open = np.array([one["open"] >= MOSTLY for one in used.told])
-    curves = {}
+    curves: dict[str, Frequency | Logistic] = {}
     for name, chosen in (("frequency", ~is_open), ("open_frequency", is_open)):
         curves[name] = _counted(beliefs[chosen], truth[chosen])
     return curves | fit_causes(of, fitted.weights, leave)
@@ -355,7 +356,7 @@ def fit_frequencies(
 
 def fit_causes(
     of: FitSample, weights: Weights, leave: Callable[[Row], bool] | None = None
-) -> dict[str, Frequency]:
+) -> dict[str, Frequency | Logistic]:
     """Return how often the most probable explanation was right, of lines the weights were not fitted on.
 
     Of numbers that a rule decided otherwise of, the storage; of lies, the most probable cause. Something
@@ -365,16 +366,24 @@ def fit_causes(
     honest = np.array([lines.kind_row(row).honest for row in of.rows])
     decided = ~np.array([undecided(row) for row in of.rows])
     listed, removed = (table.causes(weights) for table in of.tables)
+    of_listed, of_removed = (table.measuring(weights) for table in of.tables)
     lies = used & ~honest
     without = lies & removed.unknown & np.array([lines.unlisted(row) for row in of.rows])
     named, unexplained = lies & ~listed.unknown, lies & listed.unknown
     return {
-        "decided": _counted(of.tables[0].measuring(weights)[used & decided], honest[used & decided]),
+        "decided": _counted(of_listed[used & decided], honest[used & decided]),
         "causes": _counted(listed.part[named & ~decided], listed.right[named & ~decided]),
         "decided_causes": _counted(listed.part[named & decided], listed.right[named & decided]),
-        "unexplained": _counted(
-            np.concatenate([listed.part[unexplained], removed.part[without]]),
-            np.concatenate([listed.right[unexplained], removed.right[without]]),
+        "unexplained": regression(
+            [
+                of_unexplained(float(share), float(storage))
+                for causes, chances, which in (
+                    (listed, of_listed, unexplained),
+                    (removed, of_removed, without),
+                )
+                for share, storage in zip(causes.part[which], chances[which], strict=True)
+            ],
+            [*listed.right[unexplained], *removed.right[without]],
         ),
     }
 

@@ -96,7 +96,12 @@ def _note(node: ast.stmt | None) -> str | None:
     return None
 
 
-COUNTED = ("frequency", "open_frequency", "decided", "causes", "decided_causes", "unexplained", "pointed")
+COUNTED = ("frequency", "open_frequency", "decided", "causes", "decided_causes", "pointed")
+REGRESSIONS = {
+    "untried": "regression of 'measures the storage'",
+    "probed": "regression of 'measures the storage'",
+    "unexplained": "regression of 'its cause is in no list'",
+}
 
 
 def made() -> str:
@@ -107,10 +112,10 @@ def made() -> str:
             lines.append(f"| `{name}` | {value:g} | {field.description} |")
     lines += [f"| `surprise_of({name})` | {value:g} | its own share, where enough were seen |"
               for name, value in sorted(FITTED.weights.surprises.items())]  # fmt: skip
-    for told in ("untried", "probed"):
+    for told, of in REGRESSIONS.items():
         fit = getattr(FITTED, told)
         slopes = ", ".join(f"{name} {value:g}" for name, value in fit.slopes.items())
-        lines.append(f"| `{told}` | {fit.intercept:g}; {slopes} | regression of 'measures the storage' |")
+        lines.append(f"| `{told}` | {fit.intercept:g}; {slopes} | {of} |")
     for told in COUNTED:
         known = getattr(FITTED, told)
         steps = zip(known.told[1::2], known.right[1::2], strict=True)

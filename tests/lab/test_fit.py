@@ -21,7 +21,7 @@ def same(one: Logistic, other: Logistic) -> bool:
     )
 
 
-COUNTED = ("frequency", "open_frequency", "decided", "causes", "decided_causes", "unexplained")
+COUNTED = ("frequency", "open_frequency", "decided", "causes", "decided_causes")
 
 
 def test_the_weights_are_of_the_situations_that_are_kept() -> None:
@@ -121,6 +121,9 @@ def test_findings_are_as_sure_as_those_of_the_calibration_were_right() -> None:
 @pytest.mark.nightly
 def test_the_frequencies_are_those_that_are_kept(later: model.FitSample) -> None:
     made = model.fit_frequencies(later, FITTED)
+    unexplained = made.pop("unexplained")
+    assert isinstance(unexplained, Logistic)
+    assert same(unexplained, FITTED.unexplained)
     assert made == {name: getattr(FITTED, name) for name in made}
     assert set(made) == set(COUNTED)
 

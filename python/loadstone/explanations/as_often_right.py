@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.explanations.weigh import Weighed
-    from loadstone.explanations.weights import Fitted, Frequency
+    from loadstone.explanations.weights import Fitted
 
 STEEPEST: Final = 64.0
 HALVINGS: Final = 40
+LEAST_SHARE: Final = 0.001
+LEAST_STORAGE: Final = 0.01
+"""Nearer to nothing no two shares can be told apart."""
 
 
 def as_often_right(
@@ -53,7 +56,11 @@ def _causes_as_often_right(
     if len(causes) < 2 or whole <= 0:
         return every
     shares = [one.probability / whole for one in causes]
-    tempered_shares = tempered(shares, _curve(causes[0], fitted, decided=decided).of(shares[0]))
+    if causes[0].explanation.name == UNEXPLAINED:
+        right = fitted.unexplained.probability(of_unexplained(shares[0], measuring(weighed)))
+    else:
+        right = (fitted.decided_causes if decided else fitted.causes).of(shares[0])
+    tempered_shares = tempered(shares, right)
     own = [one for one in every if one.explanation.effect == "measures"]
     again = [
         replace(one, probability=whole * share) for one, share in zip(causes, tempered_shares, strict=True)
@@ -78,10 +85,13 @@ def _as_pointed(every: list[Weighed], pointed: str | None, fitted: Fitted) -> li
     return sorted(again, key=lambda one: -one.probability)
 
 
-def _curve(first: Weighed, fitted: Fitted, *, decided: bool) -> Frequency:
-    if first.explanation.name == UNEXPLAINED:
-        return fitted.unexplained
-    return fitted.decided_causes if decided else fitted.causes
+def of_unexplained(share: float, storage: float) -> dict[str, float]:
+    """Return the features of something unexplained: its share of all causes, and what is left to the storage.
+
+    Where its cause has no name, readings fit the storage better than they do any other cause.
+    """
+    bounded = min(max(share, LEAST_SHARE), 1 - LEAST_SHARE)
+    return {"share": math.log(bounded / (1 - bounded)), "storage": math.log(storage + LEAST_STORAGE)}
 
 
 def tempered(shares: Sequence[float], first: float) -> list[float]:

@@ -101,8 +101,9 @@ class Fitted(FrozenModel):
         description="how often the most probable cause was right of lies, by its part of all causes"
     )
     decided_causes: Frequency = Field(description="the same where a rule decided")
-    unexplained: Frequency = Field(
-        description="the same of something unexplained, of lies of which one in five is in no list"
+    unexplained: Logistic = Field(
+        description="that a cause is in no list, where something unexplained is the most probable one; of "
+        "lies one in five is in none"
     )
     pointed: Frequency = Field(
         description="how often what probes point at was right, where the verdict names it, by how probable "
