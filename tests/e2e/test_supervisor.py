@@ -108,16 +108,23 @@ def worker_or_none(pid: int) -> int | None:
         return None
 
 
-def test_the_terminal_is_given_back_when_the_program_is_stopped_and_when_it_is_killed(tmp_path: Path) -> None:
+def run_on_a_terminal(folder: Path) -> tuple[StartedProgram, IO[bytes]]:
+    """A run that shows its first figures on a terminal, and that terminal."""
     needs_engine()
     held, given = pty.openpty()
-    words = ["run", str(job(tmp_path / "r.fio", JOB)), "--out", "b", "--no-report", "--no-calibration"]
+    words = ["run", str(job(folder / "r.fio", JOB)), "--out", "b", "--no-report", "--no-calibration"]
     running = StartedProgram(
-        words, stderr=given, cwd=tmp_path, env={**os.environ, "TERM": "xterm"}, process_group=0
+        words, stderr=given, cwd=folder, env={**os.environ, "TERM": "xterm"}, process_group=0
     )
     os.close(given)
-    with os.fdopen(held, "rb", buffering=0) as terminal:
-        seen(terminal, b"IOPS")
+    terminal = os.fdopen(held, "rb", buffering=0)
+    seen(terminal, b"IOPS")
+    return running, terminal
+
+
+def test_the_terminal_is_given_back_when_the_program_is_stopped_and_when_it_is_killed(tmp_path: Path) -> None:
+    running, terminal = run_on_a_terminal(tmp_path)
+    with terminal:
         worker = worker_of(running.pid)
         os.kill(running.pid, signal.SIGTSTP)
         seen(terminal, LEAVE.encode())
@@ -146,15 +153,8 @@ def test_a_bundle_that_goes_with_the_next_run_is_told_as_such(
 
 
 def test_the_terminal_is_given_back_when_the_parent_is_killed(tmp_path: Path) -> None:
-    needs_engine()
-    held, given = pty.openpty()
-    words = ["run", str(job(tmp_path / "r.fio", JOB)), "--out", "b", "--no-report", "--no-calibration"]
-    running = StartedProgram(
-        words, stderr=given, cwd=tmp_path, env={**os.environ, "TERM": "xterm"}, process_group=0
-    )
-    os.close(given)
-    with os.fdopen(held, "rb", buffering=0) as terminal:
-        seen(terminal, b"IOPS")
+    running, terminal = run_on_a_terminal(tmp_path)
+    with terminal:
         os.kill(running.pid, signal.SIGKILL)
         assert running.wait(PATIENCE_S) == -signal.SIGKILL
         assert LEAVE.encode() in rest(terminal)

@@ -1,4 +1,4 @@
-"""The loop that the fuzzers of job files share: make an input, try it, stop at a finding.
+"""The loop that the fuzzers of job files and of results share: make an input, try it, stop at a finding.
 
 A refusal with a message is an answer; any other exception, a standstill or an empty message is a
 finding. Knows no language.
@@ -11,13 +11,15 @@ import random
 import signal
 import time
 import traceback
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from loadstone.errors import LoadstoneError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
+
+T = TypeVar("T")
 
 SECONDS_PER_INPUT = 10
 STANDSTILL_SECONDS = 120
@@ -26,10 +28,14 @@ STANDSTILL_SECONDS = 120
 def main(
     about: str | None,
     noun: str,
-    make: Callable[[random.Random], bytes],
-    one: Callable[[bytes, random.Random], str],
+    make: Callable[[random.Random], T],
+    one: Callable[[T, random.Random], str],
+    show: Callable[[T], str] = repr,
 ) -> int:
-    """Try what `make` makes until the time is over; `one` says in a word how an input ended."""
+    """Try what `make` makes until the time is over; `one` says in a word how an input ended.
+
+    `show` gives the input of a finding, or says where it is.
+    """
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
@@ -49,11 +55,11 @@ def main(
         except LoadstoneError as refusal:
             outcome = type(refusal).__name__
             if not str(refusal).strip():
-                print(f"FINDING: an error without a message for\n{data!r}")
+                print(f"FINDING: an error without a message for\n{show(data)}")
                 return 1
         except Exception:  # noqa: BLE001 - any other exception is the finding
             traceback.print_exc()
-            print(f"FINDING: seed {arguments.seed}, after {sum(counts.values())} {noun}:\n{data!r}")
+            print(f"FINDING: seed {arguments.seed}, after {sum(counts.values())} {noun}:\n{show(data)}")
             return 1
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)

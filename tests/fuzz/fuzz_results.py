@@ -10,16 +10,11 @@ takes seconds, a number that is not finite, and an error without a message.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
-import random
 import shutil
-import signal
 import sys
 import tempfile
-import time
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +22,11 @@ from loadstone.audit import foreign
 from loadstone.audit.document import audited, document
 from loadstone.errors import LoadstoneError
 from loadstone.report.verdict.audit import markdown
+from tests.fuzz import driver
 
 if TYPE_CHECKING:
-    from types import FrameType
+    import random
 
-SECONDS_PER_FILE = 10
-STANDSTILL_SECONDS = 60
 ROOT = Path(__file__).parents[2]
 VALUES: list[Any] = [
     0, 1, -1, 1e308, -1e-308, 2**63, 2**200, "", "x", "nan", "inf", "1e999", "-5", "4k", "0%", None, True, [],
@@ -101,13 +95,7 @@ def make(source: Path, texts: list[str], rng: random.Random) -> bytes:
     text = raw.decode("utf-8", "replace")
     for _ in range(rng.choice([1, 1, 2, 5, 20])):
         text = change_text(text, texts, rng)
-    data = text.encode("utf-8", "replace")
-    if rng.random() < 0.1 and data:
-        damaged = bytearray(data)
-        for _ in range(rng.randint(1, 8)):
-            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
-        data = bytes(damaged)
-    return data
+    return driver.sometimes_damaged(text.encode("utf-8", "replace"), rng)
 
 
 def one(path: Path) -> str:
@@ -133,58 +121,42 @@ def numbers(value: Any) -> list[float]:
     return [value] if isinstance(value, float) else []
 
 
-def too_long(_signal: int, _frame: FrameType | None) -> None:
-    raise TimeoutError(f"one file took more than {SECONDS_PER_FILE} s")
+class Results:
+    """Damaged results in a directory, each in the place of the one before it."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.sources = corpus()
+        self.texts = [path.read_text("utf-8", "replace") for path in self.sources if path.is_file()]
+
+    def make(self, rng: random.Random) -> Path:
+        source = rng.choice(self.sources)
+        target = self.place / source.name
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+            part = target / rng.choice([one.name for one in source.iterdir()])
+            part.write_bytes(make(source / part.name, self.texts, rng))
+        else:
+            target.write_bytes(make(source, self.texts, rng))
+        return target
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    rng = random.Random(arguments.seed)
-    sources = corpus()
-    texts = [path.read_text("utf-8", "replace") for path in sources if path.is_file()]
-    counts: dict[str, int] = {}
-    signal.signal(signal.SIGPROF, too_long)
-    signal.signal(signal.SIGALRM, too_long)
-    end = time.monotonic() + arguments.minutes * 60
-    with tempfile.TemporaryDirectory(prefix="loadstone-fuzz-") as place:
-        while time.monotonic() < end:
-            source = rng.choice(sources)
-            target = Path(place) / source.name
-            if source.is_dir():
-                shutil.copytree(source, target, dirs_exist_ok=True)
-                part = target / rng.choice([one.name for one in source.iterdir()])
-                part.write_bytes(make(source / part.name, texts, rng))
-            else:
-                target.write_bytes(make(source, texts, rng))
-            # Processor time, because the machine may be busy; the clock only against a standstill.
-            signal.setitimer(signal.ITIMER_PROF, SECONDS_PER_FILE)
-            signal.alarm(STANDSTILL_SECONDS)
-            try:
-                outcome = one(target)
-            except LoadstoneError as refusal:
-                outcome = type(refusal).__name__
-                if not refusal.message.strip() or refusal.where is None:
-                    print(f"FINDING: an error without a message or a place: {refusal!r}")
-                    return 1
-            except Exception:  # noqa: BLE001 - any other exception is the finding
-                traceback.print_exc()
-                kept = Path(tempfile.mkdtemp(prefix="loadstone-finding-")) / source.name
-                (shutil.copytree if target.is_dir() else shutil.copy)(target, kept)
-                print(f"FINDING: seed {arguments.seed}, after {sum(counts.values())} files: {kept}")
-                return 1
-            finally:
-                signal.setitimer(signal.ITIMER_PROF, 0)
-                signal.alarm(0)
-            counts[outcome] = counts.get(outcome, 0) + 1
-    told = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
-    print(f"{sum(counts.values())} results, seed {arguments.seed}, no finding: {told}")
-    return 0
+def judged(path: Path, _: random.Random) -> str:
+    """Read one result. A refusal that names no place is a finding, as any other error is."""
+    try:
+        return one(path)
+    except LoadstoneError as refusal:
+        if refusal.where is None:
+            raise ValueError("a refusal without a place") from refusal
+        raise
+
+
+def keep(path: Path) -> str:
+    kept = Path(tempfile.mkdtemp(prefix="loadstone-finding-")) / path.name
+    (shutil.copytree if path.is_dir() else shutil.copy)(path, kept)
+    return str(kept)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with tempfile.TemporaryDirectory(prefix="loadstone-fuzz-") as place:
+        sys.exit(driver.main(__doc__, "results", Results(Path(place)).make, judged, keep))

@@ -86,20 +86,25 @@ def test_a_page_has_no_tag_of_what_was_measured() -> None:
     assert "<s>7</s>" in html
 
 
+def on_paper(folder: Path, content: Article, form: str = "-layout") -> str:
+    """What `pdftotext` reads in the PDF of an article."""
+    if shutil.which("pdftotext") is None:
+        pytest.skip("no pdftotext (package poppler-utils)")
+    pytest.importorskip("typst")
+    (folder / "a.pdf").write_bytes(paper.pdf(content))
+    command = ["pdftotext", form, str(folder / "a.pdf"), "-"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 def test_paper_is_a4_with_text_and_heads_that_repeat(tmp_path: Path) -> None:
     long = ArticleTable(["name of the row", "value"], [[f"row {n}", str(n)] for n in range(120)])
     made = article("a line at the end")
     chart = base("a chart", [{"x": 1}]) | {"mark": "point", "encoding": {"x": {"field": "x"}}}
-    blocks = [*made.blocks, long, Drawings([drawing(chart)])]
-    written = as_file(Article(made.kicker, made.title, blocks), ".pdf")
+    whole = Article(made.kicker, made.title, [*made.blocks, long, Drawings([drawing(chart)])])
+    written = as_file(whole, ".pdf")
     assert isinstance(written, bytes)
     assert written.startswith(b"%PDF")
-    if shutil.which("pdftotext") is None:
-        pytest.skip("no pdftotext (package poppler-utils)")
-    (tmp_path / "a.pdf").write_bytes(written)
-    text = subprocess.run(
-        ["pdftotext", "-layout", str(tmp_path / "a.pdf"), "-"], capture_output=True, text=True, check=True
-    ).stdout
+    text = on_paper(tmp_path, whole)
     assert "It is faster." in text
     assert "#strong[x] *a* `b` \\x1b[31m" in text
     assert "row 119" in text
@@ -126,18 +131,12 @@ def test_an_interval_without_bounds_is_drawn_as_far_as_an_axis_reaches() -> None
 
 
 def test_a_chart_of_many_rows_is_whole_on_paper(tmp_path: Path) -> None:
-    if shutil.which("pdftotext") is None:
-        pytest.skip("no pdftotext (package poppler-utils)")
-    pytest.importorskip("typst")
     rows = [
         {"line": f"pattern {at}: IOPS", "at": 1.1, "low": 1.0, "high": 1.2, "kind": "same"}
         for at in range(60)
     ]
     tall = drawing(forest("Change", rows, {"same": ("#888", "circle")}))
-    (tmp_path / "a.pdf").write_bytes(paper.pdf(Article("A comparison", "a", [Drawings([tall], 1)])))
-    told = subprocess.run(
-        ["pdftotext", "-bbox", str(tmp_path / "a.pdf"), "-"], capture_output=True, text=True, check=True
-    ).stdout
+    told = on_paper(tmp_path, Article("A comparison", "a", [Drawings([tall], 1)]), "-bbox")
     height = float(re.findall(r'<page [^>]*height="([0-9.]+)"', told)[0])
     ends = [float(one) for one in re.findall(r'<word [^>]*yMax="([0-9.]+)">59:', told)]
     assert ends
@@ -146,48 +145,30 @@ def test_a_chart_of_many_rows_is_whole_on_paper(tmp_path: Path) -> None:
 
 
 def test_a_rate_is_not_broken_within_its_unit_on_paper(tmp_path: Path) -> None:
-    if shutil.which("pdftotext") is None:
-        pytest.skip("no pdftotext (package poppler-utils)")
-    pytest.importorskip("typst")
     rows = [["rr read", "4.8k ± 1.6k", "600 ± 200 MiB/s", "940 ± 310 µs", "9.76 ms", "2 of 2", "cannot tell"]]
     heads = ["pattern", "IOPS", "bandwidth", "latency mean", "p99", "valid runs", "verdict"]
     made = Article("A study", "a", [ArticleTable(heads, rows, matrix=True)])
-    (tmp_path / "a.pdf").write_bytes(paper.pdf(made))
-    told = subprocess.run(
-        ["pdftotext", "-layout", str(tmp_path / "a.pdf"), "-"], capture_output=True, text=True, check=True
-    ).stdout
+    told = on_paper(tmp_path, made)
     assert any("600 ± 200 MiB/s" in line and "rr read" in line for line in told.splitlines()), told
 
 
 def test_a_change_stands_beside_its_value_on_paper_where_there_is_room(tmp_path: Path) -> None:
-    if shutil.which("pdftotext") is None:
-        pytest.skip("no pdftotext (package poppler-utils)")
-    pytest.importorskip("typst")
     row: list[TableCell | str] = [
         "IOPS",
         "100",
         TableCell("150", below="+50 % (+45 to +55) ▲", kind="better"),
     ]
     made = Article("A comparison", "a", [ArticleTable(["pattern", "a", "b"], [row], matrix=True)])
-    (tmp_path / "a.pdf").write_bytes(paper.pdf(made))
-    told = subprocess.run(
-        ["pdftotext", "-layout", str(tmp_path / "a.pdf"), "-"], capture_output=True, text=True, check=True
-    ).stdout
+    told = on_paper(tmp_path, made)
     assert any("150" in line and "+50 %" in line for line in told.splitlines()), told
 
 
 def test_a_pattern_is_never_the_last_line_of_a_page(tmp_path: Path) -> None:
-    if shutil.which("pdftotext") is None:
-        pytest.skip("no pdftotext (package poppler-utils)")
-    pytest.importorskip("typst")
     rows: list[list[TableCell | str]] = []
     for at in range(60):
         rows += [[TableCell(f"pattern {at}")], ["IOPS", "100"], ["mean", "100"], ["p99", "100"]]
     made = Article("A comparison", "a", [ArticleTable(["pattern", "b"], rows, matrix=True)])
-    (tmp_path / "a.pdf").write_bytes(paper.pdf(made))
-    told = subprocess.run(
-        ["pdftotext", "-layout", str(tmp_path / "a.pdf"), "-"], capture_output=True, text=True, check=True
-    ).stdout
+    told = on_paper(tmp_path, made)
     pages = [
         [line for line in page.splitlines() if line.strip()] for page in told.split("\f") if page.strip()
     ]
