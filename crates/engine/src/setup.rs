@@ -109,11 +109,7 @@ struct WorkerParts {
 pub fn start(stage: &Stage, worker: u32, streams: Vec<u32>) -> io::Result<WorkerHandle> {
     let plan = &stage.plan;
     let rows = Arc::new(WorkerRows::new(plan, &streams));
-    let bytes = streams.iter().map(|&id| {
-        let stream = &plan.streams[id as usize];
-        buffer_stride(stream) * stream.iodepth as usize
-    });
-    let buffers = Mapping::new(bytes.sum(), true)?;
+    let buffers = Mapping::new(buffer_bytes(plan, &streams), true)?;
     let slots = Arc::new(Shared::new(lay_out_slots(plan, &streams, &buffers)));
     let counters = Arc::new(Shared::new(vec![Counters::default(); streams.len()]));
     let table = Box::new(CounterTable::new(rows.len())?);
@@ -158,6 +154,14 @@ pub fn start(stage: &Stage, worker: u32, streams: Vec<u32>) -> io::Result<Worker
         counters,
         streams,
     })
+}
+
+fn buffer_bytes(plan: &Plan, streams: &[u32]) -> usize {
+    let bytes = streams.iter().map(|&id| {
+        let stream = &plan.streams[id as usize];
+        buffer_stride(stream) * stream.iodepth as usize
+    });
+    bytes.sum()
 }
 
 impl WorkerHandle {

@@ -49,6 +49,7 @@ use loadstone_worker::events::Event;
 use queue::ArrivalQueue;
 use registry::Registry;
 use select::TreeCursor;
+use tag::Kept;
 use verified::Starts;
 use walk::{Halt, WalkItem};
 
@@ -305,10 +306,9 @@ fn prepare_one(
 ) -> Result<SharedTree, Halt> {
     let tree = &plan.trees[index as usize];
     let target = &plan.targets[tree.target as usize];
-    let shape = TreeShape::new(tree).map_err(|_| {
-        let text = "is larger than the check of the Plan allows".into();
-        Halt::Unfit(String::new(), text, "")
-    })?;
+    let too_large = "is larger than the check of the Plan allows";
+    let shape =
+        TreeShape::new(tree).map_err(|_| Halt::Unfit(String::new(), too_large.into(), ""))?;
     let sizes = TreeFileSizes::new(tree);
     let used_files = sizes.first_files(tree.total_bytes, shape.file_count());
     let total_bytes = sizes.total_bytes(used_files);
@@ -331,15 +331,8 @@ fn prepare_one(
     };
     let anchor = Anchor::new(file, target);
     let mut others = HashSet::new();
-    let mut note = |seen: WalkItem, _: &dyn Fn() -> String| match seen {
-        WalkItem::File(number, found) => {
-            registry.found_file(number, found.size_bytes, anchor.kept.tag(&found.identity));
-        }
-        WalkItem::Other(found) if others.len() < MOST_OTHERS => {
-            others.insert(anchor.kept.tag(&found.identity).0);
-        }
-        WalkItem::Other(_) | WalkItem::Below(_) => {}
-        WalkItem::Directory(number, entries) => registry.found_directory(number, entries),
+    let mut note = |seen: WalkItem, _: &dyn Fn() -> String| {
+        register(&registry, &mut others, anchor.kept, seen);
     };
     walk::scan(file, &shape, tree.vouched_ns, &mut note, &mut looking)?;
     Ok(SharedTree {
@@ -354,6 +347,20 @@ fn prepare_one(
         starts: verify.map(|_| Starts::new(&sizes, used_files)),
         sizes,
     })
+}
+
+/// Enters what a walk came across into the tree's registry, or among the files of others.
+fn register(registry: &Registry, others: &mut HashSet<u64>, kept: Kept, seen: WalkItem) {
+    match seen {
+        WalkItem::File(number, found) => {
+            registry.found_file(number, found.size_bytes, kept.tag(&found.identity));
+        }
+        WalkItem::Other(found) if others.len() < MOST_OTHERS => {
+            others.insert(kept.tag(&found.identity).0);
+        }
+        WalkItem::Other(_) | WalkItem::Below(_) => {}
+        WalkItem::Directory(number, entries) => registry.found_directory(number, entries),
+    }
 }
 
 /// Removes what an earlier run left of a tree, and says how much that was.

@@ -56,15 +56,7 @@ pub(super) fn take(
         })
     };
     match in_tree.operation {
-        FileOperation::Mkdir {} => {
-            let directory = number + 1;
-            registry.take_missing(directory)?;
-            if let Err(refused) = registry.enter(tree.shape.parent(directory)) {
-                registry.give_directory(directory, false);
-                return Err(refused);
-            }
-            Ok(Taken::alone(directory, GONE))
-        }
+        FileOperation::Mkdir {} => take_missing_directory(tree, number + 1),
         FileOperation::Rmdir {} => {
             registry.take_empty(number + 1)?;
             Ok(Taken::alone(number + 1, GONE))
@@ -114,6 +106,16 @@ pub(super) fn take(
             }
         }
     }
+}
+
+/// Takes a directory that is not there, and its place in its parent.
+fn take_missing_directory(tree: &SharedTree, directory: u32) -> Result<Taken, Refused> {
+    tree.registry.take_missing(directory)?;
+    if let Err(refused) = tree.registry.enter(tree.shape.parent(directory)) {
+        tree.registry.give_directory(directory, false);
+        return Err(refused);
+    }
+    Ok(Taken::alone(directory, GONE))
 }
 
 /// Takes the same place in another tree, too.

@@ -34,6 +34,16 @@ impl SharedTree {
     pub(super) fn usable(&self, size_bytes: u64) -> u64 {
         size_bytes / self.unit_bytes * self.unit_bytes
     }
+
+    /// Where the last transfers of a file of this size ended; at its end they begin anew.
+    fn last_position(&self, number: u32, size_bytes: u64) -> u64 {
+        let position = self.registry.position(number);
+        if position < self.usable(size_bytes) {
+            position
+        } else {
+            0
+        }
+    }
 }
 
 /// How far whole units go: what came back short of one is written again.
@@ -152,13 +162,9 @@ impl FileWorker {
         }
         let fd = match self.open_or_create(index, only_reads, left.exists) {
             Ok(fd) => fd,
+            Err(libc::ENOENT) if taken.alone => return self.finish(index, &taken, GONE),
             Err(errno) => {
-                let gone = errno == libc::ENOENT && taken.alone;
-                let left = if gone {
-                    GONE
-                } else {
-                    self.seen_again(index, errno, left)
-                };
+                let left = self.seen_again(index, errno, left);
                 return self.finish(index, &taken, left);
             }
         };
@@ -170,15 +176,12 @@ impl FileWorker {
         };
         let (most_bytes, most_transfers) = most_of(stop, has_bytes, random);
         let tree = self.tree(index);
-        let usable = tree.usable(left.size_bytes);
         let position = if random || whole {
             0
         } else if !only_reads && left.size_bytes < full_bytes {
-            usable
+            tree.usable(left.size_bytes)
         } else {
-            Some(tree.registry.position(taken.number))
-                .filter(|&position| position < usable)
-                .unwrap_or(0)
+            tree.last_position(taken.number, left.size_bytes)
         };
         self.jobs[index as usize].open = Some(OpenTreeFile {
             fd,

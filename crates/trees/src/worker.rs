@@ -206,18 +206,7 @@ impl FileWorker {
             self.state.wake_at(index, next_look_ns);
             return;
         }
-        let job = &mut self.jobs[index as usize];
-        let due = match &job.queue {
-            Some(queue) => match *job.claimed_ns.get_or_insert_with(|| queue.claim(now)) {
-                intended_ns if intended_ns <= now => Some(Due::Paced {
-                    op: Schedule::WHOLE,
-                    intended_ns,
-                }),
-                later_ns => Some(Due::Wait(later_ns)),
-            },
-            None => stream.schedule.as_ref().map(|schedule| schedule.next(now)),
-        };
-        let arrival_ns = match due {
+        let arrival_ns = match self.due(index, now) {
             Some(Due::Paced { intended_ns, .. }) => Some(intended_ns),
             Some(Due::Wait(time_ns)) => {
                 self.state.wake_at(index, time_ns);
@@ -244,6 +233,25 @@ impl FileWorker {
         }
     }
 
+    /// When the next operation should begin, of a stream that has a rate: from the queue it
+    /// shares with others, or by a schedule of its own.
+    fn due(&mut self, index: u32, now: u64) -> Option<Due> {
+        let job = &mut self.jobs[index as usize];
+        let Some(queue) = &job.queue else {
+            let stream = &self.state.streams[index as usize];
+            return stream.schedule.as_ref().map(|schedule| schedule.next(now));
+        };
+        let claimed_ns = *job.claimed_ns.get_or_insert_with(|| queue.claim(now));
+        Some(if claimed_ns <= now {
+            Due::Paced {
+                op: Schedule::WHOLE,
+                intended_ns: claimed_ns,
+            }
+        } else {
+            Due::Wait(claimed_ns)
+        })
+    }
+
     /// One thing that was asked for is done or has failed, and with it its arrival.
     pub(super) fn count_requested(&mut self, index: u32, asked_bytes: u32, moved_bytes: u32) {
         self.jobs[index as usize].claimed_ns = None;
@@ -262,11 +270,7 @@ impl FileWorker {
         let unchanged =
             |waiting: &StalledStream| !waiting.busy && self.trees.changes() == job.changes;
         if job.waiting.as_ref().is_some_and(unchanged) {
-            if self.trees.found_nothing(job.id, job.changes) {
-                self.state.stop_issuing(index, Reason::Exhausted, now);
-            } else {
-                self.pause(index, now, false);
-            }
+            self.pause_or_end(index, now, false);
             return None;
         }
         if job.searched_ns == 0 {
@@ -286,16 +290,14 @@ impl FileWorker {
         match found {
             Selection::This(_) => {
                 job.searched_ns = 0;
-                let waited = job.waiting.take().is_some();
-                let closed_ns = if waited {
-                    searched
-                } else {
-                    self.state.streams[index as usize].free_since_ns()
+                let stream = &self.state.streams[index as usize];
+                let (closed_ns, seeking_ns) = match job.waiting.take() {
+                    Some(_) => (searched, searched),
+                    None => (stream.free_since_ns(), now),
                 };
-                let picked_ns = job.picked_ns.take();
                 let times = Times {
                     intended_ns: arrival_ns.unwrap_or(closed_ns),
-                    picked_ns: picked_ns.unwrap_or(if waited { searched } else { now }),
+                    picked_ns: job.picked_ns.take().unwrap_or(seeking_ns),
                 };
                 Some((taken?, times))
             }
@@ -305,17 +307,23 @@ impl FileWorker {
             }
             Selection::None { busy } => {
                 job.searched_ns += searched - now;
-                if !busy && self.trees.found_nothing(job.id, job.changes) {
-                    self.state.stop_issuing(index, Reason::Exhausted, searched);
-                } else {
-                    self.pause(index, searched, busy);
-                }
+                self.pause_or_end(index, searched, busy);
                 None
             }
             Selection::Through => {
                 self.state.stop_issuing(index, Reason::Exhausted, searched);
                 None
             }
+        }
+    }
+
+    /// Nothing fits: the stream ends when no other can change that, and waits otherwise.
+    fn pause_or_end(&mut self, index: u32, now: u64, busy: bool) {
+        let job = &self.jobs[index as usize];
+        if !busy && self.trees.found_nothing(job.id, job.changes) {
+            self.state.stop_issuing(index, Reason::Exhausted, now);
+        } else {
+            self.pause(index, now, busy);
         }
     }
 

@@ -371,21 +371,25 @@ pub fn samples_batch(rows: &[SampleRow]) -> io::Result<RecordBatch> {
         columns.push(f64s(&|row| row.sums[kind].sumsq_ns2));
         columns.push(u64s(&|row| row.sums[kind].min_ns));
         columns.push(u64s(&|row| row.sums[kind].max_ns));
-        let item = |kind: DataType| Field::new("item", kind, false);
-        let mut buckets = ListBuilder::new(UInt16Builder::new()).with_field(item(DataType::UInt16));
-        let mut counts = ListBuilder::new(UInt32Builder::new()).with_field(item(DataType::UInt32));
-        for row in rows {
-            for &(bucket, count) in &row.buckets[kind] {
-                buckets.values().append_value(bucket);
-                counts.values().append_value(count);
-            }
-            buckets.append(true);
-            counts.append(true);
-        }
-        columns.push(Arc::new(buckets.finish()));
-        columns.push(Arc::new(counts.finish()));
+        columns.extend(histogram_columns(rows, kind));
     }
     RecordBatch::try_new(Arc::new(samples_schema()), columns).map_err(arrow_error)
+}
+
+/// The buckets that are not empty, and how many I/Os are in each.
+fn histogram_columns(rows: &[SampleRow], kind: usize) -> [ArrayRef; 2] {
+    let item = |kind: DataType| Field::new("item", kind, false);
+    let mut buckets = ListBuilder::new(UInt16Builder::new()).with_field(item(DataType::UInt16));
+    let mut counts = ListBuilder::new(UInt32Builder::new()).with_field(item(DataType::UInt32));
+    for row in rows {
+        for &(bucket, count) in &row.buckets[kind] {
+            buckets.values().append_value(bucket);
+            counts.values().append_value(count);
+        }
+        buckets.append(true);
+        counts.append(true);
+    }
+    [Arc::new(buckets.finish()), Arc::new(counts.finish())]
 }
 
 /// A batch of `ios.arrows`.

@@ -21,7 +21,7 @@ use crate::search::DepthFinder;
 use loadstone_base::ops::{AnyOp, OpKind, OPS};
 use loadstone_generation::overlap::Overlaps;
 use loadstone_generation::pace::Schedule;
-use loadstone_generation::pattern::Generator;
+use loadstone_generation::pattern::{Generator, NextIo};
 use loadstone_generation::payload::Filler;
 use loadstone_plan::{max_block_bytes, Plan, Stream};
 use loadstone_verification::verify::tables::VerifyTables;
@@ -293,6 +293,18 @@ impl StreamState {
     pub fn take_slot(&mut self) -> Option<(u32, u64)> {
         let (slot, free_ns) = self.room.take()?;
         Some((slot, free_ns.max(self.floor_ns())))
+    }
+
+    /// The same for an I/O that counts against what is left of the stream, and its share of a flow.
+    #[inline(always)]
+    pub fn take_slot_for(&mut self, next: &NextIo) -> Option<(u32, u64)> {
+        let taken = self.take_slot()?;
+        self.left.spend_bytes(next.len);
+        self.left.spend_ops(1);
+        if let Some(flow) = &mut self.flow {
+            flow.took();
+        }
+        Some(taken)
     }
 
     /// Counts an issued or completed I/O towards the next pause: until when that spins when it

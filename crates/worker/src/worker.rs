@@ -269,17 +269,10 @@ impl<B: IoBackend> WorkerLoop<B> {
             self.state.wake_at(index, next_look_ns);
             return false;
         }
-        let held = stream.overlaps.as_mut().and_then(|own| own.held.take());
-        let Some((next, arrival_ns)) = held.or_else(|| self.next_io(index, now)) else {
+        let Some((next, arrival_ns)) = self.next_apart(index, now) else {
             return false;
         };
         let stream = &mut self.state.streams[index as usize];
-        if let Some(overlaps) = &mut stream.overlaps {
-            if overlaps.hits(&next) {
-                overlaps.held = Some((next, arrival_ns));
-                return false;
-            }
-        }
         if !stream.left.fits(next.len) {
             match &mut stream.overlaps {
                 // Its last writes have to be made before it is over.
@@ -288,16 +281,11 @@ impl<B: IoBackend> WorkerLoop<B> {
             }
             return false;
         }
-        let Some((slot, free_ns)) = stream.take_slot() else {
+        let Some((slot, free_ns)) = stream.take_slot_for(&next) else {
             return false;
         };
-        stream.left.spend_bytes(next.len);
-        stream.left.spend_ops(1);
         // Of a paced I/O its arrival counts, not when there happened to be room.
         let intended_ns = arrival_ns.unwrap_or(free_ns);
-        if let Some(flow) = &mut stream.flow {
-            flow.took();
-        }
         let first = match &stream.checks {
             Checks::Stamps {
                 verifier,
@@ -310,6 +298,21 @@ impl<B: IoBackend> WorkerLoop<B> {
         };
         self.issue_for(index, slot, (&first, &next), intended_ns, now);
         true
+    }
+
+    /// The next I/O and its arrival; none while one in flight has part of its range.
+    #[inline(always)]
+    fn next_apart(&mut self, index: u32, now: u64) -> Option<(NextIo, Option<u64>)> {
+        let stream = &mut self.state.streams[index as usize];
+        let held = stream.overlaps.as_mut().and_then(|own| own.held.take());
+        let (next, arrival_ns) = held.or_else(|| self.next_io(index, now))?;
+        if let Some(overlaps) = &mut self.state.streams[index as usize].overlaps {
+            if overlaps.hits(&next) {
+                overlaps.held = Some((next, arrival_ns));
+                return None;
+            }
+        }
+        Some((next, arrival_ns))
     }
 
     /// Issues what is due in one of the stream's chains; false when nothing is.

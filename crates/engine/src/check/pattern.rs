@@ -5,7 +5,7 @@
 use super::Checked;
 use loadstone_base::need;
 use loadstone_plan::max_size;
-use loadstone_plan::{FileChoice, OpPattern, RandomOrder, Row, Sizes, Stream};
+use loadstone_plan::{FileChoice, OpPattern, RandomOrder, Row, Sizes, Stream, Zone};
 
 pub(super) fn check_pattern(stream: &Stream, path: &str) -> Checked {
     let pattern = &stream.pattern;
@@ -213,17 +213,19 @@ fn check_random(order: &OpPattern, path: String) -> Checked {
                 && *region_blocks > 0,
             path => "a region has I/Os, repeats at most all of them, and of the last none"
         ),
-        RandomOrder::Zoned { zones } => {
-            let sum: f64 = zones.iter().map(|zone| zone.access_percent).sum();
-            let shares = zones
-                .iter()
-                .all(|zone| zone.access_percent >= 0.0 && zone.length_bytes > 0);
-            need!(
-                shares && (sum - 100.0).abs() < 0.01,
-                path =>
-                    "access shares add up to {sum}, must be 100, and every zone needs a length"
-            );
-        }
+        RandomOrder::Zoned { zones } => check_zones(zones, path)?,
     }
+    Ok(())
+}
+
+fn check_zones(zones: &[Zone], path: String) -> Checked {
+    let sum: f64 = zones.iter().map(|zone| zone.access_percent).sum();
+    let shares = zones
+        .iter()
+        .all(|zone| zone.access_percent >= 0.0 && zone.length_bytes > 0);
+    need!(
+        shares && (sum - 100.0).abs() < 0.01,
+        path => "access shares add up to {sum}, must be 100, and every zone needs a length"
+    );
     Ok(())
 }

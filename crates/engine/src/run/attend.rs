@@ -23,17 +23,12 @@ impl Run {
         self.stopped_ns = None;
         self.hung = vec![false; self.plan.targets.len()];
         let ends_ns = stream_ends(&self.plan, start.clock_ns);
-        let seen = hands
-            .iter()
-            .map(|hand| WatchedWorker::new(&self.plan, hand, &ends_ns, start));
-        let mut seen: Vec<WatchedWorker> = seen.collect();
+        let watch = |hand| WatchedWorker::new(&self.plan, hand, &ends_ns, start);
+        let mut seen: Vec<WatchedWorker> = hands.iter().map(watch).collect();
         let virtual_clock = hands.iter().any(|hand| self.is_virtual(hand));
         let mut fine = (!virtual_clock).then(|| FineSamples::new(stage, hands, start.offset_ns));
         let mut looked_up_ns = start.clock_ns;
-        let tables = hands
-            .iter()
-            .map(|hand| spare_tables(&self.plan, hand.worker));
-        let most_said: usize = tables.sum();
+        let most_said = self.most_said(hands);
         while !seen.iter().all(WatchedWorker::has_ended) {
             let asleep_ns = self.clock.now_ns();
             let nap = fine.as_ref().map_or(LOOK_UP, |fine| {
@@ -68,6 +63,15 @@ impl Run {
             self.speaker.say(&event);
         }
         self.hear_the_last(stage, hands, &mut seen)
+    }
+
+    /// Messages that may be waiting when the first of them is taken: each worker sends a table at
+    /// a time, and has so many.
+    fn most_said(&self, hands: &[WorkerHandle]) -> usize {
+        let tables = hands
+            .iter()
+            .map(|hand| spare_tables(&self.plan, hand.worker));
+        tables.sum()
     }
 
     /// Waits for the threads of a stage, and takes what they still sent.

@@ -75,19 +75,15 @@ pub(super) fn run(parts: WorkerParts, local: &Local) {
                 whole_batches: open.whole_batches,
                 has_room: open.has_room,
             };
-            match backend {
-                plan::Backend::IoUring { .. } => open.ring(options),
-                _ => open.commands(options),
+            if matches!(backend, plan::Backend::IoUring { .. }) {
+                open.ring(options);
+            } else {
+                open.commands(options);
             }
         }
         plan::Backend::Libaio {} => open.drive(|open| Libaio::new(clock, &open.files, depth)),
         plan::Backend::Psync {} => open.drive(|open| Ok(Psync::new(clock, &open.files, depth))),
-        plan::Backend::Mmap {} => open.drive(|open| {
-            Mmap::new(clock, &open.files, depth).map_err(|(file, error)| {
-                let path = &plan.targets[local.targets[file] as usize].path;
-                io::Error::new(error.kind(), format!("{path}: {error}"))
-            })
-        }),
+        plan::Backend::Mmap {} => open.drive(Opening::mmap),
         plan::Backend::Files {} => open.on_files(),
         plan::Backend::Names { operation } => {
             open.call(|open| names(*operation, &open.parts.stage, &local.targets));
@@ -99,13 +95,7 @@ pub(super) fn run(parts: WorkerParts, local: &Local) {
             Ok(MoveExtents::new(&open.files, donor, *in_place))
         }),
         plan::Backend::Null {} => open.drive(|_| Ok(Null::new(clock, depth))),
-        plan::Backend::Sim { device } => open.drive(|open| {
-            let media = local.of(&open.parts.stage.media);
-            let states = local.of(&open.parts.stage.states);
-            Ok(Sim::new(device, open.files.len(), depth)
-                .with_media(media.into_iter())
-                .with_states(&states, &open.parts.stage.states[0]))
-        }),
+        plan::Backend::Sim { device } => open.drive(|open| Ok(open.simulation(device))),
     }
 }
 
@@ -144,6 +134,22 @@ impl<'a> Opening<'a> {
     fn call<C: Call>(self, call: impl FnOnce(&Self) -> io::Result<C>) {
         let (clock, depth) = (self.clock, self.depth);
         self.drive(|open| call(open).map(|call| Called::new(clock, call, depth)));
+    }
+
+    fn mmap(&self) -> io::Result<Mmap> {
+        Mmap::new(self.clock, &self.files, self.depth).map_err(|(file, error)| {
+            let target = self.local.targets[file];
+            let path = &self.parts.stage.plan.targets[target as usize].path;
+            io::Error::new(error.kind(), format!("{path}: {error}"))
+        })
+    }
+
+    fn simulation(&self, device: &plan::SimDevice) -> Sim {
+        let media = self.local.of(&self.parts.stage.media);
+        let states = self.local.of(&self.parts.stage.states);
+        Sim::new(device, self.files.len(), self.depth)
+            .with_media(media.into_iter())
+            .with_states(&states, &self.parts.stage.states[0])
     }
 
     /// Tells what could not be had.

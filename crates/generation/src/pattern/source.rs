@@ -42,6 +42,22 @@ enum PatternCase {
     General,
 }
 
+impl PatternCase {
+    fn of(pattern: &plan::OpPattern) -> Self {
+        let single = pattern.run_length <= 1;
+        match pattern.random_percent {
+            0 if pattern.stride_bytes == 0
+                && pattern.stride_spread_bytes == 0
+                && (single || !pattern.run_identical) =>
+            {
+                Self::Sequential
+            }
+            100.. if single => Self::Random,
+            _ => Self::General,
+        }
+    }
+}
+
 /// Where random addresses come from.
 #[derive(Debug, Clone)]
 enum AddressSource {
@@ -56,6 +72,40 @@ enum AddressSource {
     Aged(Box<[Aged]>),
     /// The law, and the number of the operation.
     Reuse(Reuse, usize),
+}
+
+impl AddressSource {
+    /// Of the operation `op` whose addresses are random.
+    fn new(
+        op: usize,
+        pattern: &plan::OpPattern,
+        classes: &mut Classes,
+        cursors: &[FileCursor],
+    ) -> Self {
+        let align_bytes = pattern.align_bytes.max(1);
+        let files = cursors.iter().enumerate();
+        match &pattern.random {
+            RandomOrder::Uniform { repeat: true } => Self::Uniform,
+            RandomOrder::Uniform { repeat: false } => {
+                Self::Walk(classes.class(cursors, align_bytes, needs_map(pattern)))
+            }
+            RandomOrder::Listed { blocks, advance } => Self::Listed(Listed::new(blocks, *advance)),
+            RandomOrder::Zoned { zones } => Self::Zoned(Zones::new(zones, align_bytes)),
+            RandomOrder::Aged { .. } => Self::Aged(
+                files
+                    .filter_map(|(i, c)| Aged::new(&pattern.random, c.blocks, classes.key(i, 0)))
+                    .collect(),
+            ),
+            other => match Reuse::new(other, align_bytes) {
+                Some(law) => Self::Reuse(law, op),
+                None => Self::Skewed(
+                    files
+                        .filter_map(|(i, c)| Skewed::new(other, c.blocks, classes.key(i, 0)))
+                        .collect(),
+                ),
+            },
+        }
+    }
 }
 
 impl Source {
@@ -74,53 +124,18 @@ impl Source {
         } else {
             Box::default()
         };
-        let random = pattern.random_percent > 0 && used;
-        let order = match &pattern.random {
-            _ if !random => AddressSource::Uniform,
-            RandomOrder::Uniform { repeat: true } => AddressSource::Uniform,
-            RandomOrder::Uniform { repeat: false } => {
-                AddressSource::Walk(classes.class(&cursors, align_bytes, needs_map(pattern)))
-            }
-            RandomOrder::Listed { blocks, advance } => {
-                AddressSource::Listed(Listed::new(blocks, *advance))
-            }
-            RandomOrder::Zoned { zones } => AddressSource::Zoned(Zones::new(zones, align_bytes)),
-            RandomOrder::Aged { .. } => AddressSource::Aged(
-                cursors
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(i, c)| Aged::new(&pattern.random, c.blocks, classes.key(i, 0)))
-                    .collect(),
-            ),
-            other => match Reuse::new(other, align_bytes) {
-                Some(law) => AddressSource::Reuse(law, op),
-                None => AddressSource::Skewed(
-                    cursors
-                        .iter()
-                        .enumerate()
-                        .filter_map(|(i, c)| Skewed::new(other, c.blocks, classes.key(i, 0)))
-                        .collect(),
-                ),
-            },
-        };
-        let run_length = pattern.run_length.max(1);
-        let shape = match pattern.random_percent {
-            0 if pattern.stride_bytes == 0
-                && pattern.stride_spread_bytes == 0
-                && (run_length == 1 || !pattern.run_identical) =>
-            {
-                PatternCase::Sequential
-            }
-            100.. if run_length == 1 => PatternCase::Random,
-            _ => PatternCase::General,
+        let order = if pattern.random_percent > 0 && used {
+            AddressSource::new(op, pattern, classes, &cursors)
+        } else {
+            AddressSource::Uniform
         };
         Self {
-            shape,
+            shape: PatternCase::of(pattern),
             sizes,
             order,
             align_bytes,
             random_percent: pattern.random_percent,
-            run_length,
+            run_length: pattern.run_length.max(1),
             run_identical: pattern.run_identical,
             stride_bytes: pattern.stride_bytes,
             stride_spread_bytes: pattern.stride_spread_bytes,

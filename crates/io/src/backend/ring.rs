@@ -419,6 +419,12 @@ impl<E: SubmissionEntry> Ring<E> {
         ];
         // SAFETY: descriptors, counts and the argument are valid for the call's duration.
         let taken = unsafe { raw::call(libc::SYS_io_uring_enter, arguments) };
+        self.entered(taken)
+    }
+
+    /// What `io_uring_enter(2)` answered: how many entries it took, or an error.
+    #[inline(always)]
+    fn entered(&mut self, taken: isize) -> io::Result<()> {
         if taken >= 0 {
             if self.setup_flags & abi::SETUP_SQPOLL == 0 {
                 self.sq.submitted = self.sq.submitted.wrapping_add(taken as u32);

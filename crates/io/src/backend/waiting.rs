@@ -185,23 +185,12 @@ impl WaitChoice {
             WindowPurpose::Chosen(windows) => {
                 self.chosen_ns.rotate_right(1);
                 self.chosen_ns[0] = length_ns;
-                let enough = windows + 1 >= COMPARED;
-                let due = self.untried > 0 || now_ns >= self.hold_until_ns;
-                let due = (enough && self.has_halved()) || due;
-                let other = match self.has_become_slow() {
-                    _ if !enough => None,
-                    None if due => self.next_other(each_ns),
-                    left_too_early => left_too_early,
-                };
-                if let Some(other) = other {
+                let windows = windows.saturating_add(1);
+                if let Some(other) = self.other_due(windows, each_ns, now_ns) {
                     (self.other_ns, self.other_begun_ns) = (0, now_ns);
                     self.begin(WindowPurpose::Other(0), other, now_ns);
                 } else {
-                    self.begin(
-                        WindowPurpose::Chosen(windows.saturating_add(1)),
-                        self.now,
-                        now_ns,
-                    );
+                    self.begin(WindowPurpose::Chosen(windows), self.now, now_ns);
                 }
             }
             WindowPurpose::Other(0) => self.begin(WindowPurpose::Other(1), self.now, now_ns),
@@ -213,6 +202,18 @@ impl WaitChoice {
                     self.compare(now_ns);
                 }
             }
+        }
+    }
+
+    /// Another way to wait, when it is time to try one after so many windows of the chosen one.
+    fn other_due(&mut self, windows: u32, each_ns: u64, now_ns: u64) -> Option<Way> {
+        if windows < COMPARED {
+            return None;
+        }
+        let due = self.has_halved() || self.untried > 0 || now_ns >= self.hold_until_ns;
+        match self.has_become_slow() {
+            None if due => self.next_other(each_ns),
+            left_too_early => left_too_early,
         }
     }
 

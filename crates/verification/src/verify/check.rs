@@ -122,35 +122,30 @@ enum Judgement {
 
 fn judge(sectors: &[SectorContent], expected: &Expectation) -> Judgement {
     use Judgement::{Damaged, Unverified};
-    let count =
-        |test: fn(&SectorContent) -> bool| sectors.iter().filter(|sector| test(sector)).count();
-    let all = sectors.len();
-    let own = count(|sector| matches!(sector, SectorContent::Own(_)));
-    let zero = count(|sector| matches!(sector, SectorContent::Zero));
-    let invalid = count(|sector| {
-        matches!(
-            sector,
-            SectorContent::Flipped(..) | SectorContent::Split { .. } | SectorContent::Foreign
-        )
-    });
-    if count(|sector| matches!(sector, SectorContent::Elsewhere(_))) > 0 {
+    let any = |test: fn(&SectorContent) -> bool| sectors.iter().any(test);
+    let is_own = |sector: &SectorContent| matches!(sector, SectorContent::Own(_));
+    let own = any(is_own);
+    let flipped = any(|sector| matches!(sector, SectorContent::Flipped(..)));
+    let split = any(|sector| matches!(sector, SectorContent::Split { .. }));
+    let foreign = any(|sector| matches!(sector, SectorContent::Foreign));
+    if any(|sector| matches!(sector, SectorContent::Elsewhere(_))) {
         return Damaged(DamageKind::MisdirectedWrite);
     }
-    if own == all {
+    if sectors.iter().all(is_own) {
         return judge_generations(sectors, expected);
     }
-    if invalid > 0 && expected.mixed {
+    if (flipped || split || foreign) && expected.mixed {
         // Bytes being copied while they are read.
         return Unverified;
     }
-    if count(|sector| matches!(sector, SectorContent::Flipped(..))) > 0 {
+    if flipped {
         return Damaged(DamageKind::BitFlip);
     }
-    if count(|sector| matches!(sector, SectorContent::Split { .. })) > 0 {
+    if split {
         return Damaged(DamageKind::TornWrite);
     }
     if expected.anything {
-        let partly_ours = own > 0 && !expected.mixed;
+        let partly_ours = own && !expected.mixed;
         return if partly_ours {
             Damaged(DamageKind::TornWrite)
         } else {
@@ -158,15 +153,14 @@ fn judge(sectors: &[SectorContent], expected: &Expectation) -> Judgement {
         };
     }
     // What was there before the first write of the run is not known: it may be the rest.
-    let first_write = expected.newest == 1 && own > 0;
-    let foreign = count(|sector| matches!(sector, SectorContent::Foreign));
+    let first_write = expected.newest == 1 && own;
     if first_write {
         Damaged(DamageKind::TornWrite)
-    } else if foreign > 0 {
+    } else if foreign {
         Damaged(DamageKind::Foreign)
-    } else if zero > 0 {
+    } else if any(|sector| matches!(sector, SectorContent::Zero)) {
         Damaged(DamageKind::ZeroedBlock)
-    } else if own > 0 {
+    } else if own {
         Damaged(DamageKind::TornWrite)
     } else {
         Damaged(outdated(expected))

@@ -251,18 +251,6 @@ fn agree(plan: &Plan, stream: &Stream, path: &str) -> Checked {
     if !writes && stream.verify.is_none() {
         return Ok(());
     }
-    let shares = |other: &Stream| {
-        let uses = |stream: &Stream, first: u32| {
-            stream
-                .files
-                .iter()
-                .any(|file| first_of(plan, file.target) == first)
-        };
-        other
-            .files
-            .iter()
-            .any(|file| uses(stream, first_of(plan, file.target)))
-    };
     let same = |verify: Option<Verify>, overlapping: bool| {
         verify.map(|verify| {
             let apart = !overlapping && verify.expect == VerifyExpect::Stamps;
@@ -272,11 +260,6 @@ fn agree(plan: &Plan, stream: &Stream, path: &str) -> Checked {
                 verify.content,
                 verify.expect,
             )
-        })
-    };
-    let by_pattern = |of: &Stream| {
-        of.verify.is_some_and(|verify| {
-            verify.content == VerifyContent::Pattern && verify.expect == VerifyExpect::Stamps
         })
     };
     let stage = |of: &Stream| plan.workers[of.worker as usize].stage;
@@ -290,7 +273,7 @@ fn agree(plan: &Plan, stream: &Stream, path: &str) -> Checked {
         let block_bytes = |of: &Stream| of.verify.map(|verify| verify.block_bytes);
         let overlapping = block_bytes(stream) == block_bytes(other) || overlap(plan, stream, other);
         need!(
-            same(other.verify, overlapping) == same(stream.verify, overlapping) || !shares(other),
+            same(other.verify, overlapping) == same(stream.verify, overlapping) || !share_a_target(plan, stream, other),
             "{path}/verify" =>
                 "differs from that of stream {}, which uses the same target: \
                  what one of them writes would look damaged to the other",
@@ -301,6 +284,19 @@ fn agree(plan: &Plan, stream: &Stream, path: &str) -> Checked {
 }
 
 /// True when the ranges of two streams on one file meet.
+fn by_pattern(stream: &Stream) -> bool {
+    stream.verify.is_some_and(|verify| {
+        verify.content == VerifyContent::Pattern && verify.expect == VerifyExpect::Stamps
+    })
+}
+
+fn share_a_target(plan: &Plan, one: &Stream, other: &Stream) -> bool {
+    let same = |a: &FileUse, b: &FileUse| first_of(plan, a.target) == first_of(plan, b.target);
+    one.files
+        .iter()
+        .any(|a| other.files.iter().any(|b| same(a, b)))
+}
+
 fn overlap(plan: &Plan, one: &Stream, other: &Stream) -> bool {
     let meets = |a: &FileUse, b: &FileUse| {
         first_of(plan, a.target) == first_of(plan, b.target)

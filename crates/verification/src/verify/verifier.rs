@@ -240,7 +240,14 @@ impl Verifier {
                 self.verify_tables.end_flush(io.target, flush);
             }
             OpKind::Sync => {}
-            OpKind::Read if whole > 0 => return self.judge(io, whole, buffer),
+            OpKind::Read if whole > 0 => {
+                let damages = self.judge(io, whole, buffer);
+                self.damaged += damages.len() as u64;
+                let added = damages
+                    .into_iter()
+                    .map(|damage| self.verify_tables.add(damage));
+                return added.collect();
+            }
             OpKind::Read => {}
         }
         Vec::new()
@@ -289,29 +296,22 @@ impl Verifier {
             let offset = io.offset + (i * block_bytes) as u64;
             let known = table.map(|table| {
                 let index = table.index(offset);
-                (
-                    table,
-                    index,
-                    table.expectation(index, self.before[slot + i]),
-                )
+                let before = self.before[slot + i];
+                (table, index, table.expectation(index, before))
             });
             let expected = known.map_or(Expectation::NONE, |(_, _, (expected, _))| expected);
             if !self.pattern.is_empty() && known.is_some() && expected.newest == 0 {
                 self.unverified += 1; // what was there before the run
                 continue;
             }
-            let verdict = if self.pattern.is_empty() {
-                // Without a table a block of any run is good if it is whole and in its place.
-                let author = match known {
-                    Some(_) => stamper,
-                    None => {
-                        let named = stamper.named_by(block).or(self.author).unwrap_or(stamper);
-                        *self.author.insert(named)
-                    }
-                };
-                check(&author, block, offset, &expected)
-            } else {
+            let verdict = if !self.pattern.is_empty() {
                 pattern::check(&self.pattern, i * block_bytes, block, &expected)
+            } else if known.is_some() {
+                check(&stamper, block, offset, &expected)
+            } else {
+                // Without a table a block of any run is good if it is whole and in its place.
+                let named = stamper.named_by(block).or(self.author).unwrap_or(stamper);
+                check(self.author.insert(named), block, offset, &expected)
             };
             match verdict {
                 Verdict::Newest => {
@@ -340,11 +340,7 @@ impl Verifier {
         {
             join_torn(&stamper, data, io.offset, &mut damages);
         }
-        self.damaged += damages.len() as u64;
         damages
-            .into_iter()
-            .map(|damage| self.verify_tables.add(damage))
-            .collect()
     }
 }
 

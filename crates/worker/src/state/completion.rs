@@ -81,11 +81,7 @@ impl WorkerState {
             self.table.totals_mut(row).errors += 1;
             self.counters[index as usize].failed[slot.op as usize] += 1;
         } else {
-            self.flush_run();
-            self.table
-                .add(&start_run(row, &slot, u64::from(moved), now));
-            self.table.totals_mut(row).shorts += u64::from(short);
-            self.counters[index as usize].completed[slot.op as usize] += 1;
+            self.count_moved(row, &slot, moved, short, now);
         }
         if self.streams[index as usize].logged {
             self.log_io(&slot, moved, failure.map_or(0, |why| why.errno), now);
@@ -118,6 +114,13 @@ impl WorkerState {
             self.report(id, index, &slot, failure, moved, now);
         }
         self.after_completion(index, now);
+    }
+
+    fn count_moved(&mut self, row: u32, slot: &Slot, moved: u32, short: bool, now: u64) {
+        self.flush_run();
+        self.table.add(&start_run(row, slot, u64::from(moved), now));
+        self.table.totals_mut(row).shorts += u64::from(short);
+        self.counters[slot.stream as usize].completed[slot.op as usize] += 1;
     }
 
     /// What follows an I/O at its place is due now.

@@ -21,20 +21,9 @@ impl WorkerState {
         if !stream.life.is_running() {
             return;
         }
-        if lat_ns > stream.max_latency_ns[slot.op as usize] {
-            let (id, max_ns) = (stream.id, stream.max_latency_ns[slot.op as usize]);
-            self.say(Message::Event(Event::TooLate {
-                t_ns: self.run_time(now),
-                stream: id,
-                target: slot.target,
-                op: slot.op.name(),
-                offset: slot.offset,
-                bytes: slot.len,
-                lat_ns,
-                max_ns,
-            }));
-            self.say_too_late(slot, lat_ns);
-            self.stop_issuing(index, Reason::Latency, now);
+        let max_ns = stream.max_latency_ns[slot.op as usize];
+        if lat_ns > max_ns {
+            self.end_too_late(index, slot, (lat_ns, max_ns), now);
             return;
         }
         // What is in flight from a deeper time says nothing of the depth to come.
@@ -70,6 +59,22 @@ impl WorkerState {
                 self.stop_issuing(index, Reason::Latency, now);
             }
         }
+    }
+
+    fn end_too_late(&mut self, index: u32, slot: &Slot, latency: (u64, u64), now: u64) {
+        let (lat_ns, max_ns) = latency;
+        self.say(Message::Event(Event::TooLate {
+            t_ns: self.run_time(now),
+            stream: self.streams[index as usize].id,
+            target: slot.target,
+            op: slot.op.name(),
+            offset: slot.offset,
+            bytes: slot.len,
+            lat_ns,
+            max_ns,
+        }));
+        self.say_too_late(slot, lat_ns);
+        self.stop_issuing(index, Reason::Latency, now);
     }
 
     fn say_depth(&mut self, index: u32, found: bool, now: u64) {

@@ -72,31 +72,19 @@ impl<B: IoBackend> WorkerLoop<B> {
             self.state.wake_at(index, next_look_ns);
             return PassStep::Nothing;
         }
-        let held = stream.overlaps.as_mut().and_then(|own| own.held.take());
-        let Some((next, arrival_ns)) = held.or_else(|| self.next_io(index, now)) else {
+        let Some((next, arrival_ns)) = self.next_apart(index, now) else {
             return PassStep::Nothing;
         };
         let stream = &mut self.state.streams[index as usize];
-        if let Some(overlaps) = &mut stream.overlaps {
-            if overlaps.hits(&next) {
-                overlaps.held = Some((next, arrival_ns));
-                return PassStep::Nothing;
-            }
-        }
         if !stream.left.fits(next.len) {
             if let Some(readback) = stream.checks.readback_mut() {
                 readback.part = Part::Settling;
             }
             return PassStep::Again;
         }
-        let Some((slot, free_ns)) = stream.take_slot() else {
+        let Some((slot, free_ns)) = stream.take_slot_for(&next) else {
             return PassStep::Nothing;
         };
-        stream.left.spend_bytes(next.len);
-        stream.left.spend_ops(1);
-        if let Some(flow) = &mut stream.flow {
-            flow.took();
-        }
         self.issue_for(
             index,
             slot,
