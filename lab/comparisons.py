@@ -281,7 +281,7 @@ def table(
         "",
         "Promised is that chance calls any row better in at most 2.5 % of the comparisons, and worse in as many. *Gate 98*: it could not have seen a regression of "
         f"{100 * DETECT:.0f} %, and says so; with two runs of each side it hardly ever could. "
-        f"Of {OF_A_KIND} pairs of which 2.5 % are told apart, {_seen_of(OF_A_KIND, 0.025)} are seen in 95 of 100 tables.",
+        f"Of {OF_A_KIND} pairs of which 2.5 % are significant, {_seen_of(OF_A_KIND, 0.025)} are seen in 95 of 100 tables.",
         "",
         "| kind | pairs | some row better | some row worse | gate 0 | gate 98 |",
         "|---|---:|---:|---:|---:|---:|",
@@ -309,7 +309,7 @@ def table(
 def difference_lines(outcomes: Sequence[PairOutcome]) -> list[str]:
     """Return a table of what was said, by how much slower the second side is."""
     lines = [
-        "| slower by | pairs | some row better | some row worse | not told apart | cannot say | gate 0 | gate 97 | gate 98 |",
+        "| slower by | pairs | some row better | some row worse | not significant | cannot say | gate 0 | gate 97 | gate 98 |",
         "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for difference in sorted({one.difference for one in outcomes}):

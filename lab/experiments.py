@@ -317,7 +317,7 @@ def lines(studies: Sequence[StudyFindings], kinds: Sequence[str]) -> list[str]:
 
 HEAD: Final = (
     "| errors | studies | planted effect in its interval | all other effects in theirs | null effects below 5 %, each | "
-    "studies with any null effect told apart | wrong way | drift found | outlier named | not Student's t |",
+    "studies with any null effect significant | wrong way | drift found | outlier named | not Student's t |",
     "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
 )
 
@@ -384,7 +384,7 @@ def page(studies: Sequence[StudyFindings], command: str) -> str:
         *interaction_power_section(studies),
         "## By the number of repeats",
         "",
-        "| repeats | studies | planted effect in its interval | width of the interval, median | any null effect told apart |",
+        "| repeats | studies | planted effect in its interval | width of the interval, median | any null effect significant |",
         "|---:|---:|---:|---:|---:|",
         *_repeats(studies),
     ]

@@ -97,7 +97,7 @@ def judged(pairs: Sequence[PublishedPair]) -> list[tuple[PublishedPair, str, str
         ends = (difference.low, difference.high)
         low, high = (f"{1 + end:.3g}" if large else f"{100 * end:+.3g}" for end in ends)
         change += f" ({low} to {high})"
-        verdict = "**real**" if corrected[n] < ALPHA else f"**not told apart**: {_seen(sides[n])}"
+        verdict = "**real**" if corrected[n] < ALPHA else f"**not significant**: {_seen(sides[n])}"
         verdicts.append((one, change, f"{verdict} (p {corrected[n]:.2g})"))
     return verdicts
 
@@ -174,7 +174,7 @@ def page(pairs: Sequence[PublishedPair]) -> str:
     judgements, beside = judged(pairs), notes()
     counts = {
         word: sum(verdict.startswith(f"**{word}") for *_, verdict in judgements)
-        for word in ("real", "not told apart", "cannot be known")
+        for word in ("real", "not significant", "cannot be known")
     }
     lines = [
         "# Which published differences are real",
@@ -185,10 +185,10 @@ def page(pairs: Sequence[PublishedPair]) -> str:
         "",
         "    python -m lab.seed_differences > docs/seeds-differences.md",
         "",
-        f"Of {len(judgements)} differences {counts['real']} are real, {counts['not told apart']} are not told apart from chance, and "
+        f"Of {len(judgements)} differences {counts['real']} are real, {counts['not significant']} are not significant, and "
         f"{counts['cannot be known']} cannot be known, because nothing was repeated.",
         "",
-        "*Real*: told apart at 5 % by Welch's test on logarithms, after Holm's correction within the study. A difference that is "
+        "*Real*: significant at 5 % by Welch's test on logarithms, after Holm's correction within the study. A difference that is "
         "real may still not come from what the study names: the caution says what else differed. Where only the least and the "
         "largest of several runs are published, they are taken for two runs. The noise of a workload is taken from all rows "
         "of the table. A figure printed with few digits has at least the "

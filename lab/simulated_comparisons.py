@@ -272,7 +272,7 @@ def _compared(pair: PlannedPair, measured: Mapping[tuple[int, str], ComparedPhas
 
 
 def alike_lines(outcomes: Sequence[PairOutcome]) -> list[str]:
-    """Return how often valid pairs without a difference are told apart, by how they were measured."""
+    """Return how often valid pairs without a difference are significant, by how they were measured."""
     without_difference = [one for one in outcomes if one.difference == 0 and not one.invalid]
     groups = {"all": without_difference}
     for one in without_difference:
@@ -302,7 +302,7 @@ def page(kept: Sequence[dict[str, Any]], command: str) -> str:
                 "",
                 *difference_lines(outcomes),
                 "",
-                f"*Not told apart*: no row differs, and a regression of {100 * DETECT:.0f} % would have been seen. *Cannot say*: no row differs, and it would not have been seen, or a side is not valid. A pair may have a row that is better and one that is worse.",
+                f"*Not significant*: no row differs, and a regression of {100 * DETECT:.0f} % would have been seen. *Cannot say*: no row differs, and it would not have been seen, or a side is not valid. A pair may have a row that is better and one that is worse.",
                 "",
                 "## Pairs without a difference",
                 "",

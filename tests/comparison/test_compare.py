@@ -502,7 +502,7 @@ def test_what_is_true_of_several_sides_is_said_once(tmp_path: Path) -> None:
     paths = [made(tmp_path / name, seed=seed) for seed, name in enumerate("abc", start=1)]
     found = compare([*paths, made(tmp_path / "slow", 900.0, seed=4)])
     told = headline(found)
-    assert told.startswith("b, c against a: not told apart. slow against a: worse in the one pattern")
+    assert told.startswith("b, c against a: not significant. slow against a: worse in the one pattern")
 
 
 def test_sides_of_one_name_are_told_apart_by_as_much_of_their_paths_as_that_takes(tmp_path: Path) -> None:
@@ -603,11 +603,11 @@ def test_a_gate_does_not_pass_a_run_that_did_not_come_to_its_end(tmp_path: Path,
 
 
 def test_the_answer_tells_a_latency_that_the_rate_does_not(tmp_path: Path) -> None:
-    """The rate did not differ and p99 was eight times as long: the sentence said 'not told apart'."""
+    """The rate did not differ and p99 was eight times as long: the sentence said 'not significant'."""
     runs.make(tmp_path / "a", MadeJob("a", sigma=0.2), seconds=40.0)
     runs.make(tmp_path / "b", MadeJob("a", sigma=1.2, median_ns=80_000.0), seconds=40.0, seed=2)
     told = headline(compare([tmp_path / "a", tmp_path / "b"]))
-    assert told.startswith("b against a: not told apart; but worse: latency p99 +")
+    assert told.startswith("b against a: not significant; but worse: latency p99 +")
 
 
 @pytest.mark.in_turn

@@ -474,9 +474,9 @@ def test_a_plan_tells_what_its_repeats_will_show(tmp_path: Path) -> None:
 
 def test_few_repeats_are_said_to_show_little() -> None:
     said = seen(0.1, None, 2).replace("\N{NO-BREAK SPACE}", " ")
-    assert said.endswith("hardly any difference will be told apart: use more repeats than 2")
+    assert said.endswith("hardly any difference will be significant: use more repeats than 2")
     said = seen(0.02, 0.12, 4).replace("\N{NO-BREAK SPACE}", " ")
-    assert said == "where repeats scatter by 2 %, differences from 12 % on will be told apart"
+    assert said == "where repeats scatter by 2 %, differences from 12 % on will be significant"
 
 
 def test_a_plan_tells_everything_and_touches_nothing(tmp_path: Path) -> None:

@@ -48,7 +48,9 @@ def chosen(*, change: RatioInterval | None = None) -> Recommendation:
 )
 def test_nothing_is_recommended_where_nothing_was_told_apart(more: int | None, needed: str) -> None:
     told = words.choice(effects(("open", more)), without_choice(chosen())).replace("\N{NO-BREAK SPACE}", " ")
-    assert told == f"no choice: 2 combinations are not told apart; {needed} show a difference of 5 %."
+    assert (
+        told == f"no choice: 2 combinations do not differ significantly; {needed} show a difference of 5 %."
+    )
 
 
 def test_what_makes_no_difference_is_told_as_such() -> None:
@@ -59,7 +61,7 @@ def test_what_makes_no_difference_is_told_as_such() -> None:
 def test_a_choice_that_rests_on_a_difference_stays_one() -> None:
     better = RatioInterval(ratio=1.5, low=1.2, high=1.8, p=0.01, raw_p=0.01)
     assert words.choice(effects(("open", 3)), chosen(change=better)).startswith("log=none: 100, ")
-    assert words.choice(effects(("worse", None)), chosen()).startswith("log=none: 100. It stays")
+    assert words.choice(effects(("worse", None)), chosen()).startswith("log=none: 100. Keep it")
 
 
 def test_a_level_that_is_better_is_named_where_no_combination_is() -> None:

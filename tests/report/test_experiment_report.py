@@ -127,7 +127,7 @@ def test_where_nothing_is_varied_each_pattern_has_its_figures() -> None:
     page = markdown(article.article(told))
     assert "| 4k read | 3 |" in page
     assert "What matters most" not in page
-    assert "told apart" not in page.partition("How it was computed")[0].replace("no drift told apart", "")
+    assert "significant" not in page.partition("How it was computed")[0].replace("no significant drift", "")
 
 
 @pytest.mark.parametrize("width", [60, 120])
@@ -238,7 +238,7 @@ def test_what_cannot_be_told_from_another_factor_is_named_and_has_no_figure() ->
     made = Observations((Factor("a", ("1", "2")), Factor("b", ("1", "2"))), tuple(rows))
     found = story(made)
     assert words.headline(found) == (
-        "No effect is known: valid runs show a and b only together with each other."
+        "Effects cannot be separated: in valid runs a and b change only together."
     )
     matrix = lines(found)
     assert "not known" in matrix

@@ -193,9 +193,9 @@ class Recommendation(FrozenModel):
         description="of the aim's metric; null: those levels have no valid run, or are it"
     )
     as_good: list[dict[str, str]] = Field(
-        description="combinations not told apart from it; without a choice: from each other"
+        description="combinations not significantly different from it; without a choice: from each other"
     )
-    does_not_matter: list[str] = Field(description="factors of which any level is as good")
+    does_not_matter: list[str] = Field(description="factors whose levels make no difference")
     costs: list[MetricCost]
     why: str | None
 

@@ -69,14 +69,14 @@ def _design(announcement: Announcement) -> Iterator[str]:
 
 
 def seen(scatter: float, difference: float | None, repeats: int) -> str:
-    """Say what is told apart where repeats scatter by so much."""
+    """Say what will be significant where repeats scatter by so much."""
     more = "" if difference is not None and difference <= LARGE else f": use more repeats than {repeats}"
     differences = (
         "hardly any difference"
         if difference is None
         else f"differences from {units.percent(100 * difference)} on"
     )
-    return f"where repeats scatter by {units.percent(100 * scatter)}, {differences} will be told apart{more}"
+    return f"where repeats scatter by {units.percent(100 * scatter)}, {differences} will be significant{more}"
 
 
 def _changed_alone(announcement: Announcement, run: ExperimentRun) -> str:

@@ -80,7 +80,7 @@ class RepeatController:
             return f"the mean is known to within {self._until.share * 100:g} %"
         used_s = self._now() - (self._began_s or 0.0)
         if used_s + used_s / len(done) > self._until.budget_s:
-            return "there is no time for another run; the mean is not known as well as asked for"
+            return "no time is left for another run; the error of the mean is still above the limit"
         return None
 
     def _repeat(self, number: int) -> Next:

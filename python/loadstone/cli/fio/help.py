@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 USAGE: Final = """\
 fio [options] [job options] <job file(s)>
-  --debug=areas         Tell more; 'random' shows the seeds (--debug=help lists all)
+  --debug=areas         Print more; 'random' shows the seeds (--debug=help lists all)
   --parse-only          Read and resolve the jobs, run nothing
   --output=file         Write the output there
   --bandwidth-log       Write bandwidth logs of all jobs together

@@ -43,7 +43,7 @@ def run(
         More job files, of any language, or directories of them: one study of all. Parameter files of
         vdbench alone go on where the first one ends.
     repeat
-        Run it so many times, and say how far the runs lie apart.
+        Run it so many times, and report the spread between the runs.
     shuffle
         Run several job files in an order drawn from this number; without it, as they are given.
     until

@@ -28,7 +28,7 @@ LEAST_BLOCKS: Final = 256
 
 def _turns(base: Base) -> Turns | str:
     if not base.facts.in_order:
-        return "its I/Os are in no order already"
+        return "its I/O is random already"
     if any(writes(stream) for stream in base.streams):
         return "it compares reads, and the run writes"
     share = (1 - BEGINS) / len(PLACES)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 COLOURS: Final = {"better": "#00775a", "worse": "#c45500", "same": "#8a8a8a", "unknown": "#8a8a8a"}
 SHAPES: Final = {"better": "triangle-up", "worse": "triangle-down", "same": "circle", "unknown": "circle"}
-WORDS: Final = {"better": "better", "worse": "worse", "same": "not told apart", "unknown": "cannot say"}
+WORDS: Final = {"better": "better", "worse": "worse", "same": "not significant", "unknown": "cannot say"}
 MAX_EFFECTS: Final = 30
 """More rows than this are not read: then only the first quantity of each pattern is drawn."""
 MAX_SMALL: Final = 12

@@ -82,7 +82,7 @@ class JsonCell(FrozenModel):
     interval: list[float] | None = Field(description="95 % interval of the change")
     p: float | None = Field(description="corrected for the number of tests")
     told_apart: bool
-    better: bool | None = Field(description="null: not told apart")
+    better: bool | None = Field(description="null: not significant")
 
 
 class JsonWatched(FrozenModel):

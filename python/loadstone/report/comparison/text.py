@@ -84,7 +84,7 @@ def _watched(comparison: ComparisonTable, console: Console) -> None:
         console.print(Text(line, WATCHED_COLOURS[cell.judgement]))
     if comparison.watched:
         more = max(0, len(apart) - MAX_WATCHED)
-        summary = f"watched hosts: {len(apart)} of {len(comparison.watched)} quantities told apart"
+        summary = f"watched hosts: {len(apart)} of {len(comparison.watched)} quantities differ significantly"
         console.print(Text(f"{summary}{f', {more} of them in the page only' if more else ''}", "dim"))
 
 

@@ -51,7 +51,7 @@ def legend(comparison: ComparisonTable) -> str:
     bounded = any(one.contrast is not None and one.contrast.low is not None for one in comparison.effects)
     ranges = "The range is the 95 % interval of the change. " if bounded else ""
     return (
-        f"▲ better, ▼ worse: told apart at {comparison.alpha * 100:.3g}{units.THIN}%, corrected for "
+        f"▲ better, ▼ worse: significant at {comparison.alpha * 100:.3g}{units.THIN}%, corrected for "
         f"the number of tests. {ranges}± is one standard error."
     )
 
@@ -188,7 +188,7 @@ def _answer(comparison: ComparisonTable) -> str:
         mute = [one for one in rated if one.judgement == "unknown" and one not in invalid]
         rest = len(rated) - len(better) - len(worse) - len(invalid) - len(mute)
         if rest and rated:
-            parts.append(f"{_rest(rest, len(rated))}not told apart")
+            parts.append(f"{_rest(rest, len(rated))}not significant")
         unlike = [one for one in mute if one.contrast is not None and one.contrast.p is not None]
         if unlike:
             parts.append(f"{_rest(len(unlike), len(rated))}cannot say: block sizes or rates differ")
@@ -225,7 +225,7 @@ def _of_many(comparison: ComparisonTable) -> str:
         kind = " and ".join(word for word in ("better", "worse") if word in judged)
         if not kind and any(not (one.before.valid and one.after.valid) for one in rated):
             kind = "not valid"
-        kind = kind or ("not told apart" if "same" in judged else "cannot say")
+        kind = kind or ("not significant" if "same" in judged else "cannot say")
         kinds[kind] = kinds.get(kind, 0) + 1
     parts = [", ".join(f"{count} {kind}" for kind, count in kinds.items())]
     for judgement, word in (("better", "best"), ("worse", "worst")):

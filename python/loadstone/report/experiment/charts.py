@@ -116,7 +116,7 @@ def _interaction(story: ExperimentStory, one: Interaction) -> Spec | None:
         "scale": {"domain": names, "range": [SHAPES[at % len(SHAPES)] for at in range(len(names))]},
     }  # fmt: skip
     where = one.pattern if len(story.effects.patterns) > 1 else ""
-    kind = "depend on each other" if one.found else "not told apart"
+    kind = "depend on each other" if one.found else "not significant"
     # Lines beside each other, so that their intervals do not cover each other.
     offset = {"field": "line", "type": "nominal", "sort": names, "scale": {"range": [-9, 9]}}
     place = {"x": x, "xOffset": offset, "color": ink}

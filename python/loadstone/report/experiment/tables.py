@@ -346,7 +346,9 @@ def interactions(story: ExperimentStory) -> list[str]:
     for one in firsts:
         if not one.found:
             reason = (
-                "no dependence told apart" if one.found is False else f"not known: {one.why or 'no repeats'}"
+                "no significant interaction"
+                if one.found is False
+                else f"not known: {one.why or 'no repeats'}"
             )
             others.setdefault((one.pattern, reason.rstrip(".")), []).append(words.pair_of_factors(one))
     return lines + [

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from loadstone.report.experiment.story import ExperimentStory
 
 KINDS: Final = {
-    "better": "better", "worse": "worse", "alike": "no difference", "open": "not told apart",
+    "better": "better", "worse": "worse", "alike": "no difference", "open": "not significant",
     "confounded": "follows the time", "unknown": "cannot say",
 }  # fmt: skip
 MARKS: Final = {"better": "▲", "worse": "▼", "alike": "=", "open": "", "confounded": "⚠", "unknown": ""}
@@ -120,11 +120,11 @@ def headline(story: ExperimentStory) -> str:
     known = any(one.change is not None for one in firsts)
     if not known and any(_mixed(one) for one in firsts):
         names = list(dict.fromkeys(one.factor for one in firsts if _mixed(one)))
-        return f"No effect is known: valid runs show {' and '.join(names)} only together with each other."
+        return f"Effects cannot be separated: in valid runs {' and '.join(names)} change only together."
     if not known:
         return "No effect is known: no factor has valid runs at two of its levels."
     if all(one.judgement == "unknown" for one in firsts):
-        return "Nothing is told apart: no combination was repeated, so chance cannot be ruled out."
+        return "Nothing is significant: no combination was repeated, so chance cannot be ruled out."
     ordered = sorted(
         (one.name for one in effects.factors if len(one.levels) > 1), key=lambda name: -_weight(effects, name)
     )
@@ -169,7 +169,7 @@ def _of_factor(story: ExperimentStory, factor: str, effects: Sequence[LevelEffec
     detectable = [one.smallest_seen for one in known if one.judgement == "open"]
     sizes = [one for one in detectable if one is not None]
     could = f" (a difference of {either_way(max(sizes))} would have been seen)" if sizes == detectable else ""
-    return f"{factor} is not told apart from chance{could}"
+    return f"{factor} has no significant effect{could}"
 
 
 def _others(apart: Sequence[LevelEffect], most: LevelEffect) -> str:
@@ -240,16 +240,18 @@ def choice(effects: Effects, one: Recommendation) -> str:
     ]
     if better:
         changes = ", ".join(f"{each.factor}={each.level}: {change(each.change)}" for each in better)
-        return f"{changes}, averaged over the other factors; which combination is best is not told apart."
+        return f"{changes}, averaged over the other factors; no combination is significantly the best."
     recommendation = f"{levels(one.levels)}: {value(one.value, one.metric)}"
     if one.change is not None and one.against is not None:
         recommendation += f", {change(one.change)} against {levels(one.against)}"
         several = "s" if len(one.as_good) > 1 else ""
         recommendation += (
-            f"; {len(one.as_good)} other combination{several} not told apart from it" if one.as_good else ""
+            f"; {len(one.as_good)} other combination{several} not significantly different"
+            if one.as_good
+            else ""
         )
     elif one.as_good:
-        recommendation += ". It stays: nothing is shown to be better"
+        recommendation += ". Keep it: nothing is significantly better"
     if one.does_not_matter:
         recommendation += f"; any level of {' and '.join(one.does_not_matter)} is as good"
     return f"{recommendation}."
@@ -262,7 +264,7 @@ def _no_choice(effects: Effects, one: Recommendation, level_effects: Sequence[Le
         return f"any of the {len(one.as_good)} combinations: no level makes a difference above {margin}."
     undecided = [each.more_repeats for each in level_effects if each.judgement == "open"]
     known = [number for number in undecided if number is not None]
-    clause = f"no choice: {len(one.as_good)} combinations are not told apart"
+    clause = f"no choice: {len(one.as_good)} combinations do not differ significantly"
     if not undecided:
         return f"{clause}."
     if len(known) < len(undecided):
@@ -288,7 +290,7 @@ def drift(one: DriftFound) -> str:
     """Write whether there was a drift, and how it was taken out."""
     if one.change is None:
         return (one.why or "not known").rstrip(".")
-    finding = "drifted by" if one.found else "no drift told apart:"
+    finding = "drifted by" if one.found else "no significant drift:"
     return f"{finding} {change(one.change)} over the experiment; taken out {TAKEN[one.taken_out]}"
 
 
@@ -324,8 +326,8 @@ def open_points(effects: Effects) -> list[str]:
         more = "more than a thousand repeats" if one.more_repeats is None else repeats
         corrected = " after correction for several tests" if _excludes_none(one) else ""
         lines.append(
-            f"{one.pattern}: {one.factor}={one.level} and {one.factor}={one.against} are not told apart"
-            f"{corrected} ({change(one.change)}){detectable}; {more} would show one of {margin}."
+            f"{one.pattern}: {one.factor}={one.level} and {one.factor}={one.against} do not differ "
+            f"significantly{corrected} ({change(one.change)}){detectable}; {more} would show one of {margin}."
         )
     return lines
 
@@ -342,9 +344,9 @@ def legend(effects: Effects, design: str) -> str:
     )  # fmt: skip
     tests = "1 test" if effects.tests == 1 else f"{effects.tests} tests"
     return (
-        f"▲ better, ▼ worse: told apart at {percent(effects.alpha)}, corrected for {tests} of "
+        f"▲ better, ▼ worse: significant at {percent(effects.alpha)}, corrected for {tests} of "
         f"this metric. = no difference above {percent(effects.margin)}: the whole interval is within it. "
-        f"Without a mark: not told apart. The range is the 95 % interval of the change, {others}."
+        f"Without a mark: not significant. The range is the 95 % interval of the change, {others}."
     )
 
 

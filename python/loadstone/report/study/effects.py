@@ -86,7 +86,7 @@ def step_rows(sweep: Sweep) -> list[list[str]]:
         step = f"{named(last.name, one.low)} → {shown(last.name, one.high)}"
         low, high = one.change.low, one.change.high
         interval = units.NONE if low is None or high is None else f"{_share(low)} to {_share(high)}"
-        judgement = "told apart" if one.change.p is not None and one.change.p < ALPHA else "not told apart"
+        judgement = "significant" if one.change.p is not None and one.change.p < ALPHA else "not significant"
         rows.append([f"{where} {step}".strip(), judgement, _share(one.change.change), interval])
     return rows
 
