@@ -348,6 +348,7 @@ def test_many_odd_files_are_refused_or_read(tmp_path: Path) -> None:
     assert tried(drawn(NIGHTLY, list(KINDS), draw.number()), tmp_path) == []
 
 
+@pytest.mark.in_turn
 def test_names_that_are_no_text_are_taken_or_refused_and_never_a_mistake_in_the_program(
     tmp_path: Path,
 ) -> None:

@@ -100,6 +100,7 @@ def test_a_study_that_fails_raises_what_its_run_failed_of(
         loadstone.repeat(JOB, 2, out=tmp_path / "out", calibration=False)
 
 
+@pytest.mark.in_turn
 def test_an_experiment_is_not_run_again_without_what_it_sets(tmp_path: Path) -> None:
     file = tmp_path / "experiment.toml"
     file.write_text(

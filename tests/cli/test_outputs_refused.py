@@ -259,6 +259,7 @@ def test_a_second_time_is_no_trouble(verb: str, bundle: Path, tmp_path: Path) ->
         assert main([verb, *results, option, str(out)]) == 0
 
 
+@pytest.mark.in_turn
 def test_a_second_time_of_fio_is_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for _ in range(2):

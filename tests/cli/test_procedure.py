@@ -62,6 +62,7 @@ def test_mistakes(capsys: pytest.CaptureFixture[str], arguments: list[str], word
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn
 @pytest.mark.parametrize("most", [6, pytest.param(25, marks=pytest.mark.nightly)])
 def test_rounds_run_until_there_are_enough(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int

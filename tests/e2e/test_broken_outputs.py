@@ -86,6 +86,7 @@ def test_encodings_without_our_letters(fast: Path, tmp_path: Path, words: str, e
         assert Bundle.open(tmp_path / "b").status == "complete"
 
 
+@pytest.mark.in_turn
 def test_pages_are_the_same_where_the_locale_is_not_utf_8(fast: Path, tmp_path: Path) -> None:
     """Their parts were read in the locale's encoding: no page could be made of a run that was over."""
     environment = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}

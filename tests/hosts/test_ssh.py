@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from contextlib import ExitStack
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import pytest
 from lab.hosts import namespaces
 from lab.hosts.namespaces import NamespaceHosts
 
+from tests.support import started
 from tests.support.devices import attached
 
 if TYPE_CHECKING:
@@ -40,9 +40,8 @@ def test_a_run_by_ssh_gives_the_sum_of_its_hosts(tmp_path: Path, transport: str)
     job.write_text(JOB.format(file=tmp_path / "data"))
     with NamespaceHosts(2) as hosts:
         path = hosts.hosts_toml(run=f'transport = "{transport}"')
-        words = [sys.executable, "-m", "loadstone", "run", str(job), "--hosts", str(path), "--json"]
-        words += ["--out", str(tmp_path / "out"), "--no-report", "--no-calibration"]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        words = ["run", str(job), "--hosts", str(path), "--json"]
+        done = started.run([*words, "--out", str(tmp_path / "out"), "--no-report", "--no-calibration"])
         assert done.returncode == 0, done.stderr
         told: dict[str, Any] = json.loads(done.stdout)
         assert told["total"]["operations"] == 2048 == sum(host["ops"] for host in told["hosts"])
@@ -95,9 +94,8 @@ def test_what_only_the_second_host_has_under_a_name_is_refused_there(tmp_path: P
             hosts.inside("h2", "cp", mine, file)
         before = blake2b(mine.read_bytes()).digest()
         path = hosts.hosts_toml(run='transport = "pipe"')
-        words = [sys.executable, "-m", "loadstone", "run", str(job), "--hosts", str(path), "--no-report"]
-        words += ["--no-calibration", "--out"]
-        done = subprocess.run([*words, str(tmp_path / "out")], capture_output=True, text=True, check=False)
+        words = ["run", str(job), "--hosts", str(path), "--no-report", "--no-calibration", "--out"]
+        done = started.run([*words, str(tmp_path / "out")])
         assert done.returncode == 2, done.stderr
         assert "these would be overwritten" in done.stderr
         assert f"--i-accept-data-loss h2:{file}" in done.stderr
@@ -115,6 +113,5 @@ def test_what_only_the_second_host_has_under_a_name_is_refused_there(tmp_path: P
                 == 2
             )
         # It runs with what the hint says, and what it writes is each host's own.
-        again = [*words, str(tmp_path / "agreed"), "--i-accept-data-loss", f"h2:{file}"]
-        agreed = subprocess.run(again, capture_output=True, text=True, check=False)
+        agreed = started.run([*words, str(tmp_path / "agreed"), "--i-accept-data-loss", f"h2:{file}"])
         assert agreed.returncode in {0, 98}, agreed.stderr

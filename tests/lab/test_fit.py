@@ -70,6 +70,7 @@ def test_a_quarter_of_the_situations_leaves_the_weights_where_they_are(sample: m
         assert getattr(again, name) == pytest.approx(getattr(FITTED.weights, name), rel=0.1), name
 
 
+@pytest.mark.in_turn
 def test_a_quarter_of_the_situations_brings_other_weights_back(sample: model.FitSample) -> None:
     """The test above can fail: weights that are not those of the situations do not stay."""
     other = FITTED.weights.model_copy(update={"measures_odds": 3 * FITTED.weights.measures_odds})
@@ -77,6 +78,7 @@ def test_a_quarter_of_the_situations_brings_other_weights_back(sample: model.Fit
     assert again.measures_odds < 0.8 * other.measures_odds
 
 
+@pytest.mark.in_turn
 def test_a_quarter_of_the_situations_gives_regressions_near_those_that_are_kept(
     sample: model.FitSample,
 ) -> None:
@@ -101,6 +103,7 @@ def part_of_later() -> model.FitSample:
     return model.sample(every[::10], alone=True)
 
 
+@pytest.mark.in_turn
 def test_the_calibration_is_of_situations_that_nothing_was_fitted_on() -> None:
     every, hashed = lines.kept(lines.CALIBRATION)
     fitted, _ = lines.kept()
@@ -111,6 +114,7 @@ def test_the_calibration_is_of_situations_that_nothing_was_fitted_on() -> None:
     assert list(FITTED.frequency.right) == sorted(FITTED.frequency.right)
 
 
+@pytest.mark.in_turn
 def test_findings_are_as_sure_as_those_of_the_calibration_were_right() -> None:
     """A plateau at a round number was told with 80 %, and no line that was fitted on had one so sure."""
     every, _ = lines.kept(lines.CALIBRATION)
@@ -134,6 +138,7 @@ def test_what_probes_point_at_is_as_often_right_as_is_kept() -> None:
     assert fit_pointed(every, FITTED) == FITTED.pointed
 
 
+@pytest.mark.in_turn
 def test_what_probes_point_at_is_as_often_right_in_a_tenth_of_the_calibration() -> None:
     every, _ = lines.kept(lines.CALIBRATION)
     cases = sorted(case for row in every[::10] for case in named(row, judged.probed(row, FITTED)))

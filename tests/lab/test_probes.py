@@ -112,6 +112,7 @@ def test_each_part_changes_what_it_is_for(
     assert run(changed(situation(**parts), **options)).rate == pytest.approx(rate, rel=0.05)
 
 
+@pytest.mark.in_turn
 def test_what_is_tried_without_an_explanation_finds_the_device_as_the_run_left_it() -> None:
     """The device knows contents: what one course of probes wrote is new to the other."""
     needs_engine()

@@ -19,6 +19,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,10 @@ COMMAND = (sys.executable, "-m", "loadstone.cli.main")
 OTHER_INTERPRETER = ("PYTHON", "LD_", "MALLOC_", "POLARS_", "OPENBLAS_", "LC_", "LANG", "TZ")
 """What an interpreter or a library reads when it starts."""
 PR_SET_CHILD_SUBREAPER = 36
+
+
+_ONE_AT_A_TIME = threading.Lock()
+"""A coordinator starts the agents of its hosts in threads, and each answer is to one request."""
 
 
 class StartedProgram(subprocess.Popen[str]):
@@ -89,7 +94,11 @@ def _cold(asked: dict[str, Any]) -> bool:
 
 
 def _fork(asked: dict[str, Any], streams: list[int]) -> int:
-    server = _server()
+    with _ONE_AT_A_TIME:
+        return _forked(_server(), asked, streams)
+
+
+def _forked(server: socket.socket, asked: dict[str, Any], streams: list[int]) -> int:
     _adopt(orphans=True)
     try:
         body = json.dumps(asked).encode()
@@ -115,7 +124,8 @@ def draws_together() -> None:
     if not os.environ.get("LOADSTONE_TESTS_COLD"):
 
         def address() -> str:
-            _server()
+            with _ONE_AT_A_TIME:
+                _server()
             return drawing_address()
 
         drawing.draw_by(address)
