@@ -28,7 +28,7 @@ from loadstone.plan.host_facts import HostFacts
 from loadstone.plan.model import BackendSim, Plan
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import resolve
-from loadstone.probe import contents, session
+from loadstone.probe import contents, probe_session
 from loadstone.probe.after_run import base_from
 from loadstone.probe.figures import COLUMNS, Figures, issuing_ns, of_stage
 
@@ -195,12 +195,12 @@ def contents_of(situation: Situation) -> Tried:
 
 def _probed(base: Base, verdict: Verdict, seen: Tried, without: frozenset[str] = frozenset()) -> Probed:
     """Probe as the product does after a run with this verdict."""
-    findings = session.RuleFindings(
+    findings = probe_session.RuleFindings(
         {cause.rule: cause.confidence for cause in verdict.causes if cause.effect != "note"}, verdict.checked
     )
     spent = [0.0]
 
-    def probe(offer: session.Offer, number: int) -> session.Ran:
+    def probe(offer: probe_session.Offer, number: int) -> probe_session.Ran:
         plan = offer.plan
         stages = {worker.stage for worker in plan.workers}
         whole = sum(
@@ -212,9 +212,9 @@ def _probed(base: Base, verdict: Verdict, seen: Tried, without: frozenset[str] =
             for stage in stages
         )
         spent[0] += whole / 1e9 + OVERHEAD_S
-        return session.Ran(run(plan), f"probes/{number:03d}", complete=True)
+        return probe_session.Ran(run(plan), f"probes/{number:03d}", complete=True)
 
-    return session.probe(
+    return probe_session.probe(
         base,
         probe,
         findings,

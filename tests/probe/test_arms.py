@@ -21,9 +21,9 @@ from loadstone.probe.base import PART, Base, writes
 from loadstone.probe.figures import Figures, fell, together, unsettled
 from loadstone.probe.forecast import forecast, most_written
 from loadstone.probe.probe import Measured
+from loadstone.probe.probe_session import offers
 from loadstone.probe.probes import PROBES, longer
 from loadstone.probe.sample_size import ios_per_arm
-from loadstone.probe.session import offers
 
 if TYPE_CHECKING:
     from pathlib import Path

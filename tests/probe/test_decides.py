@@ -14,7 +14,7 @@ from loadstone.cli.main import main
 from loadstone.explanations.choice import LEAST_BITS, Candidate, worth
 from loadstone.explanations.names import BY_NAME, EXPLANATIONS, UNEXPLAINED, possible
 from loadstone.explanations.weigh import hypotheses_of
-from loadstone.probe.session import OVERHEAD_S, RuleFindings, offers, ranked
+from loadstone.probe.probe_session import OVERHEAD_S, RuleFindings, offers, ranked
 from tests.e2e.program import needs_engine
 from tests.probe.test_arms import MIB, base
 

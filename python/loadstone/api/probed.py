@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from loadstone.plan.safety.guard import Consent
     from loadstone.probe.after_run import MakeRunner
     from loadstone.probe.base import Base
-    from loadstone.probe.session import Runner
+    from loadstone.probe.probe_session import Runner
     from loadstone.session import Progress
     from loadstone.workload.model import Workload
 

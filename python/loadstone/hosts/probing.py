@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from loadstone.plan.model import Plan
     from loadstone.plan.safety.guard import Consent
     from loadstone.probe.base import Base
-    from loadstone.probe.session import Offer, Ran, Runner
+    from loadstone.probe.probe_session import Offer, Ran, Runner
     from loadstone.session import Progress
 
 

@@ -15,7 +15,7 @@ from loadstone.audit.from_bundle import phase_facts
 from loadstone.bundle import layout
 from loadstone.bundle.read import Bundle
 from loadstone.engine.interrupts import Interrupts
-from loadstone.probe import contents, session
+from loadstone.probe import contents, probe_session
 from loadstone.probe.base import Base
 from loadstone.probe.figures import COLUMNS, dips, issuing_ns, of_stages
 from loadstone.session import RunRequest, run_plan
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from loadstone.session import Outcome, Progress
     from loadstone.verdict import Audited
 
-    MakeRunner = Callable[[Bundle, Base], session.Runner]
+    MakeRunner = Callable[[Bundle, Base], probe_session.Runner]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ def after(bundle: Bundle, audited: Audited, wanted: Wanted) -> Probed | None:
     if base is None:
         return None
     verdict = audited.verdict
-    rule_findings = session.RuleFindings(
+    rule_findings = probe_session.RuleFindings(
         {cause.rule: cause.confidence for cause in verdict.causes if cause.effect != "note"}, verdict.checked
     )
     with Interrupts() as interrupts:
-        return session.probe(
+        return probe_session.probe(
             base,
             wanted.runner(bundle, base),
             rule_findings,
@@ -106,10 +106,12 @@ def _closely(measurement: Measurement, line: MeasuredLine, figures: Figures) -> 
     return figures if fine is None else replace(figures, dips=dips(fine.ops, fine.lengths_ns / 1e9))
 
 
-def on_this_host(bundle: Bundle, consent: Consent, progress: Callable[[], Progress | None]) -> session.Runner:
+def on_this_host(
+    bundle: Bundle, consent: Consent, progress: Callable[[], Progress | None]
+) -> probe_session.Runner:
     """Return who runs probes here; `progress` makes who shows each of them."""
 
-    def run(offer: session.Offer, number: int) -> session.Ran:
+    def run(offer: probe_session.Offer, number: int) -> probe_session.Ran:
         request, relative = request_of(bundle, offer.probe, number)
         path = bundle.path / relative
         outcome = run_plan(
@@ -141,11 +143,11 @@ def made_of_a_plan(probe: Probe) -> Workload:
     return Workload(name=probe.name, jobs=())
 
 
-def ran(outcome: Outcome, relative: str) -> session.Ran:
+def ran(outcome: Outcome, relative: str) -> probe_session.Ran:
     """Return what a probe's run left."""
     bundle = Bundle.open(outcome.bundle_path)
     samples = bundle.samples().select(COLUMNS)
-    return session.Ran(samples, relative, outcome.status == "complete", _taken(bundle))
+    return probe_session.Ran(samples, relative, outcome.status == "complete", _taken(bundle))
 
 
 def document(bundle: Bundle) -> dict[str, Any]:

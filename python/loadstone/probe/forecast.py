@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone.audit.job_facts import job_facts
 from loadstone.probe.base import Base, largest_block, streams_of, writes
 from loadstone.probe.figures import Figures
-from loadstone.probe.session import OVERHEAD_S, RuleFindings, offers, ranked
+from loadstone.probe.probe_session import OVERHEAD_S, RuleFindings, offers, ranked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.plan.model import Plan, Stream
-    from loadstone.probe.session import Offer
+    from loadstone.probe.probe_session import Offer
     from loadstone.workload.model import Job
 
 GUESS_BYTES_PER_S: Final = 500e6

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.formats.vdbench import content, open_flags, tree_shape, verify_block
+from loadstone.formats.vdbench import open_flags, payload, tree_shape, verify_block
 from loadstone.formats.vdbench.entity_values import Sizes, skew_shares
 from loadstone.formats.vdbench.file_work import TRANSFERS
 from loadstone.formats.vdbench.mix import shown_sizes, sized
@@ -317,12 +317,12 @@ def _content(
     file: ParameterFile, run: ParameterFileRun, system: FileSystem, transfers: Sizes, note: Say
 ) -> dict[str, Any]:
     general = file.general
-    reduction = content.Reduction(
+    reduction = payload.Reduction(
         compression=run.turn.number("compratio") or general.compratio or 1.0,
         dedup=general.dedupratio or 1.0,
         dedup_at=general.at.get("dedupratio", system.where),
     )
-    fields = content.fields(general, reduction, transfers, note)
+    fields = payload.fields(general, reduction, transfers, note)
     if "payload.repeat" in fields:
         tree = tree_shape.shape(system, run.turn)
         if tree.around:
@@ -333,7 +333,7 @@ def _content(
                 system=system.name,
             )
         every = [size for size, _ in tree.sizes]
-        content.whole_units(general, every, f"the size of a file of fsd={system.name}", "sizes=")
+        payload.whole_units(general, every, f"the size of a file of fsd={system.name}", "sizes=")
     return fields
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.formats.vdbench import content, hosts, joined, open_flags, verify_block
+from loadstone.formats.vdbench import hosts, joined, open_flags, payload, verify_block
 from loadstone.formats.vdbench.address_range import Access, Hits, place
 from loadstone.formats.vdbench.entity_values import Seek, Sizes
 from loadstone.formats.vdbench.file_systems import file_jobs
@@ -309,12 +309,12 @@ def _payload(making: _Lowering, work: Work, sizes: Sizes, reads: float) -> dict[
     if reads == 100:
         return {}
     general, storage = making.file.general, work.storage
-    reduction = content.Reduction(
+    reduction = payload.Reduction(
         compression=making.run.turn.number("compratio") or general.compratio or 1.0,
         dedup=storage.dedupratio or general.dedupratio or 1.0,
         dedup_at=storage.at.get("dedupratio") or general.at.get("dedupratio") or storage.where,
     )
-    return content.fields(general, reduction, sizes, making.note)
+    return payload.fields(general, reduction, sizes, making.note)
 
 
 def _verified(making: _Lowering, work: Work, reads: float) -> dict[str, Any]:

@@ -55,9 +55,9 @@ def fields(general: General, reduction: Reduction, transfers: Sizes, say: Say) -
         return job_fields
     where = reduction.dedup_at
     if general.verified_at is not None:
-        raise make_error(RefusedError, "formats_vdbench.content.dedup_and_validate", where=where)
+        raise make_error(RefusedError, "formats_vdbench.payload.dedup_and_validate", where=where)
     if general.dedupunit is None:
-        raise make_error(InputError, "formats_vdbench.content.no_unit", where=where)
+        raise make_error(InputError, "formats_vdbench.payload.no_unit", where=where)
     every = [*(size for size, _ in transfers.pairs), transfers.step_bytes]
     whole_units(general, every, f"a transfer of {shown_sizes(transfers)}", "xfersize=")
     if repeated:
@@ -76,7 +76,7 @@ def whole_units(general: General, sizes: Sequence[int], what: str, keyword: str)
     if unit and any(size % unit for size in sizes):
         raise make_error(
             InputError,
-            "formats_vdbench.content.not_whole_units",
+            "formats_vdbench.payload.not_whole_units",
             where=general.at["dedupunit"],
             what=what,
             unit=shown(unit),
@@ -106,13 +106,13 @@ def pattern(general: General, ratio: float, dedup: float) -> tuple[int, ...] | N
     }
     for other, is_set in others.items():
         if is_set:
-            raise make_error(InputError, "formats_vdbench.content.exclusive", where=where, other=other)
+            raise make_error(InputError, "formats_vdbench.payload.exclusive", where=where, other=other)
     try:
         content = input_file.start(general.pattern, MAX_PATTERN_BYTES + 1)
     except OSError as error:
         raise make_error(
             InputError,
-            "formats_vdbench.content.unreadable",
+            "formats_vdbench.payload.unreadable",
             where=where,
             pattern=general.pattern,
             reason=error.strerror,
@@ -120,7 +120,7 @@ def pattern(general: General, ratio: float, dedup: float) -> tuple[int, ...] | N
     if len(content) > MAX_PATTERN_BYTES:
         raise make_error(
             RefusedError,
-            "formats_vdbench.content.pattern_large",
+            "formats_vdbench.payload.pattern_large",
             where=where,
             pattern=general.pattern,
             max_pattern=MAX_PATTERN_BYTES,
@@ -129,7 +129,7 @@ def pattern(general: General, ratio: float, dedup: float) -> tuple[int, ...] | N
     if not whole:
         raise make_error(
             InputError,
-            "formats_vdbench.content.pattern_small",
+            "formats_vdbench.payload.pattern_small",
             where=where,
             pattern=general.pattern,
             found=len(content),
