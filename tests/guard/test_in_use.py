@@ -109,6 +109,16 @@ def test_consent_is_none_to_change_what_somebody_else_reads(how: str, database: 
         guard.secure(made, consent)
 
 
+@pytest.mark.root
+def test_what_only_the_kernel_shows_as_open_need_not_be_of_the_erofs_that_is_mounted(
+    database: Path, tmp_path: Path
+) -> None:
+    """A test beside this one had mounted an erofs: any descriptor on its way was said to be of it."""
+    with contextlib.ExitStack() as stack:
+        mounted_file(stacks.mounted_and_renamed, tmp_path, stack)
+        test_consent_is_none_to_change_what_only_the_kernel_shows_as_open(database)
+
+
 def test_consent_is_none_to_change_what_only_the_kernel_shows_as_open(database: Path) -> None:
     """A descriptor on its way through a socket is in no process."""
     database.write_bytes(b"base" * 2048)
@@ -378,7 +388,7 @@ def test_a_file_of_a_mounted_image_is_in_use_by_a_name_that_no_mount_tells(
     """Renamed since it was mounted, or named as `device=` of another: the kernel alone has it open."""
     with contextlib.ExitStack() as stack:
         file = mounted_file(make, tmp_path, stack)
-        use = "the kernel has it open, as files of a mounted erofs"
+        use = "the kernel, or a process outside /proc, has it open, as a mounted erofs has its files"
         assert uses(file) == [use]
         with pytest.raises(RefusedError, match="mounted erofs"):
             guard.secure(plan(target(str(file))), guard.Consent(frozenset({str(file)})))

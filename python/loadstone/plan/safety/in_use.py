@@ -42,6 +42,8 @@ NO_LEASES: Final = ("nfs", "nfs4", "cifs", "smb3")
 _F_SETOWN_EX: Final = 15
 _F_OWNER_TID: Final = 0
 """Of fcntl(2)."""
+_BY_NO_PROCESS: Final = "the kernel, or a process outside /proc, has it open"
+"""Such as a descriptor on its way through a socket."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ def _uses_by_this_name(path: Path, host: Snapshot) -> list[Use]:
     if not uses and is_open_for_writing(path) and key_of(path) not in open_files.ours():
         uses.append(Use(UseKind.OPEN, "a process outside /proc has it open for writing"))
     if not uses and host.has_mounted_images and _is_read_by_the_kernel(path, host):
-        uses.append(Use(UseKind.MOUNTED, "the kernel has it open, as files of a mounted erofs"))
+        uses.append(Use(UseKind.MOUNTED, f"{_BY_NO_PROCESS}, as a mounted erofs has its files"))
     return list(dict.fromkeys(uses))
 
 
@@ -217,7 +219,7 @@ def file_readers(path: Path, host: Snapshot) -> list[str]:
     uses = [use for key in keys(path, host) for use in host.readers.get(key, [])]
     others = [use.text for use in uses if use.process != os.getpid()]
     if not uses and _is_lease_refused(path, fcntl.F_WRLCK):
-        others = ["the kernel, or a process outside /proc, has it open"]
+        others = [_BY_NO_PROCESS]
     below = user_space_mounts.names_below(path)
     servers = _servers(below.mounts, host)
     for lower in below.names:
