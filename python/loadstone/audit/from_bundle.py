@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from loadstone.analysis import commit, cpu, fine_rates
+from loadstone.analysis import commit, cpu, depth_search, fine_rates
 from loadstone.analysis.contention import contention
 from loadstone.analysis.series import series
 from loadstone.audit import case as shape
@@ -152,7 +152,7 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
         stops_left_out=bool(measurement.stops.left_out),
         began=_began(measurement, total.line),
         ramp_ios=None if total.data and total.data.operations else _ramp_ios(measurement, total.line),
-        searched_depth=_searched_depth(measurement, total.line),
+        searched_depth=_searches_depth(measurement, total.line),
         by_job={job.line.name: {op: measured(job.ops[op]) for op in OPS if op in job.ops} for job in jobs},
         targets=readings.targets,
         series=rates.filter(pl.col("op").is_in(total.requested)) if measurement.plan.trees else rates,
@@ -345,10 +345,9 @@ def _began(measurement: Measurement, line: MeasuredLine) -> bool:
     return any(measurement.spans[at][2] for at in line.streams)
 
 
-def _searched_depth(measurement: Measurement, line: MeasuredLine) -> bool:
-    """Tell whether a stream measures nothing before it has found the depth of a latency target."""
-    searches = [measurement.plan.streams[one].search for one in line.streams]
-    return any(one is not None and not one.keep_on for one in searches)
+def _searches_depth(measurement: Measurement, line: MeasuredLine) -> bool:
+    """Tell whether a stream had not found the depth of a latency target: nothing of it counts."""
+    return bool(depth_search.searching(measurement.plan, measurement.samples) & set(line.streams))
 
 
 def _ramp_ios(measurement: Measurement, line: MeasuredLine) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from loadstone.analysis import depth_search
 from loadstone.analysis.aggregate import add_histograms, added_up
 from loadstone.analysis.histogram import NO_SAMPLES, Histogram
 from loadstone.analysis.latency import Latency, summed
@@ -70,7 +71,7 @@ class Source:
     def __post_init__(self) -> None:
         if not self.everyone:
             self.everyone = members(self.plan, self.workload)
-        self.searching = steady_and_target.searching(self.plan, self.samples)
+        self.searching = depth_search.searching(self.plan, self.samples)
         cells = {use.cell for stream in self.searching for use in self.plan.streams[stream].files}
         if cells:
             counts = pl.col("cell").is_in(sorted(cells))

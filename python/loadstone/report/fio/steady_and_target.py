@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from loadstone.report.fio.stats import LatencyGoal, SteadyState
 
 if TYPE_CHECKING:
@@ -53,22 +51,6 @@ def steady(together: Sequence[Member], plan: Plan, events: Iterable[Mapping[str,
         bytes_per_s=samples("bytes_per_second"),
         lat_ns=samples("lat_mean_ns"),
     )
-
-
-def searching(plan: Plan, samples: pl.DataFrame) -> frozenset[int]:
-    """Return the streams that search the depth of a latency target, and have not found it yet.
-
-    `samples` has the columns of contract/README.md: what such a stream did is all `ramp`.
-    """
-    cells_of = {
-        index: {use.cell for use in stream.files}
-        for index, stream in enumerate(plan.streams)
-        if stream.search is not None and not stream.search.keep_on
-    }
-    if not cells_of:
-        return frozenset()
-    counted = set(samples.filter(~pl.col("ramp"))["cell"].unique())
-    return frozenset(index for index, cells in cells_of.items() if not cells & counted)
 
 
 def latency(
