@@ -57,7 +57,7 @@ def write(
     from loadstone.report.exports import export
 
     export(opened, kind, out)
-    return [*([opened.doubt] if opened.doubt else []), *opened.faults]
+    return opened.doubts
 
 
 def default(kind: Kind) -> Path | None:

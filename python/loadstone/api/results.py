@@ -120,7 +120,7 @@ class Result:
         """Why these may not be all the numbers that were measured; empty when nothing speaks against it."""
         _ = self.summary.problems
         read = self.summary.bundle
-        return [*([read.doubt] if read.doubt else []), *read.faults]
+        return read.doubts
 
     @cached_property
     def summary(self) -> Summary:
@@ -224,7 +224,7 @@ class Study:
     @property
     def doubts(self) -> list[str]:
         """Why these may not be all the numbers that were measured."""
-        return [*([self._opened.doubt] if self._opened.doubt else []), *self._opened.faults]
+        return self._opened.doubts
 
     def points(self) -> pl.DataFrame:
         """Return a row per run: its name, role, status, verdict, and a column per factor."""

@@ -112,6 +112,11 @@ class Bundle:
         """What that means for its numbers, of a run that was killed or still runs; None of a sealed one."""
         return say("bundle.seal.unsealed") if self.verified is None and self.status == "partial" else None
 
+    @property
+    def doubts(self) -> list[str]:
+        """Why its numbers may not be those that were measured, or not all, as far as it was read."""
+        return [*(one for one in (self.doubt, self.unsealed) if one is not None), *self.faults]
+
     @cached_property
     def plan(self) -> Plan:
         """What ran."""

@@ -145,6 +145,12 @@ class Opened:
         """As of a `Bundle`."""
         return None if self.verified else doubt(self.altered or self.faults)
 
+    @property
+    def doubts(self) -> list[str]:
+        """As of a `Bundle`, with what is to be known of runs that were never sealed."""
+        unsealed = [f"{name}: {run.unsealed}" for name, run in self.bundles.items() if run.unsealed is not None]
+        return [*([self.doubt] if self.doubt else []), *self.faults, *unsealed]
+
 
 def read(path: Path, *, unverified: bool = False) -> StudyRecord:
     """Read `study.json`; raises `BundleError` for what is not a study of this version, or not as it was."""

@@ -153,11 +153,7 @@ def _copies(copies: Mapping[tuple[Path, Path], Sequence[tuple[Path, Path]]]) -> 
 
 
 def _doubts(runs: Sequence[ComparedRun]) -> list[str]:
-    doubts = []
-    for run in runs:
-        doubts += [run.summary.bundle.doubt] if run.summary.bundle.doubt else []
-        doubts += list(run.summary.bundle.faults)
-    return doubts
+    return [doubt for run in runs for doubt in run.summary.bundle.doubts]
 
 
 class _Read:

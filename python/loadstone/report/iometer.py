@@ -171,7 +171,7 @@ def results(bundles: Sequence[Bundle], layout: Layout = "1.1", doubts: Sequence[
         if head:
             out.write("'Test Type,Test Description\n")
             described = [about.get("test_description", workload.name), *doubts]
-            _row(out, [about.get("test_type", "0"), " ".join(described)])
+            _row(out, [about.get("test_type", "0"), "; ".join(described)])
             out.write(f"'Version\n{_version(about, layout)}\n'Time Stamp\n{_stamp(started)}\n")
             head = False
         specs = _specifications(workload)

@@ -44,10 +44,10 @@ def open_runs(path: Path, roles: Sequence[str] | None = None, *, unverified: boo
     if not study.is_study(path):
         bundle = Bundle.open(path, unverified=unverified)
         refuse_unread(bundle)
-        return ExportedRuns((bundle,), (*([bundle.doubt] if bundle.doubt else []), *_faults(bundle)))
+        return ExportedRuns((bundle,), tuple(_doubts(bundle)))
     opened = study.open_all(path, unverified=unverified)
     bundles: list[Bundle] = []
-    doubts = [*([opened.doubt] if opened.doubt else []), *opened.faults]
+    doubts = opened.doubts
     for point in opened.study.points:
         run = opened.bundles.get(point.name)
         if run is None or (roles is not None and point.role not in roles):
@@ -58,6 +58,11 @@ def open_runs(path: Path, roles: Sequence[str] | None = None, *, unverified: boo
         else:
             doubts.append(say("report.export.left_out", run=str(point.bundle), reason=fault))
     return ExportedRuns(tuple(bundles), tuple(dict.fromkeys(doubts)))
+
+
+def _doubts(bundle: Bundle) -> list[str]:
+    _faults(bundle)
+    return bundle.doubts
 
 
 def _faults(bundle: Bundle) -> list[str]:

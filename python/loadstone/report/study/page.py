@@ -123,8 +123,7 @@ class StudyPage:
 def read(path: Path, *, unverified: bool = False) -> StudyPage:
     """Read a study from disk, whole or as far as it got."""
     opened = on_disk.open_all(path, unverified=unverified)
-    doubts = [*([opened.doubt] if opened.doubt else []), *opened.faults]
-    return StudyPage(path, opened.study, run_figures.runs(opened), doubts, opened.verified)
+    return StudyPage(path, opened.study, run_figures.runs(opened), opened.doubts, opened.verified)
 
 
 def write(studies: Sequence[StudyPage], path: Path) -> None:

@@ -1,0 +1,38 @@
+"""What a killed run wrote in its last second has no hash: every verb that shows its numbers says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone.api.export_formats import Kind
+from loadstone.cli.main import main
+from tests.support import runs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+UNSEALED = "the run was never sealed: damage to what it wrote in its last second may go unnoticed"
+SHOWN = {
+    "report": ("report", "{run}", "-o", "{place}/page.md"),
+    "audit": ("audit", "{run}"),
+    "compare": ("compare", "{run}", "{other}"),
+    **{kind: ("export", "{run}", kind, "-o", "{place}/exported") for kind in Kind.__args__},
+}
+
+
+@pytest.mark.parametrize("verb", SHOWN)
+def test_a_killed_run_is_said_to_be_in_part_without_a_hash(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exports and comparisons had said nothing of it."""
+    other = runs.make(tmp_path / "other", seconds=3).path
+    for name, seal in (("killed", None), ("sealed", "complete")):
+        place = tmp_path / f"of-{name}"
+        place.mkdir()
+        run = runs.make(tmp_path / name, seconds=3, seal=seal).path
+        words = [word.format(run=run, other=other, place=place) for word in SHOWN[verb]]
+        assert main(words) == 0
+        shown = " ".join("".join(capsys.readouterr()).split())
+        assert (UNSEALED in shown) == (name == "killed"), shown
