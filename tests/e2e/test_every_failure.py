@@ -18,25 +18,39 @@ import pytest
 
 from loadstone.bundle.read import Bundle
 from loadstone.errors import LoadstoneError
-from tests.support.failing import KINDS, MADE
+from tests.support.failing import JOURNALED, KINDS, MADE, MADE_AGAIN
 
 from .program import needs_engine
 
-RUN = ("run", "r.fio", "--out", "b", "--no-report", "--no-calibration")
+QUIET = ("--out", "b", "--no-report", "--no-calibration")
+RUN = ("run", "r.fio", *QUIET)
 VERBS = {
     "run": RUN,
     "report": ("run", "r.fio", "--out", "b", "--no-calibration"),
     "fio": ("fio", "r.fio"),
-    "study": ("run", "r.fio", "--out", "b", "--no-report", "--no-calibration", "--repeat", "2"),
+    "study": (*RUN, "--repeat", "2"),
 }
 LATER_VERBS = {
     "watch": (*RUN, "--watch", "me=local"),
     "hosts": ("run", "h.fio", *RUN[2:], "--hosts", "hosts.toml"),
-    "experiment": ("experiment", "run", "x.toml", "--out", "b", "--no-report", "--no-calibration"),
+    "experiment": ("experiment", "run", "x.toml", *QUIET),
+    "curve": ("curve", "r.fio", "--points", "50", *QUIET),
+    "sweep": ("sweep", "r.fio", "--bs", "4k,8k", *QUIET),
+    "probe": ("probe", "data", "--runtime", "300ms", "--budget", "2s", *QUIET),
+    "rerun": ("rerun", MADE, *QUIET),
+    "verify": ("verify", JOURNALED, "--out", "b", "--no-report"),
+    "tree": ("run", "t.parm", *QUIET, "--vdbench-output", "v"),
+    "logs": ("fio", "r.fio", "--output=o", "--output-format=json", "--write_lat_log=l"),
     "page": ("report", MADE, "-o", "page.html"),
     "markdown": ("report", MADE, "-o", "page.md"),
     "pdf": ("report", MADE, "-o", "page.pdf"),
+    "comparison": ("compare", MADE, MADE_AGAIN, "-o", "page.html"),
+    "compared in markdown": ("compare", MADE, MADE_AGAIN, "-o", "page.md"),
+    "compared on paper": ("compare", MADE, MADE_AGAIN, "-o", "page.pdf"),
     "export": ("export", MADE, "csv", "-o", "page.csv"),
+    "export of samples": ("export", MADE, "parquet", "-o", "page.parquet"),
+    "export of files": ("export", MADE, "vdbench", "-o", "page.files"),
+    "export of logs": ("export", MADE, "fio-logs", "-o", "page.logs"),
 }
 WRITING = ("write", "fsync", "open", "mkdir", "rename", "remove", "spawn", "attribute")
 STEPS = {"open": 3}
@@ -68,7 +82,7 @@ def tried(
         for line in process.stdout:
             one = json.loads(line)
             place = directory / "runs" / str(one["n"])
-            found[_written(one, place, kind) if MADE in words else _held(one, place, kind)] += 1
+            found[_written(one, place, kind) if "-o" in words else _held(one, place, kind)] += 1
             process.stdin.write("go\n")
             process.stdin.flush()
     finally:
@@ -116,13 +130,16 @@ def _held(one: dict[str, Any], place: Path, kind: str) -> str:
     if one["code"] == 0:
         assert figures, what
         for bundle in bundles:
+            if bundle.parent.name == "probes" and " failed, and no other was run: " in one["err"]:
+                continue
             assert Bundle.open(bundle).status == "complete", what
             assert Bundle.open(bundle).verify() == [], what
         return "did without"
     assert one["err"].strip() or one["out"].strip(), what
     for bundle in bundles:
         _opens(bundle, what)
-        if '"tick"' in _text(bundle / "events.jsonl"):
+        # The tick of a coordinator whose hosts never started tells of nothing measured.
+        if all(f'"{event}"' in _text(bundle / "events.jsonl") for event in ("start", "tick")):
             assert figures, what
     return "told"
 

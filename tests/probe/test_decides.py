@@ -7,6 +7,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 import loadstone
@@ -14,6 +15,8 @@ from loadstone.cli.main import main
 from loadstone.explanations.choice import LEAST_BITS, Candidate, worth
 from loadstone.explanations.names import BY_NAME, EXPLANATIONS, UNEXPLAINED, possible
 from loadstone.explanations.weigh import hypotheses_of
+from loadstone.probe import probe_session
+from loadstone.probe.figures import COLUMNS
 from loadstone.probe.probe_session import OVERHEAD_S, RuleFindings, offers, ranked
 from tests.e2e.program import needs_engine
 from tests.probe.test_arms import MIB, base
@@ -130,3 +133,31 @@ def test_a_run_without_probes_names_a_command_that_is_taken(
     if made_by != "trims":
         told = json.loads((tmp_path / "again" / "result.json").read_text())["verdict"]
         assert told["probes"]
+
+
+@pytest.mark.parametrize(
+    ("failure", "ended"),
+    [
+        ("the bundle cannot be written: Input/output error", "probe {} failed, and no other was run: {}"),
+        (None, "it was interrupted"),
+    ],
+)
+def test_a_probe_that_fails_says_why_and_was_interrupted_by_nobody(
+    tmp_path: Path, failure: str | None, ended: str
+) -> None:
+    """Its bundle could not be sealed: that it was interrupted was kept, and nothing was told."""
+    heard: list[str] = []
+    ran: list[str] = []
+
+    def run(offer: probe_session.Offer, number: int) -> probe_session.Ran:
+        ran.append(offer.probe.name)
+        nothing = pl.DataFrame(schema={**dict.fromkeys(COLUMNS, pl.UInt64), "ramp": pl.Boolean})
+        return probe_session.Ran(nothing, f"probes/{number}", complete=False, failure=failure)
+
+    start = base(tmp_path, READS, size=64 * MIB)
+    probed = probe_session.probe(start, run, RuleFindings({}, ()), tell=heard.append)
+    assert len(ran) == 1
+    expected = ended.format(ran[0], failure)
+    assert probed.ended == expected
+    assert {one.why for one in probed.left_out} >= {expected}
+    assert (expected in heard) == (failure is not None)

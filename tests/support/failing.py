@@ -50,7 +50,19 @@ PATIENCE_S: Final = 300.0
 """What does not end by then hangs: on a host that is busy, imports alone take a minute."""
 MADE: Final = "../made/b"
 """A bundle that is there before, for verbs that read one."""
-MAKES: Final = ["run", "r.fio", "--out", "b", "--no-report", "--no-calibration"]
+MADE_AGAIN: Final = "../again/b"
+JOURNALED: Final = "../written/b"
+"""One of a run that wrote and noted what."""
+MAKES: Final = {
+    MADE: ["run", "r.fio", "--out", "b", "--no-report", "--no-calibration"],
+    MADE_AGAIN: ["run", "r.fio", "--out", "b", "--no-report", "--no-calibration"],
+    JOURNALED: ["run", "w.fio", "--out", "b", "--no-report", "--no-calibration", "--journal"],
+}
+WRITES: Final = "[w]\nrw=randwrite\nbs=4k\nsize=1m\nfilename=written\nverify=crc32c\ndo_verify=0\n"
+TREE: Final = """fsd=f,anchor={place}/anchor,depth=1,width=2,files=4,size=8k
+fwd=w,fsd=f,operation=write,xfersize=4k
+rd=r,fwd=w,fwdrate=50,format=yes,elapsed=2,interval=1
+"""
 HOSTS: Final = """[defaults]
 launch = "local"
 [[host]]
@@ -146,7 +158,7 @@ def once(
     )
     (place / "data").write_bytes(bytes(1 << 20))
     (place / "h.fio").write_text((place / "r.fio").read_text().replace("=data", f"={place}/data"))
-    for name, text in (("hosts.toml", HOSTS), ("x.toml", EXPERIMENT)):
+    for name, text in (("hosts.toml", HOSTS), ("x.toml", EXPERIMENT), ("t.parm", TREE), ("w.fio", WRITES)):
         (place / name).write_text(text.replace("{place}", str(place)))
     pid = os.fork()
     if pid == 0:
@@ -250,8 +262,9 @@ def main(words: list[str]) -> None:
     kind, first, step, most, *verb = words
     place = Path.cwd() / "runs"
     place.mkdir()
-    if MADE in verb:
-        once(None, MAKES, place / "made")
+    for bundle, makes in MAKES.items():
+        if bundle in verb:
+            once(None, makes, place / bundle.split("/")[1])
     preload(verb, place)
     at = int(first)
     for _ in range(int(most)):

@@ -147,7 +147,8 @@ def ran(outcome: Outcome, relative: str) -> probe_session.Ran:
     """Return what a probe's run left."""
     bundle = Bundle.open(outcome.bundle_path)
     samples = bundle.samples().select(COLUMNS)
-    return probe_session.Ran(samples, relative, outcome.status == "complete", _taken(bundle))
+    failure = None if outcome.error is None else str(outcome.error).partition("\n")[0]
+    return probe_session.Ran(samples, relative, outcome.status == "complete", _taken(bundle), failure)
 
 
 def document(bundle: Bundle) -> dict[str, Any]:

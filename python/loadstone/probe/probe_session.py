@@ -62,6 +62,8 @@ class Ran:
     complete: bool
     taken: float | None = None
     """What others on this host's CPUs could take of a rate meanwhile."""
+    failure: str | None = None
+    """What went wrong, of one that was not interrupted."""
 
 
 class Runner(Protocol):
@@ -193,6 +195,9 @@ def probe(
         tell(f"probe {done.name} ({done.seconds:.1f} s): {done.result}")
         if not ran.complete:
             ended = INTERRUPTED
+            if ran.failure is not None:
+                ended = say("verdict.probe.failed", probe=done.name, reason=ran.failure)
+                tell(ended)
             break
     left += [LeftOut(name=one.probe.name, why=ended) for one in offered]
     return Probed(
