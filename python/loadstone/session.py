@@ -171,15 +171,23 @@ def run_plan(
         try:
             if calibration is True:
                 calibration = calibrate(plan)
-            writer, under = _begin_bundle(plan, request, out_dir, means)
+            around, under = _looked_around(plan, request, out_dir, means)
         except BaseException:
             sealing.seal()
             raise
-        run = _Run(
-            plan, writer, means, sealing, under=under, watching=watching, progress=progress, steer=steer
-        )
-        calibrated = calibration if isinstance(calibration, dict) else None
-        return _run_to_its_end(run, writer, calibrated, result)
+        # What was measured is worth its result: one request to end does not cost it, the next does.
+        # Nor does it leave a bundle that was begun and says nothing.
+        with Interrupts():
+            try:
+                writer = _begin_bundle(plan, request, out_dir, means, around)
+            except BaseException:
+                sealing.seal()
+                raise
+            run = _Run(
+                plan, writer, means, sealing, under=under, watching=watching, progress=progress, steer=steer
+            )
+            calibrated = calibration if isinstance(calibration, dict) else None
+            return _run_to_its_end(run, writer, calibrated, result)
 
 
 def _run_to_its_end(
@@ -188,24 +196,23 @@ def _run_to_its_end(
     calibrated: dict[str, Any] | None,
     result: Callable[[Bundle], dict[str, Any]] | None,
 ) -> Outcome:
-    # What was measured is worth its result: one request to end does not cost it, the next does.
-    with Interrupts():
-        try:
-            verdict = run.go(calibrated)
-        finally:
-            if not run.is_settled:
-                writer.close()
-        if verdict is not None and not run.writes:
-            writer.leave(result)
-            return unsealed(writer.directory, run.measured(), run.unwritten, verdict.error)
-        return _ended(writer, verdict, run.measured(), result)
+    try:
+        verdict = run.go(calibrated)
+    finally:
+        if not run.is_settled:
+            writer.close()
+    if verdict is not None and not run.writes:
+        writer.leave(result)
+        return unsealed(writer.directory, run.measured(), run.unwritten, verdict.error)
+    return _ended(writer, verdict, run.measured(), result)
 
 
-def _begin_bundle(plan: Plan, request: RunRequest, out_dir: Path, means: Means) -> tuple[BundleWriter, Under]:
-    """Begin the bundle with what is known before the run; return with it what the monitors will watch."""
+def _begin_bundle(
+    plan: Plan, request: RunRequest, out_dir: Path, means: Means, around: dict[str, Any]
+) -> BundleWriter:
+    """Begin the bundle with what is known before the run."""
     limits = [_note(limit) for limit in host_limits.of_run(rings=_rings(plan))]
-    around, under = _looked_around(plan, request, out_dir, means)
-    writer = BundleWriter.create(
+    return BundleWriter.create(
         out_dir,
         request=request.request,
         inputs=request.inputs,
@@ -215,7 +222,6 @@ def _begin_bundle(plan: Plan, request: RunRequest, out_dir: Path, means: Means) 
         environment=around,
         disk=means.disk,
     )
-    return writer, under
 
 
 def _held(plan: Plan, consent: guard.Consent, means: Means, *, content: bool) -> RunTargets:

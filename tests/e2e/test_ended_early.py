@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loadstone.bundle.disk import Disk
 from loadstone.bundle.read import Bundle
+from loadstone.cli.main import main
 
-from .program import engine_pid, finish, job, overloaded, run, start, ticks, until
+from .program import engine_pid, finish, job, needs_engine, overloaded, run, start, ticks, until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 JOB = "[r]\nrw=randread\nbs=4k\nsize=16m\ntime_based\nruntime=20s\niodepth=4\nfilename=data\nrate_iops=1k\n"
@@ -22,6 +25,31 @@ UNPACED = JOB.replace("rate_iops=1k\n", "")
 ME = f"from process {os.getpid()} ("
 ORDERLY = [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGPWR]
 AT_ONCE = [signal.SIGKILL, signal.SIGABRT, signal.SIGRTMIN]
+
+
+@pytest.mark.parametrize("step", ["mkdir", "put_whole", "put"])
+def test_an_end_that_is_asked_for_while_the_bundle_begins_leaves_one_that_says_so(
+    tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C in its first second: the bundle was `partial`, or a directory with half a file."""
+    needs_engine()
+    original: Callable[..., object] = getattr(Disk, step)
+    asked: list[int] = []
+
+    def asking(*words: object, **more: object) -> object:
+        done = original(*words, **more)
+        if not asked:
+            asked.append(os.getpid())
+            os.kill(os.getpid(), signal.SIGINT)
+        return done
+
+    monkeypatch.setattr(Disk, step, asking)
+    file = job(tmp_path / "r.fio", JOB.replace("=data", f"={tmp_path}/data"))
+    assert main(["run", str(file), "--out", str(tmp_path / "b"), "--no-calibration"]) == 130
+    assert asked
+    bundle = Bundle.open(tmp_path / "b")
+    assert (bundle.status, bundle.verify()) == ("interrupted", [])
+    assert main(["report", str(tmp_path / "b"), "-o", str(tmp_path / "page.md")]) == 0
 
 
 @pytest.mark.in_turn
