@@ -6,10 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from loadstone.bundle import study as on_disk
 from loadstone.bundle.disk import Disk
 from loadstone.bundle.read import Bundle
 from loadstone.cli.main import main
@@ -50,6 +51,25 @@ def test_an_end_that_is_asked_for_while_the_bundle_begins_leaves_one_that_says_s
     bundle = Bundle.open(tmp_path / "b")
     assert (bundle.status, bundle.verify()) == ("interrupted", [])
     assert main(["report", str(tmp_path / "b"), "-o", str(tmp_path / "page.md")]) == 0
+
+
+def test_a_study_whose_end_is_asked_for_while_it_begins_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its directory had been left without a record, or with one that still ran."""
+    needs_engine()
+    begin = on_disk.begin
+
+    def asking(*words: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return begin(*words)
+
+    monkeypatch.setattr(on_disk, "begin", asking)
+    file = job(tmp_path / "r.fio", JOB.replace("=data", f"={tmp_path}/data"))
+    words = ["run", str(file), "--repeat", "2", "--out", str(tmp_path / "s"), "--no-calibration"]
+    assert main(words) == 130
+    study = on_disk.read(tmp_path / "s")
+    assert (study.status, tuple(study.points)) == ("interrupted", ())
 
 
 @pytest.mark.in_turn

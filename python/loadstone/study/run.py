@@ -139,25 +139,27 @@ def run_study(
     maker = hooks.maker or RunsHere(hooks.resolve, calibration=calibration)
     with maker.hold():
         maker.check(known, consent, clock)
-        study = (
-            earlier.study.model_copy(update={"status": "running", "result_seal": None})
-            if earlier is not None
-            else _begun(request, out_dir)
-        )
-        hooks.checked()
-        runner = _Runner(
-            controller,
-            known=known,
-            request=request,
-            directory=out_dir,
-            hooks=hooks,
-            consent=consent,
-            study=study,
-            clock=clock,
-            maker=maker,
-            done=[] if earlier is None else earlier.done,
-        )
-        return runner.go(after_failure)
+        # From its first file on a study is worth its end, as a run is.
+        with Interrupts():
+            study = (
+                earlier.study.model_copy(update={"status": "running", "result_seal": None})
+                if earlier is not None
+                else _begun(request, out_dir)
+            )
+            hooks.checked()
+            runner = _Runner(
+                controller,
+                known=known,
+                request=request,
+                directory=out_dir,
+                hooks=hooks,
+                consent=consent,
+                study=study,
+                clock=clock,
+                maker=maker,
+                done=[] if earlier is None else earlier.done,
+            )
+            return runner.go(after_failure)
 
 
 def _begun(request: StudyRequest, out_dir: Path) -> StudyRecord:
