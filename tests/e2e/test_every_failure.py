@@ -125,7 +125,8 @@ def _held(one: dict[str, Any], place: Path, kind: str) -> str:
     if not one["fired"]:
         assert one["code"] == 0, what
         return "nothing failed"
-    figures = "IOPS" in one["out"] + one["err"] or "IOPS=" in one["out"]
+    shown = one["out"] + one["err"] + _text(place / "o")
+    figures = "IOPS" in shown or '"iops"' in shown
     bundles = [path.parent for path in place.rglob("manifest.json")]
     if one["code"] == 0:
         assert figures, what

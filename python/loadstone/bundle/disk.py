@@ -6,6 +6,7 @@ Knows system calls and errors. Does not know what is written. A test puts its ow
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from pathlib import Path
@@ -15,7 +16,7 @@ from loadstone.errors import system_error_number
 from loadstone.messages import say, templates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 
 def remedy(error: BaseException) -> str:
@@ -64,6 +65,15 @@ class Disk:
     def unlink(self, path: Path) -> None:
         """Remove a file."""
         path.unlink()
+
+    def take_back(self, files: Iterable[Path], directories: Iterable[Path]) -> None:
+        """Remove what was begun, as far as it can be, and directories that are then empty."""
+        for file in files:
+            with contextlib.suppress(OSError):
+                self.unlink(file)
+        for directory in directories:
+            with contextlib.suppress(OSError):
+                directory.rmdir()
 
     def make(self, path: Path, how: Callable[[Path], None]) -> None:
         """Let a library write a file by itself."""

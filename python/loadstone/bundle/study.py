@@ -99,19 +99,24 @@ def begin(path: Path, study: StudyRecord, inputs: Mapping[str, bytes]) -> StudyR
 
     Raises `BundleError` when it cannot be written. `BundleWriter.check` says so beforehand.
     """
+    disk, names, was_there = Disk(), [STUDY, f"{STUDY}.new"], path.is_dir()
     try:
-        disk = Disk()
         for one in (path, path / layout.INPUT, path / RUNS):
             disk.mkdir(one)
         inputs = {as_text(name): content for name, content in inputs.items()}
         files = input_files(inputs)
+        names += files.values()
         for name, file in files.items():
             disk.put(path / file, inputs[name])
         hashes = {file: seal.hash_of(path, file)[1] for file in files.values()}
         named = study.model_copy(update={"inputs": files, "input_seals": hashes})
         write(path, named)
-    except OSError as error:
-        raise unwritten(path, error) from error
+    except (OSError, BundleError) as error:
+        directories = [path / layout.INPUT, path / RUNS, *([] if was_there else [path])]
+        disk.take_back([path / name for name in names], directories)
+        if isinstance(error, OSError):
+            raise unwritten(path, error) from error
+        raise
     return named
 
 
@@ -148,7 +153,7 @@ class Opened:
     @property
     def doubts(self) -> list[str]:
         """As of a `Bundle`, with what is to be known of runs that were never sealed."""
-        unsealed = [f"{name}: {run.unsealed}" for name, run in self.bundles.items() if run.unsealed is not None]
+        unsealed = [f"{name}: {run.unsealed}" for name, run in self.bundles.items() if run.unsealed]
         return [*([self.doubt] if self.doubt else []), *self.faults, *unsealed]
 
 

@@ -86,6 +86,8 @@ class BundleWriter:
         _check(directory)
         templates()  # What is said where memory is short is read before.
         disk = disk or Disk()
+        names = [layout.MANIFEST, f"{layout.MANIFEST}.part", layout.EVENTS, layout.HOST, layout.GROWTH]
+        was_there = directory.is_dir()
         try:
             disk.mkdir(directory)
             inputs = {as_text(name): content for name, content in inputs.items()}
@@ -97,6 +99,7 @@ class BundleWriter:
                 layout.NOTES: _pretty(notes),
                 layout.ENVIRONMENT: _pretty(environment),
             }
+            names += begun
             manifest: dict[str, Any] = {
                 "format": layout.FORMAT,
                 "loadstone_version": __version__,
@@ -112,8 +115,13 @@ class BundleWriter:
             for name, data in begun.items():
                 disk.put(directory / name, data)
             return cls(directory, manifest, disk)
-        except (OSError, MemoryError) as error:
-            raise _unwritten(directory, error) from error
+        except BaseException as error:
+            # Nobody could read it, and a second try with the same directory would find it in its place.
+            directories = [directory / layout.INPUT, *([] if was_there else [directory])]
+            disk.take_back([directory / name for name in names], directories)
+            if isinstance(error, OSError | MemoryError):
+                raise _unwritten(directory, error) from error
+            raise
 
     @property
     def directory(self) -> Path:
