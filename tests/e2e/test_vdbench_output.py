@@ -91,6 +91,42 @@ def test_a_format_alone_has_the_pages_of_the_workloads_it_is_for(tmp_path: Path)
     assert {"format.html", "fwd1.html", "fwd1.histogram.html"} <= {path.name for path in out.iterdir()}
 
 
+@pytest.mark.in_turn
+@pytest.mark.parametrize(
+    ("job_of", "shown"),
+    [
+        (("read", "read", "yes"), "mkdir rmdir create open close delete"),
+        (("read", "read", "no"), "open close"),
+        (("create", "create", "no"), "create open close"),
+        (("setattr", "access", "(clean,yes)"), "mkdir rmdir create open close delete setattr access"),
+    ],
+)
+def test_pages_have_the_operations_that_the_files_workloads_or_formats_need(
+    job_of: tuple[str, str, str], shown: str, tmp_path: Path
+) -> None:
+    """As vdbench 5.04.07; it was tried beside ours. Before, six of them were always there."""
+    first, second, form = job_of
+    job, tree = tmp_path / "a.parm", tmp_path / "t"
+    head = f"fsd=f,anchor={tree},depth=1,width=1,files=9,size=4k\nfwd=default,fsd=f,threads=1,xfersize=4k\n"
+    head += f"fwd=w1,operation={first}\nfwd=w2,operation={second}\n"
+    words = "fwdrate=20,elapsed=2,interval=1"
+    tree.mkdir()
+    if form == "no":
+        made = tmp_path / "made.parm"
+        only = "only" if first == "read" else "(directories,only)"
+        made.write_text(f"{head}rd=r,fwd=w*,format={only},{words}\n")
+        assert program.run("run", made, "--out", tmp_path / "made", cwd=tmp_path).code == 0
+    job.write_text(f"{head}rd=r,fwd=w*,format={form},{words}\n")
+    out, study = tmp_path / "out", tmp_path / "study"
+    done = program.run("run", job, "--out", study, "--vdbench-output", out, cwd=tmp_path)
+    assert done.code == 0, done.err
+    same(out, study, tmp_path)
+    summary = (out / "summary.html").read_text()
+    above = next(line for line in summary.splitlines() if "ReqstdOps" in line)
+    assert above.partition("xfer")[2].replace(".", " ").split() == shown.split()
+    assert "Jan 01, 1970" not in summary
+
+
 def test_the_option_is_refused_where_it_has_no_effect(tmp_path: Path) -> None:
     done = program.run("run", "four-corners", "--vdbench-output", tmp_path / "out", cwd=tmp_path)
     assert done.code == 2

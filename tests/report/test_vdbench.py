@@ -361,7 +361,9 @@ def test_a_line_of_file_systems_is_the_one_vdbench_printed() -> None:
     others = {"open": ways(14, 0.049, 0, 0, 0), "close": ways(14, 0.018, 0, 0, 0)}
     reads, writes = ways(1995, 6.6, 0, 0, mib), ways(1339, 37.75, 0, 0, mib)
     tally = IntervalTotals(1.0, reads, writes, others, frozenset(("read", "write")))
-    assert interval_lines_fs.header("50406", "Dec 11, 2020", interval_lines_fs.shown(()), cpu=True) == [
+    assert interval_lines_fs.header(
+        "50406", "Dec 11, 2020", interval_lines_fs.shown((), "50406"), cpu=True
+    ) == [
         "",
         "Dec 11, 2020 .Interval. .ReqstdOps... ...cpu%...  read ....read..... ....write.... ..mb/sec... "
         "mb/sec .xfer.. ...mkdir.... ...rmdir.... ...create... ....open.... ...close.... ...delete...",
@@ -370,7 +372,7 @@ def test_a_line_of_file_systems_is_the_one_vdbench_printed() -> None:
     ]
     cpu = CpuUse(24.99, 3.81, 0, 0)
     assert interval_lines_fs.line(
-        "50406", "16:18:58.063", "590", tally, interval_lines_fs.shown(()), cpu=cpu
+        "50406", "16:18:58.063", "590", tally, interval_lines_fs.shown((), "50406"), cpu=cpu
     ) == (
         "16:18:58.063        590 3334.0 19.110  28.8 3.81  59.8 1995.0  6.600 1339.0 37.750  1995  1339 "
         "3334.0 1048576   0.0  0.000   0.0  0.000   0.0  0.000  14.0  0.049  14.0  0.018   0.0  0.000"
@@ -386,8 +388,13 @@ def test_a_number_that_does_not_fit_loses_digits(number: float, width: int, digi
 
 
 def test_operations_are_shown_where_one_was_asked_for() -> None:
-    assert interval_lines_fs.shown(()) == FILE_OPS
-    assert interval_lines_fs.shown({"setattr", "read", "getattr"}) == (*FILE_OPS, "getattr", "setattr")
+    assert interval_lines_fs.shown((), "50406") == FILE_OPS
+    used = {"setattr", "read", "getattr"}
+    assert interval_lines_fs.shown(used, "50406") == (*FILE_OPS, "getattr", "setattr")
+    assert interval_lines_fs.shown({*used, "rmdir"}, "50407") == (
+        *("rmdir", "open", "close"),
+        *("getattr", "setattr"),
+    )
 
 
 def on_files(path: Path, *jobs: MadeJob, rd: str = "rd1") -> Counted:

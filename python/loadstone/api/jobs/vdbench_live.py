@@ -88,7 +88,7 @@ class IntervalLines:
         name = f"avg_{first + 1}-{len(self._done)}"
         self._say(self._line(name, added(self._done[first:]), cpu))
         if self._asked_ops is not None:
-            ops = interval_lines_fs.shown(self._asked_ops)
+            ops = interval_lines_fs.shown(self._asked_ops, LAYOUT)
             for text in interval_lines_fs.spread(LAYOUT, _clock(), name, self._done[first:], ops, cpu=True):
                 self._say(text)
 
@@ -96,13 +96,15 @@ class IntervalLines:
         date = time.strftime("%b %d, %Y")
         if self._asked_ops is None:
             return interval_lines.header(LAYOUT, date, cpu=True)
-        return interval_lines_fs.header(LAYOUT, date, interval_lines_fs.shown(self._asked_ops), cpu=True)
+        return interval_lines_fs.header(
+            LAYOUT, date, interval_lines_fs.shown(self._asked_ops, LAYOUT), cpu=True
+        )
 
     def _line(self, name: str, tally: IntervalTotals, cpu: CpuUse | None) -> str:
         if self._asked_ops is None:
             return interval_lines.line(LAYOUT, _clock(), name, tally, cpu)
         return interval_lines_fs.line(
-            LAYOUT, _clock(), name, tally, interval_lines_fs.shown(self._asked_ops), cpu=cpu
+            LAYOUT, _clock(), name, tally, interval_lines_fs.shown(self._asked_ops, LAYOUT), cpu=cpu
         )
 
     def _print(self, upto: int) -> None:

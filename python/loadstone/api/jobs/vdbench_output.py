@@ -144,6 +144,11 @@ def _known(workload: Workload) -> Known:
                 [*(str(job["own_options"][work]) for job in jobs), *facts.get("made_for", "").split()]
             )
         ),
-        frozenset(str(job["work"]["operation"]) for job in jobs if job["work"]["kind"] == "tree"),
+        frozenset(
+            [
+                *(str(job["work"]["operation"]) for job in jobs if job["work"]["kind"] == "tree"),
+                *facts.get("operations_after", "").split(),
+            ]
+        ),
         anchor_pages.trees_of(jobs),
     )

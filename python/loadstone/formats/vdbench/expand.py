@@ -94,6 +94,8 @@ class ParameterFileRun:
     """It makes the trees of the run after it: what `format=` says; None: it does not."""
     made_for: tuple[str, ...] = ()
     """The FWDs of the run after it."""
+    operations_after: tuple[str, ...] = ()
+    """What these do: vdbench's pages have its columns from the format on."""
 
     @property
     def loops(self) -> str:
@@ -453,4 +455,5 @@ def _file_format(file: ParameterFile, run: ParameterFileRun) -> ParameterFileRun
         file_works=works,
         formats=flags,
         made_for=tuple(dict.fromkeys(work.workload.name for work in run.file_works)),
+        operations_after=tuple(dict.fromkeys(work.operation for work in run.file_works)),
     )

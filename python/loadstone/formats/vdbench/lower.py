@@ -99,6 +99,7 @@ def facts(run: ParameterFileRun, rate_iops: float | None = None) -> dict[str, st
         "warmup": str(run.times.warmup),
         "interval": str(run.times.interval),
         **({"made_for": " ".join(run.made_for)} if run.made_for else {}),
+        **({"operations_after": " ".join(run.operations_after)} if run.operations_after else {}),
     }
 
 

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from loadstone.report.vdbench.interval_lines import Layout
     from loadstone.report.vdbench.interval_totals import CpuUse, IntervalTotals
 
-ALWAYS: Final = ("mkdir", "rmdir", "create", "open", "close", "delete")
-"""Operations that every page shows; others only where one was asked for."""
+OFTEN: Final = ("mkdir", "rmdir", "create", "open", "close", "delete")
+"""Operations that every page of 5.04.06 shows; others only where one was asked for."""
+_ALWAYS: Final = ("open", "close")
+"""Those of 5.04.07."""
 SOMETIMES: Final = ("getattr", "setattr", "access", "copy", "move")
 _NAME_WIDTH: Final[dict[Layout, int]] = {"50407": 12, "50406": 10}
 _Number = float | None
@@ -74,9 +76,10 @@ _REST: Final = (
 )
 
 
-def shown(used: Collection[str]) -> tuple[str, ...]:
-    """Return the operations a page shows when these were asked for."""
-    return (*ALWAYS, *(op for op in SOMETIMES if op in used))
+def shown(used: Collection[str], layout: Layout) -> tuple[str, ...]:
+    """Return the operations a page shows when these were asked for, or a format needs them."""
+    often = [op for op in OFTEN if layout == "50406" or op in _ALWAYS or op in used]
+    return (*often, *(op for op in SOMETIMES if op in used))
 
 
 def _groups(ops: Sequence[str], *, cpu: bool) -> list[_Group]:

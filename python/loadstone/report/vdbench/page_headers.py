@@ -13,6 +13,8 @@ from urllib.parse import quote
 
 from loadstone.report.vdbench import anchor_pages
 from loadstone.report.vdbench.directory import Page, TaggedLine
+from loadstone.report.vdbench.interval_lines_fs import OFTEN
+from loadstone.report.vdbench.wording import FORMAT
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
@@ -92,8 +94,9 @@ class Everything:
 
     @property
     def asked(self) -> frozenset[str]:
-        """Every operation that some run on file systems asks for."""
-        return frozenset().union(*(run.asked for run in self.runs))
+        """Every operation that some run on file systems asks for, or a format needs."""
+        formats = any(run.rd.startswith(FORMAT) for run in self.runs)
+        return frozenset(OFTEN if formats else ()).union(*(run.asked for run in self.runs))
 
     @property
     def trees(self) -> dict[str, TreeShape]:
@@ -205,7 +208,7 @@ def known(run: Counted) -> Known:
         tuple(part.name for part in run.storages),
         # A run that only makes trees has pages for the workloads it makes them for, empty as they are.
         (*(part.name for part in run.workloads), *run.facts.get("made_for", "").split()),
-        run.asked or frozenset(),
+        (run.asked or frozenset()) | frozenset(run.facts.get("operations_after", "").split()),
         anchor_pages.trees_of(run.jobs),
     )
 

@@ -101,7 +101,7 @@ class Pages:
         self._name = name
         self._runs = everything
         self._on_files = everything.on_files
-        self._ops = interval_lines_fs.shown(everything.asked)
+        self._ops = interval_lines_fs.shown(everything.asked, layout)
         self._begun = 0
         self._pages: dict[str, Page] = {}
         parts = [*everything.storages, *everything.workloads]
@@ -267,7 +267,9 @@ class Pages:
 def _moment(run: Counted, interval: int) -> float:
     """Return the wall clock at the end of an interval; 0: the start of the run."""
     seconds = added(run.whole.intervals[:interval]).seconds
-    return (run.started_unix_ns or 0) / 1e9 + seconds
+    started_ns = run.started_unix_ns
+    # Of a run that had nothing to do it is known when its bundle began.
+    return (created_s(run.bundle) if started_ns is None else started_ns / 1e9) + seconds
 
 
 def _clock(run: Counted, interval: int) -> str:
