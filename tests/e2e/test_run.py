@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -29,7 +31,28 @@ from .program import (
     until,
 )
 
+BARE_DEV = (
+    "mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3 && mknod -m 666 /dev/zero c 1 5 || exit 99; "
+    'exec "$@"'
+)
 WRITE_ONCE = "[writer]\nrw=write\nbs=64k\nsize=4m\nfilename={}/data\n"
+
+
+@pytest.mark.root
+@pytest.mark.in_turn
+def test_a_run_needs_no_dev_stdin(tmp_path: Path) -> None:
+    """In a small guest: *cannot be read: No such file or directory*, and nothing ran."""
+    needs_engine()
+    if os.geteuid() != 0:
+        pytest.skip("a mount namespace needs root")
+    file = job(tmp_path / "w.fio", WRITE_ONCE.format(tmp_path))
+    words = [sys.executable, "-m", "loadstone", "run", str(file), "--out", "b", "--no-calibration"]
+    inside = ["unshare", "--mount", "sh", "-c", BARE_DEV, "sh", *words]
+    done = subprocess.run(inside, cwd=tmp_path, capture_output=True, text=True, check=False)
+    if done.returncode == 99 or "unshare" in done.stderr:
+        pytest.skip("no mount namespaces here")
+    assert done.returncode == 0, done.stderr
+    assert Bundle.open(tmp_path / "b").status == "complete"
 
 
 def test_a_write_job_moves_its_bytes_and_leaves_a_sealed_bundle(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 ACCEPTED = 0
 REFUSED = 2
+STANDARD_INPUT = "/proc/self/fd/0"
+"""What /dev/stdin leads to, which chroots and small guests do not have."""
 
 
 def memory_bytes(plan: Plan) -> int:
@@ -25,7 +27,7 @@ def memory_bytes(plan: Plan) -> int:
     program = find()
     try:
         done = subprocess.run(
-            [program, "check", "/dev/stdin"],
+            [program, "check", STANDARD_INPUT],
             input=plan.model_dump_json().encode(),
             capture_output=True,
             check=False,
