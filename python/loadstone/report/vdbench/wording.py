@@ -21,7 +21,8 @@ def run_line(facts: Mapping[str, str], verb: str = "Starting") -> str:
     if "fwdrate" in facts:
         if facts["rd"].startswith(FORMAT):
             return f"{verb} RD={facts['rd']}"
-        rate = facts["fwdrate"]
+        # A share of a maximum that is not known yet: vdbench says what it is of.
+        rate = "curve" if facts["fwdrate"].endswith("%") else facts["fwdrate"]
         ends = "." if rate in ("max", "curve") else ";"
         times = f"; elapsed={facts['elapsed']}{warmup}; "
         return f"{verb} RD={facts['rd']}{times}fwdrate={rate}{ends} For loops: {loops}"
