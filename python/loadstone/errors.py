@@ -98,7 +98,8 @@ def told(error: LoadstoneError) -> tuple[LoadstoneError, ...]:
     mistakes = each(error)
     if len(mistakes) <= MOST_TOLD:
         return mistakes
-    left_out = f"{len(mistakes) - MOST_TOLD} more mistakes are not listed"
+    more = len(mistakes) - MOST_TOLD
+    left_out = "1 more mistake is not listed" if more == 1 else f"{more} more mistakes are not listed"
     return (*mistakes[:MOST_TOLD], InputError(left_out, hint="mend those above, and try again"))
 
 

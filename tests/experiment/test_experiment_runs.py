@@ -13,7 +13,7 @@ import pytest
 from loadstone import exitcodes
 from loadstone.bundle import experiment as on_disk
 from loadstone.errors import InputError, RefusedError, Where
-from loadstone.experiment import prepared as prepared_experiments
+from loadstone.experiment import host_checks
 from loadstone.experiment.announce import announce
 from loadstone.experiment.announcement_lines import lines, seen
 from loadstone.experiment.machine_state import Machine
@@ -430,7 +430,7 @@ def test_a_second_name_of_one_disk_varies_it_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
     controls = files.make(tmp_path / "host")
-    monkeypatch.setattr(prepared_experiments, "Controls", lambda: controls)
+    monkeypatch.setattr(host_checks, "Controls", lambda: controls)
     other = {
         "factors": '[[factors]]\nname = "a"\ncontrol = "nr_requests"\nsubject = "sda"\nlevels = [32, 64]\n',
         "settings": '[[settings]]\ncontrol = "nr_requests"\nsubject = "sda"\nvalue = 32\n',
@@ -624,7 +624,7 @@ def test_what_a_control_can_be_of_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, control: str, subject: str, words: str
 ) -> None:
     controls = files.make(tmp_path / "host")
-    monkeypatch.setattr(prepared_experiments, "Controls", lambda: controls)
+    monkeypatch.setattr(host_checks, "Controls", lambda: controls)
     factor = f'[[factors]]\nname = "s"\ncontrol = "{control}"\nsubject = "{subject}"\nlevels = ["1", "0"]\n'
     (unset,) = {one.why for one in prepare(written(tmp_path, f"{FILE}{factor}")).unset if one.factor == "s"}
     assert words in unset

@@ -21,9 +21,9 @@ from loadstone.api.studies.ended import EndedStudy
 from loadstone.api.studies.prepared import StudyMeans, result_document
 from loadstone.bundle import experiment as on_disk
 from loadstone.errors import BundleError, RunError
-from loadstone.experiment.announce import announce, check_levels
+from loadstone.experiment.announce import announce, check_levels, prepared_or_all_mistakes
 from loadstone.experiment.announcement_lines import lines
-from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare, why_refused
+from loadstone.experiment.prepared import ReadOptionsOfExperiment, why_refused
 from loadstone.experiment.report_content import measured_runs, story_of, story_on_disk
 from loadstone.experiment.run import ExperimentMeans, open_stopped, prepared_again
 from loadstone.experiment.run import run_experiment as run_prepared
@@ -224,7 +224,7 @@ def planned(
 ) -> PlannedExperiment:
     """Tell what a file would do here; `at` is where its parameters were given."""
     return PlannedExperiment(
-        prepare(file, ReadOptionsOfExperiment(parameters, allow_exec, leave_out_unset, at))
+        prepared_or_all_mistakes(file, ReadOptionsOfExperiment(parameters, allow_exec, leave_out_unset, at))
     )
 
 

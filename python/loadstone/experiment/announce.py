@@ -16,12 +16,13 @@ from loadstone.control import own_group
 from loadstone.control.layout.steps import building, taking_down
 from loadstone.effects.foreseen import least_seen
 from loadstone.effects.observations import Factor, Observation, Observations
-from loadstone.errors import InputError, LoadstoneError, Where
+from loadstone.errors import InputError, LoadstoneError, RefusedError, Where, each, raise_all
 from loadstone.experiment import allocation
 from loadstone.experiment.file import level_name
 from loadstone.experiment.levels import applies
 from loadstone.experiment.machine_state import Machine, fill_bytes, order_of
-from loadstone.experiment.read_file import with_lines
+from loadstone.experiment.prepared import in_order, look
+from loadstone.experiment.read_file import line_given, with_lines
 from loadstone.experiment.rehearsal import Rehearsal, RehearsalSize
 from loadstone.experiment.run import device_evidence, layout_devices, refuse_state
 from loadstone.experiment.writes import laid_out_bytes, least_written, most_written
@@ -29,10 +30,11 @@ from loadstone.messages import make_error, say
 from loadstone.plan.safety import guard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
 
     from loadstone.experiment.file import ExperimentFactor
-    from loadstone.experiment.prepared import PreparedExperiment
+    from loadstone.experiment.prepared import PreparedExperiment, ReadOptionsOfExperiment
     from loadstone.plan.model import Plan
 
 SCATTERS: Final = (0.02, 0.10)
@@ -144,24 +146,69 @@ def announce(prepared: PreparedExperiment) -> Announcement:
 
 def _announced(prepared: PreparedExperiment) -> Announcement:
     announcement = Announcement(prepared)
-    plans, changed = announcement.plans, dict[str, None]()
-    for one in prepared.known:
-        resolved = prepared.resolved(one)
-        plans[one.name] = resolved.plan
-        changed |= {note.text: None for note in resolved.notes if note.kind in ("changed", "trap")}
-    _refuse_without_effect(prepared, plans, list(changed))
-    _refuse_allocations(prepared, plans)
+    raise_all(_mistakes(prepared, announcement.plans))
     announcement.rehearsal = _rehearsal(prepared)
     announcement.built = _built(prepared)
-    _writes(announcement, plans)
+    _writes(announcement, announcement.plans)
     announcement.changes = list(_changes(prepared))
     announcement.layouts = list(_layouts(prepared))
     announcement.consent = list(_consent(prepared))
-    _refuse_no_run(prepared, plans)
+    raise_all(_no_run(prepared, announcement.plans))
     announcement.over_budget = _over_budget(announcement)
     if any(len(one.levels) > 1 for one in prepared.document.factors):
         announcement.seen = least_seen(_planned(prepared), SCATTERS)
     return announcement
+
+
+def prepared_or_all_mistakes(path: Path, options: ReadOptionsOfExperiment) -> PreparedExperiment:
+    """Read a file and make its runs. Raises all that is wrong in it, also what only its Plans show."""
+    looked = look(path, options)
+    prepared = looked.prepared
+    if not looked.mistakes and prepared is not None:
+        return prepared
+    mistakes = list(looked.mistakes)
+    if prepared is not None:
+        whole, content = prepared.whole, prepared.content
+        left_out = {loc[:2] for loc in looked.left_out}
+        patterns = {one.name for at, one in enumerate(whole.patterns) if ("patterns", at) in left_out}
+        further = _mistakes(prepared, {}, without=patterns)
+        mistakes += [one.elsewhere(lambda known: line_given(known, path, content, whole)) for one in further]
+    raise_all(in_order(mistakes))
+    raise AssertionError  # pragma: no cover - without a mistake there are runs
+
+
+def _mistakes(
+    prepared: PreparedExperiment, plans: dict[str, Plan], without: Collection[str] = ()
+) -> list[LoadstoneError]:
+    """Plan what can be planned, and return what is wrong with it and with factors that have no effect.
+
+    `without`: patterns that are left out, on which a factor may well have an effect.
+    """
+    of_runs: dict[tuple[str, str | None, str], LoadstoneError] = {}
+    unplanned: set[str] = set(without)
+    changed = dict[str, None]()
+
+    def add(name: str, error: LoadstoneError) -> None:
+        for one in each(error):
+            # What is wrong in each repeat is told of the first.
+            of_runs.setdefault((str(one.where), one.hint, one.message.removeprefix(f"run {name}: ")), one)
+
+    for wanted in prepared.known:
+        run = prepared.runs[wanted.name]
+        try:
+            resolved = prepared.resolved(wanted)
+        except (InputError, RefusedError) as error:
+            unplanned.add(run.pattern)
+            add(wanted.name, error)
+            continue
+        plans[wanted.name] = resolved.plan
+        changed |= {note.text: None for note in resolved.notes if note.kind in ("changed", "trap")}
+        try:
+            if not run.block:
+                refuse_state(prepared, run, resolved.plan)
+        except (InputError, RefusedError) as error:
+            add(wanted.name, error)
+    return [*of_runs.values(), *_without_effect(prepared, plans, list(changed), unplanned)]
 
 
 def _rehearsal(prepared: PreparedExperiment) -> RehearsalSize:
@@ -192,13 +239,13 @@ def _planned(prepared: PreparedExperiment) -> Observations:
     )
 
 
-def _refuse_no_run(prepared: PreparedExperiment, plans: dict[str, Plan]) -> None:
+def _no_run(prepared: PreparedExperiment, plans: dict[str, Plan]) -> Iterator[InputError]:
     """Refuse a budget that is too small for the first run."""
     budget, first = prepared.document.budget, prepared.document.runs[0]
     length_s = prepared.lengths_s[0] if prepared.lengths_s else 0.0
     if budget.time_s is not None and length_s > budget.time_s:
         where = Where(str(prepared.path), option="budget.time")
-        raise make_error(
+        yield make_error(
             InputError,
             "experiment.budget.no_run_time",
             where=where,
@@ -210,7 +257,7 @@ def _refuse_no_run(prepared: PreparedExperiment, plans: dict[str, Plan]) -> None
     least = least_written(plans[first.name], prepared.asked(first).allocation)
     if least > budget.written_bytes:
         where = Where(str(prepared.path), option="budget.written")
-        raise make_error(
+        yield make_error(
             InputError,
             "experiment.budget.no_run_written",
             where=where,
@@ -244,20 +291,22 @@ def _that_fit(prepared: PreparedExperiment, budget_s: float) -> str:
     return text if count >= block else f"{text}, and a block is {block}: some combinations have no data"
 
 
-def _refuse_without_effect(
-    prepared: PreparedExperiment, plans: dict[str, Plan], changed: Sequence[str]
-) -> None:
-    """Refuse a factor of jobs whose levels make the same Plan in every run that can be compared.
+def _without_effect(
+    prepared: PreparedExperiment, plans: dict[str, Plan], changed: Sequence[str], unplanned: set[str]
+) -> Iterator[InputError]:
+    """Refuse each factor of jobs whose levels make the same Plan in every run that can be compared.
 
-    `changed`: what is done another way than written, which may be why.
+    `changed`: what is done another way than written, which may be why. `unplanned`: patterns without Plans.
     """
     for factor in prepared.varied.factors:
         if factor.what not in ("option", "parameter", "cache_share", "target") or len(factor.levels) < 2:
             continue
+        if any(applies(factor, pattern) for pattern in unplanned):
+            continue
         twins = list(_twins(prepared, plans, factor))
         if twins and all(one == other for one, other in twins):
             names = ", ".join(map(level_name, factor.levels))
-            raise make_error(
+            yield make_error(
                 InputError,
                 "experiment.factor.no_difference",
                 where=Where(str(prepared.path), option=f"factors.{factor.name}.levels"),
@@ -288,12 +337,6 @@ def _twins(
 def _without_names(plan: Plan, name: str) -> str:
     text = plan.model_dump_json().replace(name, "")
     return re.sub(r'"seed":\d+', '"seed":0', text)
-
-
-def _refuse_allocations(prepared: PreparedExperiment, plans: dict[str, Plan]) -> None:
-    for run in prepared.document.runs:
-        if run.name in plans and not run.block:
-            refuse_state(prepared, run, plans[run.name])
 
 
 def _writes(announcement: Announcement, plans: dict[str, Plan]) -> None:

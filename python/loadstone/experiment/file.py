@@ -7,10 +7,9 @@ a job file asks for, is found later. `contract/experiment.schema.json` is made f
 from __future__ import annotations
 
 import re
-from typing import Annotated, Final, Literal, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
 
 from loadstone.control.layout.model import LayoutDescription
 from loadstone.effects.observations import MetricName
@@ -18,7 +17,11 @@ from loadstone.experiment.amounts import metric_value, size_bytes, time_s
 from loadstone.frozen_model import FrozenModel, readable
 from loadstone.messages import make_error, say
 from loadstone.messages.suggest import nearest
+from loadstone.toml_repair import RuleMistake, located
 from loadstone.verdict import RULE_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 AS_IS: Final = "as is"
 """The level of a control that leaves it as it is."""
@@ -164,42 +167,37 @@ class ExperimentFactor(FrozenModel):
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
-        kind = self.what
-        if self.subject and kind != "control":
-            raise make_error(ValueError, "experiment.factor.subject")
-        if self.of is not None and kind not in ("cache_share", "fill_level"):
-            raise make_error(ValueError, "experiment.factor.of")
-        if kind == "fill_level" and self.of is None:
-            raise make_error(ValueError, "experiment.factor.nothing_filled")
-        try:
-            self._check_levels()
-        except ValueError as error:
-            raise _located(str(error), "levels") from None
+        located(self._misfits())
         return self
 
-    def _check_levels(self) -> None:
+    def _misfits(self) -> Iterator[RuleMistake]:
+        kind = self.what
+        if self.subject and kind != "control":
+            yield RuleMistake(say("experiment.factor.subject"), ("subject",))
+        if self.of is not None and kind not in ("cache_share", "fill_level"):
+            yield RuleMistake(say("experiment.factor.of"), ("of",))
+        if kind == "fill_level" and self.of is None:
+            yield RuleMistake(say("experiment.factor.nothing_filled"), ())
         names = self.level_names
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise make_error(ValueError, "experiment.level.twice", level=repr(twice))
+        for twice in dict.fromkeys(name for name in names if names.count(name) > 1):
+            yield RuleMistake(say("experiment.level.twice", level=repr(twice)), ("levels",))
         for one in self.levels:
-            if isinstance(one, ExperimentLevel):
-                _check_level(self.what, one)
-            else:
-                _check_word(self.what, one)
+            check = _why_no_table if isinstance(one, ExperimentLevel) else _why_no_word
+            if text := check(kind, one):  # type: ignore[arg-type] # each is for one of the two
+                yield RuleMistake(text, ("levels",))
 
 
-def _check_word(what: str, level: Scalar) -> None:
-    """Refuse a plain level where only some words mean anything."""
-    if what == "command" and level != AS_IS:
-        raise make_error(ValueError, "experiment.level.no_commands", level=_shown(level))
-    if what == "cgroup" and level != AS_IS:
-        raise make_error(ValueError, "experiment.level.no_limits_table", level=_shown(level))
+def _why_no_word(what: str, level: Scalar) -> str | None:
+    """Say what is wrong with a plain level where only some words mean anything."""
     words = _WORDS.get(what)
-    if words is not None and level not in words:
-        key = "experiment.level.word"
-        raise make_error(
-            ValueError, key, level=_shown(level), nearest=str(nearest(str(level), words, limit=len(words)))
-        )
+    if what == "command" and level != AS_IS:
+        return say("experiment.level.no_commands", level=_shown(level))
+    if what == "cgroup" and level != AS_IS:
+        return say("experiment.level.no_limits_table", level=_shown(level))
+    if words is None or level in words:
+        return None
+    close = str(nearest(str(level), words, limit=len(words)))
+    return say("experiment.level.word", level=_shown(level), nearest=close)
 
 
 def _shown(level: Scalar) -> str:
@@ -225,18 +223,19 @@ _OF_LEVEL: Final = {"do": "command", "undo": "command", "limits": "cgroup", "eve
 }
 
 
-def _check_level(what: str, level: ExperimentLevel) -> None:
-    for key, kind in _OF_LEVEL.items():
-        if getattr(level, key) and what != kind:
-            raise make_error(
-                ValueError, "experiment.level.foreign_key", level=repr(level.name), option=key, what=kind
-            )
+def _why_no_table(what: str, level: ExperimentLevel) -> str | None:
+    """Say what is wrong with a level that is a table."""
+    name = repr(level.name)
+    foreign = next((key for key, kind in _OF_LEVEL.items() if getattr(level, key) and what != kind), None)
+    if foreign is not None:
+        return say("experiment.level.foreign_key", level=name, option=foreign, what=_OF_LEVEL[foreign])
     if what == "command" and (level.do is None or level.undo is None):
-        raise make_error(ValueError, "experiment.level.do_and_undo", level=repr(level.name))
+        return say("experiment.level.do_and_undo", level=name)
     if what == "cgroup" and not level.limits:
-        raise make_error(ValueError, "experiment.level.no_limits", level=repr(level.name))
+        return say("experiment.level.no_limits", level=name)
     if what not in ("command", "cgroup", "page_cache") and level.value is None:
-        raise make_error(ValueError, "experiment.level.no_value", level=repr(level.name))
+        return say("experiment.level.no_value", level=name)
+    return None
 
 
 class ExperimentPattern(FrozenModel):
@@ -259,15 +258,18 @@ class ExperimentPattern(FrozenModel):
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
-        if self.job is not None and self.workload is not None:
-            raise make_error(ValueError, "experiment.pattern.two_loads")
-        if self.job is None and self.workload is None and not self.options:
-            raise make_error(ValueError, "experiment.pattern.no_load")
-        if self.set and self.workload is None and self.job is None:
-            raise make_error(ValueError, "experiment.pattern.set")
-        if self.section and self.job is None:
-            raise make_error(ValueError, "experiment.pattern.section")
+        located(self._misfits())
         return self
+
+    def _misfits(self) -> Iterator[RuleMistake]:
+        if self.job is not None and self.workload is not None:
+            yield RuleMistake(say("experiment.pattern.two_loads"), ())
+        if self.job is None and self.workload is None and not self.options:
+            yield RuleMistake(say("experiment.pattern.no_load"), ())
+        if self.set and self.workload is None and self.job is None:
+            yield RuleMistake(say("experiment.pattern.set"), ("set",))
+        if self.section and self.job is None:
+            yield RuleMistake(say("experiment.pattern.section"), ("section",))
 
 
 class ExperimentSetting(FrozenModel):
@@ -289,16 +291,19 @@ class ExperimentAims(FrozenModel):
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
+        located(self._misfits())
+        return self
+
+    def _misfits(self) -> Iterator[RuleMistake]:
         if (self.most is None) == (self.least is None):
-            raise make_error(ValueError, "experiment.aims.one")
+            yield RuleMistake(say("experiment.aims.one"), ())
         if (self.limit is None) != (self.at_most is None):
-            raise make_error(ValueError, "experiment.aims.limit")
+            yield RuleMistake(say("experiment.aims.limit"), ())
         if self.limit is not None and self.at_most is not None:
             try:
                 metric_value(self.limit, self.at_most)
             except ValueError as error:
-                raise _located(str(error), "at_most") from None
-        return self
+                yield RuleMistake(str(error), ("at_most",))
 
 
 class ExperimentLimits(FrozenModel):
@@ -354,7 +359,19 @@ class ExperimentFile(FrozenModel):
     factors: tuple[ExperimentFactor, ...] = ()
 
     @model_validator(mode="after")
-    def _names_are_apart(self) -> Self:
+    def _goes_together(self) -> Self:
+        located(
+            [
+                *self._names_twice(),
+                *self._unknown_patterns(),
+                *self._varied_twice(),
+                *self._misused_layouts(),
+                *self._misplaced(),
+            ]
+        )
+        return self
+
+    def _names_twice(self) -> Iterator[RuleMistake]:
         for kind, names in (
             ("pattern", [one.name for one in self.patterns]),
             ("factor", [one.name for one in self.factors]),
@@ -362,66 +379,64 @@ class ExperimentFile(FrozenModel):
             for at, name in enumerate(names):
                 if name in names[:at]:
                     text = say(f"experiment.{kind}.called_twice", name=repr(name))
-                    raise _located(text, f"{kind}s", at, "name")
-        known = [one.name for one in self.patterns]
-        for at, factor in enumerate(self.factors):
-            if unknown := next((one for one in factor.patterns if one not in known), None):
-                hint = str(nearest(unknown, known, limit=len(known)))
-                text = say("experiment.factor.no_pattern", name=repr(unknown), nearest=hint)
-                raise _located(text, "factors", at, "patterns")
-        return self
-
-    @model_validator(mode="after")
-    def _metrics_are_apart(self) -> Self:
+                    yield RuleMistake(text, (f"{kind}s", at, "name"))
         for at, name in enumerate(self.metrics):
             if name in self.metrics[:at]:
-                raise _located(say("experiment.metrics.twice", name=repr(name)), "metrics", at)
-        return self
+                yield RuleMistake(say("experiment.metrics.twice", name=repr(name)), ("metrics", at))
 
-    @model_validator(mode="after")
-    def _nothing_is_varied_twice(self) -> Self:
+    def _unknown_patterns(self) -> Iterator[RuleMistake]:
+        known = [one.name for one in self.patterns]
+        for at, factor in enumerate(self.factors):
+            for unknown in (one for one in factor.patterns if one not in known):
+                hint = str(nearest(unknown, known, limit=len(known)))
+                text = say("experiment.factor.no_pattern", name=repr(unknown), nearest=hint)
+                yield RuleMistake(text, ("factors", at, "patterns"), ("patterns",))
+
+    def _varied_twice(self) -> Iterator[RuleMistake]:
         for at, factor in enumerate(self.factors):
             for other in self.factors[:at]:
                 apart = factor.patterns and other.patterns and not set(factor.patterns) & set(other.patterns)
                 if not apart and _same_thing(factor, other):
-                    problem = say("experiment.factor.varied_twice", name=repr(other.name))
-                    raise _located(problem, "factors", at, factor.told_by)
+                    text = say("experiment.factor.varied_twice", name=repr(other.name))
+                    yield RuleMistake(text, ("factors", at, factor.told_by))
+                    break
             for one in self.settings:
                 if factor.control == one.control and _overlap(factor.subject, one.subject):
-                    problem = say("experiment.factor.set_for_all", control=one.control)
-                    raise _located(problem, "factors", at, "control")
+                    text = say("experiment.factor.set_for_all", control=one.control)
+                    yield RuleMistake(text, ("factors", at, "control"))
+                    break
         for at, one in enumerate(self.settings):
-            for before in self.settings[:at]:
-                if before.control == one.control and _overlap(before.subject, one.subject):
-                    text = say("experiment.setting.again", control=one.control)
-                    raise _located(text, "settings", at, "control")
-        return self
+            before = self.settings[:at]
+            if any(two.control == one.control and _overlap(two.subject, one.subject) for two in before):
+                text = say("experiment.setting.again", control=one.control)
+                yield RuleMistake(text, ("settings", at, "control"))
 
-    @model_validator(mode="after")
-    def _layouts_are_used(self) -> Self:
+    def _misused_layouts(self) -> Iterator[RuleMistake]:
         varied = [at for at, factor in enumerate(self.factors) if factor.what == "layout"]
-        if len(varied) > 1:
-            text = say("experiment.layout.second_factor")
-            raise _located(text, "factors", varied[1], "kind")
+        for at in varied[1:]:
+            yield RuleMistake(say("experiment.layout.second_factor"), ("factors", at, "kind"))
         named = {layout_of(level): at for at in varied for level in self.factors[at].levels}
-        if unknown := sorted(set(named) - set(self.layouts)):
-            hint = nearest(unknown[0], self.layouts, limit=len(self.layouts)) or say("experiment.layout.none")
-            text = say("experiment.layout.unknown", name=unknown[0], nearest=hint)
-            raise _located(text, "factors", named[unknown[0]], "levels")
-        if unused := sorted(set(self.layouts) - set(named)):
-            raise _located(say("experiment.layout.unused"), "layouts", unused[0])
+        for name in sorted(set(named) - set(self.layouts)):
+            hint = nearest(name, self.layouts, limit=len(self.layouts)) or say("experiment.layout.none")
+            text = say("experiment.layout.unknown", name=name, nearest=hint)
+            yield RuleMistake(text, ("factors", named[name], "levels"))
+        for name in sorted(set(self.layouts) - set(named)):
+            # A level that is misspelt leaves its layout without one.
+            if not any(nearest(name, [level], limit=0) for level in set(named) - set(self.layouts)):
+                yield RuleMistake(say("experiment.layout.unused"), ("layouts", name), ("factors",))
+
+    def _misplaced(self) -> Iterator[RuleMistake]:
         if self.devices and not self.layouts:
-            raise _located(say("experiment.layout.devices_alone"), "devices")
+            yield RuleMistake(say("experiment.layout.devices_alone"), ("devices",), ("layouts",))
         if twice := next((one for one in self.devices if self.devices.count(one) > 1), None):
-            raise _located(say("experiment.layout.device_twice", device=twice), "devices")
+            yield RuleMistake(say("experiment.layout.device_twice", device=twice), ("devices",))
         uses = [*self.targets, *(text for one in self.patterns for text in one.targets)]
         placed = any(VOLUME in text or FILE in text for text in uses)
         if not self.layouts and (loc := ("targets",) if placed else self._set_on_volumes()):
-            raise _located(say("experiment.layout.no_layouts"), *loc)
+            yield RuleMistake(say("experiment.layout.no_layouts"), loc, ("layouts",))
         if self.layouts and not placed:
             text = say("experiment.layout.no_target")
-            raise _located(text, "layouts", min(self.layouts))
-        return self
+            yield RuleMistake(text, ("layouts", min(self.layouts)), ("targets", "patterns"))
 
     def _set_on_volumes(self) -> tuple[str | int, ...]:
         """Return where something is set on the volumes of a layout; empty: nowhere."""
@@ -432,11 +447,6 @@ class ExperimentFile(FrozenModel):
             if VOLUME in factor.subject or VOLUME in (factor.of or ""):
                 return ("factors", at, "subject" if factor.subject else "of")
         return ()
-
-
-def _located(text: str, *loc: str | int) -> PydanticCustomError:
-    """Return an error about a place inside of the file."""
-    return PydanticCustomError("located", "{text}", {"text": text, "loc": loc})
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from loadstone.errors import InputError, LoadstoneError, Where
+from loadstone.errors import InputError, LoadstoneError, Where, raise_all
 from loadstone.experiment.amounts import size_bytes, time_s
 from loadstone.experiment.file import AS_IS, layout_of
 from loadstone.formats.fio.override import with_options
@@ -113,7 +113,8 @@ def changed(
     pattern: str,
     memory_bytes: int,
 ) -> Workload:
-    """Return a workload as the levels have it."""
+    """Return a workload as the levels have it. Raises what is wrong with any of them, together."""
+    wrong: list[LoadstoneError] = []
     for factor in whole.factors:
         if not applies(factor, pattern):
             continue
@@ -132,7 +133,8 @@ def changed(
             elif factor.what == "allocation" and level.value in UNALLOCATED:
                 workload = _unallocated(workload, str(level.value), where)
         except LoadstoneError as error:
-            raise error.elsewhere(_unless_known(where)) from error
+            wrong.append(error.elsewhere(_unless_known(where)))
+    raise_all(wrong)
     return workload
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import input_file
-from loadstone.errors import InputError, LoadstoneError, Where
+from loadstone.errors import InputError, LoadstoneError, Where, raise_all
 from loadstone.experiment.amounts import size_bytes, time_s
 from loadstone.experiment.file import level_name
 from loadstone.formats import iometer, vdbench
@@ -21,7 +21,7 @@ from loadstone.workload import catalogue
 from loadstone.workload.placement import Amount
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from loadstone.experiment.file import ExperimentFile, ExperimentPattern
@@ -47,10 +47,10 @@ def workload_of(
     """
     where = Where(str(file), option=f"patterns.{pattern.name}")
     try:
-        workload = _read(pattern, file, where, parameters=parameters, targets=targets, allow_exec=allow_exec)
+        workload = _read(pattern, whole, file, parameters=parameters, targets=targets, allow_exec=allow_exec)
         if pattern.job is not None or pattern.workload is not None:
             options = {key: level_name(value) for key, value in pattern.options.items()}
-            workload = with_options(workload, options, where)
+            workload = _with_options(workload, options, where)
         notes = workload.notes
         if targets:
             workload = _on_targets(workload, targets, Where(str(file), option=targets_key))
@@ -58,6 +58,21 @@ def workload_of(
         return _for_all(workload, whole).model_copy(update={"notes": notes})
     except LoadstoneError as error:
         raise error.elsewhere(lambda known: known or where) from error
+
+
+def _with_options(workload: Workload, options: Mapping[str, str], where: Where) -> Workload:
+    """Set options of the pattern in each job; what is wrong with one is told where the file has it."""
+    try:
+        return with_options(workload, options, where)
+    except LoadstoneError as error:
+
+        def place(known: Where | None) -> Where | None:
+            own = known is not None and known.file == where.file and known.option in options
+            return (
+                Where(where.file, option=f"{where.option}.options.{known.option}") if own and known else known
+            )
+
+        raise error.elsewhere(place) from error
 
 
 def _on_targets(workload: Workload, targets: Sequence[str], place: Where) -> Workload:
@@ -87,42 +102,68 @@ def _for_all(workload: Workload, whole: ExperimentFile) -> Workload:
 
 def _read(
     pattern: ExperimentPattern,
+    whole: ExperimentFile,
     file: Path,
-    where: Where,
     *,
     parameters: Mapping[str, str],
     targets: Sequence[str],
     allow_exec: bool,
 ) -> Workload:
-    values = {key: level_name(value) for key, value in pattern.set.items()} | dict(parameters)
+    where = Where(str(file), option=f"patterns.{pattern.name}")
+    own_values = {key: level_name(value) for key, value in pattern.set.items()}
+    values = own_values | dict(parameters)
     if pattern.workload is not None:
-        entry = catalogue.load(pattern.workload)
-        if entry.is_procedure and not _is_one_run(pattern, entry):
-            raise make_error(
-                InputError, "experiment.pattern.procedure", name=pattern.workload, runs=len(entry.runs())
-            )
-        if entry.is_procedure:
-            (only,) = entry.runs(values)
-            return only.workload
-        return entry.workload(values)
-    if pattern.job is None:
-        _refuse_parameters(values)
-        return _own(pattern, file, allow_exec=allow_exec)
-    path = file.parent / pattern.job
-    content = input_file.read(path, "job file")
-    language = recognise(content, path.name)
+        return _named(pattern, values, where)
+    language, path, content = Language.FIO, file, b""
+    if pattern.job is not None:
+        path = file.parent / pattern.job
+        content = input_file.read(path, "job file")
+        language = recognise(content, path.name)
     if language == Language.VDBENCH:
         return _of_vdbench(pattern, path, values, where, allow_exec=allow_exec)
-    _refuse_parameters(values)
-    if language == Language.IOMETER:
-        return _of_iometer(pattern, path, content, targets)
-    options = ReadOptions(allow_exec=allow_exec)
-    return read_jobfiles([FileSource(path)], sections=pattern.section, options=options)
+    wrong: list[LoadstoneError] = [*_without_effect(own_values, parameters, whole, where)]
+    try:
+        if language == Language.IOMETER:
+            workload = _of_iometer(pattern, path, content, targets)
+        elif pattern.job is None:
+            workload = _own(pattern, file, allow_exec=allow_exec)
+        else:
+            options = ReadOptions(allow_exec=allow_exec)
+            workload = read_jobfiles([FileSource(path)], sections=pattern.section, options=options)
+    except LoadstoneError as error:
+        wrong.append(error)
+    raise_all(wrong)
+    return workload
 
 
-def _refuse_parameters(values: Mapping[str, str]) -> None:
-    for name in values:
-        raise make_error(InputError, "experiment.parameters.no_effect", name=repr(name))
+def _named(pattern: ExperimentPattern, values: Mapping[str, str], where: Where) -> Workload:
+    try:
+        entry = catalogue.load(str(pattern.workload))
+    except InputError as error:
+        place = Where(where.file, option=f"{where.option}.workload")
+        raise error.elsewhere(lambda known: known or place) from error
+    if not entry.is_procedure:
+        return entry.workload(values)
+    if not _is_one_run(pattern, entry):
+        raise make_error(
+            InputError, "experiment.pattern.procedure", name=str(pattern.workload), runs=len(entry.runs())
+        )
+    (only,) = entry.runs(values)
+    return only.workload
+
+
+def _without_effect(
+    own: Mapping[str, str], parameters: Mapping[str, str], whole: ExperimentFile, where: Where
+) -> Iterator[LoadstoneError]:
+    """Refuse parameters of a load that has none, where the pattern or the factor sets them."""
+    for name in own:
+        place = Where(where.file, option=f"{where.option}.set")
+        yield make_error(InputError, "experiment.parameters.no_effect", where=place, name=repr(name))
+    for factor in whole.factors:
+        if factor.parameter in parameters:
+            place = Where(where.file, option=f"factors.{factor.name}.parameter")
+            name = repr(factor.parameter)
+            yield make_error(InputError, "experiment.parameters.no_effect", where=place, name=name)
 
 
 def _is_one_run(pattern: ExperimentPattern, entry: catalogue.CatalogueEntry) -> bool:
@@ -135,6 +176,11 @@ def _own(pattern: ExperimentPattern, file: Path, *, allow_exec: bool) -> Workloa
     text = "\n".join([f"[{pattern.name}]", *lines]) + "\n"
     source = TextSource(text, name=f"{file}: patterns.{pattern.name}.options", directory=file.parent)
     return read_jobfiles([source], options=ReadOptions(allow_exec=allow_exec))
+
+
+def plain() -> Workload:
+    """Return a load that any option may be tried on, where those of the file cannot be read."""
+    return read_jobfiles([TextSource("[plain]\nrw=randread\nsize=1m\n", name="plain")])
 
 
 def _of_vdbench(

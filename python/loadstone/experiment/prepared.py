@@ -6,6 +6,7 @@ Knows the file, this host's controls and how long each run takes. Asks and chang
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -21,18 +22,13 @@ from loadstone.bundle.experiment import (
     ExperimentRun,
     UnsetLevel,
 )
-from loadstone.control import remote
-from loadstone.control.all_controls import Controls
-from loadstone.control.fill import FillLevel
-from loadstone.control.layout import build
-from loadstone.control.own_group import OwnGroup
-from loadstone.control.page_cache import FILE as DROP_FILE
 from loadstone.errors import InputError, LoadstoneError, RefusedError, Where, as_text, each, raise_all
 from loadstone.experiment import design, levels, loads
 from loadstone.experiment.amounts import metric_value, size_bytes, time_s
-from loadstone.experiment.file import AS_IS, FILE, VOLUME, layout_of, level_name, studied_rules
+from loadstone.experiment.file import FILE, VOLUME, studied_rules
+from loadstone.experiment.host_checks import ExperimentPlaces, HostChecks
 from loadstone.experiment.machine_state import new_label, order_of
-from loadstone.experiment.read_file import line_given, line_of, read_file, with_lines
+from loadstone.experiment.read_file import line_given, read_file
 from loadstone.experiment.run_order import ordered
 from loadstone.messages import make_error, say
 from loadstone.plan.options import ResolveOptions
@@ -40,13 +36,14 @@ from loadstone.plan.resolve import resolve
 from loadstone.study.controller import Next
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from loadstone.control.control_kind import Control, Setting
     from loadstone.experiment.design import Combinations
-    from loadstone.experiment.file import ExperimentFactor, ExperimentFile
+    from loadstone.experiment.file import ExperimentFactor, ExperimentFile, ExperimentPattern
+    from loadstone.experiment.read_file import ReadExperiment
     from loadstone.plan.resolve import Resolution
+    from loadstone.toml_repair import Keys
     from loadstone.workload.model import Note, Workload
 
 BESIDE_S: Final = 2.0
@@ -164,70 +161,165 @@ class PreparedExperiment:
         return [one + beside_s for one in known] if len(known) == len(self.nexts) else None
 
 
+@dataclass(frozen=True)
+class LookedAt:
+    """A file, all that is wrong in it, and what can be said of the rest."""
+
+    mistakes: tuple[LoadstoneError, ...]
+    """Each with file, line and key."""
+    prepared: PreparedExperiment | None
+    """With mistakes: of what is right, as far as anything is."""
+    left_out: frozenset[Keys] = frozenset()
+    """What is wrong, and left out of that."""
+
+
 def prepare(path: Path, options: ReadOptionsOfExperiment | None = None) -> PreparedExperiment:
     """Read a file and make its runs. Raises `InputError` and `RefusedError` with file, line and key."""
+    looked = look(path, options)
+    raise_all(looked.mistakes)
+    assert looked.prepared is not None  # noqa: S101 - without a mistake there is one
+    return looked.prepared
+
+
+def look(path: Path, options: ReadOptionsOfExperiment | None = None) -> LookedAt:
+    """Read a file, and make the runs of what is right in it. Raises `InputError` where it is no TOML."""
     options = options or ReadOptionsOfExperiment()
-    whole, content = read_file(path, options.parameters, options.parameters_at)
-    with with_lines(path, content, whole):
-        return _prepared(path, content, whole, options)
+    reading = read_file(path, options.parameters, options.parameters_at)
+    if reading.whole is None:
+        return LookedAt(reading.mistakes, None, reading.left_out)
+    return _FileLook(path, reading, reading.whole, options).look()
 
 
-def _prepared(
-    path: Path, content: bytes, whole: ExperimentFile, options: ReadOptionsOfExperiment
-) -> PreparedExperiment:
-    where = _Located(path, content)
-    _refuse_commands(whole, where, options)
-    _refuse_settings(whole, where)
-    _refuse_two_names(whole, where)
-    unset = (*_unset(whole, where), *options.not_taken)
-    factors = tuple(_without(whole, unset))
-    if whole.layouts and not any(factor.what == "layout" for factor in factors):
-        varied = {factor.name for factor in whole.factors if factor.what == "layout"}
-        why = "; ".join(f"{one.level}: {one.why}" for one in unset if one.factor in varied)
-        raise make_error(RefusedError, "experiment.layout.cannot", where=where.at("layouts"), reason=why)
-    label = new_label()
-    settable_file = whole.model_copy(update={"factors": factors})
-    maker = _Maker(settable_file, path, label, options, where)
-    combinations = _combinations(settable_file, maker, where)
-    runs, nexts = _runs(settable_file, combinations, maker)
-    document = _document(settable_file, combinations).model_copy(
-        update={
-            "file": as_text(str(path)),
-            "file_blake3": blake3(content).hexdigest(),
-            "unset_levels": unset,
-            "runs": tuple(runs),
-        }
-    )
-    return PreparedExperiment(
-        path=path,
-        content=content,
-        whole=whole,
-        options=options,
-        unset=unset,
-        factors=factors,
-        combinations=combinations,
-        label=label,
-        document=document,
-        nexts=tuple(nexts),
-    )
+def in_order(mistakes: Iterable[LoadstoneError]) -> list[LoadstoneError]:
+    """Return mistakes by their lines; those without one stay where they are told: at the end."""
+    every = [part for one in mistakes for part in each(one)]
+    return sorted(every, key=lambda one: (one.where.line if one.where else None) or sys.maxsize)
+
+
+class _FileLook:
+    """One look at a file, in which mistakes are gathered."""
+
+    def __init__(
+        self, path: Path, reading: ReadExperiment, whole: ExperimentFile, options: ReadOptionsOfExperiment
+    ) -> None:
+        self._path, self._whole, self._options = path, whole, options
+        self._content = reading.content
+        self._where = ExperimentPlaces(path, reading.content)
+        self._mistakes: list[LoadstoneError] = list(reading.mistakes)
+        self._left_out = set(reading.left_out)
+        self._label = new_label()
+        self._unset: tuple[UnsetLevel, ...] = ()
+
+    def look(self) -> LookedAt:
+        """Look at what is set on this host, at the loads, and at the design."""
+        unset: list[UnsetLevel] = []
+        checks = HostChecks(self._whole, self._where, frozenset(self._left_out))
+        wrong = [*checks.wrong(unset, allow_exec=self._options.allow_exec)]
+        self._unset = (*unset, *self._options.not_taken)
+        self._add(wrong)
+        if refusal := self._no_layout():
+            self._add([(("layouts",), refusal)])
+        sound = self._sound()
+        maker = _Maker(sound, self._path, self._label, self._options)
+        self._add(maker.wrong(self._whole))
+        prepared = self._prepared(maker)
+        if self._mistakes and self._unset and not self._options.leave_out_unset:
+            self._mistakes.append(_unset_refusal(self._unset, self._path, self._content, self._whole))
+        return LookedAt(tuple(in_order(self._mistakes)), prepared, frozenset(self._left_out))
+
+    def _add(self, wrong: Iterable[tuple[Keys, LoadstoneError]]) -> None:
+        for loc, error in wrong:
+            self._left_out.add(loc)
+            self._mistakes.append(
+                error.elsewhere(lambda known: line_given(known, self._path, self._content, self._whole))
+            )
+
+    def _sound(self) -> ExperimentFile:
+        """Return the file without levels that cannot be set, and without what is wrong."""
+        whole = self._whole
+        factors = [one for at, one in enumerate(whole.factors) if ("factors", at) not in self._left_out]
+        patterns = [one for at, one in enumerate(whole.patterns) if ("patterns", at) not in self._left_out]
+        if self._left_out and not any(factor.what == "layout" for factor in factors):
+            patterns = [one for one in patterns if not _on_volumes(one, whole)]
+        names = {one.name for one in patterns}
+        factors = [one for one in factors if not one.patterns or names & set(one.patterns)]
+        left = whole.model_copy(update={"factors": tuple(factors), "patterns": tuple(patterns)})
+        return left.model_copy(update={"factors": tuple(_without(left, self._unset))})
+
+    def _no_layout(self) -> RefusedError | None:
+        """Return why a file is refused of whose layouts none can be built here."""
+        varied = {factor.name for factor in self._whole.factors if factor.what == "layout"}
+        if not varied or any(factor.what == "layout" for factor in _without(self._whole, self._unset)):
+            return None
+        why = "; ".join(f"{one.level}: {one.why}" for one in self._unset if one.factor in varied)
+        return make_error(
+            RefusedError, "experiment.layout.cannot", where=self._where.at("layouts"), reason=why
+        )
+
+    def _prepared(self, maker: _Maker) -> PreparedExperiment | None:
+        """Return the runs of what is right; a mistake in the design is none where it follows from another."""
+        sound = self._sound()
+        if ("targets",) in self._left_out:
+            with_own = tuple(one for one in sound.patterns if one.targets)
+            sound = sound.model_copy(update={"patterns": with_own})
+        if not sound.patterns:
+            return None
+        if sound != maker.whole:
+            maker = _Maker(sound, self._path, self._label, self._options)
+        try:
+            combinations = _combinations(sound, maker, self._where)
+        except LoadstoneError as error:
+            if not any(loc[0] in LENGTHS for loc in self._left_out if loc):
+                self._mistakes.append(error)
+            return None
+        runs, nexts = _runs(sound, combinations, maker)
+        document = _document(sound, combinations).model_copy(
+            update={
+                "file": as_text(str(self._path)),
+                "file_blake3": blake3(self._content).hexdigest(),
+                "unset_levels": self._unset,
+                "runs": tuple(runs),
+            }
+        )
+        return PreparedExperiment(
+            path=self._path,
+            content=self._content,
+            whole=self._whole,
+            options=self._options,
+            unset=self._unset,
+            factors=sound.factors,
+            combinations=combinations,
+            label=self._label,
+            document=document,
+            nexts=tuple(nexts),
+        )
+
+
+LENGTHS: Final = ("budget", "runtime", "ramp", "pause", "repeats", "design", "patterns", "factors")
+"""Keys that decide how many combinations a budget has room for."""
+
+
+def _on_volumes(pattern: ExperimentPattern, whole: ExperimentFile) -> bool:
+    return any(VOLUME in text or FILE in text for text in pattern.targets or whole.targets)
 
 
 def why_refused(prepared: PreparedExperiment) -> RefusedError | None:
     """Return why it may not run: levels that cannot be set here, and nobody said to leave them out."""
     if not prepared.unset or prepared.options.leave_out_unset:
         return None
-    first = prepared.unset[0]
-    words = "; ".join(unset_in_words(prepared.unset))
-    several = len(prepared.unset) > 1
-    text = say("experiment.level.cannot_several", levels=len(prepared.unset), reason=words)
+    return _unset_refusal(prepared.unset, prepared.path, prepared.content, prepared.whole)
+
+
+def _unset_refusal(
+    unset: Sequence[UnsetLevel], path: Path, content: bytes, whole: ExperimentFile
+) -> RefusedError:
+    words = "; ".join(unset_in_words(unset))
+    several = len(unset) > 1
+    text = say("experiment.level.cannot_several", levels=len(unset), reason=words)
+    where = Where(str(path), option=f"factors.{unset[0].factor}.levels")
     return RefusedError(
         text if several else say("experiment.level.cannot_one", reason=words),
-        where=line_given(
-            Where(str(prepared.path), option=f"factors.{first.factor}.levels"),
-            prepared.path,
-            prepared.content,
-            prepared.whole,
-        ),
+        where=line_given(where, path, content, whole),
         hint=say("experiment.level.cannot_hint"),
     )
 
@@ -238,122 +330,6 @@ def unset_in_words(unset: Sequence[UnsetLevel]) -> list[str]:
     for one in unset:
         together.setdefault((one.factor, one.why), []).append(one.level)
     return [f"{factor} = {' | '.join(levels)}: {why}" for (factor, why), levels in together.items()]
-
-
-class _Located:
-    """Errors with the line of a key."""
-
-    def __init__(self, path: Path, content: bytes) -> None:
-        self._path, self._text = path, content.decode()
-
-    def at(self, *loc: str | int) -> Where:
-        key = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in loc)
-        return Where(str(self._path), line_of(self._text, loc), key.lstrip(".") or None)
-
-
-def _refuse_commands(whole: ExperimentFile, where: _Located, options: ReadOptionsOfExperiment) -> None:
-    for at, factor in enumerate(whole.factors):
-        if factor.what == "command" and not options.allow_exec:
-            raise make_error(
-                RefusedError,
-                "experiment.factor.would_run",
-                where=where.at("factors", at, "levels"),
-                command=repr(factor.level(factor.level_names[-1]).do),
-            )
-
-
-def _refuse_settings(whole: ExperimentFile, where: _Located) -> None:
-    """Refuse what is for all runs and cannot be set on this host."""
-    for at, one in enumerate(whole.settings):
-        kind = _control(one.control, where.at("settings", at, "control"))
-        if why := _why_not_control(kind, one.subject, level_name(one.value)):
-            raise make_error(
-                RefusedError, "experiment.setting.cannot", where=where.at("settings", at, "value"), reason=why
-            )
-
-
-def _refuse_two_names(whole: ExperimentFile, where: _Located) -> None:
-    """Refuse a second factor or setting of one thing under another name, as sdb and /dev/sdb."""
-    controls = Controls()
-    refusals = {
-        item: say("experiment.factor.set_for_all", control=one.control)
-        for one in whole.settings
-        for item in controls.meant(one.control, one.subject)
-    }
-    varied: list[tuple[ExperimentFactor, set[Setting]]] = []
-    for at, factor in enumerate(whole.factors):
-        if factor.control is None or factor.control not in controls:
-            continue
-        settings = set(controls.meant(factor.control, factor.subject))
-        text = next((refusals[item] for item in settings if item in refusals), None)
-        for other, other_settings in varied:
-            apart = factor.patterns and other.patterns and not set(factor.patterns) & set(other.patterns)
-            if settings & other_settings and not apart:
-                text = say("experiment.factor.varied_twice", name=repr(other.name))
-        if text is not None:
-            raise InputError(text, where=where.at("factors", at, "subject"))
-        varied.append((factor, settings))
-
-
-def _control(name: str, where: Where) -> Control:
-    """Return a control. Raises InputError: a name that is none is a mistake of the file, not of this host."""
-    try:
-        return Controls().named(name)
-    except InputError as error:
-        raise InputError(error.message, where=where, hint=error.hint) from None
-
-
-def _unset(whole: ExperimentFile, where: _Located) -> list[UnsetLevel]:
-    """Return every level that cannot be set on this host, and why."""
-    unset = []
-    for at, factor in enumerate(whole.factors):
-        named = where.at("factors", at, "control")
-        control = None if factor.control is None else _control(factor.control, named)
-        for name in factor.level_names:
-            why = _why_not(whole, factor, name, control)
-            if why is not None:
-                unset.append(UnsetLevel(factor=factor.name, level=name, why=why))
-    return unset
-
-
-def _why_not(
-    whole: ExperimentFile, factor: ExperimentFactor, name: str, control: Control | None
-) -> str | None:
-    level, why = factor.level(name), None
-    match "" if level.value == AS_IS else factor.what:
-        case "control" if control is not None:
-            why = _why_not_control(control, factor.subject, level.text)
-        case "layout":
-            why = build.why_not(order_of(whole, layout_of(level), "ls00000000"))
-        case "cgroup":
-            why = OwnGroup().why_not(level.limits)
-        case "page_cache" if level.value != "kept":
-            why = _why_no_drop(level.host)
-        case "fill_level":
-            why = _why_not_control(FillLevel(), str(factor.of), str(level.value))
-        case _:
-            pass
-    return why
-
-
-def _why_no_drop(host: str | None) -> str | None:
-    if host is not None:
-        why = remote.why_no_drop(host)
-        return None if why is None else say("control.page_cache.cannot_of", host=host, reason=why)
-    return None if os.access(DROP_FILE, os.W_OK) else say("control.page_cache.cannot", file=DROP_FILE)
-
-
-def _why_not_control(kind: Control, subject: str, value: str) -> str | None:
-    if VOLUME in subject:
-        return None  # It is not there before the layout stands.
-    try:
-        subjects = kind.resolve(subject)
-    except LoadstoneError as error:
-        return error.message if error.hint is None else f"{error.message} ({error.hint})"
-    for one in subjects:
-        if refusal := kind.refuses(one, value):
-            return f"{kind.name} of {one or 'this host'} {refusal}, found {value!r}"
-    return None
 
 
 def _without(whole: ExperimentFile, unset: tuple[UnsetLevel, ...]) -> list[ExperimentFactor]:
@@ -394,10 +370,8 @@ class _Maker:
         path: Path,
         label: str,
         options: ReadOptionsOfExperiment,
-        where: _Located,
     ) -> None:
-        self._whole, self._path, self._label, self._options = whole, path, label, options
-        self._where = where
+        self.whole, self._path, self._label, self._options = whole, path, label, options
         self._made: dict[tuple[str, tuple[str, ...]], Workload] = {}
         self._memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
@@ -408,8 +382,49 @@ class _Maker:
             self._made[key] = self._make(chosen, pattern)
         return self._made[key]
 
+    def wrong(self, file: ExperimentFile) -> Iterator[tuple[Keys, LoadstoneError]]:
+        """Return what is wrong with the loads, and which pattern or factor of the file is to blame.
+
+        Each level of each factor is looked at beside the first levels of the others.
+        """
+        whole, told_errors, unread = self.whole, set[tuple[str, str | None]](), set[str]()
+        first = {factor.name: factor.level_names[0] for factor in whole.factors}
+        for pattern in whole.patterns:
+            own = [factor for factor in whole.factors if levels.applies(factor, pattern.name)]
+            changes = [{factor.name: level} for factor in own for level in factor.level_names[1:]]
+            for change in ({}, *changes):
+                try:
+                    self.workload(first | change, pattern.name)
+                except (InputError, RefusedError) as error:
+                    unread.add(pattern.name)
+                    for one in each(error):
+                        if (str(one), one.hint) not in told_errors:
+                            yield _blamed(one, pattern, file), one
+                        told_errors.add((str(one), one.hint))
+        for factor in whole.factors if unread else ():
+            if any(levels.applies(factor, one.name) and one.name not in unread for one in whole.patterns):
+                continue
+            at = [one.name for one in file.factors].index(factor.name)
+            yield from ((("factors", at), one) for one in self._wrong_option(factor, told_errors))
+
+    def _wrong_option(
+        self, factor: ExperimentFactor, told_errors: set[tuple[str, str | None]]
+    ) -> Iterator[LoadstoneError]:
+        """Try the levels of an option where no load that it is for can be read."""
+        alone = self.whole.model_copy(update={"factors": (factor.model_copy(update={"patterns": ()}),)})
+        for level in factor.level_names if factor.what == "option" else ():
+            try:
+                levels.changed(
+                    loads.plain(), alone, self._path, levels={factor.name: level}, pattern="", memory_bytes=0
+                )
+            except (InputError, RefusedError) as error:
+                for one in each(error):
+                    if (str(one), one.hint) not in told_errors:
+                        yield one
+                    told_errors.add((str(one), one.hint))
+
     def _make(self, chosen: Mapping[str, str], pattern: str) -> Workload:
-        whole = self._whole
+        whole = self.whole
         own = next(one for one in whole.patterns if one.name == pattern)
         layout = levels.asked(whole, chosen, pattern).layout
         places = levels.targets(whole, chosen, pattern)
@@ -435,7 +450,16 @@ class _Maker:
         )
 
 
-def _combinations(whole: ExperimentFile, maker: _Maker, where: _Located) -> Combinations:
+def _blamed(error: LoadstoneError, pattern: ExperimentPattern, file: ExperimentFile) -> Keys:
+    """Return the factor that a mistake names, or the pattern it was met in."""
+    key = "" if error.where is None else str(error.where.option)
+    for at, factor in enumerate(file.factors):
+        if key.startswith(f"factors.{factor.name}."):
+            return ("factors", at)
+    return ("patterns", [one.name for one in file.patterns].index(pattern.name))
+
+
+def _combinations(whole: ExperimentFile, maker: _Maker, where: ExperimentPlaces) -> Combinations:
     counts = [len(factor.levels) for factor in whole.factors]
     names = [factor.name for factor in whole.factors]
     try:
@@ -452,7 +476,7 @@ def _combinations(whole: ExperimentFile, maker: _Maker, where: _Located) -> Comb
         raise InputError(str(error), where=where.at("design"), hint=hint) from error
 
 
-def _fits(whole: ExperimentFile, maker: _Maker, where: _Located) -> int:
+def _fits(whole: ExperimentFile, maker: _Maker, where: ExperimentPlaces) -> int:
     """Return how many combinations fit into the budget of time."""
     if whole.budget.time is None:
         raise make_error(InputError, "experiment.design.no_budget", where=where.at("design"))

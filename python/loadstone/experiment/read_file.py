@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import re
-from typing import TYPE_CHECKING, Any, Final
-
-from pydantic import BaseModel, ValidationError
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from loadstone import input_file, toml_text
 from loadstone.control.layout.model import LayoutDescription
-from loadstone.errors import InputError, LoadstoneError, Where
+from loadstone.errors import InputError, LoadstoneError, Where, raise_all
 from loadstone.experiment.file import (
+    AS_IS,
+    NAME,
     ExperimentAims,
     ExperimentFactor,
     ExperimentFile,
@@ -26,10 +27,13 @@ from loadstone.experiment.file import (
 )
 from loadstone.messages import make_error, say
 from loadstone.messages.suggest import nearest
+from loadstone.toml_repair import Keys, RepairedDocument, TomlMistake, near
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from pydantic import BaseModel
 
 _TABLES: Final[dict[str, type[BaseModel]]] = {
     "patterns": ExperimentPattern,
@@ -44,21 +48,44 @@ _REFERENCE: Final = re.compile(r"\$(?:([a-z_][a-z0-9_]*)|\{([a-z_][a-z0-9_]*)\})
 MOST_BYTES: Final = 1 << 20
 
 
+@dataclass(frozen=True, slots=True)
+class ReadExperiment:
+    """A file as far as it can be read."""
+
+    whole: ExperimentFile | None
+    """With what is wrong put right or left out; None: nothing can be said of the rest."""
+    content: bytes
+    mistakes: tuple[LoadstoneError, ...] = ()
+    """All that are known, each with its line."""
+    left_out: frozenset[Keys] = frozenset()
+    """Where something stands in for what is wrong, so that nothing is concluded from it."""
+
+
 def read_file(
     path: Path, values: Mapping[str, str] | None = None, given_at: Where | None = None
-) -> tuple[ExperimentFile, bytes]:
-    """Read a file with its parameters set; return it with its bytes. Raises `InputError`."""
+) -> ReadExperiment:
+    """Read a file with its parameters set. Raises `InputError` where it is no TOML.
+
+    `given_at`: where parameters were given.
+    """
     content = input_file.read(path, "experiment", MOST_BYTES)
-    return parse(content, str(path), values, given_at), content
+    return read_content(content, str(path), values, given_at)
 
 
 def parse(
     content: bytes, name: str, values: Mapping[str, str] | None = None, given_at: Where | None = None
 ) -> ExperimentFile:
-    """Read the text of a file. Raises `InputError` with line, key, what was found and what is near.
+    """Read the text of a file. Raises `InputError` with line, key, what was found and what is near."""
+    reading = read_content(content, name, values, given_at)
+    raise_all(reading.mistakes)
+    assert reading.whole is not None  # noqa: S101 - without a mistake there is one
+    return reading.whole
 
-    `given_at`: where parameters were given.
-    """
+
+def read_content(
+    content: bytes, name: str, values: Mapping[str, str] | None = None, given_at: Where | None = None
+) -> ReadExperiment:
+    """Read the text of a file, and all that is wrong in it. Raises `InputError` where it is no TOML."""
     if len(content) > MOST_BYTES:
         raise make_error(InputError, "experiment.file.too_large", where=Where(name), most=MOST_BYTES)
     try:
@@ -70,44 +97,101 @@ def parse(
         raise make_error(
             InputError, "experiment.file.not_toml", where=Where(name, error.line), reason=str(error)
         ) from error
-    _check_given(document, values or {}, given_at)
-    document = _with_parameters(document, values or {}, name, text)
-    try:
-        return ExperimentFile.model_validate(document)
-    except ValidationError as error:
-        raise _explained(name, text, error) from error
+    mistakes: list[LoadstoneError] = [*_not_had(document, values or {}, given_at)]
+    parameters = _Parameters(document.get("parameters", {}), values or {}, mistakes)
+    repaired = RepairedDocument(parameters.filled(document, name, text), _stand_in, _keys_of)
+    repaired.doubted = parameters.unknown
+    whole = repaired.read(ExperimentFile)
+    mistakes += [_explained(name, text, one) for one in repaired.mistakes]
+    left_out = frozenset(repaired.left_out | repaired.doubted)
+    return ReadExperiment(cast("ExperimentFile | None", whole), content, tuple(mistakes), left_out)
 
 
-def _check_given(document: dict[str, Any], values: Mapping[str, str], given_at: Where | None) -> None:
+def _not_had(
+    document: dict[str, Any], values: Mapping[str, str], given_at: Where | None
+) -> Iterator[LoadstoneError]:
     """Refuse values for parameters that the file does not have."""
     own = document.get("parameters", {})
-    if not isinstance(own, dict):
-        return
-    for key in values:
+    for key in values if isinstance(own, dict) else ():
         if key not in own:
             hint = nearest(key, own, limit=len(own)) or say("experiment.parameters.none")
-            raise make_error(
+            yield make_error(
                 InputError, "experiment.parameters.not_had", where=given_at, hint=hint, name=repr(key)
             )
 
 
-def _with_parameters(
-    document: dict[str, Any], texts: Mapping[str, str], name: str, text: str
-) -> dict[str, Any]:
-    """Put the value of each parameter in place of its `$name`."""
-    own = document.get("parameters", {})
-    if not isinstance(own, dict):
-        return document
-    values = {key: _given(texts[key], default) if key in texts else default for key, default in own.items()}
-    used: set[str] = set()
-    filled = {
-        key: value if key == "parameters" else _filled(value, values, used, _KeyPlace(name, text, (key,)))
-        for key, value in document.items()
-    }
-    if unused := [key for key in values if key not in used]:
-        place = _KeyPlace(name, text, ("parameters", unused[0]))
-        raise make_error(InputError, "experiment.parameters.unused", where=place.where())
-    return filled | ({"parameters": values} if own else {})
+class _Parameters:
+    """The parameters of a file, which stand for their values wherever it says `$name`."""
+
+    def __init__(self, own: Any, texts: Mapping[str, str], mistakes: list[LoadstoneError]) -> None:
+        self._mistakes = mistakes
+        self._own = own if isinstance(own, dict) else {}
+        self._values = {
+            key: _given(texts[key], default) if key in texts else default
+            for key, default in self._own.items()
+        }
+        self._used: set[str] = set()
+        self.unknown: set[Keys] = set()
+        """Places whose value is not known."""
+
+    def filled(self, document: dict[str, Any], name: str, text: str) -> dict[str, Any]:
+        """Put the value of each parameter in place of its `$name`."""
+        filled = {
+            key: value if key == "parameters" else self._filled(value, _KeyPlace(name, text, (key,)))
+            for key, value in document.items()
+        }
+        # Where a reference is to nothing, it may be to what seems unused.
+        for key in () if self.unknown else self._values:
+            if key not in self._used:
+                place = _KeyPlace(name, text, ("parameters", key)).where()
+                self._mistakes.append(make_error(InputError, "experiment.parameters.unused", where=place))
+        return filled | ({"parameters": self._values} if self._own else {})
+
+    def _filled(self, value: Any, place: _KeyPlace) -> Any:
+        if isinstance(value, dict):
+            return {key: self._filled(one, place.below(key)) for key, one in value.items()}
+        if isinstance(value, list):
+            filled = [self._filled(one, place.below(at)) for at, one in enumerate(value)]
+            # A list in a list: `targets = ["$disks"]` has all of them.
+            return [one for item, was in zip(filled, value, strict=True) for one in _spread(item, was)]
+        if not isinstance(value, str) or "$" not in value:
+            return value
+
+        def one(match: re.Match[str]) -> str:
+            parameter = self._value(match, place)
+            if not isinstance(parameter, list):
+                return str(parameter)
+            name = match[1] or match[2]
+            self.unknown.add(place.loc)
+            if name in self._values:
+                self._mistakes.append(
+                    make_error(InputError, "experiment.parameters.list", where=place.where(), name=name)
+                )
+            return match[0]
+
+        whole = _REFERENCE.fullmatch(value)
+        return self._value(whole, place) if whole else _REFERENCE.sub(one, value)
+
+    def _value(self, match: re.Match[str], place: _KeyPlace) -> Any:
+        name = match[1] or match[2]
+        if name in self._values:
+            self._used.add(name)
+            return self._values[name]
+        hint = nearest(name, self._values, limit=len(self._values)) or say("experiment.parameters.none")
+        error = make_error(
+            InputError, "experiment.parameters.unknown", where=place.where(), hint=hint, name=repr(name)
+        )
+        meant = near(name, self._values)
+        if meant is None:
+            self._mistaken(place, error)
+            return match[0]
+        self._mistakes.append(error)
+        self._used.add(meant)
+        return self._values[meant]
+
+    def _mistaken(self, place: _KeyPlace, error: LoadstoneError) -> None:
+        self._mistakes.append(error)
+        self.unknown.add(place.loc)
 
 
 def _given(text: str, default: Any) -> Any:
@@ -134,77 +218,55 @@ class _KeyPlace:
         return Where(self.name, line_of(self.text, self.loc), _key(self.loc) or None)
 
 
-def _filled(value: Any, values: Mapping[str, Any], used: set[str], place: _KeyPlace) -> Any:
-    if isinstance(value, dict):
-        return {key: _filled(one, values, used, place.below(key)) for key, one in value.items()}
-    if isinstance(value, list):
-        filled = [_filled(one, values, used, place.below(at)) for at, one in enumerate(value)]
-        # A list in a list: `targets = ["$disks"]` has all of them.
-        return [one for item, was in zip(filled, value, strict=True) for one in _spread(item, was)]
-    if not isinstance(value, str) or "$" not in value:
-        return value
-
-    def one(match: re.Match[str]) -> str:
-        parameter = _value(match, values, used, place)
-        if isinstance(parameter, list):
-            raise make_error(
-                InputError, "experiment.parameters.list", where=place.where(), name=match[1] or match[2]
-            )
-        return str(parameter)
-
-    whole = _REFERENCE.fullmatch(value)
-    return _value(whole, values, used, place) if whole else _REFERENCE.sub(one, value)
-
-
 def _spread(item: Any, was: Any) -> list[Any]:
     return item if isinstance(item, list) and isinstance(was, str) else [item]
 
 
-def _value(match: re.Match[str], values: Mapping[str, Any], used: set[str], place: _KeyPlace) -> Any:
-    name = match[1] or match[2]
-    if name not in values:
-        hint = nearest(name, values, limit=len(values)) or say("experiment.parameters.none")
-        raise make_error(
-            InputError, "experiment.parameters.unknown", where=place.where(), hint=hint, name=repr(name)
-        )
-    used.add(name)
-    return values[name]
+def _stand_in(document: dict[str, Any], loc: Keys) -> Any:
+    """Return what stands for something that is wrong while the rest is looked at; None: nothing."""
+    if len(loc) == 1:
+        return {"title": "?", "runtime": "1s", "ramp": "1s", "pause": "1s", "size": "1m"}.get(str(loc[0]))
+    table, at = str(loc[0]), loc[1]
+    one = document[table][at] if isinstance(document.get(table), list) else {}
+    own_name = one.get("name") if isinstance(one, dict) else None
+    names = [other.get("name") for other in document[table] if isinstance(other, dict)] if one else []
+    fit = isinstance(own_name, str) and re.fullmatch(NAME, own_name) and names.count(own_name) == 1
+    name = own_name if fit else f"left out {at}"
+    other_level = {"name": "other", "do": "true", "undo": "true"}
+    stand_ins = {
+        "patterns": {"name": name, "options": {"rw": "read"}},
+        "factors": {"name": name, "kind": "command", "levels": [AS_IS, other_level]},
+        "settings": {"control": name, "value": 1},
+        "aims": {"most": "iops"},
+        "layouts": {} if re.fullmatch(NAME, str(at)) else None,
+    }
+    return stand_ins.get(table)
 
 
-def _explained(name: str, text: str, error: ValidationError) -> InputError:
-    every = error.errors(include_url=False)
-    # A key that is missing is often the one that is misspelt.
-    first = next((one for one in every if one["type"] == "extra_forbidden"), every[0])
-    # A level may be a word or a table: what is wrong with the table says more.
-    tables = [one for one in error.errors(include_url=False) if "ExperimentLevel" in one["loc"]]
-    if tables and first["loc"][: len(first["loc"]) - 1] == tables[0]["loc"][: len(first["loc"]) - 1]:
-        level = first.get("input")
-        first = tables[0] if isinstance(level, dict) else first
-    loc = tuple(part for part in first["loc"] if part not in ("ExperimentLevel", "[key]", *_SCALARS))
-    loc += tuple(first.get("ctx", {}).get("loc", ()))
-    place = _KeyPlace(name, text, loc)
-    if first["type"] == "extra_forbidden":
-        model = _model(loc[:-1])
-        key = str(loc[-1])
-        hint = nearest(key, model.model_fields, limit=len(model.model_fields))
+def _keys_of(loc: Keys) -> Iterable[str]:
+    return _model(loc).model_fields
+
+
+def _explained(name: str, text: str, mistake: TomlMistake) -> InputError:
+    place, kind, error = _KeyPlace(name, text, mistake.loc), mistake.kind, mistake.error
+    if kind == "extra_forbidden":
+        fields = _model(mistake.loc[:-1]).model_fields
+        hint = nearest(str(mistake.loc[-1]), fields, limit=len(fields))
         return make_error(InputError, "experiment.file.no_key", where=place.where(), hint=hint)
-    if first["type"] == "missing":
+    if kind == "missing":
         return make_error(InputError, "experiment.file.missing", where=place.where())
-    if first["loc"] and first["loc"][-1] in _SCALARS:
+    if kind == "scalar":
         # It is one of these: the first that it could be is not the one that was meant.
-        message_name = "experiment.file.level" if tables else "experiment.file.scalar"
-        return make_error(
-            InputError, message_name, where=place.where(), found=repr(first.get("input"))[:MOST_SHOWN]
-        )
-    message = toml_text.wrong_value(first)
+        key = "experiment.file.level" if "levels" in mistake.loc else "experiment.file.scalar"
+        return make_error(InputError, key, where=place.where(), found=repr(error.get("input"))[:MOST_SHOWN])
+    message = toml_text.wrong_value(error) if mistake.rule is None else mistake.rule.text
     return InputError(
-        message[0].lower() + message[1:], where=place.where(), hint=toml_text.near_choice(first)
+        message[0].lower() + message[1:], where=place.where(), hint=toml_text.near_choice(error)
     )
 
 
 MOST_SHOWN: Final = 80
 """Characters of a value that is none."""
-_SCALARS: Final = ("bool", "int", "float", "str")
 
 
 def _model(loc: Sequence[str | int]) -> type[BaseModel]:

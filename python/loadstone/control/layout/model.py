@@ -5,12 +5,16 @@ Knows names and what goes together. Knows no device's content and runs nothing.
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
 from loadstone.frozen_model import FrozenModel
-from loadstone.messages import make_error
+from loadstone.messages import say
+from loadstone.toml_repair import RuleMistake, located
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Manager = Literal["none", "md", "lvm", "btrfs", "zfs", "mount"]
 Raid = Literal["jbod", "0", "1", "10", "5", "6"]
@@ -47,22 +51,23 @@ class LayoutDescription(FrozenModel):
 
     @model_validator(mode="after")
     def _goes_together(self) -> Self:
+        located(RuleMistake(text, ()) for text in self._misfits())
+        return self
+
+    def _misfits(self) -> Iterator[str]:
         for key, managers in _ONLY.items():
             setting = getattr(self, key)
             default = type(self).model_fields[key].get_default(call_default_factory=True)
             if setting != default and self.manager not in managers:
-                raise make_error(
-                    ValueError, "control.layout.no_effect", option=key, manager=repr(self.manager)
-                )
+                yield say("control.layout.no_effect", option=key, manager=repr(self.manager))
         if self.manager in ("none", "mount") and self.raid != "jbod":
-            raise make_error(ValueError, "control.layout.no_manager", raid=self.raid)
+            yield say("control.layout.no_manager", raid=self.raid)
         if self.manager == "md" and self.raid == "jbod":
-            raise make_error(ValueError, "control.layout.no_jbod")
+            yield say("control.layout.no_jbod")
         if self.manager == "mount" and self.source is None:
-            raise make_error(ValueError, "control.layout.no_source")
+            yield say("control.layout.no_source")
         if self.filesystem is not None and self.manager in ("btrfs", "zfs", "mount"):
-            raise make_error(ValueError, "control.layout.own_filesystem", manager=self.manager)
-        return self
+            yield say("control.layout.own_filesystem", manager=self.manager)
 
     @property
     def on_volume(self) -> str:
