@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadstone import exitcodes
+from loadstone.api.experimenting import PlannedExperiment
 from loadstone.bundle import experiment as on_disk
 from loadstone.errors import InputError, RefusedError, Where
 from loadstone.experiment import host_checks
@@ -186,6 +187,35 @@ def test_what_stopped_goes_on_with_what_is_missing(tmp_path: Path) -> None:
     (out / first.bundle / "manifest.json").write_text("{")
     runs, unread = measured_runs(open_stopped(out, again).earlier.done)
     assert (len(runs), unread) == (7, [first.name])
+
+
+def in_lines(planned: PlannedExperiment) -> str:
+    return "\n".join(planned.lines).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_what_is_missing_takes_as_long_as_what_was_done(tmp_path: Path) -> None:
+    """2 s beside each run are assumed; three runs of 2 s in a session of 9 s took 1 s beside each."""
+    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
+
+    @contextlib.contextmanager
+    def interrupted(_: Next) -> Iterator[None]:
+        if len(list(out.glob("runs/*"))) == 3:
+            raise KeyboardInterrupt
+        yield
+
+    planned = PlannedExperiment(prepare(path))
+    assert planned.length_s == pytest.approx(8 * (2 + 2))
+    assert "assumed: 2 s beside each run" in in_lines(planned)
+    with pytest.raises(KeyboardInterrupt):
+        host.run(prepare(path), out, around=interrupted)
+    stopped = open_stopped(out, prepare(path))
+    session = stopped.document.sessions[0].model_copy(update={"took_s": 9.0})
+    document = stopped.document.model_copy(update={"sessions": (session,)})
+    rest = PlannedExperiment(prepare(path), dataclasses.replace(stopped, document=document))
+    assert rest.length_s == pytest.approx(5 * (2 + 1))
+    assert "time: about 15 s for the 5 of 8 runs that are missing" in in_lines(rest)
+    assert "as recorded: its 3 runs took 9 s, 1.0 s of each beside its load" in in_lines(rest)
+    assert rest.document()["recorded"]["beside_s"] == pytest.approx(1.0)
 
 
 def test_another_file_does_not_go_on(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from loadstone.errors import BundleError, RunError
 from loadstone.experiment.announce import announce, check_levels, prepared_or_all_mistakes
 from loadstone.experiment.announcement_lines import lines
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, why_refused
+from loadstone.experiment.recorded_times import RecordedTimes, recorded
 from loadstone.experiment.report_content import measured_runs, story_of, story_on_disk
 from loadstone.experiment.run import ExperimentMeans, open_stopped, prepared_again
 from loadstone.experiment.run import run_experiment as run_prepared
@@ -70,8 +71,17 @@ class PlannedExperiment:
 
     @property
     def length_s(self) -> float | None:
-        """How long all of it takes; None where a run ends by its bytes."""
-        return self.prepared.length_s
+        """How long all of it takes, or what is missing; None where a run ends by its bytes, or nobody knows.
+
+        Where runs are complete it is as they took, without any what is beside the loads is assumed.
+        """
+        recorded = self.recorded
+        return self.prepared.length_s if recorded is None else recorded.rest_s
+
+    @property
+    def recorded(self) -> RecordedTimes | None:
+        """What the sessions before took; None: no run is complete."""
+        return None if self.stopped is None else recorded(self.prepared, self.stopped)
 
     @property
     def notes(self) -> list[Note]:
@@ -100,6 +110,7 @@ class PlannedExperiment:
     @cached_property
     def _told(self) -> Announcement:
         announcement = announce(self.prepared)
+        announcement.recorded = self.recorded
         looked_at: set[str] = set()
         for plan in announcement.plans.values():
             for one in obstacles_of(plan, looked_at):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from loadstone.experiment.file import ExperimentFactor
     from loadstone.experiment.prepared import PreparedExperiment, ReadOptionsOfExperiment
+    from loadstone.experiment.recorded_times import RecordedTimes
     from loadstone.plan.model import Plan
 
 SCATTERS: Final = (0.02, 0.10)
@@ -76,6 +77,8 @@ class Announcement:
     plans: dict[str, Plan] = field(default_factory=dict)
     """Of each run that can be planned before the first one begins."""
     over_budget: str | None = None
+    recorded: RecordedTimes | None = None
+    """What earlier sessions took; None: the experiment has not begun, and what is beside loads is assumed."""
     seen: dict[float, float | None] = field(default_factory=dict)
     """Of a scatter of repeats, the least difference of two levels that will be found; None: hardly any."""
 
@@ -87,8 +90,14 @@ class Announcement:
     @property
     def length_s(self) -> float | None:
         """How long all of it takes, with the rehearsal and layouts; None where a run ends by its bytes."""
-        runs_s = self.prepared.length_s
-        return None if runs_s is None else runs_s + self.rehearsal_s + self.built * LAYOUT_S
+        loads_s, beside_s = self.prepared.loads_s, self.assumed_s
+        return None if loads_s is None else loads_s + beside_s
+
+    @property
+    def assumed_s(self) -> float:
+        """How long is assumed for what is beside the loads."""
+        beside = self.prepared.beside_s * len(self.prepared.nexts)
+        return beside + self.rehearsal_s + self.built * LAYOUT_S
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -116,6 +125,8 @@ class Announcement:
                 for run in document.runs
             ],
             "time_s": self.length_s,
+            "assumed_s": self.assumed_s,
+            "recorded": None if self.recorded is None else asdict(self.recorded),
             "rehearsal": {
                 "time_s": self.rehearsal_s,
                 "levels": self.rehearsal.levels,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.effects.aliases import mixed_in_words
+from loadstone.experiment.announce import LAYOUT_S
 from loadstone.experiment.prepared import unset_in_words
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from loadstone.bundle.experiment import ExperimentRun
     from loadstone.experiment.announce import Announcement
+    from loadstone.experiment.recorded_times import RecordedTimes
 
 MOST_RUNS: Final = 40
 LARGE: Final = 0.5
@@ -95,8 +97,7 @@ def _combinations(announcement: Announcement) -> str:
 
 
 def _cost(announcement: Announcement) -> Iterator[str]:
-    length = announcement.length_s
-    yield "time: " + (f"about {units.whole_seconds(length)}" if length else "not known: runs end by bytes")
+    yield from _time(announcement)
     yield from _rehearsal(announcement)
     if announcement.over_budget:
         yield f"  {announcement.over_budget}"
@@ -121,6 +122,35 @@ def _cost(announcement: Announcement) -> Iterator[str]:
     budget = announcement.prepared.document.budget.written_bytes
     if budget is not None:
         yield f"budget of writes: {units.size(budget)}; the experiment ends before exceeding it"
+
+
+def _time(announcement: Announcement) -> Iterator[str]:
+    length, recorded = announcement.length_s, announcement.recorded
+    if recorded is not None:
+        yield from _recorded(recorded)
+        return
+    if not length:
+        yield "time: not known: runs end by bytes"
+        return
+    yield f"time: about {units.whole_seconds(length)}"
+    each, built = announcement.prepared.beside_s, announcement.built
+    layouts = f", {LAYOUT_S:g} s to build each of {built} layout{'' if built == 1 else 's'}" if built else ""
+    assumed = units.whole_seconds(announcement.assumed_s)
+    yield f"  of these {assumed} are assumed: {each:g} s beside each run{layouts}"
+
+
+def _recorded(recorded: RecordedTimes) -> Iterator[str]:
+    took = (
+        f"{recorded.runs} run{'' if recorded.runs == 1 else 's'} took {units.whole_seconds(recorded.took_s)}"
+    )
+    if not recorded.missing:
+        yield f"time: nothing is missing; its {took}"
+        return
+    rest = "not known" if recorded.rest_s is None else f"about {units.whole_seconds(recorded.rest_s)}"
+    every = recorded.runs + recorded.missing
+    yield f"time: {rest} for the {recorded.missing} of {every} runs that are missing"
+    beside = "" if recorded.beside_s is None else f", {recorded.beside_s:.1f} s of each beside its load"
+    yield f"  as recorded: its {took}{beside}"
 
 
 def _rehearsal(announcement: Announcement) -> Iterator[str]:

@@ -148,17 +148,26 @@ class PreparedExperiment:
         """Return the runs that can be resolved before the first one begins."""
         return [one for one in self.nexts if not self.needs_layout(self.runs[one.name])]
 
-    @cached_property
+    @property
     def length_s(self) -> float | None:
-        """Return how long all of it takes, None where a run ends by its bytes."""
+        """Return how long all runs take, None where a run ends by its bytes."""
         return None if self.lengths_s is None else sum(self.lengths_s)
+
+    @property
+    def loads_s(self) -> float | None:
+        """Return how long the loads of all runs last, None where one ends by its bytes."""
+        return None if self.lengths_s is None else sum(one - self.beside_s for one in self.lengths_s)
+
+    @property
+    def beside_s(self) -> float:
+        """Return what a run takes beside its load: what is assumed, and the pause of the file."""
+        return BESIDE_S + (time_s(self.whole.pause) if self.whole.pause else 0.0)
 
     @cached_property
     def lengths_s(self) -> list[float] | None:
         """Return how long each run takes with what is done beside it."""
-        beside_s = BESIDE_S + (time_s(self.whole.pause) if self.whole.pause else 0.0)
         known = [one for run in self.nexts if (one := load_s(run.workload)) is not None]
-        return [one + beside_s for one in known] if len(known) == len(self.nexts) else None
+        return [one + self.beside_s for one in known] if len(known) == len(self.nexts) else None
 
 
 @dataclass(frozen=True)

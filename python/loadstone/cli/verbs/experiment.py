@@ -41,10 +41,11 @@ def experiment(
     Parameters
     ----------
     action
-        plan: print what would run, for how long, what is written and what is changed; touch nothing.
+        plan: print what would run, for how long, what is written and what is changed; touch nothing. Of a
+        directory: what is missing of that experiment, and how long it takes by what its runs took.
         run: do it. resume: do what is missing of one that stopped. report: write its page again.
     path
-        The experiment's file (docs/experiments.md), or for resume and report its directory.
+        The experiment's file (docs/experiments.md), or for resume, report and plan its directory.
     set
         Set a parameter of the file, as NAME=VALUE (repeat for several).
     leave_out_unset
@@ -66,6 +67,13 @@ def experiment(
             "resume, which keeps what the experiment began with", set=set, leave_out_unset=leave_out_unset
         )
         return _run(_rest(path, run_options, allow_exec=allow_exec), run_options)
+    if action == "plan" and path.is_dir():
+        _refuse_given(
+            "plan of a directory, which keeps what the experiment began with",
+            set=set,
+            leave_out_unset=leave_out_unset,
+        )
+        return _plan(_rest(path, run_options, allow_exec=allow_exec), json=run_options.json)
     at = SHELL.at("parameters")
     planned = experimenting.planned(
         path, parameters, at, leave_out_unset=leave_out_unset, allow_exec=allow_exec
@@ -130,6 +138,7 @@ def _run(planned: PlannedExperiment, run_options: RunOptions) -> int:
             f"{number} runs" + (f", about {units.whole_seconds(length)}" if length else "")
             if planned.stopped is None
             else f"going on: {len(planned.missing)} of {number} runs are missing"
+            + (f", about {units.whole_seconds(length)} as recorded" if length else "")
         )
 
     ended = run_planned_experiment(
