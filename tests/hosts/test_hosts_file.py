@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.errors import InputError
+from loadstone.errors import InputError, each
 from loadstone.hosts.hosts_file import read_hosts, read_hosts_file
 
 if TYPE_CHECKING:
@@ -42,6 +42,45 @@ def test_a_mistake_is_told_where_it_is_and_as_what_it_is(
     assert str(raised.value).startswith(f"{path}:{line}: ")
     assert said in str(raised.value)
     assert hint in (raised.value.hint or "")
+
+
+SEVERAL = """[run]
+transport = "pip"
+lost_after_s = 0
+[defaults]
+prot = 22
+[[host]]
+nmae = "h1"
+address = "10.0.0.11:22"
+[[host]]
+name = "h2"
+port = 70000
+[[host]]
+name = "h3"
+launch = "local"
+user = "root"
+[[host]]
+name = "h3"
+[[shared]]
+name = "lun"
+targets = { h2 = "/dev/sdb", h7 = "/dev/sdc" }
+"""
+
+
+def test_mistakes_of_all_kinds_are_told_in_one_round(tmp_path: Path) -> None:
+    """Each look told one. A key of the defaults is told of the defaults, and not of each host."""
+    path = tmp_path / "hosts.toml"
+    path.write_text(SEVERAL)
+    with pytest.raises(InputError) as raised:
+        read_hosts_file(path)
+    mistakes = each(raised.value)
+    assert [one.where.line for one in mistakes if one.where] == [2, 3, 5, 7, 8, 11, 15, 17]
+
+
+def test_words_that_are_no_hosts_are_told_together() -> None:
+    with pytest.raises(InputError) as raised:
+        read_hosts("a b,c,d:x,fe80::1")
+    assert len(each(raised.value)) == 3
 
 
 def test_addresses_of_ipv6_stand_in_brackets_with_their_interface() -> None:

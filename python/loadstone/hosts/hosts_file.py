@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
-from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from loadstone import input_file, toml_text
-from loadstone.errors import InputError, Where
+from loadstone.errors import InputError, Where, raise_all
 from loadstone.frozen_model import FrozenModel
 from loadstone.messages import say
 from loadstone.messages.suggest import nearest
+from loadstone.toml_repair import RepairedDocument, RuleMistake, TomlMistake, located
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    from loadstone.toml_repair import Keys
 
 DIRECTORY: Final = "/var/tmp/loadstone-hosts"  # noqa: S108 # on a host a run may be the only user
 """Where agents keep their bundles until they are collected."""
@@ -37,6 +41,8 @@ BY_SSH: Final = ("user", "port", "identity_file", "ssh_options", "program")
 """Keys of a host that say how it is reached, and nothing of a process of this machine."""
 BY_DASK: Final = ("coordinator", "certificates", "tls")
 """Keys of a run that say how Dask carries words."""
+_LEFT_OUT: Final = "left-out-"
+"""Begins the name of a host whose own is not known."""
 SCHEDULER: Final = re.compile(r"(?:tls|tcp)://(?:\[[0-9a-fA-F:]+\]|[^\s/:]+):[0-9]{1,5}")
 
 
@@ -138,23 +144,25 @@ class RunSettings(FrozenModel):
     @model_validator(mode="after")
     def _one_way(self) -> RunSettings:
         """Refuse what has no effect beside what else is set."""
-        if self.scheduler is None:
-            self._refuse("pipe", BY_DASK, if_=self.transport == "pipe")
-        else:
-            self._refuse("scheduler", ("coordinator",), if_=True)
-            if self.transport == "pipe":
-                raise ValueError(say("hosts.file.two_ways"))
-            if self.scheduler.startswith("tls:") is not self.tls:
-                raise ValueError(
-                    say("hosts.file.scheduler_tls" if self.tls else "hosts.file.scheduler_no_tls")
-                )
-        self._refuse("no_tls", ("certificates",), if_=not self.tls)
+        located(RuleMistake(text, ()) for text in self._misfits())
         return self
 
-    def _refuse(self, why: str, keys: tuple[str, ...], *, if_: bool) -> None:
-        given_key = next((key for key in keys if if_ and key in self.model_fields_set), None)
+    def _misfits(self) -> Iterator[str]:
+        if self.scheduler is None:
+            yield from self._idle("pipe", BY_DASK if self.transport == "pipe" else ())
+        else:
+            yield from self._idle("scheduler", ("coordinator",))
+            if self.transport == "pipe":
+                yield say("hosts.file.two_ways")
+            if self.scheduler.startswith("tls:") is not self.tls:
+                yield say("hosts.file.scheduler_tls" if self.tls else "hosts.file.scheduler_no_tls")
+        yield from self._idle("no_tls", () if self.tls else ("certificates",))
+
+    def _idle(self, why: str, keys: tuple[str, ...]) -> Iterator[str]:
+        """Say of the first of these keys that is set that it has no effect."""
+        given_key = next((key for key in keys if key in self.model_fields_set), None)
         if given_key is not None:
-            raise ValueError(say(f"hosts.file.no_effect.{why}", key=given_key))
+            yield say(f"hosts.file.no_effect.{why}", key=given_key)
 
 
 class HostsFile(FrozenModel):
@@ -177,14 +185,15 @@ class HostsFile(FrozenModel):
         merged = [{**document["defaults"], **one} if isinstance(one, dict) else one for one in hosts]
         return {**document, "host": merged}
 
-    @field_validator("host")
-    @classmethod
-    def _apart(cls, hosts: tuple[HostEntry, ...]) -> tuple[HostEntry, ...]:
-        names = [host.name for host in hosts]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(say("hosts.file.twice", name=repr(twice)))
-        return hosts
+    @model_validator(mode="after")
+    def _apart(self) -> HostsFile:
+        names = self.names
+        located(
+            RuleMistake(say("hosts.file.twice", name=repr(name)), ("host", at, "name"))
+            for at, name in enumerate(names)
+            if name in names[:at]
+        )
+        return self
 
     @property
     def names(self) -> list[str]:
@@ -245,12 +254,13 @@ def _named(names: list[str], where: Where) -> HostsFile:
         raise InputError(say("hosts.file.password"), where=where, hint=say("hosts.file.password_hint"))
     if not all(names):
         raise InputError(say("hosts.file.names", found=repr(",".join(names))), where=where)
-    entries = []
+    entries, wrong = [], []
     for name in names:
         match = _WORD.fullmatch(name)
         if match is None:
             hint = say("hosts.file.brackets_hint" if name.count(":") > 1 else "hosts.file.word_hint")
-            raise InputError(say("hosts.file.word", found=repr(name)), where=where, hint=hint)
+            wrong.append(InputError(say("hosts.file.word", found=repr(name)), where=where, hint=hint))
+            continue
         address = match["host"].strip("[]")
         entries.append(
             {
@@ -261,6 +271,7 @@ def _named(names: list[str], where: Where) -> HostsFile:
                 "launch": "local" if address == "localhost" else "ssh",
             }
         )
+    raise_all(wrong)
     try:
         return HostsFile.model_validate({"host": entries})
     except ValidationError as error:
@@ -274,107 +285,119 @@ def _named(names: list[str], where: Where) -> HostsFile:
 
 
 def read_hosts_file(path: Path) -> HostsFile:
-    """Read `hosts.toml`. Raises `InputError` with line, key, what was found and what is near."""
+    """Read `hosts.toml`. Raises `InputError` of all mistakes: line, key, what was found and what is near."""
     try:
         content = toml_text.decoded(input_file.read(path, "list of hosts"))
-        hosts_file = HostsFile.model_validate(toml_text.parsed(content))
+        document = toml_text.parsed(content)
     except UnicodeDecodeError as error:
         raise InputError(say("hosts.file.binary"), where=Where(str(path))) from error
     except toml_text.TomlError as error:
         raise InputError(
             say("hosts.file.syntax", reason=str(error)), where=Where(str(path), error.line)
         ) from error
-    except ValidationError as error:
-        raise _explained(path, content, error) from error
-    if not hosts_file.host:
-        raise InputError(
-            say("hosts.clients.empty"), where=Where(str(path)), hint=say("hosts.file.empty_hint")
-        )
-    _check_shared(path, content, hosts_file)
-    _check_effects(path, content, hosts_file)
+    repaired = RepairedDocument(document, _stand_in, lambda loc: _model(loc).model_fields)
+    hosts_file = cast("HostsFile | None", repaired.read(HostsFile))
+    wrong = [_explained(path, content, one) for one in repaired.mistakes]
+    if hosts_file is not None:
+        wrong += _without_hosts(path, hosts_file, repaired)
+        wrong += _wrong_shared(path, content, hosts_file)
+        wrong += _without_effect(path, content, hosts_file, repaired)
+    raise_all(sorted(wrong, key=lambda one: (one.where.line if one.where else None) or sys.maxsize))
+    assert hosts_file is not None  # noqa: S101 - without a mistake there is one
     return hosts_file
 
 
-def _check_effects(path: Path, content: str, hosts_file: HostsFile) -> None:
-    """Refuse what is said of ssh where nothing is started by ssh."""
-    document = toml_text.parsed(content)
-    for number, host in enumerate(hosts_file.host):
-        keys = [key for key in BY_SSH if key in document["host"][number]]
-        if host.launch == "local" and keys:
-            where = Where(str(path), _line(content, "host", number, keys[0]), f"host.{keys[0]}")
-            raise InputError(say("hosts.file.no_effect.local", key=keys[0]), where=where)
-    if hosts_file.run.scheduler is None and all(host.launch == "local" for host in hosts_file.host):
-        keys = [key for key in ("transport", *BY_DASK) if key in document.get("run", {})]
-        if keys:
-            where = Where(str(path), _line(content, "run", 0, keys[0]), f"run.{keys[0]}")
-            raise InputError(say("hosts.file.no_effect.all_local", key=keys[0]), where=where)
+def _stand_in(document: dict[str, Any], loc: Keys) -> Any:
+    """Return what stands for a host that is wrong while the rest is looked at; None: nothing."""
+    if len(loc) < 2 or loc[0] != "host":
+        return None
+    own = document["host"][loc[1]]
+    name = own.get("name") if isinstance(own, dict) else None
+    names = [one.get("name") for one in document["host"] if isinstance(one, dict)]
+    fit = isinstance(name, str) and _NAME.fullmatch(name) is not None and names.count(name) == 1
+    return {"name": name if fit else f"{_LEFT_OUT}{loc[1]}"}
 
 
-def _check_shared(path: Path, content: str, hosts_file: HostsFile) -> None:
-    known: dict[tuple[str, str], str] = {}
-    for number, shared in enumerate(hosts_file.shared):
-        line = _line(content, "shared", number, "targets")
-        where = Where(str(path), line, f"shared.{shared.name}.targets")
-        if shared.name in known.values():
-            raise InputError(say("hosts.file.shared_twice", name=repr(shared.name)), where=where)
-        for place in shared.targets.items():
-            if place in known:
-                reason = say("hosts.file.shared_path_twice", place=":".join(place), name=repr(known[place]))
-                raise InputError(reason, where=where)
-            known[place] = shared.name
-        for name in shared.targets:
-            if name not in hosts_file.names:
-                raise InputError(
-                    say("hosts.file.no_host", name=repr(name)),
-                    where=where,
-                    hint=nearest(name, hosts_file.names),
-                )
-        if len(shared.targets) < 2:
-            hint = say("hosts.file.shared_one_hint")
-            raise InputError(say("hosts.file.shared_one"), where=where, hint=hint)
-
-
-def _explained(path: Path, content: str, error: ValidationError) -> InputError:
-    every = error.errors(include_url=False)
-    # A key that is written wrong is missing, too: the wrong one is what is to be changed.
-    first = next((one for one in every if one["type"] == "extra_forbidden"), every[0])
-    loc = list(first["loc"])
-    table = str(loc[0]) if loc else ""
-    number = next((one for one in loc if isinstance(one, int)), 0)
-    keys = [str(one) for one in loc if isinstance(one, str)]
-    key = keys[-1] if keys else ""
-    if table == "host" and first["type"] == "extra_forbidden" and _line(content, "host", number, key) is None:
-        # It came from the defaults.
-        table = "defaults"
-    where = Where(str(path), _line(content, table, number, key), ".".join(keys) or None)
+def _model(loc: Keys) -> type[FrozenModel]:
     models: dict[str, type[FrozenModel]] = {
         "run": RunSettings,
         "defaults": HostDefaults,
         "host": HostEntry,
         "shared": SharedTarget,
     }
-    model = models.get(table, HostsFile) if len(loc) > 1 else HostsFile
-    if first["type"] == "extra_forbidden":
+    return models.get(str(loc[0]), HostsFile) if loc else HostsFile
+
+
+def _without_hosts(path: Path, hosts_file: HostsFile, repaired: RepairedDocument) -> Iterator[InputError]:
+    if not hosts_file.host and not repaired.is_left_out("host"):
+        yield InputError(
+            say("hosts.clients.empty"), where=Where(str(path)), hint=say("hosts.file.empty_hint")
+        )
+
+
+def _without_effect(
+    path: Path, content: str, hosts_file: HostsFile, repaired: RepairedDocument
+) -> Iterator[InputError]:
+    """Refuse what is said of ssh where nothing is started by ssh."""
+    document = repaired.document
+    for number, host in enumerate(hosts_file.host):
+        keys = [key for key in BY_SSH if key in document["host"][number]]
+        if host.launch == "local" and keys:
+            where = Where(str(path), _line(content, "host", number, keys[0]), f"host.{keys[0]}")
+            yield InputError(say("hosts.file.no_effect.local", key=keys[0]), where=where)
+    if repaired.is_left_out("host", "defaults", "run") or not hosts_file.host:
+        return
+    if hosts_file.run.scheduler is None and all(host.launch == "local" for host in hosts_file.host):
+        keys = [key for key in ("transport", *BY_DASK) if key in document.get("run", {})]
+        if keys:
+            where = Where(str(path), _line(content, "run", 0, keys[0]), f"run.{keys[0]}")
+            yield InputError(say("hosts.file.no_effect.all_local", key=keys[0]), where=where)
+
+
+def _wrong_shared(path: Path, content: str, hosts_file: HostsFile) -> Iterator[InputError]:
+    known: dict[tuple[str, str], str] = {}
+    every_name = not any(_LEFT_OUT in name for name in hosts_file.names)
+    for number, shared in enumerate(hosts_file.shared):
+        line = _line(content, "shared", number, "targets")
+        where = Where(str(path), line, f"shared.{shared.name}.targets")
+        if shared.name in known.values():
+            yield InputError(say("hosts.file.shared_twice", name=repr(shared.name)), where=where)
+        for place in shared.targets.items():
+            if place in known:
+                reason = say("hosts.file.shared_path_twice", place=":".join(place), name=repr(known[place]))
+                yield InputError(reason, where=where)
+            known[place] = shared.name
+        for name in shared.targets:
+            if name not in hosts_file.names and every_name:
+                yield InputError(
+                    say("hosts.file.no_host", name=repr(name)),
+                    where=where,
+                    hint=nearest(name, hosts_file.names),
+                )
+        if len(shared.targets) < 2:
+            hint = say("hosts.file.shared_one_hint")
+            yield InputError(say("hosts.file.shared_one"), where=where, hint=hint)
+
+
+def _explained(path: Path, content: str, mistake: TomlMistake) -> InputError:
+    loc, error = list(mistake.loc), mistake.error
+    table = str(loc[0]) if loc else ""
+    number = next((one for one in loc if isinstance(one, int)), 0)
+    keys = [str(one) for one in loc if isinstance(one, str)]
+    key = keys[-1] if keys else ""
+    where = Where(str(path), _line(content, table, number, key), ".".join(keys) or None)
+    model = _model(tuple(loc)) if len(loc) > 1 else HostsFile
+    if mistake.kind == "extra_forbidden":
         return InputError(say("hosts.file.key"), where=where, hint=_near(key, model.model_fields))
-    if first["type"] == "missing":
+    if mistake.kind == "missing":
         return InputError(say("hosts.file.missing"), where=where, hint=say("hosts.file.missing_hint"))
-    value = first.get("input")
+    value = error.get("input")
     if isinstance(value, str) and (_has_password(value) or (key == "user" and ":" in value)):
         return InputError(say("hosts.file.password"), where=where, hint=say("hosts.file.password_hint"))
-    if loc == ["host"] and first["type"] == "value_error":
-        # Of two hosts with one name the second.
-        return InputError(
-            toml_text.wrong_value(first), where=Where(str(path), _second_name(content), "host.name")
-        )
+    if mistake.rule is not None:
+        return InputError(mistake.rule.text, where=where)
     hint = say("hosts.file.empty_hint") if loc[:1] == ["host"] and len(loc) <= 2 else None
-    return InputError(toml_text.wrong_value(first), where=where, hint=hint or toml_text.near_choice(first))
-
-
-def _second_name(content: str) -> int | None:
-    """Find where a host has the name of one before it."""
-    names = [one.get("name") for one in toml_text.parsed(content)["host"]]
-    number = next((at for at, name in enumerate(names) if name in names[:at]), 0)
-    return _line(content, "host", number, "name")
+    return InputError(toml_text.wrong_value(error), where=where, hint=hint or toml_text.near_choice(error))
 
 
 def _near(key: str, valid: Iterable[str]) -> str | None:
