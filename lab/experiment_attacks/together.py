@@ -121,7 +121,7 @@ SLIPS: Final = (
     Slip("mixed", "rate_iops", "rate_iosp", "rate_iosp", "rate_iops"),
     Slip("mixed", 'bs = "4k"', 'bs = "4q"', "4q", "4q"),
     Slip("mixed", "[[patterns]]", '[[patterns]]\nmeening = "x"', "meening", "did you mean 'meaning'"),
-    Slip("named", "four-corners", "for-corners", 'name = "named"', "four-corners"),
+    Slip("named", "four-corners", "for-corners", "for-corners", "four-corners"),
     Slip("named", "iodepth = 2", "iodepht = 2", 'name = "named"|iodepht', "iodepth"),
     Slip("named", "random_depth", "random_dpeth", 'name = "named"', "random_depth"),
     Slip("pressure", "levels = [1, 7]", "levles = [1, 7]", "levles", "did you mean 'levels'"),
