@@ -119,6 +119,39 @@ def test_divide_without_anything_shared_is_refused(
     assert main(["run", str(tmp_path / "job.fio"), "--divide"]) == 2
 
 
+WRITTEN = """[writer]
+ioengine=psync
+rw=randwrite
+bs=4k
+size=1m
+filename={file}
+verify=crc32c
+do_verify=0
+"""
+
+
+def test_the_journals_of_hosts_are_read_back_from_their_own_bundles(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was said that the run kept no journal."""
+    consent = [word for name in ("h1", "h2") for word in ("--i-accept-data-loss", f"{name}:{tmp_path}/data")]
+    assert run(tmp_path, "--journal", "--divide", *consent, text=WRITTEN) == 0
+    capsys.readouterr()
+    assert main(["verify", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    for name in ("h1", "h2"):
+        assert f"loadstone verify {tmp_path}/out/hosts/{name}" in error
+        read = [
+            "verify",
+            str(tmp_path / f"out/hosts/{name}"),
+            "--out",
+            str(tmp_path / f"read-{name}"),
+            "--json",
+        ]
+        assert main([*read, "--no-report"]) == 0
+        assert json.loads(capsys.readouterr().out)["total"]["bytes"] == 1 << 19
+
+
 def test_consent_is_for_one_device_of_one_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = JOB.replace("randread", "randwrite")
     assert run(tmp_path, "--i-accept-data-loss", str(tmp_path / "data"), text=text) == 2

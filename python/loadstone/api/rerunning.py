@@ -22,6 +22,7 @@ from loadstone.bundle import layout, members
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError, InputError
+from loadstone.hosts.identity import BOOT_ID
 from loadstone.messages import make_error, say
 from loadstone.path.spec import Spec
 from loadstone.plan.safety.guard import check_consent
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from loadstone.api.on_hosts import GivenHosts
     from loadstone.api.one_run import Watched
+    from loadstone.bundle.hosts import HostsRecord
     from loadstone.plan.safety.guard import Consent
     from loadstone.session import Progress
     from loadstone.watch.address import WatchedAddress
@@ -148,6 +150,8 @@ def verify(
     """
     wrote = _opened(bundle, "verify", unverified=unverified)
     path = wrote.path
+    if wrote.hosts is not None:
+        _refuse_joint(path, wrote.hosts)
     if wrote.plan.journal is None:
         raise make_error(InputError, "api.rerun.no_journal", path=path)
     journal = path / layout.JOURNAL
@@ -165,6 +169,29 @@ def verify(
     directory = Path(out) if out is not None else default_directory("verify")
     settings = HowRun(directory, calibration=False, progress=progress, check=check)
     return run_once(plan, request, settings)
+
+
+def _refuse_joint(path: Path, record: HostsRecord) -> None:
+    """Refuse a run on several hosts: each has a journal of its own, and its targets are there."""
+    kept_at = {one.name: path / one.bundle for one in record.hosts if one.bundle is not None}
+    journals = {name: at for name, at in kept_at.items() if members.exists(at, layout.JOURNAL)}
+    if not journals and len(kept_at) == len(record.hosts):
+        return
+    own = BOOT_ID.read_text().strip() if BOOT_ID.is_file() else None
+    near = [one.name for one in record.hosts if one.name in journals and own and one.kernel == own]
+    commands = " and ".join(f"`loadstone verify {journals[name]}`" for name in near)
+    near_hint = say("api.rerun.journal_near", paths=commands)
+    far = [one.name for one in record.hosts if one.name not in near]
+    far_hint = say("api.rerun.journal_far", names=", ".join(far))
+    lost = [f"{one.name}: {one.error}" for one in record.hosts if one.bundle is None and one.error]
+    texts = [*(f"{name}: {at}" for name, at in journals.items()), *lost]
+    raise make_error(
+        InputError,
+        "api.rerun.journals_of_hosts",
+        hint="; ".join([near_hint] * bool(near) + [far_hint] * bool(far)),
+        path=path,
+        journals="; ".join(texts) or ", ".join(far),
+    )
 
 
 def _opened(bundle: Result | Path | str, verb: str, *, unverified: bool) -> Bundle:
