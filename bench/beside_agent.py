@@ -1,111 +1,128 @@
-"""The ratios of `make bench` with an agent on the host and without: `python bench/beside_agent.py`.
+"""CPU time per I/O with an agent on the host and without: `python bench/beside_agent.py`.
 
-The agent is a real one, and its coordinator asks it once a second. A pair is one round of a case with it
-and one without, next to each other in a drawn order, so that a slow minute hits both. Prints the ratio of
-CPU time per I/O, which other work on the machine disturbs less than IOPS: its median and range. What the
-agent changes is the median of the pairs' changes, with the 95 % interval of that median.
+The agent is a real one, and its coordinator asks it once a second. A pair is a run of the engine beside it
+and one while it is stopped (SIGSTOP), next to each other in a drawn order, so that a slow minute hits both.
+Counted is the engine's own CPU time per I/O, which other work on the machine disturbs less than rates. What
+the agent changes is the median of the pairs' changes, with the 95 % interval of that median. What the agent
+takes itself is told as a share of a CPU.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import dataclasses
 import math
+import os
 import random
+import signal
 import statistics
 import sys
-import tempfile
 import threading
-from typing import TYPE_CHECKING
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 import cases
 import compare
+import measure
 
 from loadstone.hosts.agent_links import PipeLink, agent_argv
 from loadstone.hosts.hosts_file import HostEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import programs
 
 EVERY_S = 1.0
 ANSWER_S = 300.0
 
 
-@contextlib.contextmanager
-def an_agent() -> Iterator[None]:
-    """While entered, an agent is on this host, and hears of its coordinator once a second."""
-    with tempfile.TemporaryDirectory(prefix="loadstone-beside-") as directory:
+class RealAgent:
+    """An agent on this host, which hears of its coordinator once a second."""
+
+    def __init__(self, directory: str) -> None:
         host = HostEntry(name="here", launch="local", directory=directory)
-        link = PipeLink(host.name, agent_argv(host), lambda *_: None)
-        link.open()
-        ended = threading.Event()
-        try:
-            link.ask({"do": "ping"}, ANSWER_S)
+        self._link = PipeLink(host.name, agent_argv(host), lambda *_: None)
+        self._ended = threading.Event()
+        self._asking = threading.Thread(target=self._go_on)
+        self.pid = 0
 
-            def go_on() -> None:
-                while not ended.wait(EVERY_S):
-                    link.ask({"do": "ping"}, ANSWER_S)
+    def __enter__(self) -> Self:
+        before = _children()
+        self._link.open()
+        self._link.ask({"do": "ping"}, ANSWER_S)
+        (self.pid,) = _children() - before
+        self._asking.start()
+        return self
 
-            asking = threading.Thread(target=go_on)
-            asking.start()
-            try:
-                yield
-            finally:
-                ended.set()
-                asking.join()
-        finally:
-            link.close()
+    def __exit__(self, *_: object) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+        self._ended.set()
+        self._asking.join()
+        self._link.close()
+
+    def _go_on(self) -> None:
+        while not self._ended.wait(EVERY_S):
+            self._link.ask({"do": "ping"}, ANSWER_S)
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time that it took so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _children() -> set[int]:
+    return {int(one) for one in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2.5, help="of a long run")
+    parser.add_argument("--pairs", type=int, default=40)
+    parser.add_argument("--seconds", type=float, default=1.0, help="of each run")
     parser.add_argument("--only", default="null,zero")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    settings = argparse.Namespace(rounds=1, seconds=options.seconds, patience=0)
     drawn = random.Random(options.seed)
-    pairs: dict[str, list[tuple[float, float]]] = {}
     names = options.only.split(",")
-    for _ in range(options.rounds):
-        for name in drawn.sample(names, len(names)):
-            case = next(one for one in cases.CASES if one.name == name)
-            few = dataclasses.replace(case, programs=(cases.TUNED, cases.PRODUCT))
-            by_side = {
-                beside: _ratio(few, settings, beside=beside) for beside in drawn.sample((True, False), 2)
-            }
-            if not all(map(math.isfinite, by_side.values())):
-                print(f"{name}: left out a pair that other work disturbed", file=sys.stderr)
-                continue
-            pairs.setdefault(name, []).append((by_side[False], by_side[True]))
+    pairs: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    took_s = beside_s = 0.0
+    with measure.scratch() as folder, RealAgent(folder) as agent:
+        sides = {name: _engine(name, Path(folder)) for name in names}
+        for _ in range(options.pairs):
+            for name in drawn.sample(names, len(names)):
+                costs = {}
+                for beside in drawn.sample((True, False), 2):
+                    os.kill(agent.pid, signal.SIGCONT if beside else signal.SIGSTOP)
+                    began_s, before_s = time.monotonic(), agent.cpu_s
+                    costs[beside] = _cost_ns(sides[name], options.seconds)
+                    if beside:
+                        beside_s += time.monotonic() - began_s
+                        took_s += agent.cpu_s - before_s
+                pairs[name].append((costs[False], costs[True]))
     for name in names:
-        print(_summary(name, pairs.get(name, [])))
+        print(_summary(name, pairs[name]))
+    print(f"the agent itself took {took_s / beside_s:.2%} of a CPU")
     return 0
 
 
-def _ratio(case: cases.Case, settings: argparse.Namespace, *, beside: bool) -> float:
-    """Return fio's CPU time per I/O over ours in one round, NaN where other work disturbed it.
+def _engine(name: str, folder: Path) -> programs.Program:
+    case = next(one for one in cases.CASES if one.name == name)
+    return compare.program(cases.ENGINE, case.job(""), folder)
 
-    It is the programs' own time: that of the kernel's workers has all other work of the machine in it.
-    """
-    with an_agent() if beside else contextlib.nullcontext():
-        medians, _ = compare.compare(case, "", settings)
-    theirs, ours = (medians[name].user_ns + medians[name].system_ns for name in (cases.TUNED, cases.PRODUCT))
-    return theirs / ours if min(theirs, ours) > 0 else math.nan
+
+def _cost_ns(side: programs.Program, seconds: float) -> float:
+    """Return the CPU time of an I/O; what the engine's start takes is in it, with an agent and without."""
+    done = side.run(seconds, 0)
+    return (done.user_s + done.system_s) * 1e9 / done.result.ios
 
 
 def _summary(name: str, pairs: list[tuple[float, float]]) -> str:
-    if not pairs:
-        return f"{name}: no data: other work disturbed every pair"
     alone, with_one = ([pair[side] for pair in pairs] for side in (0, 1))
     changes = sorted(with_agent / without - 1 for without, with_agent in pairs)
     low, high = _median_interval(changes)
     return (
-        f"{name}: CPU time of fio tuned over ours, without an agent {_told(alone)}, with one "
-        f"{_told(with_one)}: {statistics.median(changes):+.1%} ({low:+.1%} to {high:+.1%}, {len(pairs)} "
-        f"pairs); rounds without one differ by {max(alone) / min(alone) - 1:.0%}"
+        f"{name}: CPU time per I/O {statistics.median(alone):.1f} ns without an agent, "
+        f"{statistics.median(with_one):.1f} ns with one: {statistics.median(changes):+.1%} "
+        f"({low:+.1%} to {high:+.1%}, {len(pairs)} pairs)"
     )
 
 
@@ -120,10 +137,6 @@ def _median_interval(ordered: list[float]) -> tuple[float, float]:
         cut += 1
         beyond += math.comb(count, cut) * 0.5**count
     return ordered[cut], ordered[count - 1 - cut]
-
-
-def _told(ratios: list[float]) -> str:
-    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
 if __name__ == "__main__":

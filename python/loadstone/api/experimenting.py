@@ -21,7 +21,7 @@ from loadstone.api.studies.ended import EndedStudy
 from loadstone.api.studies.prepared import StudyMeans, result_document
 from loadstone.bundle import experiment as on_disk
 from loadstone.errors import BundleError, RunError
-from loadstone.experiment.announce import announce, check_levels, prepared_or_all_mistakes
+from loadstone.experiment.announce import announce, check_levels, planned_s, prepared_or_all_mistakes
 from loadstone.experiment.announcement_lines import lines
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, why_refused
 from loadstone.experiment.recorded_times import RecordedTimes, recorded
@@ -76,7 +76,7 @@ class PlannedExperiment:
         Where runs are complete it is as they took, without any what is beside the loads is assumed.
         """
         recorded = self.recorded
-        return self.prepared.length_s if recorded is None else recorded.rest_s
+        return planned_s(self.prepared) if recorded is None else recorded.rest_s
 
     @property
     def recorded(self) -> RecordedTimes | None:

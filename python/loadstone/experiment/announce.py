@@ -85,7 +85,7 @@ class Announcement:
     @property
     def rehearsal_s(self) -> float:
         """How long the rehearsal takes, commands left out."""
-        return self.rehearsal.layouts * LAYOUT_S + self.rehearsal.levels * LEVEL_S
+        return _rehearsal_s(self.rehearsal)
 
     @property
     def length_s(self) -> float | None:
@@ -96,8 +96,7 @@ class Announcement:
     @property
     def assumed_s(self) -> float:
         """How long is assumed for what is beside the loads."""
-        beside = self.prepared.beside_s * len(self.prepared.nexts)
-        return beside + self.rehearsal_s + self.built * LAYOUT_S
+        return _assumed_s(self.prepared, self.rehearsal, self.built)
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -147,6 +146,20 @@ class Announcement:
                 {"scatter": scatter, "difference": difference} for scatter, difference in self.seen.items()
             ],
         }
+
+
+def _rehearsal_s(rehearsal: RehearsalSize) -> float:
+    return rehearsal.layouts * LAYOUT_S + rehearsal.levels * LEVEL_S
+
+
+def _assumed_s(prepared: PreparedExperiment, rehearsal: RehearsalSize, built: int) -> float:
+    return prepared.beside_s * len(prepared.nexts) + _rehearsal_s(rehearsal) + built * LAYOUT_S
+
+
+def planned_s(prepared: PreparedExperiment) -> float | None:
+    """Return how long all of it takes, with rehearsal and layouts; None where a run ends by its bytes."""
+    loads_s = prepared.loads_s
+    return None if loads_s is None else loads_s + _assumed_s(prepared, _rehearsal(prepared), _built(prepared))
 
 
 def announce(prepared: PreparedExperiment) -> Announcement:
