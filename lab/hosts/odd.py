@@ -357,6 +357,7 @@ def ended(trial: HostsTrial, one: OddHost) -> None:
 
 def wrong(trial: HostsTrial, one: OddHost, out: Path) -> list[str]:
     problems = list(trial.notes)
+    trial.said, trial.told = trial.said or "", trial.told or ""
     if "Traceback" in trial.said + trial.told or "mistake in the program" in trial.said:
         problems.append("a traceback")
     trial.settle(20)
@@ -381,6 +382,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--draws", type=int, default=40)
     parser.add_argument("--only", default="")
+    parser.add_argument("--first", type=int, default=1, help="number of the draw to begin with")
     options = parser.parse_args()
     if (why := namespaces.missing()) is not None:
         print(f"not staged: {why}")
@@ -397,6 +399,8 @@ def main() -> int:
     failures = 0
     with NamespaceHosts(2) as hosts:
         for number, (name, transport) in enumerate(chosen, start=1):
+            if number < options.first:
+                continue
             began_s = time.monotonic()
             one = next(one for one in kinds() if one.name == name)
             problems = tried(one, transport, hosts)

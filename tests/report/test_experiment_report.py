@@ -118,6 +118,25 @@ def test_an_effect_that_depends_on_another_factor_is_told_at_its_levels(factor: 
     assert re.search(f"{factor}=[a-z]+ gives [^;]*{sizes}", answer), answer
 
 
+def test_an_effect_that_cancels_itself_out_on_average_is_told_at_its_levels() -> None:
+    """Faster with one level and slower with the other: the factor "makes no difference" was the answer."""
+    made = table(
+        TWO,
+        repeats=4,
+        log=lambda levels, _: (
+            0.4 if (levels["governor"] == "performance") == (levels["cache"] == "kept") else 0.0
+        ),
+    )
+    answer = words.headline(story(made)).replace("\N{NO-BREAK SPACE}", " ")
+    assert "makes no difference" not in answer
+    pattern = (
+        r"governor is not told apart from chance on average, but governor=\w+ against \w+ gives [+-][\d.]+ %"
+    )
+    assert re.search(pattern, answer), answer
+    assert "with cache=kept" in answer
+    assert "with cache=dropped" in answer
+
+
 def test_where_nothing_is_varied_each_pattern_has_its_figures() -> None:
     came = [row for name in ("4k write", "4k read") for row in table((), pattern=name).rows]
     told = story(Observations((), tuple(came), patterns=("4k read", "4k write")))

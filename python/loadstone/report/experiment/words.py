@@ -158,7 +158,19 @@ def _of_factor(story: ExperimentStory, factor: str, effects: Sequence[LevelEffec
         return clause + (_depending(story, most) or _others(apart, most))
     if any(one.judgement == "confounded" for one in effects):
         return f"{factor} cannot be told from a drift"
+    return _not_apart(story, factor, effects)
+
+
+def _not_apart(story: ExperimentStory, factor: str, effects: Sequence[LevelEffect]) -> str:
+    """Write of a factor whose levels are not told apart on average what is known."""
     known = [one for one in effects if one.judgement != "unknown"]
+    if crossed := next((one for one in known if one.depends_on), None):
+        # Large one way at one level and none or the other way at another: the average says little.
+        where = f" in {crossed.pattern}" if len(story.effects.patterns) > 1 else ""
+        return (
+            f"{factor} is not told apart from chance on average, but {factor}={crossed.level} against "
+            f"{crossed.against}{where} gives{_depending(story, crossed).removeprefix(':')}"
+        )
     if known and all(one.judgement == "alike" for one in known):
         return f"{factor} makes no difference above {percent(story.effects.margin)}"
     if not known:
