@@ -179,8 +179,11 @@ class DrillBench:
         call("mount", self.volume_device, self.volume)
         return (Path(self.volume) / FILL_FILE).exists()
 
-    def lose_power(self, *, without_volume: bool) -> None:
-        """Come up as after a boot: nothing of an experiment is mounted, settings are the kernel's own."""
+    def lose_power(self, *, without_volume: bool, renamed: bool = False) -> None:
+        """Come up as after a boot: nothing of an experiment is mounted, settings are the kernel's own.
+
+        `renamed`: each disk has the name that another had before.
+        """
         labels = self.labels()
         _end_with_parents(labels)
         for path in self._journals():
@@ -191,8 +194,13 @@ class DrillBench:
                 call("umount", point)
         Path(f"/proc/sys/{self.parameter.replace('.', '/')}").write_text(self.before["parameter"])
         call("mount", "-o", "remount,atime,relatime", self.volume)
-        for device, backing in zip(self.devices, self.backings, strict=True):
+        for device in self.devices if renamed else ():
             call("losetup", "-d", device)
+        if renamed:
+            self.backings = [*self.backings[1:], self.backings[0]]
+        for device, backing in zip(self.devices, self.backings, strict=True):
+            if not renamed:
+                call("losetup", "-d", device)
             _attached(device, backing)
             name = Path(device).name
             for file in QUEUE:
@@ -353,9 +361,29 @@ def restore(state: Path, draw: random.Random, within_s: float = 0.2) -> list[str
     return [str(one) for one in changes.restore(where=where) if not one.is_well]
 
 
-def drill(points: int, wholes: int, seed: int, parameter: str) -> dict[str, Any]:
-    """Do all points; return what was found."""
-    draw = random.Random(seed)
+def restores_at_once(state: Path, draw: random.Random) -> None:
+    """Begin two restores at one time, and kill them at moments of their own."""
+    children = []
+    for _ in range(2):
+        child = os.fork()
+        if child == 0:
+            try:
+                changes.restore(where=state / "changes")
+            finally:
+                os._exit(0)
+        children.append(child)
+    for child in children:
+        kill_later(child, draw.random() * 0.2)
+
+
+def drill(points: int, wholes: int, seed: int, parameter: str, *, harder: bool = False) -> dict[str, Any]:
+    """Do all points; return what was found.
+
+    `harder`: after half of the points two restores begin at once and are killed, and in half of the power
+    losses the devices come up under each other's names.
+    """
+    draw, further = random.Random(seed), random.Random(f"harder {seed}")
+    at_once = names_changed = 0
     wrong: list[dict[str, Any]] = []
     killed = lost = unmounted = warned = 0
     with Stage() as stage:
@@ -378,7 +406,12 @@ def drill(points: int, wholes: int, seed: int, parameter: str) -> dict[str, Any]
             power = draw.random() < 0.2
             without = power and draw.random() < 0.5
             if power:
-                drill_bench.lose_power(without_volume=without)
+                renamed = harder and further.random() < 0.5
+                names_changed += renamed
+                drill_bench.lose_power(without_volume=without, renamed=renamed)
+            if harder and further.random() < 0.5:
+                restores_at_once(drill_bench.state, further)
+                at_once += 1
             output = restore(drill_bench.state, draw)
             unseen = ""
             if without:
@@ -408,6 +441,8 @@ def drill(points: int, wholes: int, seed: int, parameter: str) -> dict[str, Any]
         "killed": killed,
         "lost_power": lost,
         "came_up_without_the_filled_file_system": unmounted,
+        "restored_twice_at_once_and_killed": at_once,
+        "came_up_with_other_names": names_changed,
         "of_those_told_that_a_fill_is_out_of_reach": warned,
         "seed": seed,
         "wrong": wrong,
@@ -425,11 +460,14 @@ def main() -> int:
     parser.add_argument("--whole", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--parameter", default="vm.vfs_cache_pressure", help="kernel parameter that is set")
+    parser.add_argument(
+        "--harder", action="store_true", help="two restores at once, and devices under other names"
+    )
     options = parser.parse_args()
     if reason := missing():
         print(f"cannot run here: {reason}", file=sys.stderr)
         return 2
-    summary = drill(options.points, options.whole, options.seed, options.parameter)
+    summary = drill(options.points, options.whole, options.seed, options.parameter, harder=options.harder)
     print(json.dumps(summary, indent=2))
     return 1 if summary["wrong"] else 0
 
