@@ -194,6 +194,20 @@ class DrillBench:
                 call("umount", point)
         Path(f"/proc/sys/{self.parameter.replace('.', '/')}").write_text(self.before["parameter"])
         call("mount", "-o", "remount,atime,relatime", self.volume)
+        self._reattach(renamed=renamed)
+        for path in self._left_groups():
+            path.rmdir()
+        for label in labels:
+            orphans.forget(label)
+            base = orphans.folder() / label
+            for folder in (*base.glob("*"), base):
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+        if without_volume:
+            call("umount", self.volume)
+
+    def _reattach(self, *, renamed: bool) -> None:
+        """Take every device away and bring it back, with its own name or each with another's."""
         for device in self.devices if renamed else ():
             call("losetup", "-d", device)
         if renamed:
@@ -206,16 +220,6 @@ class DrillBench:
             for file in QUEUE:
                 value = self.before[f"{name} {file}"]
                 Path(f"/sys/block/{name}/queue/{file}").write_text(_chosen(value))
-        for path in self._left_groups():
-            path.rmdir()
-        for label in labels:
-            orphans.forget(label)
-            base = orphans.folder() / label
-            for folder in (*base.glob("*"), base):
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
-        if without_volume:
-            call("umount", self.volume)
 
     before: dict[str, str] = field(default_factory=dict)
 
