@@ -75,11 +75,11 @@ class PlannedExperiment:
 
         Where runs are complete it is as they took, without any what is beside the loads is assumed.
         """
-        recorded = self.recorded
+        recorded = self._recorded
         return planned_s(self.prepared) if recorded is None else recorded.rest_s
 
     @property
-    def recorded(self) -> RecordedTimes | None:
+    def _recorded(self) -> RecordedTimes | None:
         """What the sessions before took; None: no run is complete."""
         return None if self.stopped is None else recorded(self.prepared, self.stopped)
 
@@ -110,7 +110,7 @@ class PlannedExperiment:
     @cached_property
     def _told(self) -> Announcement:
         announcement = announce(self.prepared)
-        announcement.recorded = self.recorded
+        announcement.recorded = self._recorded
         looked_at: set[str] = set()
         for plan in announcement.plans.values():
             for one in obstacles_of(plan, looked_at):
