@@ -174,8 +174,8 @@ def tried(one: PlantedDesign) -> list[str]:
         document = json.loads(done.stdout)
         wrong = list(differences(one, document))
         texts = [document["answer"], *(str(item) for item in document["effects"].get("recommendations", []))]
-        told = "\n    ".join(texts)
-        return [*wrong, told] if wrong else [f"OK {told}"]
+        answer = "\n    ".join(texts)
+        return [*wrong, answer] if wrong else [f"OK {answer}"]
 
 
 def main() -> int:

@@ -363,18 +363,18 @@ def wrong(trial: HostsTrial, one: OddHost, out: Path) -> list[str]:
     trial.settle(20)
     if "LEFT" in trial.back():
         problems.append(trial.back())
-    kept = ""
+    remains = ""
     if out == trial.out:
-        kept = trial.kept()
-    if one.must == WORKS and (trial.code != 0 or not kept.startswith("complete")):
-        problems.append(f"must work: code {trial.code}, {kept}")
-    if one.must == REFUSED and (trial.code not in (1, 2) or not kept.startswith("nothing")):
-        problems.append(f"must be refused: code {trial.code}, {kept}")
+        remains = trial.kept()
+    if one.must == WORKS and (trial.code != 0 or not remains.startswith("complete")):
+        problems.append(f"must work: code {trial.code}, {remains}")
+    if one.must == REFUSED and (trial.code not in (1, 2) or not remains.startswith("nothing")):
+        problems.append(f"must be refused: code {trial.code}, {remains}")
     if one.must == ENDED and trial.code == 0 and one.says:
         problems.append("must fail")
     if one.says and not re.search(one.says, trial.said):
         problems.append(f"does not say {one.says!r}")
-    return [*problems, f"code {trial.code}; {kept}\n{trial.said[-1800:]}"] if problems else []
+    return [*problems, f"code {trial.code}; {remains}\n{trial.said[-1800:]}"] if problems else []
 
 
 def main() -> int:
