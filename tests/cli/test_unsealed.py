@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
@@ -18,7 +18,7 @@ SHOWN = {
     "report": ("report", "{run}", "-o", "{place}/page.md"),
     "audit": ("audit", "{run}"),
     "compare": ("compare", "{run}", "{other}"),
-    **{kind: ("export", "{run}", kind, "-o", "{place}/exported") for kind in Kind.__args__},
+    **{kind: ("export", "{run}", kind, "-o", "{place}/exported") for kind in get_args(Kind)},
 }
 
 

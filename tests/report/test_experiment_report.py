@@ -130,7 +130,7 @@ def test_an_effect_that_cancels_itself_out_on_average_is_told_at_its_levels() ->
     answer = words.headline(story(made)).replace("\N{NO-BREAK SPACE}", " ")
     assert "makes no difference" not in answer
     pattern = (
-        r"governor is not told apart from chance on average, but governor=\w+ against \w+ gives [+-][\d.]+ %"
+        r"governor has no significant effect on average, but governor=\w+ against \w+ gives [+-][\d.]+ %"
     )
     assert re.search(pattern, answer), answer
     assert "with cache=kept" in answer

@@ -168,7 +168,7 @@ def _not_apart(story: ExperimentStory, factor: str, effects: Sequence[LevelEffec
         # Large one way at one level and none or the other way at another: the average says little.
         where = f" in {crossed.pattern}" if len(story.effects.patterns) > 1 else ""
         return (
-            f"{factor} is not told apart from chance on average, but {factor}={crossed.level} against "
+            f"{factor} has no significant effect on average, but {factor}={crossed.level} against "
             f"{crossed.against}{where} gives{_depending(story, crossed).removeprefix(':')}"
         )
     if known and all(one.judgement == "alike" for one in known):
