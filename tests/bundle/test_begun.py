@@ -81,3 +81,20 @@ def test_what_cannot_be_begun_is_taken_back(
             assert not is_there or list(directory.iterdir()) == []
     assert len(reasons) == number - 1 > 0
     assert all("No space left on device" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("begin", [begin_bundle, begin_study])
+def test_what_is_there_already_is_neither_written_over_nor_taken_back(
+    begin: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two studies of one `--out`: the second would have removed the first one's record."""
+    (tmp_path / study.STUDY).write_text("somebody's")
+    for fails in (False, True):
+        if fails:
+            monkeypatch.setattr(
+                Disk, "write", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full"))
+            )
+        with pytest.raises(BundleError, match="is not empty"):
+            begin(tmp_path)
+        assert [one.name for one in tmp_path.iterdir()] == [study.STUDY]
+        assert (tmp_path / study.STUDY).read_text() == "somebody's"

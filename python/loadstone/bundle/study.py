@@ -94,12 +94,23 @@ class StudyRecord(FrozenModel):
     """Hash of the rest of this document, once it is written."""
 
 
+def _check_empty(path: Path) -> None:
+    """Raise `BundleError` where something is there: it is neither written over nor taken back."""
+    try:
+        full = path.is_dir() and any(path.iterdir())
+    except OSError as error:
+        raise unwritten(path, error) from error
+    if full:
+        raise make_error(BundleError, "bundle.directory.not_empty", directory=path)
+
+
 def begin(path: Path, study: StudyRecord, inputs: Mapping[str, bytes]) -> StudyRecord:
     """Make the directory and write what the user gave; return the study with its `inputs` named.
 
     Raises `BundleError` when it cannot be written. `BundleWriter.check` says so beforehand.
     """
     disk, names, was_there = Disk(), [STUDY, f"{STUDY}.new"], path.is_dir()
+    _check_empty(path)
     try:
         for one in (path, path / layout.INPUT, path / RUNS):
             disk.mkdir(one)
