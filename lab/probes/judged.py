@@ -19,7 +19,7 @@ from loadstone.audit.judge import ENOUGH, GRAVE
 from loadstone.audit.rules import throttled
 from loadstone.audit.rules.probes import LIKELY, effect_of
 from loadstone.explanations.as_often_right import as_often_right
-from loadstone.explanations.names import BY_NAME
+from loadstone.explanations.names import BY_NAME, UNEXPLAINED
 from loadstone.explanations.weigh import measuring, scaled, weigh
 
 if TYPE_CHECKING:
@@ -123,7 +123,14 @@ def _turned_out(fitted: Fitted, rule: str, sure: float, effect: str) -> float:
 
 
 def _said(row: Row, causes: list[list[Any]], fitted: Fitted, after: ProbedBelief | None = None) -> Said:
-    causes.sort(key=lambda one: (4 if one[1] < CREDIBLE else ORDER.index(one[2]), -one[1]))
+    nameless = after is not None and after.pointed == UNEXPLAINED
+    causes.sort(
+        key=lambda one: (
+            4 if one[1] < CREDIBLE else ORDER.index(one[2]),
+            nameless and one[0] == "probes",
+            -one[1],
+        )
+    )
     rests = [one for one in causes if one[2] != "note" and one[1] >= CREDIBLE]
     names = [after.pointed if rule == "probes" and after else rule for rule, _, _ in rests]
     deciding = next((one for one in rests if one[2] in DECIDE), None)

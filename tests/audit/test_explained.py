@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loadstone.audit.explained import AfterProbes, as_told, with_explanations
+from loadstone.audit.judge import in_order
 from loadstone.audit.rules.probes import judge as judge_probes
 from loadstone.explanations.job_facts import JobFacts
+from loadstone.explanations.names import BY_NAME, UNEXPLAINED
 from loadstone.explanations.readings import Probed, ProbeReading, Tried
 from loadstone.verdict import Cause, Verdict
 from tests.audit.cases import run
@@ -92,3 +94,16 @@ def test_what_probes_alone_point_at_is_as_sure_as_it_is_with_all_evidence() -> N
     assert told[0] == quota
     assert told[1].confidence == round(chances[str(alone[0].evidence["points_at"])], 2)
     assert told[1].confidence != alone[0].confidence
+
+
+def test_a_suspicion_with_a_name_comes_before_one_that_has_none() -> None:
+    """Regression: *something unexplained* with 68 % hid that reads stayed within a part of the device."""
+    named = Cause(
+        rule="short_stroke", confidence=0.5, effect="suspect", layer="the device", text="", evidence={},
+        advice="", about="run",
+    )  # fmt: skip
+    nameless = named.model_copy(
+        update={"rule": "probes", "confidence": 0.68, "evidence": {"points_at": BY_NAME[UNEXPLAINED].says}}
+    )
+    deciding = nameless.model_copy(update={"rule": "throttled", "effect": "limited"})
+    assert in_order([nameless, named, deciding]) == [deciding, named, nameless]

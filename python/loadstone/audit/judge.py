@@ -26,6 +26,7 @@ from loadstone.audit.explained import (
 )
 from loadstone.audit.rule import CannotTell, Clear, Finding, cannot_tell
 from loadstone.audit.rules import RULES
+from loadstone.explanations.names import BY_NAME, UNEXPLAINED
 from loadstone.messages import say
 from loadstone.verdict import Audited, Cause, Kind, Missing, Phase, Verdict
 
@@ -164,7 +165,7 @@ def as_found(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
 def _of_case(
     case: Case, causes: Sequence[Cause], missing: list[Missing], checked: tuple[RuleName, ...]
 ) -> Verdict:
-    verdict = _verdict(case.name, _deciding_first(causes), missing, checked)
+    verdict = _verdict(case.name, in_order(causes), missing, checked)
     return verdict.model_copy(update={"layers": case.layers, "time": case.time})
 
 
@@ -222,7 +223,7 @@ def judge(cases: Sequence[Case], rules: Sequence[Rule] = RULES) -> Audited:
         limited_by=worst_verdict.limited_by,
         confidence=worst_verdict.confidence,
         sentences=say(where, worst=len(many), phases=len(phases), sentences=worst_verdict.sentences),
-        causes=tuple(_deciding_first(causes)),
+        causes=tuple(in_order(causes)),
         missing=tuple(one for phase in phases for one in phase.verdict.missing),
         checked=tuple(rule.name for rule in rules if rule.name in clear),
         advice=tuple(dict.fromkeys(text for one in phases for text in one.verdict.advice)),
@@ -277,8 +278,14 @@ def _deciding(causes: Sequence[Cause]) -> Cause | None:
     return next((cause for cause in causes if _weight(cause) < 2), None)
 
 
-def _deciding_first(causes: Iterable[Cause]) -> list[Cause]:
-    return sorted(causes, key=lambda cause: (_weight(cause), -cause.confidence))
+def in_order(causes: Iterable[Cause]) -> list[Cause]:
+    """Return causes as they are told: what decides first, then the surest."""
+    return sorted(causes, key=lambda cause: (_weight(cause), _has_no_name(cause), -cause.confidence))
+
+
+def _has_no_name(cause: Cause) -> bool:
+    """Tell whether probes found that no explanation fits: what has a name says more, however sure that is."""
+    return cause.rule == "probes" and cause.evidence.get("points_at") == BY_NAME[UNEXPLAINED].says
 
 
 def _weight(cause: Cause) -> int:
