@@ -13,7 +13,7 @@ from lab.fit.model import row_features
 from lab.probes import rows
 
 from loadstone.audit import belief
-from loadstone.audit.belief import CREDIBLE
+from loadstone.audit.belief import CREDIBLE, DECIDE
 from loadstone.audit.explained import EVEN, REMAINS
 from loadstone.audit.judge import ENOUGH, GRAVE
 from loadstone.audit.rules import throttled
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 BELIEVED = 0.8
 PLATEAUS = [["throttled", throttled.SURE], ["throttled", throttled.LESS_SURE]]
 """Findings that limit by evenness: of a line it is known by how sure the rule is."""
-DECIDE = ("not_valid", "limited")
 ORDER = ("not_valid", "limited", "suspect", "note")
 
 
@@ -68,11 +67,13 @@ class Said:
 
 def untried(row: Row, fitted: Fitted) -> Said:
     """Return what is said after the run alone."""
+    row = _rarely_right_suspected(row, fitted)
     return _said(row, [list(one) for one in row["plain"]["causes"]], fitted)
 
 
 def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> Said:
     """Return what is said after probes, some explanations left out of the list also as they were chosen."""
+    row = _rarely_right_suspected(row, fitted)
     measured = rows.weighable(row, without=bool(without))
     alone = weigh(measured.facts, measured.probed, without=without, weights=fitted.weights)
     tried = belief.TriedReadings.of(measured.facts, measured.probed)
@@ -118,8 +119,17 @@ def _chances(weighed: Sequence[Weighed]) -> dict[str, float]:
     return {one.explanation.name: one.probability for one in weighed}
 
 
+def _rarely_right_suspected(row: Row, fitted: Fitted) -> Row:
+    """Return a line whose findings decide nothing where such ones were right less often than not."""
+    causes = [
+        [*one[:2], "suspect"] if one[2] in DECIDE and _turned_out(fitted, *one) < CREDIBLE else one
+        for one in row["plain"]["causes"]
+    ]
+    return row | {"plain": row["plain"] | {"causes": causes}}
+
+
 def _turned_out(fitted: Fitted, rule: str, sure: float, effect: str) -> float:
-    return float(fitted.findings.get(belief.finding_key(rule, effect, sure), sure))
+    return belief.frequency_of(fitted, rule, effect, sure)
 
 
 def _said(row: Row, causes: list[list[Any]], fitted: Fitted, after: ProbedBelief | None = None) -> Said:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
+import pytest
+
+from loadstone.audit.belief import CREDIBLE, DECIDE
 from loadstone.audit.explained import AfterProbes, as_told, with_explanations
-from loadstone.audit.judge import in_order
+from loadstone.audit.judge import in_order, judge_case
+from loadstone.audit.rule import Finding, Rule
 from loadstone.audit.rules.probes import judge as judge_probes
 from loadstone.explanations.job_facts import JobFacts
 from loadstone.explanations.names import BY_NAME, UNEXPLAINED
 from loadstone.explanations.readings import Probed, ProbeReading, Tried
+from loadstone.explanations.weights import FITTED
 from loadstone.verdict import Cause, Verdict
 from tests.audit.cases import run
+
+if TYPE_CHECKING:
+    from loadstone.verdict import Effect, RuleName
 
 READS = JobFacts(
     reads=True, writes=False, in_order=False, paced=False, depth=16, targets=1,
@@ -107,3 +116,26 @@ def test_a_suspicion_with_a_name_comes_before_one_that_has_none() -> None:
     )
     deciding = nameless.model_copy(update={"rule": "throttled", "effect": "limited"})
     assert in_order([nameless, named, deciding]) == [deciding, named, nameless]
+
+
+RARELY_RIGHT = [
+    (key.split(), share)
+    for key, share in FITTED.findings.items()
+    if share < CREDIBLE and key.split()[1] in DECIDE
+]
+
+
+@pytest.mark.parametrize(("sort", "share"), RARELY_RIGHT, ids=[" ".join(sort) for sort, _ in RARELY_RIGHT])
+def test_a_finding_that_was_rarely_right_decides_nothing(sort: list[str], share: float) -> None:
+    """Regression: `limited by something above vda (confidence 12 %)`."""
+    rule, effect, sure = sort
+    finding = Finding(
+        effect=cast("Effect", effect), confidence=float(sure), text="A limit.", evidence={}, advice="",
+        layer="the device",
+    )  # fmt: skip
+    asked = [Rule(name=cast("RuleName", rule), asks="?", basis="", judge=lambda _: (finding,))]
+    own = judge_case(run(), asked)
+    assert own.kind not in DECIDE
+    assert [(one.effect, one.confidence) for one in own.causes] == [("suspect", share)]
+    # How often such findings are right of other people's results was not counted.
+    assert judge_case(replace(run(), source="fio"), asked).kind == effect

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MOST: Final = 0.99
 """No list of rules and explanations is complete."""
+DECIDE: Final = ("not_valid", "limited")
+"""Effects of findings that decide about a number."""
 CREDIBLE: Final = 0.5
 """Findings less sure than this are told and decide nothing."""
 SERVED: Final = 0.6
@@ -181,7 +183,16 @@ def turned_out(cause: Cause) -> float:
     """Return how often a finding that a rule makes this sure was right, where enough of them were seen."""
     if cause.effect == "note":
         return cause.confidence
-    return FITTED.findings.get(finding_key(cause.rule, cause.effect, cause.confidence), cause.confidence)
+    return frequency_of(FITTED, cause.rule, cause.effect, cause.confidence)
+
+
+def frequency_of(fitted: Fitted, rule: str, effect: str, confidence: float) -> float:
+    """Return how often such findings were right; their confidence where none were counted.
+
+    A suspicion may be what its rule calls a limit: one that was rarely right decides nothing.
+    """
+    keys = [finding_key(rule, one, confidence) for one in (effect, *(DECIDE if effect == "suspect" else ()))]
+    return next((fitted.findings[key] for key in keys if key in fitted.findings), confidence)
 
 
 def finding_key(rule: str, effect: str, confidence: float) -> str:

@@ -116,7 +116,7 @@ def as_told(causes: Sequence[Cause], evidence: AfterProbes | None) -> list[Cause
 
 def _decides(cause: Cause) -> bool:
     """Tell whether a rule decided by what it saw in the run."""
-    decides = cause.effect in {"not_valid", "limited"} and cause.confidence >= belief.CREDIBLE
+    decides = cause.effect in belief.DECIDE and cause.confidence >= belief.CREDIBLE
     return decides and cause.rule != "probes"
 
 

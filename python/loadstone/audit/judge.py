@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import belief
-from loadstone.audit.belief import CREDIBLE
+from loadstone.audit.belief import CREDIBLE, DECIDE
 from loadstone.audit.explained import (
     EVEN,
     REMAINS,
@@ -128,7 +128,7 @@ def judge_case(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
 def told(verdict: Verdict) -> Verdict:
     """Return a verdict with the confidence of findings as often as such ones were right."""
     deciding = _deciding(verdict.causes)
-    decides = deciding is not None and verdict.kind in ("not_valid", "limited")
+    decides = deciding is not None and verdict.kind in DECIDE
     sure = belief.turned_out(deciding) if decides and deciding is not None else verdict.confidence
     causes = tuple(one.model_copy(update={"confidence": belief.turned_out(one)}) for one in verdict.causes)
     return verdict.model_copy(update={"causes": causes, "confidence": round(sure, 2)})
@@ -154,7 +154,10 @@ def as_found(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
             missing.append(_missing(rule.name, replace(answer, essential=essential), case))
         elif isinstance(answer, Clear):
             checked.append(rule.name)
-    verdict = _of_case(case, _explained(causes), missing, tuple(checked))
+    causes = _explained(causes)
+    if case.source == "bundle":
+        causes = [_unless_rarely_right(one) for one in causes]
+    verdict = _of_case(case, causes, missing, tuple(checked))
     if nothing is not None:
         return verdict
     evidence = AfterProbes.of(verdict, case)
@@ -167,6 +170,13 @@ def _of_case(
 ) -> Verdict:
     verdict = _verdict(case.name, in_order(causes), missing, checked)
     return verdict.model_copy(update={"layers": case.layers, "time": case.time})
+
+
+def _unless_rarely_right(cause: Cause) -> Cause:
+    """Let a finding be a suspicion where such ones were right less often than not."""
+    if cause.effect in DECIDE and belief.turned_out(cause) < CREDIBLE:
+        return cause.model_copy(update={"effect": "suspect"})
+    return cause
 
 
 def _unless_refuted(cause: Cause, evidence: AfterProbes | None) -> Cause:
