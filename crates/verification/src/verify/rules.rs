@@ -283,13 +283,14 @@ fn agree(plan: &Plan, stream: &Stream, path: &str) -> Checked {
     Ok(())
 }
 
-/// True when the ranges of two streams on one file meet.
+/// True when a stream checks what itself wrote, by a pattern.
 fn by_pattern(stream: &Stream) -> bool {
     stream.verify.is_some_and(|verify| {
         verify.content == VerifyContent::Pattern && verify.expect == VerifyExpect::Stamps
     })
 }
 
+/// True when two streams use one target, under whatever names.
 fn share_a_target(plan: &Plan, one: &Stream, other: &Stream) -> bool {
     let same = |a: &FileUse, b: &FileUse| first_of(plan, a.target) == first_of(plan, b.target);
     one.files
@@ -297,6 +298,7 @@ fn share_a_target(plan: &Plan, one: &Stream, other: &Stream) -> bool {
         .any(|a| other.files.iter().any(|b| same(a, b)))
 }
 
+/// True when the ranges of two streams on one file meet.
 fn overlap(plan: &Plan, one: &Stream, other: &Stream) -> bool {
     let meets = |a: &FileUse, b: &FileUse| {
         first_of(plan, a.target) == first_of(plan, b.target)
