@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import pytest
 
 from loadstone.comparison.compare import compare
 from loadstone.comparison.copies import is_the_same_measurement
+from loadstone.comparison.side import Side
 from loadstone.comparison.side import side as read_side
 from tests.comparison.test_compare import FOREIGN
 
@@ -63,3 +65,17 @@ def _with_shortest(phase: ComparedPhase, min_ns: float) -> ComparedPhase:
         if found.latency is not None
     }
     return replace(phase, case=replace(phase.case, ops=ops))
+
+
+def test_sides_are_read_where_an_interrupt_arrives(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Regression: sides that threads read kept the program for 240 s after Ctrl-C."""
+
+    def interrupted(*_: object, **__: object) -> Side:
+        assert threading.current_thread() is threading.main_thread()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("loadstone.comparison.compare.side", interrupted)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        compare([tmp_path / "a", tmp_path / "b"])

@@ -7,7 +7,6 @@ side is what the others are held against. Knows no screen.
 from __future__ import annotations
 
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -116,9 +115,8 @@ def compare(
     load in common, and `BundleError` for a bundle that cannot be read.
     """
     check_sides(paths)
-    # Helpers end first: who waits for them ends by it.
-    with ThreadPoolExecutor(len(paths), "side") as readers, Helpers() as helpers:
-        sides = list(readers.map(lambda path: side(path, unverified=unverified, helpers=helpers), paths))
+    with Helpers() as helpers:
+        sides = [side(path, unverified=unverified, helpers=helpers) for path in paths]
     return beside(named(sides), alpha=alpha)
 
 
