@@ -199,10 +199,10 @@ class Measurement:
         key_of = np.full(len(self.plan.cells), -1, np.int64)
         for line in self.lines(by):
             key_of[list(line.cells)] = line.key
-        keys = pl.Series("key", key_of[table["cell"].to_numpy()])
-        keyed = table.with_columns(keys)
-        lost = bool((key_of < 0).any())
-        return (keyed.filter(pl.col("key") >= 0) if lost else keyed).cast({"key": pl.UInt32})
+        keys = key_of[table["cell"].to_numpy()]
+        if (key_of < 0).any():
+            table, keys = table.filter(keys >= 0), keys[keys >= 0]
+        return table.with_columns(pl.Series("key", keys.astype(np.uint32)))
 
     def stages_of(self, line: MeasuredLine) -> list[int]:
         """Return the stages a line's streams run in, ascending."""
