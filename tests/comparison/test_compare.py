@@ -209,8 +209,7 @@ def test_what_two_of_three_sides_have_is_not_told_to_be_of_one_alone(tmp_path: P
             of_fio(tmp_path / side / f"{size}.json", 1 + len(size) / 10 + ord(side) / 1000, bs=size)
     warnings = compare([tmp_path / name for name in "abc"]).warnings
     assert [one for one in warnings if "8k" in one] == [
-        "a does not have 8k sequential read of b",
-        "a does not have 8k sequential read of c",
+        "a does not have 8k sequential read of b, c: to compare those, name b first",
     ]
 
 

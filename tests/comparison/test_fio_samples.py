@@ -15,7 +15,10 @@ from loadstone.comparison import matrix, pairing
 from loadstone.comparison.compare import compare
 from loadstone.comparison.metric import BANDWIDTH, IOPS, MEAN
 from loadstone.comparison.side import side as read_side
+from loadstone.report.comparison import charts
 from loadstone.report.comparison.page import page
+from tests.support import runs
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -144,3 +147,41 @@ def test_sides_with_long_names_stand_below_each_other_on_a_phone(
     classes = re.findall(r'<table class="([^"]*matrix[^"]*)"', page(compare(sides)))
     assert classes
     assert all(("labelled" in one.split()) is below for one in classes)
+
+
+def percentiles(p50_ns: int, p99_ns: int, p999_ns: int) -> dict[str, Any]:
+    return {"percentile": {"50.000000": p50_ns, "99.000000": p99_ns, "99.900000": p999_ns}}
+
+
+def test_what_fio_timed_after_submission_is_held_against_that_alone(tmp_path: Path) -> None:
+    """A buffered libaio waits in submission: fio's p99 of 2 µs stood beside our p99 of the whole."""
+    read = json.loads((FIO / "grouped.json").read_text())["jobs"][0]["read"]
+    clat = {"clat_ns": read["clat_ns"] | {"mean": 900.0} | percentiles(800, 2_000, 9_000)}
+    before = of_fio(tmp_path / "before.json", 10_000.0, told=clat)
+    job = MadeJob("a", {"read": 1000.0}, block_bytes=65536, random_percent=0, iodepth=8, clones=4)
+    table = compare([before, runs.make(tmp_path / "ours", job, seconds=20.0).path])
+    names = {one.metric.name for one in table.effects}
+    assert "clat p99" in names
+    assert "latency p99" not in names
+    (spec,) = charts.distributions(table)
+    assert str(spec["title"]).startswith("clat distribution")
+    drawn = spec["data"]["values"]
+    assert [row["x"] for row in drawn if row["printed"]] == pytest.approx([2.0, 100.0, 1000.0])
+    assert {row["line"] for row in drawn if not row["printed"]} == {"ours"}
+    assert "Points are percentiles that another tool printed." in page(table)
+
+
+def test_percentiles_of_the_whole_latency_keep_their_name(tmp_path: Path) -> None:
+    read = json.loads((FIO / "grouped.json").read_text())["jobs"][0]["read"]
+    lat = {"lat_ns": read["lat_ns"] | percentiles(800, 2_000, 9_000)}
+    known = values(of_fio(tmp_path / "a.json", 10_000.0, told=lat))
+    assert known["latency p99"].value == 2_000
+    assert "clat p99" not in known
+
+
+def test_a_percentile_that_fio_prints_of_too_few_is_not_compared(tmp_path: Path) -> None:
+    read = json.loads((FIO / "grouped.json").read_text())["jobs"][0]["read"]
+    clat = {"clat_ns": read["clat_ns"] | percentiles(800, 2_000, 9_000)}
+    known = values(of_fio(tmp_path / "a.json", 100.0, told=clat))  # 6,000 I/Os
+    assert known["clat p99"].value == 2_000
+    assert "clat p99.9" not in known

@@ -49,6 +49,8 @@ class LatencyFigures:
     """Mean of the part after submission (clat), where it is told beside the whole."""
     percentiles_ns: dict[float, float] = field(default_factory=dict)
     """Percent to ns, as the source printed them (a percentile it withheld is not here)."""
+    percentiles_of: Literal["lat", "clat"] = "lat"
+    """fio prints those of `clat` unless it is asked for `lat_percentiles`."""
 
 
 @dataclass(frozen=True, slots=True)

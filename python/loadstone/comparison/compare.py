@@ -18,6 +18,7 @@ from loadstone.audit.find_results import check_there
 from loadstone.comparison import curve_effects, matrix, operating_points, pairing, watched
 from loadstone.comparison.copies import Measurements
 from loadstone.comparison.differences import Difference, differences, environment_of, within
+from loadstone.comparison.metric import LAT_OF_CLAT
 from loadstone.comparison.phase import with_tails
 from loadstone.comparison.settings import first_of
 from loadstone.comparison.side import Side, named, side
@@ -26,7 +27,7 @@ from loadstone.helpers import Helpers
 from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from loadstone.audit.find_results import PassedOver
@@ -173,9 +174,10 @@ def _job_rows(pairs: Sequence[pairing.PatternRow]) -> Iterable[JobRow]:
         first, *others = by_side
         thing = row.pattern if len(pairs) > 1 else ""
         for key, base in first.items():
-            if not any(key in other for other in others):
-                continue
             job, op, metric = key
+            holders = [values for values in (first, *others) if key in values]
+            if len(holders) < 2 or _is_told_whole(key, holders):
+                continue
             cells = []
             for at, values in enumerate(by_side):
                 value = values.get(key)
@@ -184,6 +186,13 @@ def _job_rows(pairs: Sequence[pairing.PatternRow]) -> Iterable[JobRow]:
                     contrast = replace(contrast, p=None)  # At another rate it is another load's.
                 cells.append(JobCell(_shown(value), contrast, "unknown"))
             yield JobRow(thing, job, op, metric, tuple(cells))
+
+
+def _is_told_whole(key: OfJob, holders: Sequence[Mapping[OfJob, Value]]) -> bool:
+    """Tell whether all that have a figure of clat have that of lat, too, which says more."""
+    job, op, metric = key
+    of_lat = LAT_OF_CLAT.get(metric)
+    return of_lat is not None and all((job, op, of_lat) in values for values in holders)
 
 
 def _asked(cell: Repeats | None) -> tuple[float, float] | None:
@@ -390,16 +399,7 @@ def _warnings(
     for (name, differs), patterns in _patterns_of_other_loads(sides, pairs).items():
         warnings.append(f"{name}: {_some(patterns)} {_is_another_load(patterns, differs)}")
     warnings += _measured_twice(sides)
-    for at, (one, cells) in enumerate(zip(sides, alone, strict=True)):
-        if cells:
-            names = ", ".join(dict.fromkeys(_called(cell.first, pairs) for cell in cells))
-            # A third side may have it, too: each is held against the first alone.
-            among_others = at > 0 and len(sides) > 2
-            warnings.append(
-                f"{sides[0].name} does not have {names} of {one.name}"
-                if among_others
-                else f"only {one.name} has {names}"
-            )
+    warnings += _not_paired(sides, pairs, alone)
     for one in sides:
         of_side = (*one.doubts, *one.at_once, *_loads_of_one_name(one), *curve_effects.left_out(one))
         warnings += [f"{one.name}: {doubt}" for doubt in of_side]
@@ -407,6 +407,27 @@ def _warnings(
         if broken := _not_complete(one):
             warnings.append(f"{one.name} {broken}")
     return warnings
+
+
+def _not_paired(
+    sides: Sequence[Side], pairs: Sequence[pairing.PatternRow], alone: Sequence[Sequence[Repeats]]
+) -> Iterable[str]:
+    """Say which loads have no partner: of one side, or of several that the first side has not."""
+    holders: dict[str, list[str]] = {}
+    for one, cells in zip(sides, alone, strict=True):
+        for called in dict.fromkeys(_called(cell.first, pairs) for cell in cells):
+            holders.setdefault(called, []).append(one.name)
+    loads: dict[tuple[str, ...], list[str]] = {}
+    for called, names in holders.items():
+        loads.setdefault(tuple(names), []).append(called)
+    for sharing, several in loads.items():
+        if len(sharing) == 1:
+            yield f"only {sharing[0]} has {', '.join(several)}"
+        else:
+            yield say(
+                "comparison.sides.not_first", first=sides[0].name, loads=", ".join(several),
+                sides=", ".join(sharing), other=sharing[0],
+            )  # fmt: skip
 
 
 def _unlike_repeats(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) -> Iterable[str]:

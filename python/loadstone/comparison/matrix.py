@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.analysis.statistics import significance as statistics
 from loadstone.analysis.statistics.significance import Contrast, Sample
-from loadstone.comparison.metric import AT_PERCENT, BANDWIDTH, FAILED, IOPS, MEAN, P99
+from loadstone.comparison.metric import (
+    AT_PERCENT,
+    BANDWIDTH,
+    CLAT_AT_PERCENT,
+    CLAT_P99,
+    FAILED,
+    IOPS,
+    MEAN,
+    P99,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,7 +37,8 @@ ALPHA: Final = 0.05
 FIRST_SHARE: Final = 0.8
 """Of `alpha`, for the quantity of each pattern that is tested first."""
 RATES: Final = (IOPS, BANDWIDTH)
-SHOWN: Final = (IOPS, BANDWIDTH, MEAN, P99, FAILED)
+LATENCIES: Final = (MEAN, P99, CLAT_P99)
+SHOWN: Final = (IOPS, BANDWIDTH, *LATENCIES, FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +170,12 @@ def _of_row(at: int, row: PatternRow, side: int) -> Iterable[Effect]:
         a, b = entry(before, metric), entry(after, metric)
         if a is None or b is None or (metric is FAILED and not _failed(a, b)):
             continue
+        if metric is CLAT_P99 and entry(before, P99) is not None and entry(after, P99) is not None:
+            continue
         contrast = contrast_of(before, after, metric)
         # A rate that was asked for is no result where the other side was asked for another.
         is_unlike = (metric in RATES and not asked_alike) or _says_nothing(before, after, metric)
-        if contrast is not None and metric in (MEAN, P99) and not asked_alike:
+        if contrast is not None and metric in LATENCIES and not asked_alike:
             is_unlike = is_unlike or _is_of_its_rate(before.first.asked, after.first.asked, contrast)
         p = None if contrast is None or is_unlike else contrast.p
         again = metric in RATES and first in RATES and metric is not first and alike
@@ -192,7 +204,9 @@ def _says_nothing(before: Repeats, after: Repeats, metric: Metric) -> bool:
 def first_metric(a: Repeats, b: Repeats) -> Metric | None:
     """Return the quantity to be tested first: what both have, and what the load leaves open."""
     rates = (BANDWIDTH, IOPS) if a.first.large_blocks and b.first.large_blocks else (IOPS, BANDWIDTH)
-    order = (MEAN, *rates) if a.first.paced or b.first.paced else (*rates, MEAN, *AT_PERCENT.values())
+    order = (MEAN, *rates) if a.first.paced or b.first.paced else (
+        *rates, MEAN, *AT_PERCENT.values(), *CLAT_AT_PERCENT.values()
+    )  # fmt: skip
     for metric in order:
         known = [entry(one, metric) for one in (a, b)]
         if all(one is not None and one.sample is not None for one in known):

@@ -13,13 +13,14 @@ import numpy as np
 import polars as pl
 
 from loadstone.analysis import estimate
-from loadstone.analysis.histogram import BUCKETS, values_of
+from loadstone.analysis.histogram import BUCKETS, MIN_BEYOND, values_of
 from loadstone.analysis.statistics import significance as statistics
 from loadstone.analysis.statistics.significance import Sample
 from loadstone.bundle.layout import OPS
 from loadstone.comparison.metric import (
     AT_PERCENT,
     BANDWIDTH,
+    CLAT_AT_PERCENT,
     FAILED,
     IOPS,
     MEAN,
@@ -65,6 +66,7 @@ def of_stage(total: Total, tails: Mapping[int, Mapping[float, float]]) -> dict[M
         BANDWIDTH: sample(stats.bandwidth) if stats.bytes else None,
         MEAN: sample(lat.mean if lat is not None else None),
         **_percentiles(lat, tails.get(total.line.key, {})),
+        **_clat_percentiles(stats.latencies.get("clat")),
         FAILED: (stats.errors, stats.operations + stats.errors),
     }
     return {metric: value for metric, value in values.items() if value is not None}
@@ -90,6 +92,7 @@ def _values(summary: Summary, total: Total, op: str, stats: OpTotals, tails: Tai
         sample(stats.bandwidth) if stats.bytes else None,
         sample(lat.mean if lat is not None else None),
         *_percentiles(lat, tails.get((total.line.key, op), {})).values(),
+        *_clat_percentiles(stats.latencies.get("clat")).values(),
         sample(user),
         sample(system),
         (stats.errors, stats.operations + stats.errors),
@@ -106,6 +109,15 @@ def _percentiles(lat: Latency | None, errors: Mapping[float, float]) -> dict[Met
         # The same intervals: what they hide of the mean's error they hide of this.
         values[metric] = None if value is None or mean is None else replace(mean, value=value, error=known)
     return values
+
+
+def _clat_percentiles(clat: Latency | None) -> dict[Metric, Value | None]:
+    """Return them without errors: only repeats tell those."""
+    known = {percent: None if clat is None else clat.percentile(percent) for percent in PERCENTILES}
+    return {
+        metric: None if (value := known[percent]) is None else Sample(float(value), None, None)
+        for percent, metric in CLAT_AT_PERCENT.items()
+    }
 
 
 def sample(one: Estimate | None) -> Sample | None:
@@ -230,9 +242,14 @@ def _of_measured(measured: OpMeasurement) -> dict[Metric, Value]:
         BANDWIDTH: _figure(measured.bandwidth, measured.spread),
         MEAN: None if latency is None or not latency.mean_ns else Sample(latency.mean_ns, None, None),
     }
-    for percent, metric in AT_PERCENT.items():
-        value = None if latency is None else latency.percentiles_ns.get(percent)
-        values[metric] = None if not value else Sample(value, None, None)
+    if latency is not None:
+        metrics = AT_PERCENT if latency.percentiles_of == "lat" else CLAT_AT_PERCENT
+        least = MIN_BEYOND / measured.operations if measured.operations else 0.0
+        values |= {
+            metric: Sample(value, None, None)
+            for percent, metric in metrics.items()
+            if (value := latency.percentiles_ns.get(percent)) and 1 - percent / 100 >= least
+        }
     if measured.errors is not None and measured.operations:
         values[FAILED] = (measured.errors, measured.operations + measured.errors)
     return {metric: value for metric, value in values.items() if value is not None}

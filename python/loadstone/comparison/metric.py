@@ -30,6 +30,12 @@ AT_PERCENT: Final = {
     percent: Metric(f"latency p{percent:g}", "ns", more_is_better=False) for percent in PERCENTILES
 }
 P99: Final = AT_PERCENT[99.0]
+CLAT_AT_PERCENT: Final = {
+    percent: Metric(f"clat p{percent:g}", "ns", more_is_better=False) for percent in PERCENTILES
+}
+"""Of the time after submission alone, as fio prints them: a wait in submission is in `lat` only."""
+LAT_OF_CLAT: Final = {CLAT_AT_PERCENT[percent]: AT_PERCENT[percent] for percent in PERCENTILES}
+CLAT_P99: Final = CLAT_AT_PERCENT[99.0]
 FAILED: Final = Metric("failed I/Os", "errors", more_is_better=False)
 
 METRICS: Final = (
@@ -37,6 +43,7 @@ METRICS: Final = (
     BANDWIDTH,
     MEAN,
     *AT_PERCENT.values(),
+    *CLAT_AT_PERCENT.values(),
     Metric("CPU user per I/O", "ns", more_is_better=False),
     Metric("CPU system per I/O", "ns", more_is_better=False),
     FAILED,

@@ -7,10 +7,11 @@ are repeats of each other. Pools and compares nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
+from loadstone.analysis.histogram import MIN_BEYOND
 from loadstone.analysis.statistics import significance as statistics
 from loadstone.analysis.statistics.significance import Sample
 from loadstone.analysis.study.curve import RATE
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
     from pathlib import Path
 
+    from loadstone.analysis.histogram import Histogram
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import Total
     from loadstone.audit.case import Case
@@ -40,8 +42,7 @@ LEAST_SAMPLE: Final = 0.5
 """Of the usual length; what is shorter has no rate."""
 MAX_POINTS: Final = 120
 """Of a course over time: more are not told apart on a chart."""
-
-
+LatencyKind = Literal["lat", "clat"]
 OTHER_BLOCKS: Final = 0.1
 """Of a block size: by more than so much it is another one."""
 
@@ -65,8 +66,11 @@ class ComparedPhase:
     """What a study varied, repeats apart."""
     values: Mapping[Metric, Value] = field(default_factory=dict)
     jobs: Mapping[OfJob, Value] = field(default_factory=dict)
-    tail: tuple[tuple[float, float], ...] = ()
-    """1 / (share of I/Os beyond), and the latency there in ns."""
+    tails: Mapping[LatencyKind, tuple[tuple[float, float], ...]] = field(default_factory=dict)
+    """1 / (share of I/Os beyond), and the latency there in ns, while `MIN_BEYOND` I/Os lie beyond.
+
+    Of a bundle a curve each; of another tool the percentiles that it printed, of one kind.
+    """
     asked: tuple[float, float] = (0.0, 0.0)
     """Operations and bytes per second that all jobs together were to do at most; 0: no limit."""
     summary: Summary | None = None
@@ -214,7 +218,7 @@ def _of_summary(summary: Summary) -> Iterator[dict[str, Any]]:
     jobs = summary.totals("job")
     for total in summary.totals("stage"):
         stage_jobs = [job for job in jobs if set(job.line.streams) <= set(total.line.streams)]
-        lat = total.data.latencies.get("lat") if total.data is not None else None
+        latencies = total.data.latencies if total.data is not None else {}
         yield {
             "values": measured_values.of_stage(total, {}),
             "jobs": {
@@ -222,13 +226,32 @@ def _of_summary(summary: Summary) -> Iterator[dict[str, Any]]:
                 for job in stage_jobs
                 for key, value in measured_values.of_jobs(summary, job, {}).items()
             },
-            "tail": tuple((1 / beyond, float(ns)) for beyond, ns in lat.histogram.tail() if beyond > 0)
-            if lat is not None
-            else (),
+            "tails": {
+                kind: _tail(latencies[kind].histogram) for kind in ("lat", "clat") if kind in latencies
+            },
             "asked": _asked(summary, total),
             "summary": summary,
             "stage": total.line.key,
         }
+
+
+def _tail(histogram: Histogram) -> tuple[tuple[float, float], ...]:
+    least = MIN_BEYOND / histogram.count if histogram.count else 1.0
+    return tuple((1 / beyond, float(ns)) for beyond, ns in histogram.tail() if beyond >= least)
+
+
+def _printed_tails(case: Case) -> dict[LatencyKind, tuple[tuple[float, float], ...]]:
+    """Return the percentiles that a tool printed of a phase with one operation: others cannot be added."""
+    of_all = case.total if len(case.ops) != 1 else next(iter(case.ops.values()))
+    if of_all.latency is None or not of_all.operations or not of_all.latency.percentiles_ns:
+        return {}
+    least = 100 * MIN_BEYOND / of_all.operations
+    points = tuple(
+        (100 / (100 - percent), ns)
+        for percent, ns in sorted(of_all.latency.percentiles_ns.items())
+        if 100 - percent >= least and ns > 0
+    )
+    return {of_all.latency.percentiles_of: points}
 
 
 def _asked(summary: Summary, total: Total) -> tuple[float, float]:
@@ -272,7 +295,12 @@ def of_case(case: Case) -> dict[str, Any]:
         sum(job.rate_iops or 0.0 for job in case.jobs),
         sum(job.rate_bytes_per_s or 0.0 for job in case.jobs),
     )
-    return {"values": values, "jobs": measured_values.of_case_jobs(case), "asked": requested_rates}
+    return {
+        "values": values,
+        "jobs": measured_values.of_case_jobs(case),
+        "tails": _printed_tails(case),
+        "asked": requested_rates,
+    }
 
 
 def course(phase: ComparedPhase) -> tuple[tuple[float, float], ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone import output, units
 from loadstone.audit.judge import WORST_FIRST
 from loadstone.comparison import matrix, pairing
-from loadstone.comparison.metric import BANDWIDTH, FAILED, IOPS, MEAN, P99
+from loadstone.comparison.metric import BANDWIDTH, CLAT_P99, FAILED, IOPS, MEAN, P99
 from loadstone.comparison.settings import MEASURED_BY, MOST_NAMED, first_of
 from loadstone.messages import say
 from loadstone.report.article.elements import (
@@ -162,11 +162,14 @@ def _row(row: PatternRow) -> list[TableCell | str]:
 
 def _value(cell: Repeats, metric: Metric, *, strong: bool) -> TableCell:
     entry = matrix.entry(cell, metric)
+    of_clat = metric is P99 and entry is None
+    entry = matrix.entry(cell, CLAT_P99) if of_clat else entry
     if entry is None:
         return TableCell(units.NONE)
     return TableCell(
-        words.entry(entry, metric.quantity), struck=not entry.valid, strong=strong and entry.valid
-    )
+        words.entry(entry, metric.quantity), struck=not entry.valid, strong=strong and entry.valid,
+        below="clat" if of_clat else "",
+    )  # fmt: skip
 
 
 def _findings(side: Side, names: Mapping[int, str]) -> list[Block]:

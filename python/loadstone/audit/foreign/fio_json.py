@@ -198,6 +198,7 @@ def _latency(section: dict[str, Any]) -> shape.LatencyFigures | None:
         if isinstance(latency, dict) and mean is not None:
             figures = {name: reader.number(latency.get(name)) for name in ("min", "max", "stddev")}
             after = section.get("clat_ns" if scale == 1.0 else "clat")
+            of_whole = _percentiles(latency, scale)
             return shape.LatencyFigures(
                 mean_ns=mean * scale,
                 kind="lat",
@@ -208,7 +209,8 @@ def _latency(section: dict[str, Any]) -> shape.LatencyFigures | None:
                 completion_ns=_scaled(
                     reader.positive(after.get("mean")) if isinstance(after, dict) else None, scale
                 ),
-                percentiles_ns=_percentiles(latency, scale) or _percentiles(after, scale),
+                percentiles_ns=of_whole or _percentiles(after, scale),
+                percentiles_of="lat" if of_whole else "clat",
             )
     return None
 

@@ -13,7 +13,7 @@ import re
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from loadstone.audit import case as shape
 from loadstone.audit.foreign import fio_case, fio_disks, fio_options, reader
@@ -84,6 +84,7 @@ class _Direction:
     seconds: float
     latencies: dict[str, shape.LatencyFigures] = field(default_factory=dict)
     percentiles_ns: dict[float, float] = field(default_factory=dict)
+    percentiles_of: Literal["lat", "clat"] = "clat"
     samples: re.Match[str] | None = None
 
 
@@ -201,7 +202,7 @@ def _line(line: str, state: _State) -> bool:
     if (match := LATENCY.match(line)) is not None:
         _latency_line(match, state.job, state)
     elif (match := PERCENTILES.match(line)) is not None:
-        state.percentile_ns = None if match["kind"] == "sync" else UNIT_NS[match["unit"]]
+        state.percentile_ns = UNIT_NS[match["unit"]] if _wanted(match["kind"], state.op) else None
     elif line.lstrip().startswith("|") and state.op is not None and state.percentile_ns is not None:
         for percent, value in PERCENTILE.findall(line):
             known = reader.number(percent)
@@ -211,6 +212,15 @@ def _line(line: str, state: _State) -> bool:
         state.op.samples = match
     else:
         _job_line(line, state.job)
+    return True
+
+
+def _wanted(kind: str, op: _Direction | None) -> bool:
+    """Tell whether to read this table of percentiles: where fio prints both, that of the whole latency."""
+    if op is None or kind == "sync" or (kind == "clat" and op.percentiles_of == "lat"):
+        return False
+    if kind == "lat":
+        op.percentiles_of, op.percentiles_ns = "lat", {}
     return True
 
 
@@ -282,6 +292,7 @@ def _measured(direction: _Direction, issued: int | None, clones: int) -> shape.O
             stddev_ns=figures.stddev_ns,
             completion_ns=clat.mean_ns if (clat := direction.latencies.get("clat")) is not None else None,
             percentiles_ns=direction.percentiles_ns,
+            percentiles_of=direction.percentiles_of,
         )
     return shape.OpMeasurement(
         operations=issued if issued is not None else round(direction.iops * direction.seconds),

@@ -108,6 +108,7 @@ def _measured(part: Sequence[str]) -> shape.OpMeasurement | None:
                 for text, _, usec in percentiles
                 if (percent := reader.positive(text)) and (value := reader.positive(usec))
             },
+            percentiles_of="clat",
         ),
     )
 

@@ -68,7 +68,10 @@ def article(comparison: ComparisonTable) -> Article:
         blocks += [Heading("What else differs"), ArticleTable(["", *names], rows, names=1 + len(names))]
     blocks += _charts("Latency against load", charts.curves(comparison), 2)
     blocks += _charts("Over time", charts.over_time(comparison), 3)
-    blocks += _charts("Latency distributions", charts.distributions(comparison), 2)
+    distributions = _charts("Latency distributions", charts.distributions(comparison), 2)
+    if distributions and (points := words.of_points(comparison)):
+        distributions.insert(1, Paragraph(points, "soft"))
+    blocks += distributions
     blocks += _jobs(comparison)
     return Article("Loadstone comparison", words.title(comparison), blocks)
 

@@ -19,6 +19,7 @@ from loadstone.report.pictures.charts import (
     base,
     inked,
     latency_axis,
+    percentile_axis,
 )
 from loadstone.report.pictures.forest import forest as drawn
 from loadstone.report.study import curve_charts as study_curve_charts
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from loadstone.comparison.compare import ComparisonTable
     from loadstone.comparison.matrix import Effect
     from loadstone.comparison.pairing import PatternRow
+    from loadstone.comparison.phase import LatencyKind
 
 COLOURS: Final = {"better": "#00775a", "worse": "#c45500", "same": "#8a8a8a", "unknown": "#8a8a8a"}
 SHAPES: Final = {"better": "triangle-up", "worse": "triangle-down", "same": "circle", "unknown": "circle"}
@@ -131,44 +133,37 @@ def distributions(comparison: ComparisonTable) -> list[Spec]:
 
 def _distribution(comparison: ComparisonTable, row: PatternRow) -> Spec | None:
     rows: list[Spec] = []
+    with_tails = [phase for cell in row.cells if cell is not None for phase in cell.valid if phase.tails]
+    # What fio timed after submission is held against that of the others.
+    kind: LatencyKind = "lat" if all("lat" in phase.tails for phase in with_tails) else "clat"
     for one, cell in zip(comparison.sides, row.cells, strict=True):
         for number, phase in enumerate(cell.valid if cell is not None else ()):
             last = 0.0
-            for inverse, ns in phase.tail:
+            for inverse, ns in phase.tails.get(kind, ()):
                 if inverse >= last * 1.02 and ns > 0:
                     run = f"{one.name} {number}"
-                    rows.append({"line": one.name, "run": run, "x": max(1.0, inverse), "ns": ns})
+                    printed = phase.summary is None
+                    rows.append(
+                        {"line": one.name, "run": run, "x": max(1.0, inverse), "ns": ns, "printed": printed}
+                    )
                     last = inverse
     every = [one.name for one in comparison.sides]
     names = [name for name in every if any(row["line"] == name for row in rows)]
     if len(names) < 1 or not rows:
         return None
-    top = max(row["x"] for row in rows)
-    labels = [
-        (1, "0"),
-        (10, "90"),
-        (100, "99"),
-        (1e3, "99.9"),
-        (1e4, "99.99"),
-        (1e5, "99.999"),
-        (1e6, "99.9999"),
+    line = {"type": "line", "strokeWidth": 1.6}
+    layers: list[Spec] = [
+        {"mark": line | {"interpolate": "step-before"}, "transform": [{"filter": "!datum.printed"}]},
+        {"mark": line | {"point": True}, "transform": [{"filter": "datum.printed"}]},
     ]
-    labels = [label for label in labels if label[0] <= top * 1.2]
-    expression = " : ".join(f"datum.value == {value:g} ? '{text}'" for value, text in labels) + " : ''"
-    x = {
-        "field": "x",
-        "type": "quantitative",
-        "scale": {"type": "log", "domain": [1, max(10, top)], "nice": False},
-        "axis": {"title": "percentile", "values": [value for value, _ in labels], "labelExpr": expression},
-    }
-    return base(f"Latency distribution: {row.pattern}", rows) | {
-        "mark": {"type": "line", "strokeWidth": 1.6, "interpolate": "step-before"},
+    return base(f"{'Latency' if kind == 'lat' else kind} distribution: {row.pattern}", rows) | {
         "encoding": {
-            "x": x,
+            "x": percentile_axis(max(row["x"] for row in rows)),
             "y": latency_axis("ns", [row["ns"] for row in rows]),
             **inked("line", names, every),
             "detail": {"field": "run"},
         },
+        "layer": layers,
     }
 
 

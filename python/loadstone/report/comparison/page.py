@@ -64,6 +64,7 @@ def _rendered(comparison: ComparisonTable, drawer: Drawer) -> str:
         curves=[_drawn(drawer, spec) for spec in charts.curves(comparison)],
         small=[_drawn(drawer, spec) for spec in small],
         distributions=[_drawn(drawer, spec) for spec in charts.distributions(comparison)],
+        points=words.of_points(comparison),
         warnings=comparison.warnings,
         jobs=[
             _job(row, before) for row, before in zip(comparison.rows, [None, *comparison.rows], strict=False)

@@ -13,6 +13,8 @@ from loadstone import units
 from loadstone.analysis.estimate import Estimate
 from loadstone.analysis.study.sweep import named as factor_named
 from loadstone.comparison.gate import whole_cases
+from loadstone.comparison.metric import LAT_OF_CLAT
+from loadstone.messages import say
 from loadstone.report.verdict.words import NAMES
 
 if TYPE_CHECKING:
@@ -50,10 +52,19 @@ def legend(comparison: ComparisonTable) -> str:
     """Say what the marks and ranges mean."""
     bounded = any(one.contrast is not None and one.contrast.low is not None for one in comparison.effects)
     ranges = "The range is the 95 % interval of the change. " if bounded else ""
+    of_clat = any(one.metric in LAT_OF_CLAT for one in comparison.effects)
     return (
         f"▲ better, ▼ worse: significant at {comparison.alpha * 100:.3g}{units.THIN}%, corrected for "
         f"the number of tests. {ranges}± is one standard error."
+        f"{' ' + say('report.comparison.clat') if of_clat else ''}"
     )
+
+
+def of_points(comparison: ComparisonTable) -> str:
+    """Say what the points of distributions are; nothing where there are none."""
+    cells = [cell for row in comparison.pairs for cell in row.cells if cell is not None]
+    printed = any(phase.tails and phase.summary is None for cell in cells for phase in cell.valid)
+    return say("report.comparison.points") if printed else ""
 
 
 def value(sample: Sample | None, quantity: Quantity) -> str:

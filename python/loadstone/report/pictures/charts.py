@@ -234,7 +234,7 @@ def distribution(summary: Summary) -> Spec | None:
         return None
     names = [name for name, _, _ in named if _any(rows, "line", name)]
     encoding = {
-        "x": _percentiles(max(row["x"] for row in rows)),
+        "x": percentile_axis(max(row["x"] for row in rows)),
         "y": latency_axis("ns", [row["ns"] for row in rows]),
         **inked("line", names),
     }
@@ -263,7 +263,7 @@ def _tail(lat: Latency) -> list[Spec]:
     return [{"x": x, "ns": y, "sure": part is sure} for part in (sure, rest) for x, y in part]
 
 
-def _percentiles(top: float) -> Spec:
+def percentile_axis(top: float) -> Spec:
     """Return the axis of percentiles up to `top`, which is 1 / (1 - p)."""
     labels = [(1, "0"), (2, "50"), (10, "90"), (100, "99"), (1e3, "99.9"), (1e4, "99.99"), (1e5, "99.999")]
     labels += [(1e6, "99.9999"), (1e7, "99.99999")]
