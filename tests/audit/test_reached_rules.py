@@ -97,15 +97,18 @@ def test_a_mirror_that_writes_twice_does_not_hide_what_is_missing() -> None:
     assert one(writeback_absorbed.RULE, mirrored).text.startswith("40 %")
 
 
-def test_unwatched_buffered_writes_are_believed_only_with_a_flush() -> None:
-    bare = file(carriers=())
-    plain = writeback_absorbed.RULE.judge(run(op="write", jobs=(writer(direct=False),), targets=(bare,)))
-    flushed = (writer(direct=False, end_fsync=True),)
-    counted = writeback_absorbed.RULE.judge(run(op="write", jobs=flushed, targets=(bare,)))
-    assert isinstance(plain, CannotTell)
-    assert plain.essential
-    assert isinstance(counted, CannotTell)
-    assert not counted.essential
+@pytest.mark.parametrize(
+    ("end_fsync", "size_bytes", "believed"),
+    [(False, 1 << 30, False), (True, 1 << 30, True), (True, 1 << 20, False), (True, None, False)],
+)
+def test_unwatched_buffered_writes_are_believed_only_with_a_flush_of_all_of_them(
+    end_fsync: bool, size_bytes: int | None, believed: bool
+) -> None:
+    """What was written over before the flush may never have been stored."""
+    jobs = (writer(direct=False, end_fsync=end_fsync, size_bytes=size_bytes),)
+    answer = writeback_absorbed.RULE.judge(run(op="write", jobs=jobs, targets=(file(carriers=()),)))
+    assert isinstance(answer, CannotTell)
+    assert answer.essential is not believed
 
 
 def test_a_burst_into_a_declared_cache_is_suspected_up_to_twice_its_size() -> None:

@@ -19,6 +19,8 @@ HOST_BUSY_PERCENT: Final = 80.0
 """Of all CPUs of the generating host: from here on what it sees may be its own doing."""
 FILES: Final = "files"
 """The backend of work in trees."""
+NULL: Final = "null"
+"""The engine that does no I/O."""
 
 
 def does(case: Case, op: Op) -> bool:
@@ -55,8 +57,8 @@ def outstanding(case: Case) -> int | None:
     """Return how many I/Os a closed loop keeps outstanding, None for paced or unknown loads."""
     whole = 0
     for job in case.jobs:
-        if job.backend == FILES:
-            return None  # What it opens and closes on the way is outstanding, too.
+        if job.backend in (FILES, NULL):
+            return None  # What one opens and closes is outstanding, too; the other ends each I/O at once.
         if job.iodepth is None or job.paced or job.rate_iops or job.rate_bytes_per_s:
             return None
         whole += job.iodepth * (job.clones or 1)

@@ -22,6 +22,10 @@ UNSEEN_S: Final = 0.3
 """fio looks at its disks four times a second, and no more at the end: what they did then is not counted."""
 LEAST_S: Final = 10 * UNSEEN_S
 """In less time too much of what is outstanding at a disk is not counted."""
+MOST_BYTES: Final = 16 << 20
+"""No disk takes more in one I/O: Linux makes them 1.25 MiB by default, and some take 4 MiB."""
+NEARLY_NONE: Final = 0.1
+"""A disk that cannot have moved even this part of what was asked for had not done it."""
 OWN: Final = 0.01
 """So few of the I/Os are a file system's own, in a direction that nobody asked for."""
 LINE: Final = re.compile(
@@ -148,11 +152,15 @@ def _moved(
     if len(sectors) == len(disks):
         return shape.Moved(ios, SECTOR_BYTES * sum(sectors))
     if not asked.ios or not asked.bytes:
-        of_all = sum(sum(disk.ios) for disk in disks)
+        # Of reads that memory answered the disk has next to none: what was asked for counts, too.
+        of_all = max(
+            sum(sum(disk.ios) for disk in disks), sum(one.operations or 0 for one in case.ops.values())
+        )
         return shape.Moved(0.0, 0.0) if ios <= OWN * of_all else None
     # Cached writes go out in runs of pages, and reads in a row are read ahead: their I/Os tell no bytes.
     scattered = all(job.random_percent == 100 and len(job.block_bytes) == 1 for job in case.jobs)
     if ios and not (scattered and (op == "read" or all(job.direct for job in case.jobs))):
-        return None
+        most_bytes = ios * MOST_BYTES
+        return shape.Moved(ios, most_bytes) if most_bytes < NEARLY_NONE * asked.bytes else None
     reached = ios + sum(disk.merges[at] for disk in disks)
     return shape.Moved(ios, min(asked.bytes, reached * asked.bytes / asked.ios))

@@ -184,7 +184,9 @@ def _flush(section: Any, seconds: float) -> shape.OpMeasurement | None:
     """Read the flushes of a job; None when it made none, or an old fio did not time them."""
     if not isinstance(section, dict):
         return None
-    count, latency = reader.whole(section.get("total_ios")), _latency(section)
+    latency = _latency(section)
+    # fio 3.33 and others count none of them in total_ios, and time all.
+    count = reader.whole(section.get("total_ios")) or (latency.count if latency is not None else None)
     if not count or latency is None or not seconds:
         return None
     return shape.OpMeasurement(operations=count, iops=shape.Figure(count / seconds), latency=latency)

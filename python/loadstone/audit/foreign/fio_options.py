@@ -6,7 +6,7 @@ by the reader of job files. A value that cannot be read is not known: fio ran it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.audit.case import JobRequest, PayloadProperties, Range, TargetState
 from loadstone.errors import LoadstoneError, Where
@@ -92,7 +92,7 @@ def asked(name: str, options: Mapping[str, str], clones: int | None) -> JobReque
         write_block_bytes=exact[1] if read_percent is not None and read_percent < 100 else {},
         direct=bool(fields.get("engine.direct", False)),
         synchronous=fields.get("durability.sync") in ("sync", "dsync")
-        or fields.get("durability.fsync_every") == 1,
+        or 1 in (fields.get("durability.fsync_every"), fields.get("durability.fdatasync_every")),
         end_fsync=bool(fields.get("durability.end_fsync", False)),
         flushes=any(fields.get(f"durability.{name}") for name in FLUSHES),
         backend=engine,
@@ -111,16 +111,16 @@ def asked(name: str, options: Mapping[str, str], clones: int | None) -> JobReque
 
 
 def targets(jobs: Sequence[JobRequest]) -> tuple[TargetState, ...]:
-    """Return the targets of jobs: what lies in /dev is a device."""
-    named = dict.fromkeys(target for job in jobs for target in job.targets)
-    return tuple(TargetState(path, kind=_kind(path)) for path in named)
+    """Return the targets of jobs: what lies in /dev is a device, and in /dev/shm a file in memory."""
+    return tuple(_target(path) for path in dict.fromkeys(target for job in jobs for target in job.targets))
 
 
-def _kind(path: str) -> Literal["file", "block", "char"]:
+def _target(path: str) -> TargetState:
     if path in ("/dev/null", "/dev/zero", "/dev/full"):
-        return "char"
-    in_memory = path.startswith("/dev/shm/")  # noqa: S108 - a name in a result, not a file of ours
-    return "block" if path.startswith("/dev/") and not in_memory else "file"
+        return TargetState(path, kind="char")
+    if path.startswith("/dev/shm/"):  # noqa: S108 - a name in a result, not a file of ours
+        return TargetState(path, kind="file", file_system="tmpfs")
+    return TargetState(path, kind="block" if path.startswith("/dev/") else "file")
 
 
 def _fields(options: Mapping[str, str]) -> dict[str, Any]:

@@ -29,7 +29,9 @@ ONE_AT_A_TIME: Final = tuple(name for name, row in BACKENDS.items() if not row.n
 
 def _judge(case: Case) -> Answer:
     outstanding = case_queries.outstanding(case)
-    if case_queries.virtual(case) or any(job.backend == case_queries.FILES for job in case.jobs):
+    if case_queries.virtual(case) or any(
+        job.backend in (case_queries.FILES, case_queries.NULL) for job in case.jobs
+    ):
         return NotMine()
     if outstanding is None or case.total.iops is None:
         return (
@@ -104,6 +106,7 @@ def _is_serial(case: Case, job: JobRequest) -> bool:
 def _in_the_caller(case: Case) -> bool:
     """Tell whether all targets are disks in this host's memory: no engine has more at work there."""
     names = [name.removeprefix("block.") for target in case.targets for name in target.carriers]
+    names = names or list(case.traffic.carriers if case.traffic is not None else ())
     return bool(names) and all(name.startswith(IN_THE_CALLER) for name in names)
 
 
@@ -119,7 +122,7 @@ def _kept(case: Case) -> float | None:
 
 
 def _at_device(case: Case, asked: float, above: AboveDevice) -> Answer:
-    if case_queries.buffered(case) or above.inflight >= HELD * above.expected:
+    if case_queries.buffered(case) or above.inflight >= HELD * above.expected or _in_the_caller(case):
         return Clear()
     room = _room(case)
     at_room = room is not None and asked > room and above.inflight >= AT_ROOM * room

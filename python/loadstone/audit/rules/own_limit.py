@@ -1,8 +1,8 @@
 """Rule `own_limit`: the job itself asked for no more than this.
 
-A rate that was kept, pauses between I/Os (think time), or one place at a time: the number is then
-what the job asks for, and says of the storage that it can do at least that. Latencies stay the
-storage's at that load.
+A rate that was kept, or pauses between I/Os (think time): the number is then what the job asks for,
+and says of the storage that it can do at least that. Latencies stay the storage's at that load. An
+engine that does no I/O has no storage at all.
 """
 
 from __future__ import annotations
@@ -42,6 +42,14 @@ def _judge(case: Case) -> Answer:
 
 
 def _of(case: Case, job: JobRequest, *, together: bool) -> Finding | None:
+    if job.backend == case_queries.NULL:
+        return _finding(
+            job,
+            say("audit.own_limit.null.text", job=job.job),
+            {"backend": case_queries.NULL},
+            say("audit.own_limit.null.advice"),
+            say("audit.own_limit.null.layer"),
+        )
     done = case.by_job.get(job.job, {}) if len(case.jobs) > 1 else case.ops
     unit = "iops" if job.rate_iops is not None else "bytes_per_s"
     requested_rate, reached = _asked(job, unit), _sum(done, _UNITS[unit])

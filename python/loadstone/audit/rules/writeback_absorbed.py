@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 CACHES: Final = 2.0
 """Less than this many cache sizes written is a burst into the cache."""
+WRITTEN_ONCE: Final = 1.05
+"""So many times its size a file may be written before its flush, by the edges of what is counted."""
 SMALL: Final = 0.2
 """A cache that can hold less than this part of what was written is not why it was fast."""
 
@@ -50,12 +52,20 @@ def _uncounted(case: Case, *, buffered: bool | None) -> Answer:
     inside = declared_system.fits_memory(case)
     if buffered and inside is not None:
         return (_fits(case, *inside),)
-    flushed = any(job.end_fsync for job in case.jobs)
     return cannot_tell(
         "audit.writeback_absorbed.device",
-        essential=buffered is not False and not flushed,
+        essential=buffered is not False and not _flushed_once(case),
         where=case_queries.where(case),
     )
+
+
+def _flushed_once(case: Case) -> bool:
+    """Tell whether a flush at the end stored all that was written: nothing was written over before it."""
+    sizes = [job.size_bytes for job in case.jobs]
+    written = case.ops["write"].bytes if "write" in case.ops else None
+    if written is None or not sizes or not any(job.end_fsync for job in case.jobs):
+        return False
+    return all(sizes) and written <= WRITTEN_ONCE * sum(size or 0 for size in sizes)
 
 
 def _fits(case: Case, data_bytes: int, memory_bytes: int) -> Finding:
