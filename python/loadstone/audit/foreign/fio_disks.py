@@ -26,6 +26,22 @@ MOST_BYTES: Final = 16 << 20
 """No disk takes more in one I/O: Linux makes them 1.25 MiB by default, and some take 4 MiB."""
 NEARLY_NONE: Final = 0.1
 """A disk that cannot have moved even this part of what was asked for had not done it."""
+PAST_DISKS: Final = (
+    *("rbd", "rados", "nbd", "nfs", "dfs", "gfapi", "gfapi_async", "libhdfs", "http", "libiscsi", "libblkio"),
+    *(
+        "ime_psync",
+        "ime_psyncv",
+        "ime_aio",
+        "io_uring_cmd",
+        "sg",
+        "xnvme",
+        "libpmem",
+        "dev-dax",
+        "mtd",
+        "null",
+    ),
+)
+"""Engines whose I/Os no disk of this host counts: what its disks did is others' work."""
 OWN: Final = 0.01
 """So few of the I/Os are a file system's own, in a direction that nobody asked for."""
 LINE: Final = re.compile(
@@ -90,7 +106,7 @@ def with_traffic(case: shape.Case, disks: Sequence[DiskCounts]) -> shape.Case:
     belongs to the results is not known.
     """
     ramps = [job.ramp_s for job in case.jobs]
-    if any(ramps):
+    if any(ramps) or any(job.backend in PAST_DISKS for job in case.jobs):
         return case
     top = [disk for disk in disks if disk.is_made_of_others] or list(disks)
     if not case.seconds or case.seconds <= UNSEEN_S or not top:

@@ -30,7 +30,7 @@ def _judge(case: Case) -> Answer:
     findings = tuple(
         finding
         for job, done in known
-        for finding in (_mix(job, done), _size(job, done, _unfinished(case, job), case.source))
+        for finding in (_mix(job, done), _size(job, done, _edges(case, job), case.source))
         if finding is not None
     )
     return findings or Clear()
@@ -66,12 +66,19 @@ def _mix(job: JobRequest, done: dict[Op, OpMeasurement]) -> Finding | None:
     )
 
 
-def _unfinished(case: Case, job: JobRequest) -> int:
-    """Return how many I/Os may be counted whose bytes are not: fio counts them as they are issued."""
-    return (job.iodepth or 1) * (job.clones or 1) if case.source == "fio" else 0
+def _edges(case: Case, job: JobRequest) -> tuple[int, int]:
+    """Return how many I/Os may be counted without their bytes, and how many bytes of I/Os without these.
+
+    fio counts I/Os as they are issued and bytes as they end: what is outstanding at its end has no bytes,
+    and what was outstanding at the end of a ramp is not counted.
+    """
+    outstanding = (job.iodepth or 1) * (job.clones or 1) if case.source == "fio" else 0
+    return outstanding, 0 if job.ramp_s == 0.0 else outstanding
 
 
-def _size(job: JobRequest, done: dict[Op, OpMeasurement], unfinished: int, source: Source) -> Finding | None:
+def _size(
+    job: JobRequest, done: dict[Op, OpMeasurement], edges: tuple[int, int], source: Source
+) -> Finding | None:
     for op, sizes in (("read", job.read_block_bytes), ("write", job.write_block_bytes)):
         one = done.get("read" if op == "read" else "write")
         block_bytes = case_queries.mean_bytes(sizes)
@@ -80,8 +87,9 @@ def _size(job: JobRequest, done: dict[Op, OpMeasurement], unfinished: int, sourc
         got = one.bytes / one.operations
         spread = math.sqrt(sum(share * (size - block_bytes) ** 2 for size, share in sizes.items()))
         chance = CHANCE * spread / math.sqrt(one.operations)
-        missing = block_bytes * min(1.0, unfinished / one.operations) if got < block_bytes else 0.0
-        if abs(got - block_bytes) > SIZE * block_bytes + chance + missing:
+        edge_ios = edges[0] if got < block_bytes else edges[1]
+        edge = block_bytes * min(1.0, edge_ios / one.operations)
+        if abs(got - block_bytes) > SIZE * block_bytes + chance + edge:
             # A load of one size has no other mean: its bytes and its I/Os are not of one time.
             message = "size" if len(sizes) > 1 or source == "bundle" else "counts"
             return Finding(
