@@ -29,8 +29,6 @@ MOST_LOOKS: Final = 25
 """No document of ours has so many mistakes one behind another."""
 SCALARS: Final = ("bool", "int", "float", "str")
 """Parts of pydantic's places where a value may be any of these."""
-TABLES: Final = ("ExperimentLevel",)
-"""The same, where it may be a table instead."""
 KEY: Final = "[key]"
 """The last part of a place, where a name that the document chose is wrong."""
 LOCATED: Final = "located"
@@ -76,6 +74,8 @@ class RepairedDocument:
     """What stands in the document in the place of something that is left out; `None`: nothing."""
     fields: Callable[[Keys], Iterable[str]]
     """Return the keys that the table at a place takes."""
+    tables: tuple[str, ...] = ()
+    """Parts of pydantic's places where a value may be a table instead of a scalar: names of models."""
     mistakes: list[TomlMistake] = field(default_factory=list)
     left_out: set[Keys] = field(default_factory=set)
     """Places of what was left out."""
@@ -111,9 +111,10 @@ class RepairedDocument:
         as_scalar: set[Keys] = set()
         for one in every:
             loc, kind = tuple(one["loc"]), str(one["type"])
-            at = next((n for n, part in enumerate(loc) if part in SCALARS or part in TABLES), None)
-            place = tuple(part for part in loc if part not in (*SCALARS, *TABLES, KEY))
-            if at is not None and (loc[at] in TABLES) is not isinstance(_at(self.document, loc[:at]), dict):
+            at = next((n for n, part in enumerate(loc) if part in (*SCALARS, *self.tables)), None)
+            place = tuple(part for part in loc if part not in (*SCALARS, *self.tables, KEY))
+            is_table = at is not None and isinstance(_at(self.document, loc[:at]), dict)
+            if at is not None and (loc[at] in self.tables) is not is_table:
                 continue
             if not self._is_there(place, kind, one) or (kind == "missing" and place in meant):
                 continue
@@ -132,7 +133,7 @@ class RepairedDocument:
     def _meant(self, every: Iterable[ErrorDetails]) -> Iterator[Keys]:
         """Return the keys that are missing because they are misspelt."""
         for one in every:
-            loc = tuple(part for part in one["loc"] if part not in TABLES)
+            loc = tuple(part for part in one["loc"] if part not in self.tables)
             if one["type"] == "extra_forbidden" and (close := near(str(loc[-1]), self.fields(loc[:-1]))):
                 yield (*loc[:-1], close)
 

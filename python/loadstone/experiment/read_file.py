@@ -99,7 +99,8 @@ def read_content(
         ) from error
     mistakes: list[LoadstoneError] = [*_not_had(document, values or {}, given_at)]
     parameters = _Parameters(document.get("parameters", {}), values or {}, mistakes)
-    repaired = RepairedDocument(parameters.filled(document, name, text), _stand_in, _keys_of)
+    filled = parameters.filled(document, name, text)
+    repaired = RepairedDocument(filled, _stand_in, _keys_of, tables=(ExperimentLevel.__name__,))
     repaired.doubted = parameters.unknown
     whole = repaired.read(ExperimentFile)
     mistakes += [_explained(name, text, one) for one in repaired.mistakes]
