@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+import loadstone
 from tests.support import draw, order, started
 from tests.wanted import missing_packages
 
@@ -26,12 +27,22 @@ if TYPE_CHECKING:
 hypothesis.settings.register_profile("loadstone", deadline=None)
 hypothesis.settings.load_profile("loadstone")
 
+PACKAGE = Path(__file__).parents[1] / "python" / "loadstone"
+
 LEFT_OUT = "tests left for the night"
 _left_out: dict[str, int] = {LEFT_OUT: 0}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Take SIGINT as a terminal's program does, and draw where the programs do that tests start."""
+    """Take SIGINT as a terminal's program does, and draw where the programs do that tests start.
+
+    Raises `UsageError` where the package is not the one beside these tests.
+    """
+    imported = Path(loadstone.__file__).parent
+    if imported != PACKAGE:
+        raise pytest.UsageError(
+            f"these tests are of {PACKAGE}, and {imported} was imported: set PYTHONPATH={PACKAGE.parent}"
+        )
     started.draws_together()
     if config.pluginmanager.hasplugin("xdist"):
         config.pluginmanager.register(SideBySide())
