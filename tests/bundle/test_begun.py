@@ -12,6 +12,7 @@ from loadstone.bundle import study
 from loadstone.bundle.disk import Disk
 from loadstone.bundle.write import BundleWriter
 from loadstone.errors import BundleError
+from tests.support import runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,17 +32,7 @@ def begin_bundle(directory: Path) -> None:
 
 
 def begin_study(directory: Path) -> None:
-    record = study.StudyRecord(
-        kind="repeat",
-        name="r",
-        front_end="fio",
-        loadstone_version="1",
-        started="2026-11-29",
-        request={},
-        settings={},
-        notes=[],
-    )
-    study.begin(directory, record, {"r.fio": b"[r]"})
+    study.begin(directory, runs.study_record("repeat"), {"r.fio": b"[r]"})
 
 
 @pytest.mark.parametrize("begin", [begin_bundle, begin_study])

@@ -34,7 +34,7 @@ from loadstone.study.run import Hooks, StudyRequest, run_study
 from loadstone.study.sweep import SweepController
 from tests.analysis.test_repeats import measured, run
 from tests.study import simulated
-from tests.support import links
+from tests.support import links, runs
 
 if TYPE_CHECKING:
     from loadstone.plan.model import SimDevice
@@ -352,15 +352,7 @@ def test_the_committed_schema_is_fresh() -> None:
 
 
 def test_a_study_that_was_killed_before_its_first_run_has_a_page(tmp_path: Path) -> None:
-    begun = on_disk.StudyRecord(
-        kind="curve",
-        name="nothing",
-        front_end="curve",
-        loadstone_version="0",
-        started="2026-01-01T00:00:00+00:00",
-        request={},
-    )
-    on_disk.begin(tmp_path / "s", begun, {})
+    on_disk.begin(tmp_path / "s", runs.study_record("curve"), {})
     assert report(tmp_path / "s") == 0
     assert "killed or still runs" in (tmp_path / "s" / "report.html").read_text()
     assert "nothing was measured" in said(study_page.read(tmp_path / "s"))

@@ -23,6 +23,7 @@ from loadstone.study.run import Hooks, StudyRequest, run_study
 from loadstone.study.run_list import ListController
 from loadstone.study.time_estimate import TimeEstimate
 from tests.e2e.program import needs_engine
+from tests.support.runs import study_record
 
 from . import simulated
 
@@ -304,15 +305,7 @@ def test_runs_of_one_shape_are_calibrated_once(tmp_path: Path) -> None:
 
 
 def test_study_json_of_a_killed_study_opens_and_a_strangers_is_refused(tmp_path: Path) -> None:
-    study = on_disk.StudyRecord(
-        kind="sweep",
-        name="n",
-        front_end="fio",
-        loadstone_version="0",
-        started="2026-01-01T00:00:00+00:00",
-        request={},
-        points=(on_disk.Point(name="a", factors={"iodepth": 4}),),
-    )
+    study = study_record("sweep", points=(on_disk.Point(name="a", factors={"iodepth": 4}),))
     made = on_disk.begin(tmp_path / "s", study, {"x/job.fio": b"1", "y/job.fio": b"2"})
     assert sorted(made.inputs.values()) == ["input/2-job.fio", "input/job.fio"]
     assert on_disk.read(tmp_path / "s") == made

@@ -17,6 +17,7 @@ import pyarrow as pa
 from loadstone.bundle import layout, seal
 from loadstone.bundle.disk import Disk
 from loadstone.bundle.growth import Growth
+from loadstone.bundle.study import StudyRecord
 from loadstone.bundle.write import BundleWriter
 from loadstone.errors import Where
 from loadstone.plan.model import Plan
@@ -153,6 +154,18 @@ def _requested(job: MadeJob, seconds: float) -> RequestedJob:
             ramp_ns=int(job.ramp_s * 1e9), runtime_ns=int((seconds - job.ramp_s) * 1e9), time_based=True
         ),
     )
+
+
+def study_record(kind: str, **fields: Any) -> StudyRecord:
+    """Return the record of a study of this kind that began and has no run yet, unless `fields` say so."""
+    begun = {
+        "name": kind,
+        "front_end": "fio",
+        "loadstone_version": "0",
+        "started": "2026-01-01T00:00:00+00:00",
+        "request": {},
+    }
+    return StudyRecord.model_validate({"kind": kind, **begun, **fields})
 
 
 def reseal(path: Path) -> Path:
