@@ -29,7 +29,7 @@ from cases import CASES, BenchCase, Goal
 from loops import cannot_move_workers, kernel_workers_on
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 SHORT_S = 1.0
 Medians = dict[str, measure.CostPerIo]
@@ -161,12 +161,18 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--folder", help="where the test file is made (default: the temporary directory)")
     parser.add_argument("--json", type=Path, help="write all numbers there, too")
     options = parser.parse_args()
-    options.only = options.only.split(",")
-    if unknown := [name for name in options.only if name not in names]:
-        parser.error(f"--only: there is no case {unknown[0]}; there are {', '.join(names)}")
+    options.only = named(parser, options.only, names, "case")
     if options.rounds < 1 or options.seconds <= SHORT_S:
         parser.error(f"--rounds must be at least 1 and --seconds above {SHORT_S:g}, the short run")
     return options
+
+
+def named(parser: argparse.ArgumentParser, names: str, valid: Sequence[str], kind: str) -> list[str]:
+    """Return the names of `--only`; end with what is valid where one is not."""
+    words = names.split(",")
+    if unknown := [name for name in words if name not in valid]:
+        parser.error(f"--only: there is no {kind} {unknown[0]}; there are {', '.join(valid)}")
+    return words
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 import cases
 import measure
 import programs
-from compare import markdown, nanoseconds
+from compare import markdown, named, nanoseconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,9 +141,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--patience", type=float, default=0, help="seconds to wait for an idle machine")
     parser.add_argument("--folder", help="where the test file is made (default: the temporary directory)")
     options = parser.parse_args()
-    options.only = options.only.split(",")
-    if unknown := [name for name in options.only if name not in TARGETS]:
-        parser.error(f"--only: there is no target {unknown[0]}; there are {', '.join(TARGETS)}")
+    options.only = named(parser, options.only, list(TARGETS), "target")
     options.depths = [int(depth) for depth in options.depths.split(",")]
     return options
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import cases
 import measure
 import programs
-from compare import markdown
+from compare import markdown, named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,9 +143,7 @@ def _arguments() -> argparse.Namespace:
         "--only", default="null,zero", help=f"cases, of {','.join(names)} (default null,zero)"
     )
     options = parser.parse_args()
-    options.only = options.only.split(",")
-    if unknown := [name for name in options.only if name not in names]:
-        parser.error(f"--only: there is no case {unknown[0]}; there are {', '.join(names)}")
+    options.only = named(parser, options.only, names, "case")
     if options.seconds <= SHORT_S:
         parser.error(f"--seconds must be above {SHORT_S:g}, the short run")
     return options

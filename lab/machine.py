@@ -12,13 +12,14 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.parts import MissingPartError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 PROGRAMS = ("qemu-system-x86_64", "apt-get", "apt-cache", "dpkg-deb", "ldd")
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "loadstone-lab"
@@ -94,6 +95,34 @@ def unpacked(packages: Sequence[str]) -> dict[str, Path]:
         for path in place.rglob("*")
         if path.is_file() and (path.parent.name in ("bin", "sbin") or ".so" in path.name)
     }
+
+
+def unpacked_tools(packages: Sequence[str], tools: Iterable[str], libraries_in: str) -> dict[str, Path]:
+    """Return tools of packages and their libraries, which are used here, too, at their places in a machine."""
+    files = unpacked(packages)
+    shared = {name: path for name, path in files.items() if ".so" in name}
+    os.environ["LD_LIBRARY_PATH"] = ":".join(sorted({str(path.parent) for path in shared.values()}))
+    placed = {f"usr/sbin/{name}": files[name] for name in tools}
+    return placed | {f"{libraries_in}/{name}": path for name, path in shared.items()}
+
+
+def python_trees(is_needed: Callable[[str], bool], own: Iterable[str]) -> dict[str, Path]:
+    """Return Python, its needed packages and folders of this project at their places in a machine."""
+    library, packages = (Path(sysconfig.get_paths()[name]) for name in ("stdlib", "purelib"))
+    trees = {
+        f"python/lib/{library.name}/{one.name}": one
+        for one in library.iterdir()
+        if one.name not in ("test", "site-packages", "idlelib") and not one.name.startswith("config-")
+    }
+    trees |= {f"site/{one.name}": one for one in packages.iterdir() if is_needed(one.name)}
+    return trees | {f"lab/{name}": Path(__file__).parents[1] / name for name in own}
+
+
+def python_programs(trees: Mapping[str, Path]) -> dict[str, Path]:
+    """Return Python and the libraries that extensions in the trees load, at their places in a machine."""
+    needed = libraries(one for tree in trees.values() for one in tree.rglob("*.so"))
+    shared = {name: path for name, path in needed.items() if "site-packages" not in name}
+    return {"usr/bin/python3": Path(sys.executable).resolve(), **shared}
 
 
 def _modules(kernel: Path, names: Sequence[str]) -> dict[str, Path]:

@@ -23,7 +23,6 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 from pathlib import Path
@@ -494,24 +493,21 @@ def main() -> int:
     if (why := machine.missing()) is not None:
         print(f"no machine can be had here: {why}", file=sys.stderr)
         return 2
-    unpacked = machine.unpacked(PACKAGES)
-    libraries = {str(path.parent) for name, path in unpacked.items() if ".so" in name}
-    os.environ["LD_LIBRARY_PATH"] = ":".join(sorted(libraries))
-    programs = {f"usr/sbin/{name}": unpacked[name] for name in TOOLS}
+    # Where libraries are looked for by default: mount(8) takes LD_LIBRARY_PATH away.
+    programs = machine.unpacked_tools(PACKAGES, TOOLS, "usr/lib")
     compiler = machine.unpacked(COMPILER[:1])[COMPILER[1]]
-    programs |= {f"sbin/{name}": unpacked[name] for name in TOOLS if name.startswith("mount.")}
+    programs |= {f"sbin/{name}": programs[f"usr/sbin/{name}"] for name in TOOLS if name.startswith("mount.")}
     programs |= {f"usr/sbin/{name}": Path(answer) for name in ON_THE_WAY if (answer := shutil.which(name))}
     programs |= {f"usr/sbin/{name}": programs["usr/sbin/lvm"] for name in LVM if "usr/sbin/lvm" in programs}
-    programs |= {"usr/bin/loadstone-engine": find(), "usr/bin/python3": Path(sys.executable).resolve()}
-    # Where they are looked for by default: mount(8) takes LD_LIBRARY_PATH away.
-    programs |= {f"usr/lib/{name}": path for name, path in unpacked.items() if ".so" in name}
-    needed = machine.libraries(one for tree in trees().values() for one in tree.rglob("*.so"))
-    programs |= {name: path for name, path in needed.items() if "site-packages" not in name}
+    trees = machine.python_trees(
+        lambda name: name not in LEFT_OUT and "mypyc" not in name, ("python", "lab", "examples/experiments")
+    )
+    programs |= {"usr/bin/loadstone-engine": find(), **machine.python_programs(trees)}
     with tempfile.TemporaryDirectory(prefix="loadstone-lab-") as name:
         table = frequencies(Path(name), compiler)
         output = machine.run(
             SCRIPT.replace("POINTS", str(options.points)).replace("SEED", str(options.seed)),
-            folder=Path(name), programs=programs, files=FILES, trees=trees(), modules=MODULES,
+            folder=Path(name), programs=programs, files=FILES, trees=trees, modules=MODULES,
             # No AMD of family 15, for which the kernel's driver has no frequencies.
             devices=[
                 "-cpu", "max,vendor=GenuineIntel,family=6,model=85", "-acpitable", f"file={table}",
@@ -532,24 +528,6 @@ def frequencies(folder: Path, compiler: Path) -> Path:
     (folder / "cpu.asl").write_text(FREQUENCIES.format(external=names, scopes=scopes))
     call(compiler, "-p", folder / "cpu", folder / "cpu.asl")
     return folder / "cpu.aml"
-
-
-def trees() -> dict[str, Path]:
-    """Return Python, its packages and this project, each below its place in the machine."""
-    library = Path(sysconfig.get_paths()["stdlib"])
-    packages = Path(sysconfig.get_paths()["purelib"])
-    by_place = {
-        f"python/lib/{library.name}/{one.name}": one
-        for one in library.iterdir()
-        if one.name not in ("test", "site-packages", "idlelib") and not one.name.startswith("config-")
-    }
-    by_place |= {
-        f"site/{one.name}": one
-        for one in packages.iterdir()
-        if one.name not in LEFT_OUT and "mypyc" not in one.name
-    }
-    own = {f"lab/{name}": ROOT / name for name in ("python", "lab", "examples/experiments")}
-    return by_place | own
 
 
 if __name__ == "__main__":

@@ -128,20 +128,8 @@ class StorageServer(Stage):
         (self.groups[0] / "cpu.cfs_quota_us").write_text(str(quota))
 
     def _sshd(self) -> None:
-        home = self.folder
-        for key in ("host", "user"):
-            call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", home / f"{key}_key")
-        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-        (home / "sshd.conf").write_text(
-            f"ListenAddress {SERVER}:22\nHostKey {home}/host_key\nPidFile none\nUsePAM no\nStrictModes no\n"
-            f"AuthorizedKeysFile {home}/user_key.pub\nPasswordAuthentication no\nPermitRootLogin yes\n"
-        )
-        public = (home / "host_key.pub").read_text().split()
-        (home / "known").write_text(f"{SERVER} {public[0]} {public[1]}\n")
-        (home / "ssh.conf").write_text(
-            f"Host *\n IdentityFile {home}/user_key\n IdentitiesOnly yes\n UserKnownHostsFile {home}/known\n"
-        )
-        self.serve("sh", "-c", MOUNTS, "sh", which("sshd"), "-D", "-f", home / "sshd.conf")
+        configure_sshd(self.folder, f"{SERVER}:22", SERVER)
+        self.serve("sh", "-c", MOUNTS, "sh", which("sshd"), "-D", "-f", self.folder / "sshd.conf")
 
     def _snmpd(self) -> None:
         (self.folder / "snmpd.conf").write_text(f"agentaddress udp:{SERVER}:161\nrocommunity {COMMUNITY}\n")
@@ -179,6 +167,22 @@ class StorageServer(Stage):
             "--watch", f"nas-node=http://{SERVER}:9100/metrics", *more,
         )  # fmt: skip
         return json.loads(printed), bundle
+
+
+def configure_sshd(home: Path, listens_on: str, known_as: str, more: str = "") -> None:
+    """Write keys and settings of a server, with `more` lines, and of a client that knows it by a name."""
+    for key in ("host", "user"):
+        call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", home / f"{key}_key")
+    Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    (home / "sshd.conf").write_text(
+        f"ListenAddress {listens_on}\nHostKey {home}/host_key\nPidFile none\nUsePAM no\nStrictModes no\n"
+        f"AuthorizedKeysFile {home}/user_key.pub\nPasswordAuthentication no\nPermitRootLogin yes\n{more}"
+    )
+    public = (home / "host_key.pub").read_text().split()
+    (home / "known").write_text(f"{known_as} {public[0]} {public[1]}\n")
+    (home / "ssh.conf").write_text(
+        f"Host *\n IdentityFile {home}/user_key\n IdentitiesOnly yes\n UserKnownHostsFile {home}/known\n"
+    )
 
 
 def which(name: str) -> str:

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.request import urlopen
 
 import polars as pl
-from lab.parts import Stage, call, until
-from lab.watch import which
+from lab.parts import Stage, until
+from lab.watch import configure_sshd, which
 
 from loadstone.watch.address import COMMUNITY as COMMUNITY_IN
 
@@ -348,25 +348,14 @@ class TroubledHost(Stage):
 
     def _sshd(self) -> None:
         home = self.folder
-        for key in ("host", "user"):
-            call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", home / f"{key}_key")
-        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         (home / "bin").mkdir()
         (home / "bin" / "date").write_text(
             f"#!/bin/sh\nnow=$(/bin/date +%s.%N)\nread -r more < {home}/offset\n"
             'echo "$((${now%.*} + more)).${now#*.}"\n'
         )
         (home / "bin" / "date").chmod(0o755)
-        (home / "sshd.conf").write_text(
-            f"ListenAddress {HOST}:{SSH}\nHostKey {home}/host_key\nPidFile none\nUsePAM no\nStrictModes no\n"
-            f"AuthorizedKeysFile {home}/user_key.pub\nPasswordAuthentication no\nPermitRootLogin yes\n"
-            f"SetEnv PATH={home}/bin:/usr/bin:/bin\n"
-        )
-        public = (home / "host_key.pub").read_text().split()
-        (home / "known").write_text(f"[{HOST}]:{SSH + RELAYED} {public[0]} {public[1]}\n")
-        (home / "ssh.conf").write_text(
-            f"Host *\n IdentityFile {home}/user_key\n IdentitiesOnly yes\n UserKnownHostsFile {home}/known\n"
-        )
+        known_as = f"[{HOST}]:{SSH + RELAYED}"
+        configure_sshd(home, f"{HOST}:{SSH}", known_as, f"SetEnv PATH={home}/bin:/usr/bin:/bin\n")
 
 
 ADDRESSES: Final = {

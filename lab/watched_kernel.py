@@ -7,7 +7,6 @@ qemu-system-x86_64 and apt, which brings kernel and programs into a cache; insta
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from pathlib import Path
@@ -62,11 +61,7 @@ echo @@@
 
 def looks() -> list[list[str]]:
     """Return what the machine's shell printed at each look."""
-    unpacked = machine.unpacked(PACKAGES)
-    libraries = {str(path.parent) for name, path in unpacked.items() if ".so" in name}
-    os.environ["LD_LIBRARY_PATH"] = ":".join(sorted(libraries))
-    programs = {f"usr/sbin/{name}": unpacked[name] for name in TOOLS}
-    programs |= {f"libs/{name}": path for name, path in unpacked.items() if ".so" in name}
+    programs = machine.unpacked_tools(PACKAGES, TOOLS, "libs")
     with tempfile.TemporaryDirectory(prefix="loadstone-watched-kernel-") as folder:
         output = machine.run(
             SCRIPT.replace("LOOK", linux.SCRIPT),

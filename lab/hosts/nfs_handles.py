@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-import sysconfig
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -115,15 +113,9 @@ def main() -> int:
 
 
 def _booted() -> dict[str, list[str]]:
-    unpacked = machine.unpacked(PACKAGES)
-    libraries = {str(path.parent) for name, path in unpacked.items() if ".so" in name}
-    os.environ["LD_LIBRARY_PATH"] = ":".join(sorted(libraries))
-    programs = {f"usr/sbin/{name}": unpacked[name] for name in TOOLS}
-    programs["usr/bin/python3"] = Path(sys.executable).resolve()
-    programs |= {f"usr/lib/{name}": path for name, path in unpacked.items() if ".so" in name}
-    trees = _trees()
-    needed = machine.libraries(one for tree in trees.values() for one in tree.rglob("*.so"))
-    programs |= {name: path for name, path in needed.items() if "site-packages" not in name}
+    tools = machine.unpacked_tools(PACKAGES, TOOLS, "usr/lib")
+    trees = machine.python_trees(lambda name: name.startswith(NEEDED), ("python", "lab"))
+    programs = tools | machine.python_programs(trees)
     mounts = "\n".join(
         f"mkdir -p /m/{name}; mount.nfs4 {words.split()[0]} /m/{name} -o {words.split()[1]},nosharecache"
         for name, words in MOUNTS.items()
@@ -139,19 +131,6 @@ def _booted() -> dict[str, list[str]]:
     print(output.partition("@@@")[0], end="", file=sys.stderr)
     known: dict[str, list[str]] = json.loads(answer)
     return known
-
-
-def _trees() -> dict[str, Path]:
-    """Return Python and what `identity` needs, each below its place in the machine."""
-    library = Path(sysconfig.get_paths()["stdlib"])
-    packages = Path(sysconfig.get_paths()["purelib"])
-    trees = {
-        f"python/lib/{library.name}/{one.name}": one
-        for one in library.iterdir()
-        if one.name not in ("test", "site-packages", "idlelib") and not one.name.startswith("config-")
-    }
-    trees |= {f"site/{one.name}": one for one in packages.iterdir() if one.name.startswith(NEEDED)}
-    return trees | {f"lab/{name}": ROOT / name for name in ("python", "lab")}
 
 
 NEEDED: Final = ("pydantic", "annotated_types", "typing_")
