@@ -98,7 +98,7 @@ def unpacked(packages: Sequence[str]) -> dict[str, Path]:
 
 
 def unpacked_tools(packages: Sequence[str], tools: Iterable[str], libraries_in: str) -> dict[str, Path]:
-    """Return tools of packages and their libraries, which are used here, too, at their places in a machine."""
+    """Return tools of packages and their libraries, which are used here too, at their places in a machine."""
     files = unpacked(packages)
     shared = {name: path for name, path in files.items() if ".so" in name}
     os.environ["LD_LIBRARY_PATH"] = ":".join(sorted({str(path.parent) for path in shared.values()}))

@@ -252,35 +252,11 @@ def _dataset(reading: Counters, name: str, text: str) -> None:
         reading.add(key, dataset, int(fields[2]))
 
 
-def _pool_state(reading: Counters, pool: str, text: str) -> None:
-    reading.levels[f"work.{pool}.degraded"] = int(text.strip() != "ONLINE")
-
-
 def _md_work(reading: Counters, name: str, text: str) -> None:
     action = text.strip()
     reading.levels[f"work.{name}.running"] = int(action not in IDLE_WORK)
     if action not in IDLE_WORK:
         reading.levels[f"work.{name}.{action}"] = 1
-
-
-def _md_degraded(reading: Counters, name: str, text: str) -> None:
-    reading.levels[f"work.{name}.degraded"] = int(int(text) > 0)
-
-
-def _btrfs_work(reading: Counters, name: str, text: str) -> None:
-    _md_work(reading, f"btrfs-{name[:8]}", text.replace(" ", "_"))
-
-
-def _bcache_hits(reading: Counters, name: str, text: str) -> None:
-    reading.growing[f"cache.{name}.read_hits"] = int(text)
-
-
-def _bcache_misses(reading: Counters, name: str, text: str) -> None:
-    reading.growing[f"cache.{name}.read_misses"] = int(text)
-
-
-def _bcache_dirty(reading: Counters, name: str, text: str) -> None:
-    reading.levels[f"cache.{name}.dirty_bytes"] = _human(text.strip())
 
 
 def _human(text: str) -> int:
@@ -318,10 +294,6 @@ def _group(reading: Counters, text: str) -> None:
             return
 
 
-def _group_used(reading: Counters, text: str) -> None:
-    reading.growing["group.used_ns"] = int(text)
-
-
 def _pressure(reading: Counters, text: str) -> None:
     if text.startswith("some"):
         reading.growing["pressure.cpu_ns"] = int(text.rpartition("=")[2]) * 1000
@@ -342,20 +314,41 @@ READERS: Final[dict[str, Callable[[Counters, str], None]]] = {
     "/proc/spl/kstat/zfs/zil": _zil,
     "/proc/pressure/cpu": _pressure,
 }
+
+
+def _counter(key: str) -> Callable[[Counters, str, str], None]:
+    """Return the reader of a file that is one growing number; `{}` in the key is the name it stands under."""
+    return lambda reading, name, text: reading.growing.update({key.format(name): int(text)})
+
+
+def _level(key: str, read: Callable[[str], int]) -> Callable[[Counters, str, str], None]:
+    """Return the reader of a file that is one level."""
+    return lambda reading, name, text: reading.levels.update({key.format(name): read(text.strip())})
+
+
 PATTERNS: Final[tuple[tuple[re.Pattern[str], Callable[[Counters, str, str], None]], ...]] = (
     (re.compile(r"/sys/block/([^/]+)/stat$"), _disk),
     (re.compile(r"/proc/spl/kstat/zfs/([^/]+/objset-[^/]+)"), _dataset),
-    (re.compile(r"/proc/spl/kstat/zfs/([^/]+)/state$"), _pool_state),
+    (
+        re.compile(r"/proc/spl/kstat/zfs/([^/]+)/state$"),
+        _level("work.{}.degraded", lambda text: int(text != "ONLINE")),
+    ),
     (re.compile(r"/sys/block/([^/]+)/md/sync_action$"), _md_work),
-    (re.compile(r"/sys/block/([^/]+)/md/degraded$"), _md_degraded),
-    (re.compile(r"/sys/fs/btrfs/([^/]+)/exclusive_operation$"), _btrfs_work),
-    (re.compile(r"/sys/block/([^/]+)/bcache/dirty_data$"), _bcache_dirty),
-    (re.compile(r"/sys/block/([^/]+)/bcache/stats_total/cache_hits$"), _bcache_hits),
-    (re.compile(r"/sys/block/([^/]+)/bcache/stats_total/cache_misses$"), _bcache_misses),
+    (
+        re.compile(r"/sys/block/([^/]+)/md/degraded$"),
+        _level("work.{}.degraded", lambda text: int(int(text) > 0)),
+    ),
+    (
+        re.compile(r"/sys/fs/btrfs/([^/]+)/exclusive_operation$"),
+        lambda reading, name, text: _md_work(reading, f"btrfs-{name[:8]}", text.replace(" ", "_")),
+    ),
+    (re.compile(r"/sys/block/([^/]+)/bcache/dirty_data$"), _level("cache.{}.dirty_bytes", _human)),
+    (re.compile(r"/sys/block/([^/]+)/bcache/stats_total/cache_hits$"), _counter("cache.{}.read_hits")),
+    (re.compile(r"/sys/block/([^/]+)/bcache/stats_total/cache_misses$"), _counter("cache.{}.read_misses")),
     (re.compile(r"/sys/class/(hwmon/hwmon\d+/temp\d+)_input$"), _temperature),
     (re.compile(r"/sys/class/(thermal/thermal_zone\d+)/temp$"), _temperature),
     (re.compile(r"(/sys/fs/cgroup.*)/cpu\.stat$"), lambda reading, _, text: _group(reading, text)),
-    (re.compile(r"(/sys/fs/cgroup.*)/cpuacct\.usage$"), lambda reading, _, text: _group_used(reading, text)),
+    (re.compile(r"(/sys/fs/cgroup.*)/cpuacct\.usage$"), _counter("group.used_ns")),
 )
 
 

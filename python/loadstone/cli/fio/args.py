@@ -229,10 +229,6 @@ def _formats(arguments: FioArguments, text: str) -> None:
         arguments.formats |= FORMATS[word]
 
 
-def _minimal(arguments: FioArguments, _: str) -> None:
-    arguments.formats = {"terse"}
-
-
 def _terse_version(arguments: FioArguments, text: str) -> None:
     if text not in {"2", "3", "4", "5"}:
         raise make_error(InputError, "cli.fio.terse_version", found=repr(text))
@@ -263,18 +259,6 @@ def seconds(option: str, text: str, least_s: float) -> float:
     return found_s
 
 
-def _eta_interval(arguments: FioArguments, text: str) -> None:
-    arguments.eta_interval_s = seconds("--eta-interval", text, 0.25)
-
-
-def _eta_newline(arguments: FioArguments, text: str) -> None:
-    arguments.eta_newline_s = seconds("--eta-newline", text, 0.001)
-
-
-def _status_interval(arguments: FioArguments, text: str) -> None:
-    arguments.status_interval_s = seconds("--status-interval", text, 0.001)
-
-
 def _section(arguments: FioArguments, text: str) -> None:
     if text == "global":
         raise make_error(InputError, "cli.fio.only_global")
@@ -299,21 +283,19 @@ def _debug(arguments: FioArguments, text: str) -> None:
 
 
 def _question(name: str) -> Callable[[FioArguments, str], None]:
-    def ask(arguments: FioArguments, text: str) -> None:
-        arguments.question = (name, text)
-
-    return ask
+    return lambda arguments, text: setattr(arguments, "question", (name, text))
 
 
-def _store(name: str, value: object = True) -> Callable[[FioArguments, str], None]:
-    def store(arguments: FioArguments, _: str) -> None:
-        setattr(arguments, name, value)
-
-    return store
+def _set(field: str) -> Callable[[FioArguments, str], None]:
+    return lambda arguments, _: setattr(arguments, field, True)
 
 
-def _output(arguments: FioArguments, text: str) -> None:
-    arguments.output = text
+def _store(field: str) -> Callable[[FioArguments, str], None]:
+    return lambda arguments, text: setattr(arguments, field, text)
+
+
+def _store_seconds(option: str, field: str, least_s: float) -> Callable[[FioArguments, str], None]:
+    return lambda arguments, text: setattr(arguments, field, seconds(option, text, least_s))
 
 
 def _idle_prof(arguments: FioArguments, text: str) -> None:
@@ -327,22 +309,6 @@ def _idle_prof(arguments: FioArguments, text: str) -> None:
     arguments.idle_prof = text
 
 
-def _trigger_file(arguments: FioArguments, text: str) -> None:
-    arguments.trigger_file = text
-
-
-def _trigger_timeout(arguments: FioArguments, text: str) -> None:
-    arguments.trigger_timeout_s = seconds("--trigger-timeout", text, 0.0)
-
-
-def _trigger(arguments: FioArguments, text: str) -> None:
-    arguments.trigger = text
-
-
-def _aux_path(arguments: FioArguments, text: str) -> None:
-    arguments.aux_directory = text
-
-
 def _append_terse(arguments: FioArguments, _: str) -> None:
     arguments.formats.add("terse")
 
@@ -352,22 +318,22 @@ def _nothing(arguments: FioArguments, text: str) -> None:
 
 
 _ACTIONS: Final[dict[str, Callable[[FioArguments, str], None]]] = {
-    "output": _output,
+    "output": _store("output"),
     "output-format": _formats,
-    "minimal": _minimal,
+    "minimal": lambda arguments, _: setattr(arguments, "formats", {"terse"}),
     "append-terse": _append_terse,
     "terse-version": _terse_version,
     "eta": _eta,
-    "eta-interval": _eta_interval,
-    "eta-newline": _eta_newline,
-    "status-interval": _status_interval,
+    "eta-interval": _store_seconds("--eta-interval", "eta_interval_s", 0.25),
+    "eta-newline": _store_seconds("--eta-newline", "eta_newline_s", 0.001),
+    "status-interval": _store_seconds("--status-interval", "status_interval_s", 0.001),
     "section": _section,
     "debug": _debug,
-    "readonly": _store("read_only"),
-    "parse-only": _store("parse_only"),
-    "showcmd": _store("show_command"),
-    "bandwidth-log": _store("bandwidth_log"),
-    "warnings-fatal": _store("warnings_fatal"),
+    "readonly": _set("read_only"),
+    "parse-only": _set("parse_only"),
+    "showcmd": _set("show_command"),
+    "bandwidth-log": _set("bandwidth_log"),
+    "warnings-fatal": _set("warnings_fatal"),
     "version": _question("version"),
     "help": _question("help"),
     "cmdhelp": _question("cmdhelp"),
@@ -376,9 +342,9 @@ _ACTIONS: Final[dict[str, Callable[[FioArguments, str], None]]] = {
     # The pool's size and the most jobs are limits of fio's own making.
     "alloc-size": _nothing,
     "max-jobs": _nothing,
-    "aux-path": _aux_path,
+    "aux-path": _store("aux_directory"),
     "idle-prof": _idle_prof,
-    "trigger-file": _trigger_file,
-    "trigger-timeout": _trigger_timeout,
-    "trigger": _trigger,
+    "trigger-file": _store("trigger_file"),
+    "trigger-timeout": _store_seconds("--trigger-timeout", "trigger_timeout_s", 0.0),
+    "trigger": _store("trigger"),
 }

@@ -6,13 +6,15 @@ Knows the section TEST SETUP in all its ages. Knows no worker.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import InputError, Where
 from loadstone.formats.iometer.lines import number
 from loadstone.messages import make_error
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from loadstone.formats.iometer.lines import IcfLines, Pair
 
 TEST_TYPES: Final = (
@@ -104,10 +106,6 @@ def read_setup(lines: IcfLines) -> Setup:
 _OTHER_SECTIONS: Final = ("'RESULTS DISPLAY", "'ACCESS SPECIFICATIONS", "'MANAGER LIST")
 
 
-def _description(setup: Setup, pair: Pair) -> None:
-    setup.description = pair.value
-
-
 def _run_time(setup: Setup, pair: Pair) -> None:
     hours, minutes, seconds = pair.numbers("hours, minutes, seconds")
     setup.run_ns = ((hours * 60 + minutes) * 60 + seconds) * SECOND_NS
@@ -119,10 +117,6 @@ def _ramp_up_time(setup: Setup, pair: Pair) -> None:
     setup.ramp_ns = pair.numbers("seconds")[0] * SECOND_NS
     if setup.ramp_ns >= 2**63:
         raise pair.wrong("a time below 292 years")
-
-
-def _disk_workers(setup: Setup, pair: Pair) -> None:
-    setup.disk_workers = _workers(pair)
 
 
 def _default_workers(setup: Setup, pair: Pair) -> None:
@@ -143,14 +137,6 @@ def _workers(pair: Pair) -> int | None:
     return count
 
 
-def _record_results(setup: Setup, pair: Pair) -> None:
-    setup.recorded = _word_or_number(pair, RECORDED)
-
-
-def _test_type(setup: Setup, pair: Pair) -> None:
-    setup.test_type = _word_or_number(pair, TEST_TYPES)
-
-
 def _word_or_number(pair: Pair, words: tuple[str, ...]) -> str:
     at = number(pair.value)
     if at is None:
@@ -158,18 +144,6 @@ def _word_or_number(pair: Pair, words: tuple[str, ...]) -> str:
     if at >= len(words):
         raise pair.wrong(f"a number up to {len(words) - 1}, or one of " + ", ".join(words))
     return words[at]
-
-
-def _worker_cycling(setup: Setup, pair: Pair) -> None:
-    setup.workers = _cycling(pair, "start, step")
-
-
-def _disk_cycling(setup: Setup, pair: Pair) -> None:
-    setup.targets = _cycling(pair, "start, step")
-
-
-def _depth_cycling(setup: Setup, pair: Pair) -> None:
-    setup.depth = _cycling(pair, "start, end, step")
 
 
 def _cycling(pair: Pair, names: str) -> Cycling:
@@ -206,16 +180,20 @@ def check_cycling(cycling: Cycling, what: str, fallback: Where) -> None:
         )
 
 
+def _into(field: str, read: Callable[[Pair], Any]) -> Callable[[Setup, Pair], None]:
+    return lambda setup, pair: setattr(setup, field, read(pair))
+
+
 _READERS: Final = {
-    "test description": _description,
+    "test description": _into("description", lambda pair: pair.value),
     "run time": _run_time,
     _RAMP: _ramp_up_time,
-    "default disk workers to spawn": _disk_workers,
+    "default disk workers to spawn": _into("disk_workers", _workers),
     "default network workers to spawn": _network_workers,
     "default workers to spawn": _default_workers,
-    "record results": _record_results,
-    "worker cycling": _worker_cycling,
-    "disk cycling": _disk_cycling,
-    "queue depth cycling": _depth_cycling,
-    "test type": _test_type,
+    "record results": _into("recorded", lambda pair: _word_or_number(pair, RECORDED)),
+    "worker cycling": _into("workers", lambda pair: _cycling(pair, "start, step")),
+    "disk cycling": _into("targets", lambda pair: _cycling(pair, "start, step")),
+    "queue depth cycling": _into("depth", lambda pair: _cycling(pair, "start, end, step")),
+    "test type": _into("test_type", lambda pair: _word_or_number(pair, TEST_TYPES)),
 }

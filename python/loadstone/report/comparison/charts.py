@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 from loadstone.comparison.metric import IOPS
 from loadstone.comparison.phase import course
 from loadstone.report.pictures.charts import (
-    COUNT_LABEL,
+    SMALL_TIME,
     Spec,
+    axis_from_zero,
     bandwidth_unit,
     base,
     inked,
@@ -101,20 +102,13 @@ def course_of(sides: Sequence[str], row: PatternRow) -> Spec | None:
         for name, number, at, rate in points
     ]
     names = [one for one in sides if any(row["line"] == one for row in rows)]
-    x = {"field": "t", "type": "quantitative", "axis": {"title": "time, s", "grid": False, "tickCount": 5}}
-    y = {
-        "field": "v",
-        "type": "quantitative",
-        "scale": {"zero": True},
-        "axis": {"title": unit, "labelExpr": COUNT_LABEL, "tickCount": 4},
-    }
     return base(row.pattern, rows) | {
         "width": SMALL[0] + 60,
         "height": SMALL[1] + 80,
         "mark": {"type": "line", "strokeWidth": 1.4},
         "encoding": {
-            "x": x,
-            "y": y,
+            "x": SMALL_TIME,
+            "y": axis_from_zero("v", unit, ticks=4),
             **inked("line", names, sides),
             "detail": {"field": "run"},
         },

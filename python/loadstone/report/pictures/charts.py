@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 
 Spec = dict[str, Any]
 WARNING: Final = "#b3261e"
+SMALL_TIME: Final = {
+    "field": "t",
+    "type": "quantitative",
+    "axis": {"title": "time, s", "grid": False, "tickCount": 5},
+}
+"""The horizontal axis of a small chart over time."""
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 
 COLOURS: Final = (
@@ -223,8 +229,7 @@ def distribution(summary: Summary) -> Spec | None:
     The horizontal axis is 1 / (1 - p), so that each nine has the same room. Pale: fewer than
     ten samples lie beyond.
     """
-    named = _lines(summary.totals("job"))
-    named = named if len(named) <= MAX_LINES else _lines(summary.totals("all"))
+    named = _jobs_or_all(summary)
     rows: list[Spec] = []
     for name, total, op in named:
         lat = total.ops[op].latencies.get("lat")
@@ -249,6 +254,12 @@ def distribution(summary: Summary) -> Spec | None:
     }
 
 
+def _jobs_or_all(summary: Summary) -> list[tuple[str, Total, str]]:
+    """Return the lines of a chart: one for each job and operation, or for all jobs where those are many."""
+    named = _lines(summary.totals("job"))
+    return named if len(named) <= MAX_LINES else _lines(summary.totals("all"))
+
+
 def _tail(lat: Latency) -> list[Spec]:
     """Return the points of a distribution: those that enough samples lie beyond, then the others."""
     points = [(1.0, max(1, lat.min_ns), True)]
@@ -264,7 +275,7 @@ def _tail(lat: Latency) -> list[Spec]:
 
 
 def percentile_axis(top: float) -> Spec:
-    """Return the axis of percentiles up to `top`, which is 1 / (1 - p)."""
+    """Return the logarithmic axis of percentiles up to `top`, which is 1 / (1 - p)."""
     labels = [(1, "0"), (2, "50"), (10, "90"), (100, "99"), (1e3, "99.9"), (1e4, "99.99"), (1e5, "99.999")]
     labels += [(1e6, "99.9999"), (1e7, "99.99999")]
     # Over many decades 0 and 50 are too near to each other to be labelled both.
@@ -287,8 +298,7 @@ def percentile_axis(top: float) -> Spec:
 
 def spread(summary: Summary) -> Spec | None:
     """Return p50, p99, p99.9 and the maximum of each job and operation, side by side on one axis."""
-    named = _lines(summary.totals("job"))
-    named = named if len(named) <= MAX_LINES else _lines(summary.totals("all"))
+    named = _jobs_or_all(summary)
     rows: list[Spec] = []
     for name, total, op in named:
         lat = total.ops[op].latencies.get("lat")
@@ -396,12 +406,7 @@ def host_memory(summary: Summary) -> Spec | None:
         return None
     names = [name for name in kinds.values() if _any(rows, "line", name)]
     spec = _time_chart(summary, "Memory of the host, GiB", rows, names=names, span_s=whole_s(summary))
-    spec["layer"][-1]["encoding"]["y"] = {
-        "field": "gib",
-        "type": "quantitative",
-        "scale": {"zero": True},
-        "axis": {"title": None, "tickCount": 5},
-    }
+    spec["layer"][-1]["encoding"]["y"] = axis_from_zero("gib", label=None)
     return spec
 
 
@@ -434,12 +439,7 @@ def _rates(
     spec = _time_chart(summary, title, rows, names=names, span_s=whole_s(summary))
     if names[0] == TOTAL:
         _draw_total(spec, names)
-    spec["layer"][-1]["encoding"]["y"] = {
-        "field": "v",
-        "type": "quantitative",
-        "scale": {"zero": True},
-        "axis": {"title": None, "labelExpr": label, "tickCount": 5},
-    }
+    spec["layer"][-1]["encoding"]["y"] = axis_from_zero("v", label=label)
     return spec
 
 
@@ -597,6 +597,15 @@ def time_axis(span_s: tuple[float, float], field: str) -> Spec:
         "scale": {"domain": list(span_s), "nice": False},
         "axis": {"title": "time, s", "grid": False, "tickCount": 6, "labelFlush": False},
     }
+
+
+def axis_from_zero(
+    field: str, title: str | None = None, *, label: str | None = COUNT_LABEL, ticks: int = 5
+) -> Spec:
+    """Return a linear axis from zero, by default of counts; `label` is the expression that writes one."""
+    axis = {"title": title, "labelExpr": label, "tickCount": ticks}
+    shown = {name: one for name, one in axis.items() if name == "title" or one is not None}
+    return {"field": field, "type": "quantitative", "scale": {"zero": True}, "axis": shown}
 
 
 def log_marks(low: float, high: float) -> tuple[float, float, list[float]]:

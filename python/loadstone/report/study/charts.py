@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 from loadstone.analysis.study.rate_over_time import rate_over_time
 from loadstone.analysis.study.sweep import named, shown
 from loadstone.report.pictures.charts import (
-    COUNT_LABEL,
+    SMALL_TIME,
     Spec,
+    axis_from_zero,
     bandwidth_unit,
     base,
     colour,
@@ -132,7 +133,7 @@ def lines_of_sweep(sweep: Sweep, fixed: Sequence[Factor], what: str) -> Spec | N
         title = f"{title}, {unit}" if unit else title
         for row in rows:
             row.update({key: row[key] / size for key in ("v", "low", "high")})
-        y = _from_zero()
+        y = axis_from_zero("v")
     x = _ordinal("x", last.name, [shown(last.name, step) for step in last.values])
     lines = list(dict.fromkeys(row["line"] for row in rows))
     ink = inked("line", lines) if others else {}
@@ -153,15 +154,6 @@ def _within(pooled: Pooled, what: str) -> tuple[float, float] | None:
     return bounds(pooled.iops if what == "iops" else pooled.bandwidth)
 
 
-def _from_zero() -> Spec:
-    return {
-        "field": "v",
-        "type": "quantitative",
-        "scale": {"zero": True},
-        "axis": {"title": None, "labelExpr": COUNT_LABEL, "tickCount": 5},
-    }
-
-
 def rate_of_repeats(line: RepeatedLine) -> Spec | None:
     """Return each repeat's rate with its own error, over the 95 % interval of their mean."""
     rate = line.rate
@@ -172,12 +164,7 @@ def rate_of_repeats(line: RepeatedLine) -> Spec | None:
         {"x": str(number), "v": value / size} for number, value in enumerate(rate.values, start=1)
     ]
     layers: list[Spec] = []
-    y: Spec = {
-        "field": "v",
-        "type": "quantitative",
-        "scale": {"zero": False, "nice": True, "padding": 12},
-        "axis": {"title": None, "labelExpr": COUNT_LABEL, "tickCount": 5},
-    }
+    y = axis_from_zero("v") | {"scale": {"zero": False, "nice": True, "padding": 12}}
     if rate.half_width is not None:
         band = {
             # Of a few runs that lie far apart it reaches below nothing; no rate does.
@@ -253,7 +240,7 @@ def rate_of_runs(runs: Sequence[RunFigures]) -> Spec | None:
     if not rows:
         return None
     x = _ordinal("x", None, [run.point.name for run in runs])
-    y = _from_zero()
+    y = axis_from_zero("v")
     return base("IOPS of each run" + _left_out(rows), rows) | {
         "layer": [
             {
@@ -288,16 +275,13 @@ def over_time(study_pattern: StudyPattern) -> Spec | None:
     ink = inked("line", names)
     if len(names) == 1:
         ink = without_legend(ink)
-    x = {"field": "t", "type": "quantitative", "axis": {"title": "time, s", "grid": False, "tickCount": 5}}
-    axis = {"title": unit, "labelExpr": COUNT_LABEL, "tickCount": 4}
-    y = {"field": "v", "type": "quantitative", "scale": {"zero": True}, "axis": axis}
     spec = base(study_pattern.name + ("" if study_pattern.valid else " (not valid)"), rows)
     mark = {"type": "line", "strokeWidth": 1.4}
     return spec | {
         "width": SMALL[0],
         "height": SMALL[1],
         "mark": mark,
-        "encoding": {"x": x, "y": y, **ink},
+        "encoding": {"x": SMALL_TIME, "y": axis_from_zero("v", unit, ticks=4), **ink},
     }
 
 

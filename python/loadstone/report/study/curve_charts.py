@@ -14,6 +14,7 @@ from loadstone.report.pictures.charts import (
     COUNT_LABEL,
     TIME_LABEL,
     Spec,
+    axis_from_zero,
     bandwidth_unit,
     base,
     inked,
@@ -83,16 +84,7 @@ class _LoadAxis:
         return load.bandwidth if self.large else load.iops
 
     def channel(self, field: str) -> Spec:
-        return {
-            "field": field,
-            "type": "quantitative",
-            "scale": {"zero": True},
-            "axis": {
-                "title": self.title,
-                "tickCount": 6,
-                **({} if self.large else {"labelExpr": COUNT_LABEL}),
-            },
-        }
+        return axis_from_zero(field, self.title, label=None if self.large else COUNT_LABEL, ticks=6)
 
 
 def _rows(curve: Curve, x: _LoadAxis, common: Spec, series: Sequence[str]) -> list[Spec]:

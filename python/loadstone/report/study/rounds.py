@@ -12,7 +12,7 @@ from loadstone import units
 from loadstone.analysis.statistics.steady import MAX_RANGE, MAX_SLOPE, ROUNDS
 from loadstone.messages import say
 from loadstone.report.pictures import plot_3d
-from loadstone.report.pictures.charts import COUNT_LABEL, Spec, base, inked, latency_axis
+from loadstone.report.pictures.charts import Spec, axis_from_zero, base, inked, latency_axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -273,12 +273,7 @@ def _scaled(value: float, quantity: str) -> float:
 def _axis(rows: Sequence[Spec], rounds: Rounds) -> Spec:
     if rounds.quantity == "mean_ns":
         return latency_axis("v", [row["v"] for row in rows])
-    return {
-        "field": "v",
-        "type": "quantitative",
-        "scale": {"zero": True},
-        "axis": {"title": None, "labelExpr": COUNT_LABEL, "tickCount": 5},
-    }
+    return axis_from_zero("v")
 
 
 def _round() -> Spec:
