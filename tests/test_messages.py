@@ -22,8 +22,15 @@ if TYPE_CHECKING:
 
 PACKAGE: Final = Path(__file__).parents[1] / "python" / "loadstone"
 MOST_WORDS: Final = 25
-SPEAKERS: Final = {"say": 0, "template": 0, "cannot_tell": 0, "make_error": 1}
-"""What takes a key, and as which of its arguments."""
+SPEAKERS: Final = {"say": 0, "template": 0, "cannot_tell": 0, "make_error": 1, "error": 0, "wrong": 0}
+"""What takes a key, and as which of its arguments; the last two are methods of values of job files."""
+OWN_VALUES: Final = {
+    "cannot_tell": {"essential"},
+    "make_error": {"where", "hint"},
+    "error": {"hint"},
+    "wrong": {"hint"},
+}
+"""What of a speaker's arguments is no value of its message."""
 SAMPLES: Final = {
     suffix: "_".join(write(0.66 if suffix == "_share" else 12.3).split())
     for suffix, write in messages.WRITERS
@@ -116,8 +123,8 @@ def spoken() -> dict[str, list[str]]:
     for name, node in code():
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and key_like.fullmatch(node.value):
             found.setdefault(node.value, []).append(f"{name}:{node.lineno}")
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "make_error":
-            for key in keys_of(node.args[1]):
+        if isinstance(node, ast.Call) and called(node) in {"make_error", "error"} and node.args:
+            for key in keys_of(node.args[SPEAKERS[called(node)]]):
                 if f"{key}_hint" in messages.templates():
                     found.setdefault(f"{key}_hint", []).append(f"{name}:{node.lineno}")
         if isinstance(node, ast.JoinedStr):
@@ -165,6 +172,8 @@ def said_by(node: ast.AST) -> Iterator[ast.expr]:
     yield from (one.value for one in node.keywords if one.arg in SPOKEN_AS)
     if called(node).endswith(SPOKEN_BY) and called(node) not in NOT_SPOKEN:
         yield from node.args
+    if isinstance(node.func, ast.Attribute) and node.func.attr in {"error", "wrong"}:
+        yield from () if getattr(node.func.value, "id", "") == "zlib" else node.args
     yield from node.args[FINDINGS.get(called(node), len(node.args)) :]
 
 
@@ -255,15 +264,18 @@ def test_every_message_is_used() -> None:
 def test_every_call_gives_the_values_its_template_names() -> None:
     wrong = []
     for place, node in code():
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in SPEAKERS):
+        if not (isinstance(node, ast.Call) and (speaker := called(node)) in SPEAKERS and node.args):
             continue
-        if not node.args or node.func.id == "template" or any(one.arg is None for one in node.keywords):
+        if isinstance(node.func, ast.Attribute) and (
+            speaker not in {"error", "wrong"} or not list(said_by(node))
+        ):
             continue
-        own = {"cannot_tell": {"essential"}, "make_error": {"where", "hint"}}.get(node.func.id, set())
-        given = {one.arg for one in node.keywords} - own
-        for key in keys_of(node.args[SPEAKERS[node.func.id]]):
-            parts = [f"{key}.missing", f"{key}.remedy"] if node.func.id == "cannot_tell" else [key]
-            if own and f"{key}_hint" in messages.templates():
+        if speaker == "template" or any(one.arg is None for one in node.keywords):
+            continue
+        given = {one.arg for one in node.keywords} - OWN_VALUES.get(speaker, set())
+        for key in keys_of(node.args[SPEAKERS[speaker]]):
+            parts = [f"{key}.missing", f"{key}.remedy"] if speaker == "cannot_tell" else [key]
+            if speaker in OWN_VALUES and f"{key}_hint" in messages.templates():
                 parts.append(f"{key}_hint")
             named = {name for part in parts for name in fields(messages.template(part))}
             if named != given:
@@ -371,13 +383,14 @@ def test_texts_of_a_room_are_in_the_catalogue(room: str) -> None:
 
 def test_a_text_is_found_wherever_an_error_may_take_it_from() -> None:
     source = 'raise InputError(f"no {x}" if y else "none", hint=z or "add " + w, where=f"{x}: {y}")'
+    source += '; raise reading.error(f"found {x}") from None; raise pair.wrong("a number")'
     found = [
         plain(text, "X")
         for node in ast.walk(ast.parse(source))
         for one in said_by(node)
         for text in texts_in(one)
     ]
-    assert found == ["add ", "no X", "none"]
+    assert found == ["add ", "no X", "none", "found X", "a number"]
 
 
 @pytest.mark.parametrize("word", NOT_IN_GLOSSARY)

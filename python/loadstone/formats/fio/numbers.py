@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.workload.model import Note, NoteKind
 from loadstone.workload.placement import Amount
 
@@ -56,16 +57,16 @@ class Reading:
         """Keep a note about this value."""
         self.notes.append(Note(where=self.where, text=text, kind=kind))
 
-    def error(self, message: str, hint: str | None = None) -> InputError:
-        """Return (not raise) an error at this value."""
-        return InputError(message, where=self.where, hint=hint)
+    def error(self, key: str, /, *, hint: str | None = None, **values: str | int | None) -> InputError:
+        """Return (not raise) an error at this value, with a message of the catalogue."""
+        return make_error(InputError, key, where=self.where, hint=hint, **values)
 
 
 def _split(text: str, reading: Reading, expected: str) -> tuple[Fraction, str]:
     """Return the number and its suffix in lower case."""
     match = _NUMBER.match(text.strip())
     if match is None:
-        raise reading.error(f"found {text!r}, expected {expected}")
+        raise reading.error("formats_fio.numbers.form", found=repr(text), expected=expected)
     digits = match["digits"]
     number = Fraction(int(digits, 16)) if digits[:2].lower() == "0x" else Fraction(digits.rstrip(".") or "0")
     if "." in digits:
@@ -75,7 +76,7 @@ def _split(text: str, reading: Reading, expected: str) -> tuple[Fraction, str]:
 
 def _bounded(number: Fraction, text: str, reading: Reading) -> int:
     if abs(number) > MAX_NUMBER:
-        raise reading.error(f"{text.strip()!r} is too large", "numbers end at 2^63-1")
+        raise reading.error("formats_fio.numbers.too_large", found=repr(text.strip()))
     return int(number)
 
 
@@ -105,12 +106,12 @@ def size(text: str, reading: Reading, *, signed: bool = False) -> int:
     expected = "a number such as 4096, 4k, 1m or (2*4k)"
     number, suffix = _split(text, reading, expected)
     if suffix == "z":
-        raise reading.error(f"{text.strip()!r} counts zones", "zoned devices are not supported; give bytes")
+        raise reading.error("formats_fio.numbers.zones", found=repr(text.strip()))
     unit = multiplier(suffix, reading.kb_base, strict=reading.strict)
     if unit is None:
-        raise reading.error(f"{text.strip()!r} has the unknown suffix {suffix!r}", "use k, m, g, t or p")
+        raise reading.error("formats_fio.numbers.size_suffix", found=repr(text.strip()), suffix=repr(suffix))
     if number < 0 and not signed:
-        raise reading.error(f"{text.strip()!r} is negative, expected {expected}")
+        raise reading.error("formats_fio.numbers.negative", found=repr(text.strip()), expected=expected)
     if "i" in suffix:
         fio, meant = (
             number * (multiplier(suffix, reading.kb_base, strict=how) or 1) for how in (True, False)
@@ -141,7 +142,7 @@ def integer(text: str, reading: Reading, low: int, high: int) -> int:
     """Read a plain number (fio allows size suffixes here, too) and check its bounds."""
     value = size(text, reading, signed=True)
     if not low <= value <= high:
-        raise reading.error(f"{text.strip()} is out of range, expected {low} to {high}")
+        raise reading.error("formats_fio.numbers.out_of_range", found=text.strip(), low=low, high=high)
     return value
 
 
@@ -154,7 +155,7 @@ def amount(text: str, reading: Reading, *, over_is_all: bool = False) -> Amount:
         reading.note("trap", f"{text.strip()!r}: fio reads more than 100% as all of the target; kept")
         number = Fraction(100)
     if not 0 <= number <= 100:
-        raise reading.error(f"found {text.strip()!r}, expected 0% to 100%")
+        raise reading.error("formats_fio.numbers.percent", found=repr(text.strip()))
     return Amount(percent=float(number))
 
 
@@ -164,11 +165,9 @@ def time_ns(text: str, reading: Reading, default_unit_ns: int) -> int:
         return evaluate(text, reading) * default_unit_ns
     number, suffix = _split(text, reading, "a time such as 30, 30s, 5m, 1h, 250ms or 10us")
     if suffix and suffix not in _TIME_NS:
-        raise reading.error(
-            f"{text.strip()!r} has the unknown suffix {suffix!r}", "use d, h, m (minutes), s, ms or us"
-        )
+        raise reading.error("formats_fio.numbers.time_suffix", found=repr(text.strip()), suffix=repr(suffix))
     if number < 0:
-        raise reading.error(f"{text.strip()!r} is a negative time")
+        raise reading.error("formats_fio.numbers.time_negative", found=repr(text.strip()))
     unit = _TIME_NS.get(suffix, default_unit_ns)
     if reading.blank_before and suffix and unit != default_unit_ns:
         effective_unit = default_unit_ns if reading.strict else unit
@@ -212,10 +211,7 @@ class _Arithmetic:
             position = match.end()
 
     def error(self) -> InputError:
-        return self.reading.error(
-            f"found {self.text.strip()!r}, expected arithmetic such as (4*1k+2k)",
-            "numbers with units, + - * / % ^ and parentheses",
-        )
+        return self.reading.error("formats_fio.numbers.arithmetic", found=repr(self.text.strip()))
 
     def _number(self, digits: str, suffix: str) -> Fraction:
         number = Fraction(int(digits, 16)) if digits[:2].lower() == "0x" else Fraction(digits)

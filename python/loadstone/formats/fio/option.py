@@ -47,7 +47,7 @@ class Option:
 
 def _need(text: str | None, reading: Reading) -> str:
     if text is None or not text.strip():
-        raise reading.error("found no value, expected one after '='")
+        raise reading.error("formats_fio.option.no_value")
     return text
 
 
@@ -59,7 +59,7 @@ def truth(text: str | None, reading: Reading) -> bool:
     """Read a truth value; none at all is true."""
     word = "1" if text is None else text.strip().lower()
     if word not in _TRUE + _FALSE:
-        raise reading.error(f"found {text!r}, expected 0 or 1")
+        raise reading.error("formats_fio.option.no_truth", found=repr(text))
     return word in _TRUE
 
 
@@ -144,7 +144,9 @@ def choice(name: str, field: str, choices: Mapping[str, object], *aliases: str, 
     def read(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
         word = _need(value, reading).strip()
         if word not in choices:
-            raise reading.error(f"found {word!r}", nearest(word, choices))
+            raise reading.error(
+                "formats_fio.option.unknown_word", hint=nearest(word, choices), found=repr(word)
+            )
         return {field: choices[word]}
 
     return honoured(name, read, *aliases, why=why)

@@ -28,7 +28,7 @@ def _pair(name: str, field: str, low: int, high: int, why: str) -> Option:
     def read(value: str | None, reading: Reading, fields: Mapping[str, Any]) -> Fields:
         parts = [part.strip() for part in (value or "").split(",")]
         if len(parts) > 2:
-            raise reading.error(f"found {len(parts)} values in {value!r}, expected at most read,write")
+            raise reading.error("formats_fio.priorities.values", values=len(parts), found=repr(value))
         before = fields.get(field, (None, None))
         values = [numbers.integer(part, reading, low, high) if part else None for part in parts]
         values = values * 2 if len(values) == 1 else values
@@ -40,24 +40,24 @@ def _pair(name: str, field: str, low: int, high: int, why: str) -> Option:
 def _by_size(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
     sides = (value or "").split(",")
     if len(sides) > 3:
-        raise reading.error(f"found {len(sides)} lists in {value!r}, expected at most read,write")
+        raise reading.error("formats_fio.priorities.lists", sides=len(sides), found=repr(value))
     both = [_shares(side, reading) for side in sides[:2]]
     if not any(both):
-        raise reading.error(f"found {value!r}, expected entries such as 64k/20 or 64k/20/1/0")
+        raise reading.error("formats_fio.priorities.no_entries", found=repr(value))
     return {"priorities.by_size": (both[0], both[-1])}
 
 
 def _shares(text: str, reading: Reading) -> tuple[dict[str, object], ...]:
     entries = [entry.strip() for entry in text.split(":") if entry.strip()]
     if len(entries) > MAX_SPLITS:
-        raise reading.error(f"found {len(entries)} entries, expected at most {MAX_SPLITS}")
+        raise reading.error("formats_fio.priorities.entries", entries=len(entries), most=MAX_SPLITS)
     return tuple(_share(entry, reading) for entry in entries)
 
 
 def _share(entry: str, reading: Reading) -> dict[str, object]:
     size, *rest = (part.strip() for part in entry.split("/"))
     if len(rest) not in (1, 3, 4):
-        raise reading.error(f"found {entry!r}, expected size/percent or size/percent/class/level[/hint]")
+        raise reading.error("formats_fio.priorities.entry", found=repr(entry))
     limits = (100, MAX_CLASS, MAX_LEVEL, MAX_HINT)
     percent, *priority = (
         numbers.integer(part, reading, 0, high) if part else 0

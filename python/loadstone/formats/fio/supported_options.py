@@ -116,13 +116,13 @@ FOREIGN_ENGINES: Final = (
 def _rw(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
     kind, colon, rest = (value or "").strip().partition(":")
     if kind not in READ_WRITE:
-        raise reading.error(f"found {kind!r}, expected a direction", nearest(kind, READ_WRITE))
+        raise reading.error("formats_fio.options.direction", hint=nearest(kind, READ_WRITE), found=repr(kind))
     number_ = None
     if colon:
         signed = kind.startswith("rand")
         number_ = numbers.size(rest, reading, signed=True)
         if signed and not 1 <= number_ < 2**31:
-            raise reading.error(f"found {rest!r} after {kind}:, expected a number of I/Os from 1")
+            raise reading.error("formats_fio.options.ios_after_direction", found=repr(rest), kind=kind)
     return {"mix.rw": READ_WRITE[kind], "addresses.rw_number": number_}
 
 
@@ -133,14 +133,16 @@ def _engine(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields
     if name in ENGINES:
         return {"engine.ioengine": name}
     if name in FOREIGN_ENGINES or name.startswith("external:"):
-        raise reading.error(f"the engine {name!r} is not supported", "supported are: " + ", ".join(ENGINES))
-    raise reading.error(f"unknown engine {name!r}", nearest(name, ENGINES))
+        raise reading.error(
+            "formats_fio.options.engine_unsupported", found=repr(name), engines=", ".join(ENGINES)
+        )
+    raise reading.error("formats_fio.options.engine", hint=nearest(name, ENGINES), found=repr(name))
 
 
 def _command(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
     kind = (value or "").strip()
     if kind != "nvme":
-        raise reading.error(f"found {kind!r}, expected nvme", nearest(kind, ("nvme",)))
+        raise reading.error("formats_fio.options.command", hint=nearest(kind, ("nvme",)), found=repr(kind))
     return {"engine.command_type": kind}
 
 
@@ -149,7 +151,9 @@ def _zone_mode(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fie
     if mode == "zbd":
         raise make_error(RefusedError, "formats_fio.supported_options.zonemode_zbd", where=reading.where)
     if mode not in ("none", "strided"):
-        raise reading.error(f"found {mode!r}, expected none or strided", nearest(mode, ("none", "strided")))
+        raise reading.error(
+            "formats_fio.options.zone_mode", hint=nearest(mode, ("none", "strided")), found=repr(mode)
+        )
     return {"placement.zone_mode": mode}
 
 
@@ -170,10 +174,10 @@ def _targets(value: str | None, reading: Reading, before: Mapping[str, Any]) -> 
     if not (value or "").strip():
         if reading.strict:
             return {"placement.targets": ()}
-        raise reading.error("names no file", "give a path, or remove the line for a file named after the job")
+        raise reading.error("formats_fio.options.no_file")
     names = values.name_list(value or "", reading)
     if "-" in names:
-        raise reading.error("'-' is standard input or output", "load tests need a file or a device")
+        raise reading.error("formats_fio.options.standard_input")
     targets = tuple({"path": name, "written": name} for name in names)
     earlier = before.get("placement.targets", ())
     if not earlier:
@@ -188,7 +192,7 @@ def _ignored_errors(value: str | None, reading: Reading, _: Mapping[str, Any]) -
     parts = (value or "").split(",")
     errors = [values.error_numbers(part, reading) for part in parts[:2]]
     if len(parts) > 2 and parts[2].strip():
-        raise reading.error("lists errors of verification", "verification is not supported yet")
+        raise reading.error("formats_fio.options.verify_errors")
     return {
         "errors.ignore_read_errors": errors[0],
         "errors.ignore_write_errors": errors[1] if len(errors) > 1 else (),
@@ -203,7 +207,7 @@ def _verify_pattern(value: str | None, reading: Reading, _: Mapping[str, Any]) -
 def _block_size(value: str | None, reading: Reading, fields: Mapping[str, Any]) -> Fields:
     text = (value or "").strip()
     if not text:
-        raise reading.error("found no value, expected one after '='")
+        raise reading.error("formats_fio.option.no_value")
     pair = re.fullmatch(r"(\d+[a-zA-Z]*)[-:](\d+[a-zA-Z]*)", text)
     if pair and reading.strict:
         reading.note(
@@ -216,7 +220,9 @@ def _block_size(value: str | None, reading: Reading, fields: Mapping[str, Any]) 
 def _go_on(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
     word = (value or "").strip()
     if word not in _CONTINUE:
-        raise reading.error(f"found {word!r}", nearest(word, _CONTINUE))
+        raise reading.error(
+            "formats_fio.option.unknown_word", hint=nearest(word, _CONTINUE), found=repr(word)
+        )
     return {"errors.continue_on_error": _CONTINUE[word], "errors.continue_after": (errno.EIO, errno.EILSEQ)}
 
 
@@ -421,7 +427,7 @@ _STEADY: Final = ("iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope")
 def _steady(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
     name, _colon, rest = (value or "").strip().partition(":")
     if name not in _STEADY:
-        raise reading.error(f"found {name!r}, expected what has to be steady", nearest(name, _STEADY))
+        raise reading.error("formats_fio.options.steady", hint=nearest(name, _STEADY), found=repr(name))
     metric = name.removesuffix("_slope")
     percent = rest.endswith("%")
     if percent or metric == "iops":
@@ -431,7 +437,7 @@ def _steady(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields
     else:
         limit = float(numbers.time_ns(rest, reading, numbers.MICROSECOND_NS))
     if limit <= 0:
-        raise reading.error(f"found the limit {rest!r}, expected one above 0")
+        raise reading.error("formats_fio.options.steady_limit", found=repr(rest))
     return {"steady.rule": {"metric": metric, "slope": name != metric, "limit": limit, "percent": percent}}
 
 
@@ -442,14 +448,16 @@ def _numa_nodes(text: str, reading: Reading) -> tuple[int, ...] | str:
 def _memory_policy(text: str, reading: Reading) -> dict[str, object]:
     mode, colon, nodes = text.strip().partition(":")
     if mode not in _MEMORY_MODES:
-        raise reading.error(f"found {mode!r}, expected one of {', '.join(_MEMORY_MODES)}")
+        raise reading.error(
+            "formats_fio.options.memory_policy", found=repr(mode), memory_modes=", ".join(_MEMORY_MODES)
+        )
     return {"mode": mode, "nodes": _numa_nodes(nodes, reading) if colon else ()}
 
 
 def _share_in_time(text: str, reading: Reading) -> float:
     percent = values.real(text.strip().removesuffix("%"), reading)
     if not 0 < percent <= 100:
-        raise reading.error(f"found {text!r}, expected a percentage above 0, at most 100")
+        raise reading.error("formats_fio.options.time_share", found=repr(text))
     return percent
 
 

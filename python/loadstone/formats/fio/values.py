@@ -44,7 +44,7 @@ def triple(
     """Read `read[,write[,trim]]`: one value is for all, two give trims the second."""
     parts = [part.strip() for part in text.split(",")]
     if len(parts) > 3:
-        raise reading.error(f"found {len(parts)} values in {text!r}, expected at most read,write,trim")
+        raise reading.error("formats_fio.values.directions", values=len(parts), found=repr(text))
     if len(parts) == 1:
         parts = parts * 3
     elif len(parts) == 2:
@@ -63,14 +63,14 @@ def block_bytes(text: str, reading: Reading, most: int = MAX_BLOCK_BYTES) -> int
     """Read one block size."""
     value = numbers.size(text, reading)
     if not 1 <= value <= most:
-        raise reading.error(f"block size {text!r} is out of range, expected 1 to {most} bytes")
+        raise reading.error("formats_fio.values.block_size", found=repr(text), most=most)
     return value
 
 
 def block_fixed(text: str, reading: Reading) -> BlockSizes:
     """Read `4k`."""
     if not text.startswith("(") and re.search(r"\w[-:]", text):
-        raise reading.error(f"found {text!r}, expected one size", f"for a range write bsrange={text}")
+        raise reading.error("formats_fio.values.one_size", found=repr(text), size=text)
     return FixedSize(bytes=block_bytes(text, reading, MAX_FIXED_BYTES))
 
 
@@ -78,12 +78,12 @@ def block_range(text: str, reading: Reading) -> BlockSizes:
     """Read `1k-4k`."""
     low, separator, high = re.sub(":", "-", text).partition("-")
     if not separator:
-        raise reading.error(f"found {text!r}, expected a range such as 1k-4k")
+        raise reading.error("formats_fio.values.range", found=repr(text))
     if reading.strict:
         low, high = (_as_far_as_fio_reads(part, text, reading) for part in (low, high))
     smallest, largest = block_bytes(low.strip(), reading), block_bytes(high.strip(), reading)
     if smallest > largest:
-        reading.note("trap", f"the range {text!r} is upside down; read as {high.strip()}-{low.strip()}")
+        reading.note("trap", f"the range {text!r} ends below its start; read as {high.strip()}-{low.strip()}")
         smallest, largest = largest, smallest
     return SizeRange(min_bytes=smallest, max_bytes=largest)
 
@@ -107,9 +107,9 @@ def _shares(text: str, reading: Reading, read: Callable[[str, Reading], U]) -> l
         left, _, right = entry.partition("/")
         result.append((left.strip(), read(right.strip(), reading) if right.strip() else None))
     if not result:
-        raise reading.error(f"found {text!r}, expected entries such as 4k/60:64k/40")
+        raise reading.error("formats_fio.values.shares", found=repr(text))
     if len(result) > MAX_SPLITS:
-        raise reading.error(f"found {len(result)} entries, expected at most {MAX_SPLITS}")
+        raise reading.error("formats_fio.priorities.entries", entries=len(result), most=MAX_SPLITS)
     return result
 
 
@@ -119,7 +119,7 @@ def _percent(text: str, reading: Reading) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 100:
-        raise reading.error(f"found {text!r}, expected a percentage from 0 to 100")
+        raise reading.error("formats_fio.values.percent", found=repr(text))
     return value
 
 
@@ -130,7 +130,7 @@ def real(text: str, reading: Reading) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise reading.error(f"found {text!r}, expected a number")
+        raise reading.error("formats_fio.values.number", found=repr(text))
     return value
 
 
@@ -138,7 +138,7 @@ def share(text: str, reading: Reading) -> float:
     """Read a number between 0 and 1."""
     value = real(text, reading)
     if not 0 < value < 1:
-        raise reading.error(f"found {text!r}, expected a number between 0 and 1", "write 0.15 for 15 %")
+        raise reading.error("formats_fio.values.fraction", found=repr(text))
     return value
 
 
@@ -155,10 +155,10 @@ def block_split(text: str, reading: Reading) -> BlockSizes:
         entries.append((block_bytes(size, reading), share))
     percent_sum = sum(share or 0 for _, share in entries)
     if percent_sum > 100:
-        raise reading.error(f"the shares in {text!r} add up to {percent_sum:g}%, expected at most 100%")
+        raise reading.error("formats_fio.values.shares_sum", found=repr(text), percent_sum=f"{percent_sum:g}")
     blank = sum(share is None for _, share in entries)
     if percent_sum == 0 and not blank:
-        raise reading.error(f"all shares in {text!r} are 0%")
+        raise reading.error("formats_fio.values.shares_zero", found=repr(text))
     filled = [
         SizeShare(size, (100 - percent_sum) / blank if share is None else share) for size, share in entries
     ]
@@ -196,7 +196,7 @@ def distribution(text: str, reading: Reading) -> tuple[Distribution, ...]:
     kind, colon, rest = text.strip().partition(":")
     if kind in ("zoned", "zoned_abs"):
         if not colon:
-            raise reading.error(f"{kind} names no zones", f"write {kind}:60/10:40/90")
+            raise reading.error("formats_fio.values.no_zones", kind=kind)
         rest = rest.replace(f"{kind}:", "")
         zones = triple(rest, reading, None, lambda t, r: _zones(t, r, absolute=kind == "zoned_abs"))
         default = Distribution(kind="random")
@@ -206,13 +206,13 @@ def distribution(text: str, reading: Reading) -> tuple[Distribution, ...]:
     if kind == "sequence":
         return (Distribution(kind="sequence", blocks=_sequence(rest, reading)),) * 3
     if kind not in _DEFAULT_PARAMETER:
-        raise reading.error(f"unknown distribution {kind!r}", nearest(kind, _KINDS))
+        raise reading.error("formats_fio.values.distribution", hint=nearest(kind, _KINDS), found=repr(kind))
     parameters = rest.split(":") if colon else []
     if len(parameters) > 2 and reading.strict:
         reading.note("trap", f"{text.strip()!r}: fio leaves out what stands behind the center; kept")
         parameters = parameters[:2]
     if len(parameters) > 2 or not all(part.strip() for part in parameters):
-        raise reading.error(f"found {text!r}, expected {kind}, {kind}:parameter or {kind}:parameter:center")
+        raise reading.error("formats_fio.values.distribution_form", found=repr(text), kind=kind)
     numbers_ = [_decimal(part, reading) for part in parameters]
     parameter = numbers_[0] if numbers_ else _DEFAULT_PARAMETER[kind]
     if kind == "normal" and parameter == 0:
@@ -224,24 +224,22 @@ def distribution(text: str, reading: Reading) -> tuple[Distribution, ...]:
 
 def _check_distribution(kind: str, parameter: float, center: float | None, reading: Reading) -> None:
     if kind == "zipf" and (parameter < 0 or parameter == 1):
-        raise reading.error(f"zipf theta {parameter:g}: expected 0 or more, and not 1")
+        raise reading.error("formats_fio.values.zipf", parameter=f"{parameter:g}")
     if kind == "pareto" and not 0 < parameter < 1:
-        raise reading.error(f"pareto h {parameter:g}: expected between 0 and 1")
+        raise reading.error("formats_fio.values.pareto", parameter=f"{parameter:g}")
     if kind == "normal" and not 0 < parameter < 100:
-        raise reading.error(f"normal deviation {parameter:g}: expected from 0 to below 100 (percent)")
+        raise reading.error("formats_fio.values.normal", parameter=f"{parameter:g}")
     if center is not None and not 0 <= center <= 1:
-        raise reading.error(f"center {center:g}: expected 0 to 1")
+        raise reading.error("formats_fio.values.center", center=f"{center:g}")
 
 
 def _sequence(text: str, reading: Reading) -> tuple[int, ...]:
     """Read `2,0,1`: numbers of blocks."""
     parts = [part.strip() for part in text.split(",")]
     if not all(re.fullmatch(r"\d{1,10}", part) for part in parts):
-        raise reading.error(
-            f"found {text!r} after sequence:, expected numbers of blocks", "write sequence:2,0,1"
-        )
+        raise reading.error("formats_fio.values.sequence", found=repr(text))
     if len(parts) > MAX_SEQUENCE:
-        raise reading.error(f"the sequence has {len(parts)} blocks, expected at most {MAX_SEQUENCE}")
+        raise reading.error("formats_fio.values.sequence_long", values=len(parts), most=MAX_SEQUENCE)
     return tuple(int(part) for part in parts)
 
 
@@ -251,7 +249,7 @@ def _decimal(text: str, reading: Reading) -> float:
     except ValueError:
         value = float("nan")
     if not abs(value) < 1e15:
-        raise reading.error(f"found {text.strip()!r}, expected a number such as 1.2")
+        raise reading.error("formats_fio.values.decimal", found=repr(text.strip()))
     return value
 
 
@@ -263,14 +261,12 @@ def _zones(text: str, reading: Reading, *, absolute: bool) -> tuple[tuple[float,
 
     entries = _shares(text, reading, number)
     if not all(left for left, _ in entries):
-        raise reading.error(
-            f"found {text!r}, expected a share of the I/Os for each zone", "write 60/10:40/90"
-        )
+        raise reading.error("formats_fio.values.zone_shares", found=repr(text))
     access = _fill_rest([_percent(left, reading) for left, _ in entries], reading)
     sizes = [size for _, size in entries]
     if absolute:
         if any(not size for size in sizes):
-            raise reading.error(f"found {text!r}, expected a size in bytes for each zone")
+            raise reading.error("formats_fio.values.zone_sizes", found=repr(text))
         filled = [float(size or 0) for size in sizes]
     else:
         filled = _fill_rest(sizes, reading)
@@ -281,7 +277,7 @@ def _fill_rest(percents: Sequence[float | None], reading: Reading) -> list[float
     percent_sum = sum(p for p in percents if p is not None)
     missing = sum(p is None for p in percents)
     if percent_sum > 100 or (not missing and abs(percent_sum - 100) > 1e-6):
-        raise reading.error(f"the zones add up to {percent_sum:g}%, expected 100%")
+        raise reading.error("formats_fio.values.zones_sum", percent_sum=f"{percent_sum:g}")
     return [(100 - percent_sum) / missing if p is None else p for p in percents]
 
 
@@ -289,11 +285,13 @@ def file_service(text: str, reading: Reading) -> FileService:
     """Read `random:8`."""
     kind, _, number = text.strip().partition(":")
     if kind in ("zipf", "pareto", "normal", "gauss"):
-        raise reading.error(
-            f"choosing files by {kind} is not supported", "use random, roundrobin or sequential"
-        )
+        raise reading.error("formats_fio.values.file_service_unsupported", kind=kind)
     if kind not in ("random", "roundrobin", "sequential"):
-        raise reading.error(f"unknown choice {kind!r}", nearest(kind, ("random", "roundrobin", "sequential")))
+        raise reading.error(
+            "formats_fio.values.file_service",
+            hint=nearest(kind, ("random", "roundrobin", "sequential")),
+            found=repr(kind),
+        )
     every = numbers.integer(number, reading, 1, 2**31) if number.strip() else None
     return FileService(kind=kind, every=every)  # type: ignore[arg-type]  # checked above
 
@@ -303,7 +301,7 @@ def name_list(text: str, reading: Reading) -> tuple[str, ...]:
     parts = [part.replace("\\:", ":") for part in re.split(r"(?<!\\):", text.strip())]
     names = tuple(part for part in parts if part)
     if not names:
-        raise reading.error("found no name", "give a path, or several separated by ':'")
+        raise reading.error("formats_fio.values.no_name")
     return names
 
 
@@ -313,7 +311,7 @@ def size_pair(text: str, reading: Reading) -> tuple[int, int]:
     smallest = numbers.size(low, reading)
     largest = numbers.size(high, reading) if separator else smallest
     if smallest > largest:
-        raise reading.error(f"the range {text.strip()!r} is upside down")
+        raise reading.error("formats_fio.values.range_falls", found=repr(text.strip()))
     return smallest, largest
 
 
@@ -323,7 +321,7 @@ def delay(text: str, reading: Reading) -> tuple[int, int]:
     first = numbers.time_ns(low, reading, numbers.SECOND_NS)
     second = numbers.time_ns(high, reading, numbers.SECOND_NS) if separator else first
     if first > second:
-        raise reading.error(f"the range {text.strip()!r} is upside down")
+        raise reading.error("formats_fio.values.range_falls", found=repr(text.strip()))
     return first, second
 
 
@@ -336,10 +334,10 @@ def cpu_list(text: str, reading: Reading) -> tuple[int, ...]:
     for part in text.strip().split(","):
         match = re.fullmatch(r"\s*(\d{1,4})(?:\s*-\s*(\d{1,4}))?\s*", part)
         if match is None or int(match[2] or match[1]) >= MAX_CPUS:
-            raise reading.error(f"found {text.strip()!r}, expected CPUs such as 0-3,8")
+            raise reading.error("formats_fio.values.cpus", found=repr(text.strip()))
         cpus.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     if not cpus:
-        raise reading.error(f"{text.strip()!r} names no CPU")
+        raise reading.error("formats_fio.values.no_cpu", found=repr(text.strip()))
     return tuple(sorted(cpus))
 
 
@@ -359,7 +357,7 @@ def pattern(text: str, reading: Reading) -> tuple[int, ...]:
     """Read a pattern that is the same everywhere. Bytes."""
     pattern_bytes, offsets = pattern_with_offsets(text, reading)
     if offsets:
-        raise reading.error("%o stands for an offset: only a verify_pattern has one", "use verify_pattern")
+        raise reading.error("formats_fio.values.pattern_offset")
     return pattern_bytes
 
 
@@ -373,10 +371,7 @@ def pattern_with_offsets(text: str, reading: Reading) -> tuple[tuple[int, ...], 
     while position < len(body):
         match = _PATTERN_PART.match(body, position)
         if match is None:
-            raise reading.error(
-                f'found {body!r}, expected a pattern such as 0xdeadbeef or "abcd"',
-                "text stands in \"\", the name of a file in '', %o for an offset",
-            )
+            raise reading.error("formats_fio.values.pattern", found=repr(body))
         if match["hex"]:
             digits = match["hex"]
             result += bytes.fromhex("0" * (len(digits) % 2) + digits)
@@ -390,14 +385,12 @@ def pattern_with_offsets(text: str, reading: Reading) -> tuple[tuple[int, ...], 
         else:
             value = int(match["number"][:20])
             if not -(2**31) <= value < 2**32:
-                raise reading.error(
-                    f"{match['number'][:20]} in the pattern is out of range, expected 32 bits"
-                )
+                raise reading.error("formats_fio.values.pattern_number", found=match["number"][:20])
             unsigned = value & 0xFFFFFFFF
             result += unsigned.to_bytes(max(1, (unsigned.bit_length() + 7) // 8), "little")
         position = match.end()
     if not 1 <= len(result) <= MAX_PATTERN_BYTES:
-        raise reading.error(f"the pattern has {len(result)} bytes, expected 1 to {MAX_PATTERN_BYTES}")
+        raise reading.error("formats_fio.values.pattern_length", entries=len(result), most=MAX_PATTERN_BYTES)
     return tuple(result), tuple(offsets)
 
 
@@ -408,7 +401,7 @@ def _pattern_file(name: str, most_bytes: int, reading: Reading) -> bytes:
         content = input_file.start(name, most_bytes + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise reading.error(f"the pattern's file {name!r} cannot be read: {reason}") from None
+        raise reading.error("formats_fio.values.pattern_file", found=repr(name), reason=reason) from None
     if len(content) > most_bytes:
         reading.note(
             "trap", f"the pattern's file {name!r} is longer: only {most_bytes:,} bytes of it are used"
@@ -426,7 +419,11 @@ def error_numbers(text: str, reading: Reading) -> tuple[int, ...]:
         if number is None and re.fullmatch(r"-?\d{1,4}", part):
             number = abs(int(part))
         if not isinstance(number, int) or number == 0:
-            raise reading.error(f"unknown error {part!r}", nearest(part, tuple(errno.errorcode.values())))
+            raise reading.error(
+                "formats_fio.values.error_name",
+                hint=nearest(part, tuple(errno.errorcode.values())),
+                found=repr(part),
+            )
         errnos.append(number)
     return tuple(errnos)
 
@@ -435,7 +432,7 @@ def percentiles(text: str, reading: Reading) -> tuple[float, ...]:
     """Read `50:90:99.9`."""
     percents = sorted({_percent(part, reading) for part in text.split(":") if part.strip()})
     if not 1 <= len(percents) <= 20:
-        raise reading.error(f"found {len(percents)} percentiles, expected 1 to 20")
+        raise reading.error("formats_fio.values.percentiles", percents=len(percents))
     return tuple(percents)
 
 

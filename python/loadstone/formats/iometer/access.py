@@ -98,12 +98,12 @@ def _named(lines: IcfLines, pair: Pair, tell: Callable[[Where, str], None]) -> A
         name, assigned = pair.value, "NONE"
     name, assigned = name.strip(), assigned.strip().upper()
     if not name:
-        raise pair.wrong("a name and a default assignment, such as '4 KiB random read,NONE'")
+        raise pair.wrong("formats_iometer.expected.named_default")
     at = number(assigned)
     if at is not None and at < len(ASSIGNED):
         assigned = ASSIGNED[at]
     if assigned not in ASSIGNED:
-        raise pair.wrong("a name and one of " + ", ".join(ASSIGNED))
+        raise pair.wrong("formats_iometer.expected.named_assignment", assigned=", ".join(ASSIGNED))
     heading = lines.take()
     if heading is None or not heading.is_key or not plain(heading.text).startswith("size"):
         raise make_error(

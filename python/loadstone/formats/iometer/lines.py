@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, Where
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Pair:
         words = self.value.replace(",", " ").split()
         values = [number(word) for word in words]
         if len(words) != len(wanted) or None in values:
-            raise self.wrong(f"{len(wanted)} whole numbers ({names})")
+            raise self.wrong("formats_iometer.expected.numbers", values=len(wanted), names=names)
         return [one for one in values if one is not None]
 
     def fields(self) -> list[str]:
@@ -61,10 +61,12 @@ class Pair:
         known = list(words)
         if self.value.upper() in known:
             return self.value.upper()
-        raise self.wrong("one of " + ", ".join(known), hint=nearest(self.value.upper(), known))
+        raise self.wrong(
+            "formats_iometer.expected.one_of", hint=nearest(self.value.upper(), known), known=", ".join(known)
+        )
 
-    def wrong(self, expected: str, *, hint: str | None = None) -> InputError:
-        """Make the error of a value that is not what was expected."""
+    def wrong(self, key: str, /, *, hint: str | None = None, **values: str | int) -> InputError:
+        """Make the error of a value that is not what was expected, which is a message of the catalogue."""
         shown = f"found {self.value[:_SHOWN]!r}" if self.value else "there is no value"
         return make_error(
             InputError,
@@ -72,7 +74,7 @@ class Pair:
             where=self.where,
             hint=hint,
             found=shown,
-            expected=expected,
+            expected=say(key, **values),
         )
 
 

@@ -106,7 +106,7 @@ def read_managers(lines: IcfLines) -> list[Manager]:
         text, _, name = pair.value.partition(",")
         at = number(text.strip())
         if at is None:
-            raise pair.wrong("a number and a name, such as '1,HOST'")
+            raise pair.wrong("formats_iometer.expected.numbered_name")
         # Programs that write configurations leave the name out; its number is one, too.
         manager = Manager(at, name.strip() or str(at), "", pair.where)
         managers.append(manager)
@@ -157,7 +157,7 @@ def _only_disks(pair: Pair, inside: str) -> None:
     if kind == "NETWORK":
         raise make_error(RefusedError, "formats_iometer.managers.network", where=pair.where, inside=inside)
     if kind != "DISK":
-        raise pair.wrong("DISK", hint=nearest(kind, ("DISK", "NETWORK")))
+        raise pair.wrong("formats_iometer.expected.disk", hint=nearest(kind, ("DISK", "NETWORK")))
 
 
 def _end(lines: IcfLines, wanted: str, inside: str) -> None:
@@ -182,7 +182,7 @@ def _read_targets(lines: IcfLines, worker: IometerWorker, inside: str) -> None:
         if pair.key != "target":
             raise lines.unknown(pair, f"the targets of {inside}", ("target", "end target assignments"))
         if not pair.value:
-            raise pair.wrong("the name of a target")
+            raise pair.wrong("formats_iometer.expected.target_name")
         worker.targets.append(_read_target(lines, pair, worker.settings))
 
 
@@ -218,12 +218,14 @@ def _setting(pair: Pair, settings: Settings, inside: str) -> Settings:
         return _disk(pair, settings)
     fields = pair.fields()
     if len(fields) != (5 if pair.key == _SETTINGS else 3):
-        raise pair.wrong(f"{5 if pair.key == _SETTINGS else 3} values: {pair.key}")
+        raise pair.wrong(
+            "formats_iometer.expected.values", values=5 if pair.key == _SETTINGS else 3, key=pair.key
+        )
     depth, rate = number(fields[0]), fields[1].upper()
     if depth is None or not 1 <= depth <= 2**20:
-        raise pair.wrong("a number of outstanding I/Os from 1 on, first")
+        raise pair.wrong("formats_iometer.expected.outstanding")
     if rate not in ("ENABLED", "DISABLED"):
-        raise pair.wrong("ENABLED or DISABLED for the test of the connection rate")
+        raise pair.wrong("formats_iometer.expected.connection_rate")
     if rate == "ENABLED":
         raise make_error(
             RefusedError, "formats_iometer.managers.connection_rate", where=pair.where, inside=inside
@@ -231,10 +233,10 @@ def _setting(pair: Pair, settings: Settings, inside: str) -> Settings:
     seed = None
     if pair.key == _SETTINGS:
         if fields[3].upper() not in ("ENABLED", "DISABLED"):
-            raise pair.wrong("ENABLED or DISABLED for the fixed seed")
+            raise pair.wrong("formats_iometer.expected.fixed_seed")
         seed = number(fields[4])
         if seed is None:
-            raise pair.wrong("a whole number for the seed, last")
+            raise pair.wrong("formats_iometer.expected.seed")
         seed = seed if fields[3].upper() == "ENABLED" else None
     return replace(settings, outstanding_ios=depth, seed=seed)
 
@@ -249,7 +251,7 @@ def _disk(pair: Pair, settings: Settings) -> Settings:
         pattern = 2 if pattern else 1
     if pattern is not None and pattern >= len(DATA_PATTERNS):
         known = ", ".join(f"{at} ({name})" for at, name in enumerate(DATA_PATTERNS))
-        raise pair.wrong(f"a data pattern of {known}, last")
+        raise pair.wrong("formats_iometer.expected.data_pattern", known=known)
     if (values[0] + values[1]) * 512 >= 2**63:
-        raise pair.wrong("sectors that a disk can have")
+        raise pair.wrong("formats_iometer.expected.sectors")
     return replace(settings, max_sectors=values[0], start_sector=values[1], data_pattern=pattern)

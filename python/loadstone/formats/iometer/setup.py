@@ -110,13 +110,13 @@ def _run_time(setup: Setup, pair: Pair) -> None:
     hours, minutes, seconds = pair.numbers("hours, minutes, seconds")
     setup.run_ns = ((hours * 60 + minutes) * 60 + seconds) * SECOND_NS
     if setup.run_ns >= 2**63:
-        raise pair.wrong("a time below 292 years")
+        raise pair.wrong("formats_iometer.expected.time")
 
 
 def _ramp_up_time(setup: Setup, pair: Pair) -> None:
     setup.ramp_ns = pair.numbers("seconds")[0] * SECOND_NS
     if setup.ramp_ns >= 2**63:
-        raise pair.wrong("a time below 292 years")
+        raise pair.wrong("formats_iometer.expected.time")
 
 
 def _default_workers(setup: Setup, pair: Pair) -> None:
@@ -133,7 +133,7 @@ def _workers(pair: Pair) -> int | None:
         return None
     count = number(pair.value)
     if count is None:
-        raise pair.wrong(f"a number or {CPUS}")
+        raise pair.wrong("formats_iometer.expected.workers", cpus=CPUS)
     return count
 
 
@@ -142,7 +142,9 @@ def _word_or_number(pair: Pair, words: tuple[str, ...]) -> str:
     if at is None:
         return pair.one_of(words)
     if at >= len(words):
-        raise pair.wrong(f"a number up to {len(words) - 1}, or one of " + ", ".join(words))
+        raise pair.wrong(
+            "formats_iometer.expected.word_or_number", most=len(words) - 1, words=", ".join(words)
+        )
     return words[at]
 
 
@@ -152,7 +154,7 @@ def _cycling(pair: Pair, names: str) -> Cycling:
     values = [number(word) for word in words[:-1]]
     kind = words[-1].upper() if words else ""
     if len(values) != len(wanted) or None in values or kind not in (*STEPS, "0", "1"):
-        raise pair.wrong(f"{names} and LINEAR or EXPONENTIAL, such as '{_example(wanted)}'")
+        raise pair.wrong("formats_iometer.expected.cycling", names=names, example=_example(wanted))
     by_name = dict(zip(wanted, (value or 0 for value in values), strict=True))
     return Cycling(
         start=by_name["start"],
