@@ -84,14 +84,12 @@ def span(parameter: Parameter) -> Span:
     """Read `range=(low,high)`."""
     bounds = numbers(parameter)
     if len(bounds) != 2:
-        raise parameter.error(
-            f"found {len(bounds)} values, expected where it begins and ends", "write (10,20)"
-        )
+        raise parameter.error("formats_vdbench.entity_values.range_values", bounds=len(bounds))
     low, high = bounds[0].value, bounds[1].value
     if not 0 <= low < high:
-        raise parameter.error(f"from {low:g} to {high:g}: the second must be larger than the first")
+        raise parameter.error("formats_vdbench.entity_values.range_falls", low=f"{low:g}", high=f"{high:g}")
     if low <= 100 and high <= LARGEST_PERCENT and high > 100 and high - low >= 100:
-        raise parameter.error(f"from {low:g}% to {high:g}% is 100% or more")
+        raise parameter.error("formats_vdbench.entity_values.range_whole", low=f"{low:g}", high=f"{high:g}")
     return Span(low, high)
 
 
@@ -106,10 +104,10 @@ def flags(parameter: Parameter) -> tuple[str, ...]:
             flag_names.append(word)
         else:
             raise parameter.error(
-                f"found {text[:40]!r}", "valid on Linux are: " + ", ".join(_FLAGS) + ", or bits as 0x4000"
+                "formats_vdbench.entity_values.flags", found=repr(text[:40]), flags=", ".join(_FLAGS)
             )
     if "directio_off" in flag_names and {"directio", "o_direct"} & set(flag_names):
-        raise parameter.error("directio_off and directio exclude each other")
+        raise parameter.error("formats_vdbench.entity_values.flags_both")
     return tuple(dict.fromkeys(flag_names))
 
 
@@ -117,17 +115,14 @@ def _bits(parameter: Parameter, word: str) -> list[str]:
     try:
         left = int(word, 16)
     except ValueError:
-        raise parameter.error(f"found {word[:40]!r}, expected bits such as 0x4000") from None
+        raise parameter.error("formats_vdbench.entity_values.bits", found=repr(word[:40])) from None
     flag_names = []
     for bits, name in _HEX_BITS.items():
         if left & bits == bits:
             flag_names.append(name)
             left &= ~bits
     if left or not flag_names:
-        raise parameter.error(
-            f"the bits {left:#x} of {word} are not known",
-            "known are 0x4000 (O_DIRECT), 0x1000 (O_DSYNC) and 0x101000 (O_SYNC)",
-        )
+        raise parameter.error("formats_vdbench.entity_values.bits_unknown", left=f"{left:#x}", word=word)
     return flag_names
 
 
@@ -139,30 +134,22 @@ def sizes(parameter: Parameter) -> Sizes:
     if len(values) == 3:
         low, high, step = (_bytes(parameter, value) for value in values)
         if low >= high:
-            raise parameter.error(
-                f"(min,max,align): {low} is not below {high}", "pairs of size and percent need an even count"
-            )
+            raise parameter.error("formats_vdbench.entity_values.sizes_fall", low=low, high=high)
         if (high - low) // step >= MAX_STEPS:
-            raise parameter.error(
-                f"(min,max,align) means more than {MAX_STEPS} sizes", "raise the third value"
-            )
+            raise parameter.error("formats_vdbench.entity_values.sizes_many", most=MAX_STEPS)
         return Sizes(((low, 50.0), (high, 50.0)), step_bytes=step)
     if len(values) % 2:
-        raise parameter.error(
-            f"found {len(values)} values, expected pairs of size and percent", "write (4k,60,8k,40)"
-        )
+        raise parameter.error("formats_vdbench.entity_values.size_pairs", values=len(values))
     pairs = [(_bytes(parameter, size), share) for size, share in zip(values[::2], values[1::2], strict=True)]
     total = sum(share for _, share in pairs)
     if round(total) != 100 or any(share < 0 for _, share in pairs):
-        raise parameter.error(f"the percentages add up to {total:g}, expected 100")
+        raise parameter.error("formats_vdbench.entity_values.sizes_sum", total=f"{total:g}")
     return Sizes(tuple((size, share * 100 / total) for size, share in pairs if share))
 
 
 def _bytes(parameter: Parameter, value: float) -> int:
     if value <= 0 or value % SECTOR_BYTES or value >= 2**31:
-        raise parameter.error(
-            f"{value:g} bytes is no transfer size: expected a multiple of {SECTOR_BYTES} below 2g"
-        )
+        raise parameter.error("formats_vdbench.entity_values.size", value=f"{value:g}", sector=SECTOR_BYTES)
     return int(value)
 
 
@@ -183,7 +170,7 @@ def seek(parameter: Parameter) -> Seek:
             elif 0 <= value <= 100:
                 percent = value
             else:
-                raise parameter.error(f"found {text!r}, expected 0 to 100, or -1 to stop at the end")
+                raise parameter.error("formats_vdbench.entity_values.seek", found=repr(text))
             continue
         kind = choice(parameter, word, ("sequential", "random", "eof", "seqnz", "sequentialnz", "poisson"))
         midpoint = 3.0 if kind == "poisson" else midpoint
@@ -191,7 +178,7 @@ def seek(parameter: Parameter) -> Seek:
         ends = kind == "eof"
         anywhere = kind.endswith("nz")
     if midpoint < 0 or (midpoint and midpoint > 1000):
-        raise parameter.error(f"the midpoint {midpoint:g} is not between 0 and 1000")
+        raise parameter.error("formats_vdbench.entity_values.midpoint", midpoint=f"{midpoint:g}")
     return Seek(percent, ends, anywhere, midpoint)
 
 
@@ -199,9 +186,7 @@ def _plain_number(parameter: Parameter, word: str) -> float:
     try:
         value = float(word.removesuffix("%"))
     except ValueError:
-        raise parameter.error(
-            f"found {word[:40]!r}", "valid are a percentage, random, sequential, seqnz, eof and poisson"
-        ) from None
+        raise parameter.error("formats_vdbench.entity_values.seek_word", found=repr(word[:40])) from None
     return value if abs(value) <= 10_000 else 10_001.0
 
 
@@ -210,7 +195,9 @@ def sectors(parameter: Parameter) -> int:
     values = numbers(parameter)
     value = values[0].value if len(values) == 1 else -1.0
     if value < 0 or value % SECTOR_BYTES:
-        raise parameter.error(f"found {parameter.text!r}, expected one multiple of {SECTOR_BYTES} bytes")
+        raise parameter.error(
+            "formats_vdbench.entity_values.sectors", found=repr(parameter.text), sector=SECTOR_BYTES
+        )
     return int(value)
 
 
@@ -218,7 +205,9 @@ def some_sectors(parameter: Parameter) -> int:
     """Read bytes in whole sectors, at least one."""
     size_bytes = sectors(parameter)
     if not size_bytes:
-        raise parameter.error(f"found {parameter.text!r}, expected {SECTOR_BYTES} bytes or a multiple of it")
+        raise parameter.error(
+            "formats_vdbench.entity_values.some_sectors", found=repr(parameter.text), sector=SECTOR_BYTES
+        )
     return size_bytes
 
 
@@ -226,7 +215,7 @@ def positive(parameter: Parameter) -> float:
     """Read one number above 0."""
     values = numbers(parameter)
     if len(values) != 1 or values[0].value <= 0:
-        raise parameter.error(f"found {parameter.text!r}, expected one number above 0")
+        raise parameter.error("formats_vdbench.entity_values.positive", found=repr(parameter.text))
     return values[0].value
 
 
@@ -234,12 +223,10 @@ def divided(parameter: Parameter) -> int:
     """Read `n`, or `(n,m)` for n divided by m."""
     terms = [number.value for number in numbers(parameter)]
     if len(terms) > 2 or terms[0] < 1 or terms[-1] < 1:
-        raise parameter.error(
-            f"found {parameter.text!r}, expected a number above 0, or (n,m) for n divided by m"
-        )
+        raise parameter.error("formats_vdbench.entity_values.divided", found=repr(parameter.text))
     value = int(terms[0]) if len(terms) == 1 else int(terms[0]) // int(terms[1])
     if value < 1:
-        raise parameter.error(f"{parameter.text} is less than 1")
+        raise parameter.error("formats_vdbench.entity_values.below_one", found=parameter.text)
     return value
 
 
@@ -247,7 +234,7 @@ def threads(parameter: Parameter) -> int:
     """Read how many I/Os may be in progress."""
     value = divided(parameter)
     if value > MAX_THREADS:
-        raise parameter.error(f"{value} threads are too many: at most {MAX_THREADS}")
+        raise parameter.error("formats_vdbench.entity_values.threads", value=value, most=MAX_THREADS)
     return value
 
 
@@ -255,9 +242,9 @@ def start_and_count(parameter: Parameter) -> tuple[int, int]:
     """Read `count=(start,count)`."""
     values = [number.value for number in numbers(parameter)]
     if len(values) != 2 or any(value != int(value) or value < 0 for value in values) or not values[1]:
-        raise parameter.error(f"found {parameter.text!r}, expected the first number and how many: (1,8)")
+        raise parameter.error("formats_vdbench.entity_values.start_and_count", found=repr(parameter.text))
     if values[1] > 10_000:
-        raise parameter.error(f"{values[1]:g} are too many: at most 10000")
+        raise parameter.error("formats_vdbench.entity_values.count_large", values_1=f"{values[1]:g}")
     return int(values[0]), int(values[1])
 
 

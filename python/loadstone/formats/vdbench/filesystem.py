@@ -103,24 +103,24 @@ def _sizes(parameter: Parameter) -> tuple[tuple[int, float], ...]:
     """Read `sizes=`; an average is told by a second value of 0."""
     values = [item.value for item in numbers(parameter)]
     if any(value < 0 for value in values):
-        raise parameter.error(f"found {parameter.text[:40]!r}, expected sizes")
+        raise parameter.error("formats_vdbench.filesystem.sizes", found=repr(parameter.text[:40]))
     if len(values) == 1:
         return ((int(values[0]), 100.0),)
     if len(values) % 2:
-        raise parameter.error(f"found {len(values)} values, expected pairs of size and percent")
+        raise parameter.error("formats_vdbench.filesystem.size_pairs", values=len(values))
     pairs = tuple((int(size), share) for size, share in zip(values[::2], values[1::2], strict=True))
     if len(values) == 2 and values[1] == 0:
         return pairs
     total = sum(share for _, share in pairs)
     if int(total) != 100:
-        raise parameter.error(f"the percentages add up to {total:g}, expected 100")
+        raise parameter.error("formats_vdbench.entity_values.sizes_sum", total=f"{total:g}")
     return tuple((size, share) for size, share in pairs if share)
 
 
 def _bytes(parameter: Parameter) -> int:
     values = numbers(parameter)
     if values[0].percent:
-        raise parameter.error("a percentage is only for a run definition")
+        raise parameter.error("formats_vdbench.filesystem.percentage")
     return entity_values.divided(parameter)
 
 
@@ -134,14 +134,18 @@ def operation(parameter: Parameter) -> str:
 
 
 def _too_many(parameter: Parameter) -> str:
-    raise parameter.error(f"found {len(texts(parameter))} operations, expected one")
+    raise parameter.error("formats_vdbench.filesystem.operations", operations=len(texts(parameter)))
 
 
 def operations(parameter: Parameter) -> tuple[str, ...]:
     """Read operations."""
     for word in texts(parameter):
         if word.lower() not in OPERATIONS:
-            raise parameter.error(f"{word[:40]!r} is no operation", "they are: " + ", ".join(OPERATIONS))
+            raise parameter.error(
+                "formats_vdbench.filesystem.operation",
+                found=repr(word[:40]),
+                operations=", ".join(OPERATIONS),
+            )
     return tuple(word.lower() for word in texts(parameter))
 
 
@@ -176,16 +180,16 @@ def formats(parameter: Parameter) -> tuple[str, ...]:
     if "no" in words:
         return ("no",)
     if "complete" in words and len(words) > 1:
-        raise parameter.error("complete excludes every other format")
+        raise parameter.error("formats_vdbench.filesystem.format_complete")
     if "limited" in words and "only" not in words:
-        raise parameter.error("limited needs only", "write format=(only,limited)")
+        raise parameter.error("formats_vdbench.filesystem.format_limited")
     return tuple(words)
 
 
 def _files(parameter: Parameter) -> int:
     count = whole(parameter, least=1)
     if count > MAX_FILES:
-        raise parameter.error(f"{count} files in one directory are too many: at most {MAX_FILES}")
+        raise parameter.error("formats_vdbench.filesystem.files", count=count, most=MAX_FILES)
     return count
 
 
@@ -201,14 +205,14 @@ def _stopafter(parameter: Parameter) -> Number:
     limit = number(parameter)
     most = MAX_STOP_PERCENT if limit.percent else 2**63
     if not 1 <= limit.value < most or limit.value != int(limit.value):
-        raise parameter.error(f"found {parameter.text!r}, expected a count or a whole percentage")
+        raise parameter.error("formats_vdbench.filesystem.stopafter", found=repr(parameter.text))
     return limit
 
 
 def _transfer_sizes(parameter: Parameter) -> Sizes:
     sizes = entity_values.sizes(parameter)
     if sizes.step_bytes:
-        raise parameter.error("(min,max,align) is for wd=", "write one size, or (4k,60,8k,40)")
+        raise parameter.error("formats_vdbench.filesystem.transfer_sizes")
     return sizes
 
 

@@ -93,14 +93,14 @@ class LoadHost:
 def _ratio(parameter: Parameter) -> float:
     value = number(parameter).value
     if not 1 <= value <= 25:
-        raise parameter.error(f"found {parameter.text!r}, expected a ratio between 1 and 25 (n:1)")
+        raise parameter.error("formats_vdbench.general.ratio", found=repr(parameter.text))
     return value
 
 
 def _percent_as_ratio(parameter: Parameter) -> float:
     value = percent(parameter)
     if value < 4:
-        raise parameter.error(f"found {parameter.text!r}, expected a percentage of at least 4")
+        raise parameter.error("formats_vdbench.general.percent_as_ratio", found=repr(parameter.text))
     return 100 / value
 
 
@@ -109,7 +109,7 @@ def _loop(parameter: Parameter) -> RunListLoop:
     unit = {"s": 1, "m": MINUTE_S, "h": HOUR_S}.get(word[-1])
     digits = word if unit is None else word[:-1]
     if not digits.isascii() or not digits.isdigit() or not 0 < int(digits[:12]) <= MAX_LOOPS * HOUR_S:
-        raise parameter.error(f"found {word[:40]!r}, expected a count such as 3 or a time such as 90m")
+        raise parameter.error("formats_vdbench.general.loop", found=repr(word[:40]))
     return RunListLoop(times=int(digits)) if unit is None else RunListLoop(0, int(digits) * unit)
 
 
@@ -119,7 +119,7 @@ def command(parameter: Parameter) -> str:
     for word in rest:
         choice(parameter, word, ("cons", "sum", "log", "master", "slave"))
     if not first.strip():
-        raise parameter.error("the command is empty")
+        raise parameter.error("formats_vdbench.general.command")
     return first
 
 
@@ -147,12 +147,12 @@ def _histogram(parameter: Parameter) -> tuple[str, ...]:
     bounds = [word for word in words if word not in ("default", "suppress")]
     for word in bounds:
         if not word[:-1].isdigit() or word[-1] not in "ums":
-            raise parameter.error(f"found {word[:40]!r}, expected bounds such as 500u, 2m or 1s")
+            raise parameter.error("formats_vdbench.general.bounds", found=repr(word[:40]))
     if len(bounds) > MAX_BUCKETS:
-        raise parameter.error(f"{len(bounds)} buckets are too many: at most {MAX_BUCKETS}")
+        raise parameter.error("formats_vdbench.general.bounds_many", bounds=len(bounds), most=MAX_BUCKETS)
     ordered = [bucket_us(word) for word in bounds]
     if ordered != sorted(set(ordered)):
-        raise parameter.error("the bounds do not go up")
+        raise parameter.error("formats_vdbench.general.bounds_fall")
     return tuple(word for word in words if word != "default")
 
 
@@ -163,10 +163,7 @@ def bucket_us(word: str) -> int:
 
 def _data_errors(parameter: Parameter) -> int:
     if any(not word.isdigit() for word in texts(parameter)):
-        raise parameter.error(
-            "running a command after an error, or going on without the SD, is not supported",
-            "write data_errors=1",
-        )
+        raise parameter.error("formats_vdbench.general.data_errors")
     return whole(parameter, least=1)
 
 

@@ -42,9 +42,9 @@ class Parameter:
     listed: bool
     where: Where
 
-    def error(self, message: str, hint: str | None = None) -> InputError:
-        """Return an error at this place."""
-        return InputError(message, where=self.where, hint=hint)
+    def error(self, key: str, /, *, hint: str | None = None, **values: str | int | None) -> InputError:
+        """Return an error at this place, with a message of the catalogue."""
+        return make_error(InputError, key, where=self.where, hint=hint, **values)
 
 
 def parameters(lines: Sequence[ParameterLine]) -> Iterator[Parameter]:

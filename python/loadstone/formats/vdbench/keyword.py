@@ -77,8 +77,10 @@ class Table:
         if row is None:
             shown = UNSHOWN if parameter.where.option is None else repr(parameter.keyword)
             raise parameter.error(
-                f"{shown} is no keyword of a {self.what}",
-                nearest(parameter.keyword, [row.name for row in self.rows if not row.refused]),
+                "formats_vdbench.keyword.unknown",
+                hint=nearest(parameter.keyword, [row.name for row in self.rows if not row.refused]),
+                shown=shown,
+                what=self.what,
             )
         if row.refused:
             raise RefusedError(f"{row.name}= {row.refused}", where=parameter.where)

@@ -266,9 +266,9 @@ class _Sections:
         if row is None:
             raise self._misplaced(parameter)
         if self._at == "rd" and self._is_default and row.name in _RD_DEFAULT_REFUSES:
-            raise parameter.error(f"{row.name}= must not stand in rd=default")
+            raise parameter.error("formats_vdbench.read.not_by_default", name=row.name)
         if self._at == "sd" and self._is_default and row.name == "lun":
-            raise parameter.error("lun= must not stand in sd=default")
+            raise parameter.error("formats_vdbench.read.lun_by_default")
         loop = rundef.loop_of(row)
         if loop is not None and row.read is not None:
             loops = dict(self._draft.values.get("loops", {}))
@@ -277,9 +277,7 @@ class _Sections:
             self._draft.values["loops"] = loops
             return
         if self._at == "rd" and row.name == "wd" and "wds" in self._draft.at and not self._is_default:
-            raise parameter.error(
-                "wd= is given twice for one rd=", "several are written wd=(wd1,wd2); " + _ORDER
-            )
+            raise parameter.error("formats_vdbench.read.wd_twice", order=_ORDER)
         # host=h1,lun=/a,host=h2,lun=/b: a pair for each host.
         paired = self._at == "sd" and row.target in {"luns", "hosts"}
         before = self._draft.values[row.target] if paired and row.target in self._paired else ()
@@ -295,8 +293,10 @@ class _Sections:
         for one in homes:
             if word in one.opens:
                 return parameter.error(
-                    f"{one.title} must stand before {section.title}",
-                    "sd= and fsd= exclude each other" if {word, self._at} <= {"sd", "fsd"} else _ORDER,
+                    "formats_vdbench.read.order",
+                    hint="sd= and fsd= exclude each other" if {word, self._at} <= {"sd", "fsd"} else _ORDER,
+                    title=one.title,
+                    title_2=section.title,
                 )
         close = nearest(word, [row.name for row in section.table.rows if not row.refused], limit=0)
         for one in homes:
@@ -304,7 +304,9 @@ class _Sections:
             if close is None and keyword is not None and keyword.name == word:
                 close = f"{word}= belongs to {one.title}; {_ORDER}"
         shown = quote.UNSHOWN if parameter.where.option is None else repr(word)
-        return parameter.error(f"{shown} is no keyword of a {section.table.what}", close)
+        return parameter.error(
+            "formats_vdbench.keyword.unknown", hint=close, shown=shown, what=section.table.what
+        )
 
     def all_hosts(self) -> list[LoadHost]:
         """Return the hosts, `clients=` unfolded; this machine when none is given."""

@@ -117,7 +117,7 @@ def rates(parameter: Parameter) -> tuple[IoRate, ...]:
         each = [None if word == "max" else numbers(_only(parameter, word))[0] for word in words]
         return tuple(IoRate("max") if one is None else _rate(parameter, one) for one in each)
     if not parameter.listed and words[0][:1].isalpha():
-        raise parameter.error(f"found {parameter.text[:40]!r}", "write I/Os per second, max or curve")
+        raise parameter.error("formats_vdbench.rundef.rates", found=repr(parameter.text[:40]))
     return tuple(_rate(parameter, one) for one in numbers(parameter))
 
 
@@ -127,16 +127,16 @@ def _only(parameter: Parameter, word: str) -> Parameter:
 
 def _rate(parameter: Parameter, number: Number) -> IoRate:
     if number.value < 0 or number.value > 1e9:
-        raise parameter.error(f"{number.value:g} is no rate", "write I/Os per second, max or curve")
+        raise parameter.error("formats_vdbench.rundef.rate", value=f"{number.value:g}")
     return IoRate("percent" if number.percent else "number", number.value)
 
 
 def _points(parameter: Parameter) -> tuple[float, ...]:
     percents = [int(number.value) for number in numbers(parameter)]
     if any(not 0 < value <= 10_000 for value in percents):
-        raise parameter.error("a point of the curve is a percentage above 0")
+        raise parameter.error("formats_vdbench.rundef.point")
     if len(set(percents)) != len(percents):
-        raise parameter.error("a point of the curve is given twice")
+        raise parameter.error("formats_vdbench.rundef.point_twice")
     return tuple(float(value) for value in percents)
 
 
@@ -164,7 +164,7 @@ def _hits(parameter: Parameter) -> tuple[LoopValue, ...]:
 
 def _share(parameter: Parameter, number: Number) -> float:
     if not 0 <= number.value <= 100:
-        raise parameter.error(f"found {number.value:g}, expected percentages between 0 and 100")
+        raise parameter.error("formats_vdbench.rundef.share", value=f"{number.value:g}")
     return number.value
 
 
@@ -179,9 +179,9 @@ def _transfer_sizes(parameter: Parameter) -> tuple[LoopValue, ...]:
     for one in sizes:
         if one.value <= 0 or one.value % entity_values.SECTOR_BYTES or one.percent or one.value >= 2**31:
             raise parameter.error(
-                f"{one.value:g} bytes is no transfer size:"
-                f" expected multiples of {entity_values.SECTOR_BYTES}",
-                "here a list is a loop over sizes; a distribution of sizes stands in wd=",
+                "formats_vdbench.rundef.transfer_sizes",
+                value=f"{one.value:g}",
+                sector=entity_values.SECTOR_BYTES,
             )
     return sizes
 
@@ -189,14 +189,14 @@ def _transfer_sizes(parameter: Parameter) -> tuple[LoopValue, ...]:
 def _counts(parameter: Parameter) -> tuple[LoopValue, ...]:
     counts = tuple(Number(float(int(one.value))) for one in numbers(parameter))
     if any(not 0 <= one.value < 2**31 for one in counts):
-        raise parameter.error(f"found {parameter.text[:40]!r}, expected counts")
+        raise parameter.error("formats_vdbench.rundef.counts", found=repr(parameter.text[:40]))
     return counts
 
 
 def _threads(parameter: Parameter) -> tuple[LoopValue, ...]:
     counts = _counts(parameter)
     if any(isinstance(one, Number) and one.value > entity_values.MAX_THREADS for one in counts):
-        raise parameter.error(f"more than {entity_values.MAX_THREADS} threads are too many")
+        raise parameter.error("formats_vdbench.rundef.threads", most=entity_values.MAX_THREADS)
     # A count of 0 is raised to 1, as vdbench does.
     return tuple(Number(max(1.0, one.value)) for one in counts if isinstance(one, Number))
 
@@ -204,20 +204,20 @@ def _threads(parameter: Parameter) -> tuple[LoopValue, ...]:
 def _areas(parameter: Parameter) -> tuple[LoopValue, ...]:
     areas = numbers(parameter)
     if any(one.value < 0 for one in areas):
-        raise parameter.error(f"found {parameter.text[:40]!r}, expected sizes")
+        raise parameter.error("formats_vdbench.filesystem.sizes", found=repr(parameter.text[:40]))
     return areas
 
 
 def _ratios(parameter: Parameter) -> tuple[LoopValue, ...]:
     ratios = numbers(parameter)
     if any(not 1 <= one.value <= 25 for one in ratios):
-        raise parameter.error(f"found {parameter.text[:40]!r}, expected ratios between 1 and 25 (n:1)")
+        raise parameter.error("formats_vdbench.rundef.ratios", found=repr(parameter.text[:40]))
     return ratios
 
 
 def _percents_as_ratios(parameter: Parameter) -> tuple[LoopValue, ...]:
     if any(not 4 <= one.value <= 100 for one in numbers(parameter)):
-        raise parameter.error(f"found {parameter.text[:40]!r}, expected percentages of at least 4")
+        raise parameter.error("formats_vdbench.rundef.percents", found=repr(parameter.text[:40]))
     return tuple(Number(round(100 / one.value, 3)) for one in numbers(parameter))
 
 

@@ -96,7 +96,7 @@ def here(storage: Storage) -> tuple[Storage, Note | None]:
 def _size(parameter: Parameter) -> int:
     size_bytes = entity_values.divided(parameter)
     if size_bytes < entity_values.SECTOR_BYTES:
-        raise parameter.error(f"{size_bytes} bytes are less than a sector")
+        raise parameter.error("formats_vdbench.storage.below_sector", size=size_bytes)
     return size_bytes
 
 

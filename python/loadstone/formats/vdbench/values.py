@@ -42,13 +42,13 @@ def _number(parameter: Parameter, text: str, *, minutes: bool) -> Number:
     value = float(match[1]) if match else _LARGEST
     if match is None or abs(value) >= _LARGEST:
         example = "60, 5m or 1h" if minutes else "8, 4k, 1m or 10g"
-        raise parameter.error(f"found {text[:40]!r}, expected a number such as {example}")
+        raise parameter.error("formats_vdbench.values.number", found=repr(text[:40]), example=example)
     if match[2]:
         value *= MINUTE_S if minutes and match[2].lower() == "m" else _UNITS[match[2].lower()]
     elif match[3]:
         value *= HOUR_S
     if abs(value) >= _LARGEST:
-        raise parameter.error(f"{text[:40]} is too large")
+        raise parameter.error("formats_vdbench.values.too_large", found=text[:40])
     return Number(value, percent=bool(match[4]))
 
 
@@ -67,11 +67,9 @@ def numbers(parameter: Parameter, *, minutes: bool = False) -> tuple[Number, ...
             at += 1
             continue
         if not all_numbers or at + 1 == len(pieces) or pieces[at + 1] == DASH:
-            raise parameter.error(
-                "found '-' without a number on both sides", hint="a negative number stands alone"
-            )
+            raise parameter.error("formats_vdbench.values.dash")
         if at + 2 == len(pieces) or pieces[at + 2] == DASH:
-            raise parameter.error("the range has no step", hint="write (1-10,1), or (1-64,d) to double")
+            raise parameter.error("formats_vdbench.values.no_step")
         end = _number(parameter, pieces[at + 1], minutes=minutes)
         all_numbers += _unfolded(parameter, all_numbers[-1], end, pieces[at + 2], minutes=minutes)
         at += 3
@@ -82,11 +80,11 @@ def _unfolded(parameter: Parameter, begin: Number, end: Number, step: str, *, mi
     """Return what follows `begin` up to `end`."""
     low, high = begin.value, end.value
     if begin.percent != end.percent:
-        raise parameter.error("one end of the range is a percentage, the other is not")
+        raise parameter.error("formats_vdbench.values.one_percentage")
     values: list[float] = []
     if step.lower() == "d":
         if low <= 0 or high <= 0:
-            raise parameter.error("doubling needs numbers above 0")
+            raise parameter.error("formats_vdbench.values.doubling")
         factor = 2.0 if low < high else 0.5
         value = low * factor
         while low < value <= high or high <= value < low:
@@ -96,11 +94,10 @@ def _unfolded(parameter: Parameter, begin: Number, end: Number, step: str, *, mi
         by = _number(parameter, step, minutes=minutes).value
         if by <= 0 or high < low:
             raise parameter.error(
-                f"the range does not go up: from {low:g} to {high:g} by {by:g}",
-                hint="write the smaller number first, and a step above 0",
+                "formats_vdbench.values.range_falls", low=f"{low:g}", high=f"{high:g}", by=f"{by:g}"
             )
         if (high - low) / by > MAX_VALUES:
-            raise parameter.error(f"the range has more than {MAX_VALUES} values")
+            raise parameter.error("formats_vdbench.values.range_long", most=MAX_VALUES)
         count = int((high - low) / by + 1e-9)
         values = [low + by * step_number for step_number in range(1, count + 1)]
     return [Number(value, begin.percent) for value in values]
@@ -115,15 +112,15 @@ def seconds(parameter: Parameter) -> int:
     """Read whole seconds; `m` stands for minutes."""
     duration = _one(parameter, numbers(parameter, minutes=True))
     if duration.percent or duration.value < 0:
-        raise parameter.error(f"found {parameter.text!r}, expected seconds such as 60, 5m or 1h")
+        raise parameter.error("formats_vdbench.values.seconds", found=repr(parameter.text))
     if duration.value > MAX_S:
-        raise parameter.error(f"found {parameter.text!r}, expected at most {MAX_S} seconds")
+        raise parameter.error("formats_vdbench.values.seconds_most", found=repr(parameter.text), most=MAX_S)
     return int(duration.value)
 
 
 def _one(parameter: Parameter, amounts: Sequence[Number]) -> Number:
     if len(amounts) != 1:
-        raise parameter.error(f"found {len(amounts)} values, expected one")
+        raise parameter.error("formats_vdbench.values.one_value", amounts=len(amounts))
     return amounts[0]
 
 
@@ -131,7 +128,9 @@ def whole(parameter: Parameter, *, least: int = 0, most: int = 2**31 - 1) -> int
     """Read one whole number, not a percentage."""
     amount = number(parameter)
     if amount.percent or not least <= amount.value <= most or amount.value != int(amount.value):
-        raise parameter.error(f"found {parameter.text!r}, expected a whole number from {least} to {most}")
+        raise parameter.error(
+            "formats_vdbench.values.whole", found=repr(parameter.text), least=least, most=most
+        )
     return int(amount.value)
 
 
@@ -139,14 +138,14 @@ def percent(parameter: Parameter) -> float:
     """Read a share of 100, written with or without a percent sign."""
     share = number(parameter).value
     if not 0 <= share <= 100:
-        raise parameter.error(f"found {parameter.text!r}, expected a percentage between 0 and 100")
+        raise parameter.error("formats_vdbench.values.percent", found=repr(parameter.text))
     return share
 
 
 def name(parameter: Parameter) -> str:
     """Read one name."""
     if len(parameter.pieces) != 1 or not parameter.pieces[0].strip():
-        raise parameter.error(f"found {parameter.text[:40]!r}, expected one name")
+        raise parameter.error("formats_vdbench.values.name", found=repr(parameter.text[:40]))
     return parameter.pieces[0]
 
 
@@ -162,7 +161,7 @@ def names(parameter: Parameter) -> tuple[str, ...]:
             all_names.append(piece)
             continue
         if not all_names or not pieces or pieces[0] == DASH:
-            raise parameter.error("found '-' without a name on both sides", hint='names with "-" need quotes')
+            raise parameter.error("formats_vdbench.values.dash_of_names")
         all_names += _between(parameter, all_names[-1], pieces.pop(0))
     return tuple(all_names)
 
@@ -170,17 +169,14 @@ def names(parameter: Parameter) -> tuple[str, ...]:
 def _between(parameter: Parameter, first: str, last: str) -> list[str]:
     low, high = _NAME_END.fullmatch(first), _NAME_END.fullmatch(last)
     if low is None or high is None or (low[1][-1:].isdigit() or high[1][-1:].isdigit()):
-        raise parameter.error(
-            f"{first}-{last} is no range of names: both must end in a number without leading zeros",
-            hint='a name with "-" in it needs quotes',
-        )
+        raise parameter.error("formats_vdbench.values.names", first=first, last=last)
     if low[1] != high[1]:
-        raise parameter.error(f"the two names of {first}-{last} differ before their numbers")
+        raise parameter.error("formats_vdbench.values.names_differ", first=first, last=last)
     begin, end = int(low[2]), int(high[2])
     if begin >= end:
-        raise parameter.error(f"the numbers of {first}-{last} do not go up")
+        raise parameter.error("formats_vdbench.values.names_fall", first=first, last=last)
     if end - begin > MAX_VALUES:
-        raise parameter.error(f"{first}-{last} has more than {MAX_VALUES} names")
+        raise parameter.error("formats_vdbench.values.names_many", first=first, last=last, most=MAX_VALUES)
     return [f"{low[1]}{number}" for number in range(begin + 1, end + 1)]
 
 
@@ -193,7 +189,7 @@ def yes(parameter: Parameter) -> bool:
     """Read yes or no, of which the first letter counts."""
     answer = name(parameter).lower()
     if not answer.startswith(("y", "n")):
-        raise parameter.error(f"found {answer!r}, expected yes or no")
+        raise parameter.error("formats_vdbench.values.yes_or_no", found=repr(answer))
     return answer.startswith("y")
 
 
@@ -202,7 +198,9 @@ def choice(parameter: Parameter, text: str, valid: Sequence[str]) -> str:
     for word in valid:
         if text and word.startswith(text.lower()):
             return word
-    raise parameter.error(f"found {text[:40]!r}", hint=nearest(text, valid))
+    raise parameter.error(
+        "formats_vdbench.values.unknown_word", hint=nearest(text, valid), found=repr(text[:40])
+    )
 
 
 def shown(value: float) -> str:

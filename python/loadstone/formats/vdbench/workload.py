@@ -64,7 +64,7 @@ def _skew(parameter: Parameter) -> float | None:
 def _stride(parameter: Parameter) -> tuple[int, int]:
     bounds = [number.value for number in numbers(parameter)]
     if len(bounds) != 2 or not 0 <= bounds[0] <= bounds[1]:
-        raise parameter.error(f"found {parameter.text!r}, expected (min,max) in bytes")
+        raise parameter.error("formats_vdbench.workload.stride", found=repr(parameter.text))
     return int(bounds[0]), int(bounds[1])
 
 
