@@ -7,7 +7,6 @@ engine's log of every I/O. Judges nothing but shares, by chi-square.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -15,11 +14,8 @@ import scipy
 from lab.steady_device import steady_device
 
 from loadstone.bundle.read import Bundle
-from loadstone.plan import model as plan
-from loadstone.plan.host_facts import HostFacts
-from loadstone.plan.resolve import resolve
-from loadstone.session import RunRequest, run_plan
 from loadstone.workload.placement import Amount
+from tests.support import simulated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,12 +37,8 @@ def realised(
     Columns of `layout.IOS`, with `job` (its name) and `start_ns` (when the I/O was due).
     """
     jobs = tuple(
-        job.changed(
+        simulated.on_the_device(job, 0).changed(
             {
-                "engine.ioengine": "null",
-                "engine.direct": None,
-                "placement.targets": (),
-                "placement.directories": (),
                 **_range(job, size.bytes or 0),
                 "recording.every_io": True,
                 "limits.runtime_ns": round(seconds * 1e9) or None,
@@ -61,25 +53,11 @@ def realised(
         for job in workload.jobs
     )
     changed = workload.model_copy(update={"jobs": jobs, "needs_targets": False})
-    here = HostFacts.here()
-    # One thread: each has a virtual clock of its own.
-    resolved = resolve(changed, host=replace(here, cpus=here.cpus[:1]))
-    device = steady_device(SERVICE_NS, servers=64)
-    simulated = plan.BackendSim(device=device)
-    workers = tuple(worker.model_copy(update={"backend": simulated}) for worker in resolved.plan.workers)
-    asked = RunRequest(
-        request={"argv": [], "cwd": "/", "front_end": "run", "options": {}},
-        inputs={},
-        workload_json=changed.model_dump_json(),
-        notes=[],
-    )
-    outcome = run_plan(
-        resolved.plan.model_copy(update={"workers": workers}), request=asked, out_dir=directory / "run"
-    )
-    assert outcome.error is None, outcome.error
-    ios = Bundle.open(outcome.bundle_path).ios()
+    path = simulated.run_changed(changed, changed, directory / "run", steady_device(SERVICE_NS, servers=64))
+    bundle = Bundle.open(path)
+    ios = bundle.ios()
     assert ios is not None
-    names = [stream.name.rpartition(".")[0] for stream in resolved.plan.streams]
+    names = [stream.name.rpartition(".")[0] for stream in bundle.plan.streams]
     return ios.with_columns(
         job=pl.col("stream").replace_strict(dict(enumerate(names)), return_dtype=pl.String),
         start_ns=pl.col("t_ns") - pl.col("lat_ns"),

@@ -35,25 +35,32 @@ def run(
     inputs: Mapping[str, bytes] | None = None,
 ) -> Path:
     """Run a Workload at `path`; returns the bundle. Jobs keep all but their targets and engine."""
-    changed = workload.model_copy(
-        update={
-            "jobs": tuple(on_the_device(job, size_bytes) for job in workload.jobs),
-            "needs_targets": False,
-        }
-    )
+    jobs = tuple(on_the_device(job, size_bytes) for job in workload.jobs)
+    changed = workload.model_copy(update={"jobs": jobs, "needs_targets": False})
+    # What was asked for, the engine and targets too, is what exports repeat.
+    return run_changed(changed, workload, path, device, inputs)
+
+
+def run_changed(
+    changed: Workload,
+    asked: Workload,
+    path: Path,
+    device: SimDevice,
+    inputs: Mapping[str, bytes] | None = None,
+) -> Path:
+    """Run a Workload whose jobs have no target, in a bundle that says what was `asked`."""
     here = HostFacts.here()
     # One thread: each has a virtual clock of its own.
     resolved = resolve(changed, host=replace(here, cpus=here.cpus[:1]))
     simulated = plan.BackendSim(device=device)
     workers = tuple(worker.model_copy(update={"backend": simulated}) for worker in resolved.plan.workers)
-    asked = RunRequest(
+    request = RunRequest(
         request={"argv": [], "cwd": "/", "front_end": "run", "options": {}},
         inputs=dict(inputs or {}),
-        # What was asked for, the engine and targets too, is what exports repeat.
-        workload_json=workload.model_dump_json(),
+        workload_json=asked.model_dump_json(),
         notes=[],
     )
-    outcome = run_plan(resolved.plan.model_copy(update={"workers": workers}), request=asked, out_dir=path)
+    outcome = run_plan(resolved.plan.model_copy(update={"workers": workers}), request=request, out_dir=path)
     assert outcome.error is None, outcome.error
     return outcome.bundle_path
 
