@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError
 from loadstone.messages import make_error
-from loadstone.report.article.html import html
+from loadstone.report import templates
 from loadstone.report.article.markdown import markdown
 from loadstone.report.article.paper import pdf
 
@@ -31,6 +31,12 @@ def ending_of(path: Path, report: str, endings: Sequence[str] = ENDINGS) -> str:
             InputError, f"report.files.{report}", path=path, found=description, endings=", ".join(endings)
         )
     return ending
+
+
+def html(article: Article) -> str:
+    """Return the page, which needs no other file."""
+    styles = ("page.css", "run/path_diagram.css")
+    return templates.render("article/article.html", styles, article=article)
 
 
 def as_file(article: Article, ending: str) -> str | bytes:
