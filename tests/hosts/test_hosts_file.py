@@ -149,7 +149,7 @@ def test_a_password_in_hosts_is_refused_and_not_repeated(word: str) -> None:
     """It went to ssh as the user's name, in words that every user of the host can read."""
     with pytest.raises(InputError) as raised:
         read_hosts(word)
-    assert "a password is given with the user" in str(raised.value)
+    assert "the address has a password" in str(raised.value)
     assert "Geheim" not in f"{raised.value} {raised.value.hint}"
 
 
@@ -159,9 +159,7 @@ def test_a_password_in_a_hosts_file_is_refused_and_not_repeated(tmp_path: Path, 
     path.write_text(GOOD.replace('address = "10.0.0.11"', line))
     with pytest.raises(InputError) as raised:
         read_hosts_file(path)
-    assert f"{path}:5: host.{line.split(maxsplit=1)[0]}: a password is given with the user" in str(
-        raised.value
-    )
+    assert f"{path}:5: host.{line.split(maxsplit=1)[0]}: the address has a password" in str(raised.value)
     assert "Geheim" not in f"{raised.value} {raised.value.hint}"
 
 

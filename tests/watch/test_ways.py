@@ -71,7 +71,7 @@ def test_the_shell_ends_when_the_connection_does() -> None:
     [
         ("nas: Permission denied (publickey).", "key or the user was refused"),
         ("Host key verification failed.", "host key is not known"),
-        ("ssh: Could not resolve hostname nas: Name or service not known", "name is not known"),
+        ("ssh: Could not resolve hostname nas: Name or service not known", "name does not resolve"),
         ("ssh: connect to host nas port 22: Connection refused", "nothing listens"),
         ("something else", "something else"),
     ],
