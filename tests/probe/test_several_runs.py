@@ -13,8 +13,8 @@ from loadstone.audit.run import SealedFigures
 from loadstone.bundle import study as on_disk
 from loadstone.cli.main import main
 from loadstone.study.controller import Next
+from loadstone.study.list_controller import ListController
 from loadstone.study.run import Hooks, run_study
-from loadstone.study.run_list import ListController
 from tests.e2e.program import needs_engine
 from tests.formats.iometer.files import DATA
 from tests.study import simulated

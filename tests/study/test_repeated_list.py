@@ -11,8 +11,8 @@ from loadstone.analysis.study.document import document
 from loadstone.cli.app import run as command
 from loadstone.errors import InputError
 from loadstone.study.controller import Done, Next
+from loadstone.study.list_controller import ListController, RepeatedList
 from loadstone.study.run import Hooks, StudyRequest, run_study
-from loadstone.study.run_list import ListController, RepeatedList
 
 from . import simulated
 

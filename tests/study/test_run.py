@@ -19,8 +19,8 @@ from loadstone.plan.safety.guard import Consent
 from loadstone.plan.stream import TotalRate
 from loadstone.report.study.terminal import many
 from loadstone.study.controller import Done, Next
+from loadstone.study.list_controller import ListController
 from loadstone.study.run import Hooks, StudyRequest, run_study
-from loadstone.study.run_list import ListController
 from loadstone.study.time_estimate import TimeEstimate
 from tests.e2e.program import needs_engine
 from tests.support.runs import study_record

@@ -20,7 +20,7 @@ from loadstone.plan import model
 from loadstone.workload.block_sizes import FixedSize
 
 if TYPE_CHECKING:
-    from loadstone.plan.files import FileRange
+    from loadstone.plan.clone_files import FileRange
     from loadstone.workload.addresses import Aging
     from loadstone.workload.blocks import BlockWork
     from loadstone.workload.model import Job

@@ -21,7 +21,7 @@ from loadstone.plan.work_kinds import kind_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from loadstone.plan.files import FileRange
+    from loadstone.plan.clone_files import FileRange
     from loadstone.plan.host_facts import HostFacts, TargetFacts
     from loadstone.plan.planning_notes import Notes
     from loadstone.workload.model import Job

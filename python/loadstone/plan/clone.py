@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.plan import (
     backend,
-    files,
+    clone_files,
     io_priority,
     passthrough,
     pattern,
@@ -45,7 +45,7 @@ class Place:
     """What a clone works on: ranges of targets, or a tree."""
 
     targets: tuple[int, ...]
-    ranges: tuple[files.FileRange, ...]
+    ranges: tuple[clone_files.FileRange, ...]
     tree: plan.TreeUse | None
     once_bytes: int
     """What it moves in one loop; 0: no bound."""
@@ -228,20 +228,20 @@ def _in_tree(build: PlanDraft, shared: SharedParts, clone: int) -> Place:
 
 def _on_targets(build: PlanDraft, shared: SharedParts, clone: int, seed: int) -> Place:
     job = shared.job
-    clone_files = files.resolve_files(
+    resolved = clone_files.resolve_files(
         job, clone, base_directory=build.base, host=build.host, notes=build.notes, seed=seed
     )
-    facts = [part.facts for part in clone_files.ranges]
-    passthrough.check(job, clone_files.ranges, build.notes)
-    backend.check_direct(job, _bounds(shared.does), clone_files.ranges)
+    facts = [part.facts for part in resolved.ranges]
+    passthrough.check(job, resolved.ranges, build.notes)
+    backend.check_direct(job, _bounds(shared.does), resolved.ranges)
     return Place(
-        targets=tuple(build.targets.use(job, part, build.notes) for part in clone_files.ranges),
-        ranges=clone_files.ranges,
+        targets=tuple(build.targets.use(job, part, build.notes) for part in resolved.ranges),
+        ranges=resolved.ranges,
         tree=None,
-        once_bytes=clone_files.total_bytes,
-        asked_bytes=clone_files.asked_bytes,
-        content_bytes=clone_files.total_bytes,
-        shortest_bytes=min(part.length_bytes for part in clone_files.ranges),
+        once_bytes=resolved.total_bytes,
+        asked_bytes=resolved.asked_bytes,
+        content_bytes=resolved.total_bytes,
+        shortest_bytes=min(part.length_bytes for part in resolved.ranges),
         unit_bytes=max(fact.logical_block_bytes for fact in facts),
     )
 
@@ -266,7 +266,7 @@ def _may_overlap(job: Job, iodepth: int, heads: plan.Headers | None) -> bool:
         return not kind_of(job).locks
     follows = pattern.trims_then_writes(job)
     alike = follows or (heads is not None and header_verification.overlaps_itself(job))
-    return iodepth > 1 and (alike or (bool(job.engine.serialize_overlap) and files.writes(job)))
+    return iodepth > 1 and (alike or (bool(job.engine.serialize_overlap) and clone_files.writes(job)))
 
 
 def _seed(build: PlanDraft, job: Job) -> int:
@@ -282,7 +282,7 @@ def _seed(build: PlanDraft, job: Job) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
-def _donor(build: PlanDraft, job: Job, clone: int, part: files.FileRange) -> int:
+def _donor(build: PlanDraft, job: Job, clone: int, part: clone_files.FileRange) -> int:
     """Return the target that blocks come from: as long as what it gives them to."""
     by_name = job.changed(
         {
@@ -290,7 +290,7 @@ def _donor(build: PlanDraft, job: Job, clone: int, part: files.FileRange) -> int
             "engine.direct": None,
         }
     )
-    [path] = files.names(by_name, clone, build.base, build.host, build.notes)
+    [path] = clone_files.names(by_name, clone, build.base, build.host, build.notes)
     facts = build.host.target(path, job.at("engine.donor"))
-    donor_range = files.FileRange(path, facts, part.offset_bytes, part.length_bytes)
+    donor_range = clone_files.FileRange(path, facts, part.offset_bytes, part.length_bytes)
     return build.targets.use(by_name, donor_range, build.notes)

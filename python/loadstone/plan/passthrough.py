@@ -16,7 +16,7 @@ from loadstone.plan.model import TargetKind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.plan.files import FileRange
+    from loadstone.plan.clone_files import FileRange
     from loadstone.plan.planning_notes import Notes
     from loadstone.workload.model import Job
 
@@ -65,7 +65,7 @@ def check(job: Job, ranges: Sequence[FileRange], notes: Notes) -> None:
     if job.engine.direct is False:
         raise make_error(RefusedError, "plan.nvme.no_cache", where=job.at("engine.direct"), engine=ENGINE)
     for field, why in _NO_EFFECT.items():
-        if _asked(job, field):
+        if _is_set(job, field):
             raise make_error(RefusedError, "plan.nvme.not_with", where=job.at(field), hint=why, engine=ENGINE)
     flushes = next((name for name in _FLUSHES if job.value(name)), None)
     if job.engine.hipri and flushes:
@@ -77,7 +77,7 @@ def check(job: Job, ranges: Sequence[FileRange], notes: Notes) -> None:
     )
 
 
-def _asked(job: Job, field: str) -> bool:
+def _is_set(job: Job, field: str) -> bool:
     value = job.value(field)
     return bool(value) and value != "none"
 

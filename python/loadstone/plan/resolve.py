@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import InputError, RefusedError
 from loadstone.messages import make_error
 from loadstone.path.child import run_in_child
-from loadstone.plan import budget, clone, files, large_blocks, stop_conditions, tree_jobs, workers
+from loadstone.plan import budget, clone, clone_files, large_blocks, stop_conditions, tree_jobs, workers
 from loadstone.plan import model as plan
 from loadstone.plan.clone import PlanDraft, SharedParts
 from loadstone.plan.derived import reads_back
@@ -162,7 +162,7 @@ def _check_workload(workload: Workload, options: ResolveOptions) -> None:
 
 
 def _writes(job: Job) -> bool:
-    return files.writes(job) if job.tree is None else tree_jobs.changes(job)
+    return clone_files.writes(job) if job.tree is None else tree_jobs.changes(job)
 
 
 def _add_job(build: PlanDraft, job: Job, stage: int, group: int, *, descending: bool) -> None:

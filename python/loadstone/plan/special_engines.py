@@ -19,7 +19,7 @@ from loadstone.plan.pattern import min_block, shares
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from loadstone.plan.files import FileRange
+    from loadstone.plan.clone_files import FileRange
     from loadstone.plan.planning_notes import Notes
     from loadstone.workload.model import Job
 

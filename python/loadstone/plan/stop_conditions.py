@@ -97,14 +97,14 @@ def steady(placed: Iterable[tuple[int, Job, int, int]]) -> tuple[plan.Steady, ..
     for members in together.values():
         first = members[0][1]
         for _, job in members:
-            if _asked(job) != _asked(first):
+            if _steady_options(job) != _steady_options(first):
                 raise make_error(RefusedError, "plan.stop.group", where=job.at("steady.rule"))
         if first.steady.rule is not None:
             rules.append(_rule(first, tuple(index for index, _ in members)))
     return tuple(rules)
 
 
-def _asked(job: Job) -> tuple[object, ...]:
+def _steady_options(job: Job) -> tuple[object, ...]:
     return (job.steady.rule, job.steady.duration_ns, job.steady.ramp_ns, job.steady.interval_ns)
 
 

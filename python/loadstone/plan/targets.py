@@ -16,7 +16,7 @@ from loadstone.plan.pattern import is_random, shares
 
 if TYPE_CHECKING:
     from loadstone.errors import Where
-    from loadstone.plan.files import FileRange
+    from loadstone.plan.clone_files import FileRange
     from loadstone.plan.host_facts import TargetFacts
     from loadstone.plan.planning_notes import Notes
     from loadstone.plan.special_engines import Name

@@ -20,7 +20,7 @@ from loadstone.formats.recognise import Language
 from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 from loadstone.study.controller import Next
-from loadstone.study.run_list import ListController
+from loadstone.study.list_controller import ListController
 from loadstone.workload.rows import RowWork, WorkloadRow
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def read(job: Job, changes: JobChanges) -> RunList:
         runtime_ns=None if runtime_s is None else runtime_s * _SECOND_NS,
         ramp_ns=None if ramp_s is None else ramp_s * _SECOND_NS,
     )
-    runs = _kept(iometer.runs(configuration, overrides), changes)
+    runs = _chosen_runs(iometer.runs(configuration, overrides), changes)
     nexts = [Next(run.name, sized(run.workload, changes), factors={**run.factors}) for run in runs]
     return RunList(
         language=Language.IOMETER,
@@ -67,7 +67,7 @@ def _content(job: Job, changes: JobChanges) -> tuple[bytes, str]:
     return input_file.read(job_source, "job file", where=changes.caller.at()), str(job_source)
 
 
-def _kept(runs: Sequence[TestRun], changes: JobChanges) -> list[TestRun]:
+def _chosen_runs(runs: Sequence[TestRun], changes: JobChanges) -> list[TestRun]:
     """Keep the runs of the access specifications that were chosen; all without a choice."""
     names = changes.sections
     known = {str(run.factors["access_specification"]) for run in runs}

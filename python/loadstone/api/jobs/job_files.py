@@ -21,7 +21,7 @@ from loadstone.errors import InputError, RefusedError, raise_all
 from loadstone.formats.recognise import Language
 from loadstone.messages import make_error
 from loadstone.study.controller import Next
-from loadstone.study.run_list import ChangedRuns, ListController
+from loadstone.study.list_controller import ChangedRuns, ListController
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,8 +12,8 @@ from loadstone.api.jobs.run_list import RunList
 from loadstone.errors import InputError
 from loadstone.messages import make_error
 from loadstone.study.controller import Controller, Next
+from loadstone.study.list_controller import ListController
 from loadstone.study.rounds import RoundsController
-from loadstone.study.run_list import ListController
 from loadstone.workload import catalogue
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from loadstone.bundle import layout
 from loadstone.errors import RefusedError, Where
 from loadstone.messages import make_error, say
 from loadstone.study import rerun
+from loadstone.study.list_controller import ListController
 from loadstone.study.run import StudyRequest
-from loadstone.study.run_list import ListController
 from loadstone.workload.model import Note
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from loadstone.errors import InputError
 from loadstone.messages import make_error
 from loadstone.plan.model import RateProcess
 from loadstone.study.curve import MAX_PERCENT, VDBENCH_PERCENTS, CurveController, CurveOptions
+from loadstone.study.list_controller import ListController
 from loadstone.study.run import StudyRequest
-from loadstone.study.run_list import ListController
 from loadstone.study.stages import check_one_stage, refuse_own_rates, stages
 
 if TYPE_CHECKING:

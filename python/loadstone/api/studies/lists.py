@@ -12,8 +12,8 @@ from loadstone.api.jobs.run_list import changes_of
 from loadstone.api.studies.prepared import PreparedStudy, times
 from loadstone.errors import InputError
 from loadstone.messages import make_error
+from loadstone.study.list_controller import RepeatedList
 from loadstone.study.run import StudyRequest
-from loadstone.study.run_list import RepeatedList
 
 if TYPE_CHECKING:
     from pathlib import Path

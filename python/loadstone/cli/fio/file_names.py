@@ -9,7 +9,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from loadstone.plan.files import names_as_given
+from loadstone.plan.clone_files import names_as_given
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

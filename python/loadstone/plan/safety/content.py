@@ -183,7 +183,7 @@ class _Look:
             if done or self._held is not None:
                 return True
             share = self._read_bytes / space.size_bytes
-            self._told(share)
+            self._tell_progress(share)
             if (time.monotonic() - began_s) > WHOLE_S * max(share, 0.05):
                 return False
         return True
@@ -206,7 +206,7 @@ class _Look:
             if not done:
                 break
             samples += strata
-            self._told(samples / sum(passes))
+            self._tell_progress(samples / sum(passes))
         if not samples:
             return ContentFound(
                 f"it answers too slowly to see what it holds: fewer than {sampling.PASSES[0]} places "
@@ -223,19 +223,21 @@ class _Look:
             try:
                 outcomes.append(self._one_after_another(shared, length, until_s))
             except Exception as error:  # noqa: BLE001 # what this reader took, nobody has seen
-                self._found(-1, f"it cannot be looked through: {uncaught.words(error)}")
+                self._note_evidence(-1, f"it cannot be looked through: {uncaught.words(error)}")
 
         readers = _started(work)
         seen_bytes, since_s = self._read_bytes, time.monotonic()
         for reader in readers:
             while reader.is_alive():
                 reader.join(0.2)
-                self._told(self._share)
+                self._tell_progress(self._share)
                 if self._read_bytes != seen_bytes:
                     seen_bytes, since_s = self._read_bytes, time.monotonic()
                 elif time.monotonic() - since_s > SILENT_S:
                     self.silent = True
-                    self._found(-1, f"it did not answer for {SILENT_S:.0f} s: what it holds is not known")
+                    self._note_evidence(
+                        -1, f"it did not answer for {SILENT_S:.0f} s: what it holds is not known"
+                    )
                     return False
         return len(outcomes) == max(1, len(readers)) and all(outcomes)
 
@@ -255,21 +257,21 @@ class _Look:
             block = self.reader.read(offset, length)
         except OSError as error:
             reason = f"it cannot be read at offset {offset} to see what it holds: {error.strerror}"
-            self._found(offset, reason)
+            self._note_evidence(offset, reason)
             return
         with self._lock:
             self._read_bytes += len(block)
         if block != _ZEROS[: len(block)]:
             at = len(block) - len(block.lstrip(b"\0"))
             content = kind(block[at : at + ALIGN_BYTES].rstrip(b"\0"))
-            self._found(offset + at, f"it holds {content} at offset {offset + at}")
+            self._note_evidence(offset + at, f"it holds {content} at offset {offset + at}")
 
-    def _found(self, offset: int, text: str) -> None:
+    def _note_evidence(self, offset: int, text: str) -> None:
         with self._lock:
             if self._held is None or offset < self._held[0]:
                 self._held = (offset, text)
 
-    def _told(self, share: float) -> None:
+    def _tell_progress(self, share: float) -> None:
         self._share = share
         if self.tell is not None and time.monotonic() - self._told_s >= TOLD_S:
             self._told_s = time.monotonic()

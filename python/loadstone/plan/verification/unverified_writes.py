@@ -17,7 +17,7 @@ from loadstone.plan import model as plan
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from loadstone.plan.files import FileRange
+    from loadstone.plan.clone_files import FileRange
     from loadstone.plan.planning_notes import Notes
     from loadstone.workload.model import Job
 

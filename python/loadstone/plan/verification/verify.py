@@ -22,7 +22,7 @@ from loadstone.workload.trees import TreeWork
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.plan.files import FileRange
+    from loadstone.plan.clone_files import FileRange
     from loadstone.plan.planning_notes import Notes
     from loadstone.workload.block_sizes import BlockSizes
     from loadstone.workload.model import Job
