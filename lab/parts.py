@@ -264,7 +264,7 @@ class Stage:
 
     def limited(self, mib: int = 64, count: int = 1, **limits: int) -> list[Path]:
         """Files whose server lets through so much of all of them together: `iops`, `bps`, `iops_max` …"""
-        words: list[str | Path] = ["--object", f"throttle-group,id=group,{_told(limits)}"]
+        words: list[str | Path] = ["--object", f"throttle-group,id=group,{_qemu_limits(limits)}"]
         files = []
         for number in range(count):
             backing, file = self.backing(mib), self.folder / f"limited{number}.fuse"
@@ -458,7 +458,7 @@ def _first(*words: str | Path, groups: Sequence[Path] = ()) -> list[str]:
     return ["sh", "-c", JOIN, "sh", *map(str, groups), "--", *map(str, words)]
 
 
-def _told(limits: dict[str, int]) -> str:
+def _qemu_limits(limits: dict[str, int]) -> str:
     """Limits as qemu names them: `iops_max` is `x-iops-total-max`."""
     parts = {name.partition("_")[::2]: limit for name, limit in limits.items()}
     return ",".join(

@@ -221,7 +221,7 @@ def row(plateau: Plateau, case: Case) -> str:
     rates = (units.count(total.iops.value) if total.iops else units.NONE, units.bandwidth(_bandwidth(case)))
     dispersion = units.digits(evenness.dispersion) if evenness else units.NONE
     scatter = f"{100 * evenness.scatter:.0f} %" if evenness else units.NONE
-    cells = (plateau.name, f"`{plateau.work}`", *rates, scatter, dispersion, _said(case))
+    cells = (plateau.name, f"`{plateau.work}`", *rates, scatter, dispersion, _answer_words(case))
     return f"| {' | '.join(cells)} |"
 
 
@@ -229,7 +229,7 @@ def _bandwidth(case: Case) -> float | None:
     return case.total.bandwidth.value if case.total.bandwidth else None
 
 
-def _said(case: Case) -> str:
+def _answer_words(case: Case) -> str:
     answer = throttled.RULE.judge(case)
     if isinstance(answer, tuple):
         return f"{answer[0].effect} by {answer[0].layer} ({100 * answer[0].confidence:.0f} %)"

@@ -94,7 +94,7 @@ def verdicts(bundle: Path) -> tuple[Verdict, Verdict]:
     return judge([replace(one, probed=None) for one in phases]).verdict, judge(phases).verdict
 
 
-def _told(said: Verdict) -> str:
+def _cell(said: Verdict) -> str:
     rule = f", `{said.causes[0].rule}`" if said.causes and said.kind != "measures_storage" else ""
     return f"{said.kind.replace('_', ' ')} {said.confidence:.0%}{rule}"
 
@@ -115,7 +115,7 @@ def main() -> int:
                 for name, bundle in runs(stage, arguments.probe):
                     plain, probed = verdicts(bundle)
                     likely = ", ".join(f"{one.name} {one.probability:.0%}" for one in probed.explanations[:2])
-                    out.write(f"| {study} | {name} | {_told(plain)} | {_told(probed)} | {likely} |\n")
+                    out.write(f"| {study} | {name} | {_cell(plain)} | {_cell(probed)} | {likely} |\n")
                     out.flush()
         except (MissingPartError, RuntimeError) as error:
             out.write(f"| {study} | not staged: {error} | | | |\n")

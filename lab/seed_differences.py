@@ -97,7 +97,7 @@ def judged(pairs: Sequence[PublishedPair]) -> list[tuple[PublishedPair, str, str
         ends = (difference.low, difference.high)
         low, high = (f"{1 + end:.3g}" if large else f"{100 * end:+.3g}" for end in ends)
         change += f" ({low} to {high})"
-        verdict = "**real**" if corrected[n] < ALPHA else f"**not significant**: {_seen(sides[n])}"
+        verdict = "**real**" if corrected[n] < ALPHA else f"**not significant**: {_judgement(sides[n])}"
         verdicts.append((one, change, f"{verdict} (p {corrected[n]:.2g})"))
     return verdicts
 
@@ -136,7 +136,7 @@ def _alone(change: float) -> str:
     return f"**cannot be known**: measured once; real only if runs repeat to within {_percent(needed)}"
 
 
-def _seen(sides: tuple[Sample, Sample]) -> str:
+def _judgement(sides: tuple[Sample, Sample]) -> str:
     a, b = sides
     assert a.error is not None
     assert b.error is not None

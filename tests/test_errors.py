@@ -16,7 +16,7 @@ def test_of_many_mistakes_the_first_are_told_and_how_many_more_there_are(
     assert capsys.readouterr().err.splitlines() == [
         *(f"loadstone: wrong {number}" for number in range(MOST_TOLD)),
         "loadstone: 3 more mistakes are not listed",
-        "hint: mend those above, and try again",
+        "hint: fix those above, and try again",
     ]
 
 

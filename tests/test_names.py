@@ -25,7 +25,7 @@ SAYS_NOTHING: Final = {
 """A variable with such a name was each time something else: a bundle, lines, a count of bytes."""
 NO_PARAMETER: Final = {"found", "made", "told", "asked", "given"}
 DIGESTED: Final = ("python/loadstone/analysis/", "python/loadstone/audit/", "python/loadstone/explanations/")
-"""Parameters are part of the rules' digest, which recorded results name: these keep their names."""
+"""Names are part of the rules' digest, which recorded results name: these keep theirs."""
 RUST_TYPE: Final = re.compile(
     r"^(?:pub(?:\([^)]*\))? )?type (\w+)"
     r"|^\s*(?:pub(?:\([^)]*\))? )?(?:unsafe )?(?:struct|enum|trait|union) (\w+)",
@@ -33,7 +33,8 @@ RUST_TYPE: Final = re.compile(
 )
 """A type of a Rust file: `type` inside an `impl` is a part of a trait and is none."""
 CLASS: Final = re.compile(r"^[ \t]*class (\w+)\s*[(:\[]", re.MULTILINE)
-CAN_BE_VAGUE: Final = re.compile(rf"\b(?:{'|'.join(SAYS_NOTHING)})\b\s*(?:[-+*/|&]?=(?!=)|[:,)\]]|in\b)")
+VAGUE: Final = "|".join(SAYS_NOTHING)
+CAN_BE_VAGUE: Final = re.compile(rf"\b(?:{VAGUE})\b\s*(?:[-+*/|&]?=(?!=)|[:,)\]]|in\b)|def _(?:{VAGUE})\(")
 """A text without such a place stores nothing under these names, and need not be parsed."""
 FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -98,10 +99,18 @@ def parameters_say_nothing(tree: ast.Module) -> list[int]:
     return [node.lineno for node in arguments if node.arg in NO_PARAMETER]
 
 
+def functions_say_nothing(tree: ast.Module) -> list[int]:
+    """Return the lines of private functions with such a name; a public one is named by who calls it, too."""
+    every = (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))
+    return [
+        node.lineno for node in every if node.name.removeprefix("_") in SAYS_NOTHING and node.name[0] == "_"
+    ]
+
+
 @functools.cache
-def vague() -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-    """The variables and the parameters of product, lab and bench that say nothing: files and lines."""
-    variables, parameters = {}, {}
+def vague() -> tuple[dict[str, list[int]], dict[str, list[int]], dict[str, list[int]]]:
+    """Variables, parameters and functions of product, lab and bench that say nothing: files and lines."""
+    variables, parameters, functions = {}, {}, {}
     for file in sorted(file for tree in ("python", "lab", "bench") for file in (ROOT / tree).rglob("*.py")):
         name, text = file.relative_to(ROOT).as_posix(), file.read_text()
         if not CAN_BE_VAGUE.search(text):
@@ -109,9 +118,13 @@ def vague() -> tuple[dict[str, list[int]], dict[str, list[int]]]:
         tree = ast.parse(text)
         if lines := says_nothing(tree):
             variables[name] = lines
-        if not name.startswith(DIGESTED) and (lines := parameters_say_nothing(tree)):
+        if name.startswith(DIGESTED):
+            continue
+        if lines := parameters_say_nothing(tree):
             parameters[name] = lines
-    return variables, parameters
+        if lines := functions_say_nothing(tree):
+            functions[name] = lines
+    return variables, parameters, functions
 
 
 def test_variables_say_what_they_hold() -> None:
@@ -120,6 +133,16 @@ def test_variables_say_what_they_hold() -> None:
 
 def test_parameters_say_what_they_are_given() -> None:
     assert vague()[1] == {}
+
+
+def test_private_functions_say_what_they_do() -> None:
+    assert vague()[2] == {}
+
+
+def test_a_function_that_says_nothing_is_seen() -> None:
+    text = "class A:\n    def _told(self):\n        pass\n\n    def told(self):\n        pass\n"
+    assert functions_say_nothing(ast.parse(text)) == [2]
+    assert CAN_BE_VAGUE.search(text)
 
 
 def test_a_parameter_that_says_nothing_is_seen() -> None:

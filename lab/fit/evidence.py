@@ -157,7 +157,7 @@ class EvidenceTable:
             self.odds
             + self.measures * math.log(weights.measures_odds)
             + self.unknown * math.log(weights.unexplained_odds)
-            + weights.dependence * self._told(weights)
+            + weights.dependence * self._by_explanation(weights)
             + np.minimum(self.found, math.log(weights.most_odds)).sum(axis=2)
             + self.clear * math.log(weights.clear)
         )
@@ -165,7 +165,7 @@ class EvidenceTable:
         normalised: Floats = logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
         return normalised
 
-    def _told(self, weights: Weights) -> Floats:
+    def _by_explanation(self, weights: Weights) -> Floats:
         """Return what all readings of a situation say together of each of its explanations.
 
         Of each sort of explanation that depends on other weights: a step of a fit changes one, and what

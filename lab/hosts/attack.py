@@ -155,7 +155,7 @@ def main() -> int:
         print(f"not staged: {why}")
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    known = _kept(options.keep)
+    known = _earlier_lines(options.keep)
     wanted = [seed for seed in range(options.seed, options.seed + options.draws) if seed not in known]
     if wanted:
         with NamespaceHosts(2, name=f"hostsatt{options.seed}") as hosts:
@@ -175,7 +175,7 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def _kept(path: Path | None) -> dict[int, dict[str, object]]:
+def _earlier_lines(path: Path | None) -> dict[int, dict[str, object]]:
     if path is None or not path.exists():
         return {}
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -294,12 +294,14 @@ def _left(draw: Draw, trial: HostsTrial, place: Path) -> list[str]:
         f"net:[{Path(f'/run/netns/{trial.hosts.space(name)}').stat().st_ino}]" for name in trial.hosts.names
     }
     leftovers += [
-        f"{path} is held" for path in Path("/tmp/loadstone-agents").glob("*.json") if _held(path, spaces)
+        f"{path} is held"
+        for path in Path("/tmp/loadstone-agents").glob("*.json")
+        if _is_recorded(path, spaces)
     ]
     return leftovers
 
 
-def _held(path: Path, spaces: set[str]) -> bool:
+def _is_recorded(path: Path, spaces: set[str]) -> bool:
     """Whether a living process holds the record of a host of ours."""
     try:
         with path.open() as file:

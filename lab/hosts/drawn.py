@@ -349,7 +349,7 @@ class TriedSituation:
 
     def _judge(self) -> None:
         outcome, trial = self.outcome, self.trial
-        outcome.code, outcome.said, outcome.kept = trial.code, trial.said[-1500:], self._kept()
+        outcome.code, outcome.said, outcome.kept = trial.code, trial.said[-1500:], self._readable_parts()
         wrong = outcome.wrong
         wrong += trial.notes
         wrong += self._wrong_code()
@@ -381,7 +381,7 @@ class TriedSituation:
             wrong += [] if "hint:" in trial.said else ["no remedy is told"]
         return wrong
 
-    def _kept(self) -> str:
+    def _readable_parts(self) -> str:
         study = self.trial.out / "study.json"
         if not study.exists():
             return self.trial.kept()

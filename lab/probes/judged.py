@@ -68,7 +68,7 @@ class Said:
 def untried(row: Row, fitted: Fitted) -> Said:
     """Return what is said after the run alone."""
     row = _rarely_right_suspected(row, fitted)
-    return _said(row, [list(one) for one in row["plain"]["causes"]], fitted)
+    return _outcome_of(row, [list(one) for one in row["plain"]["causes"]], fitted)
 
 
 def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> Said:
@@ -103,7 +103,9 @@ def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> S
     explained = tuple(as_often_right(weighed, sure, decided=decided, pointed=pointed_at, fitted=fitted))
     probes_sure = round(min(belief.MOST, _chances(explained)[pointed.explanation.name]), 2)
     causes = [["probes", probes_sure, one[2]] if one[0] == "probes" else one for one in causes]
-    return _said(row, causes, fitted, ProbedBelief(explained, measuring(explained), pointed.explanation.name))
+    return _outcome_of(
+        row, causes, fitted, ProbedBelief(explained, measuring(explained), pointed.explanation.name)
+    )
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ def _turned_out(fitted: Fitted, rule: str, sure: float, effect: str) -> float:
     return belief.frequency_of(fitted, rule, effect, sure)
 
 
-def _said(row: Row, causes: list[list[Any]], fitted: Fitted, after: ProbedBelief | None = None) -> Said:
+def _outcome_of(row: Row, causes: list[list[Any]], fitted: Fitted, after: ProbedBelief | None = None) -> Said:
     nameless = after is not None and after.pointed == UNEXPLAINED
     causes.sort(
         key=lambda one: (

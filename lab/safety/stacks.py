@@ -52,7 +52,7 @@ def with_files(stack: contextlib.ExitStack, device: Path, point: Path, *, elsewh
         stack.callback(call, "umount", point)
         return
     script = f"mount --make-rprivate / && mount -o ro,noatime {device} {point} && echo 1; read x"
-    _held(stack, "unshare", "--mount", "sh", "-c", script)
+    _keep_running(stack, "unshare", "--mount", "sh", "-c", script)
 
 
 def over_a_mounted_loop(folder: Path, stack: contextlib.ExitStack) -> Path:
@@ -92,7 +92,7 @@ def disk_of_a_written_partition(folder: Path, stack: contextlib.ExitStack) -> Pa
         call("partx", "-a", device)
     stack.callback(call, "partx", "-d", device)
     lines = f"import sys; f = open('{first}', 'r+b'); print(1, flush=True); sys.stdin.read()"
-    _held(stack, sys.executable, "-c", lines)
+    _keep_running(stack, sys.executable, "-c", lines)
     return device
 
 
@@ -123,7 +123,7 @@ def lease(folder: Path, stack: contextlib.ExitStack) -> Path:
     path.write_bytes(MINE)
     lines = f"import fcntl, os, signal, sys; f = os.open({str(path)!r}, os.O_RDONLY)"
     lines += "; signal.signal(signal.SIGIO, signal.SIG_IGN); fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_RDLCK)"
-    _held(stack, sys.executable, "-c", f"{lines}; print(1, flush=True); sys.stdin.read()")
+    _keep_running(stack, sys.executable, "-c", f"{lines}; print(1, flush=True); sys.stdin.read()")
     return path
 
 
@@ -136,7 +136,7 @@ def overlay(folder: Path, stack: contextlib.ExitStack) -> Path:
     stack.callback(call, "umount", folder / "merged")
     (folder / "merged" / "file").write_bytes(MINE)
     lines = f"import sys; f = open('{folder}/merged/file', 'r+b'); print(1, flush=True); sys.stdin.read()"
-    _held(stack, sys.executable, "-c", lines)
+    _keep_running(stack, sys.executable, "-c", lines)
     return folder / "upper" / "file"
 
 
@@ -162,7 +162,7 @@ def unmounted_lazily(_: Path, stack: contextlib.ExitStack) -> Path:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), str(image))
     lines = f"import sys; f = open('{point}/notes', 'rb'); print(1, flush=True); sys.stdin.read()"
-    _held(stack, sys.executable, "-c", lines)
+    _keep_running(stack, sys.executable, "-c", lines)
     call("umount", "--lazy", point)
     return image
 
@@ -172,7 +172,7 @@ def read_by_a_process(folder: Path, stack: contextlib.ExitStack) -> Path:
     path = folder / "file"
     path.write_bytes(MINE)
     lines = f"import sys; f = open('{path}', 'rb'); print(1, flush=True); sys.stdin.read()"
-    _held(stack, sys.executable, "-c", lines)
+    _keep_running(stack, sys.executable, "-c", lines)
     return path
 
 
@@ -202,7 +202,7 @@ def mounted_without_a_loop_elsewhere(_: Path, stack: contextlib.ExitStack) -> Pa
         f"done = libc.mount(b'{image}', b'{point}', b'erofs', {_READ_ONLY}, b''); "
         "print(1 if done == 0 else 0, flush=True); sys.stdin.read()"
     )
-    _held(stack, sys.executable, "-c", lines)
+    _keep_running(stack, sys.executable, "-c", lines)
     return image
 
 
@@ -228,7 +228,7 @@ def below_mounts(folder: Path, stack: contextlib.ExitStack) -> Path:
     call("bindfs", folder / "merged", folder / "shown")
     stack.callback(call, "umount", "--lazy", folder / "shown")
     lines = f"import sys; f = open('{folder}/second/file', 'r+b'); print(1, flush=True); sys.stdin.read()"
-    _held(stack, sys.executable, "-c", lines)
+    _keep_running(stack, sys.executable, "-c", lines)
     return folder / "shown" / "file"
 
 
@@ -253,11 +253,11 @@ def growing(folder: Path, stack: contextlib.ExitStack) -> Path:
     """What `btrfs send > FILE` and `rsync --inplace` look like: empty so far, and being written."""
     path = folder / "stream"
     lines = f"import sys; f = open({str(path)!r}, 'wb'); print(1, flush=True); sys.stdin.read()"
-    _held(stack, sys.executable, "-c", lines)
+    _keep_running(stack, sys.executable, "-c", lines)
     return path
 
 
-def _held(stack: contextlib.ExitStack, *command: str) -> None:
+def _keep_running(stack: contextlib.ExitStack, *command: str) -> None:
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None

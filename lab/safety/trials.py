@@ -293,7 +293,7 @@ def kernels() -> Iterator[SafetyCase]:
 def marks() -> Iterator[SafetyCase]:
     """A file that a run made, and what somebody did to it afterwards."""
     tried = (verbs.RUN, verbs.DROP_IN)
-    yield SafetyCase(FILE, "what a run of Loadstone left", tried, WRITTEN, _made, None)
+    yield SafetyCase(FILE, "what a run of Loadstone left", tried, WRITTEN, _own_file, None)
     yield SafetyCase(FILE, "the same, renamed", (verbs.RUN,), WRITTEN, _changed(_renamed), None)
     for holds, change in (
         ("the same, filled by another program", lambda path: put(path, (0, b"mine" * 1000))),
@@ -307,7 +307,7 @@ def marks() -> Iterator[SafetyCase]:
         yield SafetyCase(FILE, holds, tried, ASKED, _changed(change))
 
 
-def _made(stage: Stage, _: contextlib.ExitStack) -> Path:
+def _own_file(stage: Stage, _: contextlib.ExitStack) -> Path:
     path = stage.folder / "made"
     words = verbs.RUN.words(path, stage.folder, "first")
     code, output = trial.loadstone(words, stage.folder, {})
@@ -318,7 +318,7 @@ def _made(stage: Stage, _: contextlib.ExitStack) -> Path:
 
 def _changed(change: Callable[[Path], object]) -> Callable[[Stage, contextlib.ExitStack], Path]:
     def place(stage: Stage, stack: contextlib.ExitStack) -> Path:
-        path = _made(stage, stack)
+        path = _own_file(stage, stack)
         changed_path = change(path)
         return (
             changed_path

@@ -42,7 +42,7 @@ def main(names: Sequence[str]) -> int:
             broken += 1
             continue
         scored.append(one)
-        print(f"{'ok  ' if one.passed else '    '} {scenario.name}: {_found(one)}", flush=True)
+        print(f"{'ok  ' if one.passed else '    '} {scenario.name}: {_findings_cell(one)}", flush=True)
     if broken:
         return 1
     if not names:
@@ -113,10 +113,10 @@ def _document(scored: Sequence[ScoredScenario]) -> Iterator[str]:
 def _row(one: ScoredScenario, label: str, outcome: str) -> str:
     verdict = one.verdict
     kind_text = verdict.kind.replace("_", " ") if verdict is not None else "–"
-    return f"| {one.scenario.story} | {label} | {kind_text} | {_found(one)} | {outcome} |"
+    return f"| {one.scenario.story} | {label} | {kind_text} | {_findings_cell(one)} | {outcome} |"
 
 
-def _found(one: ScoredScenario) -> str:
+def _findings_cell(one: ScoredScenario) -> str:
     if one.absent is not None:
         return f"not staged: {one.absent}"
     return (

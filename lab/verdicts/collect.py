@@ -43,12 +43,12 @@ def line(
         "busy": one.busy,
         "spinning": spinning,
         "absent": one.absent,
-        **_said(one),
-        "alone": _said(alone) if alone is not None else None,
+        **_verdict_fields(one),
+        "alone": _verdict_fields(alone) if alone is not None else None,
     }
 
 
-def _said(one: ScoredScenario) -> dict[str, Any]:
+def _verdict_fields(one: ScoredScenario) -> dict[str, Any]:
     verdict = one.verdict
     rests = one.findings
     return {
@@ -88,17 +88,19 @@ def anew(
             if known is not None and not known["absent"]:
                 busy, beside = known["busy"], known.get("spinning", 0)
                 kept_score = score_bundle(one, bundle, busy=busy)
-                return line(seed, kept_score, beside, _alone(one, bundle, probe, busy=busy)) | _taken(bundle)
+                return line(
+                    seed, kept_score, beside, _alone(one, bundle, probe, busy=busy)
+                ) | _contention_fields(bundle)
             shutil.rmtree(bundle)
         fresh_score = score(one, bundle, spinning=beside, options=options)
-        return line(seed, fresh_score, beside, _alone(one, bundle, probe, busy=fresh_score.busy)) | _taken(
-            bundle
-        )
+        return line(
+            seed, fresh_score, beside, _alone(one, bundle, probe, busy=fresh_score.busy)
+        ) | _contention_fields(bundle)
     except RuntimeError as error:
         return {"seed": seed, "rules": rules_digest(), "kind": one.name, "absent": str(error)}
 
 
-def _taken(bundle: Path | None) -> dict[str, Any]:
+def _contention_fields(bundle: Path | None) -> dict[str, Any]:
     """Return what others on the CPUs could take of a rate while it ran."""
     share = contention.of_bundle(Bundle.open(bundle)) if bundle is not None and bundle.exists() else None
     return {"taken": None if share is None else round(share.share, 3)}

@@ -85,7 +85,7 @@ def outside_lines(every: Sequence[Line], *, again: bool = False) -> Iterator[str
         likely = list(one["plain"]["explanations"].items())[:2]
         expected = f"`{one['expected']}`" if one["expected"] else "honest"
         yield (
-            f"| {one['kind'].replace('_', ' ')} | {expected} | {_told(one['alone'])} | {_told(one)} | "
+            f"| {one['kind'].replace('_', ' ')} | {expected} | {_cell(one['alone'])} | {_cell(one)} | "
             + ", ".join(f"{name} {chance:.0%}" for name, chance in likely)
             + " |"
         )
@@ -137,7 +137,7 @@ def own_settings(said: Line, also: Sequence[str]) -> bool:
     return said["verdict"] == "limited" and all(rule in also for rule in limits)
 
 
-def _told(said: Line) -> str:
+def _cell(said: Line) -> str:
     first = next((f", `{rule}`" for rule, _ in said["findings"]), "")
     named = " (named)" if said["named"] else ""
     return f"{SAID[said['verdict']]} {said['confidence']:.0%}{first}{named}"

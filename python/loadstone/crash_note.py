@@ -43,7 +43,7 @@ def note(text: str) -> None:
 
 def read() -> str:
     """Return the figures that were noted last; empty when none were."""
-    return _kept(_FIGURES)
+    return _text_at(_FIGURES)
 
 
 def owe(text: str) -> None:
@@ -53,7 +53,7 @@ def owe(text: str) -> None:
 
 def owed() -> str:
     """Return what must still be written to the terminal."""
-    return _kept(_OWED)
+    return _text_at(_OWED)
 
 
 def end_in_order(needed: bool) -> None:
@@ -90,7 +90,7 @@ def _keep(place: int, text: str) -> None:
     _LENGTH.pack_into(_page, at, len(encoded))
 
 
-def _kept(place: int) -> str:
+def _text_at(place: int) -> str:
     if _page is None:
         return _texts[place]
     at = place * SIZE_BYTES

@@ -100,7 +100,7 @@ def told(error: LoadstoneError) -> tuple[LoadstoneError, ...]:
         return mistakes
     more = len(mistakes) - MOST_TOLD
     left_out = "1 more mistake is not listed" if more == 1 else f"{more} more mistakes are not listed"
-    return (*mistakes[:MOST_TOLD], InputError(left_out, hint="mend those above, and try again"))
+    return (*mistakes[:MOST_TOLD], InputError(left_out, hint="fix those above, and try again"))
 
 
 def raise_all(errors: Iterable[LoadstoneError]) -> None:

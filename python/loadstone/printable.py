@@ -34,7 +34,7 @@ _END_OF_LINE: Final = re.compile(r"\n")
 
 def printable(text: str) -> str:
     """Return a text in which everything can be seen; ends of lines and tabs stay."""
-    return text if text.isprintable() else _DOUBTFUL.sub(_seen, text)
+    return text if text.isprintable() else _DOUBTFUL.sub(_escaped, text)
 
 
 def line(text: str) -> str:
@@ -65,7 +65,7 @@ def cell(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA) and not _NUMBER.match(text) else text
 
 
-def _seen(match: re.Match[str]) -> str:
+def _escaped(match: re.Match[str]) -> str:
     if unicodedata.category(match[0]) not in _HIDDEN:
         return match[0]
     code = ord(match[0])

@@ -166,7 +166,7 @@ def run_plan(
     consent = consent or guard.Consent()
     # Before anything is claimed: who asked for a host to be watched wants no run without it.
     with contextlib.closing(means.watching(request.watch)) as watching:
-        run_targets = _held(plan, consent, means, content=check_content)
+        run_targets = _hold_targets(plan, consent, means, content=check_content)
         plan, sealing = run_targets.plan, _Sealing(run_targets, consent, means)
         try:
             if calibration is True:
@@ -224,7 +224,7 @@ def _begin_bundle(
     )
 
 
-def _held(plan: Plan, consent: guard.Consent, means: Means, *, content: bool) -> RunTargets:
+def _hold_targets(plan: Plan, consent: guard.Consent, means: Means, *, content: bool) -> RunTargets:
     """Check and hold the targets; questions come through to the user."""
     asking, questions = through_parent(consent)
 

@@ -34,7 +34,7 @@ def directory() -> Iterator[Path]:
     place = Path(tempfile.gettempdir())
     remove_abandoned(place)
     with _unwinding():
-        folder, lock = _made(place)
+        folder, lock = _make_folder(place)
         try:
             yield folder / INSIDE
         finally:
@@ -47,7 +47,7 @@ def holds(path: Path) -> bool:
     return any(part.startswith(PREFIX) for part in path.parts)
 
 
-def _made(place: Path) -> tuple[Path, int]:
+def _make_folder(place: Path) -> tuple[Path, int]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -58,7 +58,7 @@ def _pick(path: Path, rng: random.Random, *endings: str) -> Path | None:
     return rng.choice(found) if found else None
 
 
-def _told(path: Path, file: Path, what: str) -> str:
+def _description(path: Path, file: Path, what: str) -> str:
     return f"{file.relative_to(path)}: {what}"
 
 
@@ -71,7 +71,7 @@ def bits(path: Path, rng: random.Random, _others: list[Path]) -> str:
         at = rng.randrange(len(data))
         data[at] ^= 1 << rng.randrange(8)
     file.write_bytes(data)
-    return _told(path, file, "bits flipped")
+    return _description(path, file, "bits flipped")
 
 
 def cut(path: Path, rng: random.Random, _others: list[Path]) -> str:
@@ -82,7 +82,7 @@ def cut(path: Path, rng: random.Random, _others: list[Path]) -> str:
     end = rng.choice([0, 1, 4, 8, 12, size // 2, max(0, size - 1), max(0, size - 9), rng.randint(0, size)])
     with file.open("r+b") as opened:
         opened.truncate(end)
-    return _told(path, file, f"cut to {end} of {size} bytes")
+    return _description(path, file, f"cut to {end} of {size} bytes")
 
 
 def overwritten(path: Path, rng: random.Random, _others: list[Path]) -> str:
@@ -95,7 +95,7 @@ def overwritten(path: Path, rng: random.Random, _others: list[Path]) -> str:
     filler = rng.choice([bytes(length), b"\xff" * length, rng.randbytes(length)])
     data[begin : begin + length] = filler
     file.write_bytes(data)
-    return _told(path, file, f"{length} bytes from {begin} overwritten")
+    return _description(path, file, f"{length} bytes from {begin} overwritten")
 
 
 def longer(path: Path, rng: random.Random, _others: list[Path]) -> str:
@@ -104,7 +104,7 @@ def longer(path: Path, rng: random.Random, _others: list[Path]) -> str:
         return "nothing"
     with file.open("ab") as opened:
         opened.write(rng.choice([b"\0" * 4096, rng.randbytes(100), b"{}\n", b"[[[[\n", b"\n" * 100]))
-    return _told(path, file, "something added at its end")
+    return _description(path, file, "something added at its end")
 
 
 def removed(path: Path, rng: random.Random, _others: list[Path]) -> str:
@@ -112,7 +112,7 @@ def removed(path: Path, rng: random.Random, _others: list[Path]) -> str:
     if file is None:
         return "nothing"
     file.unlink()
-    return _told(path, file, "removed")
+    return _description(path, file, "removed")
 
 
 def of_another(path: Path, rng: random.Random, others: list[Path]) -> str:
@@ -122,7 +122,7 @@ def of_another(path: Path, rng: random.Random, others: list[Path]) -> str:
         return "nothing"
     alike = [one for one in members(other) if one.name == file.name] or members(other)
     shutil.copy(rng.choice(alike), file)
-    return _told(path, file, f"that of {other.name}")
+    return _description(path, file, f"that of {other.name}")
 
 
 def of_its_own(path: Path, rng: random.Random, _others: list[Path]) -> str:
@@ -130,7 +130,7 @@ def of_its_own(path: Path, rng: random.Random, _others: list[Path]) -> str:
     if one is None or two is None or one == two:
         return "nothing"
     shutil.copy(two, one)
-    return _told(path, one, f"holds {two.relative_to(path)}")
+    return _description(path, one, f"holds {two.relative_to(path)}")
 
 
 def other_kind(path: Path, rng: random.Random, _others: list[Path]) -> str:
@@ -149,7 +149,7 @@ def other_kind(path: Path, rng: random.Random, _others: list[Path]) -> str:
     else:
         to = {"link": "/etc/passwd", "broken link": "nowhere", "link to itself": file.name}
         file.symlink_to(to.get(what, "/dev/zero"))
-    return _told(path, file, f"is now a {what}")
+    return _description(path, file, f"is now a {what}")
 
 
 def added(path: Path, rng: random.Random, _others: list[Path]) -> str:
@@ -158,7 +158,7 @@ def added(path: Path, rng: random.Random, _others: list[Path]) -> str:
     if file.exists() or not file.parent.is_dir():
         return "nothing"
     file.write_bytes(rng.choice([b"", b"PAR1PAR1", b"\xff\xff\xff\xff\x10\0\0\0" + bytes(16), b"{}"]))
-    return _told(path, file, "added")
+    return _description(path, file, "added")
 
 
 def _change(document: Any, rng: random.Random) -> tuple[Any, str]:
@@ -203,7 +203,7 @@ def document(path: Path, rng: random.Random, _others: list[Path]) -> str:
     for _ in range(rng.choice([1, 1, 1, 2, 5])):
         changed, told = _change(changed, rng)
     file.write_bytes(_json(changed, rng))
-    return _told(path, file, told)
+    return _description(path, file, told)
 
 
 def line(path: Path, rng: random.Random, _others: list[Path]) -> str:
@@ -226,7 +226,7 @@ def line(path: Path, rng: random.Random, _others: list[Path]) -> str:
         if rng.random() < 0.05:
             lines[at] = b"\xff\xfe" + lines[at]
     file.write_bytes(b"".join(lines))
-    return _told(path, file, told)
+    return _description(path, file, told)
 
 
 INTEGERS = [0, 1, -1, 2**8 - 1, 2**16 - 1, 2**31, 2**32 - 1, 2**53, 2**63 - 1, 2**64 - 1]
@@ -345,7 +345,7 @@ def table(path: Path, rng: random.Random, _others: list[Path]) -> str:
         _write_parquet(frame, file, rng)
     else:
         _write_arrows(frame, file, rng)
-    return _told(path, file, told)
+    return _description(path, file, told)
 
 
 def _read(file: Path) -> pl.DataFrame:

@@ -39,7 +39,7 @@ def leave_out(items: Sequence[pytest.Item]) -> None:
     for name, cases in lists.items():
         marker = cases[0].get_closest_marker("drawn")
         assert marker is not None
-        kept = _kept(cases, marker.args[0], random.Random(f"{number()} {name}"))
+        kept = _drawn_cases(cases, marker.args[0], random.Random(f"{number()} {name}"))
         for case in cases:
             if case.nodeid not in kept:
                 case.add_marker(pytest.mark.nightly)
@@ -64,7 +64,7 @@ def _day() -> int:
     return int(told) if told.isdecimal() else crc32(told.encode())
 
 
-def _kept(cases: Sequence[pytest.Function], most: int, draw: random.Random) -> set[str]:
+def _drawn_cases(cases: Sequence[pytest.Function], most: int, draw: random.Random) -> set[str]:
     order = draw.sample(cases, len(cases))
     values_of: dict[str, set[str]] = defaultdict(set)
     for case in cases:

@@ -67,7 +67,7 @@ def load() -> None:
 def serve(client: socket.socket) -> None:
     """Answer each request with the pid of a process that becomes the program."""
     while True:
-        asked = _asked(client)
+        asked = _request(client)
         if asked is None:
             return
         request, streams = asked
@@ -85,7 +85,7 @@ def serve(client: socket.socket) -> None:
         client.sendall(pid)
 
 
-def _asked(client: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+def _request(client: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
     size, passed, _, _ = client.recvmsg(4, socket.CMSG_SPACE(SIZE_BYTES))
     if not size:
         return None

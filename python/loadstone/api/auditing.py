@@ -139,7 +139,7 @@ def audit_results(
     every: list[AuditedResults] = []
     passed: list[PassedOver] = []
     for path in paths:
-        for candidate in _found(path, looked, alone=len(paths) == 1):
+        for candidate in _results_below(path, looked, alone=len(paths) == 1):
             if isinstance(candidate, PassedOver):
                 passed.append(candidate)
                 continue
@@ -151,7 +151,7 @@ def audit_results(
     return Audit(every, passed, looked)
 
 
-def _found(path: Path, looked: SearchProgress, *, alone: bool) -> Iterator[Found]:
+def _results_below(path: Path, looked: SearchProgress, *, alone: bool) -> Iterator[Found]:
     """Search a path; beside others a broken one is passed over, as in a directory."""
     try:
         yield from find(path, looked)

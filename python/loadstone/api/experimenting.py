@@ -96,19 +96,21 @@ class PlannedExperiment:
     @property
     def would_run(self) -> bool:
         """Whether it would begin: nothing is refused."""
-        return self.refused is None and not any(one["consent"] == "refused" for one in self._told.consent)
+        return self.refused is None and not any(
+            one["consent"] == "refused" for one in self._announced.consent
+        )
 
     @property
     def lines(self) -> list[str]:
         """Runs, time, bytes and changes of the machine, for people."""
-        return list(lines(self._told))
+        return list(lines(self._announced))
 
     def document(self) -> dict[str, Any]:
         """Return the same as `loadstone experiment plan --json` prints it."""
-        return self._told.document()
+        return self._announced.document()
 
     @cached_property
-    def _told(self) -> Announcement:
+    def _announced(self) -> Announcement:
         announcement = announce(self.prepared)
         announcement.recorded = self._recorded
         looked_at: set[str] = set()
@@ -177,14 +179,14 @@ class Experiment:
         """Return the document of `--json`. Raises `BundleError` where no run completed."""
         from loadstone.report.experiment import document
 
-        return document.document(self._found())
+        return document.document(self._whole_story())
 
     def print(self, screen: Screen | None = None) -> None:
         """Print the answer and the tables as the command line does. Raises as `document` does."""
         from loadstone.report.experiment import text
         from loadstone.screen import Screen
 
-        text.terminal(self._found(), screen or Screen(highlight=False))
+        text.terminal(self._whole_story(), screen or Screen(highlight=False))
 
     def report(self, path: Path | str | None = None) -> Path:
         """Write the page (.html, .md or .pdf) and return where; in its directory by default."""
@@ -194,10 +196,10 @@ class Experiment:
 
         where = self.path / REPORT if path is None else Path(path)
         ending = check_report(where)
-        output.write(where, as_file(article(self._found()), ending))
+        output.write(where, as_file(article(self._whole_story()), ending))
         return where
 
-    def _found(self) -> ExperimentStory:
+    def _whole_story(self) -> ExperimentStory:
         if self._story is None:
             raise make_error(BundleError, "api.experiment.empty", path=self.path)
         return self._story

@@ -48,11 +48,11 @@ def read_lines(
         else:
             wrong.append(number)
     if wrong and say is not None:
-        say(f"{path.name}: {_told(wrong)} cannot be read")
+        say(f"{path.name}: {_line_numbers(wrong)} cannot be read")
     return objects
 
 
-def _told(wrong: Sequence[int]) -> str:
+def _line_numbers(wrong: Sequence[int]) -> str:
     if len(wrong) == 1:
         return f"line {wrong[0]}"
     return f"{len(wrong)} lines, the first line {wrong[0]},"

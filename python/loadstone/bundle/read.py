@@ -374,7 +374,7 @@ class Bundle:
                 for piece in arrows.pieces(self.path / stream, schema, partial(self._unread, stream)):
                     yield from piece.select(columns).iter_slices(PIECE_ROWS)
         except BundleError as error:
-            self._unread(stream, self._told(error))
+            self._unread(stream, self._without_path(error))
 
     def _pieces_of_hosts(self, stream: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the tables of all hosts, on the run's clock and with its numbers."""
@@ -408,9 +408,9 @@ class Bundle:
         return members.document(self.path, name)
 
     def _fault(self, error: BundleError) -> None:
-        self._say(self._told(error))
+        self._say(self._without_path(error))
 
-    def _told(self, error: BundleError) -> str:
+    def _without_path(self, error: BundleError) -> str:
         return error.message.removeprefix(f"{self.path}{os.sep}")
 
     def _unread(self, stream: str, why: str) -> None:

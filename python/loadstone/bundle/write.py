@@ -49,12 +49,12 @@ class BundleWriter:
         self._files: list[int] = []
         try:
             # Held, so that it is found again when somebody renames it.
-            self._held = self._kept(disk.open(directory, os.O_RDONLY | os.O_DIRECTORY))
+            self._held = self._tracked(disk.open(directory, os.O_RDONLY | os.O_DIRECTORY))
             append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-            self._events = self._kept(disk.open(directory / layout.EVENTS, append))
-            self._host = self._kept(disk.open(directory / layout.HOST, append))
+            self._events = self._tracked(disk.open(directory / layout.EVENTS, append))
+            self._host = self._tracked(disk.open(directory / layout.HOST, append))
             over = os.O_WRONLY | os.O_CREAT
-            self._growth = Growth(self._kept(disk.open(directory / layout.GROWTH, over)), disk)
+            self._growth = Growth(self._tracked(disk.open(directory / layout.GROWTH, over)), disk)
             self.note_growth()
         except BaseException:
             self.close()
@@ -126,9 +126,9 @@ class BundleWriter:
     @property
     def directory(self) -> Path:
         """Where it is: where it was begun, unless somebody has renamed it since."""
-        return self._found() or self._directory
+        return self._present_directory() or self._directory
 
-    def _found(self) -> Path | None:
+    def _present_directory(self) -> Path | None:
         """Return where it is now; None: it was removed."""
         if self._held not in self._files:
             return self._directory
@@ -143,7 +143,9 @@ class BundleWriter:
 
     def unwritten(self, error: OSError | MemoryError) -> BundleError:
         """Say why it takes no more."""
-        return _gone(self._directory) if self._found() is None else _unwritten(self.directory, error)
+        return (
+            _gone(self._directory) if self._present_directory() is None else _unwritten(self.directory, error)
+        )
 
     @property
     def engine_dir(self) -> Path:
@@ -167,7 +169,7 @@ class BundleWriter:
                 # Not those above it: a bundle that was removed is not begun anew.
                 self._disk.mkdir(place.parent, above=False)
             append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-            self._watched[name] = self._kept(self._disk.open(place, append)), set()
+            self._watched[name] = self._tracked(self._disk.open(place, append)), set()
         row = that_fit(row)
         file, columns = self._watched[name]
         columns.update(row)
@@ -208,7 +210,7 @@ class BundleWriter:
         the tables cannot be made, so that its figures are not lost. Raises `BundleError` when
         something cannot be written or computed; the bundle is then still readable, as a partial one.
         """
-        is_gone = self._found() is None
+        is_gone = self._present_directory() is None
         self.close()
         if is_gone:
             # Nor is anything put into what somebody made in its place.
@@ -254,7 +256,7 @@ class BundleWriter:
         self._manifest["files"] = self._hashes()
         self._disk.put_whole(self._directory / layout.MANIFEST, _sealed(self._manifest))
 
-    def _kept(self, file: int) -> int:
+    def _tracked(self, file: int) -> int:
         self._files.append(file)
         return file
 

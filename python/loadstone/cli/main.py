@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _answered(words: list[str]) -> int:
     try:
         _refuse_too_little_memory()
-        return _kept(_dispatch(words))
+        return _final_code(_dispatch(words))
     except LoadstoneError as error:
         show(error)
         return error.exit_code
@@ -131,7 +131,7 @@ def _be_there_for_signals(words: Sequence[str]) -> None:
         signal.signal(signal.SIGUSR1, lambda *_: None)
 
 
-def _kept(code: int) -> int:
+def _final_code(code: int) -> int:
     """Keep the code of an interrupted run from who insists once more while the interpreter closes."""
     if code == exitcodes.INTERRUPTED:
         signal.signal(signal.SIGINT, signal.SIG_IGN)

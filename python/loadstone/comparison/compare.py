@@ -143,7 +143,7 @@ def beside(sides: tuple[Side, ...], *, alpha: float = matrix.ALPHA) -> Compariso
     curves = curve_effects.of_sides(sides)
     of_curves = list(curve_effects.effects(curves, len(pairs)))
     if not pairs and not of_curves:
-        raise make_error(InputError, "comparison.sides.nothing_common", hint=_held(sides))
+        raise make_error(InputError, "comparison.sides.nothing_common", hint=_phases_of_sides(sides))
     effects = tuple(matrix.effects(pairs, of_curves, alpha))
     return ComparisonTable(
         sides=sides,
@@ -182,7 +182,7 @@ def _job_rows(pairs: Sequence[pairing.PatternRow]) -> Iterable[JobRow]:
             for at, values in enumerate(by_side):
                 value = values.get(key)
                 contrast = None if at == 0 or value is None else _contrast(base, value)
-                if contrast is not None and _asked(row.cells[at]) != _asked(row.cells[0]):
+                if contrast is not None and _requested_rate(row.cells[at]) != _requested_rate(row.cells[0]):
                     contrast = replace(contrast, p=None)  # At another rate it is another load's.
                 cells.append(JobCell(_shown(value), contrast, "unknown"))
             yield JobRow(thing, job, op, metric, tuple(cells))
@@ -195,7 +195,7 @@ def _is_told_whole(key: OfJob, holders: Sequence[Mapping[OfJob, Value]]) -> bool
     return of_lat is not None and all((job, op, of_lat) in values for values in holders)
 
 
-def _asked(cell: Repeats | None) -> tuple[float, float] | None:
+def _requested_rate(cell: Repeats | None) -> tuple[float, float] | None:
     return None if cell is None else cell.first.asked
 
 
@@ -473,7 +473,7 @@ def _tells_no_error(cell: Repeats) -> bool:
     return bool(samples) and all(one.error is None for one in samples)
 
 
-def _held(sides: Sequence[Side]) -> str:
+def _phases_of_sides(sides: Sequence[Side]) -> str:
     clauses = []
     for one in sides:
         phases = [phase for phase in one.phases if phase.is_a_maximum or not phase.on_a_curve]

@@ -229,7 +229,7 @@ def _of_summary(summary: Summary) -> Iterator[dict[str, Any]]:
             "tails": {
                 kind: _tail(latencies[kind].histogram) for kind in ("lat", "clat") if kind in latencies
             },
-            "asked": _asked(summary, total),
+            "asked": _planned_rate(summary, total),
             "summary": summary,
             "stage": total.line.key,
         }
@@ -254,7 +254,7 @@ def _printed_tails(case: Case) -> dict[LatencyKind, tuple[tuple[float, float], .
     return {of_all.latency.percentiles_of: points}
 
 
-def _asked(summary: Summary, total: Total) -> tuple[float, float]:
+def _planned_rate(summary: Summary, total: Total) -> tuple[float, float]:
     """Return what the Plan says: what was due in the measured time is never the same twice."""
     by_unit = {"ops": 0.0, "bytes": 0.0}
     for index in total.line.streams:

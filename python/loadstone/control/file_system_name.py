@@ -33,12 +33,12 @@ def stable_name(folder: str) -> str:
 
 def label(folder: str) -> str:
     """Return the label of a directory's file system; empty where it has none, or does not tell."""
-    answer = _asked(folder, _GET_LABEL, _LABEL_BYTES)
+    answer = _ioctl_answer(folder, _GET_LABEL, _LABEL_BYTES)
     return answer.partition(b"\0")[0].decode(errors="replace")
 
 
 def _uuid(folder: str) -> str:
-    answer = _asked(folder, _GET_UUID, _UUID_BYTES)
+    answer = _ioctl_answer(folder, _GET_UUID, _UUID_BYTES)
     # Some file systems answer with zeros.
     return f"UUID={answer[1 : 1 + answer[0]].hex()}" if any(answer[1:]) else ""
 
@@ -51,7 +51,7 @@ def _linked(source: str) -> str:
     return ""
 
 
-def _asked(folder: str, what: int, size: int) -> bytes:
+def _ioctl_answer(folder: str, what: int, size: int) -> bytes:
     """Return what the file system answers; zeros where it does not know the question."""
     answer = bytearray(size)
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -77,11 +77,11 @@ def run(
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(started.pid, signal.SIGKILL)
                 raise
-        output_texts = (_said(one) for one in (out, err))
+        output_texts = (_first_output(one) for one in (out, err))
         return subprocess.CompletedProcess(command, code, *output_texts)
 
 
-def _said(file: BinaryIO) -> str:
+def _first_output(file: BinaryIO) -> str:
     file.seek(0)
     return file.read(MOST_SAID_BYTES).decode(errors="replace")
 

@@ -37,7 +37,7 @@ def interaction(
     deciding_p = p if not one.runs.again else pair.p
     aliases = aliases_of(one, pair.factors, table)
     known = pair.p is not None
-    least = power.smallest(lambda size: _found(pair, size, each)) if known else None
+    least = power.smallest(lambda size: _power_of_one(pair, size, each)) if known else None
     return Interaction(
         pattern=one.runs.pattern,
         metric=one.runs.metric,
@@ -62,7 +62,7 @@ def interaction(
         first=one.runs.first,
         again=one.runs.again,
         smallest_seen=None if least is None else math.expm1(least),
-        power=None if not known else _found(pair, math.log1p(margin), each),
+        power=None if not known else _power_of_one(pair, math.log1p(margin), each),
         aliased_with=aliases,
         why=None if pair.contrasts else _why_unknown(one, pair, aliases),
     )
@@ -75,7 +75,7 @@ def _why_unknown(one: StudiedMetric, pair: PairContrasts, aliases: Sequence[str]
     return say(f"effects.interaction.{'pooled' if pooled else 'missing_cells'}")
 
 
-def _found(pair: PairContrasts, size: float, alpha: float) -> float:
+def _power_of_one(pair: PairContrasts, size: float, alpha: float) -> float:
     """Return how often one combination that departs by so much is seen, in the combination hardest to see."""
     chances = [pair.test.found(size * one, alpha) for one in pair.departures] if pair.test else []
     return min((one for one in chances if one is not None), default=0.0)

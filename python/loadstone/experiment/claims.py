@@ -72,7 +72,7 @@ def _file(device: int, inode: int) -> str:
 def settings(prepared: PreparedExperiment, controls: Controls) -> list[Setting]:
     """Return every setting that some run makes, with those that the kernel resets with it."""
     claims: dict[Setting, None] = {}
-    for control, subject in _asked(prepared):
+    for control, subject in _set_controls(prepared):
         if VOLUME in subject:
             continue  # It comes with the layout, whose devices are claimed.
         # What means nothing here is refused by the run that sets it, with the reason.
@@ -81,7 +81,7 @@ def settings(prepared: PreparedExperiment, controls: Controls) -> list[Setting]:
     return list(claims | dict.fromkeys(Setting("page_cache", drop.host or "") for drop in drops))
 
 
-def _asked(prepared: PreparedExperiment) -> Iterator[tuple[str, str]]:
+def _set_controls(prepared: PreparedExperiment) -> Iterator[tuple[str, str]]:
     for one in prepared.whole.settings:
         yield one.control, one.subject
     for run in prepared.document.runs:

@@ -128,7 +128,7 @@ class _Parameters:
         self._mistakes = mistakes
         self._own = own if isinstance(own, dict) else {}
         self._values = {
-            key: _given(texts[key], default) if key in texts else default
+            key: _parameter_value(texts[key], default) if key in texts else default
             for key, default in self._own.items()
         }
         self._used: set[str] = set()
@@ -195,7 +195,7 @@ class _Parameters:
         self.unknown.add(place.loc)
 
 
-def _given(text: str, default: Any) -> Any:
+def _parameter_value(text: str, default: Any) -> Any:
     """Return a value of the command line: a list where the default is one, a number where it is one."""
     if isinstance(default, list):
         return [word for word in text.split(",") if word]

@@ -165,7 +165,7 @@ def _agreed_session(
     if stopped is None:
         BundleWriter.check(out_dir)
     # Before anybody looks: what is built on later is what was looked at, and as it was then.
-    agreed = _seen(layout_devices(prepared))
+    agreed = _device_states(layout_devices(prepared))
     session = _Session(prepared, out_dir, _check_devices(prepared, consent), means, stopped)
     session.machine.agreed = agreed
     session.claim()
@@ -297,7 +297,7 @@ def _check_devices(prepared: PreparedExperiment, consent: guard.Consent) -> guar
     return _of_runs(prepared, consent, set(devices))
 
 
-def _seen(devices: Sequence[str]) -> dict[str, SeenDevice]:
+def _device_states(devices: Sequence[str]) -> dict[str, SeenDevice]:
     if not devices:
         return {}
     seen_devices: dict[str, SeenDevice] = run_in_child(

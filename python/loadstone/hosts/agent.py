@@ -97,7 +97,7 @@ class Agent:
             try:
                 self._obey(order)
             except LoadstoneError as error:
-                self._out.put("refused", of=order["do"], **_told(error))
+                self._out.put("refused", of=order["do"], **_error_document(error))
             except Exception as error:  # noqa: BLE001 # a mistake of ours must be told, not die with the agent
                 self._out.put(
                     "refused", of=order["do"], error=f"{type(error).__name__}: {error}", hint=None, code=1
@@ -223,7 +223,7 @@ class Agent:
             outcome = self._run(work, plan, order)
         finally:
             self._running, self._engine = False, None
-        error = None if outcome.error is None else _told(outcome.error)
+        error = None if outcome.error is None else _error_document(outcome.error)
         self._out.put(
             "ended",
             status=str(outcome.status),
@@ -427,7 +427,7 @@ def _with(resolved: Resolution | PlanAsRun, plan: Plan) -> Resolution | PlanAsRu
     return dataclasses.replace(resolved, plan=plan)
 
 
-def _told(error: LoadstoneError) -> dict[str, Any]:
+def _error_document(error: LoadstoneError) -> dict[str, Any]:
     return {"error": str(error), "hint": error.hint, "code": error.exit_code}
 
 

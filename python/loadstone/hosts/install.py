@@ -122,32 +122,32 @@ def install(host: HostEntry, *, extra: str, wheels: Path | None = None) -> Itera
     mark = f"{__version__}-{int(time.time()):x}"
     new, incoming = f"{place}/versions/{mark}", f"{place}/incoming-{mark}"
     try:
-        _there(host, f"mkdir -p {incoming} && cat > {incoming}/{name}", content)
+        _run_on_host(host, f"mkdir -p {incoming} && cat > {incoming}/{name}", content)
         yield f"copied {name} ({len(content) / 1e6:.1f} MB)"
         index = ""
         if wheels is not None:
             for one in sorted(wheels.glob("*.whl")):
-                _there(host, f"cat > {incoming}/{shlex.quote(one.name)}", one.read_bytes())
+                _run_on_host(host, f"cat > {incoming}/{shlex.quote(one.name)}", one.read_bytes())
             yield f"copied the packages of {wheels}"
             index = f"--no-index --find-links {incoming}"
         requirement = f"loadstone{extra} @ file://$HOME/{PLACE}/incoming-{mark}/{name}"
-        _there(
+        _run_on_host(
             host,
             f"python3 -m venv {new} && {new}/bin/pip install --quiet --disable-pip-version-check "
             f'{index} "{requirement}"',
             hint=None if wheels is not None else say("hosts.install.wheels_hint"),
         )
         # Both programs must run before they take the place of others.
-        version = _there(
+        version = _run_on_host(
             host,
             f"{new}/bin/loadstone-engine probe > /dev/null && {new}/bin/loadstone --version",
             timeout_s=LOOK_S,
         ).strip()
-        _there(host, PUT_IN_PLACE.format(place=place, mark=mark), timeout_s=LOOK_S)
+        _run_on_host(host, PUT_IN_PLACE.format(place=place, mark=mark), timeout_s=LOOK_S)
     except BaseException:
         # What was there before stays as it was.
         with contextlib.suppress(RunError):
-            _there(host, f"rm -rf {incoming} {new}", timeout_s=LOOK_S)
+            _run_on_host(host, f"rm -rf {incoming} {new}", timeout_s=LOOK_S)
         raise
     yield f"installed {version} in ~/{PLACE}/venv"
     yield f'set program = ["{PLACE}/venv/bin/loadstone"] for it in the hosts file'
@@ -156,7 +156,9 @@ def install(host: HostEntry, *, extra: str, wheels: Path | None = None) -> Itera
 def _looked_at(host: HostEntry, needs: tuple[int, int]) -> dict[str, str]:
     """Return what a host has; raise `RunError` where that is not enough."""
     facts = dict(
-        line.split(maxsplit=1) for line in _there(host, LOOK, timeout_s=LOOK_S).splitlines() if " " in line
+        line.split(maxsplit=1)
+        for line in _run_on_host(host, LOOK, timeout_s=LOOK_S).splitlines()
+        if " " in line
     )
     if facts.get("machine") != MACHINE:
         actual = facts.get("machine", "not told")
@@ -184,7 +186,7 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".") if part.isdecimal())
 
 
-def _there(
+def _run_on_host(
     host: HostEntry,
     command: str,
     digest: bytes = b"",

@@ -71,14 +71,14 @@ class JointBundle:
 
     def event(self, event: dict[str, Any]) -> None:
         """Append an event of the coordinator's own."""
-        self._kept(partial(self._writer.event, event))
+        self._guarded(partial(self._writer.event, event))
         self._writer.note_growth()
 
     def watched(self, name: str, row: dict[str, int]) -> None:
         """Append a row of a watched host."""
-        self._kept(partial(self._writer.watched, name, row))
+        self._guarded(partial(self._writer.watched, name, row))
 
-    def _kept(self, write: Callable[[], None]) -> None:
+    def _guarded(self, write: Callable[[], None]) -> None:
         """Do what writes. The hosts go on without: the first error is told when it is ended."""
         try:
             write()

@@ -91,10 +91,10 @@ def base_from(measurement: Measurement, budget_s: float) -> Base | None:
     stage, longest = max(sorted(measured.items()), key=lambda pair: pair[1].seconds)
     main = _closely(measurement, lines[stage], longest)
     facts = phase_facts(measurement, lines[stage])
-    return Base(plan, stage, facts, main, budget_s, _taken(measurement.bundle))
+    return Base(plan, stage, facts, main, budget_s, _contended_share(measurement.bundle))
 
 
-def _taken(bundle: Bundle) -> float | None:
+def _contended_share(bundle: Bundle) -> float | None:
     contended = contention.of_bundle(bundle)
     return None if contended is None else round(contended.share, 4)
 
@@ -148,7 +148,9 @@ def ran(outcome: Outcome, relative: str) -> probe_session.Ran:
     bundle = Bundle.open(outcome.bundle_path)
     samples = bundle.samples().select(COLUMNS)
     failure = None if outcome.error is None else str(outcome.error).partition("\n")[0]
-    return probe_session.Ran(samples, relative, outcome.status == "complete", _taken(bundle), failure)
+    return probe_session.Ran(
+        samples, relative, outcome.status == "complete", _contended_share(bundle), failure
+    )
 
 
 def document(bundle: Bundle) -> dict[str, Any]:

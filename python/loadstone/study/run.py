@@ -261,14 +261,14 @@ class _Runner:
 
     def _end(self, status: Literal["complete", "interrupted", "failed"], exit_code: int) -> StudyOutcome:
         """End it; what cannot be written any more is told, and costs no figure."""
-        self._kept(self._close)
+        self._guarded(self._close)
         ended = {"status": "failed" if self._unwritten else status, "expected": self._controller.expected()}
         self._study = self._study.model_copy(update=ended)
         result = None
         if self._hooks.result is not None:
             result = self._hooks.result(self._directory, self._study, self._done)
-            self._kept(partial(self._write_result, result))
-        self._kept(self._write)
+            self._guarded(partial(self._write_result, result))
+        self._guarded(self._write)
         if self._unwritten is None:
             return StudyOutcome(self._directory, self._study, self._done, exit_code, self._error, result)
         failed = self._study.model_copy(update={"status": "failed"})
@@ -283,7 +283,7 @@ class _Runner:
             notes = [*self._study.notes, *self._hooks.closing()]
             self._study = self._study.model_copy(update={"notes": notes})
 
-    def _kept(self, write: Callable[[], object]) -> None:
+    def _guarded(self, write: Callable[[], object]) -> None:
         """Do what writes; remember the first error."""
         try:
             write()
@@ -304,7 +304,7 @@ class _Runner:
         # Its place is written down before it is there: whoever is killed in a run does not come to it.
         place = bundle.relative_to(self._directory).as_posix()
         begun = Point(name=wanted.name, factors=wanted.factors, role=wanted.role, bundle=place)
-        self._kept(partial(self._write, points=(*self._study.points, begun)))
+        self._guarded(partial(self._write, points=(*self._study.points, begun)))
         if self._unwritten is not None:
             return None
         began_s = time.monotonic()
@@ -312,7 +312,7 @@ class _Runner:
         self._clock.ran(wanted, time.monotonic() - began_s)
         done = Done(point, summary)
         self._done.append(done)
-        self._kept(partial(self._write, points=(*self._study.points[:-1], point)))
+        self._guarded(partial(self._write, points=(*self._study.points[:-1], point)))
         if self._hooks.progress is not None:
             expected = self._controller.expected()
             left_s = self._clock.left_s(self._known, expected)
@@ -339,7 +339,7 @@ class _Runner:
             failed, outcome = error, None
         if outcome is not None:
             self._error = outcome.error or self._error
-            return self._made(begun, outcome, figures), figures.summary
+            return self._ended_point(begun, outcome, figures), figures.summary
         assert failed is not None  # noqa: S101 - there is an outcome or an error
         self._error = failed
         # Of a study that was checked and begun: refused is what stopped a run, not what was asked.
@@ -348,7 +348,7 @@ class _Runner:
             update["bundle"] = None
         return begun.model_copy(update=update), figures.summary
 
-    def _made(self, begun: Point, outcome: Outcome, figures: SealedFigures) -> Point:
+    def _ended_point(self, begun: Point, outcome: Outcome, figures: SealedFigures) -> Point:
         """Return the point of a run that has a bundle."""
         return begun.model_copy(
             update={

@@ -70,12 +70,12 @@ class ParameterFileController:
                 continue
             pause_s = self._asked[-1].times.pause if self._asked else 0
             self._asked.append(run)
-            return self._made(run, assumptions, pause_s)
+            return self._next_of(run, assumptions, pause_s)
 
     def known(self) -> Sequence[Next]:
         """Return the runs whose rates are known already: the first round without points."""
         return [
-            self._made(run, self._given, 0, 0)
+            self._next_of(run, self._given, 0, 0)
             for run in self._runs
             if run.point is None and run.rate.kind != "percent"
         ]
@@ -115,7 +115,7 @@ class ParameterFileController:
         observed = None if run.is_controlled else _observed(run, maximum.summary)
         return replace(self._given, rate_iops=rounded(iops, run.point), observed=observed)
 
-    def _made(
+    def _next_of(
         self, run: ParameterFileRun, overrides: Given, pause_s: int, round_number: int | None = None
     ) -> Next:
         number = self._round if round_number is None else round_number

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadstone.errors import InputError, LoadstoneError
+from loadstone.errors import InputError, LoadstoneError, each
 from loadstone.formats.vdbench import ParameterFileRun, ParameterText, expand, read
 from loadstone.formats.vdbench.expand import java_random
 from loadstone.formats.vdbench.grammar import Parameter, parameters
@@ -153,7 +153,7 @@ def test_any_file_is_read_or_refused_with_a_reason(lines: list[str]) -> None:
 def test_noise_is_refused_with_a_place(text: str) -> None:
     found = tried(text)
     assert isinstance(found, LoadstoneError)
-    assert found.where is not None
+    assert all(one.where is not None for one in each(found))
 
 
 def test_a_host_is_put_into_every_entity_that_names_one() -> None:

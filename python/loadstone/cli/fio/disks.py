@@ -30,7 +30,7 @@ class Disks:
     """Counters of the devices that carry a Plan's targets, from the time of creation."""
 
     def __init__(self, plan: Plan) -> None:
-        self._devices = _asked(plan)
+        self._devices = _devices_by_child(plan)
         self._before = {device: _counts(device) for device in self._all()}
         self._since_s = time.monotonic()
 
@@ -68,7 +68,7 @@ class Disks:
         )
 
 
-def _asked(plan: Plan) -> list[BlockDevice]:
+def _devices_by_child(plan: Plan) -> list[BlockDevice]:
     """Look in a child: what does not answer has no counters to show."""
     try:
         return run_in_child(

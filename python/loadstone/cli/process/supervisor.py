@@ -126,7 +126,7 @@ class _Waiting:
                 self._stop()
             ended, status = os.waitpid(self.pid, os.WNOHANG)
             if ended:
-                return _told(status, deaths)
+                return _exit_code_of(status, deaths)
             insisted = self.requests > 1 and time.monotonic() - self.asked_s > PATIENCE_S
             if insisted or (self.requests and self._is_deaf()):
                 return self._leave()
@@ -192,7 +192,7 @@ class _Waiting:
         return exitcodes.FAILED if crash_note.settings_are_changed() else exitcodes.INTERRUPTED
 
 
-def _told(status: int, deaths: Deaths) -> int:
+def _exit_code_of(status: int, deaths: Deaths) -> int:
     if os.WIFEXITED(status):
         return os.WEXITSTATUS(status)
     number = os.WTERMSIG(status)

@@ -54,10 +54,10 @@ def export(
 
     out = output or where or exporting.default(kind)
     console.doubts(exporting.write(bundle, kind, out, layout=layout, unverified=unverified))
-    return _told(out)
+    return _tell_place(out)
 
 
-def _told(out: Path | None) -> int:
+def _tell_place(out: Path | None) -> int:
     """Tell where it was written."""
     if out is not None:
         console.say(f"export: {'files in ' if out.is_dir() else ''}{out.absolute()}")

@@ -199,7 +199,7 @@ def _kernel_lacks(order: LayoutOrder) -> str | None:
         return "this kernel has no device mapper (/proc/misc)"
     if description.manager == "zfs":
         done = _call(("zpool", "list", "-H"))
-        return None if done.returncode == 0 else f"ZFS does not answer: {_said(done)}"
+        return None if done.returncode == 0 else f"ZFS does not answer: {_output_of(done)}"
     kind = description.filesystem_type if description.manager == "mount" else description.on_volume
     known = (text(Path("/proc/filesystems")) or "").split()
     if kind and kind not in ("none", *known) and not _module(kind):
@@ -362,9 +362,9 @@ def _call(command: Sequence[str], lock: str | None = None) -> subprocess.Complet
         return subprocess.CompletedProcess(command, 127, "", str(error.strerror))
 
 
-def _said(done: subprocess.CompletedProcess[str]) -> str:
+def _output_of(done: subprocess.CompletedProcess[str]) -> str:
     return " ".join((done.stderr or done.stdout).split())[:400] or f"it ended with {done.returncode}"
 
 
 def _failed(command: Sequence[str], done: subprocess.CompletedProcess[str]) -> str:
-    return f"`{' '.join(command)}` failed: {_said(done)}"
+    return f"`{' '.join(command)}` failed: {_output_of(done)}"

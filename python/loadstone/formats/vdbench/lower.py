@@ -105,7 +105,7 @@ def facts(run: ParameterFileRun, rate_iops: float | None = None) -> dict[str, st
 
 def workload_facts(work: Work, run: ParameterFileRun) -> dict[str, str]:
     """Return what vdbench says about a workload on an SD."""
-    request = _asked(work, run)
+    request = _load_of(work, run)
     return _own(work, request, _all_threads(work, run))
 
 
@@ -113,7 +113,7 @@ def _jobs(making: _Lowering, work: Work, pace: WorkloadPace) -> list[Job]:
     """Return the jobs of a workload on an SD: one, or one for each of its streams."""
     run, workload, storage = making.run, work.workload, work.storage
     _refuse_storage(making, storage)
-    sizes, seek, reads, hits = request = _asked(work, run)
+    sizes, seek, reads, hits = request = _load_of(work, run)
     spot = place(Access(workload, storage, seek, hits, sizes.largest_bytes))
     threads = _all_threads(work, run)
     iodepth = _threads(making, work, threads)
@@ -219,7 +219,7 @@ _Asked = tuple[Sizes, Seek, float, Hits]
 """What a workload asks for once the loops have had their say."""
 
 
-def _asked(work: Work, run: ParameterFileRun) -> _Asked:
+def _load_of(work: Work, run: ParameterFileRun) -> _Asked:
     workload, turn = work.workload, run.turn
     reads = turn.number("rdpct")
     return (

@@ -36,7 +36,9 @@ def pdf(article: Article) -> bytes:
         "footer": f"{article.footer} Made by Loadstone {__version__}.".lstrip(),
         "blocks": [_block(one) for one in article.blocks],
     }
-    return bytes(typst.compile(layout, format="pdf", sys_inputs={"article": json.dumps(_seen(content))}))
+    return bytes(
+        typst.compile(layout, format="pdf", sys_inputs={"article": json.dumps(_printable_parts(content))})
+    )
 
 
 def _block(block: Block) -> dict[str, Any]:
@@ -57,9 +59,9 @@ def _block(block: Block) -> dict[str, Any]:
     return {"block": block.block, **asdict(block)}
 
 
-def _seen(value: Any) -> Any:
+def _printable_parts(value: Any) -> Any:
     if isinstance(value, str):
         return printable.printable(value).replace(units.THIN, " ")
     if isinstance(value, dict):
-        return {key: one if key == "svg" else _seen(one) for key, one in value.items()}
-    return [_seen(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: one if key == "svg" else _printable_parts(one) for key, one in value.items()}
+    return [_printable_parts(one) for one in value] if isinstance(value, list | tuple) else value

@@ -78,7 +78,7 @@ def article(summary: Summary, audited: Audited | None = None) -> Article:
     watched = monitors(summary.tool)
     if remarks := [*([watched] if watched else []), *(note.text for note, _ in notes.once(summary.notes))]:
         blocks += [Heading("Notes"), Bullets(remarks)]
-    blocks += _asked(summary)
+    blocks += _redo_blocks(summary)
     return Article(
         kicker="Loadstone report",
         title=page.title(summary),
@@ -138,7 +138,9 @@ def _result(summary: Summary) -> list[Block]:
 
 def _findings(audited: Audited) -> list[Block]:
     causes = verdict.page(audited, json.dumps)["causes"]
-    rows = [[f"{one['title']} ({one['confidence']})", _found(one), str(one["advice"])] for one in causes]
+    rows = [
+        [f"{one['title']} ({one['confidence']})", _cause_sentences(one), str(one["advice"])] for one in causes
+    ]
     return (
         [Heading("Why"), ArticleTable(["finding", "what was found", "what to change"], rows, names=3)]
         if rows
@@ -146,7 +148,7 @@ def _findings(audited: Audited) -> list[Block]:
     )
 
 
-def _found(cause: dict[str, Any]) -> str:
+def _cause_sentences(cause: dict[str, Any]) -> str:
     about = f"{cause['about']}: " if cause["about"] else ""
     more = f" And {len(cause['more'])} more like it." if cause["more"] else ""
     return f"{about}{cause['text']}{more}"
@@ -170,7 +172,7 @@ def _drawn(specs: Sequence[Spec | None], columns: int) -> list[Block]:
     return [Drawings(known, columns)] if known else []
 
 
-def _asked(summary: Summary) -> list[Block]:
+def _redo_blocks(summary: Summary) -> list[Block]:
     bundle = summary.bundle
     request: list[Any] = bundle.request.get("argv", [])
     blocks: list[Block] = [

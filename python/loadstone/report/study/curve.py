@@ -49,7 +49,7 @@ def cells(load: LoadPoint, curve: Curve) -> list[str]:
     remarks = [] if load.valid else ["not valid"]
     remarks += ["rate not held"] if load.held is False else []
     if curve.limit is not None and load.percent is not None:
-        remarks.append(_kept(load))
+        remarks.append(_limit_words(load))
     iops = f"{units.with_error(load.iops, 'count')} IOPS"
     return [
         "closed loop" if load.percent is None else f"{load.percent:.3g}{units.THIN}%",
@@ -61,7 +61,7 @@ def cells(load: LoadPoint, curve: Curve) -> list[str]:
     ]
 
 
-def _kept(load: LoadPoint) -> str:
+def _limit_words(load: LoadPoint) -> str:
     """Say what becomes of the limit, and by which share of I/Os: the percentile itself may not be known."""
     if load.keeps is None:
         return "limit undecided"

@@ -92,7 +92,7 @@ def _files(run: Counted, ops: Sequence[str]) -> list[str]:
         if len(parts) > 1:
             rows.append(("Total", whole))
         lines += [f"{name:<{_FILE_LABEL}} {interval_lines_fs.short_line(tally, ops)}" for name, tally in rows]
-    if len(run.workloads) > 1 and _asked(run) and not run.facts["rd"].startswith(FORMAT):
+    if len(run.workloads) > 1 and _requested_shares(run) and not run.facts["rd"].startswith(FORMAT):
         lines += _file_shares(run, whole)
     return lines
 
@@ -109,7 +109,7 @@ def _file_shares(run: Counted, whole: IntervalTotals) -> list[str]:
     return lines
 
 
-def _asked(run: Counted) -> dict[str, float]:
+def _requested_shares(run: Counted) -> dict[str, float]:
     """Return the percentage each workload asks for, of those that do."""
     kind = "fwd" if run.on_files else "wd"
     requested_shares: dict[str, float] = {}
@@ -123,7 +123,7 @@ def _asked(run: Counted) -> dict[str, float]:
 
 def _shares(run: Counted) -> list[float]:
     """Return the percentage of each workload: what it asks for, or an even part of the rest."""
-    requested_shares = _asked(run)
+    requested_shares = _requested_shares(run)
     without = [part.name for part in run.workloads if part.name not in requested_shares]
     rest = (100 - sum(requested_shares.values())) / len(without) if without else 0.0
     return [requested_shares.get(part.name, rest) for part in run.workloads]
