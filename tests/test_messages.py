@@ -147,9 +147,9 @@ SPOKEN_AS: Final = frozenset(("hint", "text", "why", "reason", "remedy", "advice
 INLINE_DIALECT: Final = frozenset(DIALECT) - {"told", "wants", "wanted", "mend", "asked for"} | {"somebody"}
 IN_CATALOGUE: Final = frozenset(
     (
-        "analysis", "api", "audit", "bundle", "cli", "comparison", "control", "doctor", "engine",
-        "experiment", "formats/fio", "formats/iometer", "host_limits", "hosts", "path", "plan", "probe",
-        "report", "session", "watch", "workload",
+        "analysis", "api", "audit", "bundle", "cli", "comparison", "control", "doctor", "effects", "engine",
+        "experiment", "formats/fio", "formats/iometer", "formats/vdbench", "host_limits", "hosts", "output",
+        "path", "plan", "probe", "report", "session", "study", "toml_text", "watch", "workload",
     )
 )  # fmt: skip
 """Rooms in which `inline` finds no text any more. One that was moved stays: the list only grows."""

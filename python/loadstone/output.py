@@ -402,7 +402,7 @@ def _straight(path: Path) -> io.FileIO | None:
         if stat.S_ISBLK(os.fstat(number).st_mode):
             raise make_error(RefusedError, "output.no_file", path=path, kind="a block device")
         if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
-            raise OSError(errno.EBADF, "it is open for reading only")
+            raise OSError(errno.EBADF, say("output.reads_only"))
         return io.FileIO(os.dup(number), "wb")
     try:
         status = path.stat()

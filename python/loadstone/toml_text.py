@@ -63,7 +63,7 @@ def parsed(text: str) -> dict[str, Any]:
     try:
         tables = tomllib.loads(text)
     except RecursionError:
-        raise TomlError(f"it is nested deeper than {DEEPEST} levels") from None
+        raise TomlError(say("toml.nested", most=DEEPEST)) from None
     except ValueError as error:
         # A number of thousands of digits is a plain ValueError.
         at = re.search(r"(.*) \(at (?:line (\d+), (column \d+)|end of document)\)", str(error))
@@ -75,7 +75,7 @@ def parsed(text: str) -> dict[str, Any]:
         message = f"{reason[:1].lower()}{reason[1:]} at {at[3] or 'the end of the file'}"
         raise TomlError(message, int(at[2]) if at[2] else None) from error
     if _deeper(tables):
-        raise TomlError(f"it is nested deeper than {DEEPEST} levels")
+        raise TomlError(say("toml.nested", most=DEEPEST))
     return tables
 
 

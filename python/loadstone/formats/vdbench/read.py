@@ -215,7 +215,6 @@ _SECTION: Final = {
     "rd": _section(rundef.RD, "runs (rd=)", "rd", ""),
 }
 _OPENING: Final = frozenset(word for section in _SECTION.values() for word in section.opens)
-_ORDER: Final = "the order is: general, hd, sd, wd, rd; for file systems: general, hd, fsd, fwd, rd"
 
 
 class _Sections:
@@ -277,7 +276,7 @@ class _Sections:
             self._draft.values["loops"] = loops
             return
         if self._at == "rd" and row.name == "wd" and "wds" in self._draft.at and not self._is_default:
-            raise parameter.error("formats_vdbench.read.wd_twice", order=_ORDER)
+            raise parameter.error("formats_vdbench.read.wd_twice", order=say("formats_vdbench.read.sections"))
         # host=h1,lun=/a,host=h2,lun=/b: a pair for each host.
         paired = self._at == "sd" and row.target in {"luns", "hosts"}
         before = self._draft.values[row.target] if paired and row.target in self._paired else ()
@@ -292,17 +291,18 @@ class _Sections:
         homes = [one for key, one in _SECTION.items() if key != self._at]
         for one in homes:
             if word in one.opens:
+                both_kinds = {word, self._at} <= {"sd", "fsd"}
                 return parameter.error(
                     "formats_vdbench.read.order",
-                    hint="sd= and fsd= exclude each other" if {word, self._at} <= {"sd", "fsd"} else _ORDER,
+                    hint=say(f"formats_vdbench.read.{'sd_or_fsd' if both_kinds else 'sections'}"),
                     title=one.title,
-                    title_2=section.title,
+                    after=section.title,
                 )
         close = nearest(word, [row.name for row in section.table.rows if not row.refused], limit=0)
         for one in homes:
             keyword = one.table.find(word)
             if close is None and keyword is not None and keyword.name == word:
-                close = f"{word}= belongs to {one.title}; {_ORDER}"
+                close = say("formats_vdbench.read.belongs", word=word, title=one.title)
         shown = quote.UNSHOWN if parameter.where.option is None else repr(word)
         return parameter.error(
             "formats_vdbench.keyword.unknown", hint=close, shown=shown, what=section.table.what
