@@ -20,7 +20,7 @@ from loadstone.api.results import Study, open_study
 from loadstone.api.studies.again import prepare_again
 from loadstone.api.studies.curves import prepare_curve
 from loadstone.api.studies.lists import prepare_list
-from loadstone.api.studies.prepared import StudyMeans, run_prepared
+from loadstone.api.studies.prepared import StudyMeans, StudyOfJob, run_prepared
 from loadstone.api.studies.repeats import prepare_repeats
 from loadstone.api.studies.sweeps import FactorName, prepare_sweep
 from loadstone.errors import InputError, RunError
@@ -109,20 +109,8 @@ def repeat(
     """
     if times is None and until is None:
         raise make_error(InputError, "api.study.how_often", where=PYTHON.at("repeat"))
-    changes = _changes(arguments)
-    request = _request(arguments, changes, job=str(job), repeat=times, until=until)
-    return _done(
-        prepare_repeats(
-            job_of(job),
-            changes,
-            repeat=times,
-            until=until,
-            sheet=_sheet(arguments),
-            request=request,
-            here=arguments.get("hosts") is None,
-        ),
-        arguments,
-    )
+    study = _study_of(job, arguments, repeat=times, until=until)
+    return _done(prepare_repeats(study, repeat=times, until=until), arguments)
 
 
 def sweep(
@@ -142,7 +130,6 @@ def sweep(
     text. `gain` is what throughput must gain per doubling of the depth that is recommended, as "10%";
     `repeat` passes over all combinations. Raises as `run` does.
     """
-    changes = _changes(arguments)
     factors: dict[FactorName, Values | None] = {
         "bs": bs,
         "read": read,
@@ -151,20 +138,8 @@ def sweep(
     }
     # The last is drawn to the right and runs fastest.
     texts: dict[FactorName, str | None] = {name: _text(values) for name, values in factors.items()}
-    request = _request(arguments, changes, job=str(job), **texts, gain=gain, repeat=repeat)
-    return _done(
-        prepare_sweep(
-            job_of(job),
-            changes,
-            texts,
-            gain=gain,
-            repeat=repeat,
-            sheet=_sheet(arguments),
-            request=request,
-            here=arguments.get("hosts") is None,
-        ),
-        arguments,
-    )
+    study = _study_of(job, arguments, **texts, gain=gain, repeat=repeat)
+    return _done(prepare_sweep(study, texts, gain=gain, repeat=repeat), arguments)
 
 
 def curve(
@@ -180,21 +155,8 @@ def curve(
     `points` are percents of the maximum, as "10,50,100", or "adaptive". `slo` is a limit as "p99<1ms", whose
     highest load is searched for. `repeat` measures every load so often. Raises as `run` does.
     """
-    changes = _changes(arguments)
-    request = _request(arguments, changes, job=str(job))
-    return _done(
-        prepare_curve(
-            job_of(job),
-            changes,
-            points=points,
-            slo=slo,
-            repeat=repeat,
-            sheet=_sheet(arguments),
-            request=request,
-            here=arguments.get("hosts") is None,
-        ),
-        arguments,
-    )
+    study = _study_of(job, arguments)
+    return _done(prepare_curve(study, points=points, slo=slo, repeat=repeat), arguments)
 
 
 def rerun_study(
@@ -227,6 +189,13 @@ def _changes(arguments: StudyArguments) -> JobChanges:
 def _sheet(arguments: StudyArguments) -> DataSheet:
     path = arguments.get("spec")
     return spec_option.read(None if path is None else Path(path))
+
+
+def _study_of(job: Path | str, arguments: StudyArguments, **options: Any) -> StudyOfJob:
+    changes = _changes(arguments)
+    request = _request(arguments, changes, job=str(job), **options)
+    here = arguments.get("hosts") is None
+    return StudyOfJob(job_of(job), changes, _sheet(arguments), request, here=here)
 
 
 def _request(arguments: StudyArguments, changes: JobChanges, **options: Any) -> dict[str, Any]:

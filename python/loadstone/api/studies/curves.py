@@ -7,24 +7,23 @@ they say the analysis'.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from loadstone.analysis.study import slo as limits
 from loadstone.api.jobs.amounts import rate_process
 from loadstone.api.jobs.read_workload import resolution_at, workload
-from loadstone.api.studies.prepared import PreparedStudy, notes_of, times
+from loadstone.api.studies.prepared import PreparedStudy, StudyOfJob, times
 from loadstone.errors import InputError
 from loadstone.messages import make_error
 from loadstone.plan.model import RateProcess
 from loadstone.study.curve import MAX_PERCENT, VDBENCH_PERCENTS, CurveController, CurveOptions
 from loadstone.study.list_controller import ListController
-from loadstone.study.run import StudyRequest
 from loadstone.study.stages import check_one_stage, refuse_own_rates, stages
 
 if TYPE_CHECKING:
     from loadstone.analysis.study.slo import Slo
-    from loadstone.api.jobs.job_changes import Caller, Job, JobChanges
-    from loadstone.api.jobs.spec_option import DataSheet
+    from loadstone.api.jobs.job_changes import Caller, JobChanges
     from loadstone.plan.resolve import Resolution
     from loadstone.study.controller import Next
     from loadstone.workload.model import Workload
@@ -33,22 +32,12 @@ ADAPTIVE: Final = "adaptive"
 
 
 def prepare_curve(
-    job: Job,
-    changes: JobChanges,
-    *,
-    points: str | None,
-    slo: str | None,
-    repeat: int | None,
-    sheet: DataSheet,
-    request: dict[str, Any],
-    here: bool = True,
+    study: StudyOfJob, *, points: str | None, slo: str | None, repeat: int | None
 ) -> PreparedStudy:
-    """Prepare the curves of a job; `here`: on this host, which is looked at.
-
-    `request` gets what was decided beside what was given.
-    """
+    """Prepare the curves of a job. Its request gets what was decided beside what was given."""
+    changes = study.changes
     options = _options(changes, points, slo, repeat)
-    asked_for = workload(job, changes)
+    asked_for = workload(study.job, changes)
     controller = _controller(asked_for, options)
 
     def resolve(wanted: Next) -> Resolution:
@@ -62,19 +51,11 @@ def prepare_curve(
         "process": options.process.value,
         "slo": slo,
     }
-    first = resolve(controller.known()[0]) if here else None
+    first = resolve(controller.known()[0]) if study.here else None
+    request = {**study.request, "options": {**study.request["options"], **decided}}
     return PreparedStudy(
         controller,
-        StudyRequest(
-            kind="curve",
-            name=asked_for.name,
-            front_end="curve",
-            request={**request, "options": {**request["options"], **decided}},
-            inputs={**asked_for.sources, **sheet.inputs},
-            settings=decided,
-            notes=notes_of(asked_for, first),
-            spec=sheet.spec,
-        ),
+        replace(study, request=request).study_request("curve", asked_for, decided, first),
         resolve,
         first=first,
         after_failure="go_on",

@@ -16,25 +16,59 @@ from loadstone.errors import InputError
 from loadstone.messages import make_error
 from loadstone.plan.safety.guard import Consent
 from loadstone.study import random_seeds
-from loadstone.study.run import Hooks, run_study
+from loadstone.study.run import Hooks, StudyRequest, run_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from loadstone.api.jobs.job_changes import Caller, JobChanges
+    from loadstone.api.jobs.job_changes import Caller, Job, JobChanges
     from loadstone.api.jobs.run_list import Beside, Say
-    from loadstone.bundle.study import StudyRecord
+    from loadstone.api.jobs.spec_option import DataSheet
+    from loadstone.bundle.study import Kind, StudyRecord
     from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution
     from loadstone.session import Progress
     from loadstone.study.controller import Controller, Done, Next
-    from loadstone.study.run import AfterFailure, StudyOutcome, StudyProgress, StudyRequest
+    from loadstone.study.run import AfterFailure, StudyOutcome, StudyProgress
     from loadstone.study.run_maker import Resolved, RunMaker
     from loadstone.watch.address import WatchedAddress
     from loadstone.workload.model import Note, Workload
 
 MAX_REPEATS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class StudyOfJob:
+    """A study of one job, as it is asked for."""
+
+    job: Job
+    changes: JobChanges
+    sheet: DataSheet
+    request: dict[str, Any]
+    """As `request.json` keeps it."""
+    here: bool = True
+    """Whether its runs are made on this host, which is looked at then."""
+
+    def study_request(
+        self,
+        kind: Kind,
+        workload: Workload,
+        settings: dict[str, Any],
+        first: Resolution | None,
+        front_end: str = "",
+    ) -> StudyRequest:
+        """Return what the study keeps; `first` is its first run, where that is made here."""
+        return StudyRequest(
+            kind=kind,
+            name=workload.name,
+            front_end=front_end or kind,
+            request=self.request,
+            inputs={**workload.sources, **self.sheet.inputs},
+            settings=settings,
+            notes=notes_of(workload, first),
+            spec=self.sheet.spec,
+        )
 
 
 @dataclass(frozen=True, slots=True)

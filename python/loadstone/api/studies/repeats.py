@@ -11,34 +11,24 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone.api.jobs.amounts import nanoseconds, total_rate
 from loadstone.api.jobs.read_workload import resolution
 from loadstone.api.planning import asked_for
-from loadstone.api.studies.prepared import PreparedStudy, notes_of, times
+from loadstone.api.studies.prepared import PreparedStudy, StudyOfJob, times
 from loadstone.errors import InputError
 from loadstone.messages import make_error
 from loadstone.study.controller import Next
 from loadstone.study.repeat import RepeatController, Until
-from loadstone.study.run import StudyRequest
 
 if TYPE_CHECKING:
-    from loadstone.api.jobs.job_changes import Caller, Job, JobChanges
-    from loadstone.api.jobs.spec_option import DataSheet
+    from loadstone.api.jobs.job_changes import Caller
     from loadstone.plan.resolve import Resolution
 
 BUDGET_S: Final = 1800.0
 
 
-def prepare_repeats(
-    job: Job,
-    changes: JobChanges,
-    *,
-    repeat: int | None,
-    until: str | None,
-    sheet: DataSheet,
-    request: dict[str, Any],
-    here: bool = True,
-) -> PreparedStudy:
-    """Prepare a job that is repeated; `here`: on this host, which is looked at."""
+def prepare_repeats(study: StudyOfJob, *, repeat: int | None, until: str | None) -> PreparedStudy:
+    """Prepare a job that is repeated."""
+    changes = study.changes
     most, precise = times(repeat, changes.caller), precision(until, changes.caller)
-    job_workload = asked_for(job, changes)
+    job_workload = asked_for(study.job, changes)
     controller = RepeatController(
         Next(job_workload.name, job_workload, rate=total_rate(changes)), most=most, until=precise
     )
@@ -50,23 +40,15 @@ def prepare_repeats(
         why = controller.ended_because if precise is not None else None
         return [{"kind": "info", "text": f"no more repeats: {why}", "where": None}] if why else []
 
-    first = resolve(controller.known()[0]) if here else None
+    first = resolve(controller.known()[0]) if study.here else None
+    settings = {
+        "repeats": most,
+        "until_share": precise.share if precise else None,
+        "budget_s": precise.budget_s if precise else None,
+    }
     return PreparedStudy(
         controller,
-        StudyRequest(
-            kind="repeat",
-            name=job_workload.name,
-            front_end="run",
-            request=request,
-            inputs={**job_workload.sources, **sheet.inputs},
-            settings={
-                "repeats": most,
-                "until_share": precise.share if precise else None,
-                "budget_s": precise.budget_s if precise else None,
-            },
-            notes=notes_of(job_workload, first),
-            spec=sheet.spec,
-        ),
+        study.study_request("repeat", job_workload, settings, first, front_end="run"),
         resolve,
         first=first,
         closing=closing,

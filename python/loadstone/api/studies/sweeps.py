@@ -12,19 +12,17 @@ from loadstone import units
 from loadstone.analysis.study.sweep import STAGE
 from loadstone.api.jobs.amounts import total_rate
 from loadstone.api.jobs.read_workload import resolution, workload
-from loadstone.api.studies.prepared import PreparedStudy, notes_of, times
+from loadstone.api.studies.prepared import PreparedStudy, StudyOfJob, times
 from loadstone.errors import InputError
 from loadstone.messages import make_error
 from loadstone.study import factors
-from loadstone.study.run import StudyRequest
 from loadstone.study.stages import check_one_stage, stages
 from loadstone.study.sweep import SweepController
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from loadstone.api.jobs.job_changes import Caller, Job, JobChanges
-    from loadstone.api.jobs.spec_option import DataSheet
+    from loadstone.api.jobs.job_changes import Caller
     from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution
     from loadstone.study.controller import Next
@@ -37,22 +35,14 @@ FactorName = factors.Name
 
 
 def prepare_sweep(
-    job: Job,
-    changes: JobChanges,
-    values: Mapping[FactorName, str | None],
-    *,
-    gain: str | None,
-    repeat: int | None,
-    sheet: DataSheet,
-    request: dict[str, Any],
-    here: bool = True,
+    study: StudyOfJob, values: Mapping[FactorName, str | None], *, gain: str | None, repeat: int | None
 ) -> PreparedStudy:
-    """Prepare a sweep over factors, the last of which runs fastest; `here`: this host is looked at."""
-    caller = changes.caller
+    """Prepare a sweep over factors, the last of which runs fastest."""
+    changes, caller = study.changes, study.changes.caller
     axes = _axes(values, caller)
     gain_share = _gain(gain, {name for name, _ in axes}, caller)
     changes.refuse(("interval", "warmup"), "a sweep")
-    asked_for = workload(job, changes)
+    asked_for = workload(study.job, changes)
     parts, passes = stages(asked_for), times(repeat, caller)
     controller = SweepController(parts, axes, repeat=passes or 1, rate=total_rate(changes))
 
@@ -66,19 +56,11 @@ def prepare_sweep(
         check(resolved.plan, wanted)
         return resolved
 
-    first = resolve(controller.known()[0]) if here else None
+    first = resolve(controller.known()[0]) if study.here else None
+    settings = {"axes": _axes_of(parts, axes), "gain_share": gain_share, "repeat": passes}
     return PreparedStudy(
         controller,
-        StudyRequest(
-            kind="sweep",
-            name=asked_for.name,
-            front_end="sweep",
-            request=request,
-            inputs={**asked_for.sources, **sheet.inputs},
-            settings={"axes": _axes_of(parts, axes), "gain_share": gain_share, "repeat": passes},
-            notes=notes_of(asked_for, first),
-            spec=sheet.spec,
-        ),
+        study.study_request("sweep", asked_for, settings, first),
         resolve,
         first=first,
         length=_length(first, controller.expected()),

@@ -11,11 +11,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from loadstone import exitcodes, units
+from loadstone.api.jobs import spec_option
 from loadstone.api.on_hosts import study_maker
+from loadstone.api.one_run import request_of
 from loadstone.api.studies.ended import EndedStudy, in_short
-from loadstone.api.studies.prepared import StudyMeans, run_prepared
+from loadstone.api.studies.prepared import StudyMeans, StudyOfJob, run_prepared
 from loadstone.cli.display import console, run_summary
 from loadstone.cli.main import show
+from loadstone.cli.options.arguments import job_of
 from loadstone.cli.running import probing
 from loadstone.cli.running.consent import consent
 from loadstone.messages import say
@@ -27,7 +30,22 @@ if TYPE_CHECKING:
     from loadstone.api.jobs.run_list import Beside, Say
     from loadstone.api.studies.prepared import PreparedStudy
     from loadstone.api.types import Done, Next, Plan, Progress, StudyProgress
+    from loadstone.cli.options.arguments import LoadOptions
     from loadstone.cli.options.run_options import RunOptions
+
+
+def of_job(
+    verb: str,
+    job: str,
+    load: LoadOptions,
+    *,
+    spec: Path | None,
+    options: dict[str, Any],
+    run_options: RunOptions,
+) -> StudyOfJob:
+    """Return the study of a job that a command line asks for; `options` as `request.json` keeps them."""
+    sheet, here = spec_option.read(spec), run_options.hosts is None
+    return StudyOfJob(job_of(job), load.changes(), sheet, request_of(verb, options), here=here)
 
 
 def execute(

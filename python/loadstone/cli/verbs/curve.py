@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from loadstone.cli.options.arguments import LoadOptions, OneJob, Sheet, job_of
+from loadstone.cli.options.arguments import LoadOptions, OneJob, Sheet
 from loadstone.cli.options.run_options import RunOptions
 
 
@@ -37,19 +37,9 @@ def curve(
     repeat
         Measure every load so often [default: once, and what is noisy up to three times].
     """
-    from loadstone.api.jobs import spec_option
-    from loadstone.api.one_run import request_of
     from loadstone.api.studies.curves import prepare_curve
     from loadstone.cli.running import study
 
-    prepared = prepare_curve(
-        job_of(job),
-        load.changes(),
-        points=points,
-        slo=slo,
-        repeat=repeat,
-        sheet=spec_option.read(spec),
-        request=request_of("curve", {"job": job, **asdict(load)}),
-        here=run_options.hosts is None,
-    )
-    return study.execute(prepared, run_options)
+    options = {"job": job, **asdict(load)}
+    of_job = study.of_job("curve", job, load, spec=spec, options=options, run_options=run_options)
+    return study.execute(prepare_curve(of_job, points=points, slo=slo, repeat=repeat), run_options)

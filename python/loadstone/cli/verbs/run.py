@@ -96,19 +96,14 @@ class _JobRun:
     def run_repeats(self, repeat: int | None, until: str | None) -> int:
         SHELL.refuse("several runs", probe=self.probe)
         from loadstone.api.one_run import request_of
+        from loadstone.api.studies.prepared import StudyOfJob
         from loadstone.api.studies.repeats import prepare_repeats
         from loadstone.cli.running import study
 
-        repeated = prepare_repeats(
-            self.job,
-            self.changes,
-            repeat=repeat,
-            until=until,
-            sheet=self.sheet,
-            request=request_of("run", {**self.options, "repeat": repeat, "until": until}),
-            here=self.run_options.hosts is None,
-        )
-        return study.execute(repeated, self.run_options)
+        request = request_of("run", {**self.options, "repeat": repeat, "until": until})
+        here = self.run_options.hosts is None
+        repeated = StudyOfJob(self.job, self.changes, self.sheet, request, here=here)
+        return study.execute(prepare_repeats(repeated, repeat=repeat, until=until), self.run_options)
 
     def run_all(
         self, runs: RunList, vdbench_output: Path | None, *, repeat: int | None, shuffle: int | None

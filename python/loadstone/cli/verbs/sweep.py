@@ -6,14 +6,12 @@ Knows how its options are read. Which operating point is recommended is the anal
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from loadstone.cli.options.arguments import LoadOptions, OneJob, Sheet, job_of
+from loadstone.cli.options.arguments import LoadOptions, OneJob, Sheet
 from loadstone.cli.options.run_options import RunOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from loadstone.api.studies.sweeps import FactorName
 
 
@@ -51,30 +49,11 @@ def sweep(
     repeat
         Passes over all combinations [default: 1].
     """
-    from loadstone.api.jobs import spec_option
-    from loadstone.api.studies.sweeps import prepare_sweep
+    from loadstone.api.studies.sweeps import GAIN, prepare_sweep
     from loadstone.cli.running import study
 
     factors: dict[FactorName, str | None] = {"bs": bs, "read": read, "numjobs": numjobs, "iodepth": iodepth}
-    prepared = prepare_sweep(
-        job_of(job),
-        load.changes(),
-        factors,
-        gain=gain,
-        repeat=repeat,
-        sheet=spec_option.read(spec),
-        request=_request(job, load, factors, gain=gain, repeat=repeat),
-        here=run_options.hosts is None,
-    )
-    return study.execute(prepared, run_options)
-
-
-def _request(
-    job: str, load: LoadOptions, factors: Mapping[Any, str | None], *, gain: str | None, repeat: int | None
-) -> dict[str, Any]:
-    """Return the command line as `request.json` keeps it."""
-    from loadstone.api.one_run import request_of
-    from loadstone.api.studies.sweeps import GAIN
-
-    options = {"job": job, **asdict(load), **factors, "gain": gain or GAIN, "repeat": repeat}
-    return request_of("sweep", options)
+    factor_texts = {str(name): text for name, text in factors.items()}
+    options = {"job": job, **asdict(load), **factor_texts, "gain": gain or GAIN, "repeat": repeat}
+    swept = study.of_job("sweep", job, load, spec=spec, options=options, run_options=run_options)
+    return study.execute(prepare_sweep(swept, factors, gain=gain, repeat=repeat), run_options)
