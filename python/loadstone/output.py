@@ -61,7 +61,7 @@ def write(path: Path, content: str | bytes, *, known: Callable[[Path], bool] | N
 
 def check(path: Path) -> None:
     """Raise what `opened` would raise for the place, before there is anything to write."""
-    with _naming_file(path):
+    with naming_file(path):
         if (straight := _straight(path)) is not None:
             straight.close()
             return
@@ -73,14 +73,14 @@ def check(path: Path) -> None:
 
 def directory(path: Path) -> None:
     """Make a directory for several files. Raises InputError when there can be none."""
-    with _naming_file(path):
+    with naming_file(path):
         path.mkdir(parents=True, exist_ok=True)
 
 
 @contextlib.contextmanager
 def opened(path: Path, *, known: Callable[[Path], bool] | None = None) -> Iterator[IO[bytes]]:
     """Write a file that appears whole when the block is left, and not at all after an error."""
-    with _naming_file(path):
+    with naming_file(path):
         if (straight := _straight(path)) is not None:
             with straight as file:
                 yield file
@@ -95,7 +95,7 @@ def opened(path: Path, *, known: Callable[[Path], bool] | None = None) -> Iterat
 @contextlib.contextmanager
 def stream(path: Path) -> Iterator[IO[str]]:
     """Write text to a file that is there from the start and grows as it is flushed."""
-    with _naming_file(path):
+    with naming_file(path):
         raw = _straight(path) or _Stream(GrowingFile(path))
         file = io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="surrogateescape")
         try:
@@ -272,7 +272,7 @@ class GrowingFile:
     """A file that is there from the start, and marked anew after each part, so that it is ours if we die."""
 
     def __init__(self, path: Path) -> None:
-        with _naming_file(path):
+        with naming_file(path):
             self._place = _Place(path)
             self._place.judge()
             with _New(self._place) as new:
@@ -293,7 +293,7 @@ class GrowingFile:
 
     def append(self, content: bytes | memoryview) -> None:
         """Write at the end. Raises RefusedError when somebody else has changed the file."""
-        with _naming_file(self._place.path):
+        with naming_file(self._place.path):
             flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             with io.FileIO(os.open(self._place.real, flags), "ab") as file:
                 status = os.fstat(file.fileno())
@@ -313,7 +313,7 @@ class GrowingFile:
 @contextlib.contextmanager
 def settled(file: GrowingFile) -> Iterator[IO[bytes]]:
     """Make a growing file what is written here: add to what begins so, write anew what does not."""
-    with contextlib.ExitStack() as stack, _naming_file(file.path):
+    with contextlib.ExitStack() as stack, naming_file(file.path):
         writer = stack.enter_context(io.BufferedWriter(_Settling(file, stack), _PIECE_BYTES))
         yield writer
 
@@ -413,8 +413,8 @@ def _straight(path: Path) -> io.FileIO | None:
 
 
 @contextlib.contextmanager
-def _naming_file(path: Path) -> Iterator[None]:
-    """Say of what the system refuses which file it was and what to do."""
+def naming_file(path: Path) -> Iterator[None]:
+    """Say of what the system refuses which file it was and what to do. Raises InputError."""
     try:
         yield
     except BrokenPipeError:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import errno
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +14,6 @@ from loadstone.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 pytest.importorskip("cryptography")
 
@@ -95,3 +97,24 @@ def test_days_that_are_over_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
         certificates.write(tmp_path / "old", ["h1"])
     with pytest.raises(InputError, match=r"ca\.pem: it is valid from \S+ to \S+ only"):
         certificates.read(tmp_path / "old", "h1")
+
+
+def test_where_they_cannot_be_written_none_is_left_and_the_reason_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InputError, match="cannot be written: File name too long") as error:
+        certificates.write(tmp_path / ("x" * 300), ["one"])
+    assert error.value.hint == "a name has at most 255 bytes"
+    opened, place = os.open, tmp_path / "made"
+
+    def full(path: Path, *rest: int) -> int:
+        if Path(path).name == "one.key":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return opened(path, *rest)
+
+    monkeypatch.setattr(os, "open", full)
+    with pytest.raises(InputError, match="cannot be written: No space left"):
+        certificates.write(place, ["one"])
+    assert list(place.iterdir()) == []
+    monkeypatch.undo()
+    assert len(certificates.write(place, ["one"])) == 5

@@ -12,7 +12,7 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone import input_file
+from loadstone import input_file, output
 from loadstone.errors import InputError, RefusedError
 from loadstone.messages import make_error, say
 
@@ -94,34 +94,45 @@ def write(directory: Path, names: Sequence[str]) -> list[Path]:
     """Write an authority's certificate and those of the coordinator and the hosts; return the files.
 
     The authority's own key is not kept: who needs another host's certificate makes all anew.
+    Raises InputError where they cannot be written; then none is left.
     """
     for name in (AUTHORITY, COORDINATOR):
         if name in names:
             raise make_error(InputError, "hosts.certificates.taken", name=name)
-    if directory.exists() and not directory.is_dir():
-        raise RefusedError(
-            say("hosts.certificates.file", path=str(directory)), hint=say("hosts.certificates.new")
-        )
-    if directory.exists() and any(directory.iterdir()):
-        raise InputError(
-            say("hosts.certificates.full", path=str(directory)), hint=say("hosts.certificates.new")
-        )
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    authority = Authority()
-    files = []
-    for name in (COORDINATOR, *names):
-        one = authority.issue(name)
-        for suffix, text in (("pem", one.certificate), ("key", one.key)):
-            path = directory / f"{name}.{suffix}"
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w") as file:
-                file.write(text)
-            files.append(path)
-        ca = directory / f"{AUTHORITY}.pem"
-        if not ca.exists():
-            ca.write_text(one.authority)
-            files.insert(0, ca)
+    files: list[Path] = []
+    with output.naming_file(directory):
+        if directory.exists() and not directory.is_dir():
+            raise RefusedError(
+                say("hosts.certificates.file", path=str(directory)), hint=say("hosts.certificates.new")
+            )
+        if directory.exists() and any(directory.iterdir()):
+            raise InputError(
+                say("hosts.certificates.full", path=str(directory)), hint=say("hosts.certificates.new")
+            )
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            _issue(directory, (COORDINATOR, *names), files)
+        except OSError:
+            # Half of them are of no use, and would be in the way of the next attempt.
+            for path in files:
+                path.unlink(missing_ok=True)
+            raise
     return files
+
+
+def _issue(directory: Path, names: Sequence[str], files: list[Path]) -> None:
+    """Write the authority's certificate and those of the names; add each file that is begun to `files`."""
+    authority = Authority()
+    certificates = [(name, authority.issue(name)) for name in names]
+    texts = [(f"{AUTHORITY}.pem", certificates[0][1].authority, 0o644)]
+    for name, one in certificates:
+        texts += [(f"{name}.pem", one.certificate, 0o600), (f"{name}.key", one.key, 0o600)]
+    for file_name, text, mode in texts:
+        path = directory / file_name
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        files.append(path)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
 
 
 def names_told(peer: Mapping[str, Any] | None) -> list[str]:
