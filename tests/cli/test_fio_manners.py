@@ -134,8 +134,18 @@ def test_force_async_reaches_the_ring_and_nothing_else() -> None:
 def test_a_nice_value_that_may_not_be_taken_is_refused() -> None:
     host = HostFacts((0,), 1 << 30, least_nice=0)
     assert [w.nice for w in plan_of("filename=/dev/zero\nsize=1m\nnice=5\n", host).workers] == [5]
-    with pytest.raises(InputError, match="nice -5 is not permitted: 0 is the lowest"):
+    with pytest.raises(InputError, match="nice -5 is not permitted: it comes to -5, and 0 is the lowest"):
         plan_of("filename=/dev/zero\nsize=1m\nnice=-5\n", host)
+
+
+def test_who_is_nice_already_may_run_and_a_jobs_nice_comes_on_top() -> None:
+    """An ordinary user's `nice loadstone run` was refused: 0 is below what such a process may take."""
+    host = HostFacts((0,), 1 << 30, nice=5, least_nice=5)
+    for own, expected in (("", 0), ("nice=0\n", 0), ("nice=3\n", 3)):
+        workers = plan_of(f"filename=/dev/zero\nsize=1m\n{own}", host).workers
+        assert [worker.nice for worker in workers] == [expected]
+    with pytest.raises(InputError, match="nice -1 is not permitted: it comes to 4, and 5 is the lowest"):
+        plan_of("filename=/dev/zero\nsize=1m\nnice=-1\n", host)
 
 
 @pytest.fixture

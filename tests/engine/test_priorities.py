@@ -13,7 +13,7 @@ import pytest
 from tests.support.devices import attached
 from tests.support.plans import IO_URING, plan, stream, target, worker
 
-from .runs import arrow_rows, run
+from .runs import arrow_rows, finish, run, start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,6 +92,24 @@ def test_the_device_gets_the_priorities_that_are_counted(tmp_path: Path, backend
     assert sum(row["ops"] for tick in outcome.of("tick") for row in tick["rows"]) == 400
     each = [row["priority"] for row in arrow_rows(outcome.out / "ios.arrows", ["priority"])]
     assert {priority: each.count(priority) for priority in seen} == seen
+
+
+def test_a_workers_nice_is_added_to_what_the_engine_was_started_with(tmp_path: Path) -> None:
+    """As in fio: `nice -n 3` of the whole is not undone by a job that is nicer still."""
+    (tmp_path / "data").write_bytes(bytes(SIZE_BYTES))
+    reads = stream(repeat=True, runtime_ns=500_000_000, time_based=True)
+    place = target(tmp_path / "data", "file", SIZE_BYTES, read_only=True)
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    document = plan([place], [reads], [worker({"type": "psync"}) | {"nice": 2}])
+    process = start(document, tmp_path)
+    nices: set[int] = set()
+    while process.poll() is None:
+        for thread in Path(f"/proc/{process.pid}/task").glob("*/stat"):
+            with contextlib.suppress(OSError):
+                name, _, fields = thread.read_text().partition("(")[2].rpartition(")")
+                nices |= {int(fields.split()[16])} if name.startswith("worker") else set()
+    assert finish(process, tmp_path).code == 0
+    assert min(before + 2, 19) in nices
 
 
 @pytest.mark.parametrize(

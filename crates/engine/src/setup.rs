@@ -397,9 +397,11 @@ fn place(worker: &plan::Worker, index: u32, out: &Sender<Message>) {
         }
     }
     if worker.nice != 0 {
-        // SAFETY: plain numbers; on Linux this sets the nice value of the thread alone.
-        let result =
-            unsafe { libc::setpriority(libc::PRIO_PROCESS, libc::gettid() as u32, worker.nice) };
+        // SAFETY: plain numbers; on Linux 0 is this thread alone.
+        let result = unsafe {
+            let whole = libc::getpriority(libc::PRIO_PROCESS, 0) + worker.nice;
+            libc::setpriority(libc::PRIO_PROCESS, 0, whole.clamp(-20, 19))
+        };
         if result != 0 {
             note(format!(
                 "nice {} was not set: {}",

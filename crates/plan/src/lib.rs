@@ -350,7 +350,7 @@ pub struct Worker {
     pub backend: Backend,
     /// CPUs the thread may run on; empty: any.
     pub cpus: Vec<u32>,
-    /// Nice value, −20 to 19.
+    /// Added to the nice value the engine was started with, −20 to 19.
     pub nice: i32,
     /// Priority of its I/Os, as in [`PriorityShare`]; 0: the one the engine was started with.
     pub io_priority: u16,

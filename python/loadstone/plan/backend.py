@@ -110,10 +110,17 @@ def _alone(job: Job, engine: str, donor: Callable[[Job], int]) -> plan.Backend:
 
 
 def _nice(job: Job, host: HostFacts) -> int:
+    """Return what a job adds to the nice value of this process, as fio does."""
     nice = job.process.nice or 0
-    if nice < host.least_nice:
+    whole = max(host.nice + nice, -20)
+    if nice and whole < host.least_nice:
         raise make_error(
-            InputError, "plan.engine.nice", where=job.at("process.nice"), nice=nice, least=host.least_nice
+            InputError,
+            "plan.engine.nice",
+            where=job.at("process.nice"),
+            nice=nice,
+            whole=whole,
+            least=host.least_nice,
         )
     return nice
 

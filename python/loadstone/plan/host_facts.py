@@ -88,6 +88,8 @@ class HostFacts:
     """Facts by absolute path, instead of looking."""
     nodes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """CPUs of each NUMA node."""
+    nice: int = 0
+    """The nice value of this process."""
     least_nice: int = -20
     """The lowest nice value this process may take."""
     known_anchors: Mapping[str, AnchorFacts] = field(default_factory=dict)
@@ -101,7 +103,8 @@ class HostFacts:
         """Return the facts of this host."""
         cpus = tuple(sorted(os.sched_getaffinity(0)))
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        return cls(cpus, memory, nodes=_nodes(), least_nice=_least_nice())
+        nice = os.getpriority(os.PRIO_PROCESS, 0)
+        return cls(cpus, memory, nodes=_nodes(), nice=nice, least_nice=_least_nice(nice))
 
     def target(self, path: str, where: Where | None) -> TargetFacts:
         """Say what stands at an absolute path; a missing file is a file that does not exist.
@@ -163,14 +166,14 @@ _CAP_SYS_NICE: Final = 23
 """linux/capability.h"""
 
 
-def _least_nice() -> int:
-    """Return the lowest nice value this process may take (setpriority(2))."""
+def _least_nice(nice: int) -> int:
+    """Return the lowest nice value a process with this one may take (setpriority(2))."""
     status = Path("/proc/self/status").read_text().splitlines()
     capabilities = next((int(line.split()[1], 16) for line in status if line.startswith("CapEff:")), 0)
     if capabilities >> _CAP_SYS_NICE & 1:
         return -20
     soft, _ = resource.getrlimit(resource.RLIMIT_NICE)
-    return min(os.getpriority(os.PRIO_PROCESS, 0), 20 - soft)
+    return min(nice, 20 - soft)
 
 
 def _nodes() -> dict[int, tuple[int, ...]]:
