@@ -329,12 +329,22 @@ def test_shares_are_told_against_what_was_asked(tmp_path: Path) -> None:
     assert float(whole[2]) == pytest.approx(run.average(run.whole).rate, abs=0.006)
 
 
-def test_the_label_of_skew_has_room_for_what_fills_an_sd(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "filled", "label"),
+    [
+        ("sd1", ("sd1",), "SD_format_sd1"),
+        ("Disk1", ("Disk1", "sd1"), "SD_format_Disk1"),
+        ("sd1", (), "localhost-0"),
+        ("averyverylongname", (), "averyverylongname"),
+    ],
+)
+def test_the_label_of_skew_has_room_for_the_slave_and_what_fills_an_sd(
+    tmp_path: Path, name: str, filled: tuple[str, ...], label: str
+) -> None:
     run = made(tmp_path / "a", MadeJob())
-    for name in ("sd1", "Disk1"):
-        run.storages[0].name = name
-        head = next(line for line in skew.skew(run, "T", ()) if line.startswith("T SD:"))
-        assert head.removeprefix("T ").index("rate") == len(f"SD_format_{name}") + len(" ") + 10 - len("rate")
+    run.storages[0].name = name
+    head = next(line for line in skew.skew(run, "T", (), filled) if line.startswith("T SD:"))
+    assert head.removeprefix("T ").index("rate") == len(f"{label} ") + 10 - len("rate")
 
 
 def test_without_monitors_the_processors_are_not_known(tmp_path: Path) -> None:
@@ -507,7 +517,7 @@ def test_shares_of_file_workloads_are_told(tmp_path: Path) -> None:
     run = on_files(tmp_path / "a", LOOK, WORK)
     for job in run.jobs:
         job["own_options"]["skew"] = "80" if job["name"] == "look" else "20"
-    told = "\n".join(skew.skew(run, "10:00:00.000", ("open", "getattr")))
+    told = "\n".join(skew.skew(run, "10:00:00.000", ("open", "getattr"), ()))
     assert "FWD:" in told
     assert "FSD:" in told
     assert re.search(r"look .* 80.00% +(79|80|81)", told)

@@ -287,6 +287,15 @@ class Counted:
         """Whether it is a format of vdbench's."""
         return self.facts["rd"].startswith(FORMAT)
 
+    @cached_property
+    def filled(self) -> frozenset[str]:
+        """The SDs whose files were made for this run. Joined ones vdbench does not fill."""
+        if any(len(storages_of(job["own_options"], "sd")) > 1 for job in self.jobs):
+            return frozenset()
+        targets = self.bundle.plan.targets
+        paths = (targets[one["target"]].path for one in self.bundle.events if one.get("type") == "layout")
+        return frozenset(name for path in paths if (name := self._storage_names.get(path)))
+
     def average(self, part: PartTotals) -> IntervalTotals:
         """Return the intervals that count as one."""
         return added(part.intervals[self.first_counted - 1 :])
@@ -301,6 +310,18 @@ class Counted:
     @cached_property
     def storages(self) -> list[PartTotals]:
         """The SDs or FSDs: the targets, by the names the parameter file gives them."""
+        name, names = "fsd" if self.on_files else "sd", self._storage_names
+        storages = [
+            PartTotals(names.get(line.name) or f"{name}{number}", line.cells)
+            for number, line in enumerate(self._lines("target"), start=1)
+            if line.cells
+        ]
+        self._fill(storages)
+        return storages
+
+    @cached_property
+    def _storage_names(self) -> dict[str, str | None]:
+        """Names that the parameter file gives to targets, by path."""
         place, name = ("anchor", "fsd") if self.on_files else ("lun", "sd")
         names = {job["own_options"].get(place): job["own_options"].get(name) for job in self.jobs}
         paths = {
@@ -313,13 +334,7 @@ class Counted:
             if len(several) > 1:
                 targets = (target["path"] for target in job["placement"]["targets"])
                 paths.update(zip(targets, several, strict=True))
-        storages = [
-            PartTotals(paths.get(line.name) or f"{name}{number}", line.cells)
-            for number, line in enumerate(self._lines("target"), start=1)
-            if line.cells
-        ]
-        self._fill(storages)
-        return storages
+        return paths
 
     @cached_property
     def workloads(self) -> list[PartTotals]:

@@ -103,6 +103,7 @@ class Pages:
         self._on_files = everything.on_files
         self._ops = interval_lines_fs.shown(everything.asked, layout)
         self._begun = 0
+        self._filled: set[str] = set()
         self._pages: dict[str, Page] = {}
         parts = [*everything.storages, *everything.workloads]
         for page in (
@@ -167,7 +168,8 @@ class Pages:
         self._histograms("histogram", run, run.whole)
         for part in (*run.storages, *run.workloads):
             self._histograms(f"{part.name}.histogram", run, part)
-        self._pages["skew"].body += skew(run, _clock(run, last), self._ops)
+        self._filled |= run.filled
+        self._pages["skew"].body += skew(run, _clock(run, last), self._ops, self._filled)
         if self._on_files:
             self._pages["anchors"].body += anchor_pages.rows(run, self._runs.trees)
         self._errors(run)

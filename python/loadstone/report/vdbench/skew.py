@@ -12,7 +12,7 @@ from loadstone.report.vdbench import interval_lines_fs
 from loadstone.report.vdbench.wording import FORMAT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from loadstone.report.vdbench.interval_totals import Counted, IntervalTotals, PartTotals
 
@@ -22,19 +22,23 @@ _WIDTHS: Final = (10, 8, 7, 6, 8, 8, 8, 8, 8, 5)
 _SHOWN: Final = 0.1
 """Percent: a difference that is told."""
 _FILE_LABEL: Final = 12
+_SLAVE: Final = "localhost-0"
 _FILLED_BY: Final = "SD_format_"
-"""Before the name of an SD: the workload with which vdbench fills it, and the longest label there is."""
+"""Before the name of an SD: the workload with which vdbench fills its file."""
 
 
-def skew(run: Counted, time: str, ops: Sequence[str]) -> list[str]:
-    """Return the lines of a run; `time` stands before each, `ops` are the operations of the page."""
-    lines = _files(run, ops) if run.on_files else _raw(run)
+def skew(run: Counted, time: str, ops: Sequence[str], filled: Collection[str]) -> list[str]:
+    """Return the lines of a run; `time` stands before each, `ops` are the operations of the page.
+
+    `filled`: the SDs whose files this run or one before it made. Their labels widen the column, too.
+    """
+    lines = _files(run, ops) if run.on_files else _raw(run, filled)
     return [f"{time} {text}" for text in lines]
 
 
-def _raw(run: Counted) -> list[str]:
-    labels = [*(_FILLED_BY + part.name for part in run.storages), *(part.name for part in run.workloads)]
-    width = max(map(len, labels))
+def _raw(run: Counted, filled: Collection[str]) -> list[str]:
+    labels = [_SLAVE, *(part.name for part in (*run.storages, *run.workloads))]
+    width = max(map(len, [*labels, *(_FILLED_BY + name for name in filled)]))
     lines: list[str] = []
     whole = run.average(run.whole)
     if len(run.storages) > 1 or len(run.workloads) < 2:
