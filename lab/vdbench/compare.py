@@ -130,7 +130,10 @@ def _headers(
         )
         if their_headers == our_headers:
             difference.known.append(f"{name}: bytes of an anchor")
-    if missing := their_headers - our_headers:
+    missing = their_headers - our_headers
+    if slaves := {line for line in missing if line.startswith("Slave:")}:
+        difference.known.append(f"{name}: a table of slaves")
+    if missing := missing - slaves:
         difference.headers.append(f"{name}: {min(missing)[:60]!r} is missing")
     if more := our_headers - their_headers:
         empty = (

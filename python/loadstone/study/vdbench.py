@@ -168,7 +168,8 @@ def _observed(run: ParameterFileRun, summary: Summary | None) -> tuple[float, ..
     operations = []
     for work in run.works:
         name = f"{work.workload.name}.{work.storage.name}"
-        streams = (counts.get(f"{name}.{number + 1}", 0) for number in range(work.workload.streams))
+        parts = work.workload.streams.parts if work.workload.streams else 0
+        streams = (counts.get(f"{name}.{number + 1}", 0) for number in range(parts))
         operations.append(float(counts.get(name, 0) + sum(streams)))
     return tuple(operations)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadstone.errors import InputError, LoadstoneError, each
-from loadstone.formats.vdbench import ParameterFileRun, ParameterText, expand, read
+from loadstone.formats.vdbench import ParameterFileRun, ParameterText, expand, lower, read
 from loadstone.formats.vdbench.expand import java_random
 from loadstone.formats.vdbench.grammar import Parameter, parameters
 from loadstone.formats.vdbench.lines import LineReader, ParameterLine
@@ -198,10 +198,24 @@ def test_sets_of_sds_are_each_in_one_set() -> None:
     assert [run.name for run in found] == ["_".join(["r", *one]) for one in sets]
 
 
-def test_the_size_of_streams_which_vdbench_ignores_is_refused() -> None:
-    text = b"sd=sd1,lun=/x,size=64m\nwd=wd1,sd=sd1,streams=(2,4m),seekpct=seqnz\nrd=r1,wd=wd1,elapsed=3\n"
-    with pytest.raises(InputError, match=r"expected a number of streams") as error:
-        read([ParameterText(text)])
+def test_a_size_of_streams_changes_nothing_as_in_vdbench_and_is_noted() -> None:
+    text = "sd=sd1,lun=/x,size=64m,threads=4\nwd=wd1,sd=sd1,streams={}\nrd=r,wd=wd1,iorate=9,elapsed=3\n"
+    plain, sized = (
+        lower(file, expand(file)[0])
+        for written in ("2", "(2,4m)")
+        for file in (read([ParameterText(text.format(written).encode())]),)
+    )
+    assert [job.placement for job in sized.jobs] == [job.placement for job in plain.jobs]
+    assert len(sized.jobs) == 2
+    (note,) = [one for one in sized.notes if one not in plain.notes]
+    assert (note.kind, note.where.line if note.where else None) == ("harmless", 2)
+    assert "size in streams=" in note.text
+
+
+@pytest.mark.parametrize("written", ["(2,x)", "(1,4m)", "(2,4m,8m)", "(x,4m)"])
+def test_what_is_no_number_of_streams_is_told(written: str) -> None:
+    text = f"sd=sd1,lun=/x,size=64m\nwd=wd1,sd=sd1,streams={written}\nrd=r1,wd=wd1,elapsed=3\n"
+    with pytest.raises(InputError, match=r"found ") as error:
+        read([ParameterText(text.encode())])
     assert error.value.where is not None
     assert error.value.where.line == 2
-    assert error.value.hint == "leave the size out: streams are equal parts of the lun"

@@ -17,7 +17,7 @@ from loadstone.formats.vdbench.file_systems import file_jobs
 from loadstone.formats.vdbench.mix import Mix, addresses, shown_sizes
 from loadstone.formats.vdbench.pace import SECOND_NS, paces
 from loadstone.formats.vdbench.vocabulary import OF_SDS
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.workload.model import Job, Note, NoteKind, Workload
 from loadstone.workload.placement import Amount, TargetName
 
@@ -153,9 +153,11 @@ def _jobs(making: _Lowering, work: Work, pace: WorkloadPace) -> list[Job]:
             workload.at["priority"],
             "priority=: each workload has threads of its own, so that none waits for another's",
         )
-    if not workload.streams:
+    if workload.streams is None:
         return [Job.of(fields)]
-    return _streams(work, Job.of(fields), sizes)
+    if workload.streams.sized:
+        making.note(workload.at["streams"], say("formats_vdbench.lower.size_of_streams"), "harmless")
+    return _streams(work, workload.streams.parts, Job.of(fields), sizes)
 
 
 def _refuse_storage(making: _Lowering, storage: Storage) -> None:
@@ -356,10 +358,9 @@ def _verified(making: _Lowering, work: Work, reads: float) -> dict[str, Any]:
     }
 
 
-def _streams(work: Work, job: Job, sizes: Sizes) -> list[Job]:
+def _streams(work: Work, count: int, job: Job, sizes: Sizes) -> list[Job]:
     """Divide a job over the equal parts of its range, its threads likewise."""
-    workload, count = work.workload, work.workload.streams
-    where = workload.at["streams"]
+    where = work.workload.at["streams"]
     if (
         job.placement.size is None
         or job.placement.size.bytes is None

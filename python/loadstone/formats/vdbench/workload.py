@@ -5,15 +5,13 @@ Knows the keywords and vdbench's defaults. Does not know which SDs there are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from loadstone.errors import InputError
 from loadstone.formats.vdbench import entity_values
 from loadstone.formats.vdbench.entity_values import ONE_SIZE, RANDOM, Seek, Sizes
 from loadstone.formats.vdbench.keyword import Keyword, Table
-from loadstone.formats.vdbench.values import name, names, numbers, percent, whole
-from loadstone.messages import make_error
+from loadstone.formats.vdbench.values import name, names, number, numbers, percent, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +19,13 @@ if TYPE_CHECKING:
     from loadstone.errors import Where
     from loadstone.formats.vdbench.entity_values import Span
     from loadstone.formats.vdbench.grammar import Parameter
+
+
+class Streams(NamedTuple):
+    """Walks side by side; `sized`: a size was said, too, which vdbench 5.04.07 never looks at."""
+
+    parts: int
+    sized: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ class WorkloadDefinition:
     stride: tuple[int, int] | None = None
     iorate: float | None = None
     priority: int | None = None
-    streams: int = 0
+    streams: Streams | None = None
     openflags: tuple[str, ...] | None = None
     threads: int = 0
     """Of joined SDs; elsewhere threads are those of each SD."""
@@ -68,16 +73,11 @@ def _stride(parameter: Parameter) -> tuple[int, int]:
     return int(bounds[0]), int(bounds[1])
 
 
-def _streams(parameter: Parameter) -> int:
-    if len(parameter.pieces) == 2:
-        # 5.04.07 takes a size after the number, and never looks at it: streams are equal parts of the lun.
-        raise make_error(
-            InputError,
-            "formats_vdbench.workload.size_of_streams",
-            where=parameter.where,
-            found=parameter.text,
-        )
-    return whole(parameter, least=2)
+def _streams(parameter: Parameter) -> Streams:
+    if len(parameter.pieces) != 2:
+        return Streams(whole(parameter, least=2), sized=False)
+    number(replace(parameter, pieces=parameter.pieces[1:]))
+    return Streams(whole(replace(parameter, pieces=parameter.pieces[:1]), least=2), sized=True)
 
 
 def _priority(parameter: Parameter) -> int:
