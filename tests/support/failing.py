@@ -5,12 +5,14 @@
 In a process of its own, because it forks for each run and no library may have threads then. What the
 coordinator does is counted over all its processes: opens, directories, renames, removals and spawns
 by Python's audit events, writes and fsyncs of descriptors by name, allocations as calls of our own
-functions. Ends with the first run in which nothing was left to fail.
+functions. *change* is every system call that changes a file, libraries' too: `failing_calls.c`, which
+is preloaded (`preloaded`). Ends with the first run in which nothing was left to fail.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import importlib
 import json
@@ -19,6 +21,7 @@ import os
 import shutil
 import signal
 import struct
+import subprocess
 import sys
 import sysconfig
 import time
@@ -41,6 +44,7 @@ KINDS: Final = {
     "write": (set[str](), errno.ENOSPC),
     "fsync": (set[str](), errno.EIO),
     "allocation": (set[str](), 0),
+    "change": (set[str](), errno.ENOSPC),
 }
 OURS: Final = f"{os.sep}loadstone{os.sep}"
 LIBRARIES: Final = tuple(
@@ -113,7 +117,11 @@ class FailingOperation:
 
     def install(self) -> None:
         """From now on."""
-        if self.events:
+        if self.kind == "change":
+            calls = ctypes.CDLL(None)
+            page = ctypes.addressof(ctypes.c_uint64.from_buffer(self.page))
+            calls.failing_arm(ctypes.c_void_p(page), ctypes.c_uint64(self.at), self.number)
+        elif self.events:
             sys.addaudithook(self._audited)
         elif self.kind == "allocation":
             sys.setprofile(self._called)
@@ -146,6 +154,17 @@ class FailingOperation:
         from_here = frame.f_back is not None and frame.f_back.f_code.co_filename == __file__
         if event == "call" and OURS in frame.f_code.co_filename and not from_here:
             self.passed()
+
+
+def preloaded(place: Path) -> dict[str, str]:
+    """Compile what *change* needs into a directory; return the variable that preloads it.
+
+    Raises FileNotFoundError where there is no C compiler.
+    """
+    library = place / "failing_calls.so"
+    source = Path(__file__).with_name("failing_calls.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source], check=True)
+    return {"LD_PRELOAD": str(library)}
 
 
 def once(
@@ -197,6 +216,8 @@ def _as_program(
             sys.setprofile(None)
             sys.excepthook(*sys.exc_info())
         sys.setprofile(None)
+        if fault is not None and fault.kind == "change":
+            ctypes.CDLL(None).failing_disarm()
         with contextlib.suppress(OSError):
             sys.stdout.flush()
             sys.stderr.flush()

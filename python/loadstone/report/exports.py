@@ -6,6 +6,7 @@ logs to a path. fio's own formats are made in `report.fio`.
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -229,8 +230,11 @@ def _scopes(summary: Summary) -> list[tuple[str, str, Total]]:
 
 def _parquet(bundle: Bundle, path: Path) -> None:
     rows = _marked(bundle, flat(bundle))
+    # Polars would write the file itself, and has no reason for a footer that the system refuses.
+    table = io.BytesIO()
+    rows.write_parquet(table, compression="zstd")
     with output.opened(path) as file:
-        rows.write_parquet(file, compression="zstd")
+        file.write(table.getbuffer())
 
 
 def _fio_json(bundle: Bundle) -> str:
