@@ -249,6 +249,16 @@ def test_clones_apart_or_together(tmp_path: Path) -> None:
     assert [job["read"]["total_ios"] for job in together] == [3072]
 
 
+def test_a_group_has_the_name_of_its_first_job_and_the_options_of_its_last(tmp_path: Path) -> None:
+    """fio goes through the jobs of a line and overwrites options, percentiles and depth with each."""
+    first = ("--name=one", "--ioengine=null", "--size=1m", "--group_reporting", "--iodepth=2")
+    last = ("--name=two", "--ioengine=null", "--size=1m", "--iodepth=8", "--percentile_list=50:90")
+    (job,) = document(*first, *last, "--group_reporting", cwd=tmp_path)["jobs"]
+    assert (job["jobname"], job["job options"]["name"], job["latency_depth"]) == ("one", "two", 8)
+    assert list(job["read"]["clat_ns"]["percentile"]) == ["50.000000", "90.000000"]
+    assert job["read"]["total_ios"] == 512
+
+
 def test_unified_reporting_has_only_mixed(tmp_path: Path) -> None:
     job = document(*NULL, "--rw=rw", "--unified_rw_reporting=1", cwd=tmp_path)["jobs"][0]
     assert job["mixed"]["total_ios"] == 1024

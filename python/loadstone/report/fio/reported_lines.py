@@ -114,26 +114,26 @@ def group_members(plan: Plan, everyone: Sequence[Member]) -> list[list[Member]]:
 
 
 def empty_line(plan: Plan, together: Sequence[Member]) -> JobLine:
-    """Make a line with everything the first job asked for and no figures yet."""
+    """Make a line without figures yet: what the first job asked for, and the last where fio overwrites it."""
     first = together[0]
-    job = first.job
-    stats = job.outputs.stats
+    job, last = first.job, together[-1].job
+    stats, last_stats = job.outputs.stats, last.outputs.stats
     return JobLine(
         name=job.name,
         group=plan.units[first.unit].group,
         members=sum(not reads_back(plan.streams[n]) for member in together for n in member.streams),
         number=first.number,
         description=job.outputs.description or "",
-        options=_options(job),
-        continue_on_error=_goes_on(job),
-        percentiles=tuple(sorted(stats.percentile_list or DEFAULT_PERCENTILES)),
-        slat_percentiles=bool(stats.slat_percentiles) and stats.show_slat is not False,
-        clat_percentiles=_clat_percentiles(job),
-        lat_percentiles=bool(stats.lat_percentiles) and stats.show_lat is not False,
+        options=_options(last),
+        continue_on_error=_goes_on(last),
+        percentiles=tuple(sorted(last_stats.percentile_list or DEFAULT_PERCENTILES)),
+        slat_percentiles=bool(last_stats.slat_percentiles) and last_stats.show_slat is not False,
+        clat_percentiles=_clat_percentiles(last),
+        lat_percentiles=bool(last_stats.lat_percentiles) and last_stats.show_lat is not False,
         unified=stats.unified_rw or "none",
         significant_figures=stats.significant_figures or 4,
         bits=stats.unit_base == 1,
-        iodepth=job.engine.iodepth or DEFAULT_IODEPTH,
+        iodepth=last.engine.iodepth or DEFAULT_IODEPTH,
     )
 
 

@@ -56,14 +56,14 @@ def steady(together: Sequence[Member], plan: Plan, events: Iterable[Mapping[str,
 def latency(
     together: Sequence[Member], events: Iterable[Mapping[str, Any]], still_searching: Set[int]
 ) -> LatencyGoal | None:
-    """Return the target of a line's first job and the last depth of its first clone."""
-    job = together[0].job
+    """Return the target of a line's last job and the last depth of its last clone, as fio does."""
+    job = together[-1].job
     if not job.search.latency_target_ns:
         return None
     depths = [
         int(event["depth"])
         for event in events
-        if event.get("type") == "depth" and event.get("stream") == together[0].streams[0]
+        if event.get("type") == "depth" and event.get("stream") == together[-1].streams[0]
     ]
     return LatencyGoal(
         target_ns=job.search.latency_target_ns,
