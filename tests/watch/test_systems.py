@@ -215,6 +215,23 @@ def test_freebsd() -> None:
     assert facts["links"] == {"em0": {"bits_per_s": 10**9}, "ix0": {"bits_per_s": 10**10}}
 
 
+def test_disks_whose_names_iostat_cuts_short_keep_their_own_counts() -> None:
+    """FreeBSD prints eight letters of a name: `mfisyspd10` and `mfisyspd11` are both `mfisyspd`."""
+    made, _ = freebsd.counters(
+        [
+            "@@iostat device           r/i         w/i         kr/i         kw/i qlen   tsvc_t/i      sb/i",
+            "@@iostat mfisyspd  7919671.0   2973428.0 5905908945.5  119214504.0    0   118260.3   48234.8",
+            "@@iostat mfisyspd        5.0         7.0         20.0         28.0    2        0.5       0.2",
+            "@@iostat pass0         453.0         0.0        226.5          0.0    0        8.0       8.0",
+        ]
+    )
+    assert made.growing["disk.mfisyspd.read_bytes"] == round(5905908945.5 * 1024)
+    assert made.growing["disk.mfisyspd.busy_ns"] == 48_234_800_000_000
+    assert (made.growing["disk.mfisyspd~2.reads"], made.growing["disk.mfisyspd~2.write_bytes"]) == (5, 28672)
+    assert (made.levels["disk.mfisyspd.inflight"], made.levels["disk.mfisyspd~2.inflight"]) == (0, 2)
+    assert not any("pass0" in key for key in (*made.growing, *made.levels))
+
+
 ILLUMOS = """@@pagesize 4096
 cpu:0:sys:cpu_nsec_idle\t1000
 cpu:0:sys:cpu_nsec_user\t10

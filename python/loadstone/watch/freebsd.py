@@ -64,6 +64,8 @@ IOSTAT: Final = {
     "kw/i": ("write_bytes", 1024.0),
     "sb/i": ("busy_ns", 1e9),
 }
+PASS_THROUGH: Final = re.compile(r"pass\d+$")
+"""The second door to a device that has a name of its own: its commands are no I/O of a disk."""
 MEDIA: Final = re.compile(r"(\d+)(G)?base", re.IGNORECASE)
 
 
@@ -177,14 +179,24 @@ def _disks(reading: Counters, header: list[str], fields: list[str]) -> list[str]
 @tolerant
 def _disk(reading: Counters, row: dict[str, str]) -> None:
     name = row.get("device", "")
+    if PASS_THROUGH.match(name):
+        return
     values = {
         key: round(float(row[column]) * scale) for column, (key, scale) in IOSTAT.items() if column in row
     }
     if not any(values.values()):
         return
+    name = _own_name(reading, name)
     reading.growing |= {f"disk.{name}.{key}": value for key, value in values.items()}
     if "qlen" in row:
         reading.levels[f"disk.{name}.inflight"] = int(row["qlen"])
+
+
+def _own_name(reading: Counters, name: str) -> str:
+    """Return a name that no other disk of this look has: iostat cuts names after eight letters."""
+    same = re.compile(rf"disk\.{re.escape(name)}(~\d+)?\.reads")
+    count = sum(1 for key in reading.growing if same.fullmatch(key))
+    return f"{name}~{count + 1}" if count else name
 
 
 @tolerant
