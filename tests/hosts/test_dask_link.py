@@ -6,6 +6,7 @@ import asyncio
 import socket
 import tempfile
 import threading
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -78,10 +79,43 @@ def test_the_last_orders_are_passed_before_a_host_is_let_go(plane: Plane) -> Non
     """The last one tells an agent to remove what the coordinator has."""
     link = DaskLink(plane, HOSTS.host[0], lambda _, __: None)  # type: ignore[arg-type] # as above
     link.open()
-    for order in ("alive", "alive", "leave"):
+    for order in ("stop", "stop", "leave"):
         link.tell({"do": order})
     link.close()
-    assert plane.passed == ["alive", "alive", "leave"]
+    assert plane.passed == ["stop", "stop", "leave"]
+
+
+def test_all_hosts_hear_that_we_are_here_in_one_message_that_no_order_waits_for() -> None:
+    """A message for each stood in the way of the order to stop: 64 hosts stopped after 46 s, 24 were lost."""
+    hosts = HostsFile.model_validate(
+        {"run": {"transport": "dask"}, "host": [{"name": "h1"}, {"name": "h2"}, {"name": "h3"}]}
+    )
+    heard: list[tuple[str, dict[str, Any]]] = []
+    asked: list[list[str]] = []
+
+    async def run(_function: object, _plugin: str, order: dict[str, Any], **how: Any) -> dict[str, Any]:
+        assert order == {"do": "alive"}
+        asked.append(sorted(how["workers"]))
+        return {"tls://1": True, "tls://2": ConnectionError("gone")}
+
+    plane = ControlPlane(hosts)
+    plane._client = SimpleNamespace(run=run)
+    plane._thread.start()
+    plane.addresses = {"h1": "tls://1", "h2": "tls://2"}
+    links = [DaskLink(plane, entry, lambda _, __: None) for entry in hosts.host]
+    for link in links:
+        plane._heard[link.name] = lambda message, name=link.name: heard.append((name, message))  # type: ignore[misc]
+        link.tell({"do": "alive"})
+    for _ in range(500):
+        if heard:
+            break
+        time.sleep(0.01)
+    assert all(link._orders.empty() for link in links)
+    assert asked == [["tls://1", "tls://2"]]
+    assert heard == [("h2", {"type": "lost", "why": dask_link._broken(OSError())})]
+    plane._loop.call_soon_threadsafe(plane._loop.stop)
+    plane._thread.join(60)
+    plane._loop.close()
 
 
 def test_a_scheduler_that_goes_while_hosts_are_looked_for_is_a_loss() -> None:
@@ -119,8 +153,13 @@ def test_a_scheduler_that_does_not_answer_is_told_with_the_time(monkeypatch: pyt
 
 def test_no_time_limit_of_dask_loses_a_host_that_may_be_silent_for_longer() -> None:
     """Its 30 s took 28 of 64 hosts away on a busy machine, where `lost_after_s` was 300."""
-    dask_worker.configure()
+    hosts = HostsFile.model_validate({"run": {"lost_after_s": 300.0}, "host": [{"name": "h1"}]})
+    plane = ControlPlane(hosts)
+    dask_worker.configure(plane._patience_s)
+    plane._loop.close()
     assert dask.config.get("distributed.scheduler.worker-ttl") is None
+    assert dask.config.get("distributed.comm.timeouts.connect") == "300.0 s"
+    assert plane.given(hosts.host[0])["patience_s"] == 300
 
 
 def credentials(authority: certificates.Authority, name: str) -> Any:

@@ -65,7 +65,7 @@ def test_a_host_that_says_nonsense_is_lost_and_the_run_ends(
     fake = tmp_path / "fake.py"
     fake.write_text(f"import sys\nprint('{{\"type\": \"up\"}}', flush=True)\n"
                     f"print({json.dumps(said)!r}, flush=True)\nsys.stdin.read()\n")  # fmt: skip
-    monkeypatch.setattr(reach, "agent_argv", lambda _: [sys.executable, str(fake)])
+    monkeypatch.setattr(reach, "agent_argv", lambda *_: [sys.executable, str(fake)])
     assert test_run.run(tmp_path, count=1) == 1
     told = capsys.readouterr().err
     assert "cannot be read" in told

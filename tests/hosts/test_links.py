@@ -7,7 +7,9 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from loadstone.hosts import agent_links
-from loadstone.hosts.agent_links import PipeLink
+from loadstone.hosts.agent_links import PipeLink, ssh_argv
+from loadstone.hosts.greeting import word_every_s
+from loadstone.hosts.hosts_file import HostsFile
 
 if TYPE_CHECKING:
     import pytest
@@ -33,3 +35,27 @@ def test_a_line_without_end_is_no_agent(monkeypatch: pytest.MonkeyPatch) -> None
         link.close()
     assert [message["type"] for message in heard] == ["lost"]
     assert "without the end of a line" in heard[0]["why"]
+
+
+def test_ssh_is_as_patient_as_the_hosts_file_and_what_the_user_says_goes_first() -> None:
+    """ssh gave a host up after 15 s whatever `lost_after_s` was, and ssh takes the first of two values."""
+    file = HostsFile.model_validate(
+        {
+            "run": {"lost_after_s": 300.0, "connect_s": 600.0},
+            "host": [{"name": "h1", "ssh_options": ["ConnectTimeout=7"]}],
+        }
+    )
+    words = ssh_argv(file.host[0], file.run)
+    options = [words[at + 1] for at, word in enumerate(words) if word == "-o"]
+    assert options == [
+        "BatchMode=yes",
+        "ConnectTimeout=7",
+        "ConnectTimeout=300",
+        "ServerAliveInterval=5",
+        "ServerAliveCountMax=60",
+    ]
+    assert ssh_argv(file.host[0])[-1] == "h1"
+
+
+def test_an_agent_hears_of_its_coordinator_several_times_before_it_gives_it_up() -> None:
+    assert (word_every_s(10.0), word_every_s(300.0), word_every_s(1.0)) == (2.0, 2.0, 0.2)

@@ -10,6 +10,7 @@ import base64
 import contextlib
 import itertools
 import json
+import math
 import os
 import re
 import shlex
@@ -29,11 +30,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from loadstone.hosts.hosts_file import HostEntry
+    from loadstone.hosts.hosts_file import HostEntry, RunSettings
 
 PINGS: Final = 8
 ASK_S: Final = 10.0
 ALIVE_S: Final = 15
+"""So long an ssh server may be silent at least; longer where a host may be."""
+ALIVE_EVERY_S: Final = 5
 FETCH_S: Final = 60.0
 """Most time for one answer while a bundle is brought here."""
 CLOSE_S: Final = 3.0
@@ -287,19 +290,23 @@ def why_gone(code: int | None, said: list[str], *, ssh: bool) -> str:
     return f"{ended} ({words})" if words else ended
 
 
-def agent_argv(host: HostEntry) -> list[str]:
+def agent_argv(host: HostEntry, run: RunSettings | None = None) -> list[str]:
     """Return the words that start an agent on a host."""
     if host.launch == "local":
         return [sys.executable, "-m", "loadstone.hosts.agent"]
-    return [*ssh_argv(host), shlex.join([*host.program, "hosts", "agent"])]
+    return [*ssh_argv(host, run), shlex.join([*host.program, "hosts", "agent"])]
 
 
-def ssh_argv(host: HostEntry) -> list[str]:
-    """Return the words of ssh up to the command."""
-    words = ["ssh", "-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={ALIVE_S}"]
-    words += ["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"]
+def ssh_argv(host: HostEntry, run: RunSettings | None = None) -> list[str]:
+    """Return the words of ssh up to the command; it is as patient as `run` is with a host."""
+    connect_s = ALIVE_S if run is None else max(ALIVE_S, round(run.connect_s / 2))
+    silent_s = ALIVE_S if run is None else max(ALIVE_S, run.lost_after_s)
+    words = ["ssh", "-T", "-o", "BatchMode=yes"]
+    # The first value of an option counts: what the user says goes before what we would say.
     for option in host.ssh_options:
         words += ["-o", option]
+    words += ["-o", f"ConnectTimeout={connect_s}", "-o", f"ServerAliveInterval={ALIVE_EVERY_S}"]
+    words += ["-o", f"ServerAliveCountMax={math.ceil(silent_s / ALIVE_EVERY_S)}"]
     if host.user is not None:
         words += ["-l", host.user]
     if host.port is not None:

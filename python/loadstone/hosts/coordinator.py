@@ -26,7 +26,7 @@ from loadstone.hosts.agent_links import ASK_S, clocks
 from loadstone.hosts.agreement import Agreement, agree
 from loadstone.hosts.assignment import SeenTarget
 from loadstone.hosts.ending import HostsRunKnown
-from loadstone.hosts.greeting import WORD_EVERY_S, greeting, is_one_machine, new_number
+from loadstone.hosts.greeting import greeting, is_one_machine, new_number
 from loadstone.hosts.host_state import HostState, error_of, origins
 from loadstone.hosts.joint_bundle import JointBundle
 from loadstone.hosts.ticks import MergedTicks
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 LOOK_S: Final = 0.2
 LET_GO_S: Final = 5.0
+LAYOUT_EVERY_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +122,14 @@ class _HostsRun:
             time.monotonic(),
             settings.on_loss,
             phases.PhaseLimits(
-                connect_s=settings.connect_s, lost_s=settings.lost_after_s, lead_s=settings.lead_s
+                connect_s=settings.connect_s,
+                lost_s=settings.lost_after_s,
+                lead_s=settings.lead_s,
+                stop_s=max(phases.STOP_S, settings.lost_after_s),
             ),
         )
         self._began_s = time.monotonic()
-        self._told_s = 0.0
+        self._laying_out_told_s: dict[str, float] = {}
         self._agreement: Agreement | None = None
         self._refusal: LoadstoneError | None = None
         self._bundle: JointBundle | None = None
@@ -150,7 +154,6 @@ class _HostsRun:
                     if interrupts.count > 1:
                         break
                     self._do(self._phases.passed(time.monotonic()))
-                    self._say_we_are_here()
                     self._tell_watched(show=False)
             finally:
                 if self._showing and self._progress is not None:
@@ -192,15 +195,6 @@ class _HostsRun:
             self._note("", say("hosts.between.user"))
             self._show({"type": "stop"})
             self._do(self._phases.asked_to_end(time.monotonic()))
-
-    def _say_we_are_here(self) -> None:
-        now_s = time.monotonic()
-        if now_s - self._told_s < WORD_EVERY_S:
-            return
-        self._told_s = now_s
-        for name, host in self._phases.hosts.items():
-            if phases.HostPhase.ABSENT < host.phase < phases.HostPhase.COLLECTED:
-                self._hosts[name].link.tell({"do": "alive"})
 
     # What is heard.
 
@@ -330,7 +324,9 @@ class _HostsRun:
 
     def _show_layout(self, name: str, event: dict[str, Any]) -> None:
         now_s = time.monotonic()
-        if event.get("done_bytes") == event.get("total_bytes") or now_s - self._told_s > 0.9:
+        told_s = self._laying_out_told_s.get(name, 0.0)
+        if event.get("done_bytes") == event.get("total_bytes") or now_s - told_s >= LAYOUT_EVERY_S:
+            self._laying_out_told_s[name] = now_s
             done, total = int(event.get("done_bytes", 0)), int(event.get("total_bytes", 0))
             if total:
                 self._request.say(f"{name}: " + say("hosts.between.layout", done_share=done / total))

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 START_S: Final = 15.0
 FIND_EVERY_S: Final = 0.5
+TOGETHER_S: Final = 0.02
+"""So long it is waited for others that are to be told the same."""
 PASS_S: Final = 1.0
 """So long a host may take for its last orders when it is let go."""
 FIND_SHARE: Final = 0.8
@@ -59,6 +61,9 @@ class ControlPlane:
         self._heard: dict[str, Callable[[dict[str, Any]], None]] = {}
         self._credentials: dict[str, certificates.Credentials] = {}
         self._run = ""
+        self._uninformed: set[str] = set()
+        """Hosts that are to be told that we are here."""
+        self._telling: set[asyncio.Task[None]] = set()
         self._workers: dict[str, dict[str, Any]] = {}
         self.port = 0
         self.addresses: dict[str, str] = {}
@@ -66,7 +71,7 @@ class ControlPlane:
 
     def start(self) -> None:
         """Start the scheduler, or reach the one that is there within `connect_s`."""
-        self.dask.configure()
+        self.dask.configure(self._patience_s)
         self._thread.start()
         try:
             self._make_certificates()
@@ -84,6 +89,12 @@ class ControlPlane:
                 say("hosts.dask.not_started", where=where, reason=reason),
                 hint=say("hosts.dask.not_started_hint"),
             ) from error
+
+    @property
+    def _patience_s(self) -> float:
+        """So long a worker may take to take a connection: its host may be busy, and is not lost for it."""
+        settings = self.hosts.run
+        return max(self.dask.CONNECT_S, settings.connect_s, settings.lost_after_s)
 
     @property
     def _start_s(self) -> float:
@@ -127,7 +138,40 @@ class ControlPlane:
             "port": self.port,
             "credentials": None if credentials is None else credentials.document(),
             "connect_s": self.hosts.run.connect_s,
+            "patience_s": self._patience_s,
         }
+
+    def say_we_are_here(self, name: str) -> None:
+        """Let a host know that its coordinator is there: with all others that are to, in one message."""
+        self._loop.call_soon_threadsafe(self._to_tell_that_we_are_here, name)
+
+    def _to_tell_that_we_are_here(self, name: str) -> None:
+        if not self._uninformed:
+            task = self._loop.create_task(self._tell_that_we_are_here())
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+        self._uninformed.add(name)
+
+    async def _tell_that_we_are_here(self) -> None:
+        """Tell it whoever is to know. It waits behind no order, and no order waits for it."""
+        await asyncio.sleep(TOGETHER_S)
+        names, self._uninformed = self._uninformed, set()
+        by_address = {self.addresses[name]: name for name in names if name in self.addresses}
+        if not by_address:
+            return
+        try:
+            replies = await self._client.run(
+                self.dask.tell,
+                self.dask.plugin_of(self._run),
+                {"do": "alive"},
+                workers=list(by_address),
+                on_error="return",
+            )
+        except Exception as error:  # noqa: BLE001 # whatever breaks it, nobody heard of us
+            replies = dict.fromkeys(by_address, error)
+        for address, name in by_address.items():
+            if isinstance(reply := replies.get(address), BaseException):
+                self._heard[name]({"type": "lost", "why": _broken(reply)})
 
     async def call(self, name: str, function: Any, *arguments: Any) -> Any:
         """Run a coroutine function of our agent on a host's worker, outside of any task."""
@@ -297,7 +341,10 @@ class DaskLink:
         self._plane.listen(self.name, self._hear)
         if self._plane.hosts.run.scheduler is not None:
             return
-        argv = [*ssh_argv(self._entry), shlex.join([*self._entry.program, "hosts", "worker"])]
+        argv = [
+            *ssh_argv(self._entry, self._plane.hosts.run),
+            shlex.join([*self._entry.program, "hosts", "worker"]),
+        ]
         try:
             self._process = subprocess.Popen(
                 argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0
@@ -313,6 +360,9 @@ class DaskLink:
 
     def tell(self, order: dict[str, Any]) -> None:
         """Send an order; they arrive in this order."""
+        if order == {"do": "alive"}:
+            self._plane.say_we_are_here(self.name)
+            return
         self._plane.begin(self._orders.put(order))
 
     def ask(self, order: dict[str, Any], timeout_s: float) -> dict[str, Any]:
@@ -381,7 +431,7 @@ def _url(protocol: str, host: str, port: int) -> str:
     return f"{protocol}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def _broken(error: Exception) -> str:
+def _broken(error: BaseException) -> str:
     """Return why a host cannot be spoken with: what Dask says of a stream names objects and ports."""
     if isinstance(error, TimeoutError):
         return say("hosts.ended.no_answer")

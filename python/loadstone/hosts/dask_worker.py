@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TOPIC: Final = "loadstone"
+CONNECT_S: Final = 10.0
 CLOSE_S: Final = 3.0
 LOOK_S: Final = 0.05
 LOOKS: Final = 200
@@ -42,10 +43,12 @@ DASK: Final[Any] = distributed
 """Its functions have no types."""
 
 
-def configure() -> None:
-    """Let Dask do nothing beside a load (`hosts/dask.yaml`)."""
+def configure(patience_s: float = CONNECT_S) -> None:
+    """Let Dask do nothing beside a load (`hosts/dask.yaml`), and wait so long for a connection."""
     text = (resources.files("loadstone.hosts") / "dask.yaml").read_text(encoding="utf-8")
     dask.config.update(dask.config.config, yaml.safe_load(text), priority="new")
+    timeouts = {"distributed.comm.timeouts.connect": f"{patience_s} s"}
+    dask.config.set(timeouts)
     # What it says of connections that close is told by the agent and the coordinator, in words.
     for name in ("distributed", "tornado", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -228,7 +231,7 @@ def main() -> int:
                 return 1
             line += piece
         settings = json.loads(line)
-        configure()
+        configure(settings["patience_s"])
         with temporary.directory() as scratch:
 
             def until_closed() -> None:

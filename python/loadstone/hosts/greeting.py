@@ -18,8 +18,15 @@ if TYPE_CHECKING:
 
     from loadstone.hosts.hosts_file import HostsFile
 
-WORD_EVERY_S: Final = 1.0
-"""How often each agent hears that its coordinator is there."""
+WORD_EVERY_S: Final = 2.0
+"""How often each agent hears that its coordinator is there, at least."""
+WORDS: Final = 5
+"""So often it hears that within the time after which it takes its coordinator for lost."""
+
+
+def word_every_s(lost_after_s: float) -> float:
+    """Return how often an agent must hear of its coordinator."""
+    return min(WORD_EVERY_S, lost_after_s / WORDS)
 
 
 def greeting(hosts: HostsFile, name: str, *, run: str, holder: str) -> dict[str, Any]:

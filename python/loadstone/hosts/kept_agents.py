@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from loadstone.hosts.asked_host import at_once
-from loadstone.hosts.greeting import WORD_EVERY_S
+from loadstone.hosts.greeting import word_every_s
 from loadstone.hosts.reach import Reached
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class KeptAgents:
         self._reached.__exit__()
 
     def _say_we_are_here(self) -> None:
-        while not self._over.wait(WORD_EVERY_S):
+        while not self._over.wait(word_every_s(self._hosts.run.lost_after_s)):
             for link in list(self._links.values()):
                 link.say_we_are_here()
 

@@ -38,5 +38,5 @@ class Reached:
         """Return the link to one host, not yet open."""
         entry = self._hosts.entry(name)
         if self._plane is None or (entry.launch == "local" and self._hosts.run.scheduler is None):
-            return PipeLink(name, agent_argv(entry), heard)
+            return PipeLink(name, agent_argv(entry, self._hosts.run), heard)
         return DaskLink(self._plane, entry, heard)
