@@ -89,6 +89,18 @@ def test_the_answer_comes_first_and_names_level_and_size(planted: ExperimentStor
     assert "<and>" not in page
 
 
+def test_what_holds_of_several_factors_is_said_once() -> None:
+    """Three factors without an effect were three clauses with nearly the same figures in brackets."""
+    names = (("mount", ("a", "b")), ("full", ("c", "d")), ("group", ("e", "f")))
+    answer = words.headline(story(table(names, repeats=3, noise=0.2))).replace("\N{NO-BREAK SPACE}", " ")
+    assert answer == (
+        "IOPS: mount, full and group have no significant effect "
+        "(a difference of -30 % or +44 % would have been seen)."
+    )
+    answer = words.headline(story(table(names, repeats=4, noise=0.001)))
+    assert answer.startswith("IOPS: mount, full and group make no difference above 5"), answer
+
+
 def test_the_answer_names_every_level_that_differs_from_the_first() -> None:
     """Of RAID10 and RAID5, both half as fast as RAID0, it named one."""
     sizes = {"RAID0": 0.0, "JBOD": 0.0, "RAID10": -0.7, "RAID5": -0.6}

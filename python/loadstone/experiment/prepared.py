@@ -5,6 +5,7 @@ Knows the file, this host's controls and how long each run takes. Asks and chang
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from dataclasses import dataclass, field
@@ -324,12 +325,13 @@ def _unset_refusal(
 ) -> RefusedError:
     words = "; ".join(unset_in_words(unset))
     several = len(unset) > 1
+    varies = any(len(factor.levels) > 1 for factor in _without(whole, tuple(unset)))
     text = say("experiment.level.cannot_several", levels=len(unset), reason=words)
     where = Where(str(path), option=f"factors.{unset[0].factor}.levels")
     return RefusedError(
         text if several else say("experiment.level.cannot_one", reason=words),
         where=line_given(where, path, content, whole),
-        hint=say("experiment.level.cannot_hint"),
+        hint=say(f"experiment.level.{'cannot_hint' if varies else 'nothing_left_hint'}"),
     )
 
 
@@ -476,17 +478,14 @@ def _combinations(whole: ExperimentFile, maker: _Maker, where: ExperimentPlaces)
             return design.one_at_a_time(counts)
         if whole.design == "full":
             return design.full(counts)
-        most = _fits(whole, maker, where)
-        return design.fraction(counts, most, names, whole.seed)
+        return design.fraction(counts, _fits(whole, maker, where), names, whole.seed)
     except ValueError as error:
-        hint = "allow a larger budget, fewer repeats or shorter runs" if whole.design == "fraction" else (
-            "use design = \"fraction\" with a budget"
-        )  # fmt: skip
+        hint = say("experiment.design.too_many_hint")
         raise InputError(str(error), where=where.at("design"), hint=hint) from error
 
 
 def _fits(whole: ExperimentFile, maker: _Maker, where: ExperimentPlaces) -> int:
-    """Return how many combinations fit into the budget of time."""
+    """Return how many combinations fit into the budget of time. Raises for fewer than main effects need."""
     if whole.budget.time is None:
         raise make_error(InputError, "experiment.design.no_budget", where=where.at("design"))
     first = {factor.name: factor.level_names[0] for factor in whole.factors}
@@ -498,7 +497,21 @@ def _fits(whole: ExperimentFile, maker: _Maker, where: ExperimentPlaces) -> int:
                 InputError, "experiment.design.no_length", where=where.at("design"), name=repr(pattern.name)
             )
         each += length + BESIDE_S + (time_s(whole.pause) if whole.pause else 0.0)
-    return int(time_s(whole.budget.time) / (each * whole.repeats))
+    combination_s = each * whole.repeats
+    counts = [len(factor.levels) for factor in whole.factors]
+    most, least = int(time_s(whole.budget.time) / combination_s), design.least_rows(counts)
+    if most < least <= math.prod(counts):
+        raise make_error(
+            InputError,
+            "experiment.design.short",
+            where=where.at("design"),
+            budget=whole.budget.time,
+            combinations=most,
+            repeats=whole.repeats,
+            least=least,
+            needed_s=math.ceil(least * combination_s),
+        )
+    return most
 
 
 def _runs(

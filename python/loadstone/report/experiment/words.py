@@ -43,6 +43,9 @@ OUTCOMES: Final = {
 }  # fmt: skip
 ONE_NUMBER: Final = 0.15
 """Up to such a difference as much up is about as much down."""
+NO_EFFECT: Final = "has no significant effect"
+ALIKE: Final = "makes no difference"
+PLURALS: Final = {NO_EFFECT: "have no significant effect", ALIKE: "make no difference"}
 MOST_FACTORS: Final = 3
 MOST_LEVELS: Final = 3
 """Beside the one that differs most."""
@@ -128,11 +131,59 @@ def headline(story: ExperimentStory) -> str:
     ordered = sorted(
         (one.name for one in effects.factors if len(one.levels) > 1), key=lambda name: -_weight(effects, name)
     )
-    parts = [_of_factor(story, name, [one for one in firsts if one.factor == name]) for name in ordered]
-    clauses = [part for part in parts if part]
-    rest = len(clauses) - MOST_FACTORS
+    parts = [
+        (name, _of_factor(story, name, [one for one in firsts if one.factor == name])) for name in ordered
+    ]
+    sizes = {name: _open_sizes([one for one in firsts if one.factor == name]) for name in ordered}
+    smallest = {
+        name: None if None in one else max(size or 0.0 for size in one)
+        for name, one in sizes.items()
+        if one is not None
+    }
+    clauses = _together([(name, part) for name, part in parts if part], smallest)
+    rest = sum(count for _, count in clauses[MOST_FACTORS:])
     more = f"; and {rest} more factor{'s' if rest > 1 else ''}" if rest > 0 else ""
-    return f"{name_of(metric)}: {'; '.join(clauses[:MOST_FACTORS])}{more}."
+    return f"{name_of(metric)}: {'; '.join(clause for clause, _ in clauses[:MOST_FACTORS])}{more}."
+
+
+def _together(
+    parts: Sequence[tuple[str, str]], smallest: Mapping[str, float | None]
+) -> list[tuple[str, int]]:
+    """Say what holds of several factors once, where the first stands; return of how many each is.
+
+    `smallest`: factors without a significant effect, and the smallest one that would have been seen.
+    """
+    names: dict[str, list[str]] = {}
+    for name, part in parts:
+        same = NO_EFFECT if name in smallest else part.removeprefix(f"{name} ")
+        names.setdefault(same if same.startswith((NO_EFFECT, ALIKE)) else part, []).append(name)
+    clauses = []
+    for text, several in names.items():
+        clause = next(part for name, part in parts if name == several[0])
+        if len(several) > 1:
+            one = next(one for one in PLURALS if text.startswith(one))
+            rest = (
+                _could([smallest[name] for name in several]) if text == NO_EFFECT else text.removeprefix(one)
+            )
+            clause = f"{', '.join(several[:-1])} and {several[-1]} {PLURALS[one]}{rest}"
+        clauses.append((clause, len(several)))
+    return clauses
+
+
+def _could(sizes: Sequence[float | None]) -> str:
+    """Say which difference would have been seen in all of these, where that is known."""
+    known = [one for one in sizes if one is not None]
+    if not known or len(known) < len(sizes):
+        return ""
+    return f" (a difference of {either_way(max(known))} would have been seen)"
+
+
+def _open_sizes(effects: Sequence[LevelEffect]) -> list[float | None] | None:
+    """Return what would have been seen of a factor of which nothing else is to be said; None: there is."""
+    known = [one for one in effects if one.judgement != "unknown"]
+    if not known or any(one.depends_on or one.judgement not in ("alike", "open") for one in known):
+        return None
+    return [one.smallest_seen for one in known if one.judgement == "open"] or None
 
 
 def _weight(effects: Effects, factor: str) -> float:
@@ -172,16 +223,13 @@ def _not_apart(story: ExperimentStory, factor: str, effects: Sequence[LevelEffec
             f"{crossed.against}{where} gives{_depending(story, crossed).removeprefix(':')}"
         )
     if known and all(one.judgement == "alike" for one in known):
-        return f"{factor} makes no difference above {percent(story.effects.margin)}"
+        return f"{factor} {ALIKE} above {percent(story.effects.margin)}"
     if not known:
         mixed = [other for one in effects for other in _mixed(one)]
         if mixed and all(one.change is None for one in effects):
             return f"{factor} cannot be told from {' and '.join(dict.fromkeys(mixed))}"
         return f"{factor}: no data"
-    detectable = [one.smallest_seen for one in known if one.judgement == "open"]
-    sizes = [one for one in detectable if one is not None]
-    could = f" (a difference of {either_way(max(sizes))} would have been seen)" if sizes == detectable else ""
-    return f"{factor} has no significant effect{could}"
+    return f"{factor} {NO_EFFECT}{_could(_open_sizes(effects) or [])}"
 
 
 def _others(apart: Sequence[LevelEffect], most: LevelEffect) -> str:
