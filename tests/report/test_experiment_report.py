@@ -101,6 +101,26 @@ def test_what_holds_of_several_factors_is_said_once() -> None:
     assert answer.startswith("IOPS: mount, full and group make no difference above 5"), answer
 
 
+def test_an_experiment_without_a_valid_run_says_why_first_and_once() -> None:
+    """The answer said that no factor has valid runs, and the reason stood once for each combination."""
+    zeros = "332 MiB of 400 MiB in /dev/sdb were never written."
+    made = story(table(TWO, repeats=3, invalid=lambda _levels, _place: zeros))
+    assert words.headline(made) == f"No effect is known: none of 12 runs is valid: {zeros}"
+    page = markdown(article.article(made)).replace("\\", "")
+    assert f"4k random read: all 12 runs: {zeros}" in page
+    assert "All combinations" not in page
+
+
+def test_what_was_measured_once_is_not_said_to_have_no_data() -> None:
+    """The matrix had -54 % for a layout of which the answer said that it has no data."""
+    names = (("layout", ("a", "b")), ("block", ("4k", "16k")))
+    whole = table(names, repeats=2)
+    by_layout = {name: [row for row in whole.rows if row.levels["layout"] == name] for name in "ab"}
+    few = (*by_layout["a"], by_layout["b"][0])
+    answer = words.headline(story(Observations(whole.factors, few)))
+    assert "no data" not in answer, answer
+
+
 def test_the_answer_names_every_level_that_differs_from_the_first() -> None:
     """Of RAID10 and RAID5, both half as fast as RAID0, it named one."""
     sizes = {"RAID0": 0.0, "JBOD": 0.0, "RAID10": -0.7, "RAID5": -0.6}

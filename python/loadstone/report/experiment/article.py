@@ -183,10 +183,12 @@ def _combinations(story: ExperimentStory) -> Iterator[Block]:
             rows.append([one.pattern])
         value = "no data" if one.why else one.value
         rows.append([*one.levels, one.runs, value, one.interval])
-    yield Heading("All combinations")
-    headings = [*names, "valid runs", name_of(story.metric), "95 % interval"]
-    yield ArticleTable(headings, rows, names=len(names))
     missing = tables.no_data(story)
+    if rows or missing:
+        yield Heading("All combinations")
+    if rows:
+        headings = [*names, "valid runs", name_of(story.metric), "95 % interval"]
+        yield ArticleTable(headings, rows, names=len(names))
     if missing:
         yield Bullets(missing)
 

@@ -5,6 +5,7 @@ Knows which rows and columns there are. Draws nothing and computes nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -221,13 +222,23 @@ def notes(story: ExperimentStory) -> list[str]:
 
 def left_out(story: ExperimentStory) -> list[str]:
     """Return the runs that nothing rests on, those with one reason together."""
-    by_reason: dict[tuple[str, str, str], list[str]] = {}
+    by_reason: dict[tuple[str, str], dict[str, list[str]]] = {}
     for one in story.effects.left_out:
-        by_reason.setdefault((one.pattern, words.levels(one.levels), one.why), []).append(one.run)
-    return [
-        f"{pattern}, {chosen}: {', '.join(dict.fromkeys(runs))}: {why}"
-        for (pattern, chosen, why), runs in by_reason.items()
-    ]
+        chosen = by_reason.setdefault((one.pattern, one.why), {})
+        runs = chosen.setdefault(words.levels(one.levels), [])
+        if one.run not in runs:
+            runs.append(one.run)
+    of_pattern = Counter(row.pattern for row in story.table.rows)
+    lines = []
+    for (pattern, why), combinations in by_reason.items():
+        count = sum(map(len, combinations.values()))
+        if len(combinations) > 1 and count == of_pattern[pattern]:
+            lines.append(f"{pattern}: all {count} runs: {why}")
+        else:
+            lines += [
+                f"{pattern}, {chosen}: {', '.join(runs)}: {why}" for chosen, runs in combinations.items()
+            ]
+    return lines
 
 
 def doubts(story: ExperimentStory) -> list[str]:
@@ -348,7 +359,7 @@ def interactions(story: ExperimentStory) -> list[str]:
             reason = (
                 "no significant interaction"
                 if one.found is False
-                else f"not known: {one.why or 'no repeats'}"
+                else f"not known: {words.within(one.why or 'no repeats')}"
             )
             others.setdefault((one.pattern, reason.rstrip(".")), []).append(words.pair_of_factors(one))
     return lines + [

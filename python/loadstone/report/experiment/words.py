@@ -5,6 +5,7 @@ Knows how each is written. Computes nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
@@ -125,7 +126,7 @@ def headline(story: ExperimentStory) -> str:
         names = list(dict.fromkeys(one.factor for one in firsts if _mixed(one)))
         return f"Effects cannot be separated: in valid runs {' and '.join(names)} change only together."
     if not known:
-        return "No effect is known: no factor has valid runs at two of its levels."
+        return _nothing_known(story)
     if all(one.judgement == "unknown" for one in firsts):
         return "Nothing is significant: no combination was repeated, so chance cannot be ruled out."
     ordered = sorted(
@@ -144,6 +145,17 @@ def headline(story: ExperimentStory) -> str:
     rest = sum(count for _, count in clauses[MOST_FACTORS:])
     more = f"; and {rest} more factor{'s' if rest > 1 else ''}" if rest > 0 else ""
     return f"{name_of(metric)}: {'; '.join(clause for clause, _ in clauses[:MOST_FACTORS])}{more}."
+
+
+def _nothing_known(story: ExperimentStory) -> str:
+    """Say why no effect is known: the reason of most runs where none of them is valid."""
+    reasons = Counter(row.invalid for row in story.table.rows)
+    if not reasons or None in reasons:
+        return "No effect is known: no factor has valid runs at two of its levels."
+    why, count = reasons.most_common(1)[0]
+    runs = "the only run is not" if len(story.table.rows) == 1 else f"none of {len(story.table.rows)} runs is"
+    of = "" if len(reasons) == 1 else f" (of {count})"
+    return f"No effect is known: {runs} valid{of}: {(why or '').rstrip('.')}."
 
 
 def _together(
@@ -228,6 +240,8 @@ def _not_apart(story: ExperimentStory, factor: str, effects: Sequence[LevelEffec
         mixed = [other for one in effects for other in _mixed(one)]
         if mixed and all(one.change is None for one in effects):
             return f"{factor} cannot be told from {' and '.join(dict.fromkeys(mixed))}"
+        if any(one.change is not None for one in effects):
+            return f"{factor}: too few runs to rule out chance"
         return f"{factor}: no data"
     return f"{factor} {NO_EFFECT}{_could(_open_sizes(effects) or [])}"
 
@@ -382,12 +396,13 @@ def open_points(effects: Effects) -> list[str]:
         margin = percent(effects.margin)
         least = None if one.smallest_seen is None else either_way(one.smallest_seen)
         detectable = "" if least is None else f"; a difference of {least} would have been seen"
+        shown = f"one of {margin}" if least is not None else f"a difference of {margin}"
         repeats = f"{one.more_repeats} more repeat{'' if one.more_repeats == 1 else 's'}"
         more = "more than a thousand repeats" if one.more_repeats is None else repeats
         corrected = " after correction for several tests" if _excludes_none(one) else ""
         lines.append(
             f"{one.pattern}: {one.factor}={one.level} and {one.factor}={one.against} do not differ "
-            f"significantly{corrected} ({change(one.change)}){detectable}; {more} would show one of {margin}."
+            f"significantly{corrected} ({change(one.change)}){detectable}; {more} would show {shown}."
         )
     return lines
 
@@ -414,6 +429,11 @@ def outcome(one: tuple[str, int]) -> str:
     """Write what became of a setting, and how often."""
     name, times = one
     return f"{OUTCOMES.get(name, name)}{f' ({times}×)' if times > 1 else ''}"
+
+
+def within(text: str) -> str:
+    """Begin with a small letter: what follows a colon. A name keeps its own."""
+    return text[:1].lower() + text[1:] if text.startswith("It ") else text
 
 
 def sentence(text: str) -> str:
