@@ -11,6 +11,7 @@ from loadstone.analysis.study.sweep import sweep
 from loadstone.bundle.study import Point
 from loadstone.report.study import curve as study_curve
 from loadstone.report.study import sweep as study_sweep
+from loadstone.report.study.terminal import in_short
 from tests.analysis.test_repeats import measured
 
 if TYPE_CHECKING:
@@ -54,6 +55,13 @@ def deep(iodepth: int, iops: float, *, valid: bool = True) -> RunFigures:
     one = replace(measured(iops, 1.0), percentiles_ns=dict.fromkeys((50.0, 95.0, 99.0, 99.9), 500))
     verdict: Kind = "measures_storage" if valid else "not_valid"
     return RunFigures(Point(name=f"{iodepth}", factors={"iodepth": iodepth}, verdict=verdict), one, (one,))
+
+
+def test_a_run_that_is_not_valid_is_said_to_be_when_it_has_ended() -> None:
+    """A study without a valid run took hours, and only its report told."""
+    point = rung(50.0, valid=False).point.model_copy(update={"decided_by": "unwritten_region"})
+    assert in_short(replace(rung(50.0, valid=False), point=point)).endswith(", not valid (unwritten_region)")
+    assert "valid" not in in_short(rung(50.0))
 
 
 SETTINGS = {"axes": [["iodepth", [1, 2, 4, 8, 16]]], "gain_share": 0.1}

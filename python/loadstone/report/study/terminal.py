@@ -200,7 +200,7 @@ def in_short(run: RunFigures) -> str:
         parts.append("nothing was measured")
     if run.point.status not in {None, "complete"}:
         parts.append(str(run.point.status))
-    if run.point.verdict == "not valid" and parts[1:]:
+    if run.point.verdict == "not_valid" and parts[1:]:
         # While it can still be stopped: a study without a valid run may take hours.
         parts.append(f"not valid ({run.point.decided_by})" if run.point.decided_by else "not valid")
     return f"{parts[0]}: {', '.join(parts[1:])}" if parts[1:] else parts[0]
