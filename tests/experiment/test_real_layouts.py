@@ -18,7 +18,7 @@ from loadstone.control import change_journal, orphans
 from loadstone.control.changes import Changes, restore
 from loadstone.control.fill import FILE as FILL_FILE
 from loadstone.control.fill import used_percent
-from loadstone.control.layout import build
+from loadstone.control.layout import build, steps
 from loadstone.control.layout.model import LayoutDescription, LayoutOrder
 from loadstone.control.own_group import OwnGroup
 from loadstone.control.remote import RemoteFile
@@ -31,7 +31,7 @@ from loadstone.formats.fio.read import TextSource, read_jobfiles
 from loadstone.path.block import BlockDevice
 from loadstone.path.mounts import mounts
 from loadstone.plan.resolve import resolve
-from loadstone.plan.safety import guard
+from loadstone.plan.safety import guard, signatures
 from tests.support.devices import attached, empty
 
 if TYPE_CHECKING:
@@ -88,6 +88,25 @@ def test_a_layout_stands_and_goes_without_a_trace(
     assert not mounted(made)
     assert [signature(one) for one in devices] == ["", ""]
     assert not Path(made.base).exists()
+
+
+@pytest.mark.root
+def test_what_wipefs_leaves_of_a_pool_is_cleared_too(devices: list[str], tmp_path: Path) -> None:
+    """It leaves three uberblocks, so the next experiment was asked for consent to lose a "ZFS member"."""
+    if shutil.which("blkdiscard") is None:
+        pytest.skip("needs blkdiscard (package util-linux)")
+    size_bytes = 150 << 20
+    with Path(devices[0]).open("r+b") as device:
+        for label in (0, 256 << 10, size_bytes - (512 << 10), size_bytes - (256 << 10)):
+            for number in range(8):
+                device.seek(label + (128 << 10) + (number << 12))
+                device.write((0x00BAB10C).to_bytes(8, "little"))
+    assert any("zfs" in one.name.casefold() for one in signatures.read(Path(devices[0])))
+    made = order(devices[:1], tmp_path / "base", manager="zfs", raid="jbod")
+    for step in steps.taking_down(made):
+        if step.wipes is not None:
+            subprocess.run(step.command, check=True, capture_output=True)
+    assert signatures.read(Path(devices[0])) == []
 
 
 @pytest.mark.root

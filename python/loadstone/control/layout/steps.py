@@ -38,10 +38,12 @@ NEEDS: Final = {
     "md": ("mdadm",),
     "lvm": ("pvcreate", "vgcreate", "lvcreate", "vgremove"),
     "btrfs": ("mkfs.btrfs",),
-    "zfs": ("zpool",),
+    "zfs": ("zpool", "blkdiscard"),
     "mount": ("mount",),
 }
 """Programs of each manager."""
+CLEAR_LABELS: Final = ("blkdiscard", "--zeroout", "--offset", "0", "--length", "512KiB")
+"""wipefs stops where three uberblocks are left, which it takes for none: in the first labels of four."""
 MOUNT_HELPED: Final = ("nfs", "nfs4", "cifs")
 """File systems that mount(8) mounts by a program of theirs."""
 
@@ -112,6 +114,8 @@ def taking_down(order: LayoutOrder) -> Iterator[TakeDown]:
                 pass
     for one in order.used:
         yield TakeDown(("wipefs", "--all", "--quiet", one), wipes=one)
+        if order.description.manager == "zfs":
+            yield TakeDown((*CLEAR_LABELS, one), wipes=one)
 
 
 def _array(order: LayoutOrder, number: int) -> Iterator[Build]:
