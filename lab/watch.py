@@ -1,7 +1,8 @@
 """`make watch`: a storage server of our own that is watched while it is loaded, and what the verdict says.
 
-A client and a storage server in a network namespace, with a link of 1 Gbit/s between them (tc). The
-server exports its disk over NBD (qemu-storage-daemon) and is watched by SSH, SNMP and node_exporter.
+A client and a storage server in a network namespace, with a link of 1 Gbit/s between them (tc), or of half
+of what this machine moves without a limit where that is less. The server exports its disk over NBD
+(qemu-storage-daemon) and is watched by SSH, SNMP and node_exporter.
 Each case changes one thing about the server, and knows what the verdict must say then. Needs root.
 Removes what it made.
 """
@@ -54,6 +55,9 @@ exec "$@"
 """What a namespace of the network hides of /sys, for the shell that looks at its own CPU limit."""
 MIB = 1 << 20
 PERIOD_US = 100_000
+FILLED_S = 3.0
+FILLED_SHARE = 0.5
+"""Of what one reader moves without a limit: where the server's CPU is busy, the link would not fill."""
 
 
 class StorageServer(Stage):
@@ -64,7 +68,7 @@ class StorageServer(Stage):
         self.runtime_s = runtime_s
         self._ports = iter(range(10809, 10900))
 
-    def build(self, rate: str = "1gbit") -> None:
+    def build(self, rate: str | None = None) -> None:
         """Make the namespace, the link and whoever answers in it."""
         name = self.folder.name[-8:]
         self.space, self.here, self.there = f"{name}n", f"{name}h", f"{name}t"
@@ -78,6 +82,7 @@ class StorageServer(Stage):
         call(*inside, "ip", "link", "set", "lo", "up")
         call(*inside, "ip", "addr", "add", f"{SERVER}/30", "dev", self.there)
         call(*inside, "ip", "link", "set", self.there, "up")
+        self.rate = rate
         self.link(rate)
         self._sshd()
         self._snmpd()
@@ -121,6 +126,16 @@ class StorageServer(Stage):
                     "latency",
                     "50ms",
                 )
+
+    def rate_to_fill(self, device: str) -> str:
+        """Return a rate for the link that this machine fills whatever else it does: 1 Gbit/s at most."""
+        self.link(None)
+        call("dd", f"if={device}", "of=/dev/null", "bs=256k", "iflag=direct", "count=64")
+        began_s, read = time.monotonic(), 0
+        while (length_s := time.monotonic() - began_s) < FILLED_S:
+            call("dd", f"if={device}", "of=/dev/null", "bs=256k", "iflag=direct", "count=256")
+            read += 256 * 256 * 1024
+        return f"{max(20, min(1000, round(read * 8 / length_s / 1e6 * FILLED_SHARE)))}mbit"
 
     def cpu(self, share: float | None) -> None:
         """Limit what all programs of the server may take of one CPU."""
@@ -234,8 +249,11 @@ class WatchCase:
 
 
 def link(lab: StorageServer) -> tuple[dict[str, Any], Path]:
-    """A fast disk behind a link of 1 Gbit/s."""
+    """A fast disk behind a link that this machine can fill."""
     device = lab.export(lab.loop(128), 128)
+    lab.rate = lab.rate or lab.rate_to_fill(device)
+    lab.link(lab.rate)
+    print(f"link: {lab.rate}", flush=True)
     return lab.watched_run(job(device, lab.runtime_s, rw="randread", bs="256k", iodepth=32))
 
 
@@ -292,7 +310,7 @@ def background(lab: StorageServer) -> tuple[dict[str, Any], Path]:
 
 
 CASES = (
-    WatchCase("link", "the link carries what --rate says", link, {"storage_link": "limited"}),
+    WatchCase("link", "the link carries less than this machine moves", link, {"storage_link": "limited"}),
     WatchCase("cpu", "the server has a tenth of a CPU", cpu, {"storage_cpu": "limited"}),
     WatchCase("disk", "the disk does one I/O after the other", disk, {"storage_disk": "note"}),
     WatchCase("cache", "the server's memory has it all", cache, {"storage_memory_cache": "limited"}),
@@ -321,7 +339,7 @@ def why_missing() -> str | None:
 
 
 def staged(
-    case: WatchCase, runtime_s: int, keep: Path | None = None, rate: str = "1gbit"
+    case: WatchCase, runtime_s: int, keep: Path | None = None, rate: str | None = None
 ) -> tuple[dict[str, Any], list[str]]:
     """Stage a case; return its result, and what is not as it must be."""
     with StorageServer(runtime_s) as lab:
@@ -383,7 +401,7 @@ def main() -> int:
     parser.add_argument("cases", nargs="*", default=list(DEMO), help=", ".join(one.name for one in CASES))
     parser.add_argument("--all", action="store_true", help="every case")
     parser.add_argument("--seconds", type=int, default=15, help="length of each run")
-    parser.add_argument("--rate", default="1gbit", help="of the link, as tc takes it")
+    parser.add_argument("--rate", help="of the link, as tc takes it; else what this machine can fill")
     parser.add_argument("--keep", type=Path, help="directory for the bundles and their reports")
     options = parser.parse_args()
     absent = why_missing()
