@@ -52,6 +52,12 @@ class HostsRunKnown:
         gone = {name: {"error": why, "hint": None} for name, why in self.phases.gone().items() if why} | {
             name: state.refused for name, state in self.hosts.items() if state.refused is not None
         }
+        # One that could not be armed ended its run by itself, and said why.
+        gone |= {
+            name: error
+            for name, state in self.hosts.items()
+            if name not in gone and isinstance(error := (state.ended or {}).get("error"), dict)
+        }
         if not gone:
             if self.phases.stopping == "user":
                 raise KeyboardInterrupt

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone.hosts.agent_links import Link, PipeLink, agent_argv
 from loadstone.hosts.dask_link import ControlPlane, DaskLink
+from loadstone.hosts.open_files import make_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,7 @@ class Reached:
         self._plane = ControlPlane(hosts) if by_dask else None
 
     def __enter__(self) -> Reached:
+        make_room(self._hosts)
         if self._plane is not None:
             self._plane.start()
         return self
