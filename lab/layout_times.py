@@ -43,11 +43,11 @@ LEVELS: Final = (
 MIB: Final = 400
 
 
-def order(devices: list[str], folder: str, number: int, what: dict[str, Any]) -> LayoutOrder:
+def order(devices: list[str], folder: str, number: int, keys: dict[str, Any]) -> LayoutOrder:
     """Return what is to be built on these devices; a log is on the last of them."""
-    log = devices[-1] if what.get("log") else None
+    log = devices[-1] if keys.get("log") else None
     used = devices[:-1] if log else devices
-    description = LayoutDescription.model_validate({**what, "log": log} if log else what)
+    description = LayoutDescription.model_validate({**keys, "log": log} if log else keys)
     made = LayoutOrder(
         label=f"ls{number:08x}",
         name="times",
@@ -91,16 +91,16 @@ def main() -> int:
         if subprocess.run(["zpool", "list"], capture_output=True, check=False).returncode != 0:
             stage.beside("zfs-fuse", "--no-daemon", "--pidfile", stage.folder / "zfs.pid")
             time.sleep(2.0)
-        for name, what in LAYOUTS.items():
-            made = order(devices, str(stage.folder), number, what)
+        for name, keys in LAYOUTS.items():
+            made = order(devices, str(stage.folder), number, keys)
             if (absent := build.why_not(made)) is not None:
                 print(f"{name}: left out: {absent}", file=sys.stderr)
                 continue
 
-            def layout(what: dict[str, Any] = what) -> None:
+            def layout(keys: dict[str, Any] = keys) -> None:
                 nonlocal number
                 number += 1
-                one = order(devices, str(stage.folder), number, what)
+                one = order(devices, str(stage.folder), number, keys)
                 with Changes(where=stage.folder / "state") as changes:
                     down = build.order_text("take down", one)
                     changes.make("layout", "times", build.order_text("build", one), down)
