@@ -48,7 +48,7 @@ def order(devices: list[str], folder: str, number: int, keys: dict[str, Any]) ->
     log = devices[-1] if keys.get("log") else None
     used = devices[:-1] if log else devices
     description = LayoutDescription.model_validate({**keys, "log": log} if log else keys)
-    made = LayoutOrder(
+    one = LayoutOrder(
         label=f"ls{number:08x}",
         name="times",
         devices=tuple(used),
@@ -56,7 +56,7 @@ def order(devices: list[str], folder: str, number: int, keys: dict[str, Any]) ->
         description=description,
         base=f"{folder}/base{number}",
     )
-    return made.model_copy(update={"identities": tuple(build.identity_of(one) for one in made.used)})
+    return one.model_copy(update={"identities": tuple(map(build.identity_of, one.used))})
 
 
 def timed(repeats: int, once: Callable[[], None]) -> list[float]:
@@ -92,8 +92,8 @@ def main() -> int:
             stage.beside("zfs-fuse", "--no-daemon", "--pidfile", stage.folder / "zfs.pid")
             time.sleep(2.0)
         for name, keys in LAYOUTS.items():
-            made = order(devices, str(stage.folder), number, keys)
-            if (absent := build.why_not(made)) is not None:
+            example = order(devices, str(stage.folder), number, keys)
+            if (absent := build.why_not(example)) is not None:
                 print(f"{name}: left out: {absent}", file=sys.stderr)
                 continue
 
