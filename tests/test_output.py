@@ -321,8 +321,8 @@ def writes_files(tree: ast.AST) -> list[int]:
                 found.append(node.lineno)
         elif name == "write_csv" and not node.args:
             continue  # Returns text.
-        elif name == "write_parquet" and words and isinstance(words[0], ast.Name) and words[0].id == "file":
-            continue  # Into a file that `output` opened.
+        elif name == "write_parquet" and words and isinstance(words[0], ast.Name) and words[0].id == "memory":
+            continue  # What `output` writes then.
         elif name in WRITERS and not (name in {"copy", "move"} and not _of_shutil(node.func)):
             found.append(node.lineno)
     return found

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from loadstone.errors import RefusedError
-from loadstone.hosts import open_files
 from loadstone.hosts.ending import HostsRunKnown
 from loadstone.hosts.host_state import HostState
 from loadstone.hosts.hosts_file import HostsFile
@@ -32,8 +31,8 @@ def test_a_limit_that_may_be_raised_is_and_one_that_may_not_is_refused_with_the_
 ) -> None:
     """Each host was said to have too many open files, and were to be checked: it was this machine."""
     limits = [(1024, 4096)]
-    monkeypatch.setattr(open_files.resource, "getrlimit", lambda _: limits[-1])
-    monkeypatch.setattr(open_files.resource, "setrlimit", lambda _, both: limits.append(both))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits[-1])
+    monkeypatch.setattr(resource, "setrlimit", lambda _, both: limits.append(both))
     make_room(hosts(100, "pipe"))
     assert limits == [(1024, 4096)]
     make_room(hosts(330, "pipe"))

@@ -194,8 +194,8 @@ def _sheet(arguments: StudyArguments) -> DataSheet:
 def _study_of(job: Path | str, arguments: StudyArguments, **options: Any) -> StudyOfJob:
     changes = _changes(arguments)
     request = _request(arguments, changes, job=str(job), **options)
-    here = arguments.get("hosts") is None
-    return StudyOfJob(job_of(job), changes, _sheet(arguments), request, here=here)
+    on_this_host = arguments.get("hosts") is None
+    return StudyOfJob(job_of(job), changes, _sheet(arguments), request, here=on_this_host)
 
 
 def _request(arguments: StudyArguments, changes: JobChanges, **options: Any) -> dict[str, Any]:

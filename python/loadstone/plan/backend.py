@@ -110,7 +110,7 @@ def _alone(job: Job, engine: str, donor: Callable[[Job], int]) -> plan.Backend:
 
 
 def _nice(job: Job, host: HostFacts) -> int:
-    """Return what a job adds to the nice value of this process, as fio does."""
+    """Return what a job adds to the nice value of this process."""
     nice = job.process.nice or 0
     whole = max(host.nice + nice, -20)
     if nice and whole < host.least_nice:

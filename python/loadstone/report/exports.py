@@ -231,10 +231,10 @@ def _scopes(summary: Summary) -> list[tuple[str, str, Total]]:
 def _parquet(bundle: Bundle, path: Path) -> None:
     rows = _marked(bundle, flat(bundle))
     # Polars would write the file itself, and has no reason for a footer that the system refuses.
-    table = io.BytesIO()
-    rows.write_parquet(table, compression="zstd")
+    memory = io.BytesIO()
+    rows.write_parquet(memory, compression="zstd")
     with output.opened(path) as file:
-        file.write(table.getbuffer())
+        file.write(memory.getbuffer())
 
 
 def _fio_json(bundle: Bundle) -> str:

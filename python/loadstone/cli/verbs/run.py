@@ -101,8 +101,8 @@ class _JobRun:
         from loadstone.cli.running import study
 
         request = request_of("run", {**self.options, "repeat": repeat, "until": until})
-        here = self.run_options.hosts is None
-        repeated = StudyOfJob(self.job, self.changes, self.sheet, request, here=here)
+        on_this_host = self.run_options.hosts is None
+        repeated = StudyOfJob(self.job, self.changes, self.sheet, request, here=on_this_host)
         return study.execute(prepare_repeats(repeated, repeat=repeat, until=until), self.run_options)
 
     def run_all(
