@@ -43,6 +43,15 @@ def test_a_job_runs_and_its_result_is_the_bundles(data: Path, tmp_path: Path) ->
     assert again.estimates("all").filter(op="read")["iops"].item() == pytest.approx(1000, rel=0.1)
 
 
+def test_a_run_without_storage_measures_none(tmp_path: Path) -> None:
+    """11M IOPS of the null engine "measure the storage", and a probe was to tell what of it."""
+    job = "[one]\nioengine=null\nrw=randread\nbs=4k\nsize=1m\niodepth=16\nruntime=2.2s\ntime_based\n"
+    verdict = loadstone.run(job, out=tmp_path / "run", calibration=False).verdict
+    assert (verdict.kind, verdict.decided_by and verdict.decided_by[0]) == ("limited", "own_limit")
+    assert "no storage was measured" in verdict.sentences
+    assert verdict.to_decide is None
+
+
 def test_a_run_beside_the_main_thread_works(data: Path, tmp_path: Path) -> None:
     found: list[loadstone.Result] = []
 

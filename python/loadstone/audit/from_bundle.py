@@ -33,6 +33,7 @@ from loadstone.bundle.earlier_runs import sequence
 from loadstone.explanations.not_probed import why_not_probed
 from loadstone.explanations.readings import MOMENTS, NO_TIME, Probed
 from loadstone.path.spec import Spec
+from loadstone.plan.model import BackendNull
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -241,12 +242,14 @@ def _probed(
 
 
 def _probe_command(measurement: Measurement, line: MeasuredLine, probed: Probed | None) -> str | None:
-    """Return the command that would try what was not tried; None where all was.
+    """Return the command that would try what was not tried; None where all was, or there is no storage.
 
     What no probe can repeat is run again as a whole: runs that agree are evidence, too.
     """
     bundle, plan = measurement.bundle, measurement.plan
     options = bundle.request.get("options", {})
+    if all(isinstance(plan.workers[plan.streams[at].worker].backend, BackendNull) for at in line.streams):
+        return None
     can = why_not_probed(plan, [plan.streams[index] for index in line.streams]) is None
     if can and options.get("probe") is not None and (probed is None or probed.ended != NO_TIME):
         return None
