@@ -106,6 +106,35 @@ pub fn no_faults() -> SimFaults {
     }
 }
 
+fn payload() -> Payload {
+    Payload {
+        fill: Fill::Random {},
+        refill: false,
+        stamp: true,
+        compress_percent: 0,
+        compress_chunk_bytes: 0,
+        dedupe_percent: 0,
+        dedupe_set: None,
+        dedupe_unit_bytes: 0,
+    }
+}
+
+/// A second and nothing else.
+fn limits() -> Limits {
+    Limits {
+        start_delay_ns: 0,
+        ramp_ns: 0,
+        runtime_ns: SECOND_NS,
+        time_based: true,
+        bytes: 0,
+        ops: 0,
+        ends_stage: false,
+        ends_stage_on_error: false,
+        max_latency_ns: [0; 3],
+        prepare_only: false,
+    }
+}
+
 /// Of worker 0, on all of a [`plan`]'s target; the first error ends it.
 #[must_use]
 pub fn stream() -> Stream {
@@ -136,28 +165,8 @@ pub fn stream() -> Stream {
             at_end: false,
             on_close: false,
         },
-        payload: Payload {
-            fill: Fill::Random {},
-            refill: false,
-            stamp: true,
-            compress_percent: 0,
-            compress_chunk_bytes: 0,
-            dedupe_percent: 0,
-            dedupe_set: None,
-            dedupe_unit_bytes: 0,
-        },
-        limits: Limits {
-            start_delay_ns: 0,
-            ramp_ns: 0,
-            runtime_ns: SECOND_NS,
-            time_based: true,
-            bytes: 0,
-            ops: 0,
-            ends_stage: false,
-            ends_stage_on_error: false,
-            max_latency_ns: [0; 3],
-            prepare_only: false,
-        },
+        payload: payload(),
+        limits: limits(),
         errors: ErrorPolicy {
             continue_read: false,
             continue_write: false,

@@ -47,14 +47,12 @@ pub(super) fn take(
 ) -> Result<Taken, Refused> {
     let tree = &trees[in_tree.tree as usize];
     let registry = &tree.registry;
-    // Alone, unless the stream shares.
-    let take = |wanted: &dyn Fn(KnownFile) -> bool| -> Result<Taken, Refused> {
-        let known = registry.take(number, !in_tree.shared, wanted)?;
-        Ok(Taken {
-            alone: !in_tree.shared,
-            ..Taken::alone(number, known)
-        })
+    let existing_alone = || {
+        let known = registry.take(number, true, |file| file.exists)?;
+        Ok(Taken::alone(number, known))
     };
+    let has_units = |file: KnownFile| file.exists && tree.usable(file.size_bytes) > 0;
+    let take = |wanted: &dyn Fn(KnownFile) -> bool| take_known(tree, in_tree, number, wanted);
     match in_tree.operation {
         FileOperation::Mkdir {} => take_missing_directory(tree, number + 1),
         FileOperation::Rmdir {} => {
@@ -66,46 +64,42 @@ pub(super) fn take(
             let wanted = |file: KnownFile| !file.exists || (fill && file.size_bytes < full);
             Ok(Taken::alone(number, take_place(tree, number, wanted)?))
         }
-        FileOperation::Delete {} => {
-            let known = registry.take(number, true, |file| file.exists)?;
-            Ok(Taken::alone(number, known))
-        }
+        FileOperation::Delete {} => existing_alone(),
         FileOperation::Open {}
         | FileOperation::Close {}
         | FileOperation::Getattr {}
         | FileOperation::Setattr {}
         | FileOperation::Access {} => take(&|file| file.exists),
-        FileOperation::Copy { to } => {
-            let taken = take(&|file| file.exists && tree.usable(file.size_bytes) > 0)?;
-            with_place(tree, &trees[to as usize], taken)
+        FileOperation::Copy { to } => with_place(tree, &trees[to as usize], take(&has_units)?),
+        FileOperation::Move { to } => with_place(tree, &trees[to as usize], existing_alone()?),
+        FileOperation::Transfer { .. } if reads => take(&has_units),
+        FileOperation::Transfer { .. } if tree.sizes.of(number) == 0 => Err(Refused::Unfit),
+        FileOperation::Transfer { random: true, .. } => take(&|file| file.exists),
+        FileOperation::Transfer { delete_before, .. } if delete_before || !in_tree.shared => {
+            Ok(Taken::alone(number, take_place(tree, number, |_| true)?))
         }
-        FileOperation::Move { to } => {
-            let known = registry.take(number, true, |file| file.exists)?;
-            with_place(tree, &trees[to as usize], Taken::alone(number, known))
-        }
-        FileOperation::Transfer { .. } if reads => {
-            take(&|file| file.exists && tree.usable(file.size_bytes) > 0)
-        }
-        FileOperation::Transfer {
-            random,
-            delete_before,
-            ..
-        } => {
-            if tree.sizes.of(number) == 0 {
-                return Err(Refused::Unfit);
+        FileOperation::Transfer { .. } => match take(&|file| file.exists) {
+            Err(Refused::Unfit) => {
+                let known = take_place(tree, number, |file| !file.exists)?;
+                Ok(Taken::alone(number, known))
             }
-            if !random && (!in_tree.shared || delete_before) {
-                return Ok(Taken::alone(number, take_place(tree, number, |_| true)?));
-            }
-            match take(&|file| file.exists) {
-                Err(Refused::Unfit) if !random => {
-                    let known = take_place(tree, number, |file| !file.exists)?;
-                    Ok(Taken::alone(number, known))
-                }
-                taken => taken,
-            }
-        }
+            taken => taken,
+        },
     }
+}
+
+/// Takes a file that is there: alone, unless the stream shares.
+fn take_known(
+    tree: &SharedTree,
+    in_tree: &TreeUse,
+    number: u32,
+    wanted: &dyn Fn(KnownFile) -> bool,
+) -> Result<Taken, Refused> {
+    let known = tree.registry.take(number, !in_tree.shared, wanted)?;
+    Ok(Taken {
+        alone: !in_tree.shared,
+        ..Taken::alone(number, known)
+    })
 }
 
 /// Takes a directory that is not there, and its place in its parent.

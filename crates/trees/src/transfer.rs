@@ -35,10 +35,14 @@ impl SharedTree {
         size_bytes / self.unit_bytes * self.unit_bytes
     }
 
-    /// Where the last transfers of a file of this size ended; at its end they begin anew.
-    fn last_position(&self, number: u32, size_bytes: u64) -> u64 {
+    /// Where transfers in order go on: a file that is filled at the end of its whole units, another
+    /// where the last ones ended; at its end they begin anew.
+    fn position(&self, number: u32, size_bytes: u64, fills: bool) -> u64 {
+        let end = self.usable(size_bytes);
         let position = self.registry.position(number);
-        if position < self.usable(size_bytes) {
+        if fills {
+            end
+        } else if position < end {
             position
         } else {
             0
@@ -148,40 +152,24 @@ impl FileWorker {
         };
         let only_reads = job.read_percent == 100;
         let full_bytes = self.tree(index).sizes.of(taken.number);
-        let mut left = taken.known;
         // With a stop of its own a file is filled before it is written anew.
         let whole = stop == (FileStop::Whole {});
-        if delete_before && left.exists && (whole || left.size_bytes >= full_bytes) {
-            match self.delete_file(index, taken.number, None) {
-                Ok(()) | Err(libc::ENOENT) => {
-                    self.forget(index, taken.number);
-                    left = GONE;
-                }
-                Err(_) => return self.finish(index, &taken, left),
-            }
-        }
-        let fd = match self.open_or_create(index, only_reads, left.exists) {
-            Ok(fd) => fd,
-            Err(libc::ENOENT) if taken.alone => return self.finish(index, &taken, GONE),
-            Err(errno) => {
-                let left = self.seen_again(index, errno, left);
-                return self.finish(index, &taken, left);
-            }
+        let anew = delete_before && (whole || taken.known.size_bytes >= full_bytes);
+        let Some((fd, left)) = self.open_taken(index, &taken, only_reads, anew) else {
+            return;
         };
-        left.exists = true;
         let has_bytes = if only_reads {
             left.size_bytes
         } else {
             full_bytes
         };
         let (most_bytes, most_transfers) = most_of(stop, has_bytes, random);
-        let tree = self.tree(index);
         let position = if random || whole {
             0
-        } else if !only_reads && left.size_bytes < full_bytes {
-            tree.usable(left.size_bytes)
         } else {
-            tree.last_position(taken.number, left.size_bytes)
+            let fills = !only_reads && left.size_bytes < full_bytes;
+            self.tree(index)
+                .position(taken.number, left.size_bytes, fills)
         };
         self.jobs[index as usize].open = Some(OpenTreeFile {
             fd,
@@ -195,6 +183,42 @@ impl FileWorker {
             most_transfers,
         });
         self.state.streams[index as usize].flushes.close_at_end();
+    }
+
+    /// Opens what was taken, `anew` without what is there; gives its descriptor and what is known of it
+    /// then. None: it could not, and the operation is finished.
+    fn open_taken(
+        &mut self,
+        index: u32,
+        taken: &Taken,
+        only_reads: bool,
+        anew: bool,
+    ) -> Option<(i32, KnownFile)> {
+        let mut left = taken.known;
+        if anew && left.exists {
+            match self.delete_file(index, taken.number, None) {
+                Ok(()) | Err(libc::ENOENT) => {
+                    self.forget(index, taken.number);
+                    left = GONE;
+                }
+                Err(_) => {
+                    self.finish(index, taken, left);
+                    return None;
+                }
+            }
+        }
+        match self.open_or_create(index, only_reads, left.exists) {
+            Ok(fd) => {
+                left.exists = true;
+                return Some((fd, left));
+            }
+            Err(libc::ENOENT) if taken.alone => self.finish(index, taken, GONE),
+            Err(errno) => {
+                let left = self.seen_again(index, errno, left);
+                self.finish(index, taken, left);
+            }
+        }
+        None
     }
 
     fn open_or_create(&mut self, index: u32, only_reads: bool, exists: bool) -> OsResult<i32> {

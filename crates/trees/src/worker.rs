@@ -299,22 +299,16 @@ impl FileWorker {
                     intended_ns: arrival_ns.unwrap_or(closed_ns),
                     picked_ns: job.picked_ns.take().unwrap_or(seeking_ns),
                 };
-                Some((taken?, times))
+                return Some((taken?, times));
             }
-            Selection::NotYet => {
-                job.searched_ns += searched - now;
-                None
-            }
+            Selection::NotYet => job.searched_ns += searched - now,
             Selection::None { busy } => {
                 job.searched_ns += searched - now;
                 self.pause_or_end(index, searched, busy);
-                None
             }
-            Selection::Through => {
-                self.state.stop_issuing(index, Reason::Exhausted, searched);
-                None
-            }
+            Selection::Through => self.state.stop_issuing(index, Reason::Exhausted, searched),
         }
+        None
     }
 
     /// Nothing fits: the stream ends when no other can change that, and waits otherwise.

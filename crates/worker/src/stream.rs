@@ -23,7 +23,7 @@ use loadstone_generation::overlap::Overlaps;
 use loadstone_generation::pace::Schedule;
 use loadstone_generation::pattern::{Generator, NextIo};
 use loadstone_generation::payload::Filler;
-use loadstone_plan::{max_block_bytes, Plan, Stream};
+use loadstone_plan::{max_block_bytes, FileUse, Plan, Stream};
 use loadstone_verification::verify::tables::VerifyTables;
 use loadstone_verification::verify::verifier::Verifier;
 
@@ -99,6 +99,34 @@ pub struct StreamState {
     pub checks: Checks,
 }
 
+/// When a stream's I/Os start: by the rate of its work in a tree, or by its own.
+fn schedule_of(stream: &Stream) -> Option<Schedule> {
+    match &stream.tree {
+        Some(in_tree) => {
+            let rate = in_tree.rate.as_ref()?;
+            Some(Schedule::single(rate, stream))
+        }
+        None => Schedule::new(&stream.pace, &stream.pattern, stream.seed),
+    }
+}
+
+/// A number of I/Os or bytes as the stream keeps to it: what goes by time has no other end.
+fn limit_of(stream: &Stream, number: u64) -> u64 {
+    if number == 0 || (stream.limits.time_based && stream.headers.is_none()) {
+        ANY
+    } else {
+        number
+    }
+}
+
+fn left_of(stream: &Stream) -> Left {
+    let ops = match stream.limits.prepare_only {
+        true => 0,
+        false => limit_of(stream, stream.limits.ops),
+    };
+    Left::new(ops, limit_of(stream, stream.limits.bytes))
+}
+
 impl StreamState {
     /// The state before the start. `local` maps the Plan's targets to the worker's files.
     #[must_use]
@@ -111,37 +139,25 @@ impl StreamState {
         local: &dyn Fn(u32) -> u32,
     ) -> Self {
         let stream = &plan.streams[id as usize];
-        let uses = stream.files.iter().map(|file| {
-            let rows = OpKind::ALL.map(|op| rows.row(file.cell, AnyOp::Io(op)));
-            Use {
-                local: local(file.target),
-                target: file.target,
-                rows,
-            }
-        });
-        let writes = stream.pattern.writes();
-        let limits = &stream.limits;
-        let by_headers = stream.headers.is_some();
-        let limit = |value: u64| {
-            if value == 0 || (limits.time_based && !by_headers) {
-                ANY
-            } else {
-                value
-            }
+        let use_of = |file: &FileUse| Use {
+            local: local(file.target),
+            target: file.target,
+            rows: OpKind::ALL.map(|op| rows.row(file.cell, AnyOp::Io(op))),
         };
+        let fills = stream.pattern.writes() && stream.headers.is_none();
+        let or_none = |most: u64| if most == 0 { u64::MAX } else { most };
+        let limits = &stream.limits;
         let depth = stream.iodepth;
         Self {
             id,
             generator: Generator::new(stream),
-            filler: (writes && !by_headers && !Verifier::generates(stream.verify))
+            filler: (fills && !Verifier::generates(stream.verify))
                 .then(|| Filler::new(&stream.payload, stream.seed)),
-            uses: uses.collect(),
+            uses: stream.files.iter().map(use_of).collect(),
             first_slot,
             block_bytes: max_block_bytes(stream),
             submit: stream.batch.map_or(u32::MAX, |batch| batch.submit),
-            max_latency_ns: limits
-                .max_latency_ns
-                .map(|most| if most == 0 { u64::MAX } else { most }),
+            max_latency_ns: limits.max_latency_ns.map(or_none),
             logged: stream.log_ios,
             life: Life::new(),
             turn: Turn::Idle,
@@ -151,30 +167,17 @@ impl StreamState {
                 stream.search.map_or(depth, |_| 1),
                 stream.batch.map_or(depth, |batch| batch.low),
             ),
-            left: Left::new(
-                if limits.prepare_only {
-                    0
-                } else {
-                    limit(limits.ops)
-                },
-                limit(limits.bytes),
-            ),
+            left: left_of(stream),
             flushes: Flushes::new(&stream.flush, stream.files.len() as u32),
             in_ramp: limits.ramp_ns > 0 || stream.search.is_some_and(|search| !search.keep_on),
             last_done_ns: 0,
-            schedule: match &stream.tree {
-                Some(in_tree) => in_tree
-                    .rate
-                    .as_ref()
-                    .map(|rate| Schedule::single(rate, stream)),
-                None => Schedule::new(&stream.pace, &stream.pattern, stream.seed),
-            },
+            schedule: schedule_of(stream),
             thinking: stream.pace.think.map(Thinking::new),
             search: stream.search.map(|search| DepthFinder::new(search, depth)),
             flow: None,
             priorities: Priorities::new(stream, rows),
             overlaps: stream.serialize_overlap.then(|| Overlaps::new(depth)),
-            checks: Checks::new(stream, limit(limits.bytes), verify_tables),
+            checks: Checks::new(stream, limit_of(stream, limits.bytes), verify_tables),
         }
     }
 

@@ -393,11 +393,8 @@ fn rate_held(plan: &Plan, outcome: &WitnessedRun) -> bool {
         && stream.flush.fdatasync_every == 0;
     let ops = OpKind::ALL.map(|op| rate_of(stream, op));
     let paced = ops.iter().flatten().collect::<Vec<_>>();
-    let service_ns = if rate_of(stream, OpKind::Read).is_some() {
-        device.read_ns
-    } else {
-        device.write_ns
-    };
+    let reads = rate_of(stream, OpKind::Read).is_some();
+    let service_ns = [device.write_ns, device.read_ns][usize::from(reads)];
     let [rate] = paced[..] else { return false };
     let RateAmount::Ops { per_second } = rate.amount else {
         return false;

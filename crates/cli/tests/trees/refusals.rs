@@ -32,6 +32,16 @@ fn refuses<const N: usize>(changes: [RefusedChange; N]) {
     }
 }
 
+fn one_size(bytes: u64, weight: f64) -> FileSizes {
+    FileSizes::Table {
+        table: vec![FileSize { bytes, weight }],
+    }
+}
+
+fn tree_use(plan: &mut Plan, stream: usize) -> &mut TreeUse {
+    plan.streams[stream].tree.as_mut().unwrap()
+}
+
 #[test]
 fn trees_are_checked_with_their_targets() {
     refuses([
@@ -62,29 +72,23 @@ fn trees_are_checked_with_their_targets() {
         ("/trees/0/width", |plan| plan.trees[0].width = u32::MAX),
         ("/trees/0/files", |plan| plan.trees[0].files = u32::MAX),
         ("/trees/0/depth", |plan| plan.trees[0].depth = u32::MAX),
+    ]);
+}
+
+#[test]
+fn sizes_in_a_tree_are_checked() {
+    refuses([
         ("/trees/0/sizes/table", |plan| {
             plan.trees[0].sizes = FileSizes::Table { table: vec![] };
         }),
         ("/trees/0/sizes/table/0/weight", |plan| {
-            let table = vec![FileSize {
-                bytes: 1,
-                weight: 0.0,
-            }];
-            plan.trees[0].sizes = FileSizes::Table { table };
+            plan.trees[0].sizes = one_size(1, 0.0);
         }),
         ("/trees/0/sizes/table/0/bytes", |plan| {
-            let table = vec![FileSize {
-                bytes: 1 << 48,
-                weight: 1.0,
-            }];
-            plan.trees[0].sizes = FileSizes::Table { table };
+            plan.trees[0].sizes = one_size(1 << 48, 1.0);
         }),
         ("/trees/0/sizes/table/0/bytes", |plan| {
-            let table = vec![FileSize {
-                bytes: 1000,
-                weight: 1.0,
-            }];
-            plan.trees[0].sizes = FileSizes::Table { table };
+            plan.trees[0].sizes = one_size(1000, 1.0);
             plan.targets[0].direct = true;
         }),
         ("/trees/0/sizes/mean_bytes", |plan| {
@@ -127,6 +131,12 @@ fn what_has_no_effect_in_a_tree_is_refused() {
         ("/streams/0/limits/max_latency_ns", |plan| {
             plan.streams[0].limits.max_latency_ns[1] = 1;
         }),
+    ]);
+}
+
+#[test]
+fn what_only_work_in_blocks_has_is_refused_in_a_tree() {
+    refuses([
         ("/streams/0/pace", |plan| {
             plan.streams[0].pace.think = Some(Think {
                 pause_ns: 1,
@@ -152,7 +162,7 @@ fn what_has_no_effect_in_a_tree_is_refused() {
             plan.streams[1].limits.bytes = 1
         }),
         ("/streams/1/tree/shared", |plan| {
-            plan.streams[1].tree.as_mut().unwrap().shared = true;
+            tree_use(plan, 1).shared = true;
         }),
         ("/streams/1/tree/working_set_bytes", |plan| {
             operation(plan, 1, FileOperation::Mkdir {}).working_set_bytes = 1;
@@ -173,14 +183,10 @@ fn what_has_no_effect_in_a_tree_is_refused() {
 }
 
 #[test]
-fn operations_fit_their_pattern_and_their_trees() {
+fn operations_fit_their_pattern() {
     refuses([
-        ("/streams/0/tree/tree", |plan| {
-            plan.streams[0].tree.as_mut().unwrap().tree = 2
-        }),
-        ("/streams/0/tree/cell", |plan| {
-            plan.streams[0].tree.as_mut().unwrap().cell = 9
-        }),
+        ("/streams/0/tree/tree", |plan| tree_use(plan, 0).tree = 2),
+        ("/streams/0/tree/cell", |plan| tree_use(plan, 0).cell = 9),
         ("/streams/0/pattern", |plan| {
             plan.streams[0].pattern.read_percent = 50;
             plan.streams[0].pattern.write_percent = 50;
@@ -203,17 +209,19 @@ fn operations_fit_their_pattern_and_their_trees() {
         }),
         ("/streams/0/tree/operation", |plan| {
             for tree in &mut plan.trees {
-                let table = vec![FileSize {
-                    bytes: 0,
-                    weight: 1.0,
-                }];
-                tree.sizes = FileSizes::Table { table };
+                tree.sizes = one_size(0, 1.0);
             }
         }),
         ("/streams/1/pattern", |plan| {
             plan.streams[1].pattern.read_percent = 100;
             plan.streams[1].pattern.write_percent = 0;
         }),
+    ]);
+}
+
+#[test]
+fn operations_fit_their_trees() {
+    refuses([
         ("/streams/2/tree/operation/to", |plan| {
             operation(plan, 2, FileOperation::Copy { to: 0 });
         }),
@@ -232,12 +240,12 @@ fn operations_fit_their_pattern_and_their_trees() {
             plan.streams[0].pattern.read.sizes = Sizes::Fixed { bytes: 1000 };
         }),
         ("/streams/0/tree/select/midpoint_percent", |plan| {
-            plan.streams[0].tree.as_mut().unwrap().select = FileSelect::Skewed {
+            tree_use(plan, 0).select = FileSelect::Skewed {
                 midpoint_percent: 50.0,
             };
         }),
         ("/streams/1/tree/rate/amount", |plan| {
-            plan.streams[1].tree.as_mut().unwrap().rate = Some(Rate {
+            tree_use(plan, 1).rate = Some(Rate {
                 amount: RateAmount::Bytes { per_second: 1e6 },
                 process: RateProcess::Linear,
                 profile: vec![],

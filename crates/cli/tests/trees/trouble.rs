@@ -80,21 +80,19 @@ fn what_is_moved_onto_a_name_during_a_run_is_neither_written_nor_removed() {
         delete_before: true,
     };
     let (copy, to) = (FileOperation::Copy { to: 1 }, FileOperation::Move { to: 1 });
-    let delete = FileOperation::Delete {};
     for (operation, taken, reads) in [
         (in_order(false), 0, 0),
         (in_order(true), 0, 0),
         (in_order(true), 0, 50),
         (anew, 0, 0),
-        (delete, 0, 100),
+        (FileOperation::Delete {}, 0, 100),
         (copy, 1, 100),
         (to, 0, 100),
         (to, 1, 100),
     ] {
         let dir = Scratch::new();
         let anchors = [dir.join("one"), dir.join("two")];
-        formatted(&anchors[0]);
-        formatted(&anchors[1]);
+        anchors.iter().for_each(|anchor| drop(formatted(anchor)));
         let mut plan = plan(&anchors, 2, 2, 2, 10_000);
         let stream = choosing(add(&mut plan, 0, operation), ONCE);
         (stream.pattern.read_percent, stream.pattern.write_percent) = (reads, 100 - reads);

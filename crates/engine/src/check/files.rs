@@ -168,6 +168,14 @@ mod tests {
         plan
     }
 
+    fn polls_and_flushes(plan: &mut Plan) {
+        plan.streams[0].flush.fsync_every = 1;
+        let Backend::IoUringCmd { iopoll, .. } = &mut plan.workers[0].backend else {
+            unreachable!()
+        };
+        *iopoll = true;
+    }
+
     #[test]
     fn commands_and_namespaces_belong_together() {
         assert_eq!(check(&good()), Ok(()));
@@ -204,16 +212,7 @@ mod tests {
                 |plan| plan.streams[0].files[0].length_bytes += 4096,
                 "the target has 1073741824 bytes",
             ),
-            (
-                |plan| {
-                    plan.streams[0].flush.fsync_every = 1;
-                    let Backend::IoUringCmd { iopoll, .. } = &mut plan.workers[0].backend else {
-                        unreachable!()
-                    };
-                    *iopoll = true;
-                },
-                "carries no data to poll for",
-            ),
+            (polls_and_flushes, "carries no data to poll for"),
         ];
         for (change, says) in cases {
             let (_, message) = refused(good(), change);

@@ -179,12 +179,7 @@ impl<E: SubmissionEntry> Ring<E> {
             }
         }
         // SAFETY: the kernel wrote both masks into the mapping before it returned.
-        let (sq_mask, cq_mask) = unsafe {
-            (
-                at(params.sq_off.ring_mask).cast::<u32>().read(),
-                at(params.cq_off.ring_mask).cast::<u32>().read(),
-            )
-        };
+        let mask = |offset: u32| unsafe { at(offset).cast::<u32>().read() };
         Ok(Self {
             fd,
             enter_fd: fd,
@@ -195,7 +190,7 @@ impl<E: SubmissionEntry> Ring<E> {
                 head: at(params.sq_off.head).cast(),
                 tail: at(params.sq_off.tail).cast(),
                 flags: at(params.sq_off.flags).cast(),
-                mask: sq_mask,
+                mask: mask(params.sq_off.ring_mask),
                 entries: params.sq_entries,
                 sqes: sqes.cast(),
                 local_tail: 0,
@@ -204,7 +199,7 @@ impl<E: SubmissionEntry> Ring<E> {
             cq: Completion {
                 head: at(params.cq_off.head).cast(),
                 tail: at(params.cq_off.tail).cast(),
-                mask: cq_mask,
+                mask: mask(params.cq_off.ring_mask),
                 cqes: at(params.cq_off.cqes).cast(),
                 local_head: 0,
             },

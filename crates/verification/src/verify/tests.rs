@@ -259,6 +259,62 @@ fn nothing_is_found_where_nothing_is_wrong() {
     assert!(checked > 100_000, "{checked} blocks were verified");
 }
 
+/// Lands a write elsewhere: both places are damaged, and found to be of one fault.
+fn misdirect(lab: &mut Lab, target: usize, block: usize) -> Vec<Damage> {
+    let block_bytes = lab.block_bytes();
+    let at = block * block_bytes;
+    let flight = lab.issue(target, block, 1);
+    let other = loop {
+        let other = (lab.pick(2), lab.pick(BLOCKS));
+        if other != (target, block) {
+            break other;
+        }
+    };
+    let stray = PendingWrite {
+        target: other.0,
+        first: other.1,
+        ..flight.clone()
+    };
+    lab.land(&stray, block_bytes);
+    lab.end(&flight, WriteOutcome::Acknowledged);
+    let (origin, stray) = (lab.read(target, block, 1), lab.read(other.0, other.1, 1));
+    assert_eq!(
+        (origin.len(), stray.len()),
+        (1, 1),
+        "both places are damaged"
+    );
+    let found = stray[0].found.unwrap();
+    assert_eq!((found.target as usize, found.offset), (target, at as u64));
+    let mut register = Register::default();
+    let order = if lab.pick(2) == 0 {
+        [origin[0], stray[0]]
+    } else {
+        [stray[0], origin[0]]
+    };
+    for damage in order {
+        register.add(damage);
+    }
+    assert_eq!(
+        (
+            register.count(DamageKind::MisdirectedWrite),
+            register.total()
+        ),
+        (2, 2)
+    );
+    register.findings().to_vec()
+}
+
+/// Tears a write between its blocks.
+fn tear_between_blocks(lab: &mut Lab, target: usize, block: usize) -> Vec<Damage> {
+    let flight = lab.issue(target, block, 4);
+    let whole = 1 + lab.pick(3);
+    lab.land(&flight, whole * lab.block_bytes());
+    lab.end(&flight, WriteOutcome::Acknowledged);
+    let found = lab.read(target, block, 4);
+    assert_eq!(found.len(), 4 - whole);
+    found
+}
+
 /// Injects one fault into a lab under load, and gives what reading the place finds.
 fn inject(lab: &mut Lab, kind: DamageKind) -> Vec<Damage> {
     let block_bytes = lab.block_bytes();
@@ -278,52 +334,8 @@ fn inject(lab: &mut Lab, kind: DamageKind) -> Vec<Damage> {
             lab.end(&flight, WriteOutcome::Acknowledged);
             lab.read(target, block, 1)
         }
-        DamageKind::TornWrite => {
-            // Between the blocks of one write.
-            let block = block.min(BLOCKS - 4);
-            let flight = lab.issue(target, block, 4);
-            let whole = 1 + lab.pick(3);
-            lab.land(&flight, whole * block_bytes);
-            lab.end(&flight, WriteOutcome::Acknowledged);
-            let found = lab.read(target, block, 4);
-            assert_eq!(found.len(), 4 - whole);
-            found
-        }
-        DamageKind::MisdirectedWrite => {
-            let flight = lab.issue(target, block, 1);
-            let other = loop {
-                let other = (lab.pick(2), lab.pick(BLOCKS));
-                if other != (target, block) {
-                    break other;
-                }
-            };
-            let stray = PendingWrite {
-                target: other.0,
-                first: other.1,
-                ..flight.clone()
-            };
-            lab.land(&stray, block_bytes);
-            lab.end(&flight, WriteOutcome::Acknowledged);
-            let (origin, stray) = (lab.read(target, block, 1), lab.read(other.0, other.1, 1));
-            assert_eq!(
-                (origin.len(), stray.len()),
-                (1, 1),
-                "both places are damaged"
-            );
-            let found = stray[0].found.unwrap();
-            assert_eq!((found.target as usize, found.offset), (target, at as u64));
-            let mut register = Register::default();
-            let order = if lab.pick(2) == 0 {
-                [origin[0], stray[0]]
-            } else {
-                [stray[0], origin[0]]
-            };
-            for damage in order {
-                register.add(damage);
-            }
-            assert_eq!((register.count(kind), register.total()), (2, 2));
-            register.findings().to_vec()
-        }
+        DamageKind::TornWrite => tear_between_blocks(lab, target, block.min(BLOCKS - 4)),
+        DamageKind::MisdirectedWrite => misdirect(lab, target, block),
         DamageKind::StaleRead => {
             lab.write(target, block, 1);
             // Told from a lost write by an earlier read.

@@ -14,6 +14,15 @@ use loadstone_base::errno::describe_errno;
 use loadstone_base::ops::OpKind;
 use loadstone_io::backend::{Done, Failure};
 
+/// What an I/O moved whose completion says so many bytes: a trim all or nothing, a flush nothing.
+fn moved_bytes(completed: Option<u32>, slot: &Slot) -> u32 {
+    match (completed, slot.op) {
+        (Some(_), OpKind::Trim) => slot.len,
+        (Some(_), OpKind::Sync) | (None, _) => 0,
+        (Some(bytes), _) => bytes,
+    }
+}
+
 impl WorkerState {
     /// Takes one completion.
     #[inline]
@@ -69,11 +78,7 @@ impl WorkerState {
         let id = self.streams[index as usize].id;
         let row = slot.row + self.streams[index as usize].ramp();
         let whole = matches!(slot.op, OpKind::Trim | OpKind::Sync);
-        let moved = match (done.outcome.bytes(), slot.op) {
-            (Some(_), OpKind::Trim) => slot.len,
-            (Some(_), OpKind::Sync) | (None, _) => 0,
-            (Some(bytes), _) => bytes,
-        };
+        let moved = moved_bytes(done.outcome.bytes(), &slot);
         let failure = done.failure();
         let failed = failure.is_some() || (!whole && moved == 0 && slot.len > 0);
         let short = !failed && !whole && moved < slot.len;
