@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
 PACKAGE: Final = Path(__file__).parents[1] / "python" / "loadstone"
 MOST_WORDS: Final = 25
-SPEAKERS: Final = {"say": 0, "template": 0, "cannot_tell": 0, "make_error": 1, "error": 0, "wrong": 0}
-"""What takes a key, and as which of its arguments; the last two are methods of values of job files."""
+METHODS: Final = frozenset(("error", "refusal", "wrong"))
+"""Of jobs and of values of job files: each makes an error of its own place."""
+SPEAKERS: Final = {"say": 0, "template": 0, "cannot_tell": 0, "make_error": 1} | dict.fromkeys(METHODS, 0)
+"""What takes a key, and as which of its arguments."""
 OWN_VALUES: Final = {
     "cannot_tell": {"essential"},
     "make_error": {"where", "hint"},
-    "error": {"hint"},
-    "wrong": {"hint"},
+    **{method: {"hint"} for method in METHODS},
 }
 """What of a speaker's arguments is no value of its message."""
 SAMPLES: Final = {
@@ -123,7 +124,7 @@ def spoken() -> dict[str, list[str]]:
     for name, node in code():
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and key_like.fullmatch(node.value):
             found.setdefault(node.value, []).append(f"{name}:{node.lineno}")
-        if isinstance(node, ast.Call) and called(node) in {"make_error", "error"} and node.args:
+        if isinstance(node, ast.Call) and called(node) in {"make_error", "error", "refusal"} and node.args:
             for key in keys_of(node.args[SPEAKERS[called(node)]]):
                 if f"{key}_hint" in messages.templates():
                     found.setdefault(f"{key}_hint", []).append(f"{name}:{node.lineno}")
@@ -172,7 +173,7 @@ def said_by(node: ast.AST) -> Iterator[ast.expr]:
     yield from (one.value for one in node.keywords if one.arg in SPOKEN_AS)
     if called(node).endswith(SPOKEN_BY) and called(node) not in NOT_SPOKEN:
         yield from node.args
-    if isinstance(node.func, ast.Attribute) and node.func.attr in {"error", "wrong"}:
+    if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
         yield from () if getattr(node.func.value, "id", "") == "zlib" else node.args
     yield from node.args[FINDINGS.get(called(node), len(node.args)) :]
 

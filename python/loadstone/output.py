@@ -428,7 +428,7 @@ def naming_file(path: Path) -> Iterator[None]:
             raise
         reason = getattr(error, "strerror", None) or (os.strerror(number) if number else str(error))
         hint = say(f"output.remedy.{REMEDIES.get(number or 0, 'other')}")
-        raise InputError(say("output.not_written", path=path, reason=reason), hint=hint) from error
+        raise make_error(InputError, "output.not_written", hint=hint, path=path, reason=reason) from error
 
 
 def _mark(inode: int, digest: str) -> bytes:

@@ -9,8 +9,8 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from loadstone.api.on_hosts import run_works, texts_of
-from loadstone.errors import InputError, RefusedError, Where
-from loadstone.messages import say
+from loadstone.errors import RefusedError, Where
+from loadstone.messages import make_error, say
 from loadstone.study.rerun import plans_of_hosts
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def rerun_on_hosts(
     on, named = _hosts_of_then(on, old.path, [part.name for part in record.hosts])
     plans = plans_of_hosts(old, record)
     if plans.missing:
-        raise RefusedError(
-            say("hosts.again.no_plan", names=", ".join(plans.missing)), where=Where(str(old.path))
+        raise make_error(
+            RefusedError, "hosts.again.no_plan", where=Where(str(old.path)), names=", ".join(plans.missing)
         )
     request = dataclasses.replace(request, inputs={**request.inputs, **on.inputs()})
     works = _works(plans, request, calibration=settings.calibration)
@@ -79,21 +79,19 @@ def maker_again(
 def _hosts_of_then(on: GivenHosts | None, path: Path, earlier: Sequence[str]) -> tuple[GivenHosts, HostsFile]:
     """Return the hosts that are named now. Raises where they are not those of then."""
     if on is None:
-        raise RefusedError(
-            say("hosts.again.no_hosts", names=", ".join(earlier)),
-            where=Where(str(path)),
-            hint=say("hosts.again.no_hosts_hint"),
+        raise make_error(
+            RefusedError, "hosts.again.no_hosts", where=Where(str(path)), names=", ".join(earlier)
         )
     if on.divide:
-        raise InputError(
-            say("hosts.again.divided"), where=on.caller.at("divide"), hint=say("hosts.command.leave_out")
-        )
+        raise on.caller.error("hosts.again.divided", "divide", hint=say("hosts.command.leave_out"))
     named = on.read()
     if set(named.names) != set(earlier):
-        raise RefusedError(
-            say("hosts.again.others", there=", ".join(earlier), here=", ".join(named.names)),
+        raise make_error(
+            RefusedError,
+            "hosts.again.others",
             where=on.caller.at("hosts"),
-            hint=say("hosts.again.others_hint"),
+            there=", ".join(earlier),
+            here=", ".join(named.names),
         )
     return on, named
 

@@ -15,8 +15,8 @@ from loadstone import input_file
 from loadstone.api.jobs.amounts import total_rate
 from loadstone.api.jobs.job_changes import PYTHON, JobChanges
 from loadstone.api.one_run import result_of
-from loadstone.errors import InputError, RefusedError, Where
-from loadstone.messages import say
+from loadstone.errors import RefusedError, Where
+from loadstone.messages import make_error, say
 from loadstone.workload.other_hosts import spread
 
 if TYPE_CHECKING:
@@ -69,19 +69,19 @@ class GivenHosts:
 
     def refuse(self, what: str, hint: str | None = None) -> NoReturn:
         """Refuse hosts for what is done on one."""
-        raise RefusedError(
-            say("hosts.command.not_for", what=what),
+        raise make_error(
+            RefusedError,
+            "hosts.command.not_for",
             where=self.caller.at("hosts"),
             hint=hint or say("hosts.command.leave_out"),
+            what=what,
         )
 
 
 def given_hosts(hosts: str | None, *, divide: bool, caller: Caller = PYTHON) -> GivenHosts | None:
     """Return the hosts that were named; None: the run is on this one. Raises `InputError`."""
     if hosts is None and divide:
-        raise InputError(
-            say("hosts.command.alone"), where=caller.at("divide"), hint=say("hosts.command.alone_hint")
-        )
+        raise caller.error("hosts.command.alone", "divide")
     return None if hosts is None else GivenHosts(hosts, divide, caller)
 
 
@@ -159,10 +159,8 @@ def study_maker(
         return None
     known = prepared.controller.known()
     if len(known) > 1 and (handed := next((one for one in known if one.workload.hand_over), None)):
-        raise RefusedError(
-            say("hosts.command.hand_over", name=handed.name),
-            where=on.caller.at("hosts"),
-            hint=say("hosts.command.hand_over_hint"),
+        raise make_error(
+            RefusedError, "hosts.command.hand_over", where=on.caller.at("hosts"), name=handed.name
         )
     study_request = prepared.asked
     return _maker(
@@ -208,10 +206,11 @@ def _refuse_machine(prepared: PreparedExperiment) -> None:
         controls += ["allocation"] if conditions.allocation is not None else []
         controls += ["group"] if conditions.group is not None else []
     if controls:
-        raise RefusedError(
-            say("hosts.command.machine", names=", ".join(dict.fromkeys(controls))),
+        raise make_error(
+            RefusedError,
+            "hosts.command.machine",
             where=Where(str(prepared.path)),
-            hint=say("hosts.command.machine_hint"),
+            names=", ".join(dict.fromkeys(controls)),
         )
 
 
@@ -258,7 +257,7 @@ def works_of_hosts(
     from loadstone.study.random_seeds import own_sequence
 
     if _has_commands(asked_for):
-        raise RefusedError(say("hosts.command.commands"), hint=say("hosts.command.commands_hint"))
+        raise make_error(RefusedError, "hosts.command.commands")
     called = {one.name: tuple(dict.fromkeys((one.name, one.reached_by))) for one in named.host}
     of_hosts = spread(asked_for, called, changes.caller.at("hosts"))
     texts = texts_of(inputs)

@@ -15,7 +15,7 @@ from loadstone.api.results import Result
 from loadstone.audit.run import SealedFigures
 from loadstone.errors import InputError, RunError, as_text
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, time_ns
-from loadstone.messages import make_error, say
+from loadstone.messages import make_error
 from loadstone.plan.safety.guard import Consent
 from loadstone.session import RunRequest, run_plan
 from loadstone.watch.address import addresses
@@ -101,7 +101,7 @@ def watched(
     interval_s = 1.0
     if interval is not None:
         if not hosts:
-            raise InputError(say("api.no_effect_without_watch"), where=interval_at)
+            raise make_error(InputError, "api.no_effect_without_watch", where=interval_at)
         interval_s = time_ns(interval, Reading(interval_at or PYTHON.at("watch_interval")), SECOND_NS) / 1e9
     words = [one for one in hosts if isinstance(one, str)]
     read = addresses(words, interval_s=interval_s, secrets=secrets) if words or secrets is not None else ()

@@ -188,9 +188,12 @@ class Result:
             files.write(self.summary, where, self.audited if judged else None)
         except (OSError, MemoryError) as error:
             elsewhere = say("api.report_elsewhere", bundle=str(self.path))
-            raise RunError(
-                say("api.report_not_written", path=str(where), reason=reason(error)),
+            raise make_error(
+                RunError,
+                "api.report_not_written",
                 hint=remedy(error) if members.is_shortage(error) else elsewhere,
+                path=str(where),
+                reason=reason(error),
             ) from error
         return where
 

@@ -108,7 +108,7 @@ def repeat(
     Raises as `run` does.
     """
     if times is None and until is None:
-        raise make_error(InputError, "api.study.how_often", where=PYTHON.at("repeat"))
+        raise PYTHON.error("api.study.how_often", "repeat")
     study = _study_of(job, arguments, repeat=times, until=until)
     return _done(prepare_repeats(study, repeat=times, until=until), arguments)
 
@@ -194,8 +194,8 @@ def _sheet(arguments: StudyArguments) -> DataSheet:
 def _study_of(job: Path | str, arguments: StudyArguments, **options: Any) -> StudyOfJob:
     changes = _changes(arguments)
     request = _request(arguments, changes, job=str(job), **options)
-    on_this_host = arguments.get("hosts") is None
-    return StudyOfJob(job_of(job), changes, _sheet(arguments), request, here=on_this_host)
+    is_alone = arguments.get("hosts") is None
+    return StudyOfJob(job_of(job), changes, _sheet(arguments), request, on_this_host=is_alone)
 
 
 def _request(arguments: StudyArguments, changes: JobChanges, **options: Any) -> dict[str, Any]:

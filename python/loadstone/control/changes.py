@@ -253,9 +253,12 @@ class Changes:
             refused_settings = changed if record.pid == os.getpid() else changed | record.claims
             for setting in settings:
                 if setting in refused_settings:
-                    raise RefusedError(
-                        say("refusals.held.refusal", what=str(setting), pid=record.pid),
+                    raise make_error(
+                        RefusedError,
+                        "refusals.held.refusal",
                         hint=say("refusals.held.hint", command=" ".join(record.command)),
+                        what=str(setting),
+                        pid=record.pid,
                     )
         for record in change_journal.waiting(self._where):
             if damaged := damage_of(record):

@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadstone.errors import InputError, RefusedError
+from loadstone.errors import InputError
 from loadstone.messages import make_error, say
 from loadstone.plan import model
 from loadstone.workload.block_sizes import FixedSize
@@ -71,10 +71,13 @@ def _regions(job: Job, length_bytes: int) -> Regions | None:
         )
     if aging.cache_bytes > region_blocks * block_bytes:
         most = int(blocks * block_bytes * (1 + aging.over_provisioning)) // aging.cache_bytes
-        raise InputError(
-            say("plan.aging.region_size", region=region_blocks * block_bytes, cache=aging.cache_bytes),
+        raise make_error(
+            InputError,
+            "plan.aging.region_size",
             where=where,
             hint=say("plan.aging.fewer_regions", most=most) if most > 1 else say("plan.aging.smaller_cache"),
+            region=region_blocks * block_bytes,
+            cache=aging.cache_bytes,
         )
     return Regions(block_bytes, region_blocks, _again(aging, repeats), at_the_end=aging.cache_bytes > 0)
 
@@ -99,11 +102,9 @@ def pass_bytes(job: Job, ranges: list[FileRange]) -> int | None:
     if regions is None:
         return None
     if len(ranges) != 1:
-        raise make_error(
-            InputError, "plan.aging.files", where=job.at("addresses.random_distribution"), files=len(ranges)
-        )
+        raise job.error("plan.aging.files", "addresses.random_distribution", files=len(ranges))
     if job.limits.io_size is not None:
-        raise make_error(InputError, "plan.aging.no_effect", where=job.at("limits.io_size"))
+        raise job.error("plan.aging.no_effect", "limits.io_size")
     return regions.total_bytes
 
 
@@ -120,7 +121,7 @@ def _block_bytes(job: Job, work: BlockWork) -> int:
     }
     wrong_field = next((field for field, is_wrong in wrong.items() if is_wrong), None)
     if wrong_field is not None or not isinstance(size, FixedSize):
-        raise make_error(RefusedError, "plan.aging.no_size", where=job.at(wrong_field or "sizes.bs"))
+        raise job.refusal("plan.aging.no_size", wrong_field or "sizes.bs")
     return size.bytes
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
-from loadstone.errors import InputError, RefusedError
+from loadstone.errors import InputError
 from loadstone.messages import make_error, say
 from loadstone.plan import io_priority, passthrough, special_engines
 from loadstone.plan import model as plan
@@ -81,9 +81,7 @@ def drive(
         return Drive(plan.BackendLibaio(), iodepth, sharing, cpus=cpus, nice=nice)
     if engine != NATIVE_ENGINE:
         if keep_ioengine:
-            raise make_error(
-                RefusedError, "plan.engine.not_built", where=job.at("engine.ioengine"), engine=engine
-            )
+            raise job.refusal("plan.engine.not_built", "engine.ioengine", engine=engine)
         notes.changed(job, "engine.ioengine", f"{engine} runs on io_uring; --keep-ioengine keeps libaio")
     why = None if keep_ioengine else _why_in_the_caller(job, facts)
     if why:
@@ -114,14 +112,7 @@ def _nice(job: Job, host: HostFacts) -> int:
     nice = job.process.nice or 0
     whole = max(host.nice + nice, -20)
     if nice and whole < host.least_nice:
-        raise make_error(
-            InputError,
-            "plan.engine.nice",
-            where=job.at("process.nice"),
-            nice=nice,
-            whole=whole,
-            least=host.least_nice,
-        )
+        raise job.error("plan.engine.nice", "process.nice", nice=nice, whole=whole, least=host.least_nice)
     return nice
 
 
@@ -130,15 +121,9 @@ def _check_force(job: Job, engine: str) -> None:
     if not job.engine.force_async:
         return
     if engine != NATIVE_ENGINE:
-        raise make_error(
-            RefusedError,
-            "plan.engine.not_native",
-            where=job.at("engine.force_async"),
-            engine=engine,
-            native=NATIVE_ENGINE,
-        )
+        raise job.refusal("plan.engine.not_native", "engine.force_async", engine=engine, native=NATIVE_ENGINE)
     if shares(job)[2]:
-        raise make_error(RefusedError, "plan.engine.force_trims", where=job.at("engine.force_async"))
+        raise job.refusal("plan.engine.force_trims", "engine.force_async")
 
 
 def _engine(job: Job, iodepth: int) -> str:
@@ -153,7 +138,7 @@ def _engine(job: Job, iodepth: int) -> str:
 def _ring(job: Job, kind: type[_Ring]) -> _Ring:
     direct = bool(job.engine.direct) or kind is plan.BackendIoUringCmd
     if job.engine.hipri and not direct:
-        raise make_error(RefusedError, "plan.engine.polling", where=job.at("engine.hipri"))
+        raise job.refusal("plan.engine.polling", "engine.hipri")
     return kind(
         registered_files=job.engine.registerfiles is not False,
         fixed_buffers=job.engine.fixedbufs is not False,
@@ -166,7 +151,7 @@ def _check_ring_options(job: Job, engine: str) -> None:
     """Refuse options of the ring with engines that have none."""
     for field in (*_RING_ONLY, "engine.hipri"):
         if job.value(field) and not of_engine(engine).polls:
-            raise make_error(RefusedError, "plan.engine.not_uring", where=job.at(field), engine=engine)
+            raise job.refusal("plan.engine.not_uring", field, engine=engine)
 
 
 def _why_in_the_caller(job: Job, facts: Sequence[TargetFacts]) -> str | None:
@@ -186,10 +171,8 @@ def _cpus(job: Job, host: HostFacts, notes: Notes) -> tuple[int, ...]:
     wanted = job.process.cpus_allowed or _of_nodes(job, host)
     missing = [cpu for cpu in wanted if cpu not in host.cpus]
     if missing:
-        raise make_error(
-            InputError, "plan.engine.no_cpu", where=job.at("process.cpus_allowed"), cpu=missing[0],
-            usable=", ".join(map(str, host.cpus[:32])),
-        )  # fmt: skip
+        usable = ", ".join(map(str, host.cpus[:32]))
+        raise job.error("plan.engine.no_cpu", "process.cpus_allowed", cpu=missing[0], usable=usable)
     if job.process.cpus_policy and not wanted:
         notes.trap(job, "process.cpus_policy", "cpus_allowed_policy has no effect without cpus_allowed")
     return wanted
@@ -215,13 +198,7 @@ def _check_memory_policy(job: Job, host: HostFacts) -> None:
         return
     if len(host.nodes) > 1 or policy.nodes not in ((0,), "all"):
         nodes = policy.nodes if policy.nodes == "all" else ", ".join(map(str, policy.nodes)) or "none"
-        raise make_error(
-            RefusedError,
-            "plan.engine.memory_policy",
-            where=job.at("process.numa_memory"),
-            mode=policy.mode,
-            nodes=nodes,
-        )
+        raise job.refusal("plan.engine.memory_policy", "process.numa_memory", mode=policy.mode, nodes=nodes)
 
 
 def check_direct(job: Job, sizes: Sequence[int], ranges: Sequence[FileRange]) -> None:
@@ -232,7 +209,7 @@ def check_direct(job: Job, sizes: Sequence[int], ranges: Sequence[FileRange]) ->
     if not (job.engine.direct or commands) or own.keeps_data == "nothing":
         return
     if own.direct == "never":
-        raise make_error(RefusedError, "plan.engine.not_direct", where=job.at("engine.direct"), engine=engine)
+        raise job.refusal("plan.engine.not_direct", "engine.direct", engine=engine)
     facts = [part.facts for part in ranges if part.facts.kind is not TargetKind.CHAR]
     unit = max((fact.logical_block_bytes for fact in facts), default=1)
     numbers = [(size, "sizes.bs") for size in sizes]
@@ -242,6 +219,4 @@ def check_direct(job: Job, sizes: Sequence[int], ranges: Sequence[FileRange]) ->
             hint = say("plan.engine.multiple", unit=unit)
             if not commands:
                 hint = say("plan.engine.multiple_or", unit=unit, setting=job.setting("engine.direct", 0))
-            raise make_error(
-                InputError, "plan.engine.no_multiple", where=job.at(field), hint=hint, unit=unit, found=number
-            )
+            raise job.error("plan.engine.no_multiple", field, hint=hint, unit=unit, found=number)

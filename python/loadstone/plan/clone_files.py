@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from loadstone.errors import InputError, RefusedError, as_text
-from loadstone.messages import make_error
+from loadstone.errors import as_text
 from loadstone.plan import special_engines
 from loadstone.plan.aging import pass_bytes
 from loadstone.plan.model import TargetKind
@@ -146,9 +145,7 @@ def resolve_files(
 def _check_directory(job: Job, named: str) -> None:
     """Refuse a directory that was named and is not there; those that names of files lead to are made."""
     if job.placement.directories and not Path(named).is_dir():
-        raise make_error(
-            InputError, "plan.files.no_directory", where=job.at("placement.directories"), path=named
-        )
+        raise job.error("plan.files.no_directory", "placement.directories", path=named)
 
 
 def _bytes_of_pass(job: Job, ranges: list[FileRange]) -> int:
@@ -162,10 +159,9 @@ def _bytes_of_pass(job: Job, ranges: list[FileRange]) -> int:
         )
     size = min(requested_bytes, total) if requested_bytes else total
     if size < max(smallest, 1) or total == 0:
-        raise make_error(
-            InputError,
+        raise job.error(
             "plan.files.no_block",
-            where=job.at("placement.size" if job.placement.size else "placement.targets"),
+            "placement.size" if job.placement.size else "placement.targets",
             length=total,
             block=smallest,
             size=job.option("placement.size"),
@@ -188,10 +184,9 @@ def _check_room(job: Job, ranges: list[FileRange]) -> None:
     largest = max_block(job)
     short = next((part for part in ranges if part.length_bytes < largest), None)
     if short is not None:
-        raise make_error(
-            InputError,
+        raise job.error(
             "plan.files.short",
-            where=job.at("placement.size" if job.placement.size else "placement.targets"),
+            "placement.size" if job.placement.size else "placement.targets",
             length=short.length_bytes,
             path=short.path,
             block=largest,
@@ -300,7 +295,7 @@ def _real_size(facts: TargetFacts) -> int:
 def _check_size_known(job: Job, facts: list[TargetFacts]) -> None:
     real = [_real_size(f) for f in facts]
     if job.placement.fill_device and not all(f.is_device for f in facts):
-        raise make_error(RefusedError, "plan.files.fill", where=job.at("placement.fill_device"))
+        raise job.refusal("plan.files.fill", "placement.fill_device")
     if job.placement.filesize_bytes or (job.placement.size and job.placement.size.bytes):
         return
     if all(0 < size < _UNKNOWN for size in real):
@@ -310,10 +305,9 @@ def _check_size_known(job: Job, facts: list[TargetFacts]) -> None:
         if job.placement.size is None
         else f" (a percentage of what does not exist: {job.placement.size.percent:g}%)"
     )
-    raise make_error(
-        InputError,
+    raise job.error(
         "plan.files.no_size",
-        where=job.at("placement.size"),
+        "placement.size",
         name=job.name,
         percent=percent,
         example=job.setting("placement.size", "1g"),
@@ -340,10 +334,9 @@ def _ranges(
         elif length == 0:
             length = real - offset
         if length < 0 or (real < _UNKNOWN and fact.is_device and offset >= real):
-            raise make_error(
-                InputError,
+            raise job.error(
                 "plan.files.offset",
-                where=job.at("placement.offset"),
+                "placement.offset",
                 offset=offset,
                 path=path,
                 option=job.option("placement.offset"),
@@ -365,13 +358,7 @@ def _from_file_size(job: Job, bounds: tuple[int, int], real: int, offset: int, c
     if low <= real <= high:
         return real - offset
     if offset > low:
-        raise make_error(
-            InputError,
-            "plan.files.offset_of_file",
-            where=job.at("placement.offset"),
-            offset=offset,
-            filesize=low,
-        )
+        raise job.error("plan.files.offset_of_file", "placement.offset", offset=offset, filesize=low)
     if low == high:
         return low - offset
     smallest = min_block(job)
@@ -399,10 +386,9 @@ def _clamped(job: Job, path: str, fact: TargetFacts, span: tuple[int, int], note
         and job.files.allow_file_create is False
         and offset + length > fact.size_bytes
     ):
-        raise make_error(
-            InputError,
+        raise job.error(
             "plan.files.too_small",
-            where=job.at("files.allow_file_create"),
+            "files.allow_file_create",
             path=path,
             size=fact.size_bytes if fact.exists else "no",
             needed=offset + length,
@@ -420,10 +406,9 @@ def _offset(job: Job, clone: int, path: str, fact: TargetFacts, smallest: int) -
     real = _real_size(fact)
     if percents and real == _UNKNOWN:
         name = "placement.offset_increment" if start.percent is None else "placement.offset"
-        raise make_error(
-            InputError,
+        raise job.error(
             "plan.files.percentage",
-            where=job.at(name),
+            name,
             name=job.name,
             share=f"{start.percent or step.percent:g}%",
             path=path,

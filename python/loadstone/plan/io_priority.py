@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import polars as pl
 
-from loadstone.errors import InputError, RefusedError
-from loadstone.messages import make_error
 from loadstone.plan import pattern
 from loadstone.plan.backends import BACKENDS
 from loadstone.plan.model import PriorityOp, PriorityShare
@@ -57,11 +55,11 @@ def shares(job: Job) -> tuple[PriorityShare, ...]:
         _check_used(job)
         return ()
     if any(priorities.percent) and any(priorities.by_size):
-        raise make_error(RefusedError, "plan.priority.both", where=job.at("priorities.by_size"))
+        raise job.refusal("plan.priority.both", "priorities.by_size")
     all_shares = [share for op in range(2) for share in _of_direction(job, op)]
     if not all_shares:
         field = "percent" if any(priorities.percent) else "by_size"
-        raise make_error(RefusedError, "plan.priority.no_io", where=job.at(f"priorities.{field}"))
+        raise job.refusal("plan.priority.no_io", f"priorities.{field}")
     return tuple(all_shares)
 
 
@@ -81,10 +79,9 @@ def _of_direction(job: Job, op: int) -> list[PriorityShare]:
     for share in priorities.by_size[op]:
         sums[share.block_bytes] = sums.get(share.block_bytes, 0) + share.percent
         if sums[share.block_bytes] > 100:
-            raise make_error(
-                InputError,
+            raise job.error(
                 "plan.priority.sum",
-                where=job.at("priorities.by_size"),
+                "priorities.by_size",
                 block=share.block_bytes,
                 sum=sums[share.block_bytes],
             )
@@ -113,13 +110,11 @@ def _check_used(job: Job) -> None:
     """Refuse the priority of some I/Os where no I/O would have it."""
     for field in ("classes", "levels", "hints"):
         if any(part is not None for part in getattr(job.priorities, field)):
-            raise make_error(RefusedError, "plan.priority.no_share", where=job.at(f"priorities.{field}"))
+            raise job.refusal("plan.priority.no_share", f"priorities.{field}")
 
 
 def check_engine(job: Job, engine: str) -> None:
     """Refuse priorities of some I/Os on an engine that has one for all."""
     if job.priorities.of_some and engine not in ENGINES:
         field = "percent" if any(job.priorities.percent) else "by_size"
-        raise make_error(
-            RefusedError, "plan.priority.engine", where=job.at(f"priorities.{field}"), engine=engine
-        )
+        raise job.refusal("plan.priority.engine", f"priorities.{field}", engine=engine)

@@ -8,8 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.errors import RefusedError
-from loadstone.messages import make_error
 from loadstone.plan.pattern import blocks_of, is_random, shares, sizes
 from loadstone.workload.block_sizes import FixedSize
 from loadstone.workload.placement import Amount
@@ -72,20 +70,15 @@ def _is_large(block: BlockSizes) -> bool:
 def _checked_parts(job: Job, used: Sequence[BlockSizes], whole: int) -> int:
     """Return in how many parts a block is moved. Raises RefusedError where that cannot be."""
     if any(block != FixedSize(bytes=whole) for block in used):
-        raise make_error(
-            RefusedError,
-            "plan.large_block.other_size",
-            where=job.at("sizes.bs"),
-            size=units.size(whole),
-            option=job.option("sizes.bs"),
+        raise job.refusal(
+            "plan.large_block.other_size", "sizes.bs", size=units.size(whole), option=job.option("sizes.bs")
         )
     addresses = blocks_of(job).addresses
     walks = addresses.run_length if addresses.run_length > 1 else addresses.stride_bytes
     if walks:
-        raise make_error(
-            RefusedError,
+        raise job.refusal(
             "plan.large_block.walk",
-            where=job.at("addresses.run_length"),
+            "addresses.run_length",
             rw=blocks_of(job).mix.rw,
             walks=walks,
             size=units.size(whole),
@@ -95,10 +88,4 @@ def _checked_parts(job: Job, used: Sequence[BlockSizes], whole: int) -> int:
     for parts in range(least, least + min(least * 63, MOST_TRIED)):
         if whole % parts == 0 and (whole // parts) % 4096 == 0:
             return parts
-    raise make_error(
-        RefusedError,
-        "plan.large_block.parts",
-        where=job.at("sizes.bs"),
-        size=whole,
-        option=job.option("sizes.bs"),
-    )
+    raise job.refusal("plan.large_block.parts", "sizes.bs", size=whole, option=job.option("sizes.bs"))

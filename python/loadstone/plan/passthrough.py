@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone.errors import InputError, RefusedError
-from loadstone.messages import make_error
 from loadstone.plan.model import TargetKind
 
 if TYPE_CHECKING:
@@ -35,18 +33,15 @@ _FLUSHES: Final = ("durability.fsync_every", "durability.fdatasync_every", "dura
 def check(job: Job, ranges: Sequence[FileRange], notes: Notes) -> None:
     """Refuse a job whose engine and targets do not belong together, or whose options do not."""
     if job.engine.command_type and job.engine.ioengine != ENGINE:
-        raise make_error(
-            RefusedError, "plan.nvme.no_effect", where=job.at("engine.command_type"), engine=ENGINE
-        )
+        raise job.refusal("plan.nvme.no_effect", "engine.command_type", engine=ENGINE)
     if job.engine.ioengine == "null":
         return
     generic = [part for part in ranges if part.facts.kind is TargetKind.NVME]
     if job.engine.ioengine != ENGINE:
         if generic:
-            raise make_error(
-                InputError,
+            raise job.error(
                 "plan.nvme.commands_only",
-                where=job.at("engine.ioengine" if "engine.ioengine" in job.set_at else "placement.targets"),
+                "engine.ioengine" if "engine.ioengine" in job.set_at else "placement.targets",
                 path=generic[0].path,
                 found=job.engine.ioengine or "psync",
                 engine=ENGINE,
@@ -55,21 +50,15 @@ def check(job: Job, ranges: Sequence[FileRange], notes: Notes) -> None:
         return
     others = [part for part in ranges if part.facts.kind is not TargetKind.NVME]
     if others:
-        raise make_error(
-            InputError,
-            "plan.nvme.no_namespace",
-            where=job.at("placement.targets"),
-            engine=ENGINE,
-            path=others[0].path,
-        )
+        raise job.error("plan.nvme.no_namespace", "placement.targets", engine=ENGINE, path=others[0].path)
     if job.engine.direct is False:
-        raise make_error(RefusedError, "plan.nvme.no_cache", where=job.at("engine.direct"), engine=ENGINE)
+        raise job.refusal("plan.nvme.no_cache", "engine.direct", engine=ENGINE)
     for field, why in _NO_EFFECT.items():
         if _is_set(job, field):
-            raise make_error(RefusedError, "plan.nvme.not_with", where=job.at(field), hint=why, engine=ENGINE)
+            raise job.refusal("plan.nvme.not_with", field, hint=why, engine=ENGINE)
     flushes = next((name for name in _FLUSHES if job.value(name)), None)
     if job.engine.hipri and flushes:
-        raise make_error(RefusedError, "plan.nvme.polled_flush", where=job.at(flushes))
+        raise job.refusal("plan.nvme.polled_flush", flushes)
     notes.info(
         job,
         "engine.ioengine",

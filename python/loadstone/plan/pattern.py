@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone.errors import InputError, RefusedError
-from loadstone.messages import make_error
 from loadstone.plan import aging, model, rows
 from loadstone.workload.block_sizes import BlockSizes, FixedSize, SizeRange, SizesByDirection
 from loadstone.workload.rows import RowWork
@@ -129,15 +127,12 @@ def strided_zones(job: Job) -> model.Strided | None:
     if placement.zone_mode == "none" or (placement.zone_mode is None and not size):
         return None
     if not size:
-        raise make_error(InputError, "plan.pattern.zonesize", where=job.at("placement.zone_mode"))
+        raise job.error("plan.pattern.zonesize", "placement.zone_mode")
     window = placement.zone_range_bytes or size
     if window < max_block(job):
-        raise make_error(
-            InputError,
+        raise job.error(
             "plan.pattern.zone_small",
-            where=job.at(
-                "placement.zone_range_bytes" if placement.zone_range_bytes else "placement.zone_size_bytes"
-            ),
+            "placement.zone_range_bytes" if placement.zone_range_bytes else "placement.zone_size_bytes",
             zone=window,
             block=max_block(job),
         )
@@ -147,7 +142,7 @@ def strided_zones(job: Job) -> model.Strided | None:
 def _check(job: Job) -> None:
     """Refuse what has no effect in this combination."""
     if blocks_of(job).sizes.bs_unaligned and job.engine.direct:
-        raise make_error(RefusedError, "plan.pattern.unaligned", where=job.at("sizes.bs_unaligned"))
+        raise job.refusal("plan.pattern.unaligned", "sizes.bs_unaligned")
 
 
 def _op(job: Job, i: int, block: BlockSizes, notes: Notes, range_bytes: int) -> model.OpPattern:
@@ -224,12 +219,8 @@ def _listed(
     blocks = range_bytes // (blocks_of(job).addresses.blockalign_bytes[i] or smallest(block))
     beyond = [number for number in distribution.blocks if number >= blocks]
     if beyond and is_random(job) and shares(job)[i]:
-        raise make_error(
-            InputError,
-            "plan.pattern.sequence",
-            where=job.at("addresses.random_distribution"),
-            block=beyond[0],
-            blocks=blocks,
+        raise job.error(
+            "plan.pattern.sequence", "addresses.random_distribution", block=beyond[0], blocks=blocks
         )
     return model.RandomOrderListed(
         blocks=distribution.blocks, advance=blocks_of(job).addresses.sequence_advances
@@ -247,12 +238,8 @@ def _zones(
     if distribution.kind == "zoned" and lengths:
         lengths[-1] = range_bytes - sum(lengths[:-1])
     if sum(lengths) > range_bytes or any(length < block_bytes for length in lengths):
-        raise make_error(
-            RefusedError,
-            "plan.pattern.zones",
-            where=job.at("addresses.random_distribution"),
-            size=range_bytes,
-            block=block_bytes,
+        raise job.refusal(
+            "plan.pattern.zones", "addresses.random_distribution", size=range_bytes, block=block_bytes
         )
     return tuple(
         model.Zone(access_percent=access, length_bytes=length)

@@ -146,12 +146,8 @@ def _check_workload(workload: Workload, options: ResolveOptions) -> None:
         refuse_missing_target(workload.jobs)
     for job in workload.jobs:
         if options.read_only and _writes(job):
-            raise make_error(
-                RefusedError,
-                "plan.jobs.writes",
-                where=job.at("mix.rw"),
-                name=job.name,
-                setting=job.setting("mix.rw", "read"),
+            raise job.refusal(
+                "plan.jobs.writes", "mix.rw", name=job.name, setting=job.setting("mix.rw", "read")
             )
     trees = [job for job in workload.jobs if job.tree is not None]
     if trees and len(trees) < len(workload.jobs):
@@ -195,11 +191,11 @@ def _check_exits(workload: Workload, build: PlanDraft) -> None:
             continue
         stages = {clone.stage for clone in build.clones}
         if job.schedule.exit_what == "all" and len(stages) > 1:
-            raise make_error(RefusedError, "plan.jobs.end_all", where=job.at("schedule.exit_what"))
+            raise job.refusal("plan.jobs.end_all", "schedule.exit_what")
         job_stages = {clone.stage for clone in build.clones if clone.job is job}
         groups = {build.units[clone.unit].group for clone in build.clones if clone.stage in job_stages}
         if job.schedule.exit_what in (None, "group") and len(groups) > 1:
-            raise make_error(RefusedError, "plan.jobs.end_group", where=job.at(asked_by))
+            raise job.refusal("plan.jobs.end_group", asked_by)
 
 
 def _finish(workload: Workload, build: PlanDraft) -> Resolution:

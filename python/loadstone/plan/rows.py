@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone.errors import RefusedError
-from loadstone.messages import make_error
 from loadstone.plan import model
 from loadstone.workload.block_sizes import FixedSize, SizeTable
 
@@ -88,6 +86,4 @@ def _check(job: Job) -> None:
     """Refuse what would have no effect beside rows."""
     for field in _REPLACED:
         if job.value(field) is not None:
-            raise make_error(
-                RefusedError, "plan.pattern.beside_rows", where=job.at(field), option=job.option(field)
-            )
+            raise job.refusal("plan.pattern.beside_rows", field, option=job.option(field))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from loadstone.errors import InputError, RefusedError
+from loadstone.errors import InputError
 from loadstone.messages import make_error
 from loadstone.plan import model as plan
 from loadstone.plan.backends import of_engine
@@ -63,37 +63,23 @@ def check(job: Job, ranges: Sequence[FileRange]) -> None:
     }
     for field, engines in owners.items():
         if job.value(field) is not None and engine not in engines:
-            raise make_error(
-                RefusedError,
-                "plan.special.no_effect",
-                where=job.at(field),
-                engine=engine or "psync",
-                option=engines[0],
-            )
+            raise job.refusal("plan.special.no_effect", field, engine=engine or "psync", option=engines[0])
     if engine not in ENGINES:
         return
     if of_engine(engine).keeps_data == "nothing" and (
         job.verification.verify or job.verification.verify_pattern
     ):
-        raise make_error(
-            RefusedError, "plan.special.no_content", where=job.at("verification.verify"), engine=engine
-        )
+        raise job.refusal("plan.special.no_content", "verification.verify", engine=engine)
     reads, writes, trims = shares(job)
     if engine in BY_NAME and trims:
-        raise make_error(RefusedError, "plan.special.no_trims", where=job.at("mix.rw"), engine=engine)
+        raise job.refusal("plan.special.no_trims", "mix.rw", engine=engine)
     if engine == DEFRAGMENTING and (reads or trims or not writes):
-        raise make_error(RefusedError, "plan.special.only_writes", where=job.at("mix.rw"))
+        raise job.refusal("plan.special.only_writes", "mix.rw")
     if engine == DEFRAGMENTING and not job.engine.donor:
         raise make_error(InputError, "plan.special.no_donor", where=job.where)
     others = [part for part in ranges if part.facts.kind is not TargetKind.FILE]
     if others and engine in (*BY_NAME, DEFRAGMENTING):
-        raise make_error(
-            InputError,
-            "plan.special.files_only",
-            where=job.at("placement.targets"),
-            engine=engine,
-            path=others[0].path,
-        )
+        raise job.error("plan.special.files_only", "placement.targets", engine=engine, path=others[0].path)
 
 
 def backend(job: Job, donor: Callable[[Job], int]) -> plan.Backend:

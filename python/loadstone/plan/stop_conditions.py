@@ -64,9 +64,9 @@ def search(job: Job, notes: Notes) -> plan.DepthSearch | None:
                 notes.info(job, field, f"{job.option(field)} has no effect without latency_target")
         return None
     if any(job.pacing.rate_bytes) or any(job.pacing.rate_iops):
-        raise make_error(RefusedError, "plan.stop.depth", where=job.at("search.latency_target_ns"))
+        raise job.refusal("plan.stop.depth", "search.latency_target_ns")
     if not job.search.latency_window_ns:
-        raise make_error(RefusedError, "plan.stop.no_window", where=job.at("search.latency_target_ns"))
+        raise job.refusal("plan.stop.no_window", "search.latency_target_ns")
     if job.search.latency_run is not True and job.limits.ramp_ns:
         notes.info(job, "limits.ramp_ns", "ramp_time has no effect: nothing counts before the depth is found")
     notes.info(
@@ -98,7 +98,7 @@ def steady(placed: Iterable[tuple[int, Job, int, int]]) -> tuple[plan.Steady, ..
         first = members[0][1]
         for _, job in members:
             if _steady_options(job) != _steady_options(first):
-                raise make_error(RefusedError, "plan.stop.group", where=job.at("steady.rule"))
+                raise job.refusal("plan.stop.group", "steady.rule")
         if first.steady.rule is not None:
             rules.append(_rule(first, tuple(index for index, _ in members)))
     return tuple(rules)
@@ -119,12 +119,7 @@ def _rule(job: Job, streams: tuple[int, ...]) -> plan.Steady:
         raise AssertionError("a job without a rule has no steady state")
     samples, rest = divmod(job.steady.duration_ns or 0, sample_ns(job))
     if samples < 2 or rest:
-        raise make_error(
-            RefusedError,
-            "plan.stop.interval",
-            where=job.at("steady.duration_ns"),
-            sample=sample_ns(job) // 1000000,
-        )
+        raise job.refusal("plan.stop.interval", "steady.duration_ns", sample=sample_ns(job) // 1000000)
     return plan.Steady(
         streams=streams,
         metric=_METRICS[rule.metric],

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from loadstone.errors import InputError, RefusedError
+from loadstone.errors import RefusedError
 from loadstone.messages import make_error
 from loadstone.plan import model as plan
 from loadstone.plan.model import (
@@ -60,18 +60,18 @@ def pace(job: Job, notes: Notes) -> Pace:
         paced = (0, 0, 100)  # Each trim brings its write.
     rates = [_rate(job, i) if share else None for i, share in enumerate(paced)]
     if job.pacing.rate_profile and not any(rates):
-        raise make_error(RefusedError, "plan.pace.profile", where=job.at("pacing.rate_profile"))
+        raise job.refusal("plan.pace.profile", "pacing.rate_profile")
     return Pace(read=rates[0], write=rates[1], trim=rates[2], think=_think(job, notes))
 
 
 def _rate(job: Job, i: int) -> Rate | None:
     of_bytes, of_ops = job.pacing.rate_bytes[i], job.pacing.rate_iops[i]
     if of_bytes and of_ops:
-        raise make_error(RefusedError, "plan.pace.two_rates", where=job.at("pacing.rate_iops"))
+        raise job.refusal("plan.pace.two_rates", "pacing.rate_iops")
     for field, base in (("pacing.rate_min_bytes", of_bytes), ("pacing.rate_iops_min", of_ops)):
         if job.value(field)[i] and not base:
             wanted = "rate" if field == "pacing.rate_min_bytes" else "rate_iops"
-            raise make_error(RefusedError, "plan.pace.minimum_alone", where=job.at(field), option=wanted)
+            raise job.refusal("plan.pace.minimum_alone", field, option=wanted)
     if not of_bytes and not of_ops:
         return None
     amount: RateAmountOps | RateAmountBytes
@@ -80,12 +80,8 @@ def _rate(job: Job, i: int) -> Rate | None:
     else:
         amount, minimum = RateAmountBytes(per_second=of_bytes or 0.0), job.pacing.rate_min_bytes[i]
     if minimum and minimum > amount.per_second:
-        raise make_error(
-            InputError,
-            "plan.pace.minimum",
-            where=job.at("pacing.rate_bytes"),
-            minimum=f"{minimum:g}",
-            rate=f"{amount.per_second:g}",
+        raise job.error(
+            "plan.pace.minimum", "pacing.rate_bytes", minimum=f"{minimum:g}", rate=f"{amount.per_second:g}"
         )
     return Rate(
         amount=amount,
@@ -198,7 +194,7 @@ def _think(job: Job, notes: Notes) -> Think | None:
             notes.info(job, "pacing.thinktime_iotime_ns", "thinktime_iotime has no effect without thinktime")
         return None
     if job.pacing.thinktime_iotime_ns and job.pacing.thinktime_blocks:
-        raise make_error(RefusedError, "plan.pace.think", where=job.at("pacing.thinktime_iotime_ns"))
+        raise job.refusal("plan.pace.think", "pacing.thinktime_iotime_ns")
     spin = job.pacing.thinktime_spin_ns or 0
     if spin > job.pacing.thinktime_ns:
         notes.info(

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from loadstone import units
-from loadstone.errors import InputError
-from loadstone.messages import make_error
 from loadstone.plan import anchors
 from loadstone.plan import model as plan
 from loadstone.plan.safety import tree_mark
@@ -89,10 +87,9 @@ class Anchor:
             return
         differences = self._differences(tree.structure)
         if differences:
-            raise make_error(
-                InputError,
+            raise self.job.error(
                 "plan.tree.structure",
-                where=self.job.at("placement.targets"),
+                "placement.targets",
                 maker=tree.maker,
                 path=self.path,
                 differences=", ".join(differences),
@@ -110,10 +107,9 @@ class Anchor:
         freed_bytes = tree.structure.expected_bytes if tree.structure and not tree.is_empty else 0
         free_bytes, free_files = self.facts.free_bytes, self.facts.free_files
         if free_bytes is not None and shape.expected_bytes > free_bytes + freed_bytes:
-            raise make_error(
-                InputError,
+            raise job.error(
                 "plan.tree.no_room",
-                where=job.at("placement.targets"),
+                "placement.targets",
                 path=self.path,
                 expected=units.size(shape.expected_bytes),
                 free=units.size(free_bytes + freed_bytes),
@@ -121,13 +117,8 @@ class Anchor:
             )
         entries = shape.total_files + shape.directories
         if free_files is not None and tree.is_empty and entries > free_files:
-            raise make_error(
-                InputError,
-                "plan.tree.no_inodes",
-                where=job.at("placement.targets"),
-                path=self.path,
-                entries=entries,
-                free=free_files,
+            raise job.error(
+                "plan.tree.no_inodes", "placement.targets", path=self.path, entries=entries, free=free_files
             )
 
     def target(self) -> plan.Target:

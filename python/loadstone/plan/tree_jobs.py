@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
-from loadstone.errors import InputError, RefusedError
+from loadstone.errors import RefusedError
 from loadstone.messages import make_error
 from loadstone.plan import anchors, pattern, stream
 from loadstone.plan import model as plan
@@ -124,13 +124,7 @@ class Trees:
                 known = self._new(path, job)
             work = work_of(job)
             if (known.shape, known.part, known.opening) != (work.shape, work.part, Opening.of(job)):
-                raise make_error(
-                    RefusedError,
-                    "plan.tree.other_job",
-                    where=job.at("placement.targets"),
-                    name=known.job.name,
-                    path=path,
-                )
+                raise job.refusal("plan.tree.other_job", "placement.targets", name=known.job.name, path=path)
             trees.append(known)
         return trees
 
@@ -177,10 +171,9 @@ def once_bytes(job: Job) -> int:
     part = job.limits.io_size.bytes // clones
     least = pattern.smallest_block(job)
     if part < least:
-        raise make_error(
-            InputError,
+        raise job.error(
             "plan.tree.part",
-            where=job.at("limits.io_size"),
+            "limits.io_size",
             asked=units.size(job.limits.io_size.bytes),
             part=units.size(part),
             clones=clones,
@@ -193,23 +186,18 @@ def once_bytes(job: Job) -> int:
 def _check(job: Job) -> None:
     for name in _WITHOUT_EFFECT:
         if job.value(name) is not None:
-            raise make_error(
-                RefusedError,
+            raise job.refusal(
                 "plan.tree.no_effect",
-                where=job.at(name),
+                name,
                 option=job.option(name),
                 name=job.name,
                 clones=job.option("schedule.numjobs"),
             )
     if any(job.pacing.rate_iops) or any(job.pacing.rate_bytes):
-        raise make_error(RefusedError, "plan.tree.one_rate", where=job.at("pacing.rate_iops"), name=job.name)
+        raise job.refusal("plan.tree.one_rate", "pacing.rate_iops", name=job.name)
     if job.limits.io_size is not None and work_of(job).operation != "transfer":
-        raise make_error(
-            RefusedError,
-            "plan.tree.counts_no_bytes",
-            where=job.at("limits.io_size"),
-            option=job.option("limits.io_size"),
-            name=job.name,
+        raise job.refusal(
+            "plan.tree.counts_no_bytes", "limits.io_size", option=job.option("limits.io_size"), name=job.name
         )
 
 
@@ -233,21 +221,13 @@ def _check_transfers(job: Job) -> None:
     work = work_of(job)
     reads, writes, _ = pattern.shares(job)
     if work.operation == "transfer" and reads and writes and not work.random:
-        raise make_error(RefusedError, "plan.tree.mix", where=job.at("mix.rw"), name=job.name)
+        raise job.refusal("plan.tree.mix", "mix.rw", name=job.name)
     sizes = [size for size, _ in work.shape.sizes]
     if work.operation == "transfer" and not any(sizes):
-        raise make_error(
-            InputError, "plan.tree.empty_files", where=job.at("placement.targets"), name=job.name
-        )
+        raise job.error("plan.tree.empty_files", "placement.targets", name=job.name)
     uneven = [size for size in sizes if size % SECTOR_BYTES] if job.engine.direct else []
     if uneven and not work.shape.around:
-        raise make_error(
-            InputError,
-            "plan.tree.sectors",
-            where=job.at("engine.direct"),
-            found=uneven[0],
-            sector=SECTOR_BYTES,
-        )
+        raise job.error("plan.tree.sectors", "engine.direct", found=uneven[0], sector=SECTOR_BYTES)
 
 
 def _check_there(job: Job, mine: list[Anchor]) -> None:
@@ -266,10 +246,9 @@ def _check_there(job: Job, mine: list[Anchor]) -> None:
     elif len(mine) > 1 and not mine[1].has_directories:
         needed, missing = "directories", mine[1]
     if missing is not None:
-        raise make_error(
-            InputError,
+        raise job.error(
             "plan.tree.nothing_there",
-            where=job.at("placement.targets"),
+            "placement.targets",
             needed=needed,
             path=missing.path,
             clear=job.setting("work.clear", "yes"),

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from loadstone.errors import InputError, RefusedError
-from loadstone.messages import say
+from loadstone.errors import InputError
+from loadstone.messages import make_error
 from loadstone.workload.block_sizes import fixed
 
 if TYPE_CHECKING:
@@ -44,11 +44,9 @@ def values(name: Name, text: str, where: Where) -> tuple[int, ...]:
         numbers += _range(name, word.strip(), where) if ".." in word else [_number(name, word.strip(), where)]
     for value in numbers:
         if numbers.count(value) > 1:
-            raise InputError(
-                say("study.values.twice", value=value), where=where, hint=say("study.values.twice_hint")
-            )
+            raise make_error(InputError, "study.values.twice", where=where, value=value)
     if len(numbers) > MAX_VALUES:
-        raise InputError(say("study.values.many", found=len(numbers), limit=MAX_VALUES), where=where)
+        raise make_error(InputError, "study.values.many", where=where, found=len(numbers), limit=MAX_VALUES)
     return tuple(numbers)
 
 
@@ -67,28 +65,26 @@ def check(plan: Plan, workload: Workload, iodepth: int | None) -> None:
             job = next(
                 (job for job in workload.jobs if stream.name.startswith(f"{job.name}.")), workload.jobs[0]
             )
-            raise RefusedError(
-                say("study.factor.depth", job=job.name, reached=stream.iodepth, asked=iodepth),
-                where=job.at("engine.iodepth"),
-                hint=say("study.factor.depth_hint"),
+            raise job.refusal(
+                "study.factor.depth", "engine.iodepth", job=job.name, reached=stream.iodepth, asked=iodepth
             )
 
 
 def _range(name: Name, word: str, where: Where) -> list[int]:
     match = re.fullmatch(r"([^.:]+)\.\.([^.:]+)(?::([x+])(\w+))?", word)
     if match is None:
-        raise InputError(say("study.values.kind", word=repr(word), example=KINDS[name].example), where=where)
+        raise make_error(
+            InputError, "study.values.kind", where=where, word=repr(word), example=KINDS[name].example
+        )
     low, high = (_number(name, end.strip(), where) for end in (match[1], match[2]))
     kind, step = (match[3], match[4]) if match[3] else (KINDS[name].step[0], KINDS[name].step[1:])
     by = _size(step) if name == "bs" and kind == "+" else int(step) if step.isdigit() else None
     if by is None or by < (2 if kind == "x" else 1):
-        raise InputError(say("study.values.step", step=f"{kind}{step}"), where=where)
+        raise make_error(InputError, "study.values.step", where=where, step=f"{kind}{step}")
     if low >= high:
-        raise InputError(say("study.values.descending", word=repr(word)), where=where)
+        raise make_error(InputError, "study.values.descending", where=where, word=repr(word))
     if low == 0 and kind == "x":
-        raise InputError(
-            say("study.values.zero", word=repr(word)), where=where, hint=say("study.values.zero_hint")
-        )
+        raise make_error(InputError, "study.values.zero", where=where, word=repr(word))
     numbers = [low]
     while (following := numbers[-1] * by if kind == "x" else numbers[-1] + by) < high and len(
         numbers
@@ -103,10 +99,10 @@ def _number(name: Name, word: str, where: Where) -> int:
         _size(word) if name == "bs" else int(word.rstrip("%")) if re.fullmatch(r"\d{1,9}%?", word) else None
     )
     if value is None or (word.endswith("%") and name != "read"):
-        raise InputError(say("study.values.kind", word=repr(word), example=kind.example), where=where)
+        raise make_error(InputError, "study.values.kind", where=where, word=repr(word), example=kind.example)
     if not kind.low <= value <= kind.high:
-        raise InputError(
-            say("study.values.bounds", word=repr(word), low=kind.low, high=kind.high), where=where
+        raise make_error(
+            InputError, "study.values.bounds", where=where, word=repr(word), low=kind.low, high=kind.high
         )
     return value
 
@@ -119,10 +115,12 @@ def _size(word: str) -> int | None:
 def _iodepth(job: Job, value: int) -> Job:
     engine = job.engine.ioengine
     if engine in _SYNCHRONOUS:
-        raise RefusedError(
-            say("study.factor.synchronous", job=job.name, engine=engine),
-            where=job.at("engine.ioengine"),
-            hint=say("study.factor.synchronous_hint", native=job.setting("engine.ioengine", "io_uring")),
+        raise job.refusal(
+            "study.factor.synchronous",
+            "engine.ioengine",
+            job=job.name,
+            engine=engine,
+            native=job.setting("engine.ioengine", "io_uring"),
         )
     # Without an engine depth 1 would run on another one than the depths it is compared with.
     return job.changed({"engine.iodepth": value, "engine.ioengine": engine or "io_uring"})
@@ -136,14 +134,12 @@ def _bs(job: Job, value: int) -> Job:
 def _read(job: Job, value: int) -> Job:
     requested_rw = _blocks(job, "mix.rw", "one read share").mix.rw
     if "trim" in requested_rw:
-        raise RefusedError(
-            say("study.factor.trims", job=job.name),
-            where=job.at("mix.rw"),
-            hint=say(
-                "study.factor.trims_hint",
-                random=job.setting("mix.rw", "randrw"),
-                sequential=job.setting("mix.rw", "rw"),
-            ),
+        raise job.refusal(
+            "study.factor.trims",
+            "mix.rw",
+            job=job.name,
+            random=job.setting("mix.rw", "randrw"),
+            sequential=job.setting("mix.rw", "rw"),
         )
     pure = {100: ("read", "randread"), 0: ("write", "randwrite")}.get(value)
     rw = (pure or ("rw", "randrw"))[requested_rw.startswith("rand")]
@@ -153,7 +149,7 @@ def _read(job: Job, value: int) -> Job:
 def _blocks(job: Job, field: str, what: str) -> BlockWork:
     """Return the blocks of a job; refuse one whose rows say them."""
     if job.blocks is None:
-        raise RefusedError(say("study.factor.rows", factor=what, job=job.name), where=job.at(field))
+        raise job.refusal("study.factor.rows", field, factor=what, job=job.name)
     return job.blocks
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from loadstone.bundle import members
 from loadstone.bundle import study as on_disk
 from loadstone.errors import BundleError
-from loadstone.messages import say
+from loadstone.messages import make_error
 from loadstone.path.spec import Spec
 from loadstone.study.controller import Next
 from loadstone.workload.model import Note, Workload
@@ -84,7 +84,7 @@ def read(path: Path, *, unverified: bool = False) -> StudyRerun:
     study = opened.study
     bundles = [(point, opened.bundles[point.name]) for point in study.points if point.name in opened.bundles]
     if not bundles:
-        raise BundleError(say("study.again", path=str(path)))
+        raise make_error(BundleError, "study.again", path=str(path))
     workloads = [bundle.workload for _, bundle in bundles]
     sheet = bundles[0][1].environment.get("spec")
     return StudyRerun(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from loadstone.engine import plan_check
 from loadstone.engine.calibrate import shape
 from loadstone.errors import InputError, RefusedError, each, raise_all
-from loadstone.messages import say
+from loadstone.messages import make_error
 from loadstone.path.child import answering, run_in_child
 from loadstone.plan.derived import changes_trees
 from loadstone.plan.safety import guard
@@ -101,7 +101,7 @@ class RunsHere:
         """By what is wrong: what is wrong with many runs is told of the first."""
         for wanted in known:
             if wanted.name in names:
-                raise InputError(say("study.same_name", name=repr(wanted.name)))
+                raise make_error(InputError, "study.same_name", name=repr(wanted.name))
             names.add(wanted.name)
             try:
                 resolved = self._resolve(wanted)

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loadstone.errors import RefusedError
-from loadstone.messages import say
-
 if TYPE_CHECKING:
     from loadstone.plan.model import Plan
     from loadstone.workload.model import Job, Workload
@@ -42,23 +39,17 @@ def refuse_own_rates(workload: Workload) -> None:
         if job.tree is not None:
             rates["work.rate_ops"] = (job.tree.rate_ops, None, None)
         if (setting := next((name for name, values in rates.items() if any(values)), None)) is not None:
-            raise RefusedError(
-                say("study.own_rate", job=job.name),
-                where=job.at(setting),
-                hint=say("study.own_rate_hint", rate=job.option(setting)),
-            )
+            raise job.refusal("study.own_rate", setting, job=job.name, rate=job.option(setting))
 
 
 def check_one_stage(plan: Plan, jobs: Workload) -> None:
     """Refuse a Plan with several stages: reading back what was written is one."""
     if len({worker.stage for worker in plan.workers}) > 1:
         verified = next((job for job in jobs.jobs if job.verification.verify), jobs.jobs[0])
-        raise RefusedError(
-            say("study.verified", job=verified.name),
-            where=verified.at("verification.verify"),
-            hint=say(
-                "study.verified_hint",
-                no_verify=verified.setting("verification.do_verify", 0),
-                verify=verified.option("verification.verify"),
-            ),
+        raise verified.refusal(
+            "study.verified",
+            "verification.verify",
+            job=verified.name,
+            no_verify=verified.setting("verification.do_verify", 0),
+            verify=verified.option("verification.verify"),
         )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 from pydantic import Field
 
 from loadstone import units
-from loadstone.errors import InputError, Where
+from loadstone.errors import InputError, RefusedError, Where
 from loadstone.frozen_model import FrozenModel
 from loadstone.messages import make_error, say
 from loadstone.workload.addresses import SeedRequests
@@ -160,6 +160,18 @@ class Job(FrozenModel):
     def at(self, field: str) -> Where:
         """Where a field was written, or the job's section when it was not."""
         return self.set_at.get(field, self.where)
+
+    def error(
+        self, key: str, field: str, /, *, hint: str | None = None, **values: str | int | None
+    ) -> InputError:
+        """Return an error in a field, with a message of the catalogue."""
+        return make_error(InputError, key, where=self.at(field), hint=hint, **values)
+
+    def refusal(
+        self, key: str, field: str, /, *, hint: str | None = None, **values: str | int | None
+    ) -> RefusedError:
+        """Return why a field is refused, with a message of the catalogue."""
+        return make_error(RefusedError, key, where=self.at(field), hint=hint, **values)
 
 
 class Workload(FrozenModel):

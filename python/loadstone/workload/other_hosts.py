@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from loadstone.errors import InputError, RefusedError, Where
-from loadstone.messages import say
+from loadstone.messages import make_error
 from loadstone.workload.placement import Amount
 from loadstone.workload.trees import HostFiles
 
@@ -28,10 +28,8 @@ def refuse_elsewhere(workload: Workload) -> None:
 
 def elsewhere(place: HostPlace) -> RefusedError:
     """Return why what a host does is not done here."""
-    return RefusedError(
-        say("hosts.file.elsewhere", name=place.names[0]),
-        where=place.where,
-        hint=say("hosts.file.elsewhere_hint", name=place.names[0], address=place.names[-1]),
+    return make_error(
+        RefusedError, "hosts.file.elsewhere", where=place.where, name=place.names[0], address=place.names[-1]
     )
 
 
@@ -62,13 +60,9 @@ def spread(workload: Workload, hosts: Mapping[str, Sequence[str]], where: Where)
         if jobs or name in idle:
             continue
         if not named.intersection(hosts[name]):
-            raise InputError(
-                say("hosts.file.not_named", name=name), where=where, hint=say("hosts.file.not_named_hint")
-            )
-        raise RefusedError(
-            say("hosts.file.no_part", name=name),
-            where=workload.jobs[0].at("engine.iodepth"),
-            hint=say("hosts.file.no_part_hint"),
+            raise make_error(InputError, "hosts.file.not_named", where=where, name=name)
+        raise make_error(
+            RefusedError, "hosts.file.no_part", where=workload.jobs[0].at("engine.iodepth"), name=name
         )
     return {
         name: workload.model_copy(update={"jobs": tuple(jobs)}) for name, jobs in host_jobs.items() if jobs
@@ -81,10 +75,13 @@ def _meant(place: HostPlace, hosts: Mapping[str, Sequence[str]], where: Where) -
         for name, words in hosts.items():
             if called in words:
                 return name
-    raise InputError(
-        say("hosts.file.unknown", name=place.names[0], names=", ".join(hosts)),
+    raise make_error(
+        InputError,
+        "hosts.file.unknown",
         where=place.where,
-        hint=say("hosts.file.unknown_hint", where=str(where)),
+        name=place.names[0],
+        names=", ".join(hosts),
+        file=str(where),
     )
 
 

@@ -44,12 +44,7 @@ def total_rate(changes: JobChanges) -> TotalRate | None:
     if changes.rate is None:
         for name in ("rate_process", "rate_profile"):
             if getattr(changes, name) is not None:
-                raise make_error(
-                    InputError,
-                    "api.option.no_effect_without",
-                    where=caller.at(name),
-                    option=caller.name_of("rate"),
-                )
+                raise caller.error("api.option.no_effect_without", name, option=caller.name_of("rate"))
         return None
     return TotalRate(
         iops=_per_second(changes.rate, caller.at("rate")),
@@ -67,10 +62,9 @@ def rate_process(changes: JobChanges, unless_given: RateProcess) -> RateProcess:
     if changes.rate_process is None:
         return unless_given
     if changes.rate_process not in known:
-        raise make_error(
-            InputError,
+        raise changes.caller.error(
             "api.amount.rate_process",
-            where=changes.caller.at("rate_process"),
+            "rate_process",
             found=repr(changes.rate_process),
             known=" or ".join(known),
         )

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from loadstone.errors import RefusedError, RunError
+from loadstone.errors import RunError
 from loadstone.messages import make_error
 
 if TYPE_CHECKING:
@@ -29,13 +29,9 @@ def check(workload: Workload) -> None:
     walls = [index for index, job in enumerate(workload.jobs) if job.schedule.stonewall and index]
     for index, job in enumerate(workload.jobs):
         if job.process.exec_prerun is not None and walls and index >= walls[0]:
-            raise make_error(
-                RefusedError, "api.command.before", where=job.at("process.exec_prerun"), name=job.name
-            )
+            raise job.refusal("api.command.before", "process.exec_prerun", name=job.name)
         if job.process.exec_postrun is not None and walls and index < walls[-1]:
-            raise make_error(
-                RefusedError, "api.command.after", where=job.at("process.exec_postrun"), name=job.name
-            )
+            raise job.refusal("api.command.after", "process.exec_postrun", name=job.name)
 
 
 @contextlib.contextmanager

@@ -14,10 +14,8 @@ from loadstone.api.jobs.job_changes import Job, JobChanges, JobText
 from loadstone.api.jobs.job_source import source
 from loadstone.api.jobs.read_workload import sized
 from loadstone.api.jobs.run_list import RunList
-from loadstone.errors import InputError
 from loadstone.formats import iometer
 from loadstone.formats.recognise import Language
-from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 from loadstone.study.controller import Next
 from loadstone.study.list_controller import ListController
@@ -73,12 +71,8 @@ def _chosen_runs(runs: Sequence[TestRun], changes: JobChanges) -> list[TestRun]:
     known = {str(run.factors["access_specification"]) for run in runs}
     for name in names:
         if name not in known:
-            raise make_error(
-                InputError,
-                "api.job.no_specification",
-                where=changes.caller.at("sections"),
-                hint=nearest(name, known),
-                name=repr(name),
+            raise changes.caller.error(
+                "api.job.no_specification", "sections", hint=nearest(name, known), name=repr(name)
             )
     return [run for run in runs if not names or run.factors["access_specification"] in names]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from loadstone.errors import InputError, LoadstoneError, Where
-from loadstone.messages import say
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +28,12 @@ class Caller:
         """Return where an argument was given."""
         return Where(self.place, option=None if argument is None else self.name_of(argument))
 
+    def error(
+        self, key: str, argument: str | None = None, /, *, hint: str | None = None, **values: str | int | None
+    ) -> InputError:
+        """Return an error in an argument, with a message of the catalogue."""
+        return make_error(InputError, key, where=self.at(argument), hint=hint, **values)
+
     @contextlib.contextmanager
     def given(self, argument: str | None = None) -> Iterator[Where]:
         """Say that an error comes from this argument where it names no place itself."""
@@ -41,10 +47,12 @@ class Caller:
         """Refuse arguments that would have no effect on something; None is not given."""
         for name, value in arguments.items():
             if value is not None:
-                raise InputError(
-                    say("api.option.no_effect_on", what=what),
+                raise make_error(
+                    InputError,
+                    "api.option.no_effect_on",
                     where=self.at(name),
                     hint=say("api.option.leave_out"),
+                    what=what,
                 )
 
 

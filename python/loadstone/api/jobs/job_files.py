@@ -19,7 +19,6 @@ from loadstone.api.jobs.read_workload import workload
 from loadstone.api.jobs.run_list import RunList
 from loadstone.errors import InputError, RefusedError, raise_all
 from loadstone.formats.recognise import Language
-from loadstone.messages import make_error
 from loadstone.study.controller import Next
 from loadstone.study.list_controller import ChangedRuns, ListController
 
@@ -47,13 +46,7 @@ def files_of(jobs: Sequence[Job], changes: JobChanges) -> list[Job]:
             one for one in Path(str(job)).iterdir() if one.is_file() and one.suffix.lower() in SUFFIXES
         )
         if not inside:
-            raise make_error(
-                InputError,
-                "api.job.no_files",
-                where=changes.caller.at(),
-                path=str(job),
-                endings=", ".join(SUFFIXES),
-            )
+            raise changes.caller.error("api.job.no_files", path=str(job), endings=", ".join(SUFFIXES))
         files += [str(one) for one in inside]
     return files
 

@@ -12,7 +12,6 @@ from loadstone import input_file
 from loadstone.api.jobs.job_changes import Job, JobChanges, JobText
 from loadstone.errors import InputError
 from loadstone.formats.recognise import Language, recognise
-from loadstone.messages import make_error
 from loadstone.messages.suggest import nearest
 from loadstone.workload import catalogue
 
@@ -21,7 +20,7 @@ def language_of(job: Job, changes: JobChanges) -> Language | None:
     """Return the language of a job file, None for a named workload."""
     if (name := named(job)) is not None:
         if changes.language is not None:
-            raise make_error(InputError, "api.job.named", where=changes.caller.at("language"), name=name)
+            raise changes.caller.error("api.job.named", "language", name=name)
         return None
     if changes.language is not None:
         return _language(changes.language, changes)
@@ -37,10 +36,9 @@ def language_of(job: Job, changes: JobChanges) -> Language | None:
 def _language(text: str, changes: JobChanges) -> Language:
     known = [one.value for one in Language]
     if text not in known:
-        raise make_error(
-            InputError,
+        raise changes.caller.error(
             "api.amount.one_of",
-            where=changes.caller.at("language"),
+            "language",
             hint=nearest(text, known),
             found=repr(text),
             known=", ".join(known),
@@ -69,7 +67,7 @@ def _neither(word: str, changes: JobChanges) -> InputError:
     files = [str(folder / entry.name) if str(folder) != "." else entry.name for entry in _entries(folder)]
     near = difflib.get_close_matches(word, [*catalogue.names(), *files], n=1)
     hint = f"did you mean {near[0]!r}?" if near else "`loadstone workloads` lists the named workloads"
-    return make_error(InputError, "api.job.unknown", where=changes.caller.at(), hint=hint, found=repr(word))
+    return changes.caller.error("api.job.unknown", hint=hint, found=repr(word))
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.api.jobs.read_workload import changed
 from loadstone.api.jobs.run_list import RunList
-from loadstone.errors import InputError
-from loadstone.messages import make_error
 from loadstone.study.controller import Controller, Next
 from loadstone.study.list_controller import ListController
 from loadstone.study.rounds import RoundsController
@@ -29,7 +27,7 @@ def read(name: str, changes: JobChanges) -> RunList:
     """Read an entry and everything it runs."""
     changes.refuse(_WITHOUT_EFFECT, "a named procedure")
     if changes.sections:
-        raise make_error(InputError, "api.job.procedure", where=changes.caller.at("sections"))
+        raise changes.caller.error("api.job.procedure", "sections")
     entry = catalogue.load(name)
     runs = entry.runs(changes.parameters)
     nexts = [

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.api.jobs import job_files
 from loadstone.api.jobs.job_source import language_of, named
 from loadstone.api.jobs.run_list import verifies
-from loadstone.errors import InputError
 from loadstone.formats.recognise import Language
-from loadstone.messages import make_error
 from loadstone.workload import catalogue
 
 if TYPE_CHECKING:
@@ -56,7 +54,7 @@ def _of_file(job: Job, changes: JobChanges, more: Sequence[Job] = ()) -> RunList
 def _with_journal(run_list: RunList, changes: JobChanges) -> RunList:
     """Refuse a journal that nothing would be written to."""
     if changes.journal and not any(verifies(wanted) for wanted in run_list.made().known()):
-        raise make_error(InputError, "api.job.no_journal", where=changes.caller.at("journal"))
+        raise changes.caller.error("api.job.no_journal", "journal")
     return run_list
 
 

@@ -75,7 +75,7 @@ def resolution_at(work: Workload, changes: JobChanges, rate: TotalRate | None) -
     options = ResolveOptions(keep_ioengine=changes.keep_ioengine, rate=rate, journal=changes.journal)
     resolved = resolve(work, options=options)
     if changes.ramp_until_steady and len({worker.stage for worker in resolved.plan.workers}) > 1:
-        raise make_error(InputError, "api.job.no_settling", where=changes.caller.at("ramp_until_steady"))
+        raise changes.caller.error("api.job.no_settling", "ramp_until_steady")
     return resolved
 
 
@@ -83,15 +83,13 @@ def _read(job: Job, changes: JobChanges) -> Workload:
     caller = changes.caller
     language = language_of(job, changes)
     if language not in (None, Language.FIO):
-        raise make_error(
-            InputError, "api.job.list_of_runs", where=caller.at(), job=str(job), language=language
-        )
+        raise caller.error("api.job.list_of_runs", job=str(job), language=language)
     if (name := named(job)) is not None:
         changes.refuse(("allow_exec",), "a named workload")
         with caller.given("parameters"):
             return _sections(catalogue.load(name).workload(changes.parameters), changes)
     if changes.parameters:
-        raise make_error(InputError, "api.job.no_parameters", where=caller.at("parameters"), job=str(job))
+        raise caller.error("api.job.no_parameters", "parameters", job=str(job))
     job_source = source(job, changes)
     jobfile = (
         TextSource(job_source.content, name=job_source.name)

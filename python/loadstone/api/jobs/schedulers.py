@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.control.all_controls import Controls
 from loadstone.control.changes import Changes
-from loadstone.errors import LoadstoneError, RefusedError
-from loadstone.messages import make_error
+from loadstone.errors import LoadstoneError
 from loadstone.path.underlying import under_path
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def refuse(workload: Workload) -> None:
     """Refuse a scheduler where many runs follow each other: it belongs to the host then."""
     for job in workload.jobs:
         if job.process.ioscheduler:
-            raise make_error(RefusedError, "api.job.scheduler", where=job.at("process.ioscheduler"))
+            raise job.refusal("api.job.scheduler", "process.ioscheduler")
 
 
 def _disks(plan: Plan) -> list[str]:

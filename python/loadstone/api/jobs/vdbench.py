@@ -106,13 +106,8 @@ def single(job: Job, changes: JobChanges) -> Workload:
     formats = [run for run in chosen if run.is_format]
     runs = [run for run in chosen if not run.is_format] or formats
     if len(runs) != 1:
-        raise make_error(
-            InputError,
-            "api.vdbench.several",
-            where=changes.caller.at(),
-            job=str(job),
-            runs=len(runs),
-            name=runs[0].definition.name,
+        raise changes.caller.error(
+            "api.vdbench.several", job=str(job), runs=len(runs), name=runs[0].definition.name
         )
     workload = vdbench.lower(file, runs[0], vdbench.Given(allow_exec=changes.allow_exec))
     if formats in ([], runs):
@@ -144,12 +139,8 @@ def _chosen(runs: list[ParameterFileRun], changes: JobChanges) -> list[Parameter
     known = {run.definition.name for run in runs}
     for name in changes.sections:
         if name not in known:
-            raise make_error(
-                InputError,
-                "api.vdbench.no_run",
-                where=changes.caller.at("sections"),
-                hint=nearest(name, known),
-                name=repr(name),
+            raise changes.caller.error(
+                "api.vdbench.no_run", "sections", hint=nearest(name, known), name=repr(name)
             )
     return [run for run in runs if run.definition.name in changes.sections]
 

@@ -49,7 +49,7 @@ def prepare_again(
     whole = [one for one in old.nexts if not _missing(old, one)]
     if not whole:
         lost = dict.fromkeys(name for one in old.nexts for name in _missing(old, one))
-        raise RefusedError(say("hosts.again.no_plan", names=", ".join(lost)), where=Where(str(path)))
+        raise make_error(RefusedError, "hosts.again.no_plan", where=Where(str(path)), names=", ".join(lost))
     request = StudyRequest(
         kind=old.study.kind,
         name=old.study.name,

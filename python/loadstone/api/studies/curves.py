@@ -51,7 +51,7 @@ def prepare_curve(
         "process": options.process.value,
         "slo": slo,
     }
-    first = resolve(controller.known()[0]) if study.here else None
+    first = resolve(controller.known()[0]) if study.on_this_host else None
     request = {**study.request, "options": {**study.request["options"], **decided}}
     return PreparedStudy(
         controller,
@@ -69,7 +69,7 @@ def _options(changes: JobChanges, points: str | None, slo: str | None, repeat: i
     caller = changes.caller
     for name in ("rate", "rate_profile"):
         if getattr(changes, name) is not None:
-            raise make_error(InputError, "api.curve.rates", where=caller.at(name))
+            raise caller.error("api.curve.rates", name)
     options = CurveOptions(
         percents=percents(points, caller),
         repeat=times(repeat, caller),

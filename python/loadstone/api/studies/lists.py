@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 from loadstone.api.jobs.read_workload import resolution
 from loadstone.api.jobs.run_list import changes_of
 from loadstone.api.studies.prepared import PreparedStudy, times
-from loadstone.errors import InputError
-from loadstone.messages import make_error
 from loadstone.study.list_controller import RepeatedList
 from loadstone.study.run import StudyRequest
 
@@ -42,9 +40,7 @@ def prepare_list(
         caller.refuse("what is no parameter file of vdbench", vdbench_output=vdbench_output)
     repeats = times(repeat, caller)
     if repeats is not None and run_list.once:
-        raise make_error(
-            InputError, "api.job.once", where=caller.at("repeat"), name=run_list.name, reason=run_list.once
-        )
+        raise caller.error("api.job.once", "repeat", name=run_list.name, reason=run_list.once)
     controller = run_list.made() if repeats is None else RepeatedList(run_list.made, repeats)
     closing = run_list.closing
     return PreparedStudy(

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.api.jobs import exec_commands, schedulers
 from loadstone.audit.run import SealedFigures
-from loadstone.errors import InputError
-from loadstone.messages import make_error
 from loadstone.plan.safety.guard import Consent
 from loadstone.study import random_seeds
 from loadstone.study.run import Hooks, StudyRequest, run_study
@@ -47,7 +45,7 @@ class StudyOfJob:
     sheet: DataSheet
     request: dict[str, Any]
     """As `request.json` keeps it."""
-    here: bool = True
+    on_this_host: bool = True
     """Whether its runs are made on this host, which is looked at then."""
 
     def study_request(
@@ -180,7 +178,5 @@ def notes_of(asked_for: Workload, first: Resolution | None) -> list[dict[str, An
 def times(number: int | None, caller: Caller) -> int | None:
     """Read how many times; None without it."""
     if number is not None and not 1 <= number <= MAX_REPEATS:
-        raise make_error(
-            InputError, "api.amount.repeats", where=caller.at("repeat"), found=number, most=MAX_REPEATS
-        )
+        raise caller.error("api.amount.repeats", "repeat", found=number, most=MAX_REPEATS)
     return number

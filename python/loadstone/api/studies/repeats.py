@@ -40,7 +40,7 @@ def prepare_repeats(study: StudyOfJob, *, repeat: int | None, until: str | None)
         why = controller.ended_because if precise is not None else None
         return [{"kind": "info", "text": f"no more repeats: {why}", "where": None}] if why else []
 
-    first = resolve(controller.known()[0]) if study.here else None
+    first = resolve(controller.known()[0]) if study.on_this_host else None
     settings = {
         "repeats": most,
         "until_share": precise.share if precise else None,

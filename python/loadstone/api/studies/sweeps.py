@@ -13,8 +13,6 @@ from loadstone.analysis.study.sweep import STAGE
 from loadstone.api.jobs.amounts import total_rate
 from loadstone.api.jobs.read_workload import resolution, workload
 from loadstone.api.studies.prepared import PreparedStudy, StudyOfJob, times
-from loadstone.errors import InputError
-from loadstone.messages import make_error
 from loadstone.study import factors
 from loadstone.study.stages import check_one_stage, stages
 from loadstone.study.sweep import SweepController
@@ -56,7 +54,7 @@ def prepare_sweep(
         check(resolved.plan, wanted)
         return resolved
 
-    first = resolve(controller.known()[0]) if study.here else None
+    first = resolve(controller.known()[0]) if study.on_this_host else None
     settings = {"axes": _axes_of(parts, axes), "gain_share": gain_share, "repeat": passes}
     return PreparedStudy(
         controller,
@@ -78,11 +76,9 @@ def _axes(texts: Mapping[FactorName, str | None], caller: Caller) -> list[tuple[
     ]
     if not axes:
         options = ", ".join(caller.name_of(name) for name in get_args(factors.Name))
-        raise make_error(InputError, "api.sweep.nothing", where=caller.at(), options=options)
+        raise caller.error("api.sweep.nothing", options=options)
     if len(axes) > MAX_FACTORS:
-        raise make_error(
-            InputError, "api.sweep.too_many", where=caller.at(), factors=len(axes), most=MAX_FACTORS
-        )
+        raise caller.error("api.sweep.too_many", factors=len(axes), most=MAX_FACTORS)
     return axes
 
 
@@ -104,17 +100,11 @@ def _length(first: Resolution | None, runs: int) -> str:
 def _gain(gain: str | None, varied: set[FactorName], caller: Caller) -> float:
     """Read what a doubled depth must gain. Raises InputError, also where no depth is varied."""
     if gain is not None and not {"iodepth", "numjobs"} & varied:
-        raise make_error(
-            InputError,
-            "api.sweep.gain_alone",
-            where=caller.at("gain"),
-            depth=caller.name_of("iodepth"),
-            clones=caller.name_of("numjobs"),
+        raise caller.error(
+            "api.sweep.gain_alone", "gain", depth=caller.name_of("iodepth"), clones=caller.name_of("numjobs")
         )
     text = gain or GAIN
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", text)
     if match is None or not 0 < float(match[1]) < 100:
-        raise make_error(
-            InputError, "api.sweep.gain", where=caller.at("gain"), found=repr(text), example=GAIN
-        )
+        raise caller.error("api.sweep.gain", "gain", found=repr(text), example=GAIN)
     return float(match[1]) / 100

@@ -222,9 +222,11 @@ def _formats(arguments: FioArguments, text: str) -> None:
     arguments.formats = set()
     for word in text.split(","):
         if word not in FORMATS:
-            raise InputError(
-                say("cli.fio.output_format", found=word),
+            raise make_error(
+                InputError,
+                "cli.fio.output_format",
                 hint=_nearest(word, FORMATS) or say("cli.fio.valid", names=", ".join(FORMATS)),
+                found=word,
             )
         arguments.formats |= FORMATS[word]
 
@@ -275,9 +277,11 @@ def _debug(arguments: FioArguments, text: str) -> None:
             continue
         area = next((a for a in DEBUG_AREAS if word.startswith(a)), None)
         if area is None:
-            raise InputError(
-                say("cli.fio.debug_area", found=word),
+            raise make_error(
+                InputError,
+                "cli.fio.debug_area",
                 hint=_nearest(word, DEBUG_AREAS) or say("cli.fio.debug_help"),
+                found=word,
             )
         arguments.debug.add(area)
 
@@ -300,9 +304,11 @@ def _store_seconds(option: str, field: str, least_s: float) -> Callable[[FioArgu
 
 def _idle_prof(arguments: FioArguments, text: str) -> None:
     if text not in _IDLE:
-        raise InputError(
-            say("cli.fio.idle_prof", found=text),
+        raise make_error(
+            InputError,
+            "cli.fio.idle_prof",
             hint=_nearest(text, _IDLE) or say("cli.fio.valid", names=", ".join(_IDLE)),
+            found=text,
         )
     if text == "calibrate":
         arguments.question = ("idle-prof", text)

@@ -77,7 +77,7 @@ def read(arguments: FioArguments, job_sources: Sequence[Source]) -> Workload:
     if arguments.read_only:
         for job in workload.jobs:
             if job.blocks is not None and job.blocks.mix.rw not in ("read", "randread"):
-                raise make_error(RefusedError, "cli.fio.read_only_job", where=job.at("mix.rw"), name=job.name)
+                raise job.refusal("cli.fio.read_only_job", "mix.rw", name=job.name)
     traps = [note for note in workload.notes if note.kind == "trap"]
     if arguments.warnings_fatal and traps:
         raise InputError(traps[0].text, where=traps[0].where, hint=messages.say("cli.fio.warnings_fatal"))

@@ -17,7 +17,7 @@ from loadstone.cli.options.arguments import COMMAND_LINE
 from loadstone.cli.running import probing
 from loadstone.cli.running.consent import consent
 from loadstone.errors import InputError, Where
-from loadstone.messages import say
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -81,11 +81,7 @@ def once(request: AskedRun, run_options: RunOptions) -> int:
 
 def _on_hosts(on: GivenHosts, asked_run: AskedRun, run_options: RunOptions, probe_s: float | None) -> Result:
     if asked_run.dry_run:
-        raise InputError(
-            say("hosts.probing.dry_run"),
-            where=Where(COMMAND_LINE, option="--dry-run"),
-            hint=say("hosts.probing.dry_run_hint"),
-        )
+        raise make_error(InputError, "hosts.probing.dry_run", where=Where(COMMAND_LINE, option="--dry-run"))
 
     def tell_before() -> None:
         if probe_s is not None:

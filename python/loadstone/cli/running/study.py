@@ -44,8 +44,8 @@ def of_job(
     run_options: RunOptions,
 ) -> StudyOfJob:
     """Return the study of a job that a command line asks for; `options` as `request.json` keeps them."""
-    sheet, on_this_host = spec_option.read(spec), run_options.hosts is None
-    return StudyOfJob(job_of(job), load.changes(), sheet, request_of(verb, options), here=on_this_host)
+    sheet, is_alone = spec_option.read(spec), run_options.hosts is None
+    return StudyOfJob(job_of(job), load.changes(), sheet, request_of(verb, options), on_this_host=is_alone)
 
 
 def execute(

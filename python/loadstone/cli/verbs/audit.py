@@ -16,9 +16,8 @@ import loadstone
 from loadstone import exitcodes
 from loadstone.cli.display import console
 from loadstone.cli.display.run_summary import validity
-from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Unverified
+from loadstone.cli.options.arguments import SHELL, Flag, Unverified
 from loadstone.errors import BundleError, InputError, Where
-from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,11 +56,11 @@ def audit(
         Files to look at in directories at most; 20000 if not given.
     """
     if not results:
-        raise make_error(InputError, "cli.audit.nothing", where=Where(COMMAND_LINE))
+        raise SHELL.error("cli.audit.nothing")
     if json and markdown:
-        raise make_error(InputError, "cli.option.exclude_markdown", where=Where(COMMAND_LINE))
+        raise SHELL.error("cli.option.exclude_markdown")
     if limit is not None and limit < 1:
-        raise make_error(InputError, "cli.audit.limit", where=Where(COMMAND_LINE))
+        raise SHELL.error("cli.audit.limit")
     with _as_gate(spec, wanted=require_valid), _shown() as tell:
         audited = loadstone.audit_results(*results, spec=spec, limit=limit, unverified=unverified, tell=tell)
     if json:

@@ -15,7 +15,7 @@ from cyclopts import Parameter
 
 from loadstone import exitcodes
 from loadstone.cli.display import console
-from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Unverified
+from loadstone.cli.options.arguments import COMMAND_LINE, SHELL, Flag, Unverified
 from loadstone.errors import BundleError, InputError, Where
 from loadstone.messages import make_error
 
@@ -64,7 +64,7 @@ def compare(
     """
     sizes, level = _gate_sizes(detect, tolerance, gate=gate), _share(alpha, "--alpha", "5%", 0.05)
     if markdown and json:
-        raise make_error(InputError, "cli.option.exclude_markdown", where=Where(COMMAND_LINE))
+        raise SHELL.error("cli.option.exclude_markdown")
     files = [*(output or []), *([html] if html is not None else [])]
     compared = _compared(results, files, html, alpha=level, gate=gate, unverified=unverified)
     _print(compared, compared.document(**sizes, gated=gate) if json else None, markdown=markdown)
@@ -98,7 +98,7 @@ def _gate_sizes(detect: str | None, tolerance: str | None, *, gate: bool) -> _Ga
     allowed = _share(tolerance, "--tolerance", "2%", 0.0, gate=gate)
     size = _share(detect, "--detect", "5%", max(comparing.DETECT, 2 * allowed))
     if size <= allowed:
-        raise make_error(InputError, "cli.compare.detect", where=Where(COMMAND_LINE, option="--detect"))
+        raise SHELL.error("cli.compare.detect", "detect")
     return _GateSizes(detect=size, tolerance=allowed)
 
 

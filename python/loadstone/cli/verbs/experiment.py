@@ -116,9 +116,7 @@ def _rest(path: Path, run_options: RunOptions, *, allow_exec: bool) -> PlannedEx
     if directory is None:
         raise make_error(InputError, "cli.experiment.which", where=Where(COMMAND_LINE, option="resume"))
     if path.is_dir() and run_options.out is not None:
-        raise make_error(
-            InputError, "cli.experiment.own_directory", where=Where(COMMAND_LINE, option="--out")
-        )
+        raise SHELL.error("cli.experiment.own_directory", "out")
     return plan_rest(directory, None if directory == path else path, allow_exec=allow_exec)
 
 

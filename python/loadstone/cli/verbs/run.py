@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from loadstone.cli.display import console
-from loadstone.cli.options.arguments import COMMAND_LINE, SHELL, Flag, Job, LoadOptions, Sheet, job_of
+from loadstone.cli.options.arguments import SHELL, Flag, Job, LoadOptions, Sheet, job_of
 from loadstone.cli.options.run_options import RunOptions
-from loadstone.errors import InputError, Where
-from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from loadstone.api.jobs.job_changes import JobChanges, JobText
@@ -60,7 +58,7 @@ def run(
     from loadstone.api.jobs import read_runs, spec_option
 
     if dry_run and probe is None:
-        raise make_error(InputError, "cli.run.dry_run", where=Where(COMMAND_LINE, option="--dry-run"))
+        raise SHELL.error("cli.run.dry_run", "dry_run")
     options = {"job": job, **({"more": list(more)} if more else {}), **asdict(load)}
     sheet = spec_option.read(spec)
     job_run = _JobRun(job_of(job), load.changes(), options, sheet, run_options, probe, dry_run)
@@ -101,8 +99,8 @@ class _JobRun:
         from loadstone.cli.running import study
 
         request = request_of("run", {**self.options, "repeat": repeat, "until": until})
-        on_this_host = self.run_options.hosts is None
-        repeated = StudyOfJob(self.job, self.changes, self.sheet, request, here=on_this_host)
+        is_alone = self.run_options.hosts is None
+        repeated = StudyOfJob(self.job, self.changes, self.sheet, request, on_this_host=is_alone)
         return study.execute(prepare_repeats(repeated, repeat=repeat, until=until), self.run_options)
 
     def run_all(

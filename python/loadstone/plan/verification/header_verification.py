@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from loadstone.errors import RefusedError
-from loadstone.messages import make_error
 from loadstone.plan import model as plan
 from loadstone.plan.pattern import (
     blocks_of,
@@ -134,9 +132,7 @@ def _one_size(job: Job) -> bool:
 def _sum(job: Job) -> plan.HeaderSum:
     name = "pattern" if verify.by_pattern(job) else (job.verification.verify or "").replace("-", "")
     if name in ("pattern", "pattern_hdr") and job.verification.verify_pattern is None:
-        raise make_error(
-            RefusedError, "plan.verify.no_header_pattern", where=job.at("verification.verify"), name=name
-        )
+        raise job.refusal("plan.verify.no_header_pattern", "verification.verify", name=name)
     return plan.HeaderSum(name.replace("crc32cintel", "crc32c_intel"))
 
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from loadstone.errors import RefusedError
-from loadstone.messages import make_error
 from loadstone.plan import model as plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from loadstone.errors import RefusedError
     from loadstone.plan.clone_files import FileRange
     from loadstone.plan.planning_notes import Notes
     from loadstone.workload.model import Job
@@ -76,10 +75,9 @@ def _is_last(writer: _Use, reader: _Use, verified: Iterable[_Use]) -> bool:
 
 def _refused(writer: _Use, other: _Use) -> RefusedError:
     at = other.job.at("verification.verify")
-    return make_error(
-        RefusedError,
+    return writer.job.refusal(
         "plan.verify.written_beside",
-        where=writer.job.at("mix.rw"),
+        "mix.rw",
         name=writer.job.name,
         path=writer.path,
         other=other.job.name,

@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from loadstone.errors import RefusedError
-from loadstone.messages import make_error
 from loadstone.plan import model as plan
 from loadstone.plan.model import Pace
 from loadstone.plan.pattern import is_random, shares, sizes, smallest
@@ -66,10 +64,9 @@ def check_trims(job: Job) -> None:
         return
     if by_headers(job) != bool(job.verification.verify_only):
         return
-    raise make_error(
-        RefusedError,
+    raise job.refusal(
         "plan.verify.trimwrite",
-        where=job.at("verification.verify"),
+        "verification.verify",
         rw=job.option("mix.rw"),
         verify=job.option("verification.verify"),
     )
@@ -110,17 +107,11 @@ def verification(
         return _in_tree(job, job.work, run, notes)
     check_trims(job)
     if job.engine.ioengine == "null":
-        raise make_error(
-            RefusedError,
-            "plan.verify.null",
-            where=job.at("verification.verify"),
-            verify=job.option("verification.verify"),
-        )
+        raise job.refusal("plan.verify.null", "verification.verify", verify=job.option("verification.verify"))
     if job.payload.repeat:
-        raise make_error(
-            RefusedError,
+        raise job.refusal(
             "plan.verify.repeat",
-            where=job.at("payload.repeat"),
+            "payload.repeat",
             repeat=job.option("payload.repeat"),
             verify=job.option("verification.verify"),
         )
@@ -149,14 +140,10 @@ def _in_tree(job: Job, work: TreeWork, run: int, notes: Notes) -> plan.Verify:
             if work.shape.around
             else f"operation={work.operation}"
         )
-        raise make_error(
-            RefusedError, "plan.verify.files_with", where=job.at("verification.verify"), reason=reason
-        )
+        raise job.refusal("plan.verify.files_with", "verification.verify", reason=reason)
     block = job.verification.verify_interval_bytes or SECTOR_BYTES
     if block % SECTOR_BYTES or any(size % block for size, _ in work.shape.sizes):
-        raise make_error(
-            RefusedError, "plan.verify.whole_blocks", where=job.at("verification.verify"), block=block
-        )
+        raise job.refusal("plan.verify.whole_blocks", "verification.verify", block=block)
     writing = (work.operation == "transfer" and writes(job)) or (work.operation == "create" and work.fill)
     return plan.Verify(
         block_bytes=block,
@@ -173,9 +160,9 @@ def _in_tree(job: Job, work: TreeWork, run: int, notes: Notes) -> plan.Verify:
 def _content(job: Job, notes: Notes) -> plan.VerifyContent:
     if by_pattern(job):
         if job.verification.verify_pattern is None:
-            raise make_error(RefusedError, "plan.verify.no_pattern", where=job.at("verification.verify"))
+            raise job.refusal("plan.verify.no_pattern", "verification.verify")
         if job.payload.compress:
-            raise make_error(RefusedError, "plan.verify.compressible", where=job.at("payload.compress"))
+            raise job.refusal("plan.verify.compressible", "payload.compress")
         notes.info(
             job,
             "verification.verify",
@@ -206,10 +193,9 @@ def _block_bytes(job: Job, ranges: Sequence[FileRange], notes: Notes) -> int:
     stride = 0 if is_random(job) else addresses.stride_bytes
     largest = math.gcd(*numbers, stride)
     if largest % SECTOR_BYTES:
-        raise make_error(
-            RefusedError,
+        raise job.refusal(
             "plan.verify.sectors",
-            where=job.at("verification.verify"),
+            "verification.verify",
             sector=SECTOR_BYTES,
             bs=job.option("sizes.bs"),
             offset=job.option("placement.offset"),
@@ -222,10 +208,9 @@ def _block_bytes(job: Job, ranges: Sequence[FileRange], notes: Notes) -> int:
         )
         interval = largest
     if interval % SECTOR_BYTES or largest % interval:
-        raise make_error(
-            RefusedError,
+        raise job.refusal(
             "plan.verify.interval",
-            where=job.at("verification.verify_interval_bytes"),
+            "verification.verify_interval_bytes",
             interval=interval,
             sector=SECTOR_BYTES,
             largest=largest,
