@@ -59,8 +59,8 @@ valid mark of Loadstone's. Nothing else: random bytes look like a backup, a key 
 `--i-accept-data-loss PATH`, or for `loadstone fio` `LOADSTONE_ACCEPT_DATA_LOSS=PATH:PATH`. There
 `LOADSTONE_FIO_OVERWRITE=1` consents for all regular files, as fio does; devices are looked at all the same.
 Consent is also needed where the content cannot be read, and on a file system whose type Loadstone does not
-know. Consent is for one run or one study. It does not make a file Loadstone's, because a
-run need not write all of it.
+know. So it is for another user's file: who has it open only that user and root can see. Consent is for one
+run or one study. It does not make a file Loadstone's, because a run need not write all of it.
 
 ## The mark
 

@@ -10,7 +10,9 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
+import traceback
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +22,7 @@ from lab.safety import stacks
 
 from loadstone.cli.main import main
 from loadstone.errors import RefusedError
+from loadstone.messages import say
 from loadstone.path import mounts
 from loadstone.path.block import BlockDevice
 from loadstone.plan.safety import guard, in_use, kernel_exports, open_files
@@ -519,3 +522,48 @@ def test_who_opens_a_file_while_it_is_asked_after_ends_nobody(database: Path) ->
         finally:
             process.kill()
     assert seen
+
+
+def _as_another_user(look: Callable[[], bool]) -> bool:
+    """Look as an ordinary user does, who sees nothing of root's processes."""
+    child = os.fork()
+    if child == 0:
+        code = 2
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            code = 0 if look() else 1
+        except Exception:  # noqa: BLE001 # it must not go on as the test
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, 1)
+    return code == 0
+
+
+@pytest.mark.root
+def test_another_users_file_needs_consent_where_its_users_cannot_be_seen() -> None:
+    if os.geteuid():
+        pytest.skip("needs root")
+    hidden = say("refusals.target.hidden_use")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        place = Path(name)
+        place.chmod(0o777)
+        theirs, own, anchor = place / "theirs", place / "own", place / "tree"
+        for path in (theirs, own, anchor / "vdb_f0001.file"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(bytes(8192))
+            path.chmod(0o666)
+        os.chown(own, 65534, 65534)
+
+        def asked(path: Path) -> bool:
+            finding = guard.examine(plan(target(path, size_bytes=8192)).targets[0], in_use.Snapshot())
+            return finding.needs_consent == [hidden]
+
+        assert not asked(theirs), "root sees all"
+        assert _as_another_user(lambda: asked(theirs))
+        assert not _as_another_user(lambda: asked(own))
+        assert _as_another_user(lambda: in_use.is_use_hidden_below(anchor))
+        assert not in_use.is_use_hidden_below(anchor)

@@ -370,7 +370,7 @@ def _file_content(
 ) -> TargetFinding:
     # All hosts looked before one of them was told to go on: who opened it since is another host.
     used = in_use.file_uses(path, host, UseKind.OPEN if name in consent.changed_elsewhere else None)
-    doubts = _doubts(path)
+    doubts = _doubts(path, hidden=not used and in_use.is_use_hidden(path))
     mark = marker.read(path)
     marked_by_host = False
     if name in consent.changed_elsewhere:
@@ -400,9 +400,11 @@ def _file_content(
     return TargetFinding(name, needs_consent=doubts + evidence)
 
 
-def _doubts(path: Path) -> list[str]:
+def _doubts(path: Path, *, hidden: bool = False) -> list[str]:
+    """Return why nobody knows whether it may be written. `hidden`: who uses it is not to be seen."""
     doubt = writable.doubtful(path)
-    return [] if doubt is None else [doubt]
+    doubts = [] if doubt is None else [doubt]
+    return [*doubts, say("refusals.target.hidden_use")] if hidden else doubts
 
 
 def _telling(consent: Consent, path: str) -> Callable[[float], None] | None:
@@ -429,7 +431,7 @@ def _examine_tree(name: str, anchor: Path, host: Snapshot, consent: Consent) -> 
     if walked.unfit:
         return TargetFinding(name, forbidden=named(walked.unfit))
     if not would_lose:
-        return TargetFinding(name, needs_consent=_doubts(anchor))
+        return TargetFinding(name, needs_consent=_doubts(anchor, hidden=in_use.is_use_hidden_below(anchor)))
     key = "refusals.target.tree_files" if tree.has_files else "refusals.target.tree_directories"
     return TargetFinding(name, needs_consent=named([say(key, change=walked.changed)]))
 

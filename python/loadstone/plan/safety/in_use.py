@@ -265,17 +265,37 @@ def _is_read_by_the_kernel(path: Path, host: Snapshot) -> bool:
     return _is_lease_refused(path, fcntl.F_WRLCK) and key not in host.readers
 
 
+def is_use_hidden(path: Path) -> bool:
+    """Tell whether only the file's owner and root can see who has it open.
+
+    /proc shows an ordinary user no descriptors of others, and the kernel gives no lease then (fcntl(2)).
+    """
+    return path.stat().st_uid != os.geteuid() and _lease_error(path, fcntl.F_RDLCK) == errno.EACCES
+
+
+def is_use_hidden_below(anchor: Path) -> bool:
+    """Tell whether that is so of any file below a directory."""
+    others = (one for one in _files_below(anchor) if one.stat(follow_symlinks=False).st_uid != os.geteuid())
+    other = next(others, None)
+    return other is not None and is_use_hidden(Path(other.path))
+
+
 def _is_lease_refused(path: Path, lease: int) -> bool:
     """Tell whether the kernel refuses a lease because somebody has the file open as the lease excludes."""
+    return _lease_error(path, lease) == errno.EAGAIN and not _on_a_server(path)
+
+
+def _lease_error(path: Path, lease: int) -> int:
+    """Ask for a lease and give it back; return the system's number of an error, 0 for none."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return False
+        return 0
     # Whoever opens it to write meanwhile waits for us, and the kernel tells this thread so by a signal.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGIO})
     try:
         fcntl.fcntl(file, _F_SETOWN_EX, struct.pack("ii", _F_OWNER_TID, threading.get_native_id()))
-        return _lease_refused(file, lease) and not _on_a_server(path)
+        return _refusal(file, lease)
     finally:
         os.close(file)
         while signal.sigtimedwait({signal.SIGIO}, 0) is not None:
@@ -283,7 +303,7 @@ def _is_lease_refused(path: Path, lease: int) -> bool:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGIO})
 
 
-def _lease_refused(file: int, lease: int) -> bool:
+def _refusal(file: int, lease: int) -> int:
     """Try a few times: a scanner of opened files has ours open, too, until it let us open it."""
     for wait_s in (0.05, 0.1, 0.2, None):
         try:
@@ -291,12 +311,12 @@ def _lease_refused(file: int, lease: int) -> bool:
             fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
         except OSError as error:
             if error.errno != errno.EAGAIN:
-                return False
+                return error.errno or 0
         else:
-            return False
+            return 0
         if wait_s is not None:
             time.sleep(wait_s)
-    return True
+    return errno.EAGAIN
 
 
 def _on_a_server(path: Path) -> bool:
