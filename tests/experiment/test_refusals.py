@@ -1,4 +1,4 @@
-"""What an experiment is refused for says what would do."""
+"""What an experiment is refused for says what would do, and what changes no target is told."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loadstone.control.all_controls import Controls
+from loadstone.control.control_kind import Setting
 from loadstone.errors import InputError
+from loadstone.experiment import elsewhere
+from loadstone.experiment.announce import announce, check_levels
+from loadstone.experiment.announcement_lines import lines
 from loadstone.experiment.prepared import prepare, why_refused
 
 if TYPE_CHECKING:
@@ -67,3 +72,47 @@ def test_levels_are_only_offered_to_be_left_out_where_others_are_left_to_vary(tm
         hints.append(refused.hint)
     assert hints[0] == "--leave-out-unset measures the others"
     assert "nothing would be varied" in str(hints[1])
+
+
+ELSEWHERE = """title = "Elsewhere"
+repeats = 2
+targets = ["{target}"]
+
+[[patterns]]
+name = "read"
+options = {{ ioengine = "psync", rw = "randread", bs = "4k", size = "1m", runtime = 1, time_based = 1 }}
+
+[[factors]]
+name = "read-ahead"
+control = "read_ahead_kb"
+subject = "/dev/{disk}"
+levels = ["as is", 64]
+"""
+
+
+@pytest.mark.parametrize(("disk", "warns"), [("sdc", True), ("sdb", False)])
+def test_a_setting_of_a_disk_that_no_target_is_on_is_told_before_and_by_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disk: str, warns: bool
+) -> None:
+    """The answer was that the scheduler has no significant effect: it was that of another device."""
+    monkeypatch.setattr(elsewhere, "_disks", lambda _: {"sdb", "sdb1"})
+    monkeypatch.setattr(Controls, "meant", lambda _, control, subject: [Setting(control, subject[5:])])
+    prepared = prepare(written(tmp_path, ELSEWHERE.format(target=tmp_path / "data", disk=disk)))
+    words = (
+        f"read_ahead_kb of /dev/{disk}: no target is on it, as far as this host shows; they are on sdb, sdb1"
+    )
+    assert (f"WITHOUT EFFECT ON A TARGET: {words}" in lines(announce(prepared))) is warns
+    shown: list[str] = []
+    check_levels(prepared, shown.append)
+    assert shown == ([words] if warns else [])
+
+
+def test_options_of_a_mount_that_no_target_is_on_are_told(tmp_path: Path) -> None:
+    text = ELSEWHERE.format(target=tmp_path / "data", disk="x")
+    text = (
+        text.replace('"read_ahead_kb"', '"mount_options"')
+        .replace("/dev/x", "/proc")
+        .replace("64", '"noatime"')
+    )
+    (told_line,) = elsewhere.elsewhere(prepare(written(tmp_path, text)).whole, [str(tmp_path / "data")])
+    assert told_line.startswith("mount_options of /proc: no target is in that file system; they are in /")

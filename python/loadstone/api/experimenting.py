@@ -332,7 +332,7 @@ def checked(
         schedulers.refuse(wanted.workload)
     maker = experiment_maker(on, prepared, calibration=calibration, say_to=say)
     if maker is None:
-        check_levels(prepared)
+        check_levels(prepared, say)
     return maker
 
 

@@ -18,6 +18,7 @@ from loadstone.effects.foreseen import least_seen
 from loadstone.effects.observations import Factor, Observation, Observations
 from loadstone.errors import InputError, LoadstoneError, RefusedError, Where, each, raise_all
 from loadstone.experiment import allocation
+from loadstone.experiment.elsewhere import elsewhere
 from loadstone.experiment.file import level_name
 from loadstone.experiment.levels import applies
 from loadstone.experiment.machine_state import Machine, fill_bytes, order_of
@@ -30,7 +31,7 @@ from loadstone.messages import make_error, say
 from loadstone.plan.safety import guard
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
     from loadstone.experiment.file import ExperimentFactor
@@ -74,6 +75,8 @@ class Announcement:
     layouts: list[dict[str, Any]] = field(default_factory=list)
     consent: list[dict[str, str]] = field(default_factory=list)
     """Devices of layouts, and other targets, that hold something, and what."""
+    elsewhere: list[str] = field(default_factory=list)
+    """Settings of devices and file systems that no target is on."""
     plans: dict[str, Plan] = field(default_factory=dict)
     """Of each run that can be planned before the first one begins."""
     over_budget: str | None = None
@@ -138,6 +141,7 @@ class Announcement:
             "most_written_bytes": self.most_written_bytes,
             "written_targets": self.writes,
             "machine": self.changes,
+            "elsewhere": self.elsewhere,
             "layouts": self.layouts,
             "needs_consent": self.consent,
             "cannot_be_set": [one.model_dump(mode="json") for one in document.unset_levels],
@@ -176,6 +180,8 @@ def _announced(prepared: PreparedExperiment) -> Announcement:
     _writes(announcement, announcement.plans)
     announcement.changes = list(_changes(prepared))
     announcement.layouts = list(_layouts(prepared))
+    paths = [target.path for plan in announcement.plans.values() for target in plan.targets]
+    announcement.elsewhere = list(elsewhere(prepared.varied, dict.fromkeys(paths)))
     announcement.consent = list(_consent(prepared))
     raise_all(_no_run(prepared, announcement.plans))
     announcement.over_budget = _over_budget(announcement)
@@ -439,7 +445,8 @@ def _consent(prepared: PreparedExperiment) -> Iterator[dict[str, str]]:
             }
 
 
-def check_levels(prepared: PreparedExperiment) -> None:
-    """Refuse what `plan` would refuse, before a run begins."""
+def check_levels(prepared: PreparedExperiment, say_to: Callable[[str], None] = lambda _: None) -> None:
+    """Refuse what `plan` would refuse, before a run begins, and tell what changes no target."""
     with contextlib.suppress(OSError):
-        announce(prepared)
+        for line in announce(prepared).elsewhere:
+            say_to(line)

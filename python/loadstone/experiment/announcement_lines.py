@@ -180,6 +180,7 @@ def _machine(announcement: Announcement) -> Iterator[str]:
         yield from (f"    {command}" for command in layout["build"])
     if changed:
         yield "each of these is set once and put back before the first run: what is refused is said then"
+    yield from (f"WITHOUT EFFECT ON A TARGET: {one}" for one in announcement.elsewhere)
     yield from (f"CANNOT BE SET HERE: {unset}" for unset in unset_in_words(announcement.prepared.unset))
     for device in announcement.consent:
         yield f"{device['device']}: {device['found']} (consent {device['consent']})"
