@@ -205,7 +205,7 @@ def _planted(one: PlantedDesign, name: str, level: str, against: str) -> float:
 def tried(one: PlantedDesign) -> list[str]:
     """Run it, and return what is wrong."""
     with Stage() as stage:
-        mib = 200 if one.layouts else 48
+        mib = 400 if one.layouts else 48
         devices = {name: stage.loop(mib, written=not one.layouts) for name in ("a", "b")}
         direction = "read_iops" if one.rw == "randread" else "write_iops"
         for name, device in devices.items():

@@ -8,11 +8,11 @@ import pytest
 
 from loadstone.control.all_controls import Controls
 from loadstone.control.control_kind import Setting
-from loadstone.errors import InputError
+from loadstone.errors import InputError, LoadstoneError, each
 from loadstone.experiment import elsewhere
-from loadstone.experiment.announce import announce, check_levels
+from loadstone.experiment.announce import announce, check_levels, prepared_or_all_mistakes
 from loadstone.experiment.announcement_lines import lines
-from loadstone.experiment.prepared import prepare, why_refused
+from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare, why_refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,3 +116,15 @@ def test_options_of_a_mount_that_no_target_is_on_are_told(tmp_path: Path) -> Non
     )
     (told_line,) = elsewhere.elsewhere(prepare(written(tmp_path, text)).whole, [str(tmp_path / "data")])
     assert told_line.startswith("mount_options of /proc: no target is in that file system; they are in /")
+
+
+def test_levels_behind_a_misspelt_control_are_told_in_the_same_round(tmp_path: Path) -> None:
+    """They came in a second round, after the name of the control had been put right."""
+    text = ELSEWHERE.format(target=tmp_path / "data", disk="x")
+    text = text.replace('"read_ahead_kb"', '"sysctrl"').replace("/dev/x", "vm.swappiness")
+    with pytest.raises(LoadstoneError) as mistakes:
+        prepared_or_all_mistakes(written(tmp_path, text.replace("64]", '"ten"]')), ReadOptionsOfExperiment())
+    messages = [one.message for one in each(mistakes.value)]
+    assert messages[0] == "there is no control 'sysctrl'"
+    assert "read-ahead = ten: sysctl of vm.swappiness takes a whole number, found 'ten'" in messages[1]
+    assert len(messages) == 2

@@ -20,6 +20,7 @@ from loadstone.experiment.file import AS_IS, VOLUME, layout_of, level_name
 from loadstone.experiment.machine_state import order_of
 from loadstone.experiment.read_file import line_of
 from loadstone.messages import make_error, say
+from loadstone.messages.suggest import meant_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +74,10 @@ class HostChecks:
                 control = self._control(factor.control, "factors", at)
             except InputError as error:
                 yield ("factors", at), error
-                continue
+                # What its levels would be of: their mistakes are told in the same round.
+                control = self._meant(factor.control)
+                if control is None:
+                    continue
             if not self._is_known(factor):
                 continue
             reasons = ((name, _why_not(self._whole, factor, name, control)) for name in factor.level_names)
@@ -98,6 +102,11 @@ class HostChecks:
         except InputError as error:
             where = self._where.at(table, at, "control")
             raise InputError(error.message, where=where, hint=error.hint) from None
+
+    def _meant(self, name: str | None) -> Control | None:
+        """Return the control that a misspelt name is nearest to."""
+        best = meant_by(name or "", (one.name for one in self._controls.every()))
+        return None if best is None else self._controls.named(best)
 
     def _wrong_setting(self, at: int, setting: ExperimentSetting) -> LoadstoneError | None:
         """Return why what is for all runs cannot be set on this host."""

@@ -20,15 +20,20 @@ _MOST_LONGER: Final = 2
 def nearest(name: str, valid: Iterable[str], *, limit: int = 12) -> str | None:
     """Return a hint: the nearest valid name, those that go on as what was typed, or all when they are few."""
     choices = sorted(set(valid))
-    close = difflib.get_close_matches(name[:64], choices, n=8, cutoff=0.6)
-    if close:
-        best = max(close, key=lambda one: _likeness(name[:64], one))
+    best = meant_by(name, choices)
+    if best is not None:
         longer = [] if best.startswith(name) else [one for one in choices if one.startswith(name)]
         near = [best, *(longer if len(longer) <= _MOST_LONGER else [])]
         return say("api.name.near", name=" or ".join(map(repr, near)))
     if parts := [one for one in choices if name in re.split(r"[-_. ]", one)][:_MOST_LONGER]:
         return say("api.name.near", name=" or ".join(map(repr, parts)))
     return say("api.name.valid", names=", ".join(choices)) if 0 < len(choices) <= limit else None
+
+
+def meant_by(name: str, choices: Iterable[str]) -> str | None:
+    """Return the valid name that a misspelt one is nearest to; None where none is near."""
+    close = difflib.get_close_matches(name[:64], list(choices), n=8, cutoff=0.6)
+    return max(close, key=lambda one: _likeness(name[:64], one)) if close else None
 
 
 def _likeness(name: str, other: str) -> float:
