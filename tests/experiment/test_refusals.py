@@ -74,6 +74,25 @@ def test_levels_are_only_offered_to_be_left_out_where_others_are_left_to_vary(tm
     assert "nothing would be varied" in str(hints[1])
 
 
+@pytest.mark.parametrize(
+    ("option", "levels", "rules"),
+    [
+        ("direct", "1, 0", ("page_cache_read", "writeback_absorbed")),
+        ("invalidate", "1, 0", ("page_cache_read", "writeback_absorbed")),
+        ("fsync", "0, 1", ("writeback_absorbed",)),
+        ("iodepth", "1, 8", ()),
+    ],
+)
+def test_buffered_runs_of_a_factor_that_varies_direct_are_what_is_studied(
+    tmp_path: Path, option: str, levels: str, rules: tuple[str, ...]
+) -> None:
+    """They were left out as served by the page cache, and direct had "no significant effect"."""
+    whole = FRACTION.format(name="it", what=f'option = "{option}"', levels=levels)
+    text = whole.replace('design = "fraction"', "").replace("randread", "randrw").replace("null", "psync")
+    text = text.replace("[budget]", f'targets = ["{tmp_path / "data"}"]\n\n[budget]')
+    assert prepare(written(tmp_path, text)).document.studied == rules
+
+
 ELSEWHERE = """title = "Elsewhere"
 repeats = 2
 targets = ["{target}"]

@@ -481,11 +481,23 @@ _STUDIED: Final[dict[str, tuple[str, ...]]] = {
     "allocation": ("unwritten_region", "first_pass_allocation"),
 }
 """What a kind of factor varies on purpose."""
+_STUDIED_OPTIONS: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("direct", "buffered", "invalidate", "pre_read"), _STUDIED["page_cache"]),
+    **dict.fromkeys(
+        ("sync", "fsync", "fdatasync", "end_fsync", "fsync_on_close", "sync_file_range"),
+        ("writeback_absorbed",),
+    ),
+}
+"""What an option of fio varies on purpose: whether the page cache answers, and whether writes wait."""
 
 
 def studied_rules(whole: ExperimentFile) -> tuple[str, ...]:
     """Return the rules whose findings exclude no run."""
-    own = [rule for factor in whole.factors for rule in _STUDIED.get(factor.what, ())]
+    own = [
+        rule
+        for factor in whole.factors
+        for rule in (*_STUDIED.get(factor.what, ()), *_STUDIED_OPTIONS.get(factor.option or "", ()))
+    ]
     return tuple(dict.fromkeys([*whole.studied, *own]))
 
 
