@@ -315,6 +315,9 @@ def test_shares_that_add_up_to_more_than_all_are_explained(planted: ExperimentSt
     shares = [one.model_copy(update={"eta_squared": 0.9}) for one in planted.effects.shares]
     told = tables.shared(replace(planted, effects=planted.effects.model_copy(update={"shares": shares})))
     assert told.startswith("Shares add up to more than 100 %")
+    shares = [one.model_copy(update={"eta_squared": 0.1}) for one in planted.effects.shares]
+    told = tables.shared(replace(planted, effects=planted.effects.model_copy(update={"shares": shares})))
+    assert told.startswith("Shares add up to less than 100 %")
 
 
 def test_what_explains_differences_is_written_for_people(planted: ExperimentStory) -> None:

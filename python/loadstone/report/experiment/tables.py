@@ -29,6 +29,7 @@ PERCENTILES: Final = {"lat_p99_ns": 0.99, "lat_p999_ns": 0.999}
 LAST: Final = ("order in time", "not explained")
 MOST_SHARED: Final = 1.02
 """Shares that add up to no more than this are as good as all."""
+LEAST_SHARED: Final = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,13 +312,19 @@ def shares(story: ExperimentStory) -> tuple[list[str], list[list[str]]]:
 
 
 def shared(story: ExperimentStory) -> str:
-    """Return what is to be known where the shares of a pattern add up to more than all."""
+    """Return what is to be known where the shares of a pattern add up to more than all, or to less."""
     sums: dict[str, float] = {}
     for one in story.effects.shares:
         if one.metric == story.metric:
             sums[one.pattern] = sums.get(one.pattern, 0.0) + one.eta_squared
-    over = [f"{pattern} ({words.percent(total)})" for pattern, total in sums.items() if total > MOST_SHARED]
-    return say("report.experiment.shared", patterns=", ".join(over)) if over else ""
+    over = {name: total for name, total in sums.items() if total > MOST_SHARED}
+    under = {name: total for name, total in sums.items() if total < LEAST_SHARED}
+    lines = [
+        say(key, patterns=", ".join(f"{name} ({words.percent(total)})" for name, total in some.items()))
+        for key, some in (("report.experiment.shared", over), ("report.experiment.shared_less", under))
+        if some
+    ]
+    return " ".join(lines)
 
 
 def _share(of: float) -> str:
