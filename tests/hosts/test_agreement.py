@@ -50,6 +50,16 @@ def test_one_lun_under_two_names_is_recognised_and_refused() -> None:
     assert agree(two, given("shared:/dev/sdb"), divide=False).divisions == {}
 
 
+def test_parts_are_not_advised_for_a_tree_that_has_none() -> None:
+    """The hint was --divide, which is refused for a tree."""
+    two = {host: [seen("/mnt/tree", "fs1:5", kind="tree")] for host in ("a", "b")}
+    with pytest.raises(RefusedError) as refused:
+        agree(two, given(), divide=False)
+    assert "--divide" not in str(refused.value.hint)
+    assert "anchor of its own" in str(refused.value.hint)
+    assert "shared:/mnt/tree" in str(refused.value.hint)
+
+
 def test_what_a_host_uses_in_two_ways_is_written_where_one_of_them_writes() -> None:
     """The way that was planned last stood for both: a job that only read hid one that wrote."""
     ways = [seen(identity="naa.1"), seen(identity="naa.1", written=False)]

@@ -17,6 +17,7 @@ from loadstone.hosts.assignment import Division
 from loadstone.hosts.identity import first_sector, whole_device
 from loadstone.messages import say
 from loadstone.messages.suggest import nearest
+from loadstone.plan.model import TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence, Set
@@ -237,7 +238,13 @@ def _agree_on_shared(group: SharedGroup, consent: Consent, *, divide: bool) -> N
     if not consent.given(key, evidence):
         raise RefusedError(
             say("hosts.targets.shared", places=where, identity=group.identity, names=names),
-            hint=say("hosts.targets.shared_hint", name=key),
+            # A tree has no ranges: to advise parts of it would be to advise what is refused.
+            hint=say(
+                "hosts.targets.shared_tree_hint"
+                if any(target.kind == TargetKind.TREE for target in group.every)
+                else "hosts.targets.shared_hint",
+                name=key,
+            ),
         )
 
 
