@@ -262,6 +262,20 @@ def test_a_file_system_is_filled_and_emptied(devices: list[str], tmp_path: Path)
 
 
 @pytest.mark.root
+def test_btrfs_is_as_full_as_was_asked_for_each_time(devices: list[str], tmp_path: Path) -> None:
+    """It tells what is used when it commits: what was filled after it had been emptied was 3 % full."""
+    made = order(devices, tmp_path, manager="btrfs", raid="0")
+    with Changes(where=tmp_path / "state") as changes:
+        changes.make("layout", "x", build.order_text("build", made), build.order_text("take down", made))
+        (volume,) = made.volumes
+        for percent in (60, 30, 60, 45, 60):
+            with Changes(where=tmp_path / "fill") as fills:
+                fills.set("fill_level", volume, f"{percent}%")
+                assert abs(used_percent(volume) - percent) <= 2
+            assert used_percent(volume) < 10
+
+
+@pytest.mark.root
 def test_a_fill_on_a_file_system_that_is_not_mounted_after_a_reboot_is_not_called_restored(
     devices: list[str], tmp_path: Path
 ) -> None:

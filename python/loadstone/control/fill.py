@@ -8,6 +8,7 @@ holds anything is somebody else's by now, and stays.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import random
@@ -67,8 +68,10 @@ class FillLevel(Control):
         path = Path(subject) / FILE
         if value == NONE:
             _remove(path)
+            _settle(subject)
             return
         percent = _percent(value)
+        _settle(subject)
         # 0600 and exclusive: nobody else's file is made longer.
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
@@ -76,6 +79,7 @@ class FillLevel(Control):
             os.fsync(file)
         finally:
             os.close(file)
+        _settle(subject)
 
     def identity(self, subject: str) -> str:
         """Return the name of its file system over a reboot; empty where the file goes with it."""
@@ -122,6 +126,15 @@ class FillLevel(Control):
             piece = min(_PIECE_BYTES, left - at)
             os.posix_fallocate(file, at, piece)
             at += piece
+
+
+def _settle(folder: str) -> None:
+    """Let a file system write down what it uses: btrfs tells room that was freed or taken when it does."""
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        ctypes.CDLL(None).syncfs(file)
+    finally:
+        os.close(file)
 
 
 def _remove(path: Path) -> None:
