@@ -144,6 +144,7 @@ def _as_note(one: Finding) -> Finding:
 RULE: Final = Rule(
     name="own_limit",
     asks="Did the job ask for no more than it got?",
-    basis="rates kept to 98 %; outstanding I/Os by Little's law against the depth, where a job pauses",
+    basis="rates kept to 98 %; outstanding I/Os by Little's law against the depth, where a job pauses; "
+    "an engine without I/O",
     judge=_judge,
 )
