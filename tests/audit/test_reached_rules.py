@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from loadstone.analysis.time_structure import FineRates
 from loadstone.audit.case import Declared, PayloadProperties, Range, TargetState
 from loadstone.audit.rule import CannotTell, Clear, NotMine, cannot_tell
 from loadstone.audit.rules import (
@@ -71,6 +73,22 @@ def test_holes_are_not_the_page_caches_business() -> None:
 def test_writes_are_not_reads() -> None:
     assert page_cache_read.RULE.judge(run(op="write")) == NotMine()
     assert writeback_absorbed.RULE.judge(run()) == NotMine()
+
+
+@pytest.mark.parametrize(
+    ("burst_ios", "device_share", "accused"),
+    [(100, 0.89, False), (10, 0.89, True), (100, 0.6, True), (1000, 0.6, True)],
+)
+def test_a_burst_at_the_edge_of_what_was_watched_is_not_the_page_cache(
+    burst_ios: int, device_share: float, accused: bool
+) -> None:
+    """A limiter let 100 I/Os go each tenth of a second: of one second a tenth was "from memory"."""
+    every = burst_ios // 10  # samples of 10 ms
+    ops = np.zeros(200)
+    ops[::every] = burst_ios
+    fine = FineRates(np.linspace(1e7, 2e9, 200), np.full(200, 1e7), ops)
+    case = run(1000.0, seconds=1.0, device_bytes=device_share, fine=fine)
+    assert bool(isinstance(page_cache_read.RULE.judge(case), tuple)) is accused
 
 
 # writeback_absorbed

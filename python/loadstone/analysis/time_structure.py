@@ -60,6 +60,13 @@ class FineRates:
         """All samples together."""
         return float(self.lengths_ns.sum()) / 1e9
 
+    def peak_over_mean(self, span_s: float) -> float:
+        """Return how many times the usual operations ended in the busiest span of so many seconds."""
+        count = max(1, math.ceil(span_s * 1e9 / float(np.median(self.lengths_ns))))
+        sums = np.convolve(self.ops, np.ones(min(count, len(self.ops))), "valid")
+        mean = float(self.ops.mean()) * min(count, len(self.ops))
+        return float(sums.max()) / mean if mean else 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class Stall:

@@ -23,6 +23,8 @@ ENOUGH: Final = 0.95
 """A device that moved this part of what was asked for did all of it, for any practical purpose."""
 EDGES_S: Final = 0.05
 """By how much the two clocks of the comparison may be apart, at both ends together."""
+MOST_BURSTS: Final = 3.0
+"""Of the usual rate in that time: what comes in larger bursts is looked at as if it came in such ones."""
 UNWRITTEN: Final = 0.05
 """Up to this part of a target may be unwritten without a visible effect."""
 MOST_REDUCED: Final = 1 / 40
@@ -30,9 +32,15 @@ MOST_REDUCED: Final = 1 / 40
 
 
 def enough(case: Case) -> float:
-    """Return the share from which on everything arrived, given how long was watched."""
+    """Return the share from which on everything arrived, given how long was watched.
+
+    A limiter of a control group lets a tenth of a second's I/Os go at once: the edges may have all of them.
+    """
     watched_s = case.traffic.seconds if case.traffic is not None else 0.0
-    return ENOUGH - (EDGES_S / watched_s if watched_s else 0.0)
+    if not watched_s:
+        return ENOUGH
+    bursts = min(MOST_BURSTS, case.fine.peak_over_mean(EDGES_S)) if case.fine is not None else 1.0
+    return ENOUGH - bursts * EDGES_S / watched_s
 
 
 def reduction_explains(case: Case, share: float) -> bool:
