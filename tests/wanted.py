@@ -13,7 +13,9 @@ PATH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 PROGRAMS = {
     "bash": "bash",
     "bindfs": "bindfs",
+    "blkdiscard": "util-linux",
     "btrfs": "btrfs-progs",
+    "cc": "gcc",
     "chattr": "e2fsprogs",
     "chrt": "util-linux",
     "cryptsetup": "cryptsetup-bin",
