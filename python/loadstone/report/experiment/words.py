@@ -154,8 +154,8 @@ def _nothing_known(story: ExperimentStory) -> str:
         return "No effect is known: no factor has valid runs at two of its levels."
     why, count = reasons.most_common(1)[0]
     runs = "the only run is not" if len(story.table.rows) == 1 else f"none of {len(story.table.rows)} runs is"
-    of = "" if len(reasons) == 1 else f" (of {count})"
-    return f"No effect is known: {runs} valid{of}: {(why or '').rstrip('.')}."
+    of_which = ":" if len(reasons) == 1 else f". {count} of them:"
+    return f"No effect is known: {runs} valid{of_which} {(why or '').rstrip('.')}."
 
 
 def _together(
