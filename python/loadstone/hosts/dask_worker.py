@@ -12,10 +12,12 @@ import asyncio
 import contextlib
 import json
 import logging
+import math
 import os
 import shutil
 import sys
 import threading
+import time
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 TOPIC: Final = "loadstone"
 CONNECT_S: Final = 10.0
 CLOSE_S: Final = 3.0
+FIGURES_EVERY_S: Final = 60.0
 LOOK_S: Final = 0.05
 LOOKS: Final = 200
 DASK: Final[Any] = distributed
@@ -95,6 +98,18 @@ def security(credentials: Mapping[str, str] | None) -> Any:
 def plugin_of(client: str) -> str:
     """Return what the plugins of a coordinator are called: on a scheduler others may have theirs, too."""
     return f"loadstone-host-agent-{client}"
+
+
+class HostWorker(DASK.Worker):  # type: ignore[misc] # it has no types
+    """A worker that seldom tells its figures: nobody asks for them, and its connection tells the rest."""
+
+    _told_s = -math.inf
+
+    async def heartbeat(self) -> None:
+        """Tell them, no more often than every `FIGURES_EVERY_S`."""
+        if time.monotonic() - self._told_s >= FIGURES_EVERY_S:
+            self._told_s = time.monotonic()
+            await super().heartbeat()
 
 
 class CoordinatorIsThere(SchedulerPlugin):
@@ -256,7 +271,7 @@ async def _work(job: dict[str, Any], scratch: Path) -> None:
         # Where the ssh connection comes from is where the coordinator is.
         address = os.environ.get("SSH_CONNECTION", "").split(" ")[0] or "127.0.0.1"
         scheduler = f"{job['protocol']}://{f'[{address}]' if ':' in address else address}:{job['port']}"
-    worker = DASK.Worker(
+    worker = HostWorker(
         scheduler,
         name=job["name"],
         nthreads=1,
