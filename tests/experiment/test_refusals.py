@@ -127,12 +127,9 @@ def test_a_setting_of_a_disk_that_no_target_is_on_is_told_before_and_by_the_run(
 
 
 def test_options_of_a_mount_that_no_target_is_on_are_told(tmp_path: Path) -> None:
-    text = ELSEWHERE.format(target=tmp_path / "data", disk="x")
-    text = (
-        text.replace('"read_ahead_kb"', '"mount_options"')
-        .replace("/dev/x", "/proc")
-        .replace("64", '"noatime"')
-    )
+    # Before the place of the target is in it, which may have such a number.
+    text = ELSEWHERE.replace('"read_ahead_kb"', '"mount_options"').replace("64", '"noatime"')
+    text = text.format(target=tmp_path / "data", disk="x").replace("/dev/x", "/proc")
     (told_line,) = elsewhere.elsewhere(prepare(written(tmp_path, text)).whole, [str(tmp_path / "data")])
     assert told_line.startswith("mount_options of /proc: no target is in that file system; they are in /")
 
