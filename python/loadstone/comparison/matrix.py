@@ -204,9 +204,8 @@ def _says_nothing(before: Repeats, after: Repeats, metric: Metric) -> bool:
 def first_metric(a: Repeats, b: Repeats) -> Metric | None:
     """Return the quantity to be tested first: what both have, and what the load leaves open."""
     rates = (BANDWIDTH, IOPS) if a.first.large_blocks and b.first.large_blocks else (IOPS, BANDWIDTH)
-    order = (MEAN, *rates) if a.first.paced or b.first.paced else (
-        *rates, MEAN, *AT_PERCENT.values(), *CLAT_AT_PERCENT.values()
-    )  # fmt: skip
+    latencies = (MEAN, *AT_PERCENT.values(), *CLAT_AT_PERCENT.values())
+    order = (MEAN, *rates) if a.first.paced or b.first.paced else (*rates, *latencies)
     for metric in order:
         known = [entry(one, metric) for one in (a, b)]
         if all(one is not None and one.sample is not None for one in known):
