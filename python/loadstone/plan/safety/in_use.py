@@ -36,9 +36,11 @@ from loadstone.plan.safety.open_files import Key, key_of
 from loadstone.plan.safety.use import Use, UseKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 NO_LEASES: Final = ("nfs", "nfs4", "cifs", "smb3")
+_SCANNER_WAITS_S: Final = (0.05, 0.1, 0.2)
+"""A scanner of opened files has ours open, too, until it let us open it."""
 _F_SETOWN_EX: Final = 15
 _F_OWNER_TID: Final = 0
 """Of fcntl(2)."""
@@ -88,6 +90,14 @@ class Snapshot:
     def users(self) -> dict[Key, list[Use]]:
         """What other processes have open for writing, mapped or locked, and what the kernel serves."""
         uses = open_files.users()
+        for key, served in self.exports.items():
+            uses.setdefault(key, []).extend(served)
+        return uses
+
+    @cached_property
+    def exports(self) -> dict[Key, list[Use]]:
+        """What the kernel is set up to serve."""
+        uses: dict[Key, list[Use]] = {}
         for path, text in exported():
             if (key := key_of(path)) is not None:
                 uses.setdefault(key, []).append(Use(UseKind.SERVED, text))
@@ -106,7 +116,16 @@ class Snapshot:
     @cached_property
     def file_uses(self) -> dict[Key, list[Use]]:
         """All uses of files and devices that are not mounts, holders or claims."""
-        uses = {key: list(key_uses) for key, key_uses in self.users.items()}
+        return self._with_uses_of_the_host(self.users)
+
+    @cached_property
+    def unopened_uses(self) -> dict[Key, list[Use]]:
+        """`file_uses` of files that nobody has open: no process has to be looked at for them."""
+        return self._with_uses_of_the_host(self.exports)
+
+    def _with_uses_of_the_host(self, users: dict[Key, list[Use]]) -> dict[Key, list[Use]]:
+        """Return uses with those as a loop device's file, a mount's or swap."""
+        uses = {key: list(key_uses) for key, key_uses in users.items()}
         for key, loop in self.loops:
             if key is not None:
                 uses.setdefault(key, []).insert(0, Use(UseKind.LOOP, f"it backs {loop.name}"))
@@ -178,7 +197,8 @@ def file_uses(path: Path, host: Snapshot, but: UseKind | None = None) -> list[st
 
 
 def _uses_by_this_name(path: Path, host: Snapshot) -> list[Use]:
-    uses = [use for key in keys(path, host) for use in host.file_uses.get(key, [])]
+    all_uses = host.unopened_uses if _is_open_nowhere(path, host) else host.file_uses
+    uses = [use for key in keys(path, host) for use in all_uses.get(key, [])]
     if not any(use.kind is UseKind.SWAP for use in uses) and _is_swapped_to(path, host):
         uses.append(Use(UseKind.SWAP, "it is used as swap"))
     if not uses and is_open_for_writing(path) and key_of(path) not in open_files.ours():
@@ -265,6 +285,15 @@ def _is_read_by_the_kernel(path: Path, host: Snapshot) -> bool:
     return _is_lease_refused(path, fcntl.F_WRLCK) and key not in host.readers
 
 
+def _is_open_nowhere(path: Path, host: Snapshot) -> bool:
+    """Tell whether the kernel is sure that nobody has the file open: it gives a write lease (fcntl(2)).
+
+    So the descriptors of all processes need not be read. A file that is also seen through an overlay may
+    be open by its other name, of which the lease says nothing.
+    """
+    return not _overlaid_keys(path, host) and _lease_error(path, fcntl.F_WRLCK, waits_s=()) == 0
+
+
 def is_use_hidden(path: Path) -> bool:
     """Tell whether only the file's owner and root can see who has it open.
 
@@ -285,17 +314,20 @@ def _is_lease_refused(path: Path, lease: int) -> bool:
     return _lease_error(path, lease) == errno.EAGAIN and not _on_a_server(path)
 
 
-def _lease_error(path: Path, lease: int) -> int:
-    """Ask for a lease and give it back; return the system's number of an error, 0 for none."""
+def _lease_error(path: Path, lease: int, waits_s: Sequence[float] = _SCANNER_WAITS_S) -> int:
+    """Ask for a lease and give it back; return the system's number of an error, 0 for none.
+
+    A refusal counts after as many more tries as there are waits.
+    """
     try:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return 0
+    except OSError as error:
+        return error.errno or 0
     # Whoever opens it to write meanwhile waits for us, and the kernel tells this thread so by a signal.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGIO})
     try:
         fcntl.fcntl(file, _F_SETOWN_EX, struct.pack("ii", _F_OWNER_TID, threading.get_native_id()))
-        return _refusal(file, lease)
+        return _refusal(file, lease, waits_s)
     finally:
         os.close(file)
         while signal.sigtimedwait({signal.SIGIO}, 0) is not None:
@@ -303,9 +335,8 @@ def _lease_error(path: Path, lease: int) -> int:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGIO})
 
 
-def _refusal(file: int, lease: int) -> int:
-    """Try a few times: a scanner of opened files has ours open, too, until it let us open it."""
-    for wait_s in (0.05, 0.1, 0.2, None):
+def _refusal(file: int, lease: int, waits_s: Sequence[float]) -> int:
+    for wait_s in (*waits_s, None):
         try:
             fcntl.fcntl(file, fcntl.F_SETLEASE, lease)
             fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
@@ -359,11 +390,15 @@ def keys(path: Path, host: Snapshot) -> list[Key]:
     if mount is not None:
         # Where a file system has several devices, as subvolumes of btrfs, locks know the first.
         all_keys.append((mount.device, status.st_ino))
+    return list(dict.fromkeys([*all_keys, *_overlaid_keys(path, host)]))
+
+
+def _overlaid_keys(path: Path, host: Snapshot) -> list[Key]:
+    """Return the keys of a file on the other side of overlays."""
     real = os.path.realpath(path)
-    for overlay in (one for one in host.mounts if one.kind == "overlay"):
-        beside = (key_of(Path(other)) for other in _through(overlay, real))
-        all_keys += [one for one in beside if one is not None]
-    return list(dict.fromkeys(all_keys))
+    overlays = (one for one in host.mounts if one.kind == "overlay")
+    beside = (key_of(Path(other)) for overlay in overlays for other in _through(overlay, real))
+    return [one for one in beside if one is not None]
 
 
 def _through(overlay: Mount, real: str) -> list[str]:
