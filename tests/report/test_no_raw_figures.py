@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import random
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -74,7 +75,7 @@ def test_no_page_shows_a_raw_figure(tmp_path: Path, seed: int, capsys: pytest.Ca
         sides.append(runs.make(tmp_path / name, *jobs, seed=seed, seconds=chance.choice([2.0, 5.0])).path)
     for path in sides:
         made = summarise(Bundle.open(path))
-        assert raw(page.render(made, audit(made))) == []
+        assert raw(page.render(made, partial(audit, made))) == []
         assert raw(markdown(article(made, audit(made)))) == []
         open_bundle(path).print(Screen(highlight=False))
         assert raw(capsys.readouterr().out) == []

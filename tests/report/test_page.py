@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -265,7 +266,7 @@ def test_the_page_begins_with_the_total_of_all_jobs_and_what_it_is_worth(tmp_pat
     assert re.fullmatch(r"1\.[12]\d*k ± 0\.0\d+k", re.sub(r"\s", " ", phase.number))
     assert phase.unit == "IOPS"
     assert [part.split()[0] for part in phase.details[1:]] == ["mean", "p99", "read", "write"]
-    html = page.render(made, audit(made))
+    html = page.render(made, partial(audit, made))
     first = html.index('class="number"')
     assert html.index('class="believe"') > first
     assert first < html.index("<figure") < html.index('class="facts"')

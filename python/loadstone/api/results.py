@@ -185,7 +185,7 @@ class Result:
         where = self.path / REPORT if path is None else Path(path)
         check(where)
         try:
-            files.write(self.summary, where, self.audited if judged else None)
+            files.write(self.summary, where, (lambda: self.audited) if judged else None)
         except (OSError, MemoryError) as error:
             elsewhere = say("api.report_elsewhere", bundle=str(self.path))
             raise make_error(

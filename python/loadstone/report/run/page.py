@@ -28,7 +28,7 @@ from loadstone.report.runs_to_export import why_nothing
 from loadstone.report.verdict import words as verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from loadstone.analysis.document import ResultWatched
     from loadstone.analysis.measurement import By
@@ -59,16 +59,40 @@ KINDS: Final = {
 NOTHING: Final = "Nothing was measured: the run ended before the first sample that counts."
 
 
-def render(summary: Summary, audited: Audited | None = None) -> str:
-    """Return the page as HTML, the verdict at its top when there is one."""
+def render(summary: Summary, audit: Callable[[], Audited] | None = None) -> str:
+    """Return the page as HTML, the verdict at its top when there is one.
+
+    The charts are drawn while `audit` looks for the verdict.
+    """
     with Drawer() as drawer:
-        return _rendered(summary, audited, drawer)
+        drawn = _charts(summary, drawer)
+        return _rendered(summary, audit() if audit is not None else None, drawer, drawn)
 
 
-def _rendered(summary: Summary, audited: Audited | None, drawer: Drawer) -> str:
-    bundle = summary.bundle
+def _charts(summary: Summary, drawer: Drawer) -> dict[str, Any]:
+    """Have the charts drawn that need no verdict, under the names that the page gives them."""
     other = charts.iops(summary) if large(summary) else charts.bandwidth(summary)
-    whole = (other, charts.spread(summary), charts.distribution(summary))
+    return {
+        "picture": _picture_of_answer(summary, drawer),
+        "overview": _drawn(drawer, other, charts.spread(summary), charts.distribution(summary)),
+        "sections": [
+            {
+                "name": "All jobs" if by == "all" else total.line.name,
+                "about": about(summary, total),
+                "charts": _drawn(drawer, *of_line(summary, by, total)),
+            }
+            for by, total in sections(summary)
+        ],
+        "hosts": hosts.page(summary, _drawn(drawer, charts.iops_by_host(summary)))
+        if summary.bundle.hosts is not None
+        else None,
+        "host": _drawn(drawer, charts.host_cpu(summary), charts.host_memory(summary)),
+        "lanes": [(name, drawer.svg(spec)) for name, spec in watched.lanes(summary)],
+    }
+
+
+def _rendered(summary: Summary, audited: Audited | None, drawer: Drawer, drawn: dict[str, Any]) -> str:
+    bundle = summary.bundle
     return templates.render(
         "run/page.html",
         ("page.css", "run/path_diagram.css"),
@@ -80,31 +104,16 @@ def _rendered(summary: Summary, audited: Audited | None, drawer: Drawer) -> str:
         verdict=verdict.page(audited, drawer.svg) if audited is not None else None,
         facts=facts(summary),
         answer=answer.answer(summary, audited),
-        picture=_picture_of_answer(summary, drawer),
         headline=headline(summary),
         jobs=table(summary.totals("job"), summary) if len(summary.totals("job")) > MAX_HEADLINE else [],
         targets=result_rows(answer.by_phase(summary, "target")) if len(summary.totals("target")) > 1 else [],
-        hosts=hosts.page(summary, _drawn(drawer, charts.iops_by_host(summary)))
-        if summary.bundle.hosts is not None
-        else None,
         host_rows=result_rows(answer.by_phase(summary, "host")),
         rates=rates(summary),
         paths=_paths(summary, audited),
         paths_left_out=hosts.paths_left_out(summary),
         sheet=[data_sheet.cells(row) for row in summary.spec],
         table_sections=[blocks for section in SECTIONS if (blocks := section(summary))],
-        overview=_drawn(drawer, *whole),
-        sections=[
-            {
-                "name": "All jobs" if by == "all" else total.line.name,
-                "about": about(summary, total),
-                "charts": _drawn(drawer, *of_line(summary, by, total)),
-            }
-            for by, total in sections(summary)
-        ],
         monitors=monitors(summary.tool),
-        host=_drawn(drawer, charts.host_cpu(summary), charts.host_memory(summary)),
-        lanes=[(name, drawer.svg(spec)) for name, spec in watched.lanes(summary)],
         watched=[_watched(name, one) for name, one in documents(summary.measurement).items()],
         notes=[
             (KINDS.get(note.kind, note.kind), note.text, note.where, more)
@@ -114,6 +123,7 @@ def _rendered(summary: Summary, audited: Audited | None, drawer: Drawer) -> str:
         inputs=[(name, content.decode(errors="replace")) for name, content in bundle.inputs.items()],
         request=" ".join(str(word) for word in bundle.request.get("argv", [])),
         environment=_flat({name: value for name, value in bundle.environment.items() if name != "paths"}),
+        **drawn,
     )
 
 
