@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 ETHERNET_OVERHEAD_BYTES: Final = 38
 """Preamble 8, header 14, checksum 4, gap 12 (IEEE 802.3)."""
+FRAME_HEADER_BYTES: Final = 14
+"""Two addresses and the type (IEEE 802.3)."""
 TCP_OVERHEAD_BYTES: Final = 52
 """IPv4 20, TCP 20, time stamps 12 (RFC 791, 9293, 7323)."""
 STANDARD_MTU: Final = 1500
@@ -45,6 +47,14 @@ def ethernet(mbit_per_s: float, mtu: int = STANDARD_MTU, count: int = 1) -> Ceil
     name = _gigabit(mbit_per_s / 1000, "GbE")
     source = f"payload of {_times(count)}{name} at MTU {mtu} with TCP time stamps"
     return _link(mbit_per_s * 1e6 / 8 * share * count, source, count)
+
+
+def shaped(kind: str, interface: str, bytes_per_s: float, mtu: int = STANDARD_MTU) -> Ceiling:
+    """Return what TCP sends through a queueing discipline, whose rate counts headers of frames (tc(8))."""
+    share = (mtu - TCP_OVERHEAD_BYTES) / (mtu + FRAME_HEADER_BYTES)
+    rate = _gigabit(bytes_per_s * 8 / 1e9, "Gbit/s").removesuffix(" Ethernet")
+    source = f"payload of {rate} that {kind} lets {interface} send, at MTU {mtu} with TCP time stamps"
+    return Ceiling(quantity="bytes_per_s", op="write", per_s=bytes_per_s * share, kind="link", source=source)
 
 
 def fibre_channel(gfc: float, count: int = 1) -> Ceiling:

@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from loadstone.messages import say
-from loadstone.path import ceilings
+from loadstone.path import ceilings, shaping
+from loadstone.path.block import SYS
 from loadstone.path.builder import number, text
 from loadstone.path.route import LOOPBACK, interface_to
 
@@ -107,7 +108,7 @@ def interface(build: Builder, name: str, *, connections: int = 1) -> str:
     lower = sorted(link.name.removeprefix("lower_") for link in place.glob("lower_*"))
     bridge = (place / "bridge").exists()
     mtu, speed = number(place / "mtu"), number(place / "speed")
-    real = _is_real(build, name)
+    real, shaper = _is_real(build, name), shaping.shaper(name) if build.sys == SYS else None
     known = speed if real and speed and speed > 0 else None
     facts = {
         "mtu_bytes": mtu,
@@ -118,14 +119,17 @@ def interface(build: Builder, name: str, *, connections: int = 1) -> str:
         "ports": list(lower) or None,
         "driver": _driver(place / "device"),
         "virtual": None if real else True,
+        "send_limit": shaper.kind if shaper is not None else None,
     }
     if known is None and name != LOOPBACK:
         reason = say("path.gap.no_driver_speed" if real else "path.gap.virtual")
         build.gap(say("path.gap.interface", name=name, reason=reason))
     below = [interface(build, port) for port in lower if not bridge]
     below = below or (pcie(build, place / "device") if (place / "device").exists() else [])
-    limit = _ethernet(build, known, mtu, lower if mode else [], mode, connections)
-    return build.add(name, "link", facts, below=below, ceilings=[limit], counters=f"net.{name}")
+    limits = [_ethernet(build, known, mtu, lower if mode else [], mode, connections)]
+    if shaper is not None and mtu:
+        limits.append(ceilings.shaped(shaper.kind, name, shaper.bytes_per_s, mtu))
+    return build.add(name, "link", facts, below=below, ceilings=limits, counters=f"net.{name}")
 
 
 def _is_real(build: Builder, name: str) -> bool:

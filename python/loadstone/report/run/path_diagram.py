@@ -231,6 +231,7 @@ _WORDS: Final = {
     "deduplication": "deduplicates with {}",
     "encryption": "encrypted with {}",
     "driver": "driver {}",
+    "send_limit": "{} limits what it sends",
     "scheduler": "scheduler {}",
     "nr_requests": "{} requests",
     "queue_depth": "queue depth {}",
