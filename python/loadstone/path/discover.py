@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.messages import say
-from loadstone.path import btrfs, cgroups, links, nfs, nvme
+from loadstone.path import btrfs, cgroups, fuse, links, nfs, nvme
 from loadstone.path.block import SYS, BlockDevice
 from loadstone.path.builder import Builder, number, text
 from loadstone.path.extents import allocation
@@ -130,7 +130,7 @@ class _Walk:
             below = [self._memory()]
         elif mount.kind.startswith("fuse"):
             kind = "fuse"
-            below = self._fuse(mount)
+            below = self._fuse(mount, facts)
         elif mount.kind == "overlay":
             below = self._overlay(mount)
         elif mount.kind == "btrfs":
@@ -159,11 +159,19 @@ class _Walk:
             self.build, options.get("addr") or server, f"the NFS server {server}", connections=connections
         )
 
-    def _fuse(self, mount: Mount) -> list[str]:
+    def _fuse(self, mount: Mount, facts: _Facts) -> list[str]:
         if mount.source.startswith("/dev/") and mount.kind == "fuseblk":
             return self._on_device(mount)
         self.build.gap(say("path.gap.fuse", kind=mount.kind, source=mount.source))
-        return []
+        server = fuse.server(mount, self.build.proc)
+        if server is None:
+            return []
+        facts |= {"programs": list(server.programs), "peers": list(server.peers) or None}
+        return [
+            name
+            for peer, connections in server.peers.items()
+            for name in links.to_address(self.build, peer, peer, connections=connections)
+        ]
 
     def _overlay(self, mount: Mount) -> list[str]:
         upper = nfs.options(mount).get("upperdir")

@@ -21,6 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from loadstone.path import fuse
 from loadstone.path.block import SYS, BlockDevice, above, loops
 from loadstone.path.mounts import (
     Mount,
@@ -111,7 +112,7 @@ class Snapshot:
     @cached_property
     def servers(self) -> dict[int, set[int] | None]:
         """Processes that serve mounts, and the `st_dev` of those that each serves."""
-        return {int(number): served for number, served in user_space_mounts.servers().items()}
+        return {int(number): served for number, served in fuse.servers().items()}
 
     @cached_property
     def file_uses(self) -> dict[Key, list[Use]]:

@@ -1,14 +1,13 @@
 """Names that a file has below a file system in user space that shows a directory (bindfs, mergerfs).
 
-Knows how such a mount names its directories, and which processes serve mounts. A file system that names
-none (unionfs, one of a server or an archive) shows nothing of what it does. Judges nothing.
+Knows how such a mount names its directories. A file system that names none (unionfs, one of a server or
+an archive) shows nothing of what it does. Judges nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -17,9 +16,6 @@ from loadstone.path.mounts import mount_of
 if TYPE_CHECKING:
     from loadstone.path.mounts import Mount
 
-PROC: Final = Path("/proc")
-DEVICE: Final = "/dev/fuse"
-CONNECTION: Final = re.compile(r"^fuse_connection:\s*(\d+)", re.MULTILINE)
 MERGERFS: Final = "fuse.mergerfs"
 ALL_NAMES: Final = "user.mergerfs.allpaths"
 """Where mergerfs tells every name that a file has below."""
@@ -61,23 +57,3 @@ def _shown_by(mount: Mount, name: str) -> list[str]:
             return [os.fsdecode(one) for one in all_names if one]
     rest = mount.root.rstrip("/") + name[len(mount.point.rstrip("/")) :]
     return [place.rstrip("/") + rest for place in mount.source.split(":") if place.startswith("/")]
-
-
-def servers(proc: Path = PROC) -> dict[str, set[int] | None]:
-    """Return the numbers of the processes that serve mounts, and the `st_dev` of each.
-
-    None where the kernel does not tell which.
-    """
-    mounts_of: dict[str, set[int] | None] = {}
-    for process in (one for one in proc.iterdir() if one.name.isdecimal()):
-        with contextlib.suppress(OSError):
-            for link in (process / "fd").iterdir():
-                if str(link.readlink()) != DEVICE:
-                    continue
-                connection = CONNECTION.search((process / "fdinfo" / link.name).read_text())
-                served = mounts_of.setdefault(process.name, set())
-                if connection is None or served is None:
-                    mounts_of[process.name] = None
-                else:
-                    served.add(int(connection[1]))
-    return mounts_of
