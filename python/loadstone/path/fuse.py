@@ -28,14 +28,14 @@ _ESTABLISHED: Final = "01"
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class MountServer:
     """The programs that serve a mount, and their connections: how many to which address."""
 
     programs: tuple[str, ...]
     peers: dict[str, int]
 
 
-def server(mount: Mount, proc: Path = PROC) -> Server | None:
+def server(mount: Mount, proc: Path = PROC) -> MountServer | None:
     """Return who serves a mount; None where no process is seen to, as in another PID namespace."""
     numbers = [number for number, served in servers(proc).items() if _serves(proc / number, served, mount)]
     if not numbers:
@@ -44,7 +44,7 @@ def server(mount: Mount, proc: Path = PROC) -> Server | None:
     for process in _with_children(numbers, proc):
         if _namespace(process) == _namespace(proc / "self"):
             peers.update(peers_of(process))
-    return Server(tuple(sorted({_name(proc / one) for one in numbers})), dict(sorted(peers.items())))
+    return MountServer(tuple(sorted({_name(proc / one) for one in numbers})), dict(sorted(peers.items())))
 
 
 def servers(proc: Path = PROC) -> dict[str, set[int] | None]:
