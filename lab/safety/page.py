@@ -38,7 +38,8 @@ Written by `make safety`, which also tries every line of the tables.
   that name no directory do not tell. An erofs mounted from files is known whatever their names are by now.
 - A file that would lose content and that another process has open or mapped, be it only to read it. A disk
   image that is the base of another is so, and a file of an erofs that was unmounted lazily. Of devices
-  only writers count: programs that watch devices have them open to read.
+  only writers count: programs that watch devices have them open to read. One that only a ring of io_uring
+  keeps open counts whatever for, as Linux does not say.
 - Anything on a file system of the kernel's, such as proc, sysfs, cgroup or tracefs. Files there look empty
   and are not files. `plan/safety/writable.py` lists the types, by what statfs(2) gives.
 - A name that leads through a link in /proc, as `/dev/fd` and `/dev/stdout` do.

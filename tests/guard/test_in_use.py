@@ -53,6 +53,19 @@ HARMLESS = {
     "mapped privately": "f = os.open(path, os.O_RDONLY); m = mmap.mmap(f, 4096, access=mmap.ACCESS_COPY)",
 }
 
+REGISTERED = (
+    "import ctypes; call = ctypes.CDLL(None).syscall; f = os.open({where}, os.O_RDWR); "
+    "ring = call(425, 4, ctypes.create_string_buffer(120)); "
+    "assert ring >= 0 and call(427, ring, 2, (ctypes.c_int * 1)(f), 1) == 0; os.close(f)"
+)
+"""io_uring_setup, IORING_REGISTER_FILES: the ring alone keeps it open."""
+ELSEWHERE = (
+    "import ctypes; c = ctypes.CDLL(None); assert c.unshare(0x20000) == 0; "
+    "assert c.mount(0, b'/', 0, 0x44000, 0) == 0 and c.mount(b't', b'/dev', b'tmpfs', 0, 0) == 0; "
+    "os.mknod('/dev/lun', 0o60600, {number}); "
+) + REGISTERED.replace("{where}", "'/dev/lun'")
+"""By another name in a mount namespace of its own."""
+
 
 @contextlib.contextmanager
 def holding(path: Path, how: str) -> Iterator[int]:
@@ -509,6 +522,25 @@ def test_a_writer_that_no_process_shows_is_found(database: Path) -> None:
         with pytest.raises(RefusedError, match="outside /proc"):
             guard.secure(plan(target(str(database))), guard.Consent(frozenset({str(database)})))
     assert uses(database) == []
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("how", [REGISTERED.format(where="path"), ELSEWHERE])
+def test_a_device_that_only_a_ring_of_another_process_keeps_is_in_use(loop: str, how: str) -> None:
+    device = Path(loop)
+    number = device.stat().st_rdev
+    try:
+        with holding(device, how.replace("{number}", str(number))) as pid:
+            found = in_use.device_uses(device, in_use.Snapshot())
+            shown = (Path("/proc") / str(pid) / "fdinfo").iterdir()
+            kept = "".join(one.read_text() for one in shown)
+    except AssertionError:
+        pytest.skip("no io_uring here")
+    if "0: /dev/" not in kept:
+        pytest.skip("this kernel does not name what rings keep")
+    use = f"process {pid} (python) has it registered with io_uring, perhaps to write it"
+    assert found == [f"{device.name}: {use}"]
+    assert in_use.device_uses(device, in_use.Snapshot()) == []
 
 
 @pytest.mark.root

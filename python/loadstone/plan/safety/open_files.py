@@ -1,8 +1,8 @@
 """Who has which file or device open, mapped or locked; to write it, or also only to read it.
 
-Knows /proc/PID/fd, maps and map_files, /proc/locks and the states of nfsd's clients (proc(5),
-Linux fs/locks.c and fs/nfsd/nfs4state.c), and `Key`: what a file is by, whatever its name and
-whatever mount namespace it was opened in. Judges nothing.
+Knows /proc/PID/fd, maps and map_files, what rings of io_uring keep, /proc/locks and the states of nfsd's
+clients (proc(5), Linux io_uring/fdinfo.c, fs/locks.c and fs/nfsd/nfs4state.c), and `Key`: what a file is
+by, whatever its name and whatever mount namespace it was opened in. Judges nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import queue
 import re
 import stat
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +36,11 @@ _OF_A_FILE: Final = re.compile(r"^(\S+) \S{4} \S+ ([0-9a-f]+):([0-9a-f]+) ([1-9]
 _LOCK: Final = re.compile(
     r"^\d+:\s+(?:-> )?(\S+)\s+\S+\s+(\S+)\s+(-?\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) ", re.MULTILINE
 )
+_RING: Final = "anon_inode:[io_uring]"
+_REGISTERED: Final = re.compile(r"^ *\d+: (/dev/\S+)$", re.MULTILINE)
+"""A device that a ring keeps. Older kernels print the last part of its name, which may be any file's."""
+RING_LOOKS: Final = 20
+"""A ring that is busy shows nothing of what it keeps, for microseconds."""
 _NFS_OPEN: Final = re.compile(r'access: \S*w\S*,.*superblock: "([0-9a-f]+):([0-9a-f]+):(\d+)"')
 
 
@@ -75,6 +81,9 @@ def users(proc: Path = PROC) -> dict[Key, list[Use]]:
         for key in mapped - written:
             text = f"{name_of(process)} has it mapped for writing"
             uses.setdefault(key, []).append(Use(UseKind.MAPPED, text, number))
+        for key in _registered(process) - written:
+            text = f"{name_of(process)} has it registered with io_uring, perhaps to write it"
+            uses.setdefault(key, []).append(Use(UseKind.OPEN, text, number))
     for key, use in [*_locked(proc), *_open_over_nfs(proc)]:
         uses.setdefault(key, []).append(use)
     return uses
@@ -131,6 +140,43 @@ def _open_for_writing(process: Path) -> set[Key]:
                 if key is not None and key not in keys and _writable(process / "fdinfo" / link.name):
                     keys.add(key)
     return keys
+
+
+def _registered(process: Path) -> set[Key]:
+    """Return the devices that rings of a process keep open, also after it closed them.
+
+    The kernel does not say whether to write them. Of files it gives no lease (`in_use.is_open_for_writing`).
+    """
+    keys: set[Key] = set()
+    with contextlib.suppress(OSError):
+        for link in (process / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                if str(link.readlink()) == _RING:
+                    names = _REGISTERED.findall(_kept_by(process / "fdinfo" / link.name))
+                    found = (key_of(_seen_by(process, name)) for name in names)
+                    keys.update(key for key in found if key is not None and key[0] == 0)
+    return keys
+
+
+def _kept_by(ring: Path) -> str:
+    """Read what a ring tells, again while it is busy."""
+    text = ""
+    for _ in range(RING_LOOKS):
+        text = ring.read_text(errors="replace")
+        if "UserFiles:" in text:
+            break
+        time.sleep(0.001)
+    return text
+
+
+def _seen_by(process: Path, name: str) -> Path:
+    """Return the way to what a process calls by a name of its own mount namespace."""
+    own = Path(name)
+    try:
+        is_shared = (process / "ns" / "mnt").readlink() == (PROC / "self" / "ns" / "mnt").readlink()
+    except OSError:
+        return own
+    return own if is_shared else process / "root" / own.relative_to("/")
 
 
 def _writable(fdinfo: Path) -> bool:
