@@ -153,8 +153,8 @@ def _registered(process: Path) -> set[Key]:
             with contextlib.suppress(OSError):
                 if str(link.readlink()) == _RING:
                     names = _REGISTERED.findall(_kept_by(process / "fdinfo" / link.name))
-                    found = (key_of(_seen_by(process, name)) for name in names)
-                    keys.update(key for key in found if key is not None and key[0] == 0)
+                    devices = (key_of(_seen_by(process, name)) for name in names)
+                    keys.update(key for key in devices if key is not None and key[0] == 0)
     return keys
 
 
