@@ -239,6 +239,32 @@ def test_a_tree_that_nobody_marked_is_not_touched(tmp_path: Path) -> None:
     assert not (tmp_path / "study").exists()
 
 
+@pytest.mark.parametrize("operation", ["copy", "move", "write"])
+@pytest.mark.parametrize("verb", ["run", "plan"])
+def test_a_tree_that_only_a_later_run_changes_is_asked_for_before_the_first(
+    tmp_path: Path, verb: str, operation: str
+) -> None:
+    """What the run would copy is made by the first one, so it cannot be resolved before."""
+    folder = tmp_path / "tree" / "vdb.1_1.dir"
+    folder.mkdir(parents=True)
+    (folder / "vdb_f0001.file").write_text("precious")
+    shape = "depth=1,width=1,files=2,size=4k"
+    source, goal = ("a", "target=b,") if operation != "write" else ("b", "")
+    file = tmp_path / "list.parm"
+    file.write_text(
+        f"fsd=a,anchor={tmp_path / 'source'},{shape}\nfsd=b,anchor={tmp_path / 'tree'},{shape}\n"
+        "fwd=r,fsd=a,operation=read\n"
+        f"fwd=w,fsd={source},{goal}operation={operation}\n"
+        "rd=first,fwd=r,fwdrate=50,elapsed=2,format=yes\nrd=later,fwd=w,fwdrate=50,elapsed=2,format=no\n"
+    )
+    done = program.run(verb, file, *(("--out", "study") if verb == "run" else ()), cwd=tmp_path)
+    assert done.code == (2 if verb == "run" else 0)
+    assert f"--i-accept-data-loss {tmp_path / 'tree'}" in done.err
+    assert not (tmp_path / "source").exists()
+    assert not (tmp_path / "study").exists()
+    assert (folder / "vdb_f0001.file").read_text() == "precious"
+
+
 def test_another_structure_is_an_error_with_its_place(tmp_path: Path) -> None:
     study(tmp_path, "fwd=w,fsd=fsd1\nrd=r,fwd=w,fwdrate=max,elapsed=4,format=only\n")
     file = tmp_path / "files.parm"

@@ -69,6 +69,27 @@ def test_runs_on_hosts_are_asked_for_from_python(tmp_path: Path) -> None:
         loadstone.run(job, divide=True)
 
 
+@pytest.mark.in_turn
+def test_a_tree_that_only_a_later_run_changes_is_asked_for_before_the_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the run would copy is made by the first one."""
+    goal, shape = tmp_path / "goal", "depth=1,width=1,files=2,size=4k"
+    (goal / "vdb.1_1.dir").mkdir(parents=True)
+    (goal / "vdb.1_1.dir" / "vdb_f0001.file").write_text("precious")
+    file = tmp_path / "list.parm"
+    file.write_text(
+        f"fsd=a,anchor={tmp_path / 'source'},{shape}\nfsd=b,anchor={goal},{shape}\n"
+        "fwd=r,fsd=a,operation=read\nfwd=w,fsd=a,target=b,operation=copy\n"
+        "rd=first,fwd=r,fwdrate=50,elapsed=2,format=yes\nrd=later,fwd=w,fwdrate=50,elapsed=2,format=no\n"
+    )
+    hosts = tmp_path / "one.toml"
+    hosts.write_text(f'[[host]]\nname = "h"\nlaunch = "local"\ndirectory = "{tmp_path / "h"}"\n')
+    assert main(["run", str(file), "--hosts", str(hosts), "--out", str(tmp_path / "s")]) == 2
+    assert f"--i-accept-data-loss h:{goal}" in capsys.readouterr().err
+    assert not (tmp_path / "source").exists()
+
+
 def test_what_would_be_set_on_this_machine_is_refused_with_hosts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

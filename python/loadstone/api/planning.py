@@ -17,6 +17,7 @@ from loadstone.engine.plan_check import memory_bytes
 from loadstone.errors import InputError, RefusedError
 from loadstone.messages import make_error
 from loadstone.path.child import run_in_child
+from loadstone.plan import tree_jobs
 from loadstone.plan.derived import asked_operations, changes_trees, targets_of
 from loadstone.plan.safety import guard
 from loadstone.plan.safety.in_use import Snapshot
@@ -133,12 +134,14 @@ class PlannedRuns:
         prepared = False
         looked_at: set[str] = set()
         for wanted in self.found.made().known():
+            changes = run_list.changes_of(wanted, self._changes, self.found)
             try:
                 exec_commands.check(wanted.workload)
-                changes = run_list.changes_of(wanted, self._changes, self.found)
                 plan = resolution(wanted.workload, changes).plan
             except (InputError, RefusedError) as error:
-                if not prepared:  # What an earlier run makes is not there yet.
+                if prepared:  # What an earlier run makes is not there yet.
+                    obstacles += _tree_obstacles(wanted.workload, changes, looked_at)
+                else:
                     obstacles.append(Obstacle(wanted.name, str(error)))
             else:
                 prepared = prepared or changes_trees(plan)
@@ -195,6 +198,15 @@ def asked_for(job: Job, changes: JobChanges) -> Workload:
 def planned_workload(work: Workload, changes: JobChanges) -> PlannedJob:
     """Plan a Workload. Raises `InputError` or `RefusedError`."""
     return PlannedJob(work, resolution(work, changes))
+
+
+def _tree_obstacles(work: Workload, changes: JobChanges, looked_at: set[str]) -> list[Obstacle]:
+    """Look at the trees that a Workload changes, where it cannot be resolved yet."""
+    changed = tree_jobs.only_making_directories(work)
+    try:
+        return [] if changed is None else obstacles_of(resolution(changed, changes).plan, looked_at)
+    except (InputError, RefusedError):
+        return []
 
 
 def obstacles_of(plan: Plan, looked_at: set[str]) -> list[Obstacle]:

@@ -19,6 +19,7 @@ from loadstone.hosts.coordinator import HostsRequest, run_on_hosts
 from loadstone.hosts.greeting import greeting, new_number
 from loadstone.hosts.kept_agents import KeptAgents
 from loadstone.messages import say
+from loadstone.plan import tree_jobs
 from loadstone.plan.derived import changes_trees
 from loadstone.plan.model import Plan
 from loadstone.version import __version__
@@ -46,6 +47,15 @@ class _Looked:
     durations: dict[str, int | None] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
     error: LoadstoneError | None = None
+
+    def add(self, targets: Sequence[Mapping[str, Any]]) -> None:
+        """Take in what the host says of the targets of a run."""
+        for one in targets:
+            target = SeenTarget.model_validate(one)
+            before = self.seen.get(target.path)
+            # What one host alone writes in a run is held against the others when that run begins.
+            if before is None or (target.written, target.is_part) > (before.written, before.is_part):
+                self.seen[target.path] = target
 
 
 @dataclass(slots=True)
@@ -151,12 +161,12 @@ class RunsOnHosts:
     def _look_at_all(self, host: AskedHost, works: Sequence[tuple[Next, HostWork]], looked: _Looked) -> None:
         prepared = False
         for wanted, work in works:
-            host.link.tell({"do": "check", "work": work.model_dump(mode="json")})
             try:
-                checked: dict[str, Any] = host.answer("checked", CHECK_S)
+                checked = _checked(host, work)
             except RefusedError as error:
                 # What an earlier run makes is not there yet.
                 if prepared:
+                    looked.add(_trees_changed(host, work))
                     continue
                 name = f"run {wanted.name}: " if len(works) > 1 else ""
                 raise RefusedError(f"{name}{error.message}", hint=error.hint) from error
@@ -164,12 +174,7 @@ class RunsOnHosts:
             prepared = prepared or wanted.role == "prepare" or changes_trees(plan)
             looked.plans[wanted.name] = plan
             looked.durations[wanted.name] = checked.get("duration_ns")
-            for one in checked["targets"]:
-                target = SeenTarget.model_validate(one)
-                before = looked.seen.get(target.path)
-                # What one host alone writes in a run is held against the others when that run begins.
-                if before is None or (target.written, target.is_part) > (before.written, before.is_part):
-                    looked.seen[target.path] = target
+            looked.add(checked["targets"])
 
     @staticmethod
     def _refuse(looked: Mapping[str, _Looked]) -> None:
@@ -182,3 +187,23 @@ class RunsOnHosts:
         usage = all(isinstance(error, RefusedError) for error in wrong.values())
         kind = RefusedError if usage else RunError
         raise kind("\n  ".join([first, *lines]), hint="; ".join(dict.fromkeys(hints)) or None)
+
+
+def _checked(host: AskedHost, work: HostWork) -> dict[str, Any]:
+    host.link.tell({"do": "check", "work": work.model_dump(mode="json")})
+    checked: dict[str, Any] = host.answer("checked", CHECK_S)
+    return checked
+
+
+def _trees_changed(host: AskedHost, work: HostWork) -> list[dict[str, Any]]:
+    """Return what a host says of the trees that a run changes, where it cannot be resolved yet."""
+    changed = tree_jobs.only_making_directories(work.workload)
+    if changed is None:
+        return []
+    try:
+        targets: list[dict[str, Any]] = _checked(host, work.model_copy(update={"workload": changed}))[
+            "targets"
+        ]
+    except RefusedError:
+        return []
+    return targets

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from loadstone.plan.host_facts import HostFacts
     from loadstone.plan.targets import Targets
-    from loadstone.workload.model import Job
+    from loadstone.workload.model import Job, Workload
     from loadstone.workload.trees import FileSelection
 
 _WITHOUT_EFFECT: Final = (
@@ -161,6 +161,20 @@ def _changes_its_own(job: Job) -> bool:
     work = work_of(job)
     moves = work.operation == "transfer"
     return work.clear or (pattern.shares(job)[1] > 0 if moves else work.operation not in READS_ONLY)
+
+
+def only_making_directories(work: Workload) -> Workload | None:
+    """Return a Workload that makes directories in the trees that this one changes; None: it changes none.
+
+    It needs nothing that would have to be there, so these trees can be looked at before that is.
+    """
+    jobs = [
+        job.changed({"work.operation": "mkdir", "limits.io_size": None, "placement.targets": (target,)})
+        for job in work.jobs
+        if job.tree is not None and changes(job)
+        for target in job.placement.targets[-1 if job.tree.operation == "copy" else 0 :]
+    ]
+    return work.model_copy(update={"jobs": tuple(jobs)}) if jobs else None
 
 
 def once_bytes(job: Job) -> int:

@@ -16,6 +16,7 @@ from loadstone.engine.calibrate import shape
 from loadstone.errors import InputError, RefusedError, each, raise_all
 from loadstone.messages import make_error
 from loadstone.path.child import answering, run_in_child
+from loadstone.plan import tree_jobs
 from loadstone.plan.derived import changes_trees
 from loadstone.plan.safety import guard
 from loadstone.session import run_plan, through_parent
@@ -93,10 +94,14 @@ class RunsHere:
         return contextlib.nullcontext()
 
     def check(self, known: Sequence[Next], consent: guard.Consent, clock: TimeEstimate) -> None:
-        """Resolve and check every run; what an earlier one makes for a later one is not there yet."""
+        """Resolve and check every run; what an earlier one makes for a later one is not there yet.
+
+        Trees that a later one changes are looked at all the same.
+        """
         prepared = False
         names: set[str] = set()
         plans: list[Plan] = []
+        early: list[Plan] = []
         wrong: dict[tuple[str, Where | None], LoadstoneError] = {}
         """By what is wrong: what is wrong with many runs is told of the first."""
         for wanted in known:
@@ -109,6 +114,7 @@ class RunsHere:
             except (InputError, RefusedError) as error:
                 prepared_before, prepared = prepared, prepared or wanted.role == "prepare"
                 if prepared_before:
+                    early += self._trees_changed(wanted)
                     continue
                 for one in each(error):
                     message = one.message if len(known) == 1 else f"run {wanted.name}: {one.message}"
@@ -119,9 +125,17 @@ class RunsHere:
             clock.planned(wanted, resolved.duration_ns)
             plans.append(resolved.plan)
         raise_all([*wrong.values()])
-        _secure(plans, consent)
+        _secure([*plans, *early], consent)
         if len(plans) == len(known):
             guard.check_consent(consent, plans)
+
+    def _trees_changed(self, wanted: Next) -> list[Plan]:
+        """Return a Plan that changes the trees of a run that cannot be resolved yet; none if it has none."""
+        work = tree_jobs.only_making_directories(wanted.workload)
+        try:
+            return [] if work is None else [self._resolve(dataclasses.replace(wanted, workload=work)).plan]
+        except (InputError, RefusedError):
+            return []
 
     def make(self, step: StudyStep, clock: TimeEstimate) -> Outcome:
         """Resolve a run and do it."""
