@@ -265,6 +265,26 @@ def test_a_tree_that_only_a_later_run_changes_is_asked_for_before_the_first(
     assert (folder / "vdb_f0001.file").read_text() == "precious"
 
 
+def test_trees_whose_files_are_numbered_otherwise_are_no_places_to_copy_between(tmp_path: Path) -> None:
+    """As older vdbenches number them from 1: what was wrong was told of the Plan, not of the file."""
+    for anchor, first in (("source", 0), ("tree", 1)):
+        folder = tmp_path / anchor / "vdb.1_1.dir"
+        folder.mkdir(parents=True)
+        for number in (first, first + 1):
+            (folder / f"vdb_f{number:04d}.file").write_bytes(bytes(4096))
+    shape = "depth=1,width=1,files=2,size=4k"
+    file = tmp_path / "list.parm"
+    file.write_text(
+        f"fsd=a,anchor={tmp_path / 'source'},{shape}\nfsd=b,anchor={tmp_path / 'tree'},{shape}\n"
+        "fwd=w,fsd=a,target=b,operation=copy\nrd=later,fwd=w,fwdrate=50,elapsed=2,format=no\n"
+    )
+    done = program.run("run", file, "--out", "study", cwd=tmp_path)
+    assert done.code == 2
+    place = tmp_path / "tree"
+    assert f"list.parm:1: anchor: files are numbered from 1 in {place} and from 0 in" in done.err
+    assert "format=yes" in done.err
+
+
 def test_another_structure_is_an_error_with_its_place(tmp_path: Path) -> None:
     study(tmp_path, "fwd=w,fsd=fsd1\nrd=r,fwd=w,fwdrate=max,elapsed=4,format=only\n")
     file = tmp_path / "files.parm"

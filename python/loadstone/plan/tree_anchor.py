@@ -68,6 +68,16 @@ class Anchor:
         """Whether there are directories, or will be."""
         return self.made_directories or (self.facts.found.has_directories and not self.clear)
 
+    @property
+    def first_file(self) -> int:
+        """Number in the name of the first file: 1 in trees of older vdbenches."""
+        first_file = None if self._is_cleared else self.facts.found.first_file
+        return anchors.NEW_FIRST_FILE if first_file is None else first_file
+
+    @property
+    def _is_cleared(self) -> bool:
+        return self.clear and not self.removed_by_jobs
+
     def is_whole(self) -> bool:
         """Whether nothing but the tree that is asked for is there, as Loadstone left it."""
         tree = self.facts.found
@@ -165,19 +175,17 @@ class Anchor:
             sizes = plan.FileSizesTable(
                 table=tuple(plan.FileSize(bytes=size, weight=float(part)) for size, part in shape.sizes)
             )
-        clear = self.clear and not self.removed_by_jobs
-        first_file = None if clear else self.facts.found.first_file
         return plan.Tree(
             target=target,
             depth=shape.depth,
             width=shape.width,
             files=shape.files,
-            first_file=anchors.NEW_FIRST_FILE if first_file is None else first_file,
+            first_file=self.first_file,
             everywhere=shape.everywhere,
             sizes=sizes,
             seed=SIZES_SEED,
             total_bytes=shape.total_bytes,
-            clear=clear,
+            clear=self._is_cleared,
             part=plan.FilePart(index=self.part.index, count=self.part.count),
             vouched_ns=None,
         )

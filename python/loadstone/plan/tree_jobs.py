@@ -253,6 +253,16 @@ def _check_there(job: Job, mine: list[Anchor]) -> None:
     needed = "files" if needs_files else None if work.operation == "mkdir" else "directories"
     if work.clear and work.operation in ("delete", "rmdir"):
         needed = None  # What is there goes, by these jobs or before the run.
+    if len(mine) > 1 and anchor.first_file != mine[1].first_file:
+        raise job.error(
+            "plan.tree.other_names",
+            "placement.targets",
+            goal=mine[1].path,
+            found=mine[1].first_file,
+            path=anchor.path,
+            expected=anchor.first_file,
+            clear=job.setting("work.clear", "yes"),
+        )
     missing = None
     contents = {"files": anchor.has_files, "directories": anchor.has_directories, None: True}
     if not contents[needed]:
