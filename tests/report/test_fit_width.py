@@ -23,3 +23,11 @@ def test_chosen_rows_are_bold() -> None:
         "run",
         "a",
     ]
+
+
+def test_columns_are_as_wide_as_names_are_when_they_go_out() -> None:
+    """An escape sequence in a job's name is written as four characters and more."""
+    name = "\x1b[31mred\x07"
+    lines = fitted(HEADINGS, [[name, "1.00k", "80 µs", "1.00 ms"], *ROWS], 80).plain.splitlines()
+    assert "\\x1b[31mred\\x07" in lines[1]
+    assert len({len(line.rstrip()) for line in lines[:3]}) == 1

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from rich.text import Text
 
+from loadstone.printable import line
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
@@ -33,15 +35,16 @@ def fitted(
     shown = list(range(len(headings)))
     dropped = list(spare)
     while True:
-        every = [[row[at] if at < len(row) else "" for at in shown] for row in (headings, *rows)]
-        widths = [max(cell_len(line[at]) for line in every) for at in range(len(shown))]
+        # As they go out: what is escaped takes more room.
+        every = [[line(row[at]) if at < len(row) else "" for at in shown] for row in (headings, *rows)]
+        widths = [max(cell_len(row[at]) for row in every) for at in range(len(shown))]
         if not dropped or sum(widths) + len(GAP) * (len(shown) - 1) <= width:
             break
         name = dropped.pop(0)
         shown = [at for at in shown if headings[at] != name]
     lines = [
-        Text(_joined(line, widths, names), "bold" if index == 0 or index - 1 in bold else "")
-        for index, line in enumerate(every)
+        Text(_joined(row, widths, names), "bold" if index == 0 or index - 1 in bold else "")
+        for index, row in enumerate(every)
     ]
     return Text("\n").join(lines)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rich.cells import cell_len
 from rich.text import Text
 
-from loadstone import notes, units
+from loadstone import notes, printable, units
 from loadstone.analysis import commit
 from loadstone.analysis.read_back import verified
 from loadstone.report.run import answer, data_sheet
@@ -70,7 +70,7 @@ def _listed(run_summary: Summary) -> list[tuple[str, Total]]:
         listed.append(("total" if few else f"total of {len(jobs)} jobs", run_summary.total))
     elif not few and len(phases) <= MAX_JOBS:
         listed += phases
-    return [(name, total) for name, total in listed if total.ops]
+    return [(printable.line(name), total) for name, total in listed if total.ops]
 
 
 def _table(run_summary: Summary, width: int) -> Text:
