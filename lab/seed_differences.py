@@ -22,10 +22,19 @@ from loadstone.comparison.gate import chance
 from loadstone.comparison.matrix import fair
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 FIGURES: Final = Path(__file__).parent / "published_differences.toml"
 ALPHA: Final = 0.05
+
+
+@dataclass(frozen=True)
+class ColumnNoise:
+    """What repeats of one workload differ by, over all rows of a table."""
+
+    deviation: float
+    """Of logarithms."""
+    freedom: int
 
 
 @dataclass(frozen=True)
@@ -41,8 +50,8 @@ class PublishedPair:
     printed: float
     """Half of the last digit that was printed, as a share."""
     caution: str
-    pool: bool
-    """Whether the noise of a workload is taken from all rows of its study: two runs know too little of it."""
+    noise: tuple[ColumnNoise, ColumnNoise] | None = None
+    """The noise of each side's workload in all rows of its table: two runs know too little of it."""
 
 
 def sample(values: Sequence[float], printed: float) -> Sample:
@@ -61,29 +70,66 @@ def notes(path: Path = FIGURES) -> dict[str, str]:
 
 
 def read(path: Path = FIGURES) -> list[PublishedPair]:
-    """Read the figures."""
-    return [_pair(one) for one in tomllib.loads(path.read_text())["pair"]]
+    """Read the figures, in the order of the notes on their studies."""
+    document = tomllib.loads(path.read_text())
+    pairs = [_pair(one) for one in document["pair"]]
+    pairs += [pair for table in document["table"] for pair in _of_table(table)]
+    order = list(document["notes"])
+    return sorted(pairs, key=lambda pair: order.index(pair.study))
 
 
 def _pair(one: dict[str, Any]) -> PublishedPair:
     (first, a), (second, b) = one["values"].items()
     return PublishedPair(
         one["study"], one["what"], tuple(map(float, a)), tuple(map(float, b)), (first, second),
-        one.get("unit", "IOPS"), float(one.get("printed", 0.0)), one.get("caution", ""), bool(one.get("pool", False)),
+        one.get("unit", "IOPS"), float(one.get("printed", 0.0)), one.get("caution", ""),
     )  # fmt: skip
+
+
+def _of_table(table: dict[str, Any]) -> Iterator[PublishedPair]:
+    """Yield a pair for each workload of two rows that differ in one thing, and of two workloads in a row."""
+    cells = {row["name"]: [tuple(map(float, cell)) for cell in row["cells"]] for row in table["rows"]}
+    columns = table["columns"]
+    noises = [_noise([row[at] for row in cells.values() if row[at]]) for at in range(len(columns))]
+    for one in table["changes"]:
+        a, b = one["from"], one["to"]
+        for at, what in enumerate(columns):
+            if cells[a][at] and cells[b][at]:
+                caution = one.get("caution", "") if one.get("of", what) in what else ""
+                noise = (noises[at], noises[at])
+                yield PublishedPair(
+                    table["study"], what, cells[a][at], cells[b][at], (a, b), "IOPS", 0.0, caution, noise
+                )
+    for one in table["across"]:
+        row, (first, second) = one["row"], one["columns"]
+        yield PublishedPair(
+            table["study"], row, cells[row][first], cells[row][second], (columns[first], columns[second]),
+            "IOPS", 0.0, one["caution"], (noises[first], noises[second]),
+        )  # fmt: skip
+
+
+def _noise(cells: Sequence[Sequence[float]]) -> ColumnNoise:
+    squares = 0.0
+    for values in cells:
+        logs = [math.log(value) for value in values]
+        squares += sum((log - sum(logs) / len(logs)) ** 2 for log in logs)
+    freedom = sum(len(values) - 1 for values in cells)
+    return ColumnNoise(math.sqrt(squares / freedom), freedom)
 
 
 def judged(pairs: Sequence[PublishedPair]) -> list[tuple[PublishedPair, str, str]]:
     """Return for each pair its change and what it is worth; Holm's correction within each study."""
-    sides = [_sides(one, pairs) for one in pairs]
+    sides = [_sides(one) for one in pairs]
     known = [contrast(a, b) for a, b in sides]
     corrected: dict[int, float] = {}
+    strictest: dict[str, float] = {}
     for study in dict.fromkeys(one.study for one in pairs):
         at = [
             n
             for n, one in enumerate(pairs)
             if one.study == study and (difference := known[n]) and difference.p is not None
         ]
+        strictest[study] = ALPHA / max(1, len(at))
         corrected |= dict(zip(at, holm([known[n].p or 0.0 for n in at]), strict=True))  # type: ignore[union-attr]
     verdicts = []
     for n, one in enumerate(pairs):
@@ -97,27 +143,22 @@ def judged(pairs: Sequence[PublishedPair]) -> list[tuple[PublishedPair, str, str
         ends = (difference.low, difference.high)
         low, high = (f"{1 + end:.3g}" if large else f"{100 * end:+.3g}" for end in ends)
         change += f" ({low} to {high})"
-        verdict = "**real**" if corrected[n] < ALPHA else f"**not significant**: {_judgement(sides[n])}"
+        verdict = (
+            "**real**"
+            if corrected[n] < ALPHA
+            else f"**not significant**: {_judgement(sides[n], strictest[one.study])}"
+        )
         verdicts.append((one, change, f"{verdict} (p {corrected[n]:.2g})"))
     return verdicts
 
 
-def _sides(one: PublishedPair, pairs: Sequence[PublishedPair]) -> tuple[Sample, Sample]:
-    if not one.pool:
+def _sides(one: PublishedPair) -> tuple[Sample, Sample]:
+    if one.noise is None:
         return fair(sample(one.a, one.printed), sample(one.b, one.printed))
-    alike = [other for other in pairs if other.pool and (other.study, other.what) == (one.study, one.what)]
-    rows = {
-        side: values for other in alike for side, values in zip(other.names, (other.a, other.b), strict=True)
-    }
-    squares, freedom = 0.0, 0
-    for values in rows.values():
-        logs = [math.log(value) for value in values]
-        squares += sum((log - sum(logs) / len(logs)) ** 2 for log in logs)
-        freedom += len(logs) - 1
-    deviation = math.sqrt(squares / freedom)
     a, b = (
-        Sample(mean, mean * deviation / math.sqrt(len(values)), freedom / 2, len(values))
-        for values in (one.a, one.b)
+        # Both sides share a column's freedom, which Welch's formula adds up.
+        Sample(mean, mean * noise.deviation / math.sqrt(len(values)), noise.freedom / 2, len(values))
+        for values, noise in zip((one.a, one.b), one.noise, strict=True)
         for mean in [sum(values) / len(values)]
     )
     return a, b
@@ -136,7 +177,8 @@ def _alone(change: float) -> str:
     return f"**cannot be known**: measured once; real only if runs repeat to within {_percent(needed)}"
 
 
-def _judgement(sides: tuple[Sample, Sample]) -> str:
+def _judgement(sides: tuple[Sample, Sample], alpha: float) -> str:
+    """Say what would have been found in four of five such studies, among as many tests as there are."""
     a, b = sides
     assert a.error is not None
     assert b.error is not None
@@ -145,9 +187,12 @@ def _judgement(sides: tuple[Sample, Sample]) -> str:
     low, high = 0.0, 5.0
     while high - low > 1e-4:
         middle = (low + high) / 2
-        low, high = (middle, high) if chance(middle, error, freedom, ALPHA) < 0.8 else (low, middle)
-    least = "a factor of 100 or more" if high > 4.6 else _percent(math.expm1(high))
-    return f"a difference of {least} would have been seen"
+        low, high = (middle, high) if chance(middle, error, freedom, alpha) < 0.8 else (low, middle)
+    if high > 4.6:
+        return "only a factor of 100 or more would have been seen"
+    factor = math.exp(high)
+    least = f"a factor of {factor:.2g}" if factor >= 3 else f"a difference of {_percent(factor - 1)}"
+    return f"{least} would have been seen"
 
 
 def _duration(seconds: float) -> str:
@@ -192,7 +237,8 @@ def page(pairs: Sequence[PublishedPair]) -> str:
         "real may still not come from what the study names: the caution says what else differed. Where only the least and the "
         "largest of several runs are published, they are taken for two runs. The noise of a workload is taken from all rows "
         "of the table. A figure printed with few digits has at least the "
-        "error of its rounding. A single run beside repeats is taken to vary as they do.",
+        "error of its rounding. A single run beside repeats is taken to vary as they do. What *would have been seen* "
+        "is what four of five such studies would show, after the correction for all tests of the study.",
     ]
     for study in dict.fromkeys(one.study for one in pairs):
         lines += [
