@@ -93,12 +93,12 @@ def _of_table(table: dict[str, Any]) -> Iterator[PublishedPair]:
     noises = [_noise([row[at] for row in cells.values() if row[at]]) for at in range(len(columns))]
     for one in table["changes"]:
         a, b = one["from"], one["to"]
-        for at, what in enumerate(columns):
+        for at, workload in enumerate(columns):
             if cells[a][at] and cells[b][at]:
-                caution = one.get("caution", "") if one.get("of", what) in what else ""
+                caution = one.get("caution", "") if one.get("of", workload) in workload else ""
                 noise = (noises[at], noises[at])
                 yield PublishedPair(
-                    table["study"], what, cells[a][at], cells[b][at], (a, b), "IOPS", 0.0, caution, noise
+                    table["study"], workload, cells[a][at], cells[b][at], (a, b), "IOPS", 0.0, caution, noise
                 )
     for one in table["across"]:
         row, (first, second) = one["row"], one["columns"]
