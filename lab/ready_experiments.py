@@ -90,10 +90,15 @@ def run(file: str, out: Path, *words: str, devices: Sequence[str] = (), join: Se
         "--out",
         str(out),
     ]
-    # Before whatever else the host does meanwhile, which is not under test.
-    first = ["setsid", "--wait", "/bin/sh", "-c", JOIN, "sh", *map(str, join), "--"]
     # The page of this room is what is printed.
-    subprocess.run([*first, *command, *words, *consent, "--no-progress"], check=True, stdout=sys.stderr)
+    subprocess.run(
+        [*before_others(join), *command, *words, *consent, "--no-progress"], check=True, stdout=sys.stderr
+    )
+
+
+def before_others(join: Sequence[Path] = ()) -> list[str]:
+    """Return words that let a command go before whatever else the host does: that is not under test."""
+    return ["setsid", "--wait", "/bin/sh", "-c", JOIN, "sh", *map(str, join), "--"]
 
 
 def small(**values: str) -> list[str]:
@@ -256,8 +261,8 @@ def _fio(disk: str, name: str, options: dict[str, object], out: Path) -> None:
     """Measure a pattern as somebody did years ago."""
     words = [f"--{key}={value}" for key, value in options.items()]
     call(
-        "fio", f"--name={name}", f"--filename={disk}", "--size=64m", "--runtime=2", "--time_based",
-        "--group_reporting", "--output-format=json", f"--output={out}", *words,
+        *before_others(), "fio", f"--name={name}", f"--filename={disk}", "--size=64m", "--runtime=2",
+        "--time_based", "--group_reporting", "--output-format=json", f"--output={out}", *words,
     )  # fmt: skip
 
 
