@@ -1,8 +1,8 @@
 """Which parts of a file are written, allocated but unwritten, or holes.
 
 Knows FIEMAP (Linux Documentation/filesystems/fiemap.rst) and SEEK_DATA (lseek(2)). Asks and never
-synchronises: data still in the page cache counts as the file system sees it now. Does not know
-what a read of such a part costs.
+synchronises: what was written and is still in the page cache counts as written, by cachestat(2). Does not
+know what a read of such a part costs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import struct
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from loadstone.path.page_cache import cached_bytes
+from loadstone.path.page_cache import cached_bytes, unsaved_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +88,9 @@ def _by_fiemap(descriptor: int, size: int, allocated: int) -> Allocation:
         count += 1
         end = start + inside
         if flags & UNWRITTEN:
-            unwritten += inside
+            # It stays so until its data leave the page cache, of which reads are answered.
+            unsaved = min(unsaved_bytes(descriptor, start, inside), inside)
+            written, unwritten = written + unsaved, unwritten + inside - unsaved
             continue
         written += inside
         encoded += inside if flags & ENCODED and not flags & DELALLOC else 0

@@ -32,7 +32,19 @@ def _libc() -> ctypes.CDLL:
 
 def cached_bytes(descriptor: int) -> int | None:
     """Return the bytes of an open file in the page cache; None where the kernel does not tell."""
-    whole, pages = _Range(0, 0), _Pages()
-    if _libc().syscall(CACHESTAT, descriptor, ctypes.byref(whole), ctypes.byref(pages), 0):
+    pages = _pages(descriptor, 0, 0)
+    return None if pages is None else int(pages.cached) * PAGE_BYTES
+
+
+def unsaved_bytes(descriptor: int, offset: int, length: int) -> int:
+    """Return the bytes of a range that are in the page cache and not yet on the storage; 0 if unknown."""
+    pages = _pages(descriptor, offset, length)
+    return 0 if pages is None else int(pages.dirty + pages.writeback) * PAGE_BYTES
+
+
+def _pages(descriptor: int, offset: int, length: int) -> _Pages | None:
+    """Count the pages of a range; a length of 0 is up to the end."""
+    part, pages = _Range(offset, length), _Pages()
+    if _libc().syscall(CACHESTAT, descriptor, ctypes.byref(part), ctypes.byref(pages), 0):
         return None
-    return int(pages.cached) * PAGE_BYTES
+    return pages
