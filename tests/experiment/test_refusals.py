@@ -144,3 +144,14 @@ def test_levels_behind_a_misspelt_control_are_told_in_the_same_round(tmp_path: P
     assert messages[0] == "there is no control 'sysctrl'"
     assert "read-ahead = ten: sysctl of vm.swappiness takes a whole number, found 'ten'" in messages[1]
     assert len(messages) == 2
+
+
+def test_levels_behind_a_misspelt_subject_are_told_in_the_same_round(tmp_path: Path) -> None:
+    """They are held against the subject that is meant: correcting its name was a round of its own."""
+    whole = FRACTION.replace('design = "fraction"', "").format(
+        name="swap", what='control = "sysctl"\nsubject = "vm.swapiness"', levels='60, "plenty"'
+    )
+    text = str(why_refused(prepare(written(tmp_path, whole))))
+    assert "swap = 60: sysctl: this kernel has no vm.swapiness" in text
+    assert "sysctl of vm.swappiness takes a whole number, found 'plenty'" in text
+    assert "found '60'" not in text

@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from loadstone.errors import RefusedError
 from loadstone.messages import make_error
-from loadstone.messages.suggest import nearest
+from loadstone.messages.suggest import meant_by, nearest
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -82,6 +82,10 @@ class Control(abc.ABC):
                 RefusedError, "control.subject.unknown", hint=hint, control=self.name, asked=subject
             )
         return [subject]
+
+    def nearest_subject(self, subject: str) -> str | None:
+        """Return the subject of this host that a misspelt one is nearest to; None where none is near."""
+        return meant_by(subject, self.subjects())
 
     def choices(self, subject: str) -> tuple[str, ...]:  # noqa: ARG002 - others know them
         """Return the values it takes; empty: the kernel says no list."""

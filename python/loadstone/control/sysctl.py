@@ -13,7 +13,7 @@ from typing import Final
 from loadstone.control.file_controls import FileControl
 from loadstone.errors import RefusedError
 from loadstone.messages import make_error, say
-from loadstone.messages.suggest import nearest
+from loadstone.messages.suggest import meant_by, nearest
 
 WHOLE: Final = r"-?\d+"
 ALLOWED: Final = ("vm.", "fs.", "net.", "dev.", "sunrpc.", "kernel.sched_", "kernel.numa_balancing")
@@ -56,6 +56,10 @@ class Sysctl(FileControl):
             hint = nearest(subject, self._beside(subject))
             raise make_error(RefusedError, "control.sysctl.no_parameter", hint=hint, asked=subject)
         return [subject]
+
+    def nearest_subject(self, subject: str) -> str | None:
+        """Return the parameter of its directory that a misspelt one is nearest to."""
+        return meant_by(subject, self._beside(subject))
 
     def _beside(self, subject: str) -> list[str]:
         """Return the parameters of the same directory."""

@@ -23,7 +23,7 @@ from loadstone.messages import make_error, say
 from loadstone.messages.suggest import meant_by
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from loadstone.control.control_kind import Control, Setting
@@ -179,7 +179,15 @@ def _why_not_control(kind: Control, subject: str, value: str) -> str | None:
     try:
         subjects = kind.resolve(subject)
     except LoadstoneError as error:
-        return error.message if error.hint is None else f"{error.message} ({error.hint})"
+        text = error.message if error.hint is None else f"{error.message} ({error.hint})"
+        # A value that the one that is meant does not take is told in the same round.
+        best = kind.nearest_subject(subject)
+        refusal = None if best is None else _why_not_value(kind, [best], value)
+        return text if refusal is None else f"{text}; {refusal}"
+    return _why_not_value(kind, subjects, value)
+
+
+def _why_not_value(kind: Control, subjects: Sequence[str], value: str) -> str | None:
     for one in subjects:
         if refusal := kind.refuses(one, value):
             return f"{kind.name} of {one or 'this host'} {refusal}, found {value!r}"
