@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import tempfile
 import threading
@@ -32,6 +33,8 @@ TELL = SimpleNamespace(tell=None)
 
 class Plane:
     """A control plane whose host is up before `listen` returns, as on a machine with other work."""
+
+    is_straight = False
 
     def __init__(self) -> None:
         self.hosts = HOSTS
@@ -256,3 +259,71 @@ def test_a_worker_tells_its_figures_once_a_minute(monkeypatch: pytest.MonkeyPatc
     for now_s[0] in (100.0, 102.0, 159.0, 160.0, 161.0):
         asyncio.run(worker.heartbeat())
     assert sent == [100.0, 160.0]
+
+
+def until(came: Callable[[], object]) -> None:
+    end_s = time.monotonic() + 60
+    while not came():
+        assert time.monotonic() < end_s
+        time.sleep(0.02)
+
+
+def test_what_is_told_each_second_goes_straight_between_our_scheduler_and_its_workers() -> None:
+    """Each word went through events, a client and its pickles: 64 hosts took 10.8 % of a CPU, limit 5."""
+    run = {"transport": "dask", "tls": False, "coordinator": "127.0.0.1"}
+    plane = ControlPlane(HostsFile.model_validate({"run": run, "host": [{"name": "h1"}]}))
+    heard: list[dict[str, Any]] = []
+    ordered: list[str] = []
+    plane.start()
+    try:
+        link = DaskLink(plane, plane.hosts.host[0], lambda _, message: heard.append(message))
+        plane.listen("h1", link._hear)
+
+        async def register() -> Any:
+            return await dask_worker.DASK.Worker(
+                f"tcp://127.0.0.1:{plane.port}", name="h1", nthreads=1, memory_limit=0,
+                dashboard=False, dashboard_address=":0",
+            )  # fmt: skip
+
+        worker = plane.wait(register(), 60)
+        agent = worker.plugins[plane.dask.plugin_of(plane._run)]
+        until(lambda: "alive" in [message["type"] for message in heard])
+        assert heard[0] == {"type": "up"}
+        assert link.ask({"do": "ping"}, 60)["type"] == "pong"
+        hear = agent.hear
+        worker.stream_handlers[plane.dask.WORD] = lambda order: (ordered.append(order), hear(order))
+        link.tell({"do": "stop"})
+        plane.say_we_are_here("h1")
+        until(lambda: len(ordered) == 2)
+        assert ordered == ['{"do": "stop"}', '{"do": "alive"}']
+        until(lambda: "ended" in [message["type"] for message in heard])
+        assert plane._scheduler.get_events(plane.dask.TOPIC) == ()
+        link.tell({"do": "identify", "paths": []})
+        link.close()
+        assert [json.loads(order)["do"] for order in ordered[2:]] == ["identify", "ping"]
+        agent._process.kill()
+        with pytest.raises(RunError, match="killed by signal 9"):
+            link.ask({"do": "ping"}, 60)
+        plane.wait(worker.close(), 60)
+        plane.wait(plane._tell_that_we_are_here(), 60)
+    finally:
+        plane.stop()
+
+
+def test_an_agent_that_is_gone_before_its_host_is_known_is_a_loss() -> None:
+    """What a worker says before it is taken for a host is not the host's, but for the end of its agent."""
+    plane = ControlPlane(HOSTS)
+    heard: list[dict[str, Any]] = []
+    plane._heard["h1"] = heard.append
+    for message in (
+        {"type": "up"},
+        {"type": "lost", "why": "killed"},
+        {"type": "ended", "status": "complete"},
+    ):
+        plane._hear_straight("tcp://1", json.dumps(message).encode())
+    assert heard == []
+    plane._take("h1", "tcp://1", None)
+    plane._hear_straight("tcp://1", b'{"type": "alive"}')
+    plane._hear_straight("tcp://2", b'{"type": "ended", "status": "complete"}')
+    plane._loop.close()
+    assert heard == [{"type": "up"}, {"type": "lost", "why": "killed"}, {"type": "alive"}]

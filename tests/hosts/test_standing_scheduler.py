@@ -49,7 +49,7 @@ def test_an_order_to_an_agent_that_is_gone_is_a_loss() -> None:
     async def lose() -> None:
         told: list[dict[str, object]] = []
         worker = SimpleNamespace(name="h2", log_event=lambda _, event: told.append(event["message"]))
-        agent = HostAgent("client-1")
+        agent = HostAgent("client-1", straight=False)
         await agent.setup(worker)
         assert agent._process is not None
         agent._process.kill()

@@ -51,10 +51,29 @@ if TYPE_CHECKING:
     from loadstone.session import Outcome
 
 ALIVE_EVERY_S: Final = 1.0
+SPOKE_S: Final = 0.9 * ALIVE_EVERY_S
+"""Who said something so lately need not say that it is there."""
 DRAIN_S: Final = 1.2
 """After the coordinator is gone, how long the engine may drain before it is killed."""
 PIECE_BYTES: Final = 256 << 10
 FORWARDED: Final = frozenset({"layout", "tick", "note", "io_error", "hung", "signal", "fatal", "steady"})
+
+
+class OwnCpu:
+    """What this process took of a CPU since it was last told."""
+
+    def __init__(self) -> None:
+        self.told_s = time.monotonic()
+        self._cpu_s = time.process_time()
+        self._lock = threading.Lock()
+
+    def since(self) -> dict[str, float]:
+        """Return the seconds of processor time, and in how many."""
+        with self._lock:
+            now_s, cpu_s = time.monotonic(), time.process_time()
+            used_s, over_s = cpu_s - self._cpu_s, now_s - self.told_s
+            self.told_s, self._cpu_s = now_s, cpu_s
+        return {"cpu_s": round(used_s, 4), "over_s": round(over_s, 4)}
 
 
 class Agent:
@@ -80,6 +99,7 @@ class Agent:
         self._work: HostWork | None = None
         self._resolved: Resolution | PlanAsRun | None = None
         self._held: occupancy.Occupancy | None = None
+        self._used = OwnCpu()
         self._seals: dict[str, int | None] = {}
         """Of each tree that this host vouches for on behalf of all: until when before the run."""
 
@@ -381,11 +401,11 @@ class Agent:
                 self._orders.put(order)
 
     def _keep_alive(self) -> None:
-        cpu_s = time.process_time()
         while not self._over.wait(ALIVE_EVERY_S):
-            used_s, cpu_s = time.process_time() - cpu_s, time.process_time()
             self._tell_engine()
-            self._out.put("alive", cpu_s=round(used_s, 4))
+            # The figures of a second that just went tell the same.
+            if time.monotonic() - self._used.told_s >= SPOKE_S:
+                self._out.put("alive", **self._used.since())
             silent_s = time.monotonic() - self._heard_s
             if self._lost_after_s is not None and silent_s > self._lost_after_s:
                 self._coordinator_is_gone(say("hosts.agent.silent", silent_s=silent_s))
@@ -400,7 +420,8 @@ class Agent:
         elif kind == "start":
             self._out.put("started", event=dict(event))
         elif kind in FORWARDED:
-            self._out.put("event", event=dict(event))
+            used = self._used.since() if kind == "tick" else {}
+            self._out.put("event", event=dict(event), **used)
 
     def _read_document(self, name: str) -> str:
         return "null" if self._bundle is None else (self._bundle / name).read_text(encoding="utf-8")

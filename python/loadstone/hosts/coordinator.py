@@ -262,8 +262,9 @@ class _HostsRun:
         if self._phases.phase is phases.RunPhase.RUN:
             self._begin_watching()
 
-    def _on_event(self, name: str, _state: HostState, message: dict[str, Any]) -> None:
+    def _on_event(self, name: str, state: HostState, message: dict[str, Any]) -> None:
         event = message["event"]
+        self._on_alive(name, state, message)
         self._measured.heard(event)
         if self._ticks is not None:
             for one in self._ticks.heard(name, event):
@@ -274,7 +275,8 @@ class _HostsRun:
 
     def _on_alive(self, _name: str, state: HostState, message: dict[str, Any]) -> None:
         if state.started is not None and state.ended is None:
-            state.cpu_s.append(float(message.get("cpu_s", 0.0)))
+            state.agent_cpu_s += float(message.get("cpu_s", 0.0))
+            state.agent_s += float(message.get("over_s", 0.0))
 
     def _on_ended(self, name: str, state: HostState, message: dict[str, Any]) -> None:
         state.ended = message

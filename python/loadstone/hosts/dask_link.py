@@ -33,6 +33,7 @@ START_S: Final = 15.0
 FIND_EVERY_S: Final = 0.5
 TOGETHER_S: Final = 0.02
 """So long it is waited for others that are to be told the same."""
+ALIVE: Final = json.dumps({"do": "alive"})
 PASS_S: Final = 1.0
 """So long a host may take for its last orders when it is let go."""
 FIND_SHARE: Final = 0.8
@@ -68,6 +69,10 @@ class ControlPlane:
         self.port = 0
         self.addresses: dict[str, str] = {}
         """By host: its worker's address."""
+        self._names: dict[str, str] = {}
+        """By address: its host."""
+        self._lost_early: dict[str, dict[str, Any]] = {}
+        """By address: why an agent was gone before its worker was taken for a host."""
 
     def start(self) -> None:
         """Start the scheduler, or reach the one that is there within `connect_s`."""
@@ -159,11 +164,15 @@ class ControlPlane:
         by_address = {self.addresses[name]: name for name in names if name in self.addresses}
         if not by_address:
             return
+        if self.is_straight:
+            for name in by_address.values():
+                self._send_straight(name, ALIVE)
+            return
         try:
             replies = await self._client.run(
                 self.dask.tell,
                 self.dask.plugin_of(self._run),
-                {"do": "alive"},
+                json.loads(ALIVE),
                 workers=list(by_address),
                 on_error="return",
             )
@@ -172,6 +181,20 @@ class ControlPlane:
         for address, name in by_address.items():
             if isinstance(reply := replies.get(address), BaseException):
                 self._heard[name]({"type": "lost", "why": _broken(reply)})
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether words go straight between the scheduler, which is ours, and its workers."""
+        return self._scheduler is not None
+
+    def send(self, name: str, order: dict[str, Any]) -> None:
+        """Send an order straight to a host; they arrive in this order."""
+        self._loop.call_soon_threadsafe(self._send_straight, name, json.dumps(order))
+
+    def _send_straight(self, name: str, order: str) -> None:
+        # Who cannot be spoken with is taken from the workers by it, and who is no worker any more is lost.
+        with contextlib.suppress(KeyError):
+            self._scheduler.worker_send(self.addresses[name], {"op": self.dask.WORD, "order": order})
 
     async def call(self, name: str, function: Any, *arguments: Any) -> Any:
         """Run a coroutine function of our agent on a host's worker, outside of any task."""
@@ -220,6 +243,7 @@ class ControlPlane:
                 dashboard_address=":0",
                 local_directory=scratch,
             )
+            self._scheduler.stream_handlers[self.dask.WORD] = self._hear_straight
             await self._scheduler
             self.port = int(self._scheduler.address.rpartition(":")[2])
             address = _url(protocol, self.hosts.run.coordinator or "127.0.0.1", self.port)
@@ -229,16 +253,19 @@ class ControlPlane:
         )
         await self._client
         self._run = str(self._client.id)
-        self._client.subscribe_topic(self.dask.TOPIC, self._hear)
+        if not self.is_straight:
+            self._client.subscribe_topic(self.dask.TOPIC, self._hear)
         self._client.subscribe_topic("all", self._hear_of_workers)
         # First what ends the agents, so that none begins that nobody would end.
         await self._client.register_plugin(self.dask.CoordinatorIsThere(self._run))
-        await self._client.register_plugin(self.dask.HostAgent(self._run))
+        await self._client.register_plugin(
+            self.dask.HostAgent(self._run, straight=self._scheduler is not None)
+        )
 
     async def _end(self) -> None:
         if self._client is not None:
             with contextlib.suppress(Exception):
-                for topic in (self.dask.TOPIC, "all"):
+                for topic in ("all",) if self.is_straight else (self.dask.TOPIC, "all"):
                     self._client.unsubscribe_topic(topic)
                 await self._client.unregister_worker_plugin(self.dask.plugin_of(self._run))
             await self._client.close()
@@ -286,7 +313,19 @@ class ControlPlane:
             self._heard[name]({"type": "lost", "why": why})
             return
         self.addresses[name] = address
+        self._names[address] = name
         self._heard[name]({"type": "up"})
+        if (lost := self._lost_early.pop(address, None)) is not None:
+            self._heard[name](lost)
+
+    def _hear_straight(self, worker: str, line: bytes) -> None:
+        """Hear a worker of our own scheduler, once it was taken for its host."""
+        message = json.loads(line)
+        name = self._names.get(worker)
+        if name is not None:
+            self._heard[name](message)
+        elif message.get("type") == "lost":
+            self._lost_early[worker] = message
 
     async def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
         payload = event[1]
@@ -311,7 +350,7 @@ class ControlPlane:
             if worker is not None and str(worker.name) in self._heard:
                 self.begin(self._look_and_take(str(worker.name), address))
         elif change.get("action") == "remove-worker":
-            name = next((name for name, at in self.addresses.items() if at == address), None)
+            name = self._names.get(address)
             if name is not None:
                 self._heard[name]({"type": "lost", "why": say("hosts.ended.connection")})
 
@@ -337,7 +376,8 @@ class DaskLink:
 
     def open(self) -> None:
         """Start the worker by ssh; one of another scheduler is only found."""
-        self._passing = self._plane.begin(self._pass_orders())
+        if not self._plane.is_straight:
+            self._passing = self._plane.begin(self._pass_orders())
         self._plane.listen(self.name, self._hear)
         if self._plane.hosts.run.scheduler is not None:
             return
@@ -363,12 +403,19 @@ class DaskLink:
         if order == {"do": "alive"}:
             self._plane.say_we_are_here(self.name)
             return
+        if self._plane.is_straight:
+            self._plane.send(self.name, order)
+            return
         self._plane.begin(self._orders.put(order))
 
     def ask(self, order: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         """Send a question and wait for its answer."""
         number = self._waiting.number()
-        call = self._plane.call(self.name, self._plane.dask.exchange, {**order, "id": number}, timeout_s)
+        question = {**order, "id": number}
+        if self._plane.is_straight:
+            self._plane.send(self.name, question)
+            return self._waiting.wait(self.name, number, timeout_s)
+        call = self._plane.call(self.name, self._plane.dask.exchange, question, timeout_s)
         try:
             reply: dict[str, Any] = self._plane.wait(call, timeout_s + 1)
         except Exception as error:
@@ -382,6 +429,10 @@ class DaskLink:
             # The last order says whether the bundle there is to be removed.
             self._plane.begin(self._orders.put(None))
             concurrent.futures.wait([self._passing], PASS_S)
+        elif self._is_up:
+            # Who answers has what was sent before; an agent that leaves at once need not answer.
+            with contextlib.suppress(RunError):
+                self.ask({"do": "ping"}, PASS_S)
         if self._process is None:
             return
         with contextlib.suppress(OSError):
@@ -398,6 +449,10 @@ class DaskLink:
             if self._is_up or self.name not in self._plane.addresses:
                 return
             self._is_up = True
+        if self._waiting.answered(message):
+            return
+        if message.get("type") == "lost":
+            self._waiting.broke(str(message["why"]))
         if not self._closed:
             self._heard(self.name, message)
 

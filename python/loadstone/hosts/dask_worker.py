@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TOPIC: Final = "loadstone"
+"""Of what agents say where the scheduler is somebody else's: an event that a client subscribes to."""
+WORD: Final = "loadstone-word"
+"""Of what goes straight between a worker and the coordinator's own scheduler, either way."""
 CONNECT_S: Final = 10.0
 CLOSE_S: Final = 3.0
 FIGURES_EVERY_S: Final = 60.0
@@ -134,9 +137,11 @@ class CoordinatorIsThere(SchedulerPlugin):
 class HostAgent(WorkerPlugin):
     """Owns the agent process of one worker."""
 
-    def __init__(self, client: str) -> None:
+    def __init__(self, client: str, *, straight: bool) -> None:
+        """`straight`: the scheduler knows `WORD`, because it is the coordinator's."""
         self.name = plugin_of(client)
         self._run = client
+        self._straight = straight
         self._worker: Any = None
         self._process: asyncio.subprocess.Process | None = None
         self._reading: asyncio.Task[None] | None = None
@@ -145,6 +150,8 @@ class HostAgent(WorkerPlugin):
     async def setup(self, worker: Any) -> None:
         """Start the agent."""
         self._worker = worker
+        if self._straight:
+            worker.stream_handlers[WORD] = self.hear
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -179,6 +186,12 @@ class HostAgent(WorkerPlugin):
             with contextlib.suppress(ConnectionError):
                 await self._process.stdin.drain()
 
+    def hear(self, order: str) -> None:
+        """Pass an order on that came straight; an agent that is gone was told of as such."""
+        if self._process is not None and self._process.stdin is not None:
+            with contextlib.suppress(ConnectionError):
+                self._process.stdin.write(order.encode() + b"\n")
+
     async def exchange(self, order: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         """Pass a question on and return its answer."""
         number = int(order["id"])
@@ -202,7 +215,7 @@ class HostAgent(WorkerPlugin):
         else:
             why = why_gone(await process.wait(), [], ssh=False)
         gone = {"type": "lost", "why": why}
-        self._worker.log_event(TOPIC, {"run": self._run, "host": self._worker.name, "message": gone})
+        self._say(gone, json.dumps(gone).encode())
 
     def _pass_on(self, line: bytes) -> None:
         """Give an answer to who waits for it, and everything else to the coordinator."""
@@ -213,6 +226,15 @@ class HostAgent(WorkerPlugin):
             waiting = self._answers.get(message.get("id", -1))
             if waiting is not None and not waiting.done():
                 waiting.set_result(message)
+            else:
+                self._say(message, line)
+
+    def _say(self, message: dict[str, Any], line: bytes) -> None:
+        """Let the coordinator hear it; where it is gone, so is what it would have heard."""
+        with contextlib.suppress(OSError):
+            if self._straight:
+                # As the line it came as: Dask would look at each part of it, on both sides.
+                self._worker.batched_stream.send({"op": WORD, "line": line})
             else:
                 envelope = {"run": self._run, "host": self._worker.name, "message": message}
                 self._worker.log_event(TOPIC, envelope)

@@ -89,7 +89,7 @@ class HostsRunKnown:
         # Where nothing was left to be brought, none is over there either.
         left = "" if has_bundle or state.has_bundle else self._left_there(name, state)
         wrong = f"{reason or say('hosts.ended.no_bundle')}{left}" if reason or left else None
-        known, seconds = state.clocks, len(state.cpu_s)
+        known = state.clocks
         return part.model_copy(
             update={
                 "bundle": f"{FOLDER}/{name}" if has_bundle else None,
@@ -101,7 +101,7 @@ class HostsRunKnown:
                 "start_skew_ns": firsts[name] - min(firsts.values()) if name in firsts else None,
                 "clock_offset_ns": None if known is None else known.wall.offset_ns,
                 "clock_error_ns": None if known is None else known.monotonic.error_ns,
-                "agent_cpu_share": sum(state.cpu_s) / seconds if seconds else None,
+                "agent_cpu_share": state.agent_cpu_s / state.agent_s if state.agent_s else None,
             }
         )
 

@@ -68,7 +68,14 @@ class _StartedWord(_SaidWord):
     event: StartEvent
 
 
-class _EventWord(_SaidWord):
+class _AliveWord(_SaidWord):
+    """What an agent took of a CPU, and in which time."""
+
+    cpu_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    over_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+
+
+class _EventWord(_AliveWord):
     event: dict[str, Any]
 
 
@@ -96,10 +103,6 @@ class _TickWord(_SaidWord):
 class _LayoutWord(_SaidWord):
     done_bytes: Count
     total_bytes: Count
-
-
-class _AliveWord(_SaidWord):
-    cpu_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
 
 class _EndedWord(_SaidWord):

@@ -33,7 +33,10 @@ class HostState:
     started: dict[str, Any] | None = None
     ended: dict[str, Any] | None = None
     refused: dict[str, Any] | None = None
-    cpu_s: list[float] = field(default_factory=list)
+    agent_cpu_s: float = 0.0
+    """What its agent took of a CPU during the load, as far as it said so."""
+    agent_s: float = 0.0
+    """In how many seconds."""
     has_bundle: bool = False
 
 
