@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.hosts.agreement import agree
+from loadstone.hosts.agreement import agree, used_by_each_other
 from loadstone.hosts.assignment import SeenTarget
 from loadstone.hosts.hosts_file import SharedTarget
 from loadstone.plan.safety.guard import Consent
@@ -36,6 +36,18 @@ def test_what_is_in_use_on_any_host_is_refused_whatever_was_agreed() -> None:
     two = {"a": [seen()], "b": [seen(in_use=["it is mounted on /"])]}
     with pytest.raises(RefusedError, match="b: /dev/sdb: it is mounted"):
         agree(two, given("a:/dev/sdb", "b:/dev/sdb"), divide=True)
+
+
+def test_only_hosts_that_see_one_target_of_one_kernel_may_have_seen_each_other() -> None:
+    used = ["python3 (process 7) has it open"]
+    seen_targets = {
+        "a": [seen("/a", "file 1", in_use=used)],
+        "b": [seen("/b", "file 1")],
+        "c": [seen("/c", "file 1", in_use=used)],
+        "d": [seen("/d", "file 2", in_use=used)],
+    }
+    kernels = {"a": "1", "b": "1", "c": "2", "d": "1"}
+    assert used_by_each_other(seen_targets, kernels) == ["a"]
 
 
 def test_one_lun_under_two_names_is_recognised_and_refused() -> None:

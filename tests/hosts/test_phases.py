@@ -28,6 +28,7 @@ from loadstone.hosts.phases import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 LIMITS = PhaseLimits(connect_s=30, check_s=60, lost_s=10, lead_s=2, stop_s=45, collect_s=60)
@@ -61,6 +62,10 @@ class HostsWorld:
     told: list[tuple[float, Do]] = field(default_factory=list)
     starts: dict[str, float] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)
+    again: Sequence[str] = ()
+    """Who is to look at its targets once more."""
+    looking: set[str] = field(default_factory=set)
+    looked_again: bool = False
     count: int = 0
 
     def run(self) -> Phases:
@@ -85,6 +90,12 @@ class HostsWorld:
                     self.do(phases, phases.heard(name, at_s))
             self.do(phases, phases.passed(at_s))
         return phases
+
+    def looks(self, phases: Phases, name: str) -> None:
+        """Begin to look; who looks again is alone with that, but for those that were given up."""
+        others = {one for one in self.looking if phases.hosts[one].phase is not HostPhase.GONE}
+        assert not self.looked_again or not others
+        self.looking.add(name)
 
     def is_alive(self, name: str) -> bool:
         dies_s = self.hosts[name].dies_s
@@ -113,6 +124,7 @@ class HostsWorld:
             status = "failed" if self.hosts[name].fails and what == "complete" else what
             self.do(phases, phases.ended(name, status, now_s))
         else:
+            self.looking.discard(name)
             self.do(phases, getattr(phases, what)(name, now_s))
 
     def do(self, phases: Phases, doing: list[Do]) -> None:
@@ -122,6 +134,7 @@ class HostsWorld:
                 case Ask(name, what):
                     delays = self.hosts[name].delays
                     if what == "check":
+                        self.looks(phases, name)
                         self.later(delays["check"], name, "checked")
                     elif what == "arm":
                         self.later(delays["arm"], name, "armed")
@@ -137,7 +150,9 @@ class HostsWorld:
                         max(0.0, at_s - self.now_s) + self.hosts[name].delays["start"], name, "started"
                     )
                 case Decide():
-                    self.do(phases, phases.decided(self.now_s, go=self.go))
+                    again = () if self.looked_again else self.again
+                    self.looked_again = True
+                    self.do(phases, phases.decided(self.now_s, go=self.go, again=again))
                 case Open():
                     self.now_s += self.opening_s
                     self.do(phases, phases.opened(self.now_s))
@@ -171,6 +186,26 @@ def test_all_hosts_go_through_all_phases_and_start_at_one_time() -> None:
     for what in ("check", "arm", "collect", "leave"):
         assert asked(made, what) == ["h0", "h1", "h2"]
     assert asked(made, "stop") == []
+
+
+def test_hosts_that_saw_each_other_look_again_one_after_another() -> None:
+    """Two agents of one kernel that looked at one file at once each took the other for a reader of it."""
+    made = world(4, again=["h0", "h2", "h3"])
+    made.hosts["h2"].delays["check"] = 50.0
+    phases = made.run()
+    looked = [(at_s, one.host) for at_s, one in made.told if isinstance(one, Ask) and one.what == "check"]
+    assert looked[:4] == [(0.5, "h0"), (0.5, "h1"), (0.5, "h2"), (0.5, "h3")]
+    assert looked[4:] == [(50.5, "h0"), (51.0, "h2"), (101.0, "h3")]
+    assert (phases.stopping, len(made.starts)) == (None, 4)
+
+
+def test_who_does_not_come_to_an_end_looking_again_holds_the_others_up_no_longer_than_it_may_look() -> None:
+    made = world(3, again=["h0", "h1"])
+    made.hosts["h0"].dies_s = 1.2
+    phases = made.run()
+    assert asked(made, "check") == ["h0", "h1", "h2", "h0", "h1"]
+    assert phases.is_over
+    assert asked(made, "arm") == []
 
 
 def test_nobody_is_armed_unless_all_were_looked_at_and_it_was_agreed() -> None:
@@ -304,10 +339,12 @@ def test_whatever_is_lost_or_late_it_ends_and_nobody_starts_alone(seed: int) -> 
             delays[drawn.choice(SLOW)] = drawn.choice([0.0, 3.0, 9.0, 50.0, 100.0, 1e6])
         delays["run"] = min(delays["run"], 300.0)
         dies = drawn.uniform(0, 60) if drawn.random() < 0.3 else None
-        hosts[f"h{number}"] = Made(delays, dies, drawn.random() < 0.5, fails=drawn.random() < 0.1)
+        host = Made(delays, dies, drawn.random() < 0.5, fails=drawn.random() < 0.1)
+        hosts[f"h{number}"] = host
     policy: Policy = drawn.choice(["stop", "continue"])
     user = drawn.uniform(0, 60) if drawn.random() < 0.2 else None
-    made = HostsWorld(hosts, policy, drawn.random() < 0.9, user)
+    again = drawn.sample(list(hosts), drawn.randint(0, len(hosts)))
+    made = HostsWorld(hosts, policy, drawn.random() < 0.9, user, again=again)
     phases = made.run()
     if any(one.delays["arm"] > 1e5 for one in hosts.values()) and not phases.is_over:
         # A layout takes as long as it takes; the host is alive and says so.

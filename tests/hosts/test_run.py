@@ -15,7 +15,7 @@ from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
 from loadstone.cli.main import main
 from loadstone.errors import InputError, RunError
-from loadstone.hosts import agent_links, joint_bundle
+from loadstone.hosts import agent_links, coordinator, joint_bundle
 from loadstone.hosts.hosts_file import read_hosts
 from tests.e2e.program import finish, start, until
 from tests.e2e.test_faults import small_tmpfs
@@ -109,6 +109,30 @@ def test_nothing_is_written_where_two_hosts_see_the_same_file(
     assert "--divide" in told
     assert (tmp_path / "data").read_bytes() == bytes(range(256)) * 4096
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_hosts_of_one_kernel_that_saw_each_other_look_are_not_taken_for_users(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, stays: bool
+) -> None:
+    """Once of seven times the refusal was *in use*: each agent had the file open while the other looked."""
+    text = JOB.replace("randread", "randwrite")
+    look_again = coordinator._HostsRun._to_look_again
+    again: list[list[str]] = []
+    (tmp_path / "data").touch()
+    reader = (tmp_path / "data").open("rb")
+
+    def looked(run: coordinator._HostsRun) -> list[str]:
+        if not stays:
+            reader.close()
+        again.append(look_again(run))
+        return again[-1]
+
+    monkeypatch.setattr(coordinator._HostsRun, "_to_look_again", looked)
+    with reader:
+        assert run(tmp_path, text=text) == 2
+    assert again == [["h1", "h2"], []]
+    assert ("are the same" in capsys.readouterr().err) is not stays
 
 
 def test_divide_without_anything_shared_is_refused(

@@ -163,6 +163,24 @@ class SharedGroup:
         )
 
 
+def used_by_each_other(
+    seen: Mapping[str, Sequence[SeenTarget]],
+    kernels: Mapping[str, str],
+    declared: Sequence[SharedTarget] = (),
+) -> list[str]:
+    """Return the hosts that found a target in use which another host of their kernel sees, too.
+
+    Two that look at one file at the same time have it open both, and each sees that of the other.
+    """
+    again = set()
+    for group in shared_targets(seen, declared):
+        members = Counter(kernels[host] for host in group.targets)
+        for host, targets in group.targets.items():
+            if members[kernels[host]] > 1 and any(target.in_use for target in targets):
+                again.add(host)
+    return [host for host in seen if host in again]
+
+
 def shared_targets(
     seen: Mapping[str, Sequence[SeenTarget]], declared: Sequence[SharedTarget] = ()
 ) -> list[SharedGroup]:

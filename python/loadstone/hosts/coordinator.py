@@ -23,7 +23,7 @@ from loadstone.engine.partial_result import PartialResult
 from loadstone.errors import BundleError, InputError, LoadstoneError
 from loadstone.hosts import heard, merge, phases
 from loadstone.hosts.agent_links import ASK_S, clocks
-from loadstone.hosts.agreement import Agreement, agree
+from loadstone.hosts.agreement import Agreement, agree, used_by_each_other
 from loadstone.hosts.assignment import SeenTarget
 from loadstone.hosts.ending import HostsRunKnown
 from loadstone.hosts.greeting import greeting, is_one_machine, new_number
@@ -138,6 +138,7 @@ class _HostsRun:
         self._events: list[dict[str, Any]] = []
         for name, why in request.lost_before.items():
             self._tell(name, say("hosts.between.lost", reason=why), loud=True)
+        self._looked_again = False
         self._stops = 0
         self._showing = False
 
@@ -374,7 +375,9 @@ class _HostsRun:
                 case phases.SetStart(name, at_s):
                     self._set_start(name, at_s)
                 case phases.Decide():
-                    self._do(self._phases.decided(time.monotonic(), go=self._decide()))
+                    again = self._to_look_again()
+                    go = not again and self._decide()
+                    self._do(self._phases.decided(time.monotonic(), go=go, again=again))
                 case phases.Open():
                     self._open_bundle()
                     self._do(self._phases.opened(time.monotonic()))
@@ -418,6 +421,14 @@ class _HostsRun:
                 threading.Thread(
                     target=self._collect, args=(name, self._bundle), name=f"{name} collect", daemon=True
                 ).start()
+
+    def _to_look_again(self) -> list[str]:
+        """Return, once, the hosts that may have seen each other look: then they look one after another."""
+        kernels = {name: str(state.told.get("boot_id") or name) for name, state in self._hosts.items()}
+        seen_targets = {name: state.seen for name, state in self._hosts.items()}
+        again = [] if self._looked_again else used_by_each_other(seen_targets, kernels, self._file.shared)
+        self._looked_again = True
+        return again
 
     def _decide(self) -> bool:
         """Hold what hosts saw against consent; remember why not."""

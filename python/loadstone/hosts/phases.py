@@ -9,7 +9,7 @@ first I/O), *start*, *stop* and *collect*; no host goes on before all hosts have
 from __future__ import annotations
 
 import enum
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -135,6 +135,8 @@ class Host:
     """How far it had come when it went."""
     status: str | None = None
     """How its own run ended."""
+    looks_s: float | None = None
+    """Since when it looks at its targets."""
 
 
 @dataclass(slots=True)
@@ -159,6 +161,8 @@ class Phases:
     """Who did not confirm the time of the start in time."""
     begun: bool = False
     """Whether a host has done its first I/O: where all are late to stop, it has."""
+    to_look: deque[str] = field(default_factory=deque)
+    """Who is to look at its targets again, one after another."""
 
     def __post_init__(self) -> None:
         self.hosts = {name: Host(heard_s=self.now_s) for name in self.names}
@@ -179,12 +183,19 @@ class Phases:
 
     def checked(self, name: str, now_s: float) -> list[Do]:
         """Take note that a host has looked at its targets."""
-        return self._came(name, HostPhase.CHECKED, now_s)
+        after = self._next_look(now_s) if self.hosts[name].phase is HostPhase.THERE else []
+        return after + self._came(name, HostPhase.CHECKED, now_s)
 
-    def decided(self, now_s: float, *, go: bool) -> list[Do]:
-        """Take note of the answer to `Decide`."""
+    def decided(self, now_s: float, *, go: bool, again: Sequence[str] = ()) -> list[Do]:
+        """Take note of the answer to `Decide`; `again`: these hosts look once more first."""
         if self.phase is not RunPhase.PREPARE or self.stopping is not None:
             return []
+        if again:
+            for name in again:
+                self._set(self.hosts[name], HostPhase.THERE)
+                self.hosts[name].looks_s = None
+            self.to_look.extend(again)
+            return self._next_look(now_s)
         if not go:
             return self._end("refused", now_s)
         self._enter(RunPhase.ARM, now_s)
@@ -241,6 +252,8 @@ class Phases:
         host.was, host.why = host.phase, why
         self._set(host, HostPhase.GONE)
         doing: list[Do] = [Abandon(name)]
+        if host.was is HostPhase.THERE and host.looks_s is not None:
+            doing += self._next_look(now_s)
         early = self.phase in {RunPhase.CONNECT, RunPhase.PREPARE}
         # All hosts are asked in the first two phases, so that everything that is wrong is known at once.
         if self.stopping is None and not early and self.phase is not RunPhase.COLLECT:
@@ -325,7 +338,7 @@ class Phases:
             if self.counts[HostPhase.GONE] == len(self.hosts):
                 return self._end("loss", now_s) + self._close(now_s)
             self._enter(RunPhase.PREPARE, now_s)
-            doing += [Ask(name, "check") for name in self._alive()]
+            doing += [self._look(name, now_s) for name in self._alive()]
         elif self.phase is RunPhase.PREPARE and self.stopping is None and self._all(HostPhase.CHECKED):
             doing += self._end("loss", now_s) if some_gone else [Decide()]
         elif self.phase is RunPhase.ARM and self.stopping is None and self._all(HostPhase.ARMED):
@@ -334,6 +347,18 @@ class Phases:
         elif self.phase is RunPhase.START and self.stopping is None and self._all(HostPhase.RUNNING):
             self._enter(RunPhase.RUN, now_s)
         return doing + self._close(now_s)
+
+    def _look(self, name: str, now_s: float) -> Do:
+        self.hosts[name].looks_s = now_s
+        return Ask(name, "check")
+
+    def _next_look(self, now_s: float) -> list[Do]:
+        """Let the next one look that is to look again."""
+        while self.to_look:
+            name = self.to_look.popleft()
+            if self.hosts[name].phase is not HostPhase.GONE:
+                return [self._look(name, now_s)]
+        return []
 
     def _close(self, now_s: float) -> list[Do]:
         """Collect when every run is over, and finish when all is collected."""
@@ -382,14 +407,25 @@ class Phases:
         limits = self.limits
         waits = {
             RunPhase.CONNECT: (HostPhase.THERE, "it did not answer", limits.connect_s),
-            RunPhase.PREPARE: (HostPhase.CHECKED, "it did not finish looking at its targets", limits.check_s),
             RunPhase.START: (HostPhase.RUNNING, "it did not start", self.lead_s + limits.lost_s),
             RunPhase.COLLECT: (HostPhase.COLLECTED, "its bundle did not come", limits.collect_s),
         }
+        if self.phase is RunPhase.PREPARE:
+            return self._overdue_looks(now_s)
         if self.phase not in waits:
             return []
         wanted, why, limit_s = waits[self.phase]
         return self._give_up(wanted, why, limit_s, waited_s, now_s)
+
+    def _overdue_looks(self, now_s: float) -> list[Do]:
+        limit_s = self.limits.check_s
+        late = [
+            name
+            for name, host in self.hosts.items()
+            if host.phase is HostPhase.THERE and host.looks_s is not None and now_s - host.looks_s >= limit_s
+        ]
+        why = f"it did not finish looking at its targets within {limit_s:.0f} s"
+        return [one for name in late for one in self.lost(name, why, now_s)]
 
     def _give_up(
         self, wanted: HostPhase, why: str, limit_s: float, waited_s: float, now_s: float
