@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from loadstone.hosts.assignment import HostWork
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -28,8 +30,9 @@ def until(lines: IO[bytes], kind: str) -> dict[str, Any]:
     raise AssertionError(f"it ended before {kind}")
 
 
-@pytest.mark.in_turn
-def test_it_ends_its_engine_when_nobody_reads_it_any_more(tmp_path: Path) -> None:
+@contextlib.contextmanager
+def under_load(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Give an agent whose engine has begun."""
     (tmp_path / "data").write_bytes(bytes(1 << 20))
     job = f"[r]\nioengine=psync\nrw=read\nsize=1m\ntime_based\nruntime=120\nfilename={tmp_path}/data\n"
     path = tmp_path / "job.fio"
@@ -41,7 +44,6 @@ def test_it_ends_its_engine_when_nobody_reads_it_any_more(tmp_path: Path) -> Non
     with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe) as agent:
         assert agent.stdin is not None
         assert agent.stdout is not None
-        assert agent.stderr is not None
 
         def tell(**order: Any) -> None:
             assert agent.stdin is not None
@@ -65,6 +67,15 @@ def test_it_ends_its_engine_when_nobody_reads_it_any_more(tmp_path: Path) -> Non
         until(agent.stdout, "armed")
         tell(do="start", monotonic_ns=time.monotonic_ns())
         until(agent.stdout, "started")
+        yield agent
+
+
+@pytest.mark.in_turn
+def test_it_ends_its_engine_when_nobody_reads_it_any_more(tmp_path: Path) -> None:
+    with under_load(tmp_path) as agent:
+        assert agent.stdin is not None
+        assert agent.stdout is not None
+        assert agent.stderr is not None
         # As a connection that broke leaves it: nothing comes in, and nothing can be said.
         agent.stderr.close()
         agent.stdout.close()
@@ -72,3 +83,22 @@ def test_it_ends_its_engine_when_nobody_reads_it_any_more(tmp_path: Path) -> Non
         assert agent.wait(60) == 0
     manifest = json.loads((tmp_path / "d" / "r" / "h" / "manifest.json").read_text())
     assert manifest["status"] == "interrupted"
+
+
+@pytest.mark.in_turn
+def test_the_figures_of_a_second_tell_that_it_is_there(tmp_path: Path) -> None:
+    """Two messages a second of each of 64 hosts were half of what the coordinator had to read."""
+    with under_load(tmp_path) as agent:
+        assert agent.stdin is not None
+        assert agent.stdout is not None
+        messages: list[dict[str, Any]] = []
+        while sum(message["type"] == "event" for message in messages) < 5:
+            messages.append(json.loads(agent.stdout.readline()))
+        agent.stdin.close()
+        agent.stdout.read()
+    ticks = [message for message in messages if message["type"] == "event"]
+    assert all(tick["event"]["type"] == "tick" for tick in ticks)
+    assert all(0 <= tick["cpu_s"] <= tick["over_s"] for tick in ticks)
+    assert len(messages) - len(ticks) < len(ticks)
+    # What it took is told of the whole time, by whichever message.
+    assert sum(tick["over_s"] for tick in ticks[1:]) == pytest.approx(4, abs=2)
