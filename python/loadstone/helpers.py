@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from loadstone.errors import RunError
+from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,10 +84,7 @@ class Helpers:
             done, answer = pickle.load(process.stdout)  # noqa: S301 # from our own program
         except (EOFError, OSError, pickle.UnpicklingError) as error:
             code = process.wait()
-            raise RunError(
-                f"a helper process of this program ended with {code}",
-                hint="free memory, or raise the limit on it (ulimit -v, memory.max of the control group)",
-            ) from error
+            raise make_error(RunError, "program.helper.ended", code=code) from error
         if not done:
             raise answer
         result: T = answer
@@ -95,7 +93,7 @@ class Helpers:
     def _start(self) -> subprocess.Popen[bytes]:
         with self._starting:
             if self._closed:
-                raise RunError("there is no more work to be done")
+                raise make_error(RunError, "program.helper.closed")
             process = subprocess.Popen(
                 [sys.executable, "-P", "-c", PROGRAM, *sys.path],
                 stdin=subprocess.PIPE,

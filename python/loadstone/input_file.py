@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import file_kind, slow_answer
 from loadstone.errors import InputError
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +66,7 @@ class OpenInput:
         waiting.register(self._descriptor, select.POLLIN)
         with slow_answer.told(self._name, is_pipe=self._is_pipe):
             if self._is_pipe and not waiting.poll(SILENCE_S * 1000):
-                raise TimeoutError(errno.ETIMEDOUT, f"this pipe brought nothing for {SILENCE_S} s")
+                raise TimeoutError(errno.ETIMEDOUT, say("program.input.silent_pipe", silence=str(SILENCE_S)))
             return os.read(self._descriptor, most_bytes)
 
 
@@ -94,19 +95,25 @@ def read(path: Path, what: str, most_bytes: int = MOST_BYTES, where: Where | Non
     try:
         content = start(path, most_bytes + 1)
     except NoFileError as other:
-        raise InputError(
-            f"{path} is {file_kind.words(other.mode)}, not {_one(what)}",
+        raise make_error(
+            InputError,
+            "program.input.other_kind",
             where=where,
             hint=_hint(path, other.mode),
+            path=path,
+            kind=file_kind.words(other.mode),
+            expected=_one(what),
         ) from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
-        raise InputError(
-            f"cannot read the {what} {path}: {reason}", where=where, hint="check the path"
+        raise make_error(
+            InputError, "program.input.unreadable", where=where, kind=what, path=path, reason=reason
         ) from None
     if len(content) > most_bytes:
         size = f"{most_bytes >> 20} MiB" if most_bytes >> 20 else f"{most_bytes} bytes"
-        raise InputError(f"{path} is larger than {size}: not {_one(what)}", where=where)
+        raise make_error(
+            InputError, "program.input.large", where=where, path=path, most=size, expected=_one(what)
+        )
     return content
 
 

@@ -72,7 +72,8 @@ def parsed(text: str) -> dict[str, Any]:
         # The line is told by whoever says it, before the message.
         # Its reader tells a table as Python's tuple.
         reason = re.sub(r"\('(.+?)',?\)", lambda names: "[" + names[1].replace("', '", ".") + "]", at[1])
-        message = f"{reason[:1].lower()}{reason[1:]} at {at[3] or 'the end of the file'}"
+        place = at[3] or say("toml.end_of_file")
+        message = say("toml.wrong", reason=f"{reason[:1].lower()}{reason[1:]}", place=place)
         raise TomlError(message, int(at[2]) if at[2] else None) from error
     if _deeper(tables):
         raise TomlError(say("toml.nested", most=DEEPEST))

@@ -6,7 +6,7 @@ Knows no file of theirs; the catalogue does.
 from __future__ import annotations
 
 from loadstone.errors import InputError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.messages.suggest import nearest
 from loadstone.workload import catalogue
 
@@ -22,7 +22,7 @@ def named_workloads(name: str | None = None) -> list[NamedEntry]:
     """Return all named workloads and procedures, or one. Raises `InputError` where there is none so named."""
     known = catalogue.names()
     if name is not None and name not in known:
-        hint = nearest(name, known) or "`loadstone workloads` lists them"
+        hint = nearest(name, known) or say("api.job.listed")
         raise make_error(InputError, "api.job.no_workload", hint=hint, name=repr(name))
     return [catalogue.load(one) for one in ([name] if name else known)]
 

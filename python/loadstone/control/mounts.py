@@ -106,7 +106,8 @@ class MountOptions(Control):
         done = orphans.run(command, lock, timeout=PATIENCE_S, env=environment)
         orphans.forget(lock)
         if done.returncode != 0:
-            words = " ".join((done.stderr or done.stdout).split()) or f"mount ended with {done.returncode}"
+            words = " ".join((done.stderr or done.stdout).split())
+            words = words or say("control.mount.ended", code=done.returncode)
             raise make_error(
                 RefusedError, "control.mount.failed", subject=subject, options=options, reason=words
             )

@@ -19,6 +19,7 @@ from enum import Enum
 from errno import ENOENT
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.monitor.counters import Counters
 from loadstone.monitor.tracepoints import TRACING, Recorder, Tracepoint
 
@@ -170,10 +171,8 @@ def _pair() -> tuple[Tracepoint, Tracepoint]:
         if pair[0] is not None and pair[1] is not None:
             return pair[0], pair[1]
     if not any((place / "events").is_dir() for place in TRACING):
-        raise FileNotFoundError(
-            ENOENT, "tracefs is not mounted (mount -t tracefs tracefs /sys/kernel/tracing)"
-        )
-    raise FileNotFoundError(ENOENT, "no tracepoints of the block layer")
+        raise FileNotFoundError(ENOENT, say("monitor.no_tracefs"))
+    raise FileNotFoundError(ENOENT, say("monitor.no_tracepoints"))
 
 
 def _device(number: str) -> int:

@@ -19,6 +19,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from loadstone.messages import say
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -196,7 +198,7 @@ def _online() -> Iterator[int]:
 def _perf_event_open(number: int, cpu: int) -> int:
     call = _CALL.get(platform.machine())
     if call is None:
-        raise OSError(f"no perf events on {platform.machine()}")
+        raise OSError(say("monitor.no_perf_events", machine=platform.machine()))
     attribute = _ATTRIBUTE.pack(
         _TYPE_TRACEPOINT,
         _ATTRIBUTE.size,

@@ -71,7 +71,8 @@ def drive(
         return Drive(plan.BackendNull(), iodepth, "all", cpus=cpus, nice=nice)
     if not of_engine(engine).native_depth:
         if iodepth > 1:
-            notes.trap(job, "engine.iodepth", f"{engine} does one I/O at a time: iodepth={iodepth} is 1")
+            text = say("plan.notes.one_at_a_time", engine=engine, iodepth=iodepth)
+            notes.trap(job, "engine.iodepth", text)
         return Drive(_alone(job, engine, donor), 1, "none", cpus=cpus, nice=nice)
     if engine == passthrough.ENGINE:
         return Drive(_ring(job, plan.BackendIoUringCmd), iodepth, "all", cpus=cpus, nice=nice)
@@ -82,15 +83,13 @@ def drive(
     if engine != NATIVE_ENGINE:
         if keep_ioengine:
             raise job.refusal("plan.engine.not_built", "engine.ioengine", engine=engine)
-        notes.changed(job, "engine.ioengine", f"{engine} runs on io_uring; --keep-ioengine keeps libaio")
+        notes.changed(job, "engine.ioengine", say("plan.notes.on_io_uring", engine=engine))
     why = None if keep_ioengine else _why_in_the_caller(job, facts)
     if why:
-        notes.changed(
-            job,
-            "engine.ioengine",
-            f"{why}: I/O is done by plain system calls, which complete in the caller"
-            + (f"; depth 1 per clone instead of {iodepth}" if iodepth > 1 else ""),
-        )
+        text = say("plan.notes.plain_calls", why=say(why))
+        if iodepth > 1:
+            text = say("plan.notes.plain_calls_alone", why=say(why), iodepth=iodepth)
+        notes.changed(job, "engine.ioengine", text)
         return Drive(plan.BackendPsync(), 1, "paced", cpus=cpus, nice=nice)
     ring = _ring(job, plan.BackendIoUring)
     # What the page cache has is copied in the call.
@@ -155,14 +154,14 @@ def _check_ring_options(job: Job, engine: str) -> None:
 
 
 def _why_in_the_caller(job: Job, facts: Sequence[TargetFacts]) -> str | None:
-    """Say why plain system calls are the better way to these targets; none when a ring is."""
+    """Return the key of why plain system calls are the better way to these targets; none when a ring is."""
     if not facts or job.engine.hipri or job.engine.sqthread_poll or job.priorities.of_some:
         return None
     if all(f.punts and f.kind is not TargetKind.VIRTUAL for f in facts):
-        return "the target is in memory and lacks non-blocking I/O"
+        return "plan.notes.why_in_memory"
     # Whoever asks for parts of a ring wants to see the ring, which does work here.
     if all(f.at_once for f in facts) and not any(job.value(name) for name in _RING_ONLY):
-        return "every I/O of the target is over before its call returns, and a ring costs more than that"
+        return "plan.notes.why_at_once"
     return None
 
 
@@ -174,7 +173,8 @@ def _cpus(job: Job, host: HostFacts, notes: Notes) -> tuple[int, ...]:
         usable = ", ".join(map(str, host.cpus[:32]))
         raise job.error("plan.engine.no_cpu", "process.cpus_allowed", cpu=missing[0], usable=usable)
     if job.process.cpus_policy and not wanted:
-        notes.trap(job, "process.cpus_policy", "cpus_allowed_policy has no effect without cpus_allowed")
+        text = say("plan.notes.no_effect_without", option="cpus_allowed_policy", needed="cpus_allowed")
+        notes.trap(job, "process.cpus_policy", text)
     return wanted
 
 

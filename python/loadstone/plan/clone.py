@@ -12,6 +12,7 @@ import secrets
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.plan import (
     backend,
     clone_files,
@@ -277,7 +278,7 @@ def _seed(build: PlanDraft, job: Job) -> int:
         base = REPEATABLE_SEED
     else:
         base = secrets.randbits(63)
-        build.notes.info(job, "seeds.repeatable", "another random sequence in each run (randrepeat=0)")
+        build.notes.info(job, "seeds.repeatable", say("plan.notes.another_sequence"))
     digest = hashlib.blake2b(repr((base, build.asked)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import as_text
+from loadstone.messages import say
 from loadstone.plan import special_engines
 from loadstone.plan.aging import pass_bytes
 from loadstone.plan.model import TargetKind
@@ -71,11 +72,8 @@ def names(job: Job, clone: int, base_directory: str, host: HostFacts, notes: Not
     """Absolute paths of a clone's files."""
     if job.placement.targets:
         if job.placement.nrfiles is not None and job.placement.nrfiles != len(job.placement.targets):
-            notes.info(
-                job,
-                "placement.nrfiles",
-                f"nrfiles={job.placement.nrfiles} has no effect: filename names {len(job.placement.targets)}",
-            )
+            count, files = len(job.placement.targets), job.placement.nrfiles
+            notes.info(job, "placement.nrfiles", say("plan.notes.names_files", files=files, names=count))
     elif (job.placement.nrfiles or 1) == 1 and _is_device(job.stem, base_directory, host):
         return [_join(base_directory, job.stem)]
     return [_join(base_directory, name) for name in names_as_given(job, clone)]
@@ -138,7 +136,7 @@ def resolve_files(
     size = _bytes_of_pass(job, ranges)
     moved = _whole_blocks(job, ranges, size)
     if moved < max_block(job) and not job.limits.time_based:
-        notes.info(job, "placement.size", f"{moved} bytes are less than the largest block")
+        notes.info(job, "placement.size", say("plan.notes.less_than_block", moved=moved))
     return CloneFiles(tuple(ranges), moved, size)
 
 
@@ -379,7 +377,8 @@ def _clamped(job: Job, path: str, fact: TargetFacts, span: tuple[int, int], note
     """Cut a range at the end of a device; files grow instead, unless they may not be made."""
     offset, length = span
     if fact.is_device and offset + length > fact.size_bytes:
-        notes.info(job, "placement.size", f"{path} has {fact.size_bytes} bytes: the range ends there")
+        text = say("plan.notes.ends_there", path=path, size=fact.size_bytes)
+        notes.info(job, "placement.size", text)
         return fact.size_bytes - offset
     if (
         fact.kind is TargetKind.FILE

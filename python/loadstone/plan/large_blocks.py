@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
+from loadstone.messages import say
 from loadstone.plan.pattern import blocks_of, is_random, shares, sizes
 from loadstone.workload.block_sizes import FixedSize
 from loadstone.workload.placement import Amount
@@ -47,8 +48,7 @@ def in_parts(job: Job, notes: Notes) -> Job:
     notes.changed(
         job,
         "sizes.bs",
-        f"each block of {units.size(whole)} is {parts} I/Os of {units.size(part.bytes)}, one after the "
-        "other: the kernel moves at most 2 GiB less 4 KiB per call",
+        say("plan.notes.parts_of_block", whole_bytes=whole, parts=parts, part_bytes=part.bytes),
     )
     changed: dict[str, object] = {"sizes.bs": (part, part, part)}
     if is_random(job):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.plan.model import TargetKind
 
 if TYPE_CHECKING:
@@ -59,11 +60,7 @@ def check(job: Job, ranges: Sequence[FileRange], notes: Notes) -> None:
     flushes = next((name for name in _FLUSHES if job.value(name)), None)
     if job.engine.hipri and flushes:
         raise job.refusal("plan.nvme.polled_flush", flushes)
-    notes.info(
-        job,
-        "engine.ioengine",
-        f"{ENGINE} goes past the block layer: its counters (diskstats) stay still and its limits do not hold",
-    )
+    notes.info(job, "engine.ioengine", say("plan.notes.past_block_layer", engine=ENGINE))
 
 
 def _is_set(job: Job, field: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.plan import aging, model, rows
 from loadstone.workload.block_sizes import BlockSizes, FixedSize, SizeRange, SizesByDirection
 from loadstone.workload.rows import RowWork
@@ -115,7 +116,10 @@ def strided(job: Job, notes: Notes) -> model.Strided | None:
     if zones is None:
         for field in ("placement.zone_size_bytes", "placement.zone_range_bytes", "placement.zone_skip_bytes"):
             if job.value(field):
-                notes.info(job, field, f"{job.option(field)} has no effect without zonemode=strided")
+                text = say(
+                    "plan.notes.no_effect_without", option=job.option(field), needed="zonemode=strided"
+                )
+                notes.info(job, field, text)
         return None
     return zones
 
@@ -190,7 +194,7 @@ def _uniform(job: Job, i: int, block: BlockSizes, notes: Notes) -> model.RandomO
     repeat = not _has_map(job)
     if not repeat and _aligned_apart(job, i, block):
         repeat = True
-        notes.info(job, "addresses.blockalign_bytes", "blockalign turns the random map off")
+        notes.info(job, "addresses.blockalign_bytes", say("plan.notes.no_map"))
     return model.RandomOrderUniform(repeat=repeat)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.path.child import run_in_child
 from loadstone.plan import budget, clone, clone_files, large_blocks, stop_conditions, tree_jobs, workers
 from loadstone.plan import model as plan
@@ -187,7 +187,8 @@ def _check_exits(workload: Workload, build: PlanDraft) -> None:
         if asked_by is None:
             if job.schedule.exit_what is not None:
                 field = "schedule.exit_what"
-                build.notes.trap(job, field, "exit_what has no effect without exitall")
+                text = say("plan.notes.no_effect_without", option="exit_what", needed="exitall")
+                build.notes.trap(job, field, text)
             continue
         stages = {clone.stage for clone in build.clones}
         if job.schedule.exit_what == "all" and len(stages) > 1:
@@ -229,9 +230,9 @@ def _finish(workload: Workload, build: PlanDraft) -> Resolution:
     )
     if build.options.journal:
         draft, promise = journal.keep(draft)
-        build.notes.general(f"journal: {promise}")
+        build.notes.general(say("plan.notes.journal", promise=promise))
     if any(placed.log_ios for placed in streams):
-        build.notes.general("a log of every I/O is kept: about 61 bytes on disk for each")
+        build.notes.general(say("plan.notes.log_of_ios"))
     return Resolution(
         plan=draft,
         notes=(*workload.notes, *build.notes.all),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.plan import model as plan
 from loadstone.plan.backends import of_engine
 from loadstone.plan.model import Named, NameOperation, TargetKind
@@ -101,10 +101,6 @@ def one_io_each(job: Job, part: FileRange, notes: Notes) -> tuple[int, Name]:
     operation, named = BY_NAME[job.engine.ioengine or ""]
     block = min_block(job)
     if part.length_bytes > block and named is not Named.DIRECTORY:
-        notes.info(
-            job,
-            "placement.size",
-            f"each file is one I/O of {block} bytes, however long it is",
-        )
+        notes.info(job, "placement.size", say("plan.notes.one_io_per_file", block=block))
     size = part.end_bytes if named is Named.FILE else 0
     return block, Name(named, size, operation in REMOVING)

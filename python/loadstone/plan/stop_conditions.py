@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.plan import model as plan
 from loadstone.plan.verification import verify
 
@@ -38,12 +38,10 @@ def waited_for(job: Job, jobs: Sequence[Job]) -> Job | None:
     before = [other for other in named if any(other is one for one in jobs[: _place(job, jobs)])]
     if len(named) != 1 or not before:
         flaw = "is not unique" if len(named) > 1 else "stands after it" if named else "is no job"
-        hint = "name one job that is defined before this one"
         raise make_error(
             RefusedError,
             "plan.stop.waits_for",
             where=where,
-            hint=hint,
             name=repr(job.schedule.wait_for),
             found=flaw,
         )
@@ -61,20 +59,17 @@ def search(job: Job, notes: Notes) -> plan.DepthSearch | None:
     if not job.search.latency_target_ns:
         for field in ("search.latency_window_ns", "search.latency_run"):
             if job.value(field):
-                notes.info(job, field, f"{job.option(field)} has no effect without latency_target")
+                text = say("plan.notes.no_effect_without", option=job.option(field), needed="latency_target")
+                notes.info(job, field, text)
         return None
     if any(job.pacing.rate_bytes) or any(job.pacing.rate_iops):
         raise job.refusal("plan.stop.depth", "search.latency_target_ns")
     if not job.search.latency_window_ns:
         raise job.refusal("plan.stop.no_window", "search.latency_target_ns")
     if job.search.latency_run is not True and job.limits.ramp_ns:
-        notes.info(job, "limits.ramp_ns", "ramp_time has no effect: nothing counts before the depth is found")
-    notes.info(
-        job,
-        "search.latency_target_ns",
-        "the depth is searched from 1 to iodepth; "
-        + ("everything counts" if job.search.latency_run else "what counts is one window at the depth found"),
-    )
+        notes.info(job, "limits.ramp_ns", say("plan.notes.no_ramp"))
+    text = say("plan.notes.searched_all" if job.search.latency_run else "plan.notes.searched")
+    notes.info(job, "search.latency_target_ns", text)
     return plan.DepthSearch(
         target_ns=job.search.latency_target_ns,
         window_ns=job.search.latency_window_ns,

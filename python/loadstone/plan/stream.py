@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.plan import model as plan
 from loadstone.plan.model import (
     DedupeSet,
@@ -189,17 +189,17 @@ def part(total: TotalRate, per_second: float) -> Rate:
 def _think(job: Job, notes: Notes) -> Think | None:
     if not job.pacing.thinktime_ns:
         if job.pacing.thinktime_spin_ns:
-            notes.info(job, "pacing.thinktime_spin_ns", "thinktime_spin has no effect without thinktime")
+            text = say("plan.notes.no_effect_without", option="thinktime_spin", needed="thinktime")
+            notes.info(job, "pacing.thinktime_spin_ns", text)
         if job.pacing.thinktime_iotime_ns:
-            notes.info(job, "pacing.thinktime_iotime_ns", "thinktime_iotime has no effect without thinktime")
+            text = say("plan.notes.no_effect_without", option="thinktime_iotime", needed="thinktime")
+            notes.info(job, "pacing.thinktime_iotime_ns", text)
         return None
     if job.pacing.thinktime_iotime_ns and job.pacing.thinktime_blocks:
         raise job.refusal("plan.pace.think", "pacing.thinktime_iotime_ns")
     spin = job.pacing.thinktime_spin_ns or 0
     if spin > job.pacing.thinktime_ns:
-        notes.info(
-            job, "pacing.thinktime_spin_ns", "thinktime_spin is longer than thinktime: all of it is spun"
-        )
+        notes.info(job, "pacing.thinktime_spin_ns", say("plan.notes.all_spun"))
     return Think(
         pause_ns=job.pacing.thinktime_ns,
         spin_ns=min(spin, job.pacing.thinktime_ns),
@@ -220,7 +220,9 @@ def flow(job: Job, notes: Notes) -> plan.Flow | None:
         )
     for field in ("pacing.flow_id", "pacing.flow_sleep_ns"):
         if job.value(field):
-            notes.info(job, field, f"{job.option(field)} has no effect without flow")
+            notes.info(
+                job, field, say("plan.notes.no_effect_without", option=job.option(field), needed="flow")
+            )
     return None
 
 
@@ -294,7 +296,7 @@ def limits(job: Job, once: Once, notes: Notes, chance: random.Random) -> plan.Li
         notes.trap(
             job,
             "limits.time_based",
-            "time_based has no effect without runtime: the job ends by size",
+            say("plan.notes.ends_by_size"),
         )
         time_based = False
     twice = 2 if trims_then_writes(job) else 1
@@ -382,7 +384,7 @@ def batch(job: Job, iodepth: int, pattern: plan.Pattern, notes: Notes) -> plan.B
     least = min(batch_sizes.complete_min, iodepth)
     most = min(max(batch_sizes.complete_max, least), iodepth)
     if batch_sizes.low is not None and batch_sizes.low > iodepth:
-        notes.info(job, "engine.iodepth_low", f"iodepth_low is above iodepth: {iodepth} is used")
+        notes.info(job, "engine.iodepth_low", say("plan.notes.low_above_depth", iodepth=iodepth))
     return plan.Batch(
         submit=min(batch_sizes.submit, iodepth),
         complete_min=least,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.plan import model as plan
 from loadstone.plan.host_facts import DEVICES
 from loadstone.plan.model import TargetKind
@@ -176,8 +177,12 @@ class Targets:
             notes.trap(
                 job,
                 "placement.targets",
-                f"{part.path} has holes ({facts.allocated_bytes} of {facts.size_bytes} bytes are there): "
-                "reading them costs next to nothing and measures nothing",
+                say(
+                    "plan.notes.holes",
+                    path=part.path,
+                    allocated=facts.allocated_bytes,
+                    size=facts.size_bytes,
+                ),
             )
 
     def add_anchor(self, anchor: Anchor) -> int:

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.plan import io_priority, stop_conditions, stream
 from loadstone.plan import model as plan
 from loadstone.plan.derived import reads_back
@@ -108,8 +108,7 @@ def tell_in_step(
             notes.info(
                 clone.job,
                 "schedule.numjobs",
-                f"more than {APART} clones do I/O in the page cache: "
-                "some share a thread, so their I/Os wait for each other",
+                say("plan.notes.share_thread", apart=APART),
             )
             return
 

@@ -14,7 +14,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.watch import freebsd, illumos, linux
 from loadstone.watch.malformed_lines import whole
 from loadstone.watch.source import LASTING, HostReading, WallClock, WatchError
@@ -228,9 +228,9 @@ class Shell:
         last = (
             stderr_text.splitlines()[-1][:200]
             if stderr_text
-            else f"exit code {code}"
+            else say("watch.shell.exit_code", code=code)
             if code is not None
-            else "no reason given"
+            else say("watch.shell.no_reason")
         )
         return make_error(WatchError, "watch.shell.ended", reason=last)
 

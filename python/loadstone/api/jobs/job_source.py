@@ -12,6 +12,7 @@ from loadstone import input_file
 from loadstone.api.jobs.job_changes import Job, JobChanges, JobText
 from loadstone.errors import InputError
 from loadstone.formats.recognise import Language, recognise
+from loadstone.messages import say
 from loadstone.messages.suggest import nearest
 from loadstone.workload import catalogue
 
@@ -66,7 +67,7 @@ def _neither(word: str, changes: JobChanges) -> InputError:
     folder = Path(word).parent
     files = [str(folder / entry.name) if str(folder) != "." else entry.name for entry in _entries(folder)]
     near = difflib.get_close_matches(word, [*catalogue.names(), *files], n=1)
-    hint = f"did you mean {near[0]!r}?" if near else "`loadstone workloads` lists the named workloads"
+    hint = say("api.job.near", name=repr(near[0])) if near else say("api.job.workloads")
     return changes.caller.error("api.job.unknown", hint=hint, found=repr(word))
 
 

@@ -15,7 +15,7 @@ from loadstone import input_file
 from loadstone.errors import InputError, Where
 from loadstone.formats import quote
 from loadstone.formats.fio.numbers import Reading, evaluate
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.workload.model import Note
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Parser:
         before_comment = raw[: match.start()]
         if before_comment.strip() and not before_comment[-1].isspace():
             rest = raw[match.start() :].strip()
-            self._note(where, f"everything from {rest[:20]!r} on is a comment, as in fio")
+            self._note(where, say("formats_fio.grammar.comment", rest=repr(rest[:20])))
         return before_comment
 
     def _section(self, line: str, where: Where) -> Section:
@@ -180,7 +180,7 @@ class Parser:
                     name=f"{name!r}",
                     variable=name,
                 )
-            self._note(where, f"the environment has no {name!r}: nothing is put there, as fio does")
+            self._note(where, say("formats_fio.grammar.variable_unset", name=repr(name)))
             return ""
 
         value = _VARIABLE.sub(variable, value)

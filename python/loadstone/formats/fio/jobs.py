@@ -14,7 +14,7 @@ from loadstone.formats.fio.lower import lowered
 from loadstone.formats.fio.numbers import Reading
 from loadstone.formats.fio.table import BY_NAME
 from loadstone.formats.quote import UNSHOWN
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.messages.suggest import nearest
 from loadstone.workload.model import Job, Note
 
@@ -72,7 +72,7 @@ class JobReader:
         reported_name = fields.pop("reported_name", None)
         if reported_name and not any(entry.name == "name" for entry in section.entries):
             reported_name = None
-            note = "a name among the defaults has no effect, as in fio"
+            note = say("formats_fio.jobs.default_name")
             self.keep([Note(where=set_at["reported_name"], text=note, kind="trap")])
         if wall_before:
             fields["schedule.stonewall"] = True
@@ -144,7 +144,8 @@ class JobReader:
                 raise
         if option.verdict == "harmless":
             if option.name != "kb_base":
-                reading.note("harmless", f"{entry.name} changes nothing: {option.why}")
+                text = say("formats_fio.jobs.changes_nothing", option=entry.name, why=option.why)
+                reading.note("harmless", text)
             return {}
         if (entry.value or "1").strip() in option.off:
             return {}
@@ -162,7 +163,7 @@ class JobReader:
         if option is not None:
             return option
         if entry.name.lower() in BY_NAME:
-            hint: str | None = f"names are in lower case: {entry.name.lower()!r}"
+            hint: str | None = say("formats_fio.jobs.lower_case", name=repr(entry.name.lower()))
         else:
             hint = nearest(MEANT.get(entry.name, entry.name), BY_NAME)
         shown = UNSHOWN if entry.where.option is None else repr(entry.name[:64])

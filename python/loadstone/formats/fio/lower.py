@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.fio import stamps
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.workload.addresses import UNIFORM, Aging, Distribution
 from loadstone.workload.block_sizes import fixed
 from loadstone.workload.engine_choice import BatchSizes
@@ -127,7 +127,7 @@ def _direction(lowering: Lowering) -> str:
             "mix.rw"
         ]
     if "mix.read_percent" in lowering.fields and rw not in _MIXED:
-        lowering.note("info", "mix.read_percent", f"rwmixread has no effect with rw={rw}")
+        lowering.note("info", "mix.read_percent", say("formats_fio.lower.no_mix", rw=rw))
     return rw
 
 
@@ -155,9 +155,8 @@ def _sizes(lowering: Lowering, rw: str) -> None:
     for at, better in enumerate(options):
         for worse in options[at + 1 :]:
             if lowering.set_at[f"sizes.{better}"] != lowering.set_at[f"sizes.{worse}"]:
-                lowering.note(
-                    "trap", f"sizes.{worse}", f"{worse} has no effect where {better} is given, as in fio"
-                )
+                text = say("formats_fio.lower.other_sizes", worse=worse, better=better)
+                lowering.note("trap", f"sizes.{worse}", text)
     lowering.fields["sizes.bs"] = tuple(sizes)
     lowering.fields["outputs.bs_is_seq_rand"] = by_order
     if options:
@@ -186,7 +185,8 @@ def _aging(lowering: Lowering, rw: str) -> None:
         if before is not None:
             lowering.fields["addresses.random_distribution"] = (UNIFORM,) * 3
         for name in aging_options:
-            lowering.note("info", f"{_AGING}{name}", "has no effect without sprandom=1")
+            text = say("formats_fio.lower.no_effect_without", missing="sprandom=1")
+            lowering.note("info", f"{_AGING}{name}", text)
         return
     where = lowering.at(f"{_AGING}asked")
     other = next(
@@ -236,12 +236,8 @@ def _engine(lowering: Lowering) -> None:
         return
     iodepth = lowering.known("engine.iodepth", None) or 1
     if iodepth > 1 or any(lowering.known(f"engine.{name}", None) for name in _OF_A_RING):
-        lowering.note(
-            "trap",
-            "engine.iodepth",
-            f"iodepth={iodepth} without ioengine: runs on io_uring; "
-            f"fio would use {DEFAULT_ENGINE} at depth 1",
-        )
+        text = say("formats_fio.lower.depth_without_engine", iodepth=iodepth, engine=DEFAULT_ENGINE)
+        lowering.note("trap", "engine.iodepth", text)
 
 
 def _batch(lowering: Lowering) -> None:
@@ -254,8 +250,7 @@ def _batch(lowering: Lowering) -> None:
     before = None if lowering.base is None else lowering.base.engine.batch
     depth, engine = lowering.known("engine.iodepth", None) or 1, lowering.known("engine.ioengine", None)
     if lowering.base is None and "submit" not in batch_sizes and depth > 1 and engine in _BATCHING:
-        text = "iodepth_batch is not set: several I/Os go at once, of sequential direct ones two (fio: one)"
-        lowering.note("info", "engine.iodepth", text)
+        lowering.note("info", "engine.iodepth", say("formats_fio.lower.no_batch"))
     if batch_sizes:
         standing = BatchSizes(submit=1, complete_min=1, complete_max=0) if before is None else before
         lowering.fields["engine.batch"] = standing.model_copy(update=batch_sizes)
@@ -267,12 +262,8 @@ def _open_files(lowering: Lowering, rw: str) -> None:
     files = len(lowering.fields.get("placement.targets", ())) or lowering.fields.get("placement.nrfiles") or 1
     left = rw.startswith("rand") and (service is None or service.kind != "sequential")
     if most is not None and most < files and left and lowering.fields.get("addresses.norandommap"):
-        lowering.note(
-            "trap",
-            "placement.openfiles",
-            "a file is left after as many bytes as it has; fio never leaves one with norandommap, and "
-            f"would do all I/O on {most} of the {files} files",
-        )
+        text = say("formats_fio.lower.file_is_left", most=most, files=files)
+        lowering.note("trap", "placement.openfiles", text)
 
 
 def _zones(lowering: Lowering) -> None:
@@ -280,9 +271,7 @@ def _zones(lowering: Lowering) -> None:
     strided = lowering.fields.get("placement.zone_mode") == "strided"
     if not strided or (lowering.fields.get("placement.openfiles") or 0) < 2:
         return
-    lowering.note(
-        "trap", "placement.zone_mode", "zonemode=strided has no effect with openfiles above 1, as in fio"
-    )
+    lowering.note("trap", "placement.zone_mode", say("formats_fio.lower.strided_files"))
     for name in ("zone_mode", "zone_size_bytes", "zone_range_bytes", "zone_skip_bytes"):
         lowering.fields.pop(f"placement.{name}", None)
 
@@ -363,7 +352,7 @@ def _verification(lowering: Lowering) -> None:
         return
     lowering.fields["verification.by"] = "headers"
     if lowering.fields.get("engine.ioengine") == "null" and lowering.fields.get(method) is not None:
-        lowering.note("trap", method, "the null engine keeps no data: nothing is verified, as in fio")
+        lowering.note("trap", method, say("formats_fio.lower.null_keeps_nothing"))
         lowering.fields |= {method: None, pattern: None}
 
 
@@ -378,5 +367,5 @@ def _steady_state(lowering: Lowering) -> None:
         raise make_error(
             RefusedError, "formats_fio.lower.no_effect_without", where=lowering.at(name), missing=missing
         )
-    lowering.note("trap", name, f"no steady state is looked for without {missing}, as in fio")
+    lowering.note("trap", name, say("formats_fio.lower.no_steady_state", missing=missing))
     lowering.fields |= {rule: None, duration: None}

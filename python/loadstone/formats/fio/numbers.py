@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.workload.model import Note, NoteKind
 from loadstone.workload.placement import Amount
 
@@ -70,7 +70,7 @@ def _split(text: str, reading: Reading, expected: str) -> tuple[Fraction, str]:
     digits = match["digits"]
     number = Fraction(int(digits, 16)) if digits[:2].lower() == "0x" else Fraction(digits.rstrip(".") or "0")
     if "." in digits:
-        reading.note("trap", f"{text.strip()!r} has a fraction; fio would have read only its integer part")
+        reading.note("trap", say("formats_fio.numbers.fraction", found=repr(text.strip())))
     return (-number if match["sign"] == "-" else number), match["suffix"].lower()
 
 
@@ -101,7 +101,7 @@ def size(text: str, reading: Reading, *, signed: bool = False) -> int:
     if text.lstrip().startswith("("):
         return evaluate(text, reading)
     if reading.strict and text.rstrip().endswith(")"):
-        reading.note("trap", f"{text.strip()!r} ends in a ')' that opens nowhere: ignored, as in fio")
+        reading.note("trap", say("formats_fio.numbers.bracket_unopened", found=repr(text.strip())))
         text = text.rstrip().rstrip(")")
     expected = "a number such as 4096, 4k, 1m or (2*4k)"
     number, suffix = _split(text, reading, expected)
@@ -116,11 +116,16 @@ def size(text: str, reading: Reading, *, signed: bool = False) -> int:
         fio, meant = (
             number * (multiplier(suffix, reading.kb_base, strict=how) or 1) for how in (True, False)
         )
-        effect = "kept" if reading.strict else f"read as {int(meant)}"
         if fio != meant:
             reading.note(
                 "trap",
-                f"{text.strip()!r}: fio reads this as {int(fio)} (with kb_base={reading.kb_base}); {effect}",
+                say(
+                    "formats_fio.numbers.binary_suffix",
+                    found=repr(text.strip()),
+                    number=int(fio),
+                    kb_base=reading.kb_base,
+                    effect=_effect(int(meant), reading),
+                ),
             )
     if reading.blank_before and unit != 1:
         unit = _after_blank(text, number, unit, reading)
@@ -132,10 +137,23 @@ def _after_blank(text: str, number: Fraction, unit: int, reading: Reading) -> in
     effective_unit = 1 if reading.strict else unit
     reading.note(
         "trap",
-        f"blank before {text.strip()!r}: fio drops the suffix then and uses {int(number)}; "
-        f"{'kept' if reading.strict else f'read as {int(number * effective_unit)}'}",
+        say(
+            "formats_fio.numbers.blank_before_size",
+            found=repr(text.strip()),
+            number=int(number),
+            effect=_effect(int(number * effective_unit), reading),
+        ),
     )
     return effective_unit
+
+
+def _effect(number: int, reading: Reading) -> str:
+    """Say whether a value stays as fio reads it, or is read as it is meant."""
+    return (
+        say("formats_fio.numbers.kept")
+        if reading.strict
+        else say("formats_fio.numbers.read_as", number=number)
+    )
 
 
 def integer(text: str, reading: Reading, low: int, high: int) -> int:
@@ -152,7 +170,7 @@ def amount(text: str, reading: Reading, *, over_is_all: bool = False) -> Amount:
         return Amount(bytes=size(text, reading))
     number, _ = _split(text.rstrip()[:-1], reading, "a percentage such as 80%")
     if over_is_all and number > 100:
-        reading.note("trap", f"{text.strip()!r}: fio reads more than 100% as all of the target; kept")
+        reading.note("trap", say("formats_fio.numbers.more_than_all", found=repr(text.strip())))
         number = Fraction(100)
     if not 0 <= number <= 100:
         raise reading.error("formats_fio.numbers.percent", found=repr(text.strip()))
@@ -171,11 +189,11 @@ def time_ns(text: str, reading: Reading, default_unit_ns: int) -> int:
     unit = _TIME_NS.get(suffix, default_unit_ns)
     if reading.blank_before and suffix and unit != default_unit_ns:
         effective_unit = default_unit_ns if reading.strict else unit
-        reading.note(
-            "trap",
-            f"blank before {text.strip()!r}: fio drops the suffix then; "
-            f"{'kept' if reading.strict else 'the suffix is used'}",
+        strict, lenient = (
+            "formats_fio.numbers.blank_before_time_kept",
+            "formats_fio.numbers.blank_before_time",
         )
+        reading.note("trap", say(strict if reading.strict else lenient, found=repr(text.strip())))
         unit = effective_unit
     return _bounded(number * unit, text, reading)
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from loadstone.formats.fio import numbers, values
 from loadstone.formats.fio.numbers import Reading
+from loadstone.messages import say
 from loadstone.messages.suggest import nearest
 
 Verdict = Literal["honoured", "harmless", "refused"]
@@ -67,7 +68,7 @@ def switched(text: str | None, reading: Reading) -> bool:
     """Read an option that may stand without a value, with one: as in fio any number but 0 is true."""
     digits = (text or "").strip()
     if digits.isascii() and digits.isdigit() and int(digits) > 1:
-        reading.note("trap", f"{digits} means 1: the option is on or off, as in fio")
+        reading.note("trap", say("formats_fio.option.means_one", number=digits))
         return True
     return truth(text, reading)
 

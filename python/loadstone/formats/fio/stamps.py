@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RefusedError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from loadstone.formats.fio.lower import Lowering
@@ -22,16 +22,16 @@ _ONLY_HEADERS: Final = {
     "headers.trim_backlog_batch": "trim_backlog_batch",
 }
 _NOT_FOR_STAMPS: Final = {
-    "headers.verify_offset_bytes": "every 512 bytes have a stamp: there is no header to move",
-    "headers.verify_backlog": "all that was written is read back when the writing is done",
-    "headers.verify_backlog_batch": "all that was written is read back when the writing is done",
-    "headers.verify_dump": "what was expected and found is in the events",
-    "headers.verify_header_seed": "stamps do not depend on a seed",
-    "headers.verify_write_sequence": "stamps hold the number of the write",
-    "headers.verify_state_save": "stamps say themselves what was written",
-    "headers.verify_state_load": "stamps say themselves what was written",
-    "headers.verify_policy": "stamps say themselves what was written",
-    "headers.experimental_verify": "what was written is kept in a table of 4 bytes for each block",
+    "headers.verify_offset_bytes": "formats_fio.stamps.no_header",
+    "headers.verify_backlog": "formats_fio.stamps.read_back",
+    "headers.verify_backlog_batch": "formats_fio.stamps.read_back",
+    "headers.verify_dump": "formats_fio.stamps.in_events",
+    "headers.verify_header_seed": "formats_fio.stamps.no_seed",
+    "headers.verify_write_sequence": "formats_fio.stamps.number_of_write",
+    "headers.verify_state_save": "formats_fio.stamps.hold_state",
+    "headers.verify_state_load": "formats_fio.stamps.hold_state",
+    "headers.verify_policy": "formats_fio.stamps.hold_state",
+    "headers.experimental_verify": "formats_fio.stamps.table_of_writes",
 }
 
 
@@ -40,7 +40,7 @@ def check(lowering: Lowering) -> None:
     method = lowering.known(_METHOD, None)
     if method is None:
         return
-    hint = "run it with `loadstone fio`, which verifies by fio's headers"
+    hint = say("formats_fio.stamps.by_headers")
     for field, option in _ONLY_HEADERS.items():
         if lowering.known(field, None):
             raise make_error(
@@ -62,4 +62,5 @@ def check(lowering: Lowering) -> None:
     for field, why in _NOT_FOR_STAMPS.items():
         if lowering.known(field, None) is not None and not {field, _METHOD}.isdisjoint(lowering.fields):
             option = field.removeprefix("headers.").removesuffix("_bytes")
-            lowering.note("info", field, f"{option} changes nothing: {why}")
+            text = say("formats_fio.jobs.changes_nothing", option=option, why=say(why))
+            lowering.note("info", field, text)

@@ -31,7 +31,7 @@ from loadstone.formats.fio.option import (
     triplet,
     truth,
 )
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.messages.suggest import nearest
 
 if TYPE_CHECKING:
@@ -183,8 +183,10 @@ def _targets(value: str | None, reading: Reading, before: Mapping[str, Any]) -> 
     if not earlier:
         return {"placement.targets": targets}
     first = ":".join(one["written"] for one in earlier)
-    effect = "all are used" if reading.strict else f"only {value} is used"
-    reading.note("trap", f"filename={first} was given before, and fio would use its files, too: {effect}")
+    if reading.strict:
+        reading.note("trap", say("formats_fio.options.names_added", first=first))
+    else:
+        reading.note("trap", say("formats_fio.options.names_replaced", first=first, last=value))
     return {"placement.targets": (*earlier, *targets) if reading.strict else targets}
 
 
@@ -211,7 +213,8 @@ def _block_size(value: str | None, reading: Reading, fields: Mapping[str, Any]) 
     pair = re.fullmatch(r"(\d+[a-zA-Z]*)[-:](\d+[a-zA-Z]*)", text)
     if pair and reading.strict:
         reading.note(
-            "trap", f"{text!r} is no range: fio reads {pair[1]} for reads and {pair[2]} for writes; kept"
+            "trap",
+            say("formats_fio.options.no_range", found=repr(text), reads=pair[1], writes=pair[2]),
         )
         text = f"{pair[1]},{pair[2]}"
     return {"sizes.bs": values.triple(text, reading, fields.get("sizes.bs"), values.block_fixed)}
@@ -229,7 +232,7 @@ def _go_on(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
 def _reduce(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
     if not truth(value, reading):
         return {}
-    reading.note("harmless", "gtod_reduce: latencies are measured anyway; only the output leaves them out")
+    reading.note("harmless", say("formats_fio.options.reduced"))
     return {
         "stats.show_slat": False,
         "stats.show_clat": False,
@@ -241,7 +244,7 @@ def _reduce(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields
 def _left_out(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
     shown = truth(value, reading)
     if not shown:
-        reading.note("harmless", "stats: the job is measured anyway; only fio-style output leaves it out")
+        reading.note("harmless", say("formats_fio.options.no_stats"))
     return {"stats.show_job": shown}
 
 
@@ -249,7 +252,7 @@ def _hidden(name: str, field: str, what: str, *aliases: str) -> Option:
     def read(value: str | None, reading: Reading, _: Mapping[str, Any]) -> Fields:
         if not truth(value, reading):
             return {field: True}
-        reading.note("harmless", f"{name}: {what} is measured anyway; only the output leaves it out")
+        reading.note("harmless", say("formats_fio.options.hidden", option=name, figure=what))
         return {field: False}
 
     return honoured(name, read, *aliases, why="Measured anyway; fio-style output leaves it out.")

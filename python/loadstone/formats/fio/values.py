@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from loadstone import input_file
 from loadstone.formats.fio import numbers
+from loadstone.messages import say
 from loadstone.messages.suggest import nearest
 from loadstone.workload.addresses import Distribution
 from loadstone.workload.block_sizes import BlockSizes, FixedSize, SizeRange, SizeShare, SizeTable
@@ -83,18 +84,26 @@ def block_range(text: str, reading: Reading) -> BlockSizes:
         low, high = (_as_far_as_fio_reads(part, text, reading) for part in (low, high))
     smallest, largest = block_bytes(low.strip(), reading), block_bytes(high.strip(), reading)
     if smallest > largest:
-        reading.note("trap", f"the range {text!r} ends below its start; read as {high.strip()}-{low.strip()}")
+        reading.note(
+            "trap",
+            say("formats_fio.values.range_turned", found=repr(text), low=low.strip(), high=high.strip()),
+        )
         smallest, largest = largest, smallest
     return SizeRange(min_bytes=smallest, max_bytes=largest)
 
 
-def _as_far_as_fio_reads(part: str, text: str, reading: Reading, wanted: str = "a range") -> str:
+def _as_far_as_fio_reads(
+    part: str, text: str, reading: Reading, key: str = "formats_fio.values.not_a_range"
+) -> str:
     """Cut a size where fio stops reading it: after the first number and unit."""
     match = re.match(r"[^(/-]+(?=[/-])", part.strip())
     if match is None:
         return part
     left_out = part.strip()[match.end() :]
-    reading.note("trap", f"{text!r} is not {wanted}: fio reads {match[0]} and leaves out {left_out}; kept")
+    reading.note(
+        "trap",
+        say(key, found=repr(text), read=match[0], left_out=left_out),
+    )
     return match[0]
 
 
@@ -148,10 +157,10 @@ def block_split(text: str, reading: Reading) -> BlockSizes:
     for left, percent in _shares(text, reading, _percent):
         share = percent
         if percent == 0:
-            reading.note("trap", f"{left}/0: fio gives this size a share of what the others leave")
+            reading.note("trap", say("formats_fio.values.share_of_zero", size=left))
             share = None if reading.strict else 0.0
         cut = reading.strict and share is not None
-        size = _as_far_as_fio_reads(left, left, reading, "one size") if cut else left
+        size = _as_far_as_fio_reads(left, left, reading, "formats_fio.values.not_one_size") if cut else left
         entries.append((block_bytes(size, reading), share))
     percent_sum = sum(share or 0 for _, share in entries)
     if percent_sum > 100:
@@ -168,7 +177,7 @@ def block_split(text: str, reading: Reading) -> BlockSizes:
         filled[most] = SizeShare(filled[most].bytes, filled[most].percent + rest)
         reading.note(
             "trap",
-            f"the shares add up to {percent_sum:g}%: {filled[most].bytes} bytes gets the rest, as in fio",
+            say("formats_fio.values.rest", shares=f"{percent_sum:g}", size=filled[most].bytes),
         )
     return SizeTable(entries=tuple(filled))
 
@@ -209,7 +218,7 @@ def distribution(text: str, reading: Reading) -> tuple[Distribution, ...]:
         raise reading.error("formats_fio.values.distribution", hint=nearest(kind, _KINDS), found=repr(kind))
     parameters = rest.split(":") if colon else []
     if len(parameters) > 2 and reading.strict:
-        reading.note("trap", f"{text.strip()!r}: fio leaves out what stands behind the center; kept")
+        reading.note("trap", say("formats_fio.values.behind_center", found=repr(text.strip())))
         parameters = parameters[:2]
     if len(parameters) > 2 or not all(part.strip() for part in parameters):
         raise reading.error("formats_fio.values.distribution_form", found=repr(text), kind=kind)
@@ -403,9 +412,8 @@ def _pattern_file(name: str, most_bytes: int, reading: Reading) -> bytes:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise reading.error("formats_fio.values.pattern_file", found=repr(name), reason=reason) from None
     if len(content) > most_bytes:
-        reading.note(
-            "trap", f"the pattern's file {name!r} is longer: only {most_bytes:,} bytes of it are used"
-        )
+        text = say("formats_fio.values.pattern_file_long", name=repr(name), most=f"{most_bytes:,}")
+        reading.note("trap", text)
     return content[:most_bytes]
 
 

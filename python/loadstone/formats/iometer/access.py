@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, Where
 from loadstone.formats.iometer.lines import number, plain
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,8 +75,8 @@ class AccessSpec:
     where: Where
 
 
-def read_access(lines: IcfLines, tell: Callable[[Where, str], None], *, named: bool) -> list[AccessSpec]:
-    """Read the section up to its end. `tell` hears of what Iometer does without a word."""
+def read_access(lines: IcfLines, note: Callable[[Where, str], None], *, named: bool) -> list[AccessSpec]:
+    """Read the section up to its end. `note` hears of what Iometer does without a word."""
     if not named:
         return _unnamed(lines)
     specs: dict[str, AccessSpec] = {}
@@ -86,13 +86,13 @@ def read_access(lines: IcfLines, tell: Callable[[Where, str], None], *, named: b
             return list(specs.values())
         if pair.key != NAME_KEY:
             raise lines.unknown(pair, "ACCESS SPECIFICATIONS", KEYS)
-        spec = _named(lines, pair, tell)
+        spec = _named(lines, pair, note)
         if spec.name.lower() in specs:
-            tell(spec.where, f"a second specification {spec.name!r} replaces the first, as in Iometer")
+            note(spec.where, say("formats_iometer.access.second", name=repr(spec.name)))
         specs[spec.name.lower()] = spec
 
 
-def _named(lines: IcfLines, pair: Pair, tell: Callable[[Where, str], None]) -> AccessSpec:
+def _named(lines: IcfLines, pair: Pair, note: Callable[[Where, str], None]) -> AccessSpec:
     name, comma, assigned = pair.value.rpartition(",")
     if not comma:
         name, assigned = pair.value, "NONE"
@@ -119,7 +119,7 @@ def _named(lines: IcfLines, pair: Pair, tell: Callable[[Where, str], None]) -> A
         if row.percent:
             rows.append(row)
         else:
-            tell(where, "a line of 0 % is left out, as in Iometer")
+            note(where, say("formats_iometer.access.empty_row"))
     _check_sum(rows, name, pair.where)
     return AccessSpec(name, assigned, tuple(rows), pair.where)
 

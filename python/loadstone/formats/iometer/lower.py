@@ -18,7 +18,7 @@ from loadstone.formats.iometer.access import SECTOR_BYTES
 from loadstone.formats.iometer.drive_names import check_mapping, place, short
 from loadstone.formats.iometer.managers import IometerTarget, IometerWorker, Manager
 from loadstone.formats.iometer.setup import RECORDED, TEST_TYPES
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.messages.suggest import nearest
 from loadstone.workload.model import Job, Note, NoteKind, Workload
 from loadstone.workload.placement import Amount, HostPlace, TargetName
@@ -123,7 +123,7 @@ class _ConfigurationLowering:
         workers = [
             IometerWorker(f"Worker {number}", where, specs=list(specs)) for number in range(1, count + 1)
         ]
-        self._note(where, f"there is no manager list: {count} default workers are used", "info")
+        self._note(where, say("formats_iometer.lower.default_workers", count=count), "info")
         return [Manager(1, "localhost", "", where, workers)]
 
     def _with_targets(self, managers: Sequence[Manager]) -> list[Manager]:
@@ -132,7 +132,8 @@ class _ConfigurationLowering:
             return list(managers)
         if len(set(self._asked.targets)) != len(self._asked.targets):
             raise make_error(InputError, "formats_iometer.lower.target_twice")
-        self._note(None, "as asked: all workers use " + ", ".join(self._asked.targets), "changed")
+        text = say("formats_iometer.lower.targets", targets=", ".join(self._asked.targets))
+        self._note(None, text, "changed")
         return [
             replace(
                 manager,
@@ -167,11 +168,8 @@ class _ConfigurationLowering:
     def _tell_managers(self) -> None:
         names = [manager.name for manager in self._managers]
         if self._file.managers:
-            text = (
-                f"manager {names[0]} runs on this host: its workers are here"
-                if len(names) == 1
-                else f"managers {', '.join(names)}: without --hosts all of their workers run on this host"
-            )
+            key = "formats_iometer.lower.one_manager" if len(names) == 1 else "formats_iometer.lower.managers"
+            text = say(key, names=", ".join(names))
             self._note(self._file.managers[0].where, text, "changed")
 
     def _run(self, index: int, step: CycleStep) -> TestRun:
@@ -215,11 +213,7 @@ class _ConfigurationLowering:
         targets = worker.targets[:count]
         waits = any(row.delay_ms for row in spec.rows)
         if waits and len(targets) > 1:
-            self._note(
-                worker.where,
-                "its targets take turns, because the delay of its specification is for all of them together",
-                "changed",
-            )
+            self._note(worker.where, say("formats_iometer.lower.take_turns"), "changed")
             return [self._job(manager, worker, spec, targets, depth)]
         return [self._job(manager, worker, spec, [target], depth) for target in targets]
 
@@ -292,12 +286,8 @@ class _ConfigurationLowering:
             if row.reply_bytes:
                 raise make_error(RefusedError, "formats_iometer.lower.reply", where=row.where)
             if row.random_percent and not row.align_bytes and row.size_bytes > SECTOR_BYTES:
-                self._note(
-                    row.where,
-                    f"align is 0: random I/Os of {row.size_bytes} bytes begin at any sector, as in Iometer; "
-                    f"{row.size_bytes} would keep them to multiples of their size",
-                    "trap",
-                )
+                text = say("formats_iometer.lower.any_sector", size=row.size_bytes)
+                self._note(row.where, text, "trap")
         return tuple(
             WorkloadRow(
                 percent=row.percent,
@@ -337,15 +327,13 @@ class _ConfigurationLowering:
         if all(row.read_percent == 100 for row in spec.rows):
             return {}
         if pattern == 0:
-            text = "data pattern 0: every write has the same byte; Iometer draws one for each"
-            self._note(worker.where, text, "changed")
+            self._note(worker.where, say("formats_iometer.lower.same_byte"), "changed")
             return {"payload.buffer_pattern": (_REPEATED_BYTE,)}
         if pattern == 1:
             # Iometer fills one buffer and writes it again and again.
             return {"payload.scramble_buffers": False}
         if pattern is None:
-            text = "the file is older than data patterns: random bytes are written"
-            self._note(worker.where, text, "info")
+            self._note(worker.where, say("formats_iometer.lower.random_bytes"), "info")
         return {}
 
     def _times(self) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Configuration:
         """The file."""
         return Where(self.name)
 
-    def tell(self, where: Where, text: str) -> None:
+    def note(self, where: Where, text: str) -> None:
         """Keep something that Iometer would have done without a word."""
         self.notes.append(Note(where=where, text=text, kind="trap"))
 
@@ -90,7 +90,7 @@ def _section(section: str, lines: IcfLines, configuration: Configuration, *, nam
     if section == "TEST SETUP":
         configuration.setup = setup.read_setup(lines)
     elif section == "ACCESS SPECIFICATIONS":
-        configuration.specs = access.read_access(lines, configuration.tell, named=named)
+        configuration.specs = access.read_access(lines, configuration.note, named=named)
     elif section == "MANAGER LIST":
         configuration.managers = managers.read_managers(lines)
     else:

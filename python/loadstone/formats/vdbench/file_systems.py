@@ -17,7 +17,7 @@ from loadstone.formats.vdbench.mix import shown_sizes, sized
 from loadstone.formats.vdbench.pace import AHEAD, FLOW, PROCESSES, SECOND_NS, in_whole_numbers
 from loadstone.formats.vdbench.values import shown
 from loadstone.formats.vdbench.vocabulary import OF_FSDS
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.workload.block_sizes import fixed
 from loadstone.workload.model import Job
 from loadstone.workload.placement import Amount, TargetName
@@ -136,8 +136,7 @@ def _job(file: ParameterFile, run: ParameterFileRun, work: FileWork, rate: float
     if reads is not None and work.operation not in TRANSFERS:
         note(
             workload.at.get("rdpct", workload.where),
-            f"rdpct= makes fwd={workload.name} read and write: operation={work.operation} is not done, "
-            "as in vdbench",
+            say("formats_vdbench.files.read_and_write", workload=workload.name, operation=work.operation),
             "trap",
         )
     fields = {
@@ -203,8 +202,8 @@ def _bounded(run: ParameterFileRun, jobs: list[Job], note: Say) -> list[Job]:
             )
             for job, part in zip(jobs, _parts(run), strict=True)
         ]
-        several = "; every workload ends with its own part of it" if len(jobs) > 1 else ""
-        note(where, f"maxdata= counts from the start of the run, warmup included{several}")
+        one = "formats_vdbench.lower.maxdata"
+        note(where, say("formats_vdbench.files.maxdata_in_parts" if len(jobs) > 1 else one))
     return jobs
 
 
@@ -353,7 +352,7 @@ def _work(run: ParameterFileRun, work: FileWork, rate: float | None, note: Say) 
     if "delete" in more and mixed:
         raise make_error(InputError, "formats_vdbench.files.sequential_delete", where=where)
     if "delete" in more and not delete:
-        note(where, "delete changes nothing: only writes delete a file before", "harmless")
+        note(where, say("formats_vdbench.files.delete"), "harmless")
     shape = tree_shape.shape(system, run.turn)
     on_directories = operation in ("mkdir", "rmdir")
     return {
@@ -474,8 +473,5 @@ def _say_threads(run: ParameterFileRun, note: Say) -> None:
         requested[work.workload.name] = (work.asked_threads, where)
     for name, (wanted, where) in requested.items():
         if used[name] != wanted:
-            note(
-                where,
-                f"threads={wanted} of fwd={name} over its file systems and operations are {used[name]}",
-                "changed",
-            )
+            text = say("formats_vdbench.files.threads", threads=wanted, workload=name, used=used[name])
+            note(where, text, "changed")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError, RefusedError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.messages.suggest import nearest
 from loadstone.workload.model import Note
 from loadstone.workload.placement import HostPlace, TargetName
@@ -60,7 +60,8 @@ def mapped(file: ParameterFile, mapping: Mapping[str, str]) -> tuple[ParameterFi
         return file, rest
     _check_luns(file, host_names, rest)
     hosts = tuple(replace(host, system=HERE) if host.name in host_names else host for host in file.hosts)
-    text = f"as asked: {_listed(sorted(host_names))} {'is' if len(host_names) == 1 else 'are'} this machine"
+    key = "formats_vdbench.hosts.is_here" if len(host_names) == 1 else "formats_vdbench.hosts.are_here"
+    text = say(key, hosts=_listed(sorted(host_names)))
     return replace(file, hosts=hosts, notes=(*file.notes, Note(where=None, text=text, kind="changed"))), rest
 
 
@@ -193,16 +194,13 @@ def _say_what_is_here(file: ParameterFile, run: ParameterFileRun, note: Say) -> 
     hosts = file.hosts
     away = [host for host in hosts if not host.is_local]
     if away:
-        note(away[0].where, f"hd={away[0].name} is taken for this machine: nothing runs elsewhere")
+        note(away[0].where, say("formats_vdbench.hosts.taken", host=away[0].name))
     elif len(hosts) > 1:
-        note(
-            hosts[0].where,
-            f"{_listed([host.name for host in hosts])} run here as one: threads and rate of an "
-            f"{'FWD' if run.file_works else 'SD'} are those of all its hosts together, as in vdbench",
-        )
+        kind, names = "FWD" if run.file_works else "SD", _listed([host.name for host in hosts])
+        note(hosts[0].where, say("formats_vdbench.hosts.as_one", hosts=names, kind=kind))
     for system in {work.system.name: work.system for work in run.file_works if work.system.shared}.values():
         at = system.at.get("shared", system.where)
-        note(at, "shared=yes changes nothing: one host does everything", "harmless")
+        note(at, say("formats_vdbench.hosts.shared"), "harmless")
 
 
 def meeting(file: ParameterFile, workload: WorkloadDefinition, storages: Sequence[Storage]) -> list[Storage]:

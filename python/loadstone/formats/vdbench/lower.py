@@ -146,13 +146,10 @@ def _jobs(making: _Lowering, work: Work, pace: WorkloadPace) -> list[Job]:
     if seek.anywhere:
         making.note(
             workload.at.get("seekpct", workload.where),
-            "seqnz: the walk begins at the start of its range, not at a random place",
+            say("formats_vdbench.lower.seqnz"),
         )
     if workload.priority is not None:
-        making.note(
-            workload.at["priority"],
-            "priority=: each workload has threads of its own, so that none waits for another's",
-        )
+        making.note(workload.at["priority"], say("formats_vdbench.lower.priority"))
     if workload.streams is None:
         return [Job.of(fields)]
     if workload.streams.sized:
@@ -261,23 +258,26 @@ def _threads(making: _Lowering, work: Work, threads: int) -> int:
     if len(beside) == 1:
         return threads
     if threads < len(beside):
-        making.note(
-            work.storage.where,
-            f"{_shown_threads(threads)} of sd={work.storage.name} serve its {len(beside)} workloads in turn"
-            + ("" if threads == 1 else ", each its own ones; in vdbench each serves all of them"),
-        )
+        name, count = work.storage.name, len(beside)
+        if threads == 1:
+            text = say("formats_vdbench.lower.one_thread", storage=name, workloads=count)
+        else:
+            text = say(
+                "formats_vdbench.lower.threads_in_turn", threads=threads, storage=name, workloads=count
+            )
+        making.note(work.storage.where, text)
         return 1
     making.note(
         work.storage.where,
-        f"the {threads} threads of sd={work.storage.name} are divided over its {len(beside)} workloads; "
-        "in vdbench each serves all of them",
+        say(
+            "formats_vdbench.lower.threads_divided",
+            threads=threads,
+            storage=work.storage.name,
+            workloads=len(beside),
+        ),
     )
     position = next(index for index, one in enumerate(beside) if one is work)
     return threads // len(beside) + (position < threads % len(beside))
-
-
-def _shown_threads(threads: int) -> str:
-    return "the one thread" if threads == 1 else f"the {threads} threads"
 
 
 def _served_together(making: _Lowering, work: Work, threads: int) -> dict[str, Any]:
@@ -296,9 +296,9 @@ def _open(making: _Lowering, work: Work) -> dict[str, Any]:
     fields = open_flags.fields(flags)
     if storage.is_raw and not fields["engine.direct"]:
         fields["engine.direct"] = True
-        making.note(where, f"{storage.lun} is opened with O_DIRECT, which vdbench on Linux insists on")
+        making.note(where, say("formats_vdbench.lower.direct", lun=storage.lun))
     if fields.get("durability.sync") == "sync":
-        making.note(where, "O_SYNC is used as asked; vdbench on Linux opens with O_DSYNC", "trap")
+        making.note(where, say("formats_vdbench.lower.o_sync"), "trap")
     if "fsync" in flags:
         fields["durability.end_fsync"] = True
     if not storage.is_raw and storage.size is not None:
@@ -329,26 +329,14 @@ def _verified(making: _Lowering, work: Work, reads: float) -> dict[str, Any]:
     if work.storage.offset or work.storage.align:
         raise make_error(InputError, "formats_vdbench.lower.validate_and_offset", where=work.storage.where)
     before, after = "no_preread" not in general.validate, "read_after_write" in general.validate
-    beside = " and ".join(word for word, is_read in (("before", before), ("after", after)) if is_read)
-    if beside and reads < 100:
-        making.note(
-            where,
-            f"each block is read and checked {beside} it is written"
-            + (", if this run wrote it" if before else "")
-            + ": these reads count as reads, but against no iorate= and no maxdata=",
-        )
-    making.note(
-        where,
-        "every 512 bytes are stamped and what is read is checked, also by later runs of this list; what was "
-        "written is read back once more at the end",
-    )
+    if (before or after) and reads < 100:
+        one = "formats_vdbench.lower.read_before" if before else "formats_vdbench.lower.read_after"
+        making.note(where, say("formats_vdbench.lower.read_before_and_after" if before and after else one))
+    making.note(where, say("formats_vdbench.lower.stamped"))
     if "time" in general.validate:
-        making.note(where, "validate=time: stamps say which write it was, not when", "harmless")
+        making.note(where, say("formats_vdbench.lower.validate_time"), "harmless")
     if general.journal:
-        making.note(
-            general.at["journal"],
-            "a run that writes keeps its journal in its bundle: `loadstone verify` reads back by it",
-        )
+        making.note(general.at["journal"], say("formats_vdbench.lower.journal"))
     return {
         "verification.verify": "crc32c",
         "verification.verify_interval_bytes": verify_block.of(making.file),
@@ -435,8 +423,8 @@ def _limited(making: _Lowering, jobs: Sequence[Job], limit: MaxData) -> list[Job
         limited_jobs.append(
             job.changed({"limits.time_based": False, "limits.io_size": Amount(bytes=int(whole))})
         )
-    several = "; every workload on an SD ends with its own part of it" if len(jobs) > 1 else ""
-    making.note(where, f"maxdata= counts from the start of the run, warmup included{several}")
+    one = "formats_vdbench.lower.maxdata"
+    making.note(where, say("formats_vdbench.lower.maxdata_in_parts" if len(jobs) > 1 else one))
     return limited_jobs
 
 
@@ -454,7 +442,7 @@ def _commands(making: _Lowering, jobs: list[Job], overrides: Given) -> list[Job]
                 RefusedError, "formats_vdbench.lower.command", where=where, word=word, command=f"{command!r}"
             )
         if "$" in command:
-            making.note(where, "a $name in the command is the shell's: vdbench would put in $output", "trap")
+            making.note(where, say("formats_vdbench.lower.dollar"), "trap")
         update[field] = command
         update["set_at"] = {**update.get("set_at", jobs[0].set_at), field: where}
     return [jobs[0].changed(update), *jobs[1:]] if update else jobs

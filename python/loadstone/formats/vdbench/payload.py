@@ -13,7 +13,7 @@ from loadstone import input_file
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench.mix import shown_sizes
 from loadstone.formats.vdbench.values import shown
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.workload.payload import MAX_PATTERN_BYTES
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Reduction:
     dedup_at: Where
 
 
-def fields(general: General, reduction: Reduction, transfers: Sizes, say: Say) -> dict[str, Any]:
+def fields(general: General, reduction: Reduction, transfers: Sizes, note: Say) -> dict[str, Any]:
     """Return the fields of a job that say what it writes.
 
     Raises InputError and RefusedError for what does not go together.
@@ -62,11 +62,7 @@ def fields(general: General, reduction: Reduction, transfers: Sizes, say: Say) -
     whole_units(general, every, f"a transfer of {shown_sizes(transfers)}", "xfersize=")
     if repeated:
         job_fields["payload.repeat"] = {"percent": repeated, "unit_bytes": general.dedupunit}
-    say(
-        where,
-        f"{repeated}% of what is written repeats something earlier, a dedupunit= at a "
-        "time and wherever it goes; vdbench repeats by address",
-    )
+    note(where, say("formats_vdbench.payload.repeats", repeated=repeated))
     return job_fields
 
 

@@ -13,7 +13,7 @@ from loadstone.errors import InputError
 from loadstone.formats.vdbench import entity_values
 from loadstone.formats.vdbench.keyword import Keyword, Table
 from loadstone.formats.vdbench.values import name, names
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.workload.model import Note
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def here(storage: Storage) -> tuple[Storage, Note | None]:
     if len(storage.luns) < 2:
         return one, None
     if storage.hosts == ("*",):
-        text = f"only the first of the {len(storage.luns)} luns of sd={storage.name} is used, as in vdbench"
+        text = say("formats_vdbench.storage.first_lun", luns=len(storage.luns), storage=storage.name)
         return one, Note(where=at, text=text, kind="trap")
     if len(storage.hosts) != len(storage.luns):
         raise make_error(

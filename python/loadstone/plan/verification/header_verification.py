@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from loadstone.messages import say
 from loadstone.plan import model as plan
 from loadstone.plan.pattern import (
     blocks_of,
@@ -64,7 +65,7 @@ def headers(
     verify.check_trims(job)
     writing = shares(does)[1] > 0
     if job.payload.repeat:
-        notes.info(job, "payload.repeat", "dedupe_percentage has no effect with verify")
+        notes.info(job, "payload.repeat", say("plan.notes.no_dedupe"))
     in_sequence = not limits.time_based and job.headers.verify_write_sequence is not False
     numbered = writing and _one_size(does) and in_sequence
     last_alone = not job.headers.experimental_verify or _each_place_once(does)

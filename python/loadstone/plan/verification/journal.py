@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.plan import model as plan
 from loadstone.plan.verification.verify import reading
 
@@ -125,15 +125,8 @@ def _durable(run_plan: plan.Plan, writers: list[plan.Stream]) -> tuple[plan.Dura
     """Tell from how the jobs write when their writes must be there."""
     used = [run_plan.targets[use.target] for stream in writers for use in stream.files]
     if all(target.sync is not plan.OpenSync.NONE for target in used):
-        return plan.Durable.ACKNOWLEDGED, "every write is synchronous: what was acknowledged must be there"
+        return plan.Durable.ACKNOWLEDGED, say("plan.journal.synchronous")
     flush = [stream.flush for stream in writers]
     if any(one.fsync_every or one.fdatasync_every or one.at_end or one.on_close for one in flush):
-        return (
-            plan.Durable.FLUSHED,
-            "what was acknowledged before a flush must be there once the flush is done",
-        )
-    return (
-        plan.Durable.ACKNOWLEDGED,
-        "no job flushes: what was acknowledged must be there when this program dies; after a power cut a "
-        "volatile cache may rightly have lost some of it",
-    )
+        return plan.Durable.FLUSHED, say("plan.journal.flushed")
+    return plan.Durable.ACKNOWLEDGED, say("plan.journal.no_flush")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from loadstone.messages import say
 from loadstone.plan import model as plan
 
 if TYPE_CHECKING:
@@ -60,8 +61,10 @@ def _check(writer: _Use, verified: Sequence[_Use], notes: Notes) -> None:
             raise _refused(writer, other)
     for reader in touched:
         if reader.reads and reader.stage > writer.stage and _is_last(writer, reader, touched):
-            text = f"what [{writer.job.name}] writes to {writer.path} has no verify"
-            notes.trap(writer.job, "mix.rw", f"{text}: [{reader.job.name}] will report it as damage")
+            text = say(
+                "plan.notes.unverified", writer=writer.job.name, path=writer.path, reader=reader.job.name
+            )
+            notes.trap(writer.job, "mix.rw", text)
 
 
 def _is_last(writer: _Use, reader: _Use, verified: Iterable[_Use]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.plan import model as plan
 from loadstone.plan.model import Pace
 from loadstone.plan.pattern import is_random, shares, sizes, smallest
@@ -134,9 +135,9 @@ def _in_tree(job: Job, work: TreeWork, run: int, notes: Notes) -> plan.Verify:
     """Return how what the files of a tree hold is verified: whole blocks of a file, all by the table."""
     if by_pattern(job) or work.shape.around or work.operation in ("copy", "move"):
         reason = (
-            "a pattern"
+            say("plan.verify.reason_pattern")
             if by_pattern(job)
-            else "files around a mean size"
+            else say("plan.verify.reason_around")
             if work.shape.around
             else f"operation={work.operation}"
         )
@@ -163,17 +164,9 @@ def _content(job: Job, notes: Notes) -> plan.VerifyContent:
             raise job.refusal("plan.verify.no_pattern", "verification.verify")
         if job.payload.compress:
             raise job.refusal("plan.verify.compressible", "payload.compress")
-        notes.info(
-            job,
-            "verification.verify",
-            "verify=pattern: says nothing of a write that was lost; other methods do",
-        )
+        notes.info(job, "verification.verify", say("plan.notes.by_pattern"))
         return plan.VerifyContent.PATTERN
-    notes.info(
-        job,
-        "verification.verify",
-        f"verify={job.verification.verify}: every 512 bytes are stamped with place, generation and CRC-32C",
-    )
+    notes.info(job, "verification.verify", say("plan.notes.stamped", method=job.verification.verify))
     has_payload = bool(
         job.payload.buffer_pattern
         or job.verification.verify_pattern
@@ -203,9 +196,8 @@ def _block_bytes(job: Job, ranges: Sequence[FileRange], notes: Notes) -> int:
         )
     interval = job.verification.verify_interval_bytes or largest
     if interval > largest:
-        notes.info(
-            job, "verification.verify_interval_bytes", f"verify_interval is above a block: {largest} is used"
-        )
+        text = say("plan.notes.interval", largest=largest)
+        notes.info(job, "verification.verify_interval_bytes", text)
         interval = largest
     if interval % SECTOR_BYTES or largest % interval:
         raise job.refusal(

@@ -45,12 +45,10 @@ def load(job: Job, thread: int, aux_directory: str | None) -> HeaderUntil:
     try:
         content = input_file.start(path, _MOST_BYTES)
     except OSError as error:
-        hint = "run the job that writes with verify_state_save=1 first, in the same directory"
         raise make_error(
             InputError,
             "plan.verify.state_unreadable",
             where=where,
-            hint=hint,
             path=path,
             reason=error.strerror,
         ) from None
