@@ -23,6 +23,9 @@ SAYS_NOTHING: Final = {
     *("what", "mine", "here", "there", "way"),
 }
 """A variable with such a name was each time something else: a bundle, lines, a count of bytes."""
+NO_MODULE: Final = SAYS_NOTHING | {
+    *("under", "solid", "course", "manner", "forgotten", "again", "kit", "conduct", "patience", "books"),
+}
 NO_PARAMETER: Final = {"found", "made", "told", "asked", "given"}
 DIGESTED: Final = ("python/loadstone/analysis/", "python/loadstone/audit/", "python/loadstone/explanations/")
 """Names are part of the rules' digest, which recorded results name: these keep theirs."""
@@ -137,6 +140,12 @@ def test_parameters_say_what_they_are_given() -> None:
 
 def test_private_functions_say_what_they_do() -> None:
     assert vague()[2] == {}
+
+
+def test_modules_have_the_noun_they_hold() -> None:
+    files = [*(ROOT / "python").rglob("*.py"), *(ROOT / "crates").glob("*/src/**/*.rs")]
+    assert len(files) > 500
+    assert [file.relative_to(ROOT).as_posix() for file in files if file.stem in NO_MODULE] == []
 
 
 def test_a_function_that_says_nothing_is_seen() -> None:

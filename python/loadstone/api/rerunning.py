@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone.analysis.steady_start import OPTION
 from loadstone.api import exporting
-from loadstone.api.hosts_again import rerun_on_hosts
 from loadstone.api.jobs.job_changes import PYTHON
 from loadstone.api.on_hosts import given_hosts
 from loadstone.api.one_run import HowRun, consent_of, request_of, run_once, watched
 from loadstone.api.place import default_directory
 from loadstone.api.probed import ProbedFigures, budget_s, on_this_host
+from loadstone.api.rerun_hosts import rerun_on_hosts
 from loadstone.api.results import Result
 from loadstone.bundle import layout, members
 from loadstone.bundle import study as on_disk

@@ -17,11 +17,11 @@ from loadstone.api.one_run import consent_of, request_of, watched
 from loadstone.api.place import default_directory
 from loadstone.api.probed import ProbedFigures, budget_s, on_this_host
 from loadstone.api.results import Study, open_study
-from loadstone.api.studies.again import prepare_again
 from loadstone.api.studies.curves import prepare_curve
 from loadstone.api.studies.lists import prepare_list
 from loadstone.api.studies.prepared import StudyMeans, StudyOfJob, run_prepared
 from loadstone.api.studies.repeats import prepare_repeats
+from loadstone.api.studies.study_rerun import prepare_again
 from loadstone.api.studies.sweeps import FactorName, prepare_sweep
 from loadstone.errors import InputError, RunError
 from loadstone.messages import make_error

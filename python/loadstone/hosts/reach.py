@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone.hosts.agent_links import Link, PipeLink, agent_argv
 from loadstone.hosts.dask_link import ControlPlane, DaskLink
-from loadstone.hosts.open_files import make_room
+from loadstone.hosts.descriptor_limit import make_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable

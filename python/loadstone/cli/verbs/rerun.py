@@ -75,7 +75,7 @@ def _run(path: Path, run_options: RunOptions, probe: str | None, *, unverified: 
 
 
 def _study(path: Path, run_options: RunOptions, *, unverified: bool) -> int:
-    from loadstone.api.studies.again import prepare_again
+    from loadstone.api.studies.study_rerun import prepare_again
     from loadstone.cli.running import study
     from loadstone.cli.running.consent import consent
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from loadstone.errors import RefusedError
+from loadstone.hosts.descriptor_limit import make_room, needed_by
 from loadstone.hosts.ending import HostsRunKnown
 from loadstone.hosts.host_state import HostState
 from loadstone.hosts.hosts_file import HostsFile
-from loadstone.hosts.open_files import make_room, needed_by
 from loadstone.hosts.phases import Phases
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Open files of the coordinator: so many hosts need so many, and a shell allows 1,024 as a rule.
+"""The limit on open files of the coordinator: so many hosts need so many, and a shell allows 1,024 as a rule.
 
 Knows how many a link takes. Knows nothing of a host's own limit: its agent tells that.
 """

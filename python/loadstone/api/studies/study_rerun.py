@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from loadstone.api import rerunning
-from loadstone.api.hosts_again import maker_again
+from loadstone.api.rerun_hosts import maker_again
 from loadstone.api.studies.prepared import PreparedStudy
 from loadstone.bundle import layout
 from loadstone.errors import RefusedError, Where
