@@ -23,8 +23,9 @@ SAYS_NOTHING: Final = {
     *("what", "mine", "here", "there", "way"),
 }
 """A variable with such a name was each time something else: a bundle, lines, a count of bytes."""
-NO_MODULE: Final = SAYS_NOTHING | {
-    *("under", "solid", "course", "manner", "forgotten", "again", "kit", "conduct", "patience", "books"),
+NO_MODULE: Final = {
+    *("said", "under", "solid", "course", "manner", "forgotten", "again", "kit", "conduct", "patience"),
+    *("books", "found", "made", "told", "asked", "given", "what", "mine"),
 }
 NO_PARAMETER: Final = {"found", "made", "told", "asked", "given"}
 DIGESTED: Final = ("python/loadstone/analysis/", "python/loadstone/audit/", "python/loadstone/explanations/")
