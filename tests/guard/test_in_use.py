@@ -187,9 +187,14 @@ def test_processes_are_not_looked_at_for_a_file_that_the_kernel_knows_nobody_has
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Among 900 processes that took a second, three times for each page that was written."""
-    looks: list[None] = []
+    looks = []
     users = open_files.users
-    monkeypatch.setattr(open_files, "users", lambda: looks.append(None) or users())
+
+    def counted() -> dict[open_files.Key, list[Use]]:
+        looks.append(users())
+        return looks[-1]
+
+    monkeypatch.setattr(open_files, "users", counted)
     assert uses(database) == []
     assert not looks
     with database.open("rb"):

@@ -291,7 +291,12 @@ def test_what_is_told_each_second_goes_straight_between_our_scheduler_and_its_wo
         assert heard[0] == {"type": "up"}
         assert link.ask({"do": "ping"}, 60)["type"] == "pong"
         hear = agent.hear
-        worker.stream_handlers[plane.dask.WORD] = lambda order: (ordered.append(order), hear(order))
+
+        def hear_too(order: str) -> None:
+            ordered.append(order)
+            hear(order)
+
+        worker.stream_handlers[plane.dask.WORD] = hear_too
         link.tell({"do": "stop"})
         plane.say_we_are_here("h1")
         until(lambda: len(ordered) == 2)
