@@ -53,7 +53,9 @@ def stage() -> Iterator[Stage]:
 
 
 @pytest.mark.root
-@pytest.mark.skipif(shutil.which("nbdfuse") is None, reason="not installed: nbdfuse (libnbd-bin)")
+@pytest.mark.skipif(
+    shutil.which("nbdfuse") is None or shutil.which("tc") is None, reason="not installed: nbdfuse, tc"
+)
 def test_the_path_of_a_served_file_goes_on_to_the_network(stage: Stage) -> None:
     """Behind nbdfuse it ended: neither a slow interface nor a shaped one could limit anything."""
     device = stage.remote("1gbit")
