@@ -53,6 +53,7 @@ PROGRAMS = {
     "srun": "slurm-wlm",
     "sshd": "openssh-server",
     "tar": "tar",
+    "tc": "iproute2",
     "tmux": "tmux",
     "vgcreate": "lvm2",
     "wipefs": "util-linux",

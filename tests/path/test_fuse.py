@@ -54,7 +54,8 @@ def stage() -> Iterator[Stage]:
 
 @pytest.mark.root
 @pytest.mark.skipif(
-    shutil.which("nbdfuse") is None or shutil.which("tc") is None, reason="not installed: nbdfuse, tc"
+    not all(shutil.which(name) for name in ("nbdfuse", "nbdkit", "tc")),
+    reason="not installed: nbdfuse (libnbd-bin), nbdkit or tc (iproute2)",
 )
 def test_the_path_of_a_served_file_goes_on_to_the_network(stage: Stage) -> None:
     """Behind nbdfuse it ended: neither a slow interface nor a shaped one could limit anything."""
