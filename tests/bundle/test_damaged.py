@@ -362,6 +362,20 @@ def test_a_file_that_may_not_be_read_is_named(
                 assert tried(line) is None, (hidden, line)
 
 
+@pytest.mark.parametrize("total", [None, {"iops": "many"}, {"iops": 10**400}, {"latency_ns": [1]}])
+def test_a_sealed_result_of_another_shape_is_listed_as_unreadable(
+    whole: list[Path], tmp_path: Path, total: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """999004: a result without a status was a KeyError of `runs`."""
+    run = tmp_path / "run"
+    shutil.copytree(whole[0], run)
+    result: dict[str, Any] = {"a": None} if total is None else {"status": "complete", "total": total}
+    (run / "result.json").write_text(json.dumps(result))
+    runs.reseal(run)
+    assert program.main(["runs", str(tmp_path)]) == 0
+    assert "unreadable" in capsys.readouterr().out
+
+
 def test_an_input_that_is_a_device_is_named_on_the_page_of_a_study(whole: list[Path], tmp_path: Path) -> None:
     """740107: `/dev/zero` in place of a job file was read until memory ended."""
     source = next(one for one in whole if one.name == "repeated")

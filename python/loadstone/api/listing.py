@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from polars.exceptions import PolarsError
 
 from loadstone import file_kind
 from loadstone.bundle import layout, members, seal
@@ -61,18 +62,22 @@ def _row(path: Path) -> dict[str, Any] | None:
         "status": "unreadable",
     }
     try:
-        if is_study:
-            record = on_disk.read(path)
-            return row | {
-                "kind": record.kind,
-                "started": _moment(record.started),
-                "status": record.status,
-                "runs": sum(point.bundle is not None for point in record.points),
-            }
-        return row | {"runs": 1} | _of_run(path)
-    except (BundleError, AttributeError, TypeError, ValueError):
+        whole = row | (_of_study(path) if is_study else {"runs": 1} | _of_run(path))
+        pl.DataFrame([whole], schema=pl.Schema(RUNS), orient="row")
+    except (BundleError, AttributeError, LookupError, TypeError, ValueError, OverflowError, PolarsError):
         # One that is damaged is listed as such: who opens it is told what is wrong.
         return row
+    return whole
+
+
+def _of_study(path: Path) -> dict[str, Any]:
+    record = on_disk.read(path)
+    return {
+        "kind": record.kind,
+        "started": _moment(record.started),
+        "status": record.status,
+        "runs": sum(point.bundle is not None for point in record.points),
+    }
 
 
 def _of_run(path: Path) -> dict[str, Any]:
